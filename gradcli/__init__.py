@@ -1,0 +1,91 @@
+"""gradcli: gradients on NumPy, with PyTorch's names, and a checker for gradients written by hand.
+
+Names are looked up when they are first used, so that importing the package stays quick.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+__version__ = "0.1.0"
+
+SUBMODULES = {"autograd", "func", "nn", "linalg", "special", "fft", "optim"}
+HOMES = {
+    "Tensor": "tape.tensor",
+    "Size": "tape.tensor",
+    "Generator": "face.create",
+    "no_grad": "tape.modes",
+    "enable_grad": "tape.modes",
+    "set_grad_enabled": "tape.modes",
+    "is_grad_enabled": "tape.modes",
+    "inference_mode": "tape.modes",
+    "is_inference_mode_enabled": "tape.modes",
+    "set_default_dtype": "tape.dtypes",
+    "get_default_dtype": "tape.dtypes",
+    "device": "tape.device",
+    "GradcliError": "errors",
+}
+DTYPE_NAMES = {
+    "float16",
+    "float32",
+    "float64",
+    "complex64",
+    "complex128",
+    "uint8",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "double",
+    "float",
+    "half",
+    "long",
+    "int",
+    "short",
+    "cdouble",
+    "cfloat",
+}
+CONSTANTS = {
+    "pi": 3.141592653589793,
+    "e": 2.718281828459045,
+    "inf": float("inf"),
+    "nan": float("nan"),
+    "newaxis": None,
+}
+
+
+def _find(name: str) -> Any:
+    if name in SUBMODULES:
+        return import_module(f"{__name__}.{name}")
+    if name in HOMES:
+        return getattr(import_module(f"{__name__}.{HOMES[name]}"), {"device": "Device"}.get(name, name))
+    if name in DTYPE_NAMES or name == "bool":
+        dtypes = import_module(f"{__name__}.tape.dtypes")
+        return dtypes.ALIASES.get(name) or getattr(dtypes, name)
+    if name == "dtype":
+        return import_module(f"{__name__}.tape.dtypes").DType
+    if name in CONSTANTS:
+        return CONSTANTS[name]
+    return import_module(f"{__name__}.face").resolve(name)
+
+
+def __getattr__(name: str) -> Any:
+    if name.startswith("__"):
+        raise AttributeError(f"module 'gradcli' has no attribute '{name}'")
+    found = _find(name)
+    if found is None and name not in CONSTANTS:
+        from .errors import nearest
+        from .face import known_names
+
+        words = nearest(name, [*known_names(), *HOMES, *DTYPE_NAMES, *SUBMODULES], 3)
+        advice = f"; nearest: {', '.join(words)}" if words else ""
+        raise AttributeError(f"gradcli has no '{name}'{advice}")
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    from .face import known_names
+
+    return sorted({*globals(), *known_names(), *HOMES, *DTYPE_NAMES, *SUBMODULES, *CONSTANTS})

@@ -1,0 +1,84 @@
+"""What goes wrong, as data: message, place and advice. Only the command line prints and exits."""
+
+from __future__ import annotations
+
+EXIT_OK, EXIT_FAIL, EXIT_USAGE, EXIT_TARGET, EXIT_INCONCLUSIVE, EXIT_DEFECT, EXIT_INTERRUPTED = (
+    0,
+    1,
+    2,
+    3,
+    4,
+    70,
+    130,
+)
+
+
+class Span:
+    """A place in a source text: characters `start` to `end` (exclusive) of `source`.
+
+    `origin` names the file that the text came from, or is None for text given on the command line.
+    """
+
+    __slots__ = ("end", "origin", "source", "start")
+
+    def __init__(self, source: str, start: int, end: int, origin: str | None = None):
+        self.source = source
+        self.start = start
+        self.end = max(end, start + 1)
+        self.origin = origin
+
+    @property
+    def line(self) -> int:
+        """The number of the line that holds `start`, from 1."""
+        return self.source.count("\n", 0, self.start) + 1
+
+    @property
+    def column(self) -> int:
+        """The position of `start` in its line, from 1."""
+        return self.start - self.source.rfind("\n", 0, self.start)
+
+    @property
+    def text(self) -> str:
+        """The whole line that holds `start`."""
+        begin = self.source.rfind("\n", 0, self.start) + 1
+        end = self.source.find("\n", self.start)
+        return self.source[begin : end if end >= 0 else None].rstrip("\r")
+
+
+class GradcliError(Exception):
+    """Something the user can put right.
+
+    kind: a stable word for programs (`syntax`, `name`, `shape`, `file`, `value`, `usage`, `target`).
+    exit_code: what the command line exits with.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        span: Span | None = None,
+        hint: str | None = None,
+        kind: str = "usage",
+        exit_code: int = EXIT_USAGE,
+    ):
+        super().__init__(message)
+        self.message = message
+        self.span = span
+        self.hint = hint
+        self.kind = kind
+        self.exit_code = exit_code
+
+
+def nearest(word: str, known, count: int = 1) -> list[str]:
+    """Return up to `count` members of `known` spelt most like `word`, best first."""
+    from difflib import get_close_matches
+
+    known = list(known)
+    exact = [name for name in known if name.lower() == word.lower()]
+    return (exact + [n for n in get_close_matches(word, known, count, 0.6) if n not in exact])[:count]
+
+
+def did_you_mean(word: str, known) -> str | None:
+    """Return the phrase "did you mean 'x'?" for the nearest known word, or None."""
+    found = nearest(word, known)
+    return f"did you mean '{found[0]}'?" if found else None

@@ -1,0 +1,59 @@
+"""PyTorch's names and arguments for the functions of the table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..tape import inplace
+from ..tape.tensor import Tensor
+from . import arithmetic, convert, create, linalg, reduce, select, shape
+from .wrap import FACE, METHODS, resolve
+
+NEVER_IN_PLACE = {"requires_grad", "detach", "retain_grad", "view", "reshape", "expand", "clone", "to"}
+
+
+def method(name: str) -> Callable | None:
+    """Return the method `name` of Tensors; `name_` is the in-place form of a method."""
+    found = resolve(name)
+    if found is not None:
+        return found if name in METHODS else None
+    if name.endswith("_") and not name.startswith("_") and name[:-1] not in NEVER_IN_PLACE:
+        plain = resolve(name[:-1])
+        if plain is not None and name[:-1] in METHODS:
+            return in_place(plain, name)
+    return None
+
+
+def in_place(function: Callable, name: str) -> Callable:
+    """Return the form of a method that writes its result into its tensor."""
+
+    def change(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        return inplace.update(self, lambda: function(self, *args, **kwargs))
+
+    change.__name__ = name
+    change.__doc__ = f"In-place form of {name[:-1]}."
+    return change
+
+
+def known_names() -> set[str]:
+    """Return every function name there is, for suggestions."""
+    from ..rules import full_table
+    from ..rules.table import NAMES
+
+    full_table()
+    return set(FACE) | set(NAMES)
+
+
+__all__ = [
+    "arithmetic",
+    "convert",
+    "create",
+    "known_names",
+    "linalg",
+    "method",
+    "reduce",
+    "resolve",
+    "select",
+    "shape",
+]

@@ -1,0 +1,112 @@
+"""Arithmetic with PyTorch's arguments."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ..rules import entry
+from ..tape.operators import recorders
+from ..tape.record import as_operand, dispatch
+from ..tape.tensor import Tensor
+from .wrap import face, operand
+
+
+@face
+def add(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
+    """input + alpha * other."""
+    return recorders["add"](operand(input), as_operand(other if alpha == 1 else other * alpha))
+
+
+@face(names=("subtract",))
+def sub(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
+    """input - alpha * other."""
+    return recorders["subtract"](operand(input), as_operand(other if alpha == 1 else other * alpha))
+
+
+@face
+def rsub(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
+    """other - alpha * input."""
+    return recorders["subtract"](as_operand(other), operand(input if alpha == 1 else input * alpha))
+
+
+@face(names=("divide", "true_divide"))
+def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
+    """input / other, rounded to integers where rounding_mode is 'floor' or 'trunc'."""
+    result = recorders["divide"](operand(input), as_operand(other))
+    if rounding_mode is None:
+        return result
+    if rounding_mode not in ("floor", "trunc"):
+        raise RuntimeError(
+            f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'"
+        )
+    rounded = dispatch(entry(rounding_mode), (result,))
+    return rounded.to(input.dtype) if input.dtype.kind in "iu" else rounded
+
+
+@face
+def pow_(input: Any, exponent: Any) -> Tensor:
+    """input to the power exponent."""
+    if not isinstance(input, Tensor):
+        return dispatch(entry("power"), (as_operand(input), exponent))
+    return recorders["power"](input, as_operand(exponent))
+
+
+@face
+def rsqrt(input: Tensor) -> Tensor:
+    """1 / sqrt(input)."""
+    return recorders["power"](input, -0.5)
+
+
+@face(names=("clip",))
+def clamp(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
+    """Elements limited to [min, max]; numbers or tensors, either may be None."""
+    if min is None and max is None:
+        raise RuntimeError("clamp: At least one of 'min' or 'max' must not be None")
+    low, high = -math.inf if min is None else min, math.inf if max is None else max
+    return dispatch(entry("clip"), (input, low, high))
+
+
+@face
+def clamp_min(input: Tensor, min: Any) -> Tensor:
+    """Elements not below min."""
+    return clamp(input, min=min)
+
+
+@face
+def clamp_max(input: Tensor, max: Any) -> Tensor:
+    """Elements not above max."""
+    return clamp(input, max=max)
+
+
+@face
+def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
+    """log(1 + exp(beta x)) / beta; x itself where beta x exceeds the threshold."""
+    return entry("softplus").function(input, beta, threshold)
+
+
+@face
+def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
+    """input + value * tensor1 * tensor2."""
+    return input + tensor1 * tensor2 * value
+
+
+@face
+def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
+    """input + value * tensor1 / tensor2."""
+    return input + tensor1 / tensor2 * value
+
+
+@face
+def lerp(input: Tensor, end: Tensor, weight: Any) -> Tensor:
+    """input + weight * (end - input)."""
+    return input + weight * (end - input)
+
+
+@face
+def round_(input: Tensor, *, decimals: int = 0) -> Tensor:
+    """Nearest number with so many decimals, halves to even."""
+    rounded = entry("round")
+    if not decimals:
+        return dispatch(rounded, (input,))
+    return dispatch(rounded, (input * 10.0**decimals,)) / 10.0**decimals

@@ -1,0 +1,223 @@
+"""Types, copies, and plain facts about a tensor."""
+
+from __future__ import annotations
+
+import builtins
+from typing import Any
+
+import numpy as np
+
+from ..rules import entry
+from ..tape import inplace
+from ..tape.dtypes import ALIASES, COMPLEX_OF, DType, as_dtype, as_numpy
+from ..tape.dtypes import result_type as raw_result_type
+from ..tape.record import cast, record
+from ..tape.tensor import Tensor, as_raw
+from .create import check_device
+from .wrap import face
+
+
+@face
+def to(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    """Return the tensor in another type; itself where nothing changes."""
+    kwargs.pop("non_blocking", None)
+    copy = kwargs.pop("copy", False)
+    check_device(kwargs.pop("device", None))
+    wanted = as_numpy(kwargs.pop("dtype", None))
+    for argument in args:
+        if isinstance(argument, Tensor):
+            wanted = argument._data.dtype
+        elif isinstance(argument, DType | np.dtype | builtins.type):
+            wanted = as_numpy(argument)
+        elif not isinstance(argument, bool):
+            check_device(argument)
+    result = input if wanted is None else cast(input, wanted)
+    return clone(result) if copy and result is input else result
+
+
+def typed(name: str) -> None:
+    """Enter the method that converts to a type, such as double()."""
+
+    def function(input: Tensor) -> Tensor:
+        return cast(input, ALIASES[name].dtype)
+
+    function.__name__ = name
+    function.__doc__ = f"The tensor as {ALIASES[name].name}."
+    face(function)
+
+
+for _name in ALIASES:
+    typed(_name)
+
+
+@face
+def astype(input: Tensor, dtype: Any) -> Tensor:
+    """The tensor in another type."""
+    found = as_numpy(dtype)
+    assert found is not None
+    return cast(input, found)
+
+
+@face
+def type_as(input: Tensor, other: Tensor) -> Tensor:
+    """The tensor in the type of another."""
+    return cast(input, other._data.dtype)
+
+
+@face
+def type_(input: Tensor, dtype: Any = None) -> Any:
+    """The tensor in a type, or the name of its type."""
+    return input.to(dtype) if dtype is not None else str(input.dtype)
+
+
+@face
+def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
+    """A copy with its own memory, through which gradients flow."""
+    return record(entry("clone"), (input,), {})
+
+
+@face(names=("contiguous", "cpu", "resolve_conj", "resolve_neg"))
+def itself(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    """The tensor itself."""
+    return input
+
+
+@face
+def is_contiguous(input: Tensor) -> bool:
+    """Whether the elements lie one after another in memory."""
+    return bool(input._array().flags.c_contiguous)
+
+
+@face
+def numel(input: Tensor) -> int:
+    """The number of elements."""
+    return int(input._data.size)
+
+
+@face(names=("ndimension",))
+def dim(input: Tensor) -> int:
+    """The number of axes."""
+    return input._data.ndim
+
+
+@face
+def size(input: Tensor, dim: int | None = None) -> Any:
+    """The shape, or the length of one axis."""
+    return input.shape if dim is None else input.shape[dim]
+
+
+@face
+def stride(input: Tensor, dim: int | None = None) -> Any:
+    """Distances, in elements, between neighbours along each axis."""
+    strides = tuple(n // input._data.itemsize for n in input._array().strides)
+    return strides if dim is None else strides[dim]
+
+
+@face
+def element_size(input: Tensor) -> int:
+    """Bytes per element."""
+    return input._data.itemsize
+
+
+@face
+def data_ptr(input: Tensor) -> int:
+    """The address of the first element."""
+    return input._array().__array_interface__["data"][0]
+
+
+@face
+def is_floating_point(input: Tensor) -> bool:
+    """Whether the elements are real floating-point numbers."""
+    return input._data.dtype.kind == "f"
+
+
+@face
+def is_complex(input: Tensor) -> bool:
+    """Whether the elements are complex."""
+    return input._data.dtype.kind == "c"
+
+
+@face(method=False)
+def is_tensor(obj: Any) -> bool:
+    """Whether something is a Tensor."""
+    return isinstance(obj, Tensor)
+
+
+@face
+def is_nonzero(input: Tensor) -> bool:
+    """Whether the only element is not 0."""
+    return bool(input)
+
+
+@face
+def is_same_size(input: Tensor, other: Tensor) -> bool:
+    """Whether two tensors have one shape."""
+    return input.shape == other.shape
+
+
+@face
+def equal(input: Tensor, other: Tensor) -> bool:
+    """Whether two tensors have the same shape and elements."""
+    return input.shape == other.shape and bool((input._data == other._data).all())
+
+
+@face
+def allclose(input: Tensor, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
+    """Whether all elements agree within tolerances."""
+    return bool(np.allclose(as_raw(input), as_raw(other), rtol, atol, equal_nan))
+
+
+@face
+def isclose(input: Tensor, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
+    """Where the elements agree within tolerances."""
+    return Tensor._wrap(np.isclose(as_raw(input), as_raw(other), rtol, atol, equal_nan), None)
+
+
+@face(method=False)
+def result_type(*tensors: Any) -> DType:
+    """The type that an operation on these gives."""
+    return as_dtype(raw_result_type([t._data if isinstance(t, Tensor) else t for t in tensors]))
+
+
+@face(method=False)
+def promote_types(type1: Any, type2: Any) -> DType:
+    """The smallest type that holds both."""
+    return as_dtype(np.promote_types(as_numpy(type1), as_numpy(type2)))  # type: ignore[arg-type]
+
+
+@face(method=False)
+def complex_(real: Tensor, imag: Tensor) -> Tensor:
+    """A complex tensor from its parts."""
+    kind: np.dtype = COMPLEX_OF[real._data.dtype]
+    return cast(real, kind) + cast(imag, kind) * 1j
+
+
+# -- in place ------------------------------------------------------------------------------------
+
+
+@face
+def zero_(input: Tensor) -> Tensor:
+    """Set all elements to 0."""
+    return inplace.update(input, lambda: Tensor._wrap(np.zeros_like(input._data), None))
+
+
+@face
+def fill_(input: Tensor, value: Any) -> Tensor:
+    """Set all elements to one value."""
+    filling = value if isinstance(value, Tensor) else Tensor._wrap(np.asarray(value, input._data.dtype), None)
+    return inplace.update(input, lambda: filling)
+
+
+@face
+def copy_(input: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
+    """Take over another tensor's elements."""
+    source = src if isinstance(src, Tensor) else Tensor._wrap(np.asarray(src), None)
+    if source._data.dtype != input._data.dtype:
+        source = cast(source, input._data.dtype)
+    return inplace.update(input, lambda: source)
+
+
+@face
+def set_data(input: Tensor, data: Tensor) -> None:
+    """The same as assigning to `.data`."""
+    input.data = data

@@ -1,0 +1,283 @@
+"""Making tensors."""
+
+from __future__ import annotations
+
+import builtins
+import math
+from typing import Any
+
+import numpy as np
+
+from ..tape.dtypes import as_numpy, defaults
+from ..tape.tensor import Tensor, as_raw
+from .wrap import face
+
+Number = Any
+
+
+class generator:  # noqa: N801 - a namespace
+    """The source of random numbers of this process."""
+
+    rng = np.random.default_rng()
+    seed = 0
+
+
+def manual_seed(seed: int) -> None:
+    """Start the random numbers of rand, randn and the like from a seed."""
+    generator.rng = np.random.default_rng(int(seed) % 2**64)
+    generator.seed = int(seed)
+
+
+def finished(raw: Any, dtype: Any, requires_grad: bool, device: Any = None) -> Tensor:
+    """Return raw data as a leaf of a type. Raises RuntimeError for another device than the CPU."""
+    check_device(device)
+    wanted = as_numpy(dtype)
+    if wanted is not None and raw.dtype != wanted:
+        raw = raw.astype(wanted)
+    tensor = Tensor._wrap(raw[()] if raw.ndim == 0 else raw, None)
+    return tensor.requires_grad_() if requires_grad else tensor
+
+
+def check_device(device: Any) -> None:
+    """Raise RuntimeError unless the device is the CPU (or not given)."""
+    if device is not None and not str(device).startswith("cpu"):
+        raise RuntimeError(f"gradcli computes on the CPU only: device={str(device)!r} is not available")
+
+
+def plain_data(data: Any) -> Any:
+    """Return nested lists, in which there may be tensors, as an array."""
+    if isinstance(data, Tensor):
+        return data._data
+    if isinstance(data, list | tuple) and any(isinstance(x, Tensor | list | tuple) for x in data):
+        return np.array([plain_data(x) for x in data])
+    return np.array(data)
+
+
+@face(method=False)
+def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Return a new leaf with a copy of data: an array, a scalar, nested lists. Python floats get the default type."""
+    raw = plain_data(data)
+    if dtype is None and not hasattr(data, "dtype"):
+        dtype = {"f": defaults.float, "c": np.result_type(defaults.float, np.complex64)}.get(raw.dtype.kind)
+        dtype = defaults.float if raw.size == 0 else dtype
+    if raw.dtype.kind not in "fciub":
+        raise TypeError(f"a tensor cannot be made of {raw.dtype} data ({type(data).__name__})")
+    return finished(np.array(raw), dtype, requires_grad, device)
+
+
+@face(method=False)
+def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
+    """Return data as a tensor, without a copy where it is an array or a tensor of that type."""
+    if isinstance(data, Tensor):
+        return data if dtype is None else data.to(dtype)
+    if isinstance(data, np.ndarray):
+        check_device(device)
+        return Tensor._wrap(as_raw(data, dtype), None)
+    return tensor(data, dtype=dtype, device=device)
+
+
+@face(names=("asarray",), method=False)
+def from_numpy(array: np.ndarray) -> Tensor:
+    """Return a tensor that shares an array's memory."""
+    if not isinstance(array, np.ndarray):
+        raise TypeError(f"expected np.ndarray (got {type(array).__name__})")
+    return Tensor._wrap(array, None)
+
+
+def lengths(size: tuple) -> tuple[int, ...]:
+    """Return f(2, 3) and f((2, 3)) as (2, 3)."""
+    if len(size) == 1 and not isinstance(size[0], int | np.integer):
+        size = tuple(size[0])
+    return tuple(int(n) for n in size)
+
+
+def filled(size: tuple, value: Number, dtype: Any, requires_grad: bool, device: Any = None) -> Tensor:
+    """Return a tensor of one value."""
+    return finished(np.full(lengths(size), value, as_numpy(dtype) or defaults.float), None, requires_grad, device)
+
+
+@face(method=False)
+def zeros(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Zeros."""
+    return filled(size, 0, dtype, requires_grad, device)
+
+
+@face(method=False)
+def ones(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Ones."""
+    return filled(size, 1, dtype, requires_grad, device)
+
+
+@face(method=False)
+def empty(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Memory that was not set; here zeros."""
+    return filled(size, 0, dtype, requires_grad, device)
+
+
+@face(method=False)
+def full(
+    size: Any, fill_value: Number, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """One value everywhere; its type is that of the value unless given."""
+    if dtype is None and not isinstance(fill_value, builtins.float):
+        dtype = np.asarray(fill_value).dtype
+    return filled((size,), fill_value, dtype, requires_grad, device)
+
+
+@face(method=False)
+def eye(
+    n: int, m: int | None = None, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """Identity matrix."""
+    return finished(np.eye(n, m, dtype=as_numpy(dtype) or defaults.float), None, requires_grad, device)
+
+
+@face(method=False)
+def arange(
+    start: Number,
+    end: Number | None = None,
+    step: Number = 1,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Numbers from start (0) up to, not including, end; integers when all arguments are."""
+    start, end = (0, start) if end is None else (start, end)
+    if dtype is None and any(isinstance(n, builtins.float) for n in (start, end, step)):
+        dtype = defaults.float
+    return finished(np.arange(start, end, step), dtype, requires_grad, device)
+
+
+@face(method=False)
+def linspace(
+    start: Number,
+    end: Number,
+    steps: int,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Evenly spaced numbers, both ends included."""
+    return finished(np.linspace(start, end, steps), dtype or defaults.float, requires_grad, device)
+
+
+@face(method=False)
+def logspace(
+    start: Number,
+    end: Number,
+    steps: int,
+    base: Number = 10.0,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Numbers from base**start to base**end, evenly spaced in the exponent."""
+    return finished(np.logspace(start, end, steps, base=base), dtype or defaults.float, requires_grad, device)
+
+
+@face(method=False)
+def rand(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Uniform random numbers in [0, 1)."""
+    return finished(np.asarray(generator.rng.random(lengths(size))), dtype or defaults.float, requires_grad, device)
+
+
+@face(method=False)
+def randn(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Standard normal random numbers (both parts of complex ones with variance 1/2)."""
+    shape, wanted = lengths(size), as_numpy(dtype)
+    raw = np.asarray(generator.rng.standard_normal(shape))
+    if wanted is not None and wanted.kind == "c":
+        raw = (raw + 1j * generator.rng.standard_normal(shape)) / math.sqrt(2)
+    return finished(raw, wanted or defaults.float, requires_grad, device)
+
+
+@face(method=False)
+def randint(
+    low: int,
+    high: Any,
+    size: Any = None,
+    *,
+    dtype: Any = np.int64,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Random integers from low (0) up to, not including, high."""
+    low, high, size = (0, low, high) if size is None else (low, high, size)
+    return finished(np.asarray(generator.rng.integers(low, high, lengths((size,)))), dtype, requires_grad, device)
+
+
+@face(method=False)
+def randperm(n: int, *, dtype: Any = np.int64, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """The numbers 0 to n - 1 in random order."""
+    return finished(generator.rng.permutation(n), dtype, requires_grad, device)
+
+
+def like(make: Any, name: str) -> None:
+    """Enter the form of a maker that takes shape and type from a tensor."""
+
+    def function(
+        input: Tensor, *args: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False
+    ) -> Tensor:
+        kind = input._data.dtype if dtype is None else dtype
+        return make(tuple(input.shape), *args, dtype=kind, device=device, requires_grad=requires_grad)
+
+    function.__name__ = name
+    function.__doc__ = f"{make.__name__} in the shape and type of input."
+    face(function, method=False)
+
+
+for _make in (zeros, ones, empty, full, rand, randn):
+    like(_make, f"{_make.__name__}_like")
+
+
+@face(method=False)
+def randint_like(input: Tensor, low: int, high: int | None = None, *, dtype: Any = None) -> Tensor:
+    """randint in the shape and type of input."""
+    low, high = (0, low) if high is None else (low, high)
+    return randint(low, high, tuple(input.shape), dtype=dtype or input._data.dtype)
+
+
+def new_maker(make: Any) -> None:
+    """Enter tensor.new_zeros(...) and the like: type from the tensor, shape from the arguments."""
+
+    def function(
+        self: Tensor, *args: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False
+    ) -> Tensor:
+        kind = self._data.dtype if dtype is None else dtype
+        return make(*args, dtype=kind, device=device, requires_grad=requires_grad)
+
+    function.__name__ = f"new_{make.__name__}"
+    function.__doc__ = f"{make.__name__} in the type of this tensor."
+    face(function)
+
+
+for _make in (zeros, ones, empty, full, tensor):
+    new_maker(_make)
+
+
+@face
+def normal_(input: Tensor, mean: float = 0, std: float = 1) -> Tensor:
+    """Fill in place with normal random numbers."""
+    return input.copy_(Tensor._wrap(generator.rng.normal(mean, std, input.shape), None).to(input.dtype))
+
+
+@face
+def uniform_(input: Tensor, low: float = 0, high: float = 1) -> Tensor:
+    """Fill in place with uniform random numbers."""
+    return input.copy_(Tensor._wrap(generator.rng.uniform(low, high, input.shape), None).to(input.dtype))
+
+
+@face
+def random_(input: Tensor, low: int = 0, high: int | None = None) -> Tensor:
+    """Fill in place with random integers from low up to, not including, high."""
+    low, high = (0, low or 2**24) if high is None else (low, high)
+    return input.copy_(Tensor._wrap(generator.rng.integers(low, high, input.shape), None).to(input.dtype))
+
+
+@face
+def bernoulli(input: Tensor) -> Tensor:
+    """1 with the given probabilities, else 0 (no gradient)."""
+    return Tensor._wrap((generator.rng.random(input.shape) < input._data).astype(input._data.dtype), None)

@@ -1,0 +1,221 @@
+"""Reductions with PyTorch's arguments and results."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from typing import Any
+
+import numpy as np
+
+from ..rules import entry
+from ..rules.shapes import negative_axes, negative_axis
+from ..tape.record import record
+from ..tape.tensor import Tensor, as_raw
+from .wrap import face, operand
+
+ValuesIndices = namedtuple("ValuesIndices", ["values", "indices"])
+
+
+def reduced(name: str, input: Any, dim: Any, keepdim: bool, dtype: Any = None, **params: Any) -> Tensor:
+    """Run a reduction of the table over dim (all when None or empty)."""
+    x = operand(input)
+    if dtype is not None:
+        x = x.to(dtype)
+    axis = negative_axes(None if dim == () or dim == [] else dim, max(x.ndim, 1) if dim is not None else x.ndim)
+    return record(entry(name), (x,), {"axis": axis[: x.ndim] if x.ndim else (), "keepdims": keepdim, **params})
+
+
+@face(names=("nansum",))
+def sum_(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """Sum over dim."""
+    return reduced("sum", input, dim, keepdim, dtype)
+
+
+@face
+def mean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """Mean over dim. Raises RuntimeError for integers."""
+    x = operand(input)
+    if x._data.dtype.kind not in "fc" and dtype is None:
+        raise RuntimeError(
+            "mean(): could not infer output dtype. Input dtype must be either a floating point or complex "
+            f"dtype. Got: {x.dtype}"
+        )
+    return reduced("mean", x, dim, keepdim, dtype)
+
+
+@face
+def prod(input: Any, dim: int | None = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """Product over dim."""
+    return reduced("prod", input, dim, keepdim, dtype)
+
+
+@face
+def logsumexp(input: Any, dim: Any, keepdim: bool = False) -> Tensor:
+    """log(sum(exp(input))) over dim."""
+    return reduced("logsumexp", input, dim, keepdim)
+
+
+def spread(name: str, input: Any, dim: Any, unbiased: bool | None, keepdim: bool, correction: Any) -> Tensor:
+    """Variance or standard deviation; the denominator is n - correction, n - 1 unless given."""
+    if isinstance(dim, bool):
+        dim, unbiased = None, dim
+    if correction is None:
+        correction = 1 if unbiased is None or unbiased else 0
+    return reduced(name, input, dim, keepdim, correction=correction)
+
+
+@face
+def var(
+    input: Any,
+    dim: Any = None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    *,
+    correction: Any = None,
+) -> Tensor:
+    """Variance over dim; divides by n - 1 unless correction says otherwise."""
+    return spread("var", input, dim, unbiased, keepdim, correction)
+
+
+@face
+def std(
+    input: Any,
+    dim: Any = None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    *,
+    correction: Any = None,
+) -> Tensor:
+    """Standard deviation over dim; divides by n - 1 unless correction says otherwise."""
+    return spread("std", input, dim, unbiased, keepdim, correction)
+
+
+@face
+def var_mean(
+    input: Any,
+    dim: Any = None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    *,
+    correction: Any = None,
+) -> Any:
+    """Variance and mean."""
+    return spread("var", input, dim, unbiased, keepdim, correction), mean(input, dim, keepdim)
+
+
+@face
+def std_mean(
+    input: Any,
+    dim: Any = None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    *,
+    correction: Any = None,
+) -> Any:
+    """Standard deviation and mean."""
+    return spread("std", input, dim, unbiased, keepdim, correction), mean(input, dim, keepdim)
+
+
+def picked(x: Tensor, indices: np.ndarray, dim: int, node: str) -> Tensor:
+    """Return the elements at integer positions along dim, in a node of the given name."""
+    from ..rules.select import lanes
+
+    return record(entry("getitem"), (x,), {"index": lanes(x.shape, indices, dim), "label": node})
+
+
+def extreme(name: str, input: Any, dim: Any, keepdim: bool) -> Any:
+    """The largest or smallest of all elements, per lane with its position, or of two tensors."""
+    x = operand(input)
+    if dim is None:
+        return record(entry(name), (x,), {"axis": negative_axes(None, x.ndim), "keepdims": False})
+    if isinstance(dim, Tensor):
+        return entry({"max": "maximum", "min": "minimum"}[name])(x, dim)
+    if x.ndim == 0:
+        return ValuesIndices(x.clone(), Tensor._wrap(np.zeros((), np.int64), None))
+    axis = negative_axis(dim, x.ndim)
+    find = np.argmax if name == "max" else np.argmin
+    indices = find(x._data, axis=axis, keepdims=True)
+    values = picked(x, indices, axis, f"{name.title()}Backward0")
+    positions = Tensor._wrap(indices, None)
+    return (
+        ValuesIndices(values, positions) if keepdim else ValuesIndices(values.squeeze(axis), positions.squeeze(axis))
+    )
+
+
+@face
+def max_(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
+    """Largest element; with dim (values, indices); with a second tensor the larger of both."""
+    return extreme("max", input, dim, keepdim)
+
+
+@face
+def min_(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
+    """Smallest element; with dim (values, indices); with a second tensor the smaller of both."""
+    return extreme("min", input, dim, keepdim)
+
+
+@face
+def amax(input: Any, dim: Any = (), keepdim: bool = False) -> Tensor:
+    """Largest element over dim; the gradient is shared equally among ties."""
+    return reduced("max", input, dim, keepdim)
+
+
+@face
+def amin(input: Any, dim: Any = (), keepdim: bool = False) -> Tensor:
+    """Smallest element over dim; the gradient is shared equally among ties."""
+    return reduced("min", input, dim, keepdim)
+
+
+@face
+def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
+    """Position of the largest element."""
+    return Tensor._wrap(np.asarray(np.argmax(input._data, axis=dim, keepdims=keepdim and dim is not None)), None)
+
+
+@face
+def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
+    """Position of the smallest element."""
+    return Tensor._wrap(np.asarray(np.argmin(input._data, axis=dim, keepdims=keepdim and dim is not None)), None)
+
+
+@face
+def all_(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
+    """Whether all elements are true, over dim."""
+    return Tensor._wrap(np.asarray(np.all(as_raw(input), axis=dim, keepdims=keepdim)), None)
+
+
+@face
+def any_(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
+    """Whether any element is true, over dim."""
+    return Tensor._wrap(np.asarray(np.any(as_raw(input), axis=dim, keepdims=keepdim)), None)
+
+
+@face
+def norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Tensor:
+    """Vector norm of order p over dim."""
+    order = 2.0 if p in ("fro", None) else float(p)
+    return reduced("norm", input, dim, keepdim, dtype, ord=order)
+
+
+@face
+def softmax(input: Tensor, dim: int | None = None, *, dtype: Any = None) -> Tensor:
+    """exp(input) / sum(exp(input)) over dim."""
+    return entry("softmax").function(input if dtype is None else input.to(dtype), -1 if dim is None else dim)
+
+
+@face
+def log_softmax(input: Tensor, dim: int | None = None, *, dtype: Any = None) -> Tensor:
+    """Logarithm of softmax."""
+    return entry("log_softmax").function(input if dtype is None else input.to(dtype), -1 if dim is None else dim)
+
+
+@face
+def cumsum(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
+    """Cumulative sum along dim."""
+    return entry("cumsum").function(input if dtype is None else input.to(dtype), dim)
+
+
+@face
+def cumprod(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
+    """Cumulative product along dim."""
+    return entry("cumprod").function(input if dtype is None else input.to(dtype), dim)

@@ -1,0 +1,111 @@
+"""How functions of the table become functions with PyTorch's names and arguments."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from ..rules import lookup
+from ..rules.table import Primitive
+from ..tape.operators import recorders
+from ..tape.record import binary, unary
+from ..tape.tensor import Tensor, as_raw
+
+FACE: dict[str, Callable] = {}
+METHODS: set[str] = set()
+NUMPY_WORDS = {"axis": "dim", "keepdims": "keepdim", "x": "input", "x1": "input", "x2": "other", "a": "input"}
+TORCH_WORDS = {
+    "dim": "axis",
+    "dims": "axis",
+    "keepdim": "keepdims",
+    "diagonal": "k",
+    "input": "x",
+    "other": "y",
+}
+
+
+def as_tensor(x: Any) -> Any:
+    """Return a raw result as a Tensor, also inside a tuple."""
+    if isinstance(x, tuple):
+        return tuple(as_tensor(item) for item in x)
+    return x if isinstance(x, Tensor) else Tensor._wrap(as_raw(x), None)
+
+
+def operand(x: Any) -> Any:
+    """Return a list or an array as a Tensor, so that it has a Tensor's methods."""
+    return x if isinstance(x, Tensor) else Tensor._wrap(as_raw(x), None)
+
+
+def face(function: Callable | None = None, *, names: tuple[str, ...] = (), method: bool = True) -> Any:
+    """Enter a function under PyTorch's name(s); NumPy's words for its arguments are accepted as well.
+
+    method: whether it is a method of Tensors, too.
+    """
+
+    def enter(function: Callable) -> Callable:
+        @functools.wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            if kwargs:
+                kwargs = {NUMPY_WORDS.get(k, k): v for k, v in kwargs.items()}
+            return function(*args, **kwargs)
+
+        for name in (
+            function.__name__.rstrip("_") if function.__name__ in RESERVED else function.__name__,
+            *names,
+        ):
+            FACE[name] = call
+            if method:
+                METHODS.add(name)
+        return call
+
+    return enter(function) if function is not None else enter
+
+
+RESERVED = {
+    "max_",
+    "min_",
+    "sum_",
+    "all_",
+    "any_",
+    "pow_",
+    "abs_",
+    "round_",
+    "complex_",
+    "range_",
+    "type_",
+    "float_",
+}
+"""Functions here that carry an underscore only because Python has a builtin of their name."""
+
+
+def from_table(primitive: Primitive) -> Callable:
+    """Return a table entry as a function of Tensors that takes PyTorch's words for its arguments."""
+    if primitive.name in recorders:
+        return recorders[primitive.name]
+    if primitive.kind == "elementwise" and primitive.bind is None and primitive.arity in (1, 2):
+        made = unary(primitive) if primitive.arity == 1 else binary(primitive)
+        return recorders.setdefault(primitive.name, made)
+
+    def function(*args: Any, **kwargs: Any) -> Any:
+        named = {TORCH_WORDS.get(k, k): v for k, v in kwargs.items()}
+        if "x" in named and not args:
+            args = (named.pop("x"),)
+        args = tuple(operand(x) if i == 0 and isinstance(x, list | float | int) else x for i, x in enumerate(args))
+        return as_tensor(primitive.function(*args, **named))
+
+    function.__name__ = function.__qualname__ = primitive.name
+    function.__doc__ = primitive.doc
+    return function
+
+
+def resolve(name: str) -> Callable | None:
+    """Return the function of this name: PyTorch's version where it has one of its own, else the table's."""
+    found = FACE.get(name)
+    if found is None and not name.startswith("_"):
+        primitive = lookup(name)
+        if primitive is not None:
+            found = FACE[name] = from_table(primitive)
+            if primitive.arity != 0:
+                METHODS.add(name)
+    return found

@@ -1,0 +1,75 @@
+"""The table of primitives, one module per family.
+
+Modules are imported when a name in them is first looked up, the commonest first, so that a short command
+does not pay for the whole table.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from .table import BY_NUMPY, NAMES, TABLE, Primitive, Sample
+
+MODULES = (
+    "arithmetic",
+    "transcendental",
+    "reduce",
+    "movement",
+    "index",
+    "product",
+    "activation",
+    "create",
+    "softmax",
+    "moments",
+    "join",
+    "select",
+    "scan",
+    "linalg",
+    "einsum",
+    "special",
+    "complex",
+)
+_pending = list(MODULES)
+
+
+def _load_next() -> bool:
+    """Import the next family; return False when all are there."""
+    if not _pending:
+        return False
+    import_module(f"{__name__}.{_pending.pop(0)}")
+    return True
+
+
+def lookup(name: str) -> Primitive | None:
+    """Return the entry called `name` (or having it as an alias), or None."""
+    while name not in NAMES:
+        if not _load_next():
+            return None
+    return NAMES[name]
+
+
+def entry(name: str) -> Primitive:
+    """Return the entry called `name`. Raises KeyError when there is none."""
+    found = lookup(name)
+    if found is None:
+        raise KeyError(f"the table has no entry {name!r}")
+    return found
+
+
+def by_numpy(function: Any) -> Primitive | None:
+    """Return the entry that stands for one of NumPy's functions, or None."""
+    while function not in BY_NUMPY:
+        if not _load_next():
+            return None
+    return BY_NUMPY[function]
+
+
+def full_table() -> dict[str, Primitive]:
+    """Return the whole table by canonical name."""
+    while _load_next():
+        pass
+    return TABLE
+
+
+__all__ = ["MODULES", "Primitive", "Sample", "by_numpy", "entry", "full_table", "lookup"]

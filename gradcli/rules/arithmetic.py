@@ -1,0 +1,298 @@
+"""Arithmetic, powers, comparisons, rounding and selection between operands."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .shapes import fit, mask
+from .table import (
+    POSITIVE,
+    REAL,
+    TEST,
+    A,
+    Sample,
+    constant,
+    elementwise,
+    first_operand,
+    general,
+    no_gradient,
+    second_operand,
+)
+
+BETWEEN_JUMPS = ((3.2, 3.8), (1.0, 1.05))
+"""Where x / y lies between two integers."""
+
+# -- the four operations --------------------------------------------------------------------------
+
+elementwise(np.add, 1, 1, node="Add", twin="x + y", doc="Sum of two arrays.")
+elementwise(np.subtract, 1, -1, aliases=("sub",), node="Sub", twin="x - y", doc="Difference of two arrays.")
+elementwise(
+    np.multiply,
+    second_operand,
+    first_operand,
+    aliases=("mul",),
+    node="Mul",
+    twin="x * y",
+    doc="Product of two arrays, element by element.",
+)
+elementwise(
+    np.divide,
+    lambda _, _x, y: 1 / y,
+    lambda out, _, y: -out / y,
+    aliases=("div", "true_divide"),
+    node="Div",
+    domain=(REAL, POSITIVE),
+    twin="x / y",
+    doc="Quotient of two arrays.",
+)
+elementwise(np.negative, -1, aliases=("neg",), node="Neg", twin="-x", doc="Sign reversed.")
+elementwise(np.positive, 1, node="Positive", twin="x", doc="The array itself, copied.")
+elementwise(np.reciprocal, lambda out, _: -out * out, domain=(POSITIVE,), twin="1 / x", doc="One over x.")
+elementwise(np.square, lambda _, x: 2 * x, node="Pow", twin="x**2", doc="x times x.")
+
+
+# -- powers and roots ----------------------------------------------------------------------------
+
+
+def power_dx(_, x, y):
+    """y x^(y-1), and 0 where y is 0 (so that 0^0 has slope 0, as in PyTorch)."""
+    if isinstance(y, (int, float)):
+        return 2 * x if y == 2 else x * 0.0 if y == 0 else y * x ** (y - 1)
+    return np.where(y == 0, 0.0, y * x ** (y - 1))
+
+
+def power_dy(out, x, y):
+    """x^y log x, and 0 where x is 0 and y is not negative."""
+    return np.where((x == 0) & (abs(y) == y), 0.0, out * np.log(x))
+
+
+elementwise(
+    np.power,
+    power_dx,
+    power_dy,
+    aliases=("pow", "float_power"),
+    node="Pow",
+    domain=(POSITIVE, REAL),
+    twin="x**y",
+    doc="x raised to the power y.",
+    subgradient="d/dx is 0 where y = 0; d/dy is 0 where x = 0 and y >= 0",
+)
+elementwise(np.sqrt, lambda out, _: 0.5 / out, domain=(POSITIVE,), twin="sqrt(x)", doc="Square root.")
+elementwise(
+    np.cbrt,
+    lambda out, _: 1 / (3 * out * out),
+    domain=((-4.0, -0.2),),
+    complex=False,
+    twin="cbrt(x)",
+    doc="Cube root, real also for negative numbers.",
+)
+elementwise(
+    np.hypot,
+    lambda out, x, _: x / out,
+    lambda out, _, y: y / out,
+    complex=False,
+    twin="sqrt(x**2 + y**2)",
+    doc="Length of the vector (x, y), without overflow.",
+    subgradient="nan at (0, 0)",
+)
+
+
+# -- sign, rounding, remainders ------------------------------------------------------------------
+
+elementwise(
+    np.absolute,
+    lambda _, x: np.sign(x),
+    aliases=("abs",),
+    node="Abs",
+    holomorphic=False,
+    twin="abs(x)",
+    doc="Absolute value (modulus of a complex number).",
+    subgradient="0 at 0",
+)
+for ufunc, doc in [
+    (np.sign, "Sign of x: -1, 0 or 1 (x/|x| for complex numbers)."),
+    (np.floor, "Largest integer not above x."),
+    (np.ceil, "Smallest integer not below x."),
+    (np.rint, "Nearest integer, halves to even."),
+    (np.trunc, "Integer part."),
+]:
+    short = {"rint": "round"}.get(ufunc.__name__, ufunc.__name__)
+    elementwise(
+        ufunc,
+        0,
+        name=short,
+        aliases={"round": ("rint",), "trunc": ("fix",)}.get(short, ()),
+        numpy={"round": (np.rint,), "trunc": (np.trunc, np.fix)}.get(short, (ufunc,)),
+        complex=False,
+        domain=((1.05, 1.45),),
+        twin=f"{short}(x)",
+        doc=doc,
+        subgradient="0 everywhere",
+    )
+elementwise(
+    np.remainder,
+    1,
+    lambda _, x, y: -np.floor(x / y),
+    aliases=("mod",),
+    domain=BETWEEN_JUMPS,
+    complex=False,
+    twin="x - y * floor(x / y)",
+    doc="Remainder with the sign of y, as Python's %.",
+    subgradient="at the jumps the slope of the piece to the right",
+)
+elementwise(
+    np.fmod,
+    1,
+    lambda _, x, y: -np.trunc(x / y),
+    domain=BETWEEN_JUMPS,
+    complex=False,
+    twin="x - y * trunc(x / y)",
+    doc="Remainder with the sign of x, as C's fmod.",
+)
+elementwise(
+    np.floor_divide,
+    0,
+    0,
+    node="FloorDivide",
+    domain=BETWEEN_JUMPS,
+    complex=False,
+    twin="floor(x / y)",
+    doc="Quotient rounded down, as Python's //.",
+    subgradient="0 everywhere",
+)
+elementwise(
+    np.copysign,
+    lambda out, x, _: np.where(x == 0, 0.0, out / np.where(x == 0, 1.0, x)),
+    0,
+    complex=False,
+    twin="abs(x) * sign(y)",
+    doc="Magnitude of x with the sign of y.",
+    subgradient="0 where x = 0",
+)
+constant(np.signbit, doc="True where the sign bit is set.")
+constant(np.isnan, doc="True where x is not a number.")
+constant(np.isinf, doc="True where x is infinite.")
+constant(np.isfinite, doc="True where x is neither infinite nor not-a-number.")
+
+
+# -- comparisons and logic: no derivative --------------------------------------------------------
+
+for ufunc, aliases, doc in [
+    (np.equal, ("eq",), "x == y"),
+    (np.not_equal, ("ne",), "x != y"),
+    (np.less, ("lt",), "x < y"),
+    (np.less_equal, ("le",), "x <= y"),
+    (np.greater, ("gt",), "x > y"),
+    (np.greater_equal, ("ge",), "x >= y"),
+    (np.logical_and, (), "both true"),
+    (np.logical_or, (), "either true"),
+    (np.logical_xor, (), "exactly one true"),
+    (np.bitwise_and, (), "both true (booleans), common bits (integers)"),
+    (np.bitwise_or, (), "either true (booleans), joined bits (integers)"),
+    (np.bitwise_xor, (), "exactly one true (booleans), differing bits (integers)"),
+]:
+    constant(ufunc, arity=2, aliases=aliases, doc=f"True where {doc}." if "bits" not in doc else f"{doc}.")
+constant(np.logical_not, doc="True where x is false.")
+constant(np.invert, aliases=("bitwise_not",), doc="Not, of booleans; complemented bits, of integers.")
+
+
+# -- choosing between operands -------------------------------------------------------------------
+
+
+def shared(larger, equal, like):
+    """1 where this operand is chosen, 1/2 at a tie, 0 elsewhere."""
+    return mask(larger, like) + 0.5 * mask(equal, like)
+
+
+elementwise(
+    np.maximum,
+    lambda _, x, y: shared(x > y, x == y, x),
+    lambda _, x, y: shared(y > x, x == y, x),
+    complex=False,
+    twin="maximum(x, y)",
+    doc="Larger of two, element by element; nan if either is.",
+    subgradient="1/2 to each at a tie",
+)
+elementwise(
+    np.minimum,
+    lambda _, x, y: shared(x < y, x == y, x),
+    lambda _, x, y: shared(y < x, x == y, x),
+    complex=False,
+    twin="minimum(x, y)",
+    doc="Smaller of two, element by element; nan if either is.",
+    subgradient="1/2 to each at a tie",
+)
+elementwise(
+    np.fmax,
+    lambda _, x, y: mask((x >= y) | np.isnan(y), x),
+    lambda _, x, y: mask(~((x >= y) | np.isnan(y)), x),
+    complex=False,
+    twin="maximum(x, y)",
+    doc="Larger of two, ignoring nan.",
+    subgradient="all to x at a tie",
+)
+elementwise(
+    np.fmin,
+    lambda _, x, y: mask((x <= y) | np.isnan(y), x),
+    lambda _, x, y: mask(~((x <= y) | np.isnan(y)), x),
+    complex=False,
+    twin="minimum(x, y)",
+    doc="Smaller of two, ignoring nan.",
+    subgradient="all to x at a tie",
+)
+
+
+def clip_signature(x, min=None, max=None, *, a_min=None, a_max=None):
+    """Bind clip's bounds; either may be None."""
+    low, high = min if a_min is None else a_min, max if a_max is None else a_max
+    if low is None and high is None:
+        raise ValueError("clip needs a lower or an upper bound")
+    return (x, -np.inf if low is None else low, np.inf if high is None else high), {}
+
+
+elementwise(
+    lambda x, low, high: np.minimum(np.maximum(x, low), high),
+    lambda _, x, low, high: mask((x >= low) & (x <= high), x),
+    lambda _, x, low, high: mask((x < low) & (low < high), x),
+    lambda _, x, low, high: mask((x > high) | (low > high), x),
+    name="clip",
+    aliases=("clamp",),
+    numpy=(np.clip,),
+    node="Clamp",
+    bind=clip_signature,
+    complex=False,
+    domain=(REAL, (-1.5, -1.3), (0.6, 0.8)),
+    samples=(
+        Sample(A(3, 4), -1.0, 1.0),
+        Sample(A(3, 4), A(4), A(3, 1)),
+        Sample(A(5), min=0.5),
+        Sample(A(), max=1.0),
+    ),
+    twin="minimum(maximum(x, y), z)",
+    doc="x limited to the interval [min, max].",
+    subgradient="1 at a bound",
+)
+
+
+def where_dx(g, out_shape, condition, x_shape, _y):
+    """g where x was chosen; 0 elsewhere, even where g is infinite."""
+    return fit(np.where(condition, g, 0.0), x_shape, len(out_shape))
+
+
+def where_dy(g, out_shape, condition, _x, y_shape):
+    """g where y was chosen."""
+    return fit(np.where(condition, 0.0, g), y_shape, len(out_shape))
+
+
+general(
+    "where",
+    np.where,
+    no_gradient,
+    where_dx,
+    where_dy,
+    numpy=(np.where,),
+    promote=(1, 2),
+    samples=(Sample(TEST, A(3, 4), A(3, 4)), Sample(TEST, A(4), A(3, 1)), Sample(TEST, A(), 1.0)),
+    twin="Piecewise((y, x), (z, True))",
+    doc="x where the condition holds, else y.",
+)

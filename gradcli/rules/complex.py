@@ -1,0 +1,62 @@
+"""Parts of complex numbers. Cotangents follow PyTorch: dL/dRe + i dL/dIm."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .table import composition, constant, general, linear
+
+
+def real_vjp(g, _, _x):
+    """g is the cotangent of the real part alone."""
+    return g
+
+
+def imag_vjp(g, _, _x):
+    """i g."""
+    return 1j * g
+
+
+def conj_vjp(g, _, _x):
+    """conj(g)."""
+    return g.conj()
+
+
+def angle_vjp(g, _, x):
+    """i g z / |z|^2 for complex z, 0 for real ones, 0 at the origin."""
+    if x.dtype.kind != "c":
+        return g * 0.0
+    size = abs(x)
+    safe = np.where(size == 0, 1.0, size)
+    return 1j * g * np.where(size == 0, 0.0, x / safe / safe)
+
+
+real_part = linear(
+    "real_part", np.real, real_vjp, node="Real", view=True, samples=(), doc="Real part of a complex array."
+)
+imag_part = linear(
+    "imag_part",
+    np.imag,
+    imag_vjp,
+    node="Imag",
+    view=True,
+    samples=(),
+    doc="Imaginary part of a complex array.",
+)
+
+
+def real(x):
+    """Real part."""
+    return real_part(x) if x.dtype.kind == "c" else x
+
+
+def imag(x):
+    """Imaginary part; 0 for real arrays."""
+    return imag_part(x) if x.dtype.kind == "c" else x * 0
+
+
+composition(real, numpy=(np.real,), doc="Real part.")
+composition(imag, numpy=(np.imag,), doc="Imaginary part; 0 for real arrays.")
+linear("conj", np.conjugate, conj_vjp, aliases=("conjugate",), numpy=(np.conjugate,), doc="Complex conjugate.")
+general("angle", np.angle, angle_vjp, numpy=(np.angle,), doc="Argument of a complex number.", subgradient="0 at 0")
+constant(np.iscomplex, name="iscomplex", numpy=(np.iscomplex,), doc="True where the imaginary part is not 0.")

@@ -1,0 +1,108 @@
+"""Einstein summation over explicit indices; every product of arrays is one of these."""
+
+from __future__ import annotations
+
+import string
+
+import numpy as np
+
+from .shapes import fit, rank, shape_of
+from .table import A, Sample, general
+
+
+def einsum_forward(*xs, inputs, output):
+    """Contract; an ellipsis in front lets every array carry leading axes."""
+    return np.einsum(",".join(inputs) + "->" + output, *xs, optimize=len(xs) > 2)
+
+
+def einsum_vjp(g, position, out_shape, xs, *, inputs, output):
+    """Contract g with the other operands to this operand's indices."""
+    others = [x.conj() for i, x in enumerate(xs) if i != position]
+    names = [name for i, name in enumerate(inputs) if i != position]
+    target = inputs[position]
+    lead = string.ascii_uppercase[: g.ndim - len(out_shape)]
+    grad = contract(g, *others, inputs=(lead + output, *names), output=lead + target)
+    return fit(grad, shape_of(xs[position]), len(target))
+
+
+def expanded(subscripts: str, ranks: list[int]) -> tuple[list[str], str]:
+    """Return operand and output subscripts with ellipses replaced by letters and the output written out.
+
+    Raises ValueError for a subscript string that does not fit the operands.
+    """
+    text = subscripts.replace(" ", "")
+    left, arrow, output = text.partition("->")
+    inputs = left.split(",")
+    if len(inputs) != len(ranks):
+        raise ValueError(f"einsum: {subscripts!r} names {len(inputs)} operands, {len(ranks)} given")
+    letters = {c for c in text if c.isalpha()}
+    if any(not (c.isascii() and c.isalpha()) for c in text.replace("...", "").replace(",", "").replace("->", "")):
+        raise ValueError(f"einsum: {subscripts!r} may hold only letters, commas, '...' and '->'")
+    free = [c for c in string.ascii_letters if c not in letters]
+    extra = [n - len(s.replace("...", "")) if "..." in s else 0 for s, n in zip(inputs, ranks, strict=True)]
+    for s, n, e in zip(inputs, ranks, extra, strict=True):
+        if e < 0 or ("..." not in s and len(s) != n):
+            raise ValueError(f"einsum: {s!r} does not fit an operand with {n} axes")
+    widest = max(extra, default=0)
+    fill = "".join(free[:widest])
+    inputs = [s.replace("...", fill[widest - e :]) for s, e in zip(inputs, extra, strict=True)]
+    if arrow:
+        output = output.replace("...", fill)
+    else:
+        joined = "".join(inputs)
+        output = fill + "".join(sorted(c for c in letters if joined.count(c) == 1))
+    if len(set(output)) != len(output) or not set(output) <= set("".join(inputs)):
+        raise ValueError(f"einsum: the output indices {output!r} must each occur once, and in an operand")
+    return inputs, output
+
+
+def without_repeats(x, indices: str):
+    """Return x with repeated indices replaced by their diagonal, and the remaining indices."""
+    for letter in dict.fromkeys(indices):
+        places = [i for i, c in enumerate(indices) if c == letter]
+        if len(places) > 1:
+            n = shape_of(x)[places[0]]
+            steps = np.arange(n)
+            x = x[tuple(steps if i in places else slice(None) for i in range(rank(x)))]
+            adjacent = places[-1] - places[0] == len(places) - 1
+            rest = [c for c in indices if c != letter]
+            rest.insert(places[0] if adjacent else 0, letter)
+            indices = "".join(rest)
+    return x, indices
+
+
+def einsum_signature(subscripts, *xs):
+    """Bind einsum: diagonals and indices of one operand only are dealt with first."""
+    inputs, output = expanded(subscripts, [rank(x) for x in xs])
+    operands, names = [], []
+    for i, (x, indices) in enumerate(zip(xs, inputs, strict=True)):
+        x, indices = without_repeats(x, indices)
+        elsewhere = set(output).union(*(s for j, s in enumerate(inputs) if j != i))
+        alone = tuple(place for place, c in enumerate(indices) if c not in elsewhere)
+        if alone:
+            x = x.sum(axis=alone)
+            indices = "".join(c for c in indices if c in elsewhere)
+        operands.append(x)
+        names.append(indices)
+    return tuple(operands), {"inputs": tuple(names), "output": output}
+
+
+contract = general(
+    "einsum",
+    einsum_forward,
+    einsum_vjp,
+    arity=None,
+    bind=einsum_signature,
+    numpy=(np.einsum,),
+    promote=None,
+    samples=(
+        Sample("ij,jk->ik", A(2, 3), A(3, 4)),
+        Sample("ii->i", A(3, 3)),
+        Sample("ij->", A(2, 3)),
+        Sample("bij,bjk", A(2, 3, 4), A(2, 4, 2)),
+        Sample("...i,i->...", A(2, 3, 4), A(4)),
+        Sample("i,ij,j->", A(3), A(3, 4), A(4)),
+        Sample("iji->j", A(2, 3, 2)),
+    ),
+    doc="Einstein summation.",
+)

@@ -1,0 +1,204 @@
+"""Indexing: taking elements out and putting them back, each the transpose of the other.
+
+An `Index` holds NumPy's index for an array of a known shape, and knows how to apply it behind extra leading
+axes, where `x[i, :, j]` would put the new axis in the middle.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from .movement import as_int
+from .shapes import Shape, fit, lead_of, shape_of
+from .table import A, Sample, general, linear
+
+
+def plain_item(item: Any) -> Any:
+    """Return one item of an index as NumPy wants it: Tensors and lists become arrays."""
+    if item is None or item is Ellipsis or isinstance(item, int | np.integer):
+        return item
+    if isinstance(item, slice):
+        return slice(*(None if n is None else as_int(n) for n in (item.start, item.stop, item.step)))
+    array = np.asarray(getattr(item, "_data", item))
+    if array.size == 0 and array.dtype.kind == "f":
+        array = array.astype(np.intp)
+    if array.dtype.kind not in "iub":
+        raise IndexError(f"an index must be made of integers, booleans, slices, None or ..., not {array.dtype}")
+    return int(array) if array.ndim == 0 and array.dtype.kind != "b" else array
+
+
+class Index:
+    """A NumPy index for arrays of `shape`. Raises IndexError where NumPy would."""
+
+    def __init__(self, index: Any, shape: Shape):
+        items = index if isinstance(index, tuple) else (index,)
+        self.key = tuple(plain_item(i) for i in items)
+        self.shape = shape
+        self.basic = not any(isinstance(i, np.ndarray) for i in self.key)
+
+    @cached_property
+    def full(self) -> tuple:
+        """The key with its ellipsis written out, one item for every axis of the array."""
+        used = sum(i.ndim if isinstance(i, np.ndarray) and i.dtype == bool else i is not None for i in self.key)
+        used -= sum(i is Ellipsis for i in self.key)
+        if used > len(self.shape):
+            raise IndexError(f"too many indices: {used} for an array of shape {self.shape}")
+        fill = (slice(None),) * (len(self.shape) - used)
+        for place, item in enumerate(self.key):
+            if item is Ellipsis:
+                return self.key[:place] + fill + self.key[place + 1 :]
+        return self.key + fill
+
+    @cached_property
+    def map(self) -> np.ndarray:
+        """Positions, in the flattened array, of the elements that the index takes."""
+        return np.arange(np.prod(self.shape, dtype=np.intp)).reshape(self.shape)[self.key]
+
+    @cached_property
+    def view_key(self) -> tuple:
+        """The key with an ellipsis where it names elements one by one, so that the result is a view."""
+        return (*self.key, ...) if self.basic and Ellipsis not in self.key else self.key
+
+    @cached_property
+    def joined(self) -> bool:
+        """Whether array items stand side by side, so that leading axes stay in front."""
+        places = [i for i, item in enumerate(self.full) if isinstance(item, int | np.integer | np.ndarray)]
+        return self.basic or places[-1] - places[0] == len(places) - 1
+
+    @cached_property
+    def unique(self) -> bool:
+        """Whether no element can be taken twice."""
+        return self.basic or all(i.dtype == bool for i in self.key if isinstance(i, np.ndarray))
+
+    def take(self, x: np.ndarray) -> np.ndarray:
+        """Return the elements of x, an array of shape lead + self.shape."""
+        if x.ndim == len(self.shape):
+            return x[self.view_key]
+        if self.joined:
+            return x[(..., *self.full)]
+        return x.reshape(lead_of(x, self.shape) + (-1,))[..., self.map]
+
+    def put(self, g: np.ndarray, lead: Shape) -> np.ndarray:
+        """Return zeros of shape lead + self.shape with g added at the elements that the index takes."""
+        out = np.zeros(lead + self.shape, g.dtype)
+        if self.joined:
+            key: Any = self.key if not lead else (..., *self.full)
+            if self.unique:
+                out[key] = g
+            else:
+                np.add.at(out, key, g)
+        else:
+            np.add.at(out.reshape(lead + (-1,)), (..., self.map), g)  # type: ignore[arg-type]
+        return out
+
+    def result_shape(self) -> Shape:
+        """The shape of what the index takes."""
+        return np.broadcast_to(np.zeros(()), self.shape)[self.key].shape
+
+    def node(self) -> str:
+        """PyTorch's name of the step that the index ends with."""
+        if not self.basic:
+            return "Index"
+        for item in reversed(self.key):
+            if item is None:
+                return "Unsqueeze"
+            if isinstance(item, slice) and item != slice(None):
+                return "Slice"
+            if isinstance(item, int | np.integer):
+                return "Select"
+        return "Alias"
+
+
+def index_signature(x, index):
+    """Bind getitem(x, index)."""
+    return (x,), {"index": Index(index, shape_of(x))}
+
+
+def getitem_vjp(g, out_shape, _, *, index, label=None):
+    """Zeros with g added at the taken elements."""
+    return put(g, index=index, lead=lead_of(g, out_shape))
+
+
+def put_vjp(g, out_shape, _, *, index, lead):
+    """The taken elements of g."""
+    return getitem(g, index=index)
+
+
+getitem = linear(
+    "getitem",
+    lambda x, *, index, label=None: index.take(x),
+    getitem_vjp,
+    bind=index_signature,
+    node=lambda x_shape, params: params.get("label") or params["index"].node(),
+    view=True,
+    samples=(
+        Sample(A(3, 4), 1),
+        Sample(A(3, 4), (slice(None), slice(0, 4, 2))),
+        Sample(A(3, 4), (slice(None, None, -1), None, 2)),
+        Sample(A(3, 4), (..., -1)),
+        Sample(A(3, 4), np.array([0, 2, 0])),
+        Sample(A(2, 3, 4), (np.array([0, 1, 1]), slice(None), np.array([3, 0, 3]))),
+        Sample(A(2, 3, 4), (0, slice(None), np.array([[1, 1], [2, 0]]))),
+        Sample(A(3, 4), np.eye(3, 4, dtype=bool)),
+        Sample(A(2, 3, 4), (slice(None), np.array([True, False, True]))),
+        Sample(A(), ()),
+    ),
+    doc="Elements x[index]; any NumPy index.",
+)
+put = linear(
+    "put_zeros",
+    lambda g, *, index, lead: index.put(g, lead),
+    put_vjp,
+    node="Put",
+    samples=(),
+    doc="Zeros with the given elements added at an index.",
+)
+
+
+def set_dx(g, _out, _x, _value, *, index):
+    """g with 0 at the replaced elements."""
+    return replace(g, 0.0, index=index)
+
+
+def set_dvalue(g, _out, _x, value_shape, *, index):
+    """The replaced elements of g, summed over what broadcasting repeated."""
+    part = getitem(g, index=index)
+    return fit(part, value_shape, part.ndim - (g.ndim - len(index.shape)))
+
+
+def set_forward(x, value, *, index):
+    """A copy of x with x[index] = value."""
+    out = np.array(x)
+    if x.ndim == len(index.shape):
+        out[index.key] = value
+    elif index.joined:
+        out[(..., *index.full)] = value
+    else:
+        out.reshape(lead_of(x, index.shape) + (-1,))[..., index.map] = value
+    return out
+
+
+def set_signature(x, index, value):
+    """Bind setitem(x, index, value): a copy of x with other elements at the index."""
+    return (x, value), {"index": Index(index, shape_of(x))}
+
+
+replace = general(
+    "setitem",
+    set_forward,
+    set_dx,
+    set_dvalue,
+    bind=set_signature,
+    node="CopySlices",
+    samples=(
+        Sample(A(3, 4), 1, A(4)),
+        Sample(A(3, 4), (slice(None), 2), A()),
+        Sample(A(3, 4), np.array([2, 0]), A(2, 1)),
+        Sample(A(2, 3, 4), (np.array([0, 1]), slice(None), np.array([3, 0])), A(2, 3)),
+        Sample(A(3, 4), np.eye(3, 4, dtype=bool), A()),
+    ),
+    doc="A copy of x with x[index] = value (the indexed assignment of programs).",
+)

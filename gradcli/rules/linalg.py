@@ -1,0 +1,165 @@
+"""Linear algebra over the last two axes. Formulas: Giles 2008, "Collected matrix derivative results"."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .shapes import adjoint, fit, rank, shape_of
+from .table import A, Sample, composition, general
+
+
+def square_signature(x):
+    """Bind a function of square matrices; raises ValueError for other shapes."""
+    shape = shape_of(x)
+    if len(shape) < 2 or shape[-1] != shape[-2]:
+        raise ValueError(f"a square matrix is needed, got shape {shape}")
+    return (x,), {}
+
+
+def inv_vjp(g, out, _):
+    """-A^-H g A^-H."""
+    return -(adjoint(out) @ g @ adjoint(out))
+
+
+SQUARE = (Sample(A(3, 3)), Sample(A(2, 3, 3)), Sample(A(1, 1)))
+inv = general(
+    "inv",
+    np.linalg.inv,
+    inv_vjp,
+    bind=square_signature,
+    aliases=("inverse",),
+    node="LinalgInvEx",
+    numpy=(np.linalg.inv,),
+    samples=SQUARE,
+    doc="Inverse of a square matrix.",
+)
+
+
+def adjugate(x):
+    """det(A) A^-1 without dividing by zero: from the singular values (raw arrays)."""
+    u, s, vh = np.linalg.svd(x)
+    n = s.shape[-1]
+    others = np.stack([np.prod(np.delete(s, i, -1), -1) for i in range(n)], -1)
+    phase = np.linalg.det(u) * np.linalg.det(vh)
+    return phase[..., None, None] * (adjoint(vh) * others[..., None, :]) @ adjoint(u)
+
+
+def det_vjp(g, out, x):
+    """g conj(det(A) A^-1)^T; the adjugate where the matrix is singular."""
+    if isinstance(x, np.ndarray) and (out == 0).any():
+        return g[..., None, None] * adjoint(adjugate(x))
+    return (g * out.conj())[..., None, None] * adjoint(inv(x))
+
+
+det = general(
+    "det",
+    np.linalg.det,
+    det_vjp,
+    bind=square_signature,
+    node="LinalgDet",
+    numpy=(np.linalg.det,),
+    samples=SQUARE,
+    doc="Determinant.",
+    subgradient="the adjugate where the matrix is singular",
+)
+
+
+def logdet_vjp(g, _, x):
+    """g A^-H."""
+    return g[..., None, None] * adjoint(inv(x))
+
+
+logabsdet = general(
+    "logabsdet",
+    lambda x: np.linalg.slogdet(x)[1],
+    logdet_vjp,
+    bind=square_signature,
+    node="LinalgSlogdet",
+    samples=SQUARE,
+    doc="Logarithm of |det(A)|.",
+)
+
+
+def slogdet(x):
+    """Sign (phase, for complex matrices) and logarithm of the modulus of the determinant."""
+    (x,), _ = square_signature(x)
+    value = det(x)
+    return np.sign(value) if value.dtype.kind != "c" else value / abs(value), logabsdet(x)
+
+
+def logdet(x):
+    """log(det(A)); nan where the determinant is negative."""
+    sign, value = slogdet(x)
+    return np.where(sign > 0, value, np.nan)
+
+
+composition(
+    slogdet,
+    numpy=(np.linalg.slogdet,),
+    samples=(),
+    doc="Sign and logarithm of the modulus of the determinant (two results).",
+)
+composition(logdet, samples=(), doc="Logarithm of the determinant; nan where it is negative.")
+
+
+def solve_da(g, out, a, b_shape):
+    """-(A^-H g) x^H."""
+    grad = -(solve_columns(adjoint(a), g) @ adjoint(out))
+    return fit(grad, a.shape, max(len(b_shape), a.ndim))
+
+
+def solve_db(g, out_shape, a, b_shape):
+    """A^-H g."""
+    return fit(solve_columns(adjoint(a), g), b_shape, len(out_shape))
+
+
+solve_columns = general(
+    "solve_columns",
+    np.linalg.solve,
+    solve_da,
+    solve_db,
+    node="LinalgSolveEx",
+    promote=None,
+    samples=(Sample(A(3, 3), A(3, 2)), Sample(A(2, 3, 3), A(3, 2)), Sample(A(3, 3), A(2, 3, 2))),
+    doc="The matrix X with A X = B.",
+)
+
+
+def solve(a, b):
+    """The x with a @ x = b; a vector b has one axis."""
+    (a,), _ = square_signature(a)
+    if rank(b) == 1:
+        return solve_columns(a, b[:, None]).squeeze(-1)
+    if rank(b) == 0:
+        raise ValueError("solve needs a vector or a matrix on the right")
+    return solve_columns(a, b)
+
+
+composition(
+    solve,
+    numpy=(np.linalg.solve,),
+    samples=(Sample(A(3, 3), A(3)), Sample(A(3, 3), A(3, 2)), Sample(A(2, 3, 3), A(2, 3, 1))),
+    doc="Solution x of a @ x = b.",
+)
+
+
+def cholesky_vjp(g, out, _):
+    """Murray 2016, "Differentiation of the Cholesky decomposition": the symmetric form."""
+    middle = adjoint(out) @ g
+    half = np.tril(middle) - 0.5 * (middle * np.eye(out.shape[-1]))
+    inverse = inv(out)
+    grad = adjoint(inverse) @ half @ inverse
+    return 0.5 * (grad + adjoint(grad))
+
+
+general(
+    "cholesky",
+    np.linalg.cholesky,
+    cholesky_vjp,
+    bind=square_signature,
+    node="LinalgCholeskyEx",
+    numpy=(np.linalg.cholesky,),
+    samples=(),
+    doc="Lower triangular L with A = L L^H for a positive definite A (its lower triangle is read).",
+    subgradient="the symmetric gradient, as in PyTorch",
+)

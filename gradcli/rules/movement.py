@@ -1,0 +1,339 @@
+"""Primitives that move elements without changing them: shape and order."""
+
+from __future__ import annotations
+
+import operator
+
+import numpy as np
+
+from .shapes import Shape, fit, lead_of, negative_axes, negative_axis, rank, shape_of
+from .table import A, Sample, composition, linear
+
+
+def as_shape(shape) -> Shape:
+    """Return an int or a sequence of ints (also integral floats and 0-d arrays) as a tuple of ints."""
+    try:
+        items = tuple(shape)
+    except TypeError:
+        items = (shape,)
+    return tuple(as_int(n) for n in items)
+
+
+def as_int(n) -> int:
+    """Return an integral number of any type as an int; raises TypeError for 2.5."""
+    if isinstance(n, float | np.floating) and float(n).is_integer():
+        return int(n)
+    return operator.index(n.item() if getattr(n, "ndim", None) == 0 else n)
+
+
+# -- shape ---------------------------------------------------------------------------------------
+
+
+def reshape_signature(x, *shape):
+    """Bind reshape(x, 2, 3) and reshape(x, (2, 3)); one length may be -1."""
+    wanted = as_shape(shape[0] if len(shape) == 1 else shape)
+    return (x,), {"shape": resolved(shape_of(x), wanted)}
+
+
+def resolved(old: Shape, wanted: Shape) -> Shape:
+    """Return `wanted` with its -1 replaced; raises ValueError when the sizes do not match."""
+    size, known = 1, 1
+    for n in old:
+        size *= n
+    for n in wanted:
+        known *= n if n != -1 else 1
+    if -1 in wanted and known and size % known == 0 and wanted.count(-1) == 1:
+        wanted = tuple(size // known if n == -1 else n for n in wanted)
+    elif known != size or min(wanted, default=0) < 0:
+        raise ValueError(f"cannot reshape an array of shape {old} ({size} elements) into shape {wanted}")
+    return wanted
+
+
+def reshape_vjp(g, _, x_shape, *, shape):
+    """The old shape again."""
+    return g.reshape(lead_of(g, shape) + x_shape)
+
+
+reshape = linear(
+    "reshape",
+    lambda x, *, shape: x.reshape(shape),
+    reshape_vjp,
+    bind=reshape_signature,
+    node="View",
+    numpy=(np.reshape,),
+    view=True,
+    samples=(Sample(A(3, 4), (2, 6)), Sample(A(3, 4), -1), Sample(A(1), ())),
+    doc="The same elements in another shape.",
+)
+
+
+def ravel(x):
+    """The elements as one axis."""
+    return x.reshape((-1,))
+
+
+composition(
+    ravel,
+    aliases=("flatten",),
+    numpy=(np.ravel,),
+    samples=(Sample(A(3, 4)),),
+    doc="All elements as one axis.",
+)
+
+
+def expand_signature(x, axis):
+    """Bind expand_dims; axes count in the result."""
+    axes = axis if isinstance(axis, tuple | list) else (axis,)
+    return (x,), {"axis": negative_axes(tuple(map(as_int, axes)), rank(x) + len(axes))}
+
+
+def expand_vjp(g, _, _x, *, axis):
+    """The axes taken away again."""
+    return g.squeeze(tuple(axis))
+
+
+linear(
+    "expand_dims",
+    lambda x, *, axis: np.expand_dims(x, axis),
+    expand_vjp,
+    bind=expand_signature,
+    aliases=("unsqueeze",),
+    node="Unsqueeze",
+    numpy=(np.expand_dims,),
+    view=True,
+    samples=(Sample(A(3, 4), 1), Sample(A(3), (0, -1)), Sample(A(), 0)),
+    doc="A new axis of length 1.",
+)
+
+
+def squeeze_signature(x, axis=None):
+    """Bind squeeze; without axis all axes of length 1 go."""
+    shape = shape_of(x)
+    if axis is None:
+        axes = tuple(i - len(shape) for i, n in enumerate(shape) if n == 1)
+    else:
+        axes = negative_axes(axis, len(shape))
+    return (x,), {"axis": axes}
+
+
+def squeeze_vjp(g, _, x_shape, *, axis):
+    """The axes of length 1 put back."""
+    lead = g.ndim - len(x_shape) + len(axis)
+    return g.reshape(g.shape[:lead] + x_shape)
+
+
+linear(
+    "squeeze",
+    lambda x, *, axis: np.squeeze(x, axis),
+    squeeze_vjp,
+    bind=squeeze_signature,
+    numpy=(np.squeeze,),
+    view=True,
+    samples=(Sample(A(3, 1, 4)), Sample(A(1, 3, 1), 0), Sample(A(1, 3, 1), (0, 2))),
+    doc="Axes of length 1 removed.",
+)
+
+
+def broadcast_signature(x, *shape):
+    """Bind broadcast_to(x, shape)."""
+    return (x,), {"shape": as_shape(shape[0] if len(shape) == 1 else shape)}
+
+
+def broadcast_vjp(g, _, x_shape, *, shape):
+    """Summed over the repeated axes."""
+    return fit(g, x_shape, len(shape))
+
+
+linear(
+    "broadcast_to",
+    lambda x, *, shape: np.broadcast_to(x, shape),
+    broadcast_vjp,
+    bind=broadcast_signature,
+    node="Expand",
+    numpy=(np.broadcast_to,),
+    view=True,
+    samples=(Sample(A(4), (3, 4)), Sample(A(3, 1), (2, 3, 4)), Sample(A(), (2,))),
+    doc="The array repeated, without a copy, to a larger shape.",
+)
+
+# -- order of axes --------------------------------------------------------------------------------
+
+
+def permuted(x, axes):
+    """Transpose the trailing axes by negative positions; leading ones stay."""
+    lead = x.ndim - len(axes)
+    return x.transpose((*range(lead), *(a + x.ndim for a in axes)))
+
+
+def inverse(axes):
+    """Return the permutation that undoes `axes` (negative positions)."""
+    back = [0] * len(axes)
+    for i, a in enumerate(axes):
+        back[a] = i - len(axes)
+    return tuple(back)
+
+
+def transpose_signature(x, axes=None, *more):
+    """Bind transpose(x), transpose(x, axes) and transpose(x, 1, 0, 2); without axes all are reversed."""
+    ndim = rank(x)
+    if axes is None:
+        return (x,), {"axes": tuple(range(-1, -ndim - 1, -1))}
+    order = as_shape((axes, *more) if more or not hasattr(axes, "__len__") else axes)
+    if len(order) != ndim or len({a % ndim if ndim else a for a in order if -ndim <= a < ndim}) != ndim:
+        raise ValueError(f"transpose: axes {order} are no permutation of the {ndim} axes")
+    return (x,), {"axes": tuple(a % ndim - ndim for a in order)}
+
+
+def transpose_vjp(g, _, _x, *, axes):
+    """The inverse permutation."""
+    back = inverse(axes)
+    lead = g.ndim - len(axes)
+    return np.transpose(g, (*range(lead), *(a + g.ndim for a in back)))
+
+
+transpose = linear(
+    "transpose",
+    lambda x, *, axes: permuted(x, axes),
+    transpose_vjp,
+    bind=transpose_signature,
+    aliases=("permute", "permute_dims"),
+    node=lambda x_shape, params: "T" if params["axes"] == (-1, -2) else "Permute",
+    numpy=(np.transpose,),
+    view=True,
+    samples=(Sample(A(3, 4)), Sample(A(2, 3, 4), (1, 2, 0)), Sample(A(5))),
+    doc="Axes in another order; reversed unless given.",
+)
+
+
+def swap_signature(x, axis1, axis2):
+    """Bind swapaxes."""
+    return (x,), {"axis1": negative_axis(axis1, rank(x)), "axis2": negative_axis(axis2, rank(x))}
+
+
+def swap_forward(x, *, axis1, axis2):
+    """Two axes exchanged; a 0-d array has none to exchange."""
+    return x.swapaxes(axis1, axis2) if x.ndim else x[()]
+
+
+def swap_vjp(g, _, _x, *, axis1, axis2):
+    """The same exchange."""
+    return g.swapaxes(axis1, axis2)
+
+
+linear(
+    "swapaxes",
+    swap_forward,
+    swap_vjp,
+    bind=swap_signature,
+    node="Transpose",
+    numpy=(np.swapaxes,),
+    view=True,
+    samples=(Sample(A(3, 4), 0, 1), Sample(A(2, 3, 4), 0, -1)),
+    doc="Two axes exchanged.",
+)
+
+
+def moveaxis(x, source, destination):
+    """Axes moved to new places, the others in their order."""
+    ndim = rank(x)
+    source, destination = as_shape(source), as_shape(destination)
+    if len(source) != len(destination):
+        raise ValueError("moveaxis: source and destination must have the same number of axes")
+    sources = [negative_axis(a, ndim) + ndim for a in source]
+    order = [a for a in range(ndim) if a not in sources]
+    for place, axis in sorted(zip([negative_axis(a, ndim) + ndim for a in destination], sources, strict=True)):
+        order.insert(place, axis)
+    return transpose.function(x, tuple(order))
+
+
+composition(
+    moveaxis,
+    aliases=("movedim",),
+    numpy=(np.moveaxis,),
+    samples=(Sample(A(2, 3, 4), 0, -1), Sample(A(2, 3, 4), (0, 1), (1, 2))),
+    doc="Axes moved to new places.",
+)
+
+# -- order of elements ----------------------------------------------------------------------------
+
+
+def axes_signature(x, axis=None):
+    """Bind a function of several axes."""
+    return (x,), {"axis": negative_axes(axis, rank(x))}
+
+
+def flip_vjp(g, _, _x, *, axis):
+    """Flipped again."""
+    return np.flip(g, axis)
+
+
+linear(
+    "flip",
+    lambda x, *, axis: np.flip(x, axis).copy(),
+    flip_vjp,
+    bind=axes_signature,
+    numpy=(np.flip,),
+    samples=(Sample(A(3, 4)), Sample(A(3, 4), 0), Sample(A(2, 3, 4), (0, 2))),
+    doc="Order of the elements reversed along axis.",
+)
+
+
+def roll_vjp(g, _, _x, *, shift, axis):
+    """Rolled back."""
+    return np.roll(g, tuple(-s for s in shift), axis)
+
+
+roll_axes = linear(
+    "roll_axes",
+    lambda x, *, shift, axis: np.roll(x, shift, axis),
+    roll_vjp,
+    node="Roll",
+    samples=(),
+    doc="Elements rolled along negative axes.",
+)
+
+
+def roll(x, shift, axis=None):
+    """Elements shifted along axis, those pushed out coming back at the other end."""
+    shift = as_shape(shift)
+    if axis is None:
+        return roll_axes(x.reshape((-1,)), shift=(sum(shift),), axis=(-1,)).reshape(shape_of(x))
+    axes = [negative_axis(a, rank(x)) for a in as_shape(axis)]
+    if len(shift) == 1:
+        shift = shift * len(axes)
+    return roll_axes(x, shift=shift, axis=tuple(axes))
+
+
+composition(
+    roll,
+    numpy=(np.roll,),
+    samples=(Sample(A(3, 4), 1), Sample(A(3, 4), 1, axis=0), Sample(A(3, 4), (1, -2), axis=(0, 1))),
+    doc="Elements shifted cyclically along axis.",
+)
+
+
+# -- types ---------------------------------------------------------------------------------------
+
+
+def astype_vjp(g, _, _x, *, dtype, source):
+    """The old type again; a complex cotangent of something real keeps its real part."""
+    return (g.real if source.kind != "c" and g.dtype.kind == "c" else g).astype(source)
+
+
+linear(
+    "astype",
+    lambda x, *, dtype, source: x.astype(dtype),
+    astype_vjp,
+    bind=lambda x, dtype: ((x,), {"dtype": np.dtype(dtype), "source": np.dtype(x.dtype)}),
+    node="ToCopy",
+    samples=(Sample(A(3, 4), np.float64),),
+    doc="The elements in another type.",
+)
+
+
+def clone_vjp(g, _, _x):
+    """The same cotangent."""
+    return g
+
+
+linear("clone", lambda x: x.copy(), clone_vjp, doc="A copy.")

@@ -1,0 +1,233 @@
+"""Products of vectors, matrices and higher arrays."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .movement import as_int, as_shape, moveaxis, transpose
+from .shapes import adjoint, fit, negative_axis, rank, shape_of
+from .table import A, Sample, composition, general
+
+# -- one primitive per pair of ranks --------------------------------------------------------------
+
+
+def inner_dx(g, _, _x, y):
+    """g y."""
+    return g[..., None] * y.conj()
+
+
+def inner_dy(g, _, x, _y):
+    """g x."""
+    return g[..., None] * x.conj()
+
+
+def mv_dx(g, _, _x, y):
+    """The outer product of g and y."""
+    return g[..., :, None] * y.conj()
+
+
+def mv_dy(g, _, x, _y):
+    """x^H g."""
+    return g @ x.conj()
+
+
+def vm_dx(g, _, _x, y):
+    """g y^H."""
+    return g @ adjoint(y)
+
+
+def vm_dy(g, _, x, _y):
+    """The outer product of x and g."""
+    return x.conj()[:, None] * g[..., None, :]
+
+
+def mm_dx(g, out_shape, x_shape, y):
+    """g y^H, summed over broadcast batch axes."""
+    return fit(g @ adjoint(y), x_shape, len(out_shape))
+
+
+def mm_dy(g, out_shape, x, y_shape):
+    """x^H g, summed over broadcast batch axes."""
+    return fit(adjoint(x) @ g, y_shape, len(out_shape))
+
+
+inner = general(
+    "vector_dot",
+    np.matmul,
+    inner_dx,
+    inner_dy,
+    node="Dot",
+    promote=None,
+    samples=(Sample(A(3), A(3)),),
+    doc="x . y",
+)
+mv = general(
+    "matrix_vector",
+    np.matmul,
+    mv_dx,
+    mv_dy,
+    node="Mv",
+    promote=None,
+    samples=(Sample(A(3, 4), A(4)),),
+    doc="A x",
+)
+vm = general(
+    "vector_matrix",
+    np.matmul,
+    vm_dx,
+    vm_dy,
+    node="SqueezeBackward4",
+    promote=None,
+    samples=(Sample(A(3), A(3, 4)),),
+    doc="x A",
+)
+mm = general(
+    "matrix_product",
+    np.matmul,
+    mm_dx,
+    mm_dy,
+    node=lambda x_shape, params: "Mm" if len(x_shape) == 2 else "Bmm",
+    promote=None,
+    samples=(Sample(A(3, 4), A(4, 2)), Sample(A(2, 3, 4), A(2, 4, 2)), Sample(A(2, 1, 3, 4), A(3, 4, 2))),
+    doc="A B over the last two axes",
+)
+BY_RANK = {(1, 1): inner, (2, 1): mv, (1, 2): vm, (2, 2): mm}
+
+
+def matmul(x, y):
+    """Matrix product over the last axes; vectors, matrices and stacks of matrices, as NumPy's @."""
+    m, n = rank(x), rank(y)
+    primitive = BY_RANK.get((m, n))
+    if primitive is None:
+        if not m or not n:
+            raise ValueError("matmul: a scalar has no axis to sum over; use *")
+        if m == 1:
+            return mm(x[None, :], y).squeeze(-2)
+        if n == 1:
+            return mm(x, y[:, None]).squeeze(-1)
+        primitive = mm
+    return primitive(x, y)
+
+
+composition(
+    matmul,
+    numpy=(np.matmul,),
+    samples=(
+        Sample(A(3), A(3)),
+        Sample(A(3, 4), A(4)),
+        Sample(A(3), A(3, 2)),
+        Sample(A(3, 4), A(4, 2)),
+        Sample(A(2, 3, 4), A(4, 2)),
+        Sample(A(2, 3, 4), A(4)),
+        Sample(A(4), A(2, 4, 3)),
+        Sample(A(5, 1, 3, 4), A(2, 4, 2)),
+    ),
+    doc="Matrix product of vectors, matrices and stacks of matrices.",
+)
+
+
+# -- products defined by them --------------------------------------------------------------------
+
+
+def tensordot(x, y, axes=2):
+    """Sum of products over the given axes of x and of y."""
+    if rank(axes) == 0:
+        n = as_int(axes)
+        left, right = tuple(range(rank(x) - n, rank(x))), tuple(range(n))
+    else:
+        left, right = (as_shape(a) for a in axes)
+    left = tuple(negative_axis(a, rank(x)) + rank(x) for a in left)
+    right = tuple(negative_axis(a, rank(y)) + rank(y) for a in right)
+    summed = tuple(shape_of(x)[a] for a in left)
+    if summed != tuple(shape_of(y)[a] for a in right):
+        raise ValueError(
+            f"tensordot: shapes {shape_of(x)} and {shape_of(y)} do not match over axes {left} and {right}"
+        )
+    free_x = tuple(a for a in range(rank(x)) if a not in left)
+    free_y = tuple(a for a in range(rank(y)) if a not in right)
+    size = int(np.prod(summed))
+    x_shape, y_shape = shape_of(x), shape_of(y)
+    rows, columns = tuple(x_shape[a] for a in free_x), tuple(y_shape[a] for a in free_y)
+    a = transpose.function(x, free_x + left).reshape((int(np.prod(rows)), size))
+    b = transpose.function(y, right + free_y).reshape((size, int(np.prod(columns))))
+    return mm(a, b).reshape(rows + columns)
+
+
+def dot(x, y):
+    """NumPy's dot: inner product of vectors, matrix product, or a sum over x's last and y's last but one axis."""
+    m, n = rank(x), rank(y)
+    if not m or not n:
+        return x * y
+    if m <= 2 and n <= 2:
+        return matmul(x, y)
+    return tensordot(x, y, ((m - 1,), (max(n - 2, 0),)))
+
+
+def inner_product(x, y):
+    """Sum of products over the last axes."""
+    if not rank(x) or not rank(y):
+        return x * y
+    return tensordot(x, y, ((rank(x) - 1,), (rank(y) - 1,)))
+
+
+def vdot(x, y):
+    """Sum of conj(x) y over all elements."""
+    return inner(x.reshape((-1,)).conj(), y.reshape((-1,)))
+
+
+def outer(x, y):
+    """All products of an element of x and an element of y, both flattened."""
+    return x.reshape((-1, 1)) * y.reshape((1, -1))
+
+
+def kron(x, y):
+    """Kronecker product."""
+    ndim = max(rank(x), rank(y))
+    a = (1,) * (ndim - rank(x)) + shape_of(x)
+    b = (1,) * (ndim - rank(y)) + shape_of(y)
+    left = x.reshape(sum(((n, 1) for n in a), ()))
+    right = y.reshape(sum(((1, n) for n in b), ()))
+    return (left * right).reshape(tuple(p * q for p, q in zip(a, b, strict=True)))
+
+
+def cross(x, y, axis=-1):
+    """Vector product of three-dimensional vectors along axis."""
+    a, b = moveaxis(x, axis, -1), moveaxis(y, axis, -1)
+    if shape_of(a)[-1] != 3 or shape_of(b)[-1] != 3:
+        raise ValueError(f"cross needs 3 components along the axis, got shapes {shape_of(x)} and {shape_of(y)}")
+    ahead, behind = np.array([1, 2, 0]), np.array([2, 0, 1])
+    return moveaxis(a[..., ahead] * b[..., behind] - a[..., behind] * b[..., ahead], -1, axis)
+
+
+PAIR = (Sample(A(3), A(3)), Sample(A(2, 3), A(2, 3)))
+composition(
+    tensordot,
+    numpy=(np.tensordot,),
+    samples=(
+        Sample(A(2, 3, 4), A(3, 4, 2)),
+        Sample(A(3, 4), A(4, 3), axes=1),
+        Sample(A(2, 3), A(3, 2), axes=((0, 1), (1, 0))),
+    ),
+    doc="Sum of products over chosen axes.",
+)
+composition(
+    dot,
+    numpy=(np.dot,),
+    samples=(Sample(A(3), A(3)), Sample(A(2, 3), A(3, 4)), Sample(A(2, 3, 4), A(4)), Sample(A(), A(3))),
+    doc="NumPy's dot product.",
+)
+composition(inner_product, name="inner", numpy=(np.inner,), samples=PAIR, doc="Sum of products over the last axes.")
+composition(vdot, numpy=(np.vdot,), samples=PAIR, doc="Sum of conj(x) y over all elements.")
+composition(
+    outer,
+    numpy=(np.outer,),
+    samples=(Sample(A(3), A(4)), Sample(A(2, 2), A(3))),
+    doc="All products of two elements.",
+)
+composition(
+    kron,
+    numpy=(np.kron,),
+    samples=(Sample(A(2, 3), A(2, 2)), Sample(A(2), A(3)), Sample(A(2), A(2, 2))),
+    doc="Kronecker product.",
+)
+composition(cross, numpy=(np.cross,), samples=PAIR, doc="Vector product of three-dimensional vectors.")

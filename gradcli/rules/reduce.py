@@ -1,0 +1,128 @@
+"""Reductions: sums, means, extremes and tests over axes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .shapes import mask, negative_axes, negative_axis, rank, spread, sum_kept, unreduce
+from .table import A, Sample, constant, general, linear
+
+REDUCTIONS = (
+    Sample(A(3, 4)),
+    Sample(A(3, 4), axis=0),
+    Sample(A(2, 3, 4), axis=(0, -1)),
+    Sample(A(2, 3, 4), axis=1, keepdims=True),
+    Sample(A()),
+)
+
+
+def reduction_signature(x, axis=None, keepdims=False):
+    """Bind a reduction: axes negative and sorted."""
+    return (x,), {"axis": negative_axes(axis, rank(x)), "keepdims": bool(keepdims)}
+
+
+def count(shape, axis):
+    """Return how many elements each reduction runs over."""
+    total = 1
+    for i in axis:
+        total *= shape[i]
+    return total
+
+
+# -- sums and means ------------------------------------------------------------------------------
+
+
+def sum_vjp(g, _, x_shape, *, axis, keepdims):
+    """Spread g back over the summed axes."""
+    return spread(g, x_shape, axis, keepdims)
+
+
+def mean_vjp(g, _, x_shape, *, axis, keepdims):
+    """Spread g / n back over the n averaged elements."""
+    return spread(g / max(count(x_shape, axis), 1), x_shape, axis, keepdims)
+
+
+linear(
+    "sum",
+    lambda x, *, axis, keepdims: np.add.reduce(x, axis=axis, keepdims=keepdims),
+    sum_vjp,
+    bind=reduction_signature,
+    node=lambda x_shape, params: "Sum" if len(params["axis"]) == len(x_shape) else "SumBackward1",
+    numpy=(np.sum,),
+    samples=(*REDUCTIONS, Sample(A(0, 3), axis=0)),
+    doc="Sum over axis.",
+)
+linear(
+    "mean",
+    lambda x, *, axis, keepdims: np.mean(x, axis=axis, keepdims=keepdims),
+    mean_vjp,
+    bind=reduction_signature,
+    node=lambda x_shape, params: "Mean" if len(params["axis"]) == len(x_shape) else "MeanBackward1",
+    numpy=(np.mean,),
+    samples=REDUCTIONS,
+    doc="Arithmetic mean over axis.",
+)
+
+
+# -- extremes ------------------------------------------------------------------------------------
+
+
+def extreme_vjp(g, out, x, *, axis, keepdims):
+    """Share g equally among the elements that attain the extreme."""
+    out, g = unreduce(out, x.shape, axis, keepdims), unreduce(g, x.shape, axis, keepdims)
+    chosen = mask((x == out) | ((x != x) & (out != out)), x)
+    return g * (chosen / sum_kept(chosen, axis))
+
+
+for name, alias, ufunc, functions in [
+    ("max", "amax", np.maximum, (np.max, np.amax)),
+    ("min", "amin", np.minimum, (np.min, np.amin)),
+]:
+    general(
+        name,
+        lambda x, *, axis, keepdims, ufunc=ufunc: ufunc.reduce(x, axis=axis, keepdims=keepdims),
+        extreme_vjp,
+        bind=reduction_signature,
+        aliases=(alias,),
+        numpy=functions,
+        complex=False,
+        samples=REDUCTIONS,
+        doc=f"{'Largest' if name == 'max' else 'Smallest'} element over axis (values only); nan if one is.",
+        subgradient="shared equally among ties",
+    )
+
+
+def arg_signature(x, axis=None, keepdims=False):
+    """Bind argmax and argmin."""
+    return (x,), {"axis": None if axis is None else negative_axis(axis, rank(x)), "keepdims": bool(keepdims)}
+
+
+for function in (np.argmax, np.argmin):
+    constant(
+        lambda x, *, axis, keepdims, function=function: function(x, axis=axis, keepdims=keepdims),
+        name=function.__name__,
+        bind=arg_signature,
+        numpy=(function,),
+        samples=(Sample(A(3, 4)), Sample(A(3, 4), axis=1)),
+        doc=f"Index of the {'largest' if function is np.argmax else 'smallest'} element along axis.",
+    )
+for function, doc in [
+    (np.all, "True where all elements are true"),
+    (np.any, "True where any element is true"),
+]:
+    constant(
+        lambda x, *, axis, keepdims, function=function: function(x, axis=axis, keepdims=keepdims),
+        name=function.__name__,
+        bind=reduction_signature,
+        numpy=(function,),
+        samples=REDUCTIONS[:2],
+        doc=f"{doc} over axis.",
+    )
+constant(
+    lambda x, *, axis, keepdims: np.count_nonzero(x, axis=axis, keepdims=keepdims),
+    name="count_nonzero",
+    bind=reduction_signature,
+    numpy=(np.count_nonzero,),
+    samples=REDUCTIONS[:2],
+    doc="Number of non-zero elements over axis.",
+)

@@ -1,0 +1,153 @@
+"""Products and cumulative sums and products, exact at zeros through a linear recurrence."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .reduce import REDUCTIONS, reduction_signature
+from .shapes import fit, negative_axis, rank, unreduce
+from .table import A, Sample, composition, general, linear
+
+# -- products and cumulative products -------------------------------------------------------------
+
+
+def scan_forward(a, b):
+    """y[k] = a[k] y[k-1] + b[k] along the last axis, y[-1] = 0."""
+    shape = np.broadcast_shapes(a.shape, b.shape)
+    out = np.empty(shape, np.result_type(a, b))
+    carry = np.zeros(shape[:-1], out.dtype)
+    a, b = np.broadcast_to(a, shape), np.broadcast_to(b, shape)
+    for k in range(shape[-1]):
+        carry = a[..., k] * carry + b[..., k]
+        out[..., k] = carry
+    return out
+
+
+def shifted(x):
+    """x[..., k-1] with 0 in front."""
+    return np.concatenate([np.zeros_like(x[..., :1]), x[..., :-1]], axis=-1)
+
+
+def ahead(x):
+    """x[..., k+1] with 0 behind."""
+    return np.concatenate([x[..., 1:], np.zeros_like(x[..., :1])], axis=-1)
+
+
+def backward_scan(a, g):
+    """s[k] = g[k] + a[k+1] s[k+1]: the transposed recurrence."""
+    return linear_scan(ahead(a)[..., ::-1], g[..., ::-1])[..., ::-1]
+
+
+def scan_da(g, out, a, _b):
+    """The cotangent of b times the previous value."""
+    return fit(backward_scan(a, g) * shifted(out), a.shape, out.ndim)
+
+
+def scan_db(g, out_shape, a, b_shape):
+    """The same recurrence run backwards, with coefficients one step ahead."""
+    return fit(backward_scan(a, g), b_shape, len(out_shape))
+
+
+linear_scan = general(
+    "linear_scan",
+    scan_forward,
+    scan_da,
+    scan_db,
+    promote=(0, 1),
+    samples=(Sample(A(3, 4), A(3, 4)), Sample(A(5), A(5)), Sample(A(2, 3, 4), A(4))),
+    doc="Linear recurrence y[k] = a[k] y[k-1] + b[k] along the last axis.",
+)
+
+
+def before(x):
+    """Product of all elements before each one along the last axis."""
+    return np.concatenate([np.ones_like(x[..., :1]), cumprod_last(x[..., :-1])], axis=-1)
+
+
+def cumprod_vjp(g, _, x):
+    """before(x) times the reversed recurrence s[k] = g[k] + x[k+1] s[k+1]: no division, so zeros are fine."""
+    return before(x) * backward_scan(x, g)
+
+
+cumprod_last = general(
+    "cumprod_last",
+    lambda x: np.multiply.accumulate(x, axis=-1),
+    cumprod_vjp,
+    node="Cumprod",
+    samples=(Sample(A(3, 4)), Sample(A(5))),
+    doc="Cumulative product along the last axis.",
+)
+
+
+def along_last(function, x, axis):
+    """Apply a last-axis function of x along `axis`."""
+    if rank(x) == 0:
+        return function(x.reshape((1,))).reshape(())
+    axis = negative_axis(axis, rank(x))
+    return function(x) if axis == -1 else function(x.swapaxes(axis, -1)).swapaxes(axis, -1)
+
+
+def cumprod(x, axis=None):
+    """Cumulative product along axis (of the flattened array when axis is None)."""
+    return along_last(cumprod_last, x.reshape((-1,)) if axis is None else x, -1 if axis is None else axis)
+
+
+composition(
+    cumprod,
+    numpy=(np.cumprod,),
+    samples=(Sample(A(3, 4), axis=0), Sample(A(2, 3), axis=-1), Sample(A(5))),
+    doc="Cumulative product along axis.",
+)
+
+
+def prod_vjp(g, out, x, *, axis, keepdims):
+    """g times the product of the other elements; out / x where no element is 0."""
+    g, out = unreduce(g, x.shape, axis, keepdims), unreduce(out, x.shape, axis, keepdims)
+    if not (x == 0).any():
+        return g * (out / x)
+    others = tuple(i for i in range(-x.ndim, 0) if i not in axis)
+    order = tuple(i + x.ndim for i in (*others, *axis))
+    moved = np.transpose(x, order)
+    flat = moved.reshape(moved.shape[: len(others)] + (-1,))
+    rest = (before(flat) * before(flat[..., ::-1])[..., ::-1]).reshape(moved.shape)
+    return g * np.transpose(rest, tuple(int(i) for i in np.argsort(order)))
+
+
+general(
+    "prod",
+    lambda x, *, axis, keepdims: np.multiply.reduce(x, axis=axis, keepdims=keepdims),
+    prod_vjp,
+    bind=reduction_signature,
+    numpy=(np.prod,),
+    samples=REDUCTIONS,
+    doc="Product over axis.",
+    subgradient="exact at zeros: the product of the other elements",
+)
+
+
+def cumsum_vjp(g, _, _x):
+    """Cumulative sum from the other end."""
+    return cumsum_last(g[..., ::-1])[..., ::-1]
+
+
+cumsum_last = linear(
+    "cumsum_last",
+    lambda x: np.add.accumulate(x, axis=-1),
+    cumsum_vjp,
+    node="Cumsum",
+    samples=(Sample(A(3, 4)), Sample(A(5))),
+    doc="Cumulative sum along the last axis.",
+)
+
+
+def cumsum(x, axis=None):
+    """Cumulative sum along axis (of the flattened array when axis is None)."""
+    return along_last(cumsum_last, x.reshape((-1,)) if axis is None else x, -1 if axis is None else axis)
+
+
+composition(
+    cumsum,
+    numpy=(np.cumsum,),
+    samples=(Sample(A(3, 4), axis=0), Sample(A(2, 3), axis=-1), Sample(A(3, 2))),
+    doc="Cumulative sum along axis.",
+)

@@ -1,0 +1,185 @@
+"""Selections along axes: take, repeat, sort, diagonals and triangles."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .index import Index, getitem, put
+from .movement import as_int, moveaxis
+from .shapes import negative_axis, rank, shape_of
+from .table import A, Sample, composition, constant, linear
+
+# -- along an axis --------------------------------------------------------------------------------
+
+
+def at_axis(axis: int, item: Any) -> tuple:
+    """Return the index that applies `item` to one negative axis."""
+    return (..., item) + (slice(None),) * (-axis - 1)
+
+
+def take(x, indices, axis=None):
+    """Elements at integer positions along axis (of the flattened array when axis is None)."""
+    if axis is None:
+        return getitem.function(x.reshape((-1,)), indices)
+    return getitem.function(x, at_axis(negative_axis(axis, rank(x)), indices))
+
+
+def repeat(x, repeats, axis=None):
+    """Each element repeated along axis (of the flattened array when axis is None)."""
+    if axis is None:
+        x, axis = x.reshape((-1,)), 0
+    axis = negative_axis(axis, rank(x))
+    counts = np.asarray(getattr(repeats, "_data", repeats)).astype(np.intp)
+    return take(x, np.repeat(np.arange(shape_of(x)[axis]), counts), axis)
+
+
+def lanes(shape, indices, axis) -> Index:
+    """Return the index that picks, per lane along a negative axis, the elements at integer positions."""
+    grid = [np.arange(n).reshape((-1,) + (1,) * (len(shape) - i - 1)) for i, n in enumerate(indices.shape)]
+    grid[axis] = indices.astype(np.intp)
+    return Index(tuple(grid), tuple(shape))
+
+
+def take_along_axis(x, indices, axis=-1):
+    """Elements picked per lane by an array of positions along axis, as from argsort."""
+    indices = np.asarray(getattr(indices, "_data", indices))
+    if axis is None:
+        x, axis = x.reshape((-1,)), 0
+    axis = negative_axis(axis, rank(x))
+    shape = shape_of(x)
+    wide = np.broadcast_to(indices, (*shape[:axis], indices.shape[axis], *shape[axis % len(shape) + 1 :]))
+    return getitem(x, index=lanes(shape, wide, axis))
+
+
+def sort(x, axis=-1):
+    """Elements in rising order along axis (of the flattened array when axis is None)."""
+    if axis is None:
+        x, axis = x.reshape((-1,)), -1
+    if rank(x) == 0:
+        return x.reshape(())
+    return take_along_axis(x, argsort.function(x, axis), axis)
+
+
+def argsort_signature(x, axis=-1):
+    """Bind argsort."""
+    return (x,), {"axis": negative_axis(axis, rank(x))}
+
+
+argsort = constant(
+    lambda x, *, axis: np.argsort(x, axis=axis, kind="stable"),
+    name="argsort",
+    bind=argsort_signature,
+    numpy=(np.argsort,),
+    samples=(Sample(A(3, 4)), Sample(A(3, 4), axis=0)),
+    doc="Positions that sort x along axis; equal elements keep their order.",
+)
+composition(
+    take,
+    numpy=(np.take,),
+    samples=(Sample(A(3, 4), np.array([0, 2, 2])), Sample(A(3, 4), np.array([[1], [0]]), axis=0)),
+    doc="Elements at integer positions along axis.",
+)
+composition(
+    repeat,
+    numpy=(np.repeat,),
+    samples=(Sample(A(3, 4), 2), Sample(A(3, 4), 2, axis=0), Sample(A(3, 2), np.array([1, 0, 3]), axis=0)),
+    doc="Each element repeated along axis.",
+)
+composition(
+    take_along_axis,
+    numpy=(np.take_along_axis,),
+    samples=(Sample(A(3, 4), np.array([[0, 0], [3, 1], [2, 2]]), axis=1),),
+    doc="Elements picked per lane along axis.",
+)
+composition(
+    sort,
+    numpy=(np.sort,),
+    samples=(Sample(A(3, 4)), Sample(A(3, 4), axis=0), Sample(A(3, 2), axis=None)),
+    doc="Elements in rising order along axis.",
+    subgradient="equal elements keep their order",
+)
+
+
+# -- diagonals and triangles ---------------------------------------------------------------------
+
+
+def diagonal_positions(rows: int, columns: int, offset: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return row and column numbers of a diagonal."""
+    n = max(min(rows + min(offset, 0), columns - max(offset, 0)), 0)
+    steps = np.arange(n)
+    return steps + max(-offset, 0), steps + max(offset, 0)
+
+
+def diagonal(x, offset=0, axis1=0, axis2=1):
+    """The diagonals over two axes, as the last axis."""
+    if rank(x) < 2:
+        raise ValueError(f"diagonal needs at least two axes, got shape {shape_of(x)}")
+    moved = moveaxis(x, (axis1, axis2), (-2, -1))
+    rows, columns = shape_of(moved)[-2:]
+    return getitem.function(moved, (..., *diagonal_positions(rows, columns, as_int(offset))))
+
+
+def diag(x, k=0):
+    """The diagonal of a matrix, or the matrix with that diagonal."""
+    k = as_int(k)
+    if rank(x) == 2:
+        return diagonal(x, k)
+    if rank(x) != 1:
+        raise ValueError(f"diag needs a vector or a matrix, got shape {shape_of(x)}")
+    n = shape_of(x)[0] + abs(k)
+    index = Index(diagonal_positions(n, n, k), (n, n))
+    return put(x, index=index, lead=())
+
+
+def trace(x, offset=0, axis1=0, axis2=1):
+    """Sum of the diagonal."""
+    return diagonal(x, offset, axis1, axis2).sum(axis=-1)
+
+
+composition(
+    diagonal,
+    numpy=(np.diagonal,),
+    samples=(Sample(A(3, 4)), Sample(A(3, 4), 1), Sample(A(2, 3, 4), -1, 1, 2), Sample(A(2, 3, 4))),
+    doc="Diagonals over two axes.",
+)
+composition(
+    diag,
+    numpy=(np.diag,),
+    samples=(Sample(A(3)), Sample(A(3), -1), Sample(A(3, 4), 1)),
+    doc="Diagonal of a matrix, or the matrix with a given diagonal.",
+)
+composition(trace, numpy=(np.trace,), samples=(Sample(A(3, 4)), Sample(A(3, 3), 1)), doc="Sum of the diagonal.")
+
+
+def triangle_signature(x, k=0):
+    """Bind triu and tril."""
+    if rank(x) < 2:
+        raise ValueError(f"triu and tril need at least two axes, got shape {shape_of(x)}")
+    return (x,), {"k": as_int(k)}
+
+
+def triu_vjp(g, _, _x, *, k):
+    """The same triangle of g."""
+    return np.triu(g, k)
+
+
+def tril_vjp(g, _, _x, *, k):
+    """The same triangle of g."""
+    return np.tril(g, k)
+
+
+for function, vjp, doc in [
+    (np.triu, triu_vjp, "Upper triangle: 0 below the k-th diagonal."),
+    (np.tril, tril_vjp, "Lower triangle: 0 above the k-th diagonal."),
+]:
+    linear(
+        function.__name__,
+        lambda x, *, k, function=function: function(x, k),
+        vjp,
+        bind=triangle_signature,
+        numpy=(function,),
+        samples=(Sample(A(3, 4)), Sample(A(3, 3), 1), Sample(A(2, 3, 3), -1)),
+        doc=doc,
+    )

@@ -1,0 +1,106 @@
+"""The one home of broadcasting: undoing it, spreading cotangents, and counting axes from the right.
+
+Every axis is negative from here on, so that extra leading (batch) axes never disturb a rule.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.lib.array_utils import normalize_axis_tuple
+
+Shape = tuple[int, ...]
+
+
+def rank(x: Any) -> int:
+    """Return the number of axes of an array, a Tensor, a scalar or a nested list."""
+    ndim = getattr(x, "ndim", None)
+    return np.ndim(x) if ndim is None else ndim
+
+
+def shape_of(x: Any) -> Shape:
+    """Return the shape of an array, a Tensor, a scalar or a nested list."""
+    shape = getattr(x, "shape", None)
+    return np.shape(x) if shape is None else tuple(shape)
+
+
+def negative_axes(axis: Any, ndim: int) -> Shape:
+    """Return `axis` (None for all, an int or a sequence) as sorted negative axes.
+
+    Raises numpy.exceptions.AxisError when an axis is out of range, ValueError for repeated ones.
+    """
+    if axis is None:
+        return tuple(range(-ndim, 0))
+    return tuple(sorted(i - ndim for i in normalize_axis_tuple(axis, ndim)))
+
+
+def negative_axis(axis: int, ndim: int) -> int:
+    """Return one axis counted from the right; a 0-d array has the axes 0 and -1, as in PyTorch."""
+    (axis,) = normalize_axis_tuple(int(axis), ndim or 1)
+    return axis - (ndim or 1)
+
+
+def fit(g: Any, shape: Shape, ndim: int) -> Any:
+    """Sum the cotangent `g` of a broadcast result of rank `ndim` back to an operand's `shape`.
+
+    g: shape lead + (broadcast shape); returns shape lead + `shape`.
+    """
+    lead = g.ndim - ndim
+    missing = ndim - len(shape)
+    if g.shape[lead:] == shape:
+        return g
+    axes = tuple(range(lead, lead + missing)) + tuple(
+        lead + missing + i for i, n in enumerate(shape) if n == 1 and g.shape[lead + missing + i] != 1
+    )
+    if axes:
+        g = g.sum(axis=axes, keepdims=True)
+    return g.reshape(g.shape[:lead] + shape)
+
+
+def kept_shape(shape: Shape, axes: Shape) -> Shape:
+    """Return `shape` with 1 at the negative `axes`: what keepdims=True leaves."""
+    ndim = len(shape)
+    return tuple(1 if i - ndim in axes else n for i, n in enumerate(shape))
+
+
+def unreduce(g: Any, shape: Shape, axis: Shape, keepdims: bool) -> Any:
+    """Give the cotangent of a reduction its reduced axes back, with length 1.
+
+    g: shape lead + reduced shape; returns lead + kept_shape(shape, axis).
+    """
+    if keepdims:
+        return g
+    lead = g.ndim - (len(shape) - len(axis))
+    return g.reshape(g.shape[:lead] + kept_shape(shape, axis))
+
+
+def spread(g: Any, shape: Shape, axis: Shape, keepdims: bool) -> Any:
+    """Repeat the cotangent of a reduction over the axes it was reduced over: lead + `shape`."""
+    g = unreduce(g, shape, axis, keepdims)
+    return np.broadcast_to(g, g.shape[: g.ndim - len(shape)] + shape)
+
+
+def sum_kept(x: Any, axis: Shape) -> Any:
+    """Return the sum over negative axes, kept with length 1; no axes leave x as it is."""
+    return x.sum(axis=axis, keepdims=True) if axis else x
+
+
+def lead_of(g: Any, shape: Shape) -> Shape:
+    """Return the batch axes of `g`, a cotangent of something of `shape`."""
+    return g.shape[: g.ndim - len(shape)]
+
+
+def transposed(x: Any) -> Any:
+    """Return `x` with its last two axes swapped."""
+    return x.swapaxes(-1, -2)
+
+
+def adjoint(x: Any) -> Any:
+    """Return the conjugate transpose over the last two axes (no copy for real arrays)."""
+    return x.conj().swapaxes(-1, -2)
+
+
+def mask(condition: Any, like: Any) -> Any:
+    """Return a condition as 1 and 0 in the type of `like`."""
+    return condition.astype(like.dtype)

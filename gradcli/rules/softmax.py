@@ -1,0 +1,85 @@
+"""Sums of exponentials: logsumexp, softmax and log_softmax, shifted so that nothing overflows."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .reduce import REDUCTIONS, reduction_signature
+from .shapes import negative_axes, rank, sum_kept, unreduce
+from .table import A, Sample, general
+
+# -- exponentials of axes -------------------------------------------------------------------------
+
+
+def finite_max(x, axis):
+    """Largest element over axis, kept as an axis, with 0 where it is infinite or the axis is empty."""
+    top = np.maximum.reduce(x, axis=axis, keepdims=True, initial=-np.inf)
+    return np.where(np.isfinite(top), top, 0.0).astype(top.dtype)
+
+
+def logsumexp_forward(x, *, axis, keepdims):
+    """log(sum(exp(x))), shifted by the largest element so that nothing overflows."""
+    shift = finite_max(x, axis)
+    total = np.log(np.add.reduce(np.exp(x - shift), axis=axis, keepdims=True)) + shift
+    return total if keepdims else np.squeeze(total, axis)
+
+
+def logsumexp_vjp(g, out, x, *, axis, keepdims):
+    """softmax(x) times g."""
+    g, out = unreduce(g, x.shape, axis, keepdims), unreduce(out, x.shape, axis, keepdims)
+    return g * np.exp(x - np.where(np.isinf(out), 0.0, out))
+
+
+general(
+    "logsumexp",
+    logsumexp_forward,
+    logsumexp_vjp,
+    bind=reduction_signature,
+    complex=False,
+    samples=REDUCTIONS,
+    doc="log(sum(exp(x))) over axis, without overflow.",
+)
+
+
+def softmax_forward(x, *, axis):
+    """exp(x) normalised over axis."""
+    e = np.exp(x - finite_max(x, axis))
+    return e / np.add.reduce(e, axis=axis, keepdims=True)
+
+
+def softmax_vjp(g, out, _x_shape, *, axis):
+    """s (g - sum(g s))."""
+    scaled = g * out
+    return scaled - out * sum_kept(scaled, axis)
+
+
+def log_softmax_vjp(g, out, _x_shape, *, axis):
+    """g - softmax(x) sum(g)."""
+    return g - np.exp(out) * sum_kept(g, axis)
+
+
+def softmax_signature(x, axis=-1):
+    """Bind softmax: over one axis, several, or all (None)."""
+    return (x,), {"axis": negative_axes(axis, rank(x)) if rank(x) else ()}
+
+
+SOFTMAXES = (Sample(A(3, 4)), Sample(A(3, 4), axis=0), Sample(A(2, 3, 4), axis=1), Sample(A()))
+general(
+    "softmax",
+    softmax_forward,
+    softmax_vjp,
+    bind=softmax_signature,
+    complex=False,
+    samples=SOFTMAXES,
+    doc="exp(x) / sum(exp(x)) over axis (the last one unless given).",
+)
+general(
+    "log_softmax",
+    lambda x, *, axis: x - logsumexp_forward(x, axis=axis, keepdims=True),
+    log_softmax_vjp,
+    bind=softmax_signature,
+    node="LogSoftmax",
+    complex=False,
+    samples=SOFTMAXES,
+    doc="Logarithm of softmax, without overflow.",
+)

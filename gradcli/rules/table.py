@@ -1,0 +1,270 @@
+"""The one table of primitives: what each computes, how it differentiates, what it is called.
+
+An entry is made by one call of `elementwise`, `linear`, `general`, `constant` or `composition`; nothing else
+has to be edited to add one. A rule's parameter names say what is kept for backward: `x` keeps the array,
+`x_shape` only its shape, a name that begins with `_` nothing.
+
+- elementwise: one partial derivative per operand, `partial(out, x, y)` or a number; the constructor
+  multiplies by the cotangent and undoes broadcasting, for complex operands with the conjugate.
+- linear: one vector-Jacobian product, `vjp(g, out, x, **params)`; forward mode is the primitive itself.
+- general: a vector-Jacobian product per operand, or a single one with an operand number where the number of
+  operands is open (`vjp(g, position, out, xs, **params)`).
+- constant: no derivative (comparisons, index finding).
+- composition: a function of other entries, differentiable because they are.
+
+A cotangent may have more leading axes than the output: the batch rank is `g.ndim - out.ndim`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+TABLE: dict[str, Primitive] = {}
+NAMES: dict[str, Primitive] = {}
+BY_NUMPY: dict[Any, Primitive] = {}
+
+SKIP, ARRAY, SHAPE = 0, 1, 2
+Interval = tuple[float, float]
+REAL: Interval = (-3.0, 3.0)
+POSITIVE: Interval = (0.2, 4.0)
+
+
+class A:
+    """In an example call, an array of this shape with elements drawn from the domain."""
+
+    __slots__ = ("shape",)
+
+    def __init__(self, *shape: int):
+        self.shape = shape
+
+
+class Sample:
+    """An example call for tests and help; `A(2, 3)` among the arguments stands for an array."""
+
+    __slots__ = ("args", "kwargs")
+
+    def __init__(self, *args: Any, **kwargs: Any):
+        self.args = args
+        self.kwargs = kwargs
+
+
+TEST = np.array([[True, False, True, True], [False, True, False, False], [True, True, False, True]])
+"""A (3, 4) condition for samples."""
+
+UNARY_SAMPLES = (Sample(A(3, 4)), Sample(A()), Sample(A(0)))
+BINARY_SAMPLES = (
+    Sample(A(3, 4), A(3, 4)),
+    Sample(A(3, 4), A(4)),
+    Sample(A(3, 1), A(1, 4)),
+    Sample(A(), A(3)),
+    Sample(A(2, 3), A()),
+)
+
+
+def kept_by(rule: Any, skip: int) -> tuple[int, ...]:
+    """Return what `rule` wants saved, one of SKIP, ARRAY, SHAPE per parameter after the first `skip`."""
+    if not callable(rule):
+        return ()
+    code = rule.__code__
+    names = code.co_varnames[skip : code.co_argcount]
+    return tuple(SKIP if n.startswith("_") else SHAPE if n.endswith(("_shape", "_shapes")) else ARRAY for n in names)
+
+
+class Primitive:
+    """One entry. Call it with canonical operands and parameters; `function` takes the user's arguments."""
+
+    def __init__(
+        self,
+        name: str,
+        kind: str,
+        forward: Callable,
+        rules: tuple = (),
+        *,
+        bind: Callable | None = None,
+        aliases: Iterable[str] = (),
+        node: str | Callable | None = None,
+        numpy: Iterable[Any] = (),
+        doc: str = "",
+        subgradient: str = "",
+        domain: tuple[Interval, ...] = (REAL, REAL, REAL),
+        samples: tuple[Sample, ...] = UNARY_SAMPLES,
+        twin: str | None = None,
+        arity: int | None = 1,
+        view: bool = False,
+        promote: tuple[int, ...] | None = (),
+        holomorphic: bool = True,
+        complex: bool = True,
+        outputs: int = 1,
+        jvp: Callable | None = None,
+    ):
+        self.name = name
+        self.kind = kind
+        self.forward = forward
+        self.rules = rules
+        self.bind = bind
+        self.aliases = tuple(aliases)
+        self.node: Any = node or "".join(part[:1].upper() + part[1:] for part in name.split("_"))
+        self.doc = doc
+        self.subgradient = subgradient
+        self.domain = domain
+        self.samples = samples
+        self.twin = twin
+        self.arity = arity
+        self.view = view
+        self.promote = promote
+        self.holomorphic = holomorphic
+        self.complex = complex
+        self.outputs = outputs
+        self.jvp = jvp
+        self.cache: dict[Any, Any] = {}
+        skip = {"elementwise": 0, "linear": 1}.get(kind, 1 if arity is not None else 2)
+        self.keeps = tuple(kept_by(rule, skip) for rule in rules)
+        self.rules = tuple(self._with_shapes(rule, keeps) for rule, keeps in zip(rules, self.keeps, strict=True))
+        self._register(numpy)
+
+    def _register(self, numpy_functions: Iterable[Any]) -> None:
+        if self.name in TABLE:
+            raise ValueError(f"the table has two entries called {self.name!r}")
+        TABLE[self.name] = self
+        for name in (self.name, *self.aliases):
+            if NAMES.setdefault(name, self) is not self:
+                raise ValueError(f"the table gives {name!r} to two entries")
+        for function in numpy_functions:
+            BY_NUMPY[function] = self
+
+    def _with_shapes(self, rule: Any, keeps: tuple[int, ...]) -> Any:
+        """Return the rule so that it gets a shape also where another rule had the array saved."""
+        places = [
+            i for i, kept in enumerate(keeps) if kept == SHAPE and any(k[i : i + 1] == (ARRAY,) for k in self.keeps)
+        ]
+        if not places:
+            return rule
+
+        def call(g: Any, *saved: Any, **params: Any) -> Any:
+            values = (np.shape(x) if i in places and not isinstance(x, tuple) else x for i, x in enumerate(saved))
+            return rule(g, *values, **params)
+
+        return call
+
+    def __repr__(self) -> str:
+        return f"<{self.kind} {self.name}>"
+
+    def __call__(self, *operands: Any, **params: Any) -> Any:
+        """Compute on raw arrays, or let the operands' own type record the call.
+
+        A type takes part by having `__record__(primitive, operands, params)`; where several do, the one
+        with the highest `record_level` is asked.
+        """
+        recorder = recorder_of(operands)
+        if recorder is not None:
+            return recorder(self, operands, params)
+        return self.forward(*operands, **params)
+
+    def function(self, *args: Any, **kwargs: Any) -> Any:
+        """Call with NumPy's arguments, such as `axis=` and `keepdims=`.
+
+        Raises TypeError naming the function and its parameters when the arguments do not fit.
+        """
+        if self.kind == "composition":
+            return self._checked(self.forward, args, kwargs)
+        if self.bind is None:
+            if len(args) != self.arity or kwargs:
+                self._checked(self.signature_model(), args, kwargs)
+            return self(*args)
+        operands, params = self._checked(self.bind, args, kwargs)
+        return self(*operands, **params)
+
+    def signature_model(self) -> Callable:
+        """Return a callable whose signature is the one users see."""
+        if self.kind == "composition":
+            return self.forward
+        return self.bind or (unary_signature, binary_signature, ternary_signature)[(self.arity or 1) - 1]
+
+    def _checked(self, target: Callable, args: tuple, kwargs: dict) -> Any:
+        try:
+            return target(*args, **kwargs)
+        except TypeError:
+            import inspect
+
+            signature = inspect.signature(target)
+            try:
+                signature.bind(*args, **kwargs)
+            except TypeError as error:
+                raise TypeError(f"{self.name}(): {error}; it takes {self.name}{signature}") from None
+            raise
+
+
+def recorder_of(operands: Iterable[Any]) -> Callable | None:
+    """Return the recorder of the operand with the highest `record_level`, or None for raw arrays."""
+    best, level = None, -1
+    for x in operands:
+        kind = type(x)
+        found = getattr(kind, "__record__", None)
+        if found is not None and kind.record_level > level:
+            best, level = found, kind.record_level
+    return best
+
+
+def no_gradient(_g, *_):
+    """Give an operand that only steers (a condition, an index) no gradient."""
+
+
+def first_operand(_out, x, _y):
+    """The partial derivative of x y with respect to y."""
+    return x
+
+
+def second_operand(_out, _x, y):
+    """The partial derivative of x y with respect to x."""
+    return y
+
+
+def unary_signature(x):
+    """The user's view of a function of one array."""
+
+
+def binary_signature(x, y):
+    """The user's view of a function of two arrays."""
+
+
+def ternary_signature(x, y, z):
+    """The user's view of a function of three arrays."""
+
+
+def elementwise(forward: Callable, *partials: Any, name: str | None = None, **options: Any) -> Primitive:
+    """Enter a function that works element by element, with one partial derivative per operand.
+
+    partial: `partial(out, x, y, **params)` or a number. The arity is the number of partials.
+    """
+    is_ufunc = isinstance(forward, np.ufunc)
+    options.setdefault("samples", UNARY_SAMPLES if len(partials) == 1 else BINARY_SAMPLES)
+    options.setdefault("promote", None)
+    options.setdefault("numpy", (forward,) if is_ufunc else ())
+    return Primitive(name or forward.__name__, "elementwise", forward, partials, arity=len(partials), **options)
+
+
+def linear(name: str, forward: Callable, vjp: Callable, **options: Any) -> Primitive:
+    """Enter a function that is linear in its operand, with `vjp(g, out, x, **params)`."""
+    return Primitive(name, "linear", forward, (vjp,), **options)
+
+
+def general(name: str, forward: Callable, *vjps: Callable, **options: Any) -> Primitive:
+    """Enter a function with one named vector-Jacobian product per operand, or one for any (arity=None)."""
+    options.setdefault("arity", len(vjps))
+    return Primitive(name, "general", forward, vjps, **options)
+
+
+def constant(forward: Callable, name: str | None = None, arity: int = 1, **options: Any) -> Primitive:
+    """Enter a function that has no derivative: its result never requires grad."""
+    options.setdefault("samples", UNARY_SAMPLES if arity == 1 else BINARY_SAMPLES)
+    options.setdefault("numpy", (forward,) if isinstance(forward, np.ufunc) else ())
+    return Primitive(name or forward.__name__, "constant", forward, arity=arity, **options)
+
+
+def composition(function: Callable, name: str | None = None, **options: Any) -> Primitive:
+    """Enter a function written in terms of other entries."""
+    options.setdefault("samples", UNARY_SAMPLES[:1])
+    return Primitive(name or function.__name__, "composition", function, arity=None, **options)

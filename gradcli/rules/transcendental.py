@@ -1,0 +1,176 @@
+"""Exponentials, logarithms, trigonometric and hyperbolic functions."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from .table import POSITIVE, elementwise
+
+LN2, LN10 = math.log(2), math.log(10)
+INSIDE = (-0.9, 0.9)
+
+# -- exponentials and logarithms ------------------------------------------------------------------
+
+elementwise(np.exp, lambda out, _: out, twin="exp(x)", doc="e to the power x.")
+elementwise(np.exp2, lambda out, _: out * LN2, twin="2**x", doc="2 to the power x.")
+elementwise(np.expm1, lambda out, _: out + 1, twin="exp(x) - 1", doc="exp(x) - 1, accurate near 0.")
+elementwise(np.log, lambda _, x: 1 / x, domain=(POSITIVE,), aliases=("ln",), twin="log(x)", doc="Natural logarithm.")
+elementwise(
+    np.log2,
+    lambda _, x: 1 / (x * LN2),
+    domain=(POSITIVE,),
+    twin="log(x) / log(2)",
+    doc="Logarithm to base 2.",
+)
+elementwise(
+    np.log10,
+    lambda _, x: 1 / (x * LN10),
+    domain=(POSITIVE,),
+    twin="log(x) / log(10)",
+    doc="Logarithm to base 10.",
+)
+elementwise(
+    np.log1p,
+    lambda _, x: 1 / (x + 1),
+    domain=((-0.8, 3.0),),
+    twin="log(1 + x)",
+    doc="log(1 + x), accurate near 0.",
+)
+
+
+def share_of(x, y):
+    """exp(x) / (exp(x) + exp(y))."""
+    return 1 / (1 + np.exp(y - x))
+
+
+elementwise(
+    np.logaddexp,
+    lambda _, x, y: share_of(x, y),
+    lambda _, x, y: share_of(y, x),
+    complex=False,
+    node="Logaddexp",
+    twin="log(exp(x) + exp(y))",
+    doc="log(exp(x) + exp(y)) without overflow.",
+)
+elementwise(
+    np.logaddexp2,
+    lambda _, x, y: share_of(x * LN2, y * LN2),
+    lambda _, x, y: share_of(y * LN2, x * LN2),
+    complex=False,
+    node="Logaddexp2",
+    twin="log(2**x + 2**y) / log(2)",
+    doc="log2(2**x + 2**y) without overflow.",
+)
+
+# -- trigonometric --------------------------------------------------------------------------------
+
+elementwise(np.sin, lambda _, x: np.cos(x), twin="sin(x)", doc="Sine of x radians.")
+elementwise(np.cos, lambda _, x: -np.sin(x), twin="cos(x)", doc="Cosine of x radians.")
+elementwise(np.tan, lambda out, _: 1 + out * out, domain=((-1.2, 1.2),), twin="tan(x)", doc="Tangent of x radians.")
+elementwise(
+    np.arcsin,
+    lambda _, x: 1 / np.sqrt((1 - x) * (1 + x)),
+    aliases=("asin",),
+    node="Asin",
+    domain=(INSIDE,),
+    twin="asin(x)",
+    doc="Inverse sine, in radians.",
+)
+elementwise(
+    np.arccos,
+    lambda _, x: -1 / np.sqrt((1 - x) * (1 + x)),
+    aliases=("acos",),
+    node="Acos",
+    domain=(INSIDE,),
+    twin="acos(x)",
+    doc="Inverse cosine, in radians.",
+)
+elementwise(
+    np.arctan,
+    lambda _, x: 1 / (1 + x * x),
+    aliases=("atan",),
+    node="Atan",
+    twin="atan(x)",
+    doc="Inverse tangent, in radians.",
+)
+
+
+def over_square_sum(numerator, x, y):
+    """numerator / (x^2 + y^2), scaled so that the squares do not overflow."""
+    length = np.hypot(x, y)
+    return numerator / length / length
+
+
+elementwise(
+    np.arctan2,
+    lambda _, x, y: over_square_sum(y, x, y),
+    lambda _, x, y: -over_square_sum(x, x, y),
+    aliases=("atan2",),
+    node="Atan2",
+    complex=False,
+    domain=((-3.0, -0.3), (0.3, 3.0)),
+    twin="atan2(x, y)",
+    doc="Angle of the point (y, x): atan2(ordinate, abscissa), in radians.",
+    subgradient="nan at (0, 0)",
+)
+elementwise(
+    np.deg2rad,
+    math.pi / 180,
+    aliases=("radians",),
+    numpy=(np.deg2rad, np.radians),
+    complex=False,
+    twin="x * pi / 180",
+    doc="Degrees to radians.",
+)
+elementwise(
+    np.rad2deg,
+    180 / math.pi,
+    aliases=("degrees",),
+    numpy=(np.rad2deg, np.degrees),
+    complex=False,
+    twin="x * 180 / pi",
+    doc="Radians to degrees.",
+)
+
+# -- hyperbolic -----------------------------------------------------------------------------------
+
+elementwise(np.sinh, lambda _, x: np.cosh(x), twin="sinh(x)", doc="Hyperbolic sine.")
+elementwise(np.cosh, lambda _, x: np.sinh(x), twin="cosh(x)", doc="Hyperbolic cosine.")
+elementwise(np.tanh, lambda out, _: 1 - out * out, twin="tanh(x)", doc="Hyperbolic tangent.")
+elementwise(
+    np.arcsinh,
+    lambda _, x: 1 / np.sqrt(x * x + 1),
+    aliases=("asinh",),
+    node="Asinh",
+    twin="asinh(x)",
+    doc="Inverse hyperbolic sine.",
+)
+elementwise(
+    np.arccosh,
+    lambda _, x: 1 / (np.sqrt(x - 1) * np.sqrt(x + 1)),
+    aliases=("acosh",),
+    node="Acosh",
+    domain=((1.2, 4.0),),
+    twin="acosh(x)",
+    doc="Inverse hyperbolic cosine.",
+)
+elementwise(
+    np.arctanh,
+    lambda _, x: 1 / ((1 - x) * (1 + x)),
+    aliases=("atanh",),
+    node="Atanh",
+    domain=(INSIDE,),
+    twin="atanh(x)",
+    doc="Inverse hyperbolic tangent.",
+)
+elementwise(
+    np.sinc,
+    lambda out, x: np.where(x == 0, 0.0, (np.cos(math.pi * x) - out) / np.where(x == 0, 1.0, x)),
+    numpy=(np.sinc,),
+    complex=False,
+    domain=((0.1, 3.0),),
+    twin="Piecewise((1, Eq(x, 0)), (sin(pi * x) / (pi * x), True))",
+    doc="sin(pi x) / (pi x), 1 at 0.",
+)

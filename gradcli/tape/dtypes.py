@@ -1,0 +1,178 @@
+"""Data types under PyTorch's names, over NumPy's, and PyTorch's rules for mixing them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+class DType:
+    """A data type. `numpy` is NumPy's type; NumPy functions take a DType as well."""
+
+    def __init__(self, name: str, numpy_type: Any):
+        self.name = name
+        self.dtype = np.dtype(numpy_type)  # what np.dtype(this) looks for
+
+    @property
+    def numpy(self) -> np.dtype:
+        """The NumPy type."""
+        return self.dtype
+
+    @property
+    def is_floating_point(self) -> bool:
+        """Whether values are real floating-point numbers."""
+        return self.dtype.kind == "f"
+
+    @property
+    def is_complex(self) -> bool:
+        """Whether values are complex numbers."""
+        return self.dtype.kind == "c"
+
+    @property
+    def kind(self) -> str:
+        """NumPy's one-letter kind: f, c, i, u or b."""
+        return self.dtype.kind
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes per element."""
+        return self.dtype.itemsize
+
+    def __repr__(self) -> str:
+        return f"{naming.prefix}.{self.name}"
+
+    def __reduce__(self) -> str:
+        return self.name
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, DType):
+            return self.dtype == other.dtype
+        try:
+            return other is not None and self.dtype == np.dtype(other)  # type: ignore[call-overload]
+        except TypeError:
+            return NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.dtype)
+
+
+class naming:  # noqa: N801 - a namespace
+    """How types and nodes are printed: `gradcli.float32`, or another package's name before the dot."""
+
+    prefix = "gradcli"
+    addresses = False
+
+
+float32 = DType("float32", np.float32)
+float64 = DType("float64", np.float64)
+complex64 = DType("complex64", np.complex64)
+complex128 = DType("complex128", np.complex128)
+uint8 = DType("uint8", np.uint8)
+int8 = DType("int8", np.int8)
+int16 = DType("int16", np.int16)
+int32 = DType("int32", np.int32)
+int64 = DType("int64", np.int64)
+bool_ = DType("bool", np.bool_)
+float16 = DType("float16", np.float16)
+
+DTYPES: dict[np.dtype, DType] = {
+    d.dtype: d for d in (float32, float64, complex64, complex128, uint8, int8, int16, int32, int64, bool_, float16)
+}
+ALIASES: dict[str, DType] = {
+    "double": float64,
+    "float": float32,
+    "long": int64,
+    "int": int32,
+    "short": int16,
+    "half": float16,
+    "cdouble": complex128,
+    "cfloat": complex64,
+    "bool": bool_,
+}
+
+
+class defaults:  # noqa: N801 - a namespace
+    """The type that Python floats and float results of integers get."""
+
+    float: np.dtype = np.dtype(np.float64)
+
+
+COMPLEX_OF: dict[np.dtype, np.dtype] = {
+    np.dtype(np.float32): np.dtype(np.complex64),
+    np.dtype(np.float64): np.dtype(np.complex128),
+}
+
+
+def as_numpy(dtype: Any) -> np.dtype | None:
+    """Return any way to name a type as NumPy's; Python's float and complex mean the default ones."""
+    if dtype is None:
+        return None
+    if dtype is float:
+        return defaults.float
+    if dtype is complex:
+        return COMPLEX_OF[defaults.float]
+    if isinstance(dtype, str) and dtype in ALIASES:
+        return ALIASES[dtype].dtype
+    try:
+        return np.dtype(dtype)
+    except TypeError:
+        raise TypeError(f"{dtype!r} is no data type; use gradcli.float64 and the like") from None
+
+
+def as_dtype(dtype: Any) -> DType:
+    """Return the DType of a NumPy type."""
+    found = DTYPES.get(dtype)
+    return found if found is not None else DTYPES.setdefault(dtype, DType(str(dtype), dtype))
+
+
+def set_default_dtype(dtype: Any) -> None:
+    """Set the floating-point type of tensors made from Python floats. Raises TypeError for other kinds."""
+    found = as_numpy(dtype)
+    if found is None or found.kind != "f":
+        raise TypeError(f"only floating-point types are supported as the default type, not {dtype!r}")
+    defaults.float = found
+
+
+def get_default_dtype() -> DType:
+    """Return the floating-point type of tensors made from Python floats."""
+    return as_dtype(defaults.float)
+
+
+RANK = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3, "O": 4}
+
+
+def join(a: np.dtype, b: np.dtype) -> np.dtype:
+    """Return the type of a mix: the higher category wins; within one, NumPy decides."""
+    if RANK[a.kind] == RANK[b.kind]:
+        return np.promote_types(a, b)
+    low, high = (a, b) if RANK[a.kind] < RANK[b.kind] else (b, a)
+    return np.promote_types(low, high) if low.kind == "f" else high
+
+
+def result_type(operands: list) -> np.dtype:
+    """Return the common type of raw operands: arrays before 0-d arrays before Python numbers, as in PyTorch."""
+    groups: list[np.dtype | None] = [None, None, None]
+    for x in operands:
+        if isinstance(x, np.ndarray | np.generic):
+            group, dtype = (0 if x.ndim else 1), x.dtype
+        else:
+            group, dtype = 2, number_type(x)
+        found = groups[group]
+        groups[group] = dtype if found is None else join(found, dtype)
+    result: np.dtype | None = None
+    for dtype in groups:
+        if dtype is not None and (result is None or RANK[dtype.kind] > RANK[result.kind]):
+            if result is not None and result.kind == "f" and dtype.kind == "c":
+                dtype = COMPLEX_OF.get(result, dtype)
+            result = dtype
+    return result if result is not None else defaults.float
+
+
+def number_type(x: Any) -> np.dtype:
+    """Return the type that a Python number stands for."""
+    if isinstance(x, bool):
+        return np.dtype(np.bool_)
+    if isinstance(x, int):
+        return np.dtype(np.int64)
+    return COMPLEX_OF[defaults.float] if isinstance(x, complex) else defaults.float

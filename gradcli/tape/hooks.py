@@ -1,0 +1,123 @@
+"""Hooks: functions of the user's that see, and may replace, gradients on their way."""
+
+from __future__ import annotations
+
+import itertools
+import weakref
+from typing import Any
+
+_ids = itertools.count()
+
+
+class RemovableHandle:
+    """What registering a hook returns. `remove()` ends the hook; a `with` block removes it at its end."""
+
+    def __init__(self, hooks: dict, on_remove: Any = None):
+        self.id = next(_ids)
+        self._hooks = weakref.ref(hooks) if hasattr(hooks, "__weakref__") else (lambda: hooks)
+        self._on_remove = on_remove
+
+    def remove(self) -> None:
+        """Take the hook away; doing so twice is fine."""
+        hooks = self._hooks()
+        if hooks is not None and hooks.pop(self.id, None) is not None and self._on_remove:
+            self._on_remove()
+
+    def __enter__(self) -> RemovableHandle:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.remove()
+
+
+class HookDict(dict):
+    """Hooks by handle id, in the order of registration."""
+
+    __slots__ = ("__weakref__",)
+
+
+class HookTable:
+    """The hooks of one node: on the gradient of its output, before it, after it, and after accumulation."""
+
+    def __init__(self) -> None:
+        self.tensor = HookDict()
+        self.retain: list = []
+        self.pre = HookDict()
+        self.post = HookDict()
+        self.accumulated = HookDict()
+        self.metadata: dict = {}
+
+    def add(self, kind: str, hook: Any, on_remove: Any = None) -> RemovableHandle:
+        """Append a hook of a kind (`tensor`, `pre`, `post`, `accumulated`) and return its handle."""
+        if not callable(hook):
+            raise TypeError(f"a hook must be callable, not {type(hook).__name__}")
+        hooks = getattr(self, kind)
+        handle = RemovableHandle(hooks, on_remove)
+        hooks[handle.id] = hook
+        return handle
+
+
+class _LeafHooks:
+    """How many hooks there are on leaves: backward keeps leaves in PyTorch's order only when there are any."""
+
+    count = 0
+
+    @classmethod
+    def one_less(cls) -> None:
+        """Forget one."""
+        cls.count -= 1
+
+
+leaf_hooks = _LeafHooks
+
+
+def table_of(node: Any) -> HookTable:
+    """Return the node's hook table, made at the first request."""
+    if node.hooks is None:
+        node.hooks = HookTable()
+    return node.hooks
+
+
+def add_hook(node: Any, kind: str, hook: Any) -> RemovableHandle:
+    """Register a hook on a node; hooks on leaves are counted."""
+    if not node.leaf:
+        return table_of(node).add(kind, hook)
+    handle = table_of(node).add(kind, hook, leaf_hooks.one_less)
+    leaf_hooks.count += 1
+    return handle
+
+
+def run_tensor_hooks(node: Any, g: Any, plan: Any) -> Any:
+    """Return the cotangent after the tensor hooks of its node, in their order, then retain it.
+
+    plan: the backward pass, which knows whether cotangents are raw. A hook gets a copy of its own, so that
+    what it does to it in place reaches this gradient and no other. Raises RuntimeError when a hook returns
+    something unfit.
+    """
+    table = node.hooks
+    for hook in list(table.tensor.values()):
+        tensor = plan.wrap(g if plan.create else g.copy())
+        result = hook(tensor)
+        g = plan.unwrap(tensor if result is None else checked(result, tensor, hook))
+    for reference in table.retain:
+        tensor = reference()
+        if tensor is not None:
+            tensor._retain(plan.wrap(g if plan.create else g.copy()))
+    return g
+
+
+def checked(result: Any, given: Any, hook: Any) -> Any:
+    """Return a hook's result as a cotangent like the one it was given."""
+    name = getattr(hook, "__name__", type(hook).__name__)
+    if not hasattr(result, "_data"):
+        raise RuntimeError(
+            f"hook '{name}' returned {type(result).__name__}; a hook must return a Tensor (the new gradient) or None"
+        )
+    if result.shape != given.shape:
+        raise RuntimeError(
+            f"hook '{name}' has changed the size of the gradient: it got shape {tuple(given.shape)} and returned "
+            f"{tuple(result.shape)}"
+        )
+    if result.dtype != given.dtype:
+        raise RuntimeError(f"hook '{name}' has changed the type of the gradient: {given.dtype} to {result.dtype}")
+    return result

@@ -1,0 +1,138 @@
+"""Whether operations are recorded: a switch per thread, with PyTorch's ways to set it."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import threading
+from typing import Any
+
+
+class _State(threading.local):
+    grad = True
+    inference = False
+    anomaly = False
+
+
+state = _State()
+suspended: set[int] = set()
+"""The threads that do not record: asking whether it is empty is quicker than asking `state`."""
+
+
+def record_in_this_thread(wanted: bool) -> None:
+    """Switch recording on or off in this thread."""
+    state.grad = wanted
+    (suspended.discard if wanted else suspended.add)(threading.get_ident())
+
+
+def is_grad_enabled() -> bool:
+    """Return whether operations are being recorded in this thread."""
+    return state.grad
+
+
+class _Switch:
+    """A context manager and decorator that sets the recording mode and puts the old one back."""
+
+    wanted = True
+
+    def __enter__(self) -> None:
+        self.previous = state.grad
+        record_in_this_thread(self.wanted)
+
+    def __exit__(self, *_: Any) -> None:
+        record_in_this_thread(self.previous)
+
+    def __call__(self, function: Any) -> Any:
+        """Return `function` run in this mode; generators and classes' constructors included."""
+        if inspect.isgeneratorfunction(function):
+
+            @functools.wraps(function)
+            def generator(*args: Any, **kwargs: Any) -> Any:
+                inner = function(*args, **kwargs)
+                value = None
+                while True:
+                    with self.again():
+                        try:
+                            out = inner.send(value)
+                        except StopIteration as stop:
+                            return stop.value
+                    value = yield out
+
+            return generator
+
+        @functools.wraps(function)
+        def wrapped(*args: Any, **kwargs: Any) -> Any:
+            with self.again():
+                return function(*args, **kwargs)
+
+        return wrapped
+
+    def again(self) -> _Switch:
+        """Return a fresh switch of the same setting, for use inside a decorated function."""
+        return type(self)()
+
+
+class _Bare(_Switch):
+    """A switch without arguments, so that `@no_grad` may stand for `@no_grad()`."""
+
+    def __new__(cls, function: Any = None) -> Any:
+        self = object.__new__(cls)
+        return self if function is None else self(function)
+
+
+class no_grad(_Bare):  # noqa: N801 - PyTorch's name
+    """Do not record: results do not require grad."""
+
+    wanted = False
+
+
+class enable_grad(_Bare):  # noqa: N801 - PyTorch's name
+    """Record, also inside `no_grad`."""
+
+    wanted = True
+
+
+class set_grad_enabled(_Switch):  # noqa: N801 - PyTorch's name
+    """Set the mode at once; as a context manager, put the old one back at the end."""
+
+    def __init__(self, mode: bool):
+        self.previous = state.grad
+        self.wanted = bool(mode)
+        record_in_this_thread(self.wanted)
+
+    def __enter__(self) -> None:
+        record_in_this_thread(self.wanted)
+
+    def __call__(self, function: Any) -> Any:
+        """Decorate: the mode holds inside `function` only."""
+        record_in_this_thread(self.previous)
+        return super().__call__(function)
+
+    def again(self) -> set_grad_enabled:
+        """Return a fresh switch of the same setting."""
+        return set_grad_enabled(self.wanted)
+
+
+class inference_mode(_Switch):  # noqa: N801 - PyTorch's name
+    """Like `no_grad`, and the results may not be saved for backward later."""
+
+    def __init__(self, mode: bool = True):
+        self.mode = mode
+
+    def __enter__(self) -> None:
+        self.previous, self.previous_inference = state.grad, state.inference
+        record_in_this_thread(not self.mode)
+        state.inference = self.mode
+
+    def __exit__(self, *_: Any) -> None:
+        record_in_this_thread(self.previous)
+        state.inference = self.previous_inference
+
+    def again(self) -> inference_mode:
+        """Return a fresh switch of the same setting."""
+        return inference_mode(self.mode)
+
+
+def is_inference_mode_enabled() -> bool:
+    """Return whether inference mode is on in this thread."""
+    return state.inference

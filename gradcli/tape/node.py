@@ -1,0 +1,297 @@
+"""Nodes of the dynamic graph: raw saved arrays and links to parent nodes, never Tensors.
+
+Without links to Tensors there are no reference cycles, so memory goes as soon as the last result does.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .dtypes import naming
+from .hooks import table_of
+
+next_seq = itertools.count(0, -1).__next__
+"""Sequence numbers count down, so that the smallest is the newest: backward pops them from a min-heap."""
+
+OPERAND_WORDS = ("self", "other", "end", "weight")
+
+
+class Rule:
+    """What a node does: shared by all nodes of a quick primitive, made per call where there are parameters.
+
+    apply(node, g) returns cotangents (None for a parent that wants none) in the form that `kind` says:
+    ONE for a single one, TWO for a pair, MANY for a tuple. saves says whether the node keeps anything that
+    backward frees.
+    """
+
+    __slots__ = ("apply", "kind", "name", "params", "primitive", "saves", "spent")
+
+    def __init__(self, name: str, kind: int, apply: Callable, saves: bool, primitive: Any = None, params: Any = None):
+        self.name = name if "Backward" in name or name in BARE_NAMES else f"{name}Backward0"
+        self.kind = kind
+        self.apply = apply
+        self.saves = saves
+        self.primitive = primitive
+        self.params = params
+        self.spent = spent(self.name, kind) if kind != MANY and saves else None
+
+
+ONE, TWO, MANY = 1, 2, 0
+BARE_NAMES = ("CopySlices", "AccumulateGrad")
+
+
+class Node:
+    """One recorded operation.
+
+    seq: its sequence number. What it links to and what it saved depends on the kind of its rule:
+    ONE: `p` is the parent, `x` or `out` what was saved of the operand and the result;
+    TWO: `p` and `q` are the parents or None, `x`, `y` and `out` what was saved;
+    MANY: `p` is a tuple of parents or None, `x` a tuple (out, *operands), None where nothing is needed.
+    Slots that were never set read as None. All nodes are of this one class and own no tuples where they can
+    do without: that keeps backward quick and the garbage collector idle. A node that the user looks at
+    becomes one of a class with the operation's name.
+    """
+
+    __slots__ = ("__weakref__", "hooks", "out", "p", "q", "rule", "seq", "x", "y")
+    leaf = False
+    seq: int
+    rule: Rule
+    hooks: Any
+    p: Any
+    q: Any
+    x: Any
+    y: Any
+    out: Any
+
+    @property
+    def parents(self) -> tuple:
+        """The parent of each operand, None where no gradient is wanted."""
+        kind = self.rule.kind
+        return (self.p,) if kind == ONE else (self.p, self.q) if kind == TWO else self.p
+
+    @property
+    def saved(self) -> tuple:
+        """What was saved: (out, *operands). Raises RuntimeError when backward has freed it."""
+        kind = self.rule.kind
+        if self.rule.apply is second_time:
+            raise RuntimeError(FREED)
+        return (self.out, self.x) if kind == ONE else (self.out, self.x, self.y) if kind == TWO else self.x
+
+    def standing_in(self, parents: tuple, wrap: Callable | None) -> Node:
+        """Return a copy for one use, with other parents, and Tensors in place of saved arrays if wrap is given.
+
+        The Tensors continue the graph: what was saved of an operand has the operand's node, the result this
+        one.
+        """
+        saved = self.saved
+        if wrap is not None and saved:
+            nodes = (self, *self.parents)
+            saved = tuple(
+                wrap(x, node) if node is not None and is_array(x) else x for x, node in zip(saved, nodes, strict=True)
+            )
+        copy = object.__new__(type(self))
+        copy.seq, copy.rule, copy.hooks = self.seq, self.rule, None
+        if self.rule.kind == MANY:
+            copy.p, copy.x = parents, saved
+        else:
+            copy.p, copy.q = (*parents, None)[:2]
+            copy.out, copy.x, copy.y = (*saved, None)[:3]
+        return copy
+
+    def release(self) -> None:
+        """Let go of what was saved."""
+        self.x = self.y = self.out = None
+        self.rule = spent(self.rule.name, self.rule.kind)
+
+    def name(self) -> str:
+        """Return the name of the operation, such as MulBackward0."""
+        return self.rule.name
+
+    def __repr__(self) -> str:
+        address = f" object at {id(self):#x}" if naming.addresses else ""
+        return f"<{self.name()}{address}>"
+
+    @property
+    def next_functions(self) -> tuple:
+        """The nodes that gradients flow to next, each with the number of its output."""
+        return tuple((None, 0) if p is None else (p.public, p.output_nr) for p in self.parents)
+
+    @property
+    def public(self) -> Node:
+        """The node that users see for this one."""
+        if type(self) is Node:
+            self.__class__ = named_class(self.rule.name)
+        return self
+
+    @property
+    def output_nr(self) -> int:
+        """Which output of the public node this one stands for."""
+        return 0
+
+    @property
+    def metadata(self) -> dict:
+        """A dictionary for the user's own notes about this node."""
+        return table_of(self).metadata
+
+    def register_hook(self, hook: Any) -> Any:
+        """Call hook(grad_inputs, grad_outputs) after the node ran; what it returns replaces grad_inputs."""
+        return table_of(self).add("post", hook)
+
+    def register_prehook(self, hook: Any) -> Any:
+        """Call hook(grad_outputs) before the node runs; what it returns replaces them."""
+        return table_of(self).add("pre", hook)
+
+    def __getattr__(self, name: str) -> Any:
+        if name in Node.__slots__:
+            return None
+        if name.startswith("_saved_"):
+            return self._saved(name[len("_saved_") :])
+        raise AttributeError(f"'{self.name()}' object has no attribute '{name}'")
+
+    def _saved(self, name: str) -> Any:
+        out, *operands = self.saved or (None,)
+        params = self.rule.params if isinstance(self.rule.params, dict) else {}
+        if name == "result":
+            return out
+        if name in OPERAND_WORDS and OPERAND_WORDS.index(name) < len(operands):
+            return operands[OPERAND_WORDS.index(name)]
+        if name in params:
+            return params[name]
+        raise AttributeError(f"'{self.name()}' saved no {name!r}")
+
+
+def second_time(node: Node, g: Any) -> Any:
+    """Refuse to run a node whose saved values are gone."""
+    raise RuntimeError(FREED)
+
+
+@functools.cache
+def spent(name: str, kind: int) -> Rule:
+    """Return the rule of nodes of this name and kind once they were freed."""
+    return Rule(name, kind, second_time, False)
+
+
+@functools.cache
+def named_class(name: str) -> type:
+    """Return the class that nodes of this name have once they are looked at."""
+    return type(name, (Node,), {"__slots__": ()})
+
+
+FREED = (
+    "Trying to backward through the graph a second time (or directly access saved tensors after they have "
+    "already been freed). Saved intermediate values of the graph are freed when you call .backward() or "
+    "autograd.grad(). Specify retain_graph=True if you need to backward through the graph a second time or if "
+    "you need to access saved tensors after calling backward."
+)
+
+
+def is_array(x: Any) -> bool:
+    """Return whether x is raw data (an array or a NumPy scalar), not a shape or a Python number."""
+    return isinstance(x, np.ndarray | np.generic)
+
+
+ACCUMULATE = Rule("AccumulateGrad", MANY, lambda node, g: (), False)
+
+
+class AccumulateGrad(Node):
+    """Where a leaf's gradient is added up. It knows the leaf weakly and keeps its data."""
+
+    __slots__ = ("data", "tensor_ref")
+    leaf = True
+
+    def __init__(self, tensor: Any):
+        self.seq = next_seq()
+        self.p = self.x = ()
+        self.rule = ACCUMULATE
+        self.hooks = None
+        self.tensor_ref = weakref.ref(tensor)
+        self.data = tensor._data
+
+    @property
+    def variable(self) -> Any:
+        """The leaf; made anew from its data if the user let go of it."""
+        tensor = self.tensor_ref()
+        if tensor is None:
+            from .tensor import Tensor
+
+            tensor = Tensor._wrap(self.data, self)
+            self.tensor_ref = weakref.ref(tensor)
+        return tensor
+
+    def accumulate(self, g: Any, owned: bool, create: bool) -> None:
+        """Add the cotangent to the leaf's `.grad`.
+
+        g: a Tensor when create says that the graph of the gradient is wanted, else a raw array; owned says
+        that nobody else holds it.
+        """
+        leaf = self.variable
+        old = leaf._grad
+        if create:
+            leaf._grad = g if old is None else old + g
+            return
+        dtype = leaf._data.dtype
+        if g.dtype != dtype:
+            g, owned = cast_raw(g, dtype), True
+        if old is None:
+            leaf._grad = leaf._wrap(g if owned or not isinstance(g, np.ndarray) else g.copy(), None)
+        elif isinstance(old._data, np.ndarray) and old._node is None and old._data.flags.writeable:
+            old._data += g
+        else:
+            leaf._grad = leaf._wrap(old._data + g, None)
+
+
+class OutputNode(Node):
+    """One output of a node that has several: it hands its cotangent on to its place."""
+
+    __slots__ = ("index",)
+
+    def standing_in(self, parents: tuple, wrap: Callable | None) -> Node:
+        """Return a copy that knows its place too."""
+        copy = super().standing_in(parents, wrap)
+        copy.index = self.index  # type: ignore[attr-defined]
+        return copy
+
+    def __init__(self, main: Node, index: int):
+        self.seq = next_seq()
+        self.p = main
+        self.rule = OUTPUT
+        self.hooks = None
+        self.index = index
+
+    @property
+    def public(self) -> Node:
+        """The node with all the outputs."""
+        return self.p.public
+
+    @property
+    def output_nr(self) -> int:
+        """The place of this output."""
+        return self.index
+
+
+def hand_on(node: Any, g: Any) -> Slots:
+    """Put a cotangent into its slot of the node with all the outputs."""
+    return Slots({node.index: g})
+
+
+OUTPUT = Rule("Output", ONE, hand_on, False)
+
+
+class Slots(dict):
+    """Cotangents of some outputs of a node, by place; adding two of them adds place by place."""
+
+    def __add__(self, other: Slots) -> Slots:
+        return Slots({**self, **{k: self[k] + g if k in self else g for k, g in other.items()}})
+
+
+def cast_raw(g: Any, dtype: Any) -> Any:
+    """Return raw data in another dtype; a complex cotangent of something real keeps its real part."""
+    if g.dtype.kind == "c" and dtype.kind != "c":
+        g = g.real
+    return g.astype(dtype)

@@ -1,0 +1,123 @@
+"""How tensors print: PyTorch's layout, with four digits, aligned columns and long axes elided."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from .dtypes import COMPLEX_OF, as_dtype, defaults
+
+DIGITS, WIDTH, THRESHOLD, EDGE = 4, 80, 1000, 3
+
+
+class RealFormat:
+    """Formats the real numbers of one tensor alike: plain, as whole numbers, or in scientific notation."""
+
+    def __init__(self, values: np.ndarray):
+        self.is_float = values.dtype.kind == "f"
+        self.scientific = self.whole = False
+        if not self.is_float:
+            self.width = max((len(str(v)) for v in values.ravel().tolist()), default=1)
+            return
+        finite = np.abs(values[np.isfinite(values) & (values != 0)].astype(float))
+        self.width = 1
+        if not finite.size:
+            self.whole = True
+        else:
+            low, high = float(finite.min()), float(finite.max())
+            self.whole = bool((finite == np.ceil(finite)).all())
+            self.scientific = high / low > 1000 or high > 1e8 or (not self.whole and low < 1e-4)
+            shown = values[np.isfinite(values) & (values != 0)].ravel().tolist()
+            self.width = max(len(self.plain(v)) for v in shown)
+
+    def plain(self, value: Any) -> str:
+        """Return a number without padding."""
+        if not self.is_float:
+            return str(value)
+        if self.scientific:
+            return f"{value:.{DIGITS}e}"
+        if self.whole:
+            return f"{value:.0f}" + ("." if math.isfinite(value) else "")
+        return f"{value:.{DIGITS}f}"
+
+    def __call__(self, value: Any) -> str:
+        """Return a number padded to the common width."""
+        return self.plain(value).rjust(self.width)
+
+
+class ComplexFormat:
+    """Formats complex numbers: both parts alike."""
+
+    def __init__(self, values: np.ndarray):
+        self.real, self.imag = RealFormat(values.real), RealFormat(values.imag)
+        self.width = self.real.width + self.imag.width + 1
+
+    def __call__(self, value: complex) -> str:
+        """Return a number as 1.0000+2.0000j."""
+        imag = (self.imag(value.imag) + "j").lstrip()
+        return self.real(value.real) + ("" if imag[0] in "+-" else "+") + imag
+
+
+def shown_part(data: np.ndarray) -> np.ndarray:
+    """Return the elements that an elided print shows."""
+    for axis, length in enumerate(data.shape):
+        if length > 2 * EDGE:
+            data = np.concatenate(
+                [np.take(data, range(EDGE), axis), np.take(data, range(length - EDGE, length), axis)], axis
+            )
+    return data
+
+
+def body(data: np.ndarray, indent: int, elide: bool, form: Any) -> str:
+    """Return the nested brackets of an array."""
+    if data.ndim == 0:
+        return form(data.item())
+    length = len(data)
+    parts: list = list(range(length))
+    if elide and length > 2 * EDGE:
+        parts = [*range(EDGE), None, *range(length - EDGE, length)]
+    if data.ndim == 1:
+        words = [" ..." if i is None else form(data[i].item()) for i in parts]
+        per_line = max(1, (WIDTH - indent) // (form.width + 2))
+        lines = [", ".join(words[i : i + per_line]) for i in range(0, len(words), per_line)]
+        return "[" + (",\n" + " " * (indent + 1)).join(lines) + "]"
+    blocks = ["..." if i is None else body(data[i], indent + 1, elide, form) for i in parts]
+    return "[" + (",\n" * (data.ndim - 1) + " " * (indent + 1)).join(blocks).replace(",\n\n...", ",\n\n...") + "]"
+
+
+def array_text(data: np.ndarray, indent: int) -> str:
+    """Return the elements of an array as PyTorch lays them out."""
+    if data.size == 0:
+        return "[]"
+    elide = data.size > THRESHOLD
+    shown = shown_part(data) if elide else data
+    form = ComplexFormat(shown) if data.dtype.kind == "c" else RealFormat(shown)
+    return body(data, indent, elide, form)
+
+
+def tensor_text(tensor: Any, prefix: str = "tensor(") -> str:
+    """Return a tensor as `tensor([1., 2.], requires_grad=True)`."""
+    data = np.asarray(tensor._data)
+    indent = len(prefix)
+    text = prefix + array_text(data, indent)
+    suffixes = []
+    usual = (defaults.float, COMPLEX_OF[defaults.float], np.dtype(np.int64), np.dtype(np.bool_))
+    if data.size == 0 and data.shape != (0,):
+        suffixes.append(f"size={tuple(data.shape)}")
+    if data.dtype not in (usual if data.size else usual[:1]):
+        suffixes.append(f"dtype={as_dtype(data.dtype)!r}")
+    if tensor.grad_fn is not None:
+        suffixes.append(f"grad_fn=<{tensor.grad_fn.name()}>")
+    elif tensor.requires_grad:
+        suffixes.append("requires_grad=True")
+    used = len(text) - text.rfind("\n") + 1
+    for suffix in suffixes:
+        if used + len(suffix) + 2 > WIDTH:
+            text += ",\n" + " " * indent + suffix
+            used = indent + len(suffix)
+        else:
+            text += ", " + suffix
+            used += len(suffix) + 2
+    return text + ")"

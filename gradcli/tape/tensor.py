@@ -1,0 +1,428 @@
+"""The Tensor: raw data, and the node that says where it came from."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from . import versions
+from .dtypes import DType, as_dtype, as_numpy
+from .hooks import RemovableHandle, add_hook, table_of
+from .modes import state
+from .node import AccumulateGrad, Node
+
+NOT_LEAF = (
+    "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be "
+    "populated during backward(). If you want the gradient of a non-leaf Tensor, call .retain_grad() on it before."
+)
+
+
+METHODS = "gradcli.face"
+"""Where methods beyond the core are found, by name and at their first use: a layer above this one."""
+
+
+class Size(tuple):
+    """The shape of a tensor: a tuple of ints."""
+
+    def numel(self) -> int:
+        """The number of elements."""
+        total = 1
+        for n in self:
+            total *= n
+        return total
+
+    def __repr__(self) -> str:
+        from .dtypes import naming
+
+        return f"{naming.prefix}.Size({list(self)})"
+
+
+class Tensor:
+    """An array whose operations are recorded, with PyTorch's interface.
+
+    `_data` is an ndarray, or a NumPy scalar for 0-d results until somebody needs their memory; `_node` is None
+    where no gradient is wanted; `_key` is the same object for all tensors of one real float type and one
+    shape, or None where nobody has asked yet. What is rarely set lives in the instance's dictionary, with
+    defaults here. There is no constructor, because `Tensor()` is the quickest way to make an object:
+    users call `gradcli.tensor`.
+    """
+
+    __slots__ = ("__dict__", "__weakref__", "_data", "_key", "_node")
+    record_level = 1
+    _grad: Any = None
+    _base: Any = None
+    _chain: tuple = ()
+    _views: Any = None
+    _made_without_grad = False
+    _data: Any
+    _node: Any
+    _key: Any
+    if TYPE_CHECKING:  # installed by `operators`
+        __add__: Any
+        __radd__: Any
+        __sub__: Any
+        __rsub__: Any
+        __mul__: Any
+        __rmul__: Any
+        __truediv__: Any
+        __rtruediv__: Any
+        __pow__: Any
+        __matmul__: Any
+        __neg__: Any
+        __getitem__: Any
+        __setitem__: Any
+
+    @staticmethod
+    def _wrap(raw: Any, node: Node | None) -> Tensor:
+        """Return a tensor of raw data and its node, without any check."""
+        result = Tensor()
+        result._data = raw
+        result._node = node
+        result._key = None
+        return result
+
+    @staticmethod
+    def __record__(primitive: Any, operands: tuple, params: dict) -> Any:
+        from .record import record
+
+        return record(primitive, operands, params)
+
+    def _array(self) -> np.ndarray:
+        """Return the data as an array whose memory may be shared; a NumPy scalar is first given memory."""
+        data = self._data
+        if not isinstance(data, np.ndarray):
+            self._data = np.array(data)
+            versions.adopt(data, self._data)
+            data = self._data
+        return data
+
+    # -- what it is -------------------------------------------------------------------------------
+
+    @property
+    def shape(self) -> Size:
+        """The length of each axis."""
+        return Size(self._data.shape)
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return self._data.ndim
+
+    @property
+    def dtype(self) -> DType:
+        """The type of the elements."""
+        return as_dtype(self._data.dtype)
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes per element."""
+        return self._data.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements."""
+        return self._data.nbytes
+
+    @property
+    def device(self) -> Any:
+        """Always the CPU."""
+        from .device import cpu
+
+        return cpu
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether the user made it: no operation that wants a gradient produced it."""
+        return self._node is None or self._node.leaf
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether operations on it are recorded."""
+        return self._node is not None
+
+    @requires_grad.setter
+    def requires_grad(self, wanted: bool) -> None:
+        self.requires_grad_(wanted)
+
+    def requires_grad_(self, requires_grad: bool = True) -> Tensor:
+        """Start (or stop) recording operations on this leaf. Raises RuntimeError for integers and non-leaves."""
+        if requires_grad and self._node is None:
+            if self._data.dtype.kind not in "fc":
+                raise RuntimeError(
+                    "only Tensors of floating point and complex dtype can require gradients, "
+                    f"this one is {self.dtype}; make it with dtype=float64 or call .double()"
+                )
+            self._node = AccumulateGrad(self)
+        elif not requires_grad and self._node is not None:
+            if not self._node.leaf:
+                raise RuntimeError(
+                    "you can only change requires_grad flags of leaf variables. If you want to use a computed "
+                    "variable in a subgraph that doesn't require differentiation use var_no_grad = var.detach()."
+                )
+            self._node = None
+        return self
+
+    @property
+    def grad_fn(self) -> Node | None:
+        """The node of the operation that made it; None for leaves."""
+        return None if self._node is None or self._node.leaf else self._node.public
+
+    @property
+    def output_nr(self) -> int:
+        """Which output of `grad_fn` it is."""
+        return 0 if self._node is None else self._node.output_nr
+
+    @property
+    def _version(self) -> int:
+        """How often its memory was changed in place."""
+        return versions.version(self._data) if isinstance(self._data, np.ndarray) else 0
+
+    # -- gradients --------------------------------------------------------------------------------
+
+    @property
+    def grad(self) -> Any:
+        """The gradient added up by backward, or None. Reading it on a non-leaf warns."""
+        if self._grad is None and self._node is not None and not self._node.leaf and not self.retains_grad:
+            warnings.warn(NOT_LEAF, UserWarning, stacklevel=2)
+        return self._grad
+
+    @grad.setter
+    def grad(self, value: Any) -> None:
+        if value is not None:
+            if not isinstance(value, Tensor):
+                raise TypeError(f"assigned grad must be a Tensor or None, not {type(value).__name__}")
+            if value.shape != self.shape:
+                raise RuntimeError(f"assigned grad has shape {list(value.shape)}, the tensor {list(self.shape)}")
+            if value.dtype != self.dtype:
+                raise RuntimeError(f"assigned grad has type {value.dtype}, the tensor {self.dtype}")
+        self._grad = value
+
+    @grad.deleter
+    def grad(self) -> None:
+        self._grad = None
+
+    @property
+    def retains_grad(self) -> bool:
+        """Whether backward stores the gradient of this non-leaf."""
+        node = self._node
+        if node is None or node.leaf or node.hooks is None:
+            return False
+        return any(reference() is self for reference in node.hooks.retain)
+
+    def retain_grad(self) -> None:
+        """Have backward store this non-leaf's gradient in `.grad`."""
+        import weakref
+
+        if self._node is None:
+            raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
+        if not self._node.leaf and not self.retains_grad:
+            table_of(self._node).retain.append(weakref.ref(self))
+
+    def _retain(self, g: Tensor) -> None:
+        self._grad = g if self._grad is None else self._grad + g
+
+    def register_hook(self, hook: Callable) -> RemovableHandle:
+        """Call hook(gradient) when backward has this tensor's gradient; what it returns replaces it."""
+        if self._node is None:
+            raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+        return add_hook(self._node, "tensor", hook)
+
+    def register_post_accumulate_grad_hook(self, hook: Callable) -> RemovableHandle:
+        """Call hook(tensor) after backward has added to this leaf's `.grad`."""
+        if self._node is None:
+            raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+        if not self._node.leaf:
+            raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
+        return add_hook(self._node, "accumulated", hook)
+
+    def backward(
+        self,
+        gradient: Any = None,
+        retain_graph: bool | None = None,
+        create_graph: bool = False,
+        inputs: Any = None,
+    ) -> None:
+        """Add to the leaves' `.grad` the gradient of this tensor times `gradient` (1 for a scalar)."""
+        from .backward import backward
+
+        backward(self, gradient, retain_graph, create_graph, inputs=inputs)
+
+    # -- memory shared with others ----------------------------------------------------------------
+
+    def detach(self) -> Tensor:
+        """Return the same memory as a tensor outside the graph; in-place changes of it are noticed."""
+        return Tensor._wrap(self._array(), None)
+
+    def detach_(self) -> Tensor:
+        """Leave the graph."""
+        if self._base is not None:
+            raise RuntimeError("Can't detach views in-place. Use detach() instead")
+        self._node = None
+        return self
+
+    @property
+    def data(self) -> Tensor:
+        """The same memory outside the graph; in-place changes of it are *not* noticed."""
+        return Tensor._wrap(versions.separate(self._array()), None)
+
+    @data.setter
+    def data(self, value: Tensor) -> None:
+        if not isinstance(value, Tensor):
+            raise TypeError(f".data must be set to a Tensor, not {type(value).__name__}")
+        mine, theirs = self._array().__array_interface__, value._array().__array_interface__
+        if mine != theirs:
+            self._data = value._array()
+            self._key = None
+        if self._node is not None and self._node.leaf:
+            self._node.data = self._data
+
+    def numpy(self, *, force: bool = False) -> np.ndarray:
+        """Return the memory as an ndarray. Raises RuntimeError when the tensor requires grad."""
+        if self._node is not None and not force:
+            raise RuntimeError(
+                "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
+            )
+        return self._array()
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        if self._node is not None:
+            raise RuntimeError(
+                "this Tensor requires grad and NumPy would lose its graph: use tensor.detach() first, or "
+                "gradcli.stack to join tensors"
+            )
+        return np.array(self._array(), dtype=dtype, copy=copy)
+
+    # -- Python numbers ---------------------------------------------------------------------------
+
+    def item(self) -> Any:
+        """Return the only element as a Python number."""
+        if self._data.size != 1:
+            raise RuntimeError(f"a Tensor with {self._data.size} elements cannot be converted to Scalar")
+        return self._data.item()
+
+    def tolist(self) -> Any:
+        """Return the elements as nested lists of Python numbers."""
+        return self._data.tolist()
+
+    def _number(self, kind: Callable) -> Any:
+        if self._node is not None and not allowed.float_of_grad:
+            raise RuntimeError(
+                f"{kind.__name__}() of a Tensor that requires grad would lose its graph: "
+                "use tensor.detach() first, or tensor.item()"
+            )
+        return kind(self.item())
+
+    def __float__(self) -> float:
+        return self._number(float)
+
+    def __int__(self) -> int:
+        return self._number(int)
+
+    def __complex__(self) -> complex:
+        return self._number(complex)
+
+    def __index__(self) -> int:
+        if self._data.dtype.kind not in "iub" or self._data.ndim:
+            raise TypeError("only integer tensors of a single element can be converted to an index")
+        return int(self.item())
+
+    def __bool__(self) -> bool:
+        if self._data.size != 1:
+            raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
+        return bool(self._data.item())
+
+    # -- a container ------------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        if not self._data.ndim:
+            raise TypeError("len() of a 0-d tensor")
+        return self._data.shape[0]
+
+    def __iter__(self) -> Iterator[Tensor]:
+        if not self._data.ndim:
+            raise TypeError("iteration over a 0-d tensor")
+        return (self[i] for i in range(self._data.shape[0]))
+
+    def __contains__(self, item: Any) -> bool:
+        return bool((self._data == getattr(item, "_data", item)).any())
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __repr__(self) -> str:
+        from .printing import tensor_text
+
+        return tensor_text(self)
+
+    def __format__(self, spec: str) -> str:
+        if self._data.ndim == 0:
+            return format(self.item(), spec)
+        return object.__format__(self, spec)
+
+    def __dir__(self) -> list[str]:
+        from ..rules import full_table
+
+        return sorted({*object.__dir__(self), *full_table()})
+
+    def __reduce__(self) -> Any:
+        if self._node is not None and not self._node.leaf:
+            raise RuntimeError("only leaf tensors can be pickled or deep-copied; use detach() or clone() first")
+        return _rebuilt, (type(self), self._array(), self._node is not None)
+
+    def __deepcopy__(self, memo: dict) -> Tensor:
+        kind, data, wanted = self.__reduce__()[1]
+        result = memo[id(self)] = _rebuilt(kind, data.copy(), wanted)
+        if self._grad is not None:
+            result._grad = self._grad.__deepcopy__(memo)
+        return result
+
+    def __getattr__(self, name: str) -> Any:
+        """Find a method by its name in the table or among PyTorch's names, once per name."""
+        if not name.startswith("__"):
+            method = import_module(METHODS).method(name)
+            if method is not None:
+                setattr(Tensor, name, method)
+                return getattr(self, name)
+        raise AttributeError(f"'Tensor' object has no attribute '{name}'")
+
+
+class allowed:  # noqa: N801 - a namespace
+    """What PyTorch allows and we refuse by default, because it drops the graph silently."""
+
+    float_of_grad = False
+
+
+def _rebuilt(kind: type, data: np.ndarray, wanted: bool) -> Tensor:
+    result = kind()
+    result._data = data
+    result._node = result._key = None
+    return result.requires_grad_() if wanted else result
+
+
+_keys: dict = {}
+
+
+def key_of(tensor: Tensor) -> Any:
+    """Return the tensor's key, None unless it holds real floats: quick operations want one key for all."""
+    data = tensor._data
+    if data.dtype.char not in "df" or not data.dtype.isnative:
+        return None
+    if len(_keys) > 10_000:
+        _keys.clear()
+    kind = (data.dtype.char, data.shape)
+    key = tensor._key = _keys.setdefault(kind, kind)
+    return key
+
+
+def as_raw(x: Any, dtype: Any = None) -> Any:
+    """Return a Tensor's data, or anything else as an array, in `dtype` where given."""
+    raw = x._data if isinstance(x, Tensor) else np.asarray(x)
+    wanted = as_numpy(dtype)
+    return raw if wanted is None or raw.dtype == wanted else raw.astype(wanted)
+
+
+__all__ = ["Size", "Tensor", "as_raw", "state"]

@@ -1,0 +1,88 @@
+"""Sample calls of the table as plain functions of arrays."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from gradcli.rules import full_table
+from gradcli.rules.table import A, Primitive, Sample
+from gradcli.tape.tensor import Tensor
+
+CELLS = 98
+"""Elements are drawn without repetition from a grid, so that no two are near a tie."""
+
+
+class Call:
+    """One sample of one entry: `arrays` are its operands, `on(values)` calls the entry on other operands."""
+
+    def __init__(self, entry: Primitive, number: int, sample: Sample):
+        self.entry, self.number, self.sample = entry, number, sample
+        rng = np.random.default_rng(zlib.crc32(f"{entry.name}{number}".encode()))
+        self.cells = iter(rng.permutation(CELLS))
+        self.arrays: list[np.ndarray] = []
+        self.template = [self._take(x) for x in sample.args]
+
+    def _take(self, x: Any) -> Callable[[list], Any]:
+        if isinstance(x, list):
+            parts = [self._take(item) for item in x]
+            return lambda values: [part(values) for part in parts]
+        if not isinstance(x, A):
+            return lambda values: x
+        place = len(self.arrays)
+        low, high = self.entry.domain[min(place, len(self.entry.domain) - 1)]
+        size = int(np.prod(x.shape))
+        cells = np.array([next(self.cells) for _ in range(size)], float).reshape(x.shape)
+        self.arrays.append(np.asarray(low + (high - low) * (cells + 0.5) / CELLS))
+        return lambda values: values[place]
+
+    def on(self, values: list) -> Any:
+        """Call the entry's function on these operands."""
+        return self.entry.function(*(part(values) for part in self.template), **self.sample.kwargs)
+
+    def plain(self, *arrays: np.ndarray) -> np.ndarray:
+        """Call on arrays and return an array."""
+        if self.entry.kind == "composition":
+            return np.asarray(self.on([Tensor._wrap(np.asarray(x), None) for x in arrays])._data)
+        return np.asarray(self.on(list(arrays)))
+
+    def leaves(self, dtype: Any = float) -> list[Tensor]:
+        """Return the operands as leaves that require grad."""
+        return [Tensor._wrap(np.array(x, dtype), None).requires_grad_() for x in self.arrays]
+
+    def __repr__(self) -> str:
+        return f"{self.entry.name}-{self.number}"
+
+
+def calls(*kinds: str) -> list[Call]:
+    """Return all sample calls of entries of these kinds (all differentiable ones if none is named)."""
+    wanted = kinds or ("elementwise", "linear", "general", "composition")
+    return [
+        Call(entry, i, sample)
+        for entry in full_table().values()
+        if entry.kind in wanted
+        for i, sample in enumerate(entry.samples)
+    ]
+
+
+def numeric_gradient(function: Callable, arrays: list[np.ndarray], v: np.ndarray) -> list[np.ndarray]:
+    """Return d(v . function)/d(each array) by sixth-order central differences."""
+    weights = {1: 3 / 4, 2: -3 / 20, 3: 1 / 60}
+    grads = []
+    for i, x in enumerate(arrays):
+        grad = np.zeros(x.shape)
+        for place in np.ndindex(x.shape):
+            step = 2e-3 * max(1.0, abs(float(x[place])))
+            total = 0.0
+            for k, w in weights.items():
+                up, down = x.copy(), x.copy()
+                up[place] += k * step
+                down[place] -= k * step
+                values = [[*arrays[:i], y, *arrays[i + 1 :]] for y in (up, down)]
+                total += w * float(np.sum(v * (function(*values[0]) - function(*values[1]))))
+            grad[place] = total / step
+        grads.append(grad)
+    return grads

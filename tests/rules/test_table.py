@@ -1,0 +1,153 @@
+"""Every entry of the table times every check."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from gradcli.rules.table import BY_NUMPY
+from gradcli.tape.backward import grad
+from gradcli.tape.tensor import Tensor
+
+from .calls import Call, calls, numeric_gradient
+
+ALL = calls()
+RULED = [c for c in ALL if c.entry.kind != "composition"]
+
+
+def wrap(x) -> Tensor:
+    return Tensor._wrap(np.asarray(x), None)
+
+
+def gradients(call: Call, v: np.ndarray, dtype=float, **options) -> tuple:
+    leaves = call.leaves(dtype)
+    out = call.on(leaves)
+    return grad(out, leaves, wrap(v.astype(dtype)), allow_unused=True, materialize_grads=True, **options)
+
+
+def vector_for(call: Call) -> np.ndarray:
+    shape = call.plain(*call.arrays).shape
+    return np.random.default_rng(5).uniform(0.5, 1.5, shape)
+
+
+@pytest.mark.parametrize("call", [c for c in calls() if c.entry in BY_NUMPY.values()], ids=repr)
+def test_the_value_is_numpys(call):
+    functions = [f for f, entry in BY_NUMPY.items() if entry is call.entry]
+    for function in functions:
+        if function in (np.clip, np.linalg.solve) or (function is np.std and call.sample.kwargs.get("correction")):
+            continue
+        expected = function(*(part(call.arrays) for part in call.template), **call.sample.kwargs)
+        assert_allclose(call.plain(*call.arrays), expected, rtol=1e-13, atol=1e-14)
+
+
+@pytest.mark.parametrize("call", ALL, ids=repr)
+def test_the_gradient_is_the_slope(call):
+    v = vector_for(call)
+    expected = numeric_gradient(call.plain, call.arrays, v)
+    for got, want, x in zip(gradients(call, v), expected, call.arrays, strict=True):
+        assert got.shape == x.shape
+        assert_allclose(got._data, want, rtol=2e-8, atol=2e-8)
+
+
+@pytest.mark.parametrize("call", ALL, ids=repr)
+def test_the_second_gradient_is_the_slope_of_the_first(call):
+    v = vector_for(call)
+    weights = [np.random.default_rng(7 + i).uniform(0.5, 1.5, x.shape) for i, x in enumerate(call.arrays)]
+
+    def first(*arrays):
+        leaves = [wrap(np.array(x)).requires_grad_() for x in arrays]
+        grads = grad(call.on(leaves), leaves, wrap(v), materialize_grads=True)
+        return np.asarray(sum(float((w * g._data).sum()) for w, g in zip(weights, grads, strict=True)))
+
+    leaves = call.leaves()
+    grads = grad(call.on(leaves), leaves, wrap(v), create_graph=True, materialize_grads=True)
+    total = sum(((wrap(w) * g).sum() for w, g in zip(weights, grads, strict=True)), wrap(0.0))
+    expected = numeric_gradient(first, call.arrays, np.asarray(1.0))
+    got = (
+        grad(total, leaves, materialize_grads=True)
+        if total.requires_grad
+        else [wrap(np.zeros(x.shape)) for x in call.arrays]
+    )
+    for g, want in zip(got, expected, strict=True):
+        assert_allclose(g._data, want, rtol=2e-7, atol=2e-7)
+
+
+@pytest.mark.parametrize("call", ALL, ids=repr)
+def test_a_gradient_with_graph_equals_one_without(call):
+    v = vector_for(call)
+    for plain, recorded in zip(gradients(call, v), gradients(call, v, create_graph=True), strict=True):
+        assert_allclose(recorded._data, plain._data, rtol=1e-14, atol=1e-14)
+
+
+@pytest.mark.parametrize("call", ALL, ids=repr)
+@pytest.mark.parametrize("create", [False, True], ids=["raw", "graph"])
+def test_batched_cotangents_equal_a_loop(call, create):
+    shape = vector_for(call).shape
+    for batch in {5, *shape[:1]}:
+        vectors = np.random.default_rng(3).uniform(-1, 1, (batch, *shape))
+        rows = [gradients(call, v) for v in vectors]
+        leaves = call.leaves()
+        stacked = grad(
+            call.on(leaves),
+            leaves,
+            wrap(vectors),
+            is_grads_batched=True,
+            materialize_grads=True,
+            create_graph=create,
+        )
+        for i, got in enumerate(stacked):
+            want = np.array([row[i]._data for row in rows]).reshape((batch, *call.arrays[i].shape))
+            assert_allclose(got._data, want, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("call", [c for c in ALL if c.entry.name != "astype"], ids=repr)
+def test_the_type_is_kept(call):
+    leaves = call.leaves(np.float32)
+    out = call.on(leaves)
+    assert out._data.dtype == np.float32
+    if not out.requires_grad:
+        return
+    v = wrap(np.ones(out.shape, np.float32))
+    for leaf, raw, recorded in zip(
+        leaves,
+        grad(out, leaves, v, retain_graph=True, materialize_grads=True),
+        grad(out, leaves, v, create_graph=True, materialize_grads=True),
+        strict=True,
+    ):
+        assert raw._data.dtype == recorded._data.dtype == leaf._data.dtype
+
+
+@pytest.mark.parametrize("call", RULED, ids=repr)
+def test_rules_keep_the_type_by_themselves(call):
+    """The cotangent that a rule returns has the operand's type, before anything is cast."""
+    leaves = call.leaves(np.float32)
+    out = call.on(leaves)
+    node = out._node
+    if (
+        node is None
+        or len(node.parents) != len(leaves)
+        or any(p is not leaf._node for p, leaf in zip(node.parents, leaves, strict=True))
+    ):
+        pytest.skip("the sample does not end in a single node on its leaves")
+    result = node.rule.apply(node, np.ones(out.shape, np.float32))
+    for g in result if isinstance(result, tuple) else (result,):
+        assert g is None or g.dtype == np.float32
+
+
+@pytest.mark.parametrize("call", ALL, ids=repr)
+def test_results_share_no_memory_unless_they_are_views(call):
+    leaves = [wrap(np.array(x)) for x in call.arrays]
+    out = call.on(leaves)
+    if out._base is None and isinstance(out._data, np.ndarray) and not any(out is x for x in leaves):
+        assert not any(np.shares_memory(out._data, x._data) for x in leaves if isinstance(x._data, np.ndarray))
+
+
+@pytest.mark.parametrize("call", RULED, ids=repr)
+def test_nothing_is_kept_that_no_rule_reads(call):
+    out = call.on(call.leaves())
+    node = out._node
+    if node is not None and node.rule.primitive is call.entry:
+        flags = [any(k[i : i + 1] == (1,) for k in call.entry.keeps) for i in range(1 + len(call.arrays))]
+        if call.entry.arity is not None and not any(flags):
+            assert not any(isinstance(x, np.ndarray) and x.size for x in node.saved)
