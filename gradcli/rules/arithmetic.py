@@ -109,13 +109,14 @@ elementwise(
     doc="Absolute value (modulus of a complex number).",
     subgradient="0 at 0",
 )
-for ufunc, doc in [
+ROUNDING: list[tuple[np.ufunc, str]] = [
     (np.sign, "Sign of x: -1, 0 or 1 (x/|x| for complex numbers)."),
     (np.floor, "Largest integer not above x."),
     (np.ceil, "Smallest integer not below x."),
     (np.rint, "Nearest integer, halves to even."),
     (np.trunc, "Integer part."),
-]:
+]
+for ufunc, doc in ROUNDING:
     short = {"rint": "round"}.get(ufunc.__name__, ufunc.__name__)
     elementwise(
         ufunc,
@@ -177,7 +178,7 @@ constant(np.isfinite, doc="True where x is neither infinite nor not-a-number.")
 
 # -- comparisons and logic: no derivative --------------------------------------------------------
 
-for ufunc, aliases, doc in [
+COMPARISONS: list[tuple[np.ufunc, tuple[str, ...], str]] = [
     (np.equal, ("eq",), "x == y"),
     (np.not_equal, ("ne",), "x != y"),
     (np.less, ("lt",), "x < y"),
@@ -190,7 +191,8 @@ for ufunc, aliases, doc in [
     (np.bitwise_and, (), "both true (booleans), common bits (integers)"),
     (np.bitwise_or, (), "either true (booleans), joined bits (integers)"),
     (np.bitwise_xor, (), "exactly one true (booleans), differing bits (integers)"),
-]:
+]
+for ufunc, aliases, doc in COMPARISONS:
     constant(ufunc, arity=2, aliases=aliases, doc=f"True where {doc}." if "bits" not in doc else f"{doc}.")
 constant(np.logical_not, doc="True where x is false.")
 constant(np.invert, aliases=("bitwise_not",), doc="Not, of booleans; complemented bits, of integers.")

@@ -32,7 +32,14 @@ def angle_vjp(g, _, x):
 
 
 real_part = linear(
-    "real_part", np.real, real_vjp, node="Real", view=True, samples=(), doc="Real part of a complex array."
+    "real_part",
+    np.real,
+    real_vjp,
+    node="Real",
+    view=True,
+    samples=(),
+    public=False,
+    doc="Real part of a complex array.",
 )
 imag_part = linear(
     "imag_part",
@@ -41,6 +48,7 @@ imag_part = linear(
     node="Imag",
     view=True,
     samples=(),
+    public=False,
     doc="Imaginary part of a complex array.",
 )
 

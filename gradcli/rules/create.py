@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .movement import as_int, as_shape
+from .shapes import as_int, as_shape
 from .table import composition, constant
 
 

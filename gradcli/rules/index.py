@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .movement import as_int
-from .shapes import Shape, fit, lead_of, shape_of
+from .shapes import Shape, as_int, fit, lead_of, shape_of
 from .table import A, Sample, general, linear
 
 
@@ -146,6 +145,7 @@ getitem = linear(
         Sample(A(2, 3, 4), (slice(None), np.array([True, False, True]))),
         Sample(A(), ()),
     ),
+    public=False,
     doc="Elements x[index]; any NumPy index.",
 )
 put = linear(
@@ -154,6 +154,7 @@ put = linear(
     put_vjp,
     node="Put",
     samples=(),
+    public=False,
     doc="Zeros with the given elements added at an index.",
 )
 
@@ -200,5 +201,6 @@ replace = general(
         Sample(A(2, 3, 4), (np.array([0, 1]), slice(None), np.array([3, 0])), A(2, 3)),
         Sample(A(3, 4), np.eye(3, 4, dtype=bool), A()),
     ),
+    public=False,
     doc="A copy of x with x[index] = value (the indexed assignment of programs).",
 )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from .movement import as_int, as_shape, ravel
-from .shapes import lead_of, negative_axis, rank, shape_of
+from .movement import ravel
+from .shapes import as_int, as_shape, lead_of, negative_axis, rank, shape_of
 from .table import A, Sample, composition, general, linear
 
 

@@ -76,6 +76,7 @@ logabsdet = general(
     bind=square_signature,
     node="LinalgSlogdet",
     samples=SQUARE,
+    public=False,
     doc="Logarithm of |det(A)|.",
 )
 
@@ -121,6 +122,7 @@ solve_columns = general(
     node="LinalgSolveEx",
     promote=None,
     samples=(Sample(A(3, 3), A(3, 2)), Sample(A(2, 3, 3), A(3, 2)), Sample(A(3, 3), A(2, 3, 2))),
+    public=False,
     doc="The matrix X with A X = B.",
 )
 

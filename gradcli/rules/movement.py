@@ -2,29 +2,10 @@
 
 from __future__ import annotations
 
-import operator
-
 import numpy as np
 
-from .shapes import Shape, fit, lead_of, negative_axes, negative_axis, rank, shape_of
+from .shapes import Shape, as_int, as_shape, fit, lead_of, negative_axes, negative_axis, rank, shape_of
 from .table import A, Sample, composition, linear
-
-
-def as_shape(shape) -> Shape:
-    """Return an int or a sequence of ints (also integral floats and 0-d arrays) as a tuple of ints."""
-    try:
-        items = tuple(shape)
-    except TypeError:
-        items = (shape,)
-    return tuple(as_int(n) for n in items)
-
-
-def as_int(n) -> int:
-    """Return an integral number of any type as an int; raises TypeError for 2.5."""
-    if isinstance(n, float | np.floating) and float(n).is_integer():
-        return int(n)
-    return operator.index(n.item() if getattr(n, "ndim", None) == 0 else n)
-
 
 # -- shape ---------------------------------------------------------------------------------------
 
@@ -289,6 +270,7 @@ roll_axes = linear(
     roll_vjp,
     node="Roll",
     samples=(),
+    public=False,
     doc="Elements rolled along negative axes.",
 )
 
@@ -327,6 +309,7 @@ linear(
     bind=lambda x, dtype: ((x,), {"dtype": np.dtype(dtype), "source": np.dtype(x.dtype)}),
     node="ToCopy",
     samples=(Sample(A(3, 4), np.float64),),
+    public=False,
     doc="The elements in another type.",
 )
 
@@ -336,4 +319,4 @@ def clone_vjp(g, _, _x):
     return g
 
 
-linear("clone", lambda x: x.copy(), clone_vjp, doc="A copy.")
+linear("clone", lambda x: x.copy(), clone_vjp, public=False, doc="A copy.")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from .movement import as_int, as_shape, moveaxis, transpose
-from .shapes import adjoint, fit, negative_axis, rank, shape_of
+from .movement import moveaxis, transpose
+from .shapes import adjoint, as_int, as_shape, fit, negative_axis, rank, shape_of
 from .table import A, Sample, composition, general
 
 # -- one primitive per pair of ranks --------------------------------------------------------------
@@ -59,6 +59,7 @@ inner = general(
     node="Dot",
     promote=None,
     samples=(Sample(A(3), A(3)),),
+    public=False,
     doc="x . y",
 )
 mv = general(
@@ -69,6 +70,7 @@ mv = general(
     node="Mv",
     promote=None,
     samples=(Sample(A(3, 4), A(4)),),
+    public=False,
     doc="A x",
 )
 vm = general(
@@ -79,6 +81,7 @@ vm = general(
     node="SqueezeBackward4",
     promote=None,
     samples=(Sample(A(3), A(3, 4)),),
+    public=False,
     doc="x A",
 )
 mm = general(
@@ -89,6 +92,7 @@ mm = general(
     node=lambda x_shape, params: "Mm" if len(x_shape) == 2 else "Bmm",
     promote=None,
     samples=(Sample(A(3, 4), A(4, 2)), Sample(A(2, 3, 4), A(2, 4, 2)), Sample(A(2, 1, 3, 4), A(3, 4, 2))),
+    public=False,
     doc="A B over the last two axes",
 )
 BY_RANK = {(1, 1): inner, (2, 1): mv, (1, 2): vm, (2, 2): mm}

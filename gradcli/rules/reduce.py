@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from .shapes import mask, negative_axes, negative_axis, rank, spread, sum_kept, unreduce
@@ -97,7 +99,8 @@ def arg_signature(x, axis=None, keepdims=False):
     return (x,), {"axis": None if axis is None else negative_axis(axis, rank(x)), "keepdims": bool(keepdims)}
 
 
-for function in (np.argmax, np.argmin):
+ARGS: list[Any] = [np.argmax, np.argmin]
+for function in ARGS:
     constant(
         lambda x, *, axis, keepdims, function=function: function(x, axis=axis, keepdims=keepdims),
         name=function.__name__,
@@ -106,10 +109,11 @@ for function in (np.argmax, np.argmin):
         samples=(Sample(A(3, 4)), Sample(A(3, 4), axis=1)),
         doc=f"Index of the {'largest' if function is np.argmax else 'smallest'} element along axis.",
     )
-for function, doc in [
+TESTS: list[tuple[Any, str]] = [
     (np.all, "True where all elements are true"),
     (np.any, "True where any element is true"),
-]:
+]
+for function, doc in TESTS:
     constant(
         lambda x, *, axis, keepdims, function=function: function(x, axis=axis, keepdims=keepdims),
         name=function.__name__,

@@ -55,6 +55,7 @@ linear_scan = general(
     scan_db,
     promote=(0, 1),
     samples=(Sample(A(3, 4), A(3, 4)), Sample(A(5), A(5)), Sample(A(2, 3, 4), A(4))),
+    public=False,
     doc="Linear recurrence y[k] = a[k] y[k-1] + b[k] along the last axis.",
 )
 
@@ -75,6 +76,7 @@ cumprod_last = general(
     cumprod_vjp,
     node="Cumprod",
     samples=(Sample(A(3, 4)), Sample(A(5))),
+    public=False,
     doc="Cumulative product along the last axis.",
 )
 
@@ -136,6 +138,7 @@ cumsum_last = linear(
     cumsum_vjp,
     node="Cumsum",
     samples=(Sample(A(3, 4)), Sample(A(5))),
+    public=False,
     doc="Cumulative sum along the last axis.",
 )
 

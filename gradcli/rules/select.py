@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from .index import Index, getitem, put
-from .movement import as_int, moveaxis
-from .shapes import negative_axis, rank, shape_of
+from .movement import moveaxis
+from .shapes import as_int, negative_axis, rank, shape_of
 from .table import A, Sample, composition, constant, linear
 
 # -- along an axis --------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ Every axis is negative from here on, so that extra leading (batch) axes never di
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,22 @@ def shape_of(x: Any) -> Shape:
     return np.shape(x) if shape is None else tuple(shape)
 
 
+def as_shape(shape: Any) -> Shape:
+    """Return an int or a sequence of ints (also integral floats and 0-d arrays) as a tuple of ints."""
+    if rank(shape) == 0:
+        return (as_int(shape),)
+    return tuple(as_int(n) for n in shape)
+
+
+def as_int(n: Any) -> int:
+    """Return an integral number of any type as an int; raises TypeError for 2.5."""
+    if isinstance(n, float | np.floating) and float(n).is_integer():
+        return int(n)
+    if getattr(n, "ndim", None) == 0 and not isinstance(n, int):
+        return as_int(n.item())
+    return operator.index(n)
+
+
 def negative_axes(axis: Any, ndim: int) -> Shape:
     """Return `axis` (None for all, an int or a sequence) as sorted negative axes.
 
@@ -32,12 +49,12 @@ def negative_axes(axis: Any, ndim: int) -> Shape:
     """
     if axis is None:
         return tuple(range(-ndim, 0))
-    return tuple(sorted(i - ndim for i in normalize_axis_tuple(axis, ndim)))
+    return tuple(sorted(i - ndim for i in normalize_axis_tuple(as_shape(axis), ndim)))
 
 
 def negative_axis(axis: int, ndim: int) -> int:
     """Return one axis counted from the right; a 0-d array has the axes 0 and -1, as in PyTorch."""
-    (axis,) = normalize_axis_tuple(int(axis), ndim or 1)
+    (axis,) = normalize_axis_tuple(as_int(axis), ndim or 1)
     return axis - (ndim or 1)
 
 

@@ -99,6 +99,7 @@ class Primitive:
         complex: bool = True,
         outputs: int = 1,
         jvp: Callable | None = None,
+        public: bool = True,
     ):
         self.name = name
         self.kind = kind
@@ -119,6 +120,7 @@ class Primitive:
         self.complex = complex
         self.outputs = outputs
         self.jvp = jvp
+        self.public = public
         self.cache: dict[Any, Any] = {}
         skip = {"elementwise": 0, "linear": 1}.get(kind, 1 if arity is not None else 2)
         self.keeps = tuple(kept_by(rule, skip) for rule in rules)

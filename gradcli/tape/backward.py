@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from heapq import heappop, heappush
 from typing import Any
 
@@ -16,6 +16,10 @@ from .tensor import Tensor
 
 Cotangent = Any
 Roots = Sequence[tuple[Node, Cotangent]]
+
+
+before_backward: list[Callable[[], None]] = []
+"""Called when `backward` is about to start."""
 
 
 class Plan:
@@ -42,7 +46,7 @@ class Plan:
             roots = [root for root in roots if root[0] in self.on_path]
         if leaf_hooks.count:
             self.pending = uses_of_leaves([node for node, _ in roots], self.on_path)
-        special = self.create or self.wanted is not None or self.pending is not None
+        special = state.anomaly or self.create or self.wanted is not None or self.pending is not None
         with set_grad_enabled(self.create), np.errstate(all="ignore"):
             (walk_with_plan if special else walk)(roots, self)
 
@@ -243,6 +247,10 @@ def walk_with_plan(roots: Roots, plan: Plan) -> None:
         grads = as_grads(rule, rule.apply(standing, g))
         if node.hooks is not None and node.hooks.post:
             grads = plan.after(node, grads, g)
+        if state.anomaly:
+            from .anomaly import check_gradients
+
+            check_gradients(node, grads)
         if not plan.retain and rule.saves:
             node.release()
 
@@ -347,6 +355,8 @@ def backward(
     inputs: only these get a gradient; non-leaves may be among them. Raises RuntimeError when the graph was
     freed, when nothing requires grad, or when a vector is missing or has the wrong shape.
     """
+    for listener in before_backward:
+        listener()
     outputs = as_tuple(tensors)
     plan = Plan(create_graph if retain_graph is None else retain_graph, create_graph)
     roots = roots_of(outputs, grad_tensors if grad_tensors is not None else grad_variables, create_graph)

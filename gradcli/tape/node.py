@@ -196,6 +196,9 @@ def is_array(x: Any) -> bool:
     return isinstance(x, np.ndarray | np.generic)
 
 
+leaf_made: list[Callable[[Any], None]] = []
+"""Called with every new leaf that requires grad."""
+
 ACCUMULATE = Rule("AccumulateGrad", MANY, lambda node, g: (), False)
 
 
@@ -212,6 +215,8 @@ class AccumulateGrad(Node):
         self.hooks = None
         self.tensor_ref = weakref.ref(tensor)
         self.data = tensor._data
+        for listener in leaf_made:
+            listener(tensor)
 
     @property
     def variable(self) -> Any:

@@ -1,0 +1,147 @@
+"""The entry point: finds the command, and turns what goes wrong into a message and an exit code."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from importlib import import_module
+from typing import Any
+
+import click
+
+from .. import __version__
+from ..errors import EXIT_DEFECT, EXIT_INTERRUPTED, EXIT_OK, GradcliError, did_you_mean
+from . import status
+
+COMMANDS = {"grad": "Value and gradient of an expression, a file or a script."}
+
+
+class LazyGroup(click.Group):
+    """Imports a command's module when the command is called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name not in COMMANDS:
+            return None
+        return getattr(import_module(f"{__package__}.commands.{name.replace('-', '_')}"), name.replace("-", "_"))
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        name = args[0]
+        if name not in COMMANDS and not name.startswith("-"):
+            hint = did_you_mean(name, COMMANDS)
+            if hint is None and ("=" in name or not name.isidentifier()):
+                hint = f"to differentiate an expression: gradcli grad '{name}'"
+            raise GradcliError(f"unknown command '{name}'", hint=hint or "see 'gradcli --help'", kind="usage")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="gradcli")
+def cli() -> None:
+    """Compute and check gradients from the command line.
+
+    \b
+    gradcli grad 'x**2 * sin(y)' x=2 y=3
+    """
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the command line and return the exit code."""
+    words = sys.argv[1:] if argv is None else argv
+    words, script_words = split_at_dashes(words)
+    as_json = wants_json(words)
+    try:
+        code = cli.main(words, prog_name="gradcli", standalone_mode=False, obj=tuple(script_words))
+        sys.stdout.flush()
+        return code if isinstance(code, int) else EXIT_OK
+    except (KeyboardInterrupt, click.Abort):
+        status.say("interrupted")
+        return EXIT_INTERRUPTED
+    except BrokenPipeError:
+        silence_stdout()
+        return EXIT_OK
+    except Exception as error:
+        return fail(as_gradcli_error(error, words), as_json)
+
+
+def as_gradcli_error(error: Exception, words: list[str]) -> GradcliError:
+    """Return anything that was raised as an error to report. What nobody foresaw is a defect."""
+    if isinstance(error, GradcliError):
+        return error
+    if isinstance(error, click.UsageError):
+        command = error.ctx.command_path if error.ctx else "gradcli"
+        return GradcliError(error.format_message(), hint=option_hint(words) or f"see '{command} --help'")
+    if isinstance(error, click.ClickException):
+        return GradcliError(error.format_message())
+    if isinstance(error, MemoryError):
+        return GradcliError("out of memory", hint="--max-elements limits the size of values", kind="limit")
+    if isinstance(error, OSError):
+        return GradcliError(f"cannot write the result: {error.strerror or error}", kind="file")
+    return defect(error)
+
+
+def defect(error: Exception) -> GradcliError:
+    """Return the report of a defect in gradcli itself, with its traceback."""
+    import platform
+    import traceback
+
+    trace = "".join(traceback.format_exception(error)).rstrip()
+    return GradcliError(
+        f"gradcli {__version__} has a defect (Python {platform.python_version()}):\n{trace}",
+        hint="please report it with the command line and the text above",
+        kind="defect",
+        exit_code=EXIT_DEFECT,
+    )
+
+
+def fail(error: GradcliError, as_json: bool) -> int:
+    """Report an error, with --json on standard output as well, and return its exit code."""
+    if as_json:
+        from ..render.json import error as document
+
+        try:
+            sys.stdout.write(document(error))
+            sys.stdout.flush()
+        except BrokenPipeError:
+            silence_stdout()
+        except OSError:
+            pass
+    status.report(error)
+    return error.exit_code
+
+
+def silence_stdout() -> None:
+    """Let nothing more be written to a pipe that nobody reads."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def split_at_dashes(words: list[str]) -> tuple[list[str], list[str]]:
+    """Split the words at the first `--`: what follows is for the script."""
+    if "--" in words:
+        place = words.index("--")
+        return words[:place], words[place + 1 :]
+    return words, []
+
+
+def wants_json(words: list[str]) -> bool:
+    """Return whether the command line asks for JSON, even if it cannot be parsed."""
+    pairs = zip(words, [*words[1:], ""], strict=True)
+    return any(
+        w in ("--json", "-fjson", "--format=json") or (w in ("-f", "--format") and n == "json") for w, n in pairs
+    )
+
+
+def option_hint(words: list[str]) -> str | None:
+    """Return advice for an expression that was taken for an option."""
+    for word in words:
+        if word.startswith("-") and not word.startswith("--") and any(c in word for c in "*/^+()"):
+            return f"an expression that starts with '-' needs -e: gradcli grad -e '{word}'"
+    return None

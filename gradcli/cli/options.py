@@ -1,0 +1,181 @@
+"""Options that commands share, each declared once."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from ..errors import GradcliError
+from ..lang.evaluate import Settings
+from ..lang.limits import DEFAULT_MAX_ELEMENTS
+from ..lang.values import read_value, read_values
+from ..program.base import Program
+from ..program.target import Target, load_program
+from ..render import FORMATS
+from . import status
+from .output import Output
+
+FLOAT_TYPES = ("float32", "float64", "complex128")
+
+
+class Context:
+    """What the options of a call say."""
+
+    def __init__(self, command: str, options: dict[str, Any]):
+        self.command = command
+        self.options = options
+        self.settings = Settings(options["max_elements"], options["seed"])
+        self.output = Output(options["format"], options["output"], options["precision"], command)
+        status.settings.color = options["color"]
+        status.settings.quiet = options["quiet"]
+        status.settings.verbose = options["verbose"]
+        self.dtype = self._dtype()
+
+    def _dtype(self) -> Any:
+        import numpy as np
+
+        from ..face.create import manual_seed
+        from ..tape.dtypes import set_default_dtype
+
+        wanted = self.options["dtype"] or "float64"
+        if wanted == "float32":
+            set_default_dtype(np.float32)
+        if self.options["seed"]:
+            manual_seed(self.options["seed"])
+        return np.dtype(wanted)
+
+    def target(self) -> tuple[Target, tuple[str, ...]]:
+        """Return the target, and the words NAME=VALUE that follow it."""
+        words, text = self.options["words"], self.options["expression"]
+        argv: tuple[str, ...] = self.options["argv"]
+        inline = text is not None
+        if not inline:
+            if not words:
+                raise GradcliError(
+                    "no TARGET given",
+                    hint=f"for example: gradcli {self.command} 'x**2 * sin(y)' x=2 y=3",
+                    kind="usage",
+                )
+            text, words = words[0], words[1:]
+        quiet_output = self.output.form == "json" or self.options["output"] == "-"
+        target = Target(
+            text,
+            inline=inline,
+            safe=self.options["safe"],
+            argv=argv,
+            stdout=sys.stderr if quiet_output else sys.stdout,
+            settings=self.settings,
+            dtype=self.dtype,
+        )
+        return target, words
+
+    def program(self) -> tuple[Program, dict[str, Any]]:
+        """Return the program and the values given for its inputs."""
+        self.output.check()
+        target, words = self.target()
+        values = read_values(words, self.settings)
+        return load_program(target), values
+
+    def names(self, option: str) -> list[str] | None:
+        """Return a comma-separated option as a list of names; None when it was not given."""
+        text = self.options[option]
+        if text is None:
+            return None
+        return [name.strip() for name in text.split(",") if name.strip()]
+
+    def vector(self, option: str = "gradient") -> Any:
+        """Return the array that an option holds; None when it was not given."""
+        text = self.options[option]
+        return None if text is None else read_value(text, self.settings, f"--{option}")
+
+
+OPTIONS: dict[str, Any] = {
+    "expression": click.option(
+        "-e", "expression", metavar="EXPR", help="An inline expression, whatever it looks like."
+    ),
+    "wrt": click.option("--wrt", metavar="NAMES", help="Differentiate with respect to these inputs only: x,y."),
+    "out": click.option("--out", metavar="NAME", help="The name whose value is the output."),
+    "gradient": click.option(
+        "-g", "--gradient", metavar="VALUE", help="The gradient vector for an output that is no scalar."
+    ),
+    "hook": click.option(
+        "--hook",
+        "hooks",
+        multiple=True,
+        metavar="NAME=ACTION",
+        help="Run ACTION on NAME's gradient: print, an expression in g, or FILE.py:function. Repeatable.",
+    ),
+    "retain": click.option(
+        "--retain", multiple=True, metavar="NAME", help="Also report the gradient of this intermediate result."
+    ),
+    "retain_all": click.option("--retain-all", is_flag=True, help="Report the gradients of all named results."),
+    "dtype": click.option("--dtype", type=click.Choice(FLOAT_TYPES), help="The type of the inputs (float64)."),
+    "seed": click.option(
+        "--seed", type=click.IntRange(0), default=0, metavar="N", help="Seed of rand and randn (0)."
+    ),
+    "max_elements": click.option(
+        "--max-elements",
+        type=click.IntRange(1),
+        default=DEFAULT_MAX_ELEMENTS,
+        metavar="N",
+        help="The largest value a program may make (1e8 elements).",
+    ),
+    "safe": click.option("--safe", is_flag=True, help="Never execute Python: refuse scripts."),
+    "detect_anomaly": click.option(
+        "--detect-anomaly", is_flag=True, help="Name the first operation that makes a nan."
+    ),
+    "format": click.option(
+        "-f",
+        "--format",
+        type=click.Choice(FORMATS),
+        help="Output format (table on a terminal, tsv elsewhere).",
+    ),
+    "json": click.option("--json", "format", flag_value="json", help="The same as -f json."),
+    "output": click.option("-o", "--output", metavar="FILE", help="Write to FILE instead; - is standard output."),
+    "precision": click.option(
+        "--precision", type=click.IntRange(1, 50), metavar="N", help="Significant digits to print."
+    ),
+    "color": click.option(
+        "--color", type=click.Choice(("auto", "always", "never")), default="auto", help="When to use colour (auto)."
+    ),
+    "quiet": click.option("-q", "--quiet", is_flag=True, help="No notes and warnings."),
+    "verbose": click.option("-v", "--verbose", is_flag=True, help="More notes."),
+}
+COMMON = (
+    "expression",
+    "dtype",
+    "seed",
+    "max_elements",
+    "safe",
+    "format",
+    "json",
+    "output",
+    "precision",
+    "color",
+    "quiet",
+    "verbose",
+)
+
+
+def command_options(*names: str) -> Callable:
+    """Give a command a TARGET, NAME=VALUE words, the common options and those named.
+
+    The command's function is called with one Context.
+    """
+
+    def decorate(function: Callable) -> Callable:
+        @functools.wraps(function)
+        def call(**options: Any) -> Any:
+            context = click.get_current_context()
+            options["argv"] = context.obj or ()
+            return function(Context(str(context.info_name), options))
+
+        for name in reversed([*names, *COMMON]):
+            call = OPTIONS[name](call)
+        return click.argument("words", nargs=-1, metavar="TARGET [NAME=VALUE]...")(call)
+
+    return decorate

@@ -1,0 +1,133 @@
+"""Where results go: a terminal, a pipe, or a file that is written whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import tempfile
+from typing import Any
+
+from ..errors import GradcliError
+from ..render import Style, render
+from . import status
+
+CLOSED = (BrokenPipeError,)
+
+
+class Output:
+    """How a result is to be shown.
+
+    form: a format, None for `table` on a terminal and `tsv` elsewhere. path: a file, None or - for standard
+    output.
+    """
+
+    def __init__(self, form: str | None, path: str | None, precision: int | None, command: str):
+        self.path = None if path == "-" else path
+        self.precision = precision
+        self.command = command
+        self.explicit = form is not None
+        if form is None:
+            form = "table" if path is None and status.is_terminal(sys.stdout) else "tsv"
+            kind = os.path.splitext(path or "")[1]
+            form = {".json": "json", ".npz": "npz", ".tex": "latex"}.get(kind, form)
+        self.form = form
+
+    def check(self) -> None:
+        """Raise GradcliError for a file that cannot be written, before anything is computed."""
+        if self.path is not None:
+            folder = os.path.dirname(os.path.abspath(self.path))
+            if os.path.isdir(self.path):
+                raise GradcliError(f"cannot write {self.path}: it is a directory", kind="file")
+            if not os.path.isdir(folder):
+                raise GradcliError(f"cannot write {self.path}: there is no folder {folder}", kind="file")
+            if not os.access(folder, os.W_OK) and not os.access(self.path, os.W_OK):
+                raise GradcliError(f"cannot write {self.path}: permission denied", kind="file")
+        elif self.form == "npz" and status.is_terminal(sys.stdout):
+            raise GradcliError(
+                "an .npz archive is not written to a terminal", hint="write it to a file: -o FILE.npz", kind="usage"
+            )
+
+    def show(self, result: Any) -> None:
+        """Render a result and write it."""
+        unicode = (getattr(sys.stdout, "encoding", None) or "").lower().startswith("utf")
+        rendered = render(result, self.form, Style(self.precision, unicode, self.command))
+        if self.form == "table":
+            rendered = self.printed(rendered)
+        self.write(rendered)
+
+    def printed(self, renderable: Any) -> str:
+        """Return what rich makes of a renderable for this terminal (or file) as text."""
+        import io
+
+        from rich.console import Console
+
+        buffer = io.StringIO()
+        colour = self.path is None and status.colourful(sys.stdout)
+        width = terminal_width() if self.path is None else 100
+        console = Console(
+            file=buffer,
+            force_terminal=colour,
+            no_color=not colour,
+            width=width,
+            highlight=False,
+            legacy_windows=False,
+            color_system="standard" if colour else None,
+        )
+        console.print(renderable)
+        lines = [line.rstrip() for line in buffer.getvalue().split("\n")]
+        return "\n".join(lines)
+
+    def write(self, text: str | bytes) -> None:
+        """Write to standard output, or to the file. Raises GradcliError when that is impossible."""
+        if self.path is not None:
+            write_file(self.path, text)
+        elif isinstance(text, bytes):
+            sys.stdout.buffer.write(text)
+            sys.stdout.flush()
+        else:
+            sys.stdout.write(status.printable(text, sys.stdout))
+            sys.stdout.flush()
+
+
+def terminal_width() -> int:
+    """Return the width of the terminal in columns: COLUMNS, else what the terminal says, else 80."""
+    import shutil
+
+    return max(shutil.get_terminal_size((80, 24)).columns, 20)
+
+
+def write_file(path: str, content: str | bytes) -> None:
+    """Write a file whole or not at all: to a temporary file beside it, then renamed over it.
+
+    Devices and pipes are written directly. Raises GradcliError.
+    """
+    data = content.encode() if isinstance(content, str) else content
+    try:
+        if os.path.exists(path) and not os.path.isfile(path):
+            with open(path, "wb") as file:
+                file.write(data)
+            return
+        target = os.path.realpath(path)
+        handle, temporary = tempfile.mkstemp(dir=os.path.dirname(target), prefix=".gradcli-")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(data)
+            mode = os.stat(target).st_mode & 0o777 if os.path.exists(target) else 0o666 & ~current_umask()
+            os.chmod(temporary, mode)
+            os.replace(temporary, target)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)
+            raise
+    except CLOSED:
+        raise
+    except OSError as error:
+        raise GradcliError(f"cannot write {path}: {error.strerror or error}", kind="file") from None
+
+
+def current_umask() -> int:
+    """Return the process's umask."""
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,110 @@
+"""What goes to standard error: errors with a caret, warnings and notes."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+from ..errors import GradcliError, Span
+
+RED, YELLOW, CYAN, BOLD, PLAIN = "\x1b[1;31m", "\x1b[33m", "\x1b[36m", "\x1b[1m", "\x1b[0m"
+
+
+class settings:  # noqa: N801 - a namespace
+    """How to report: colour (always, never, auto), whether only errors are wanted, whether more is."""
+
+    color = "auto"
+    quiet = False
+    verbose = False
+
+
+def colourful(stream: Any) -> bool:
+    """Return whether a stream gets colours: --color, NO_COLOR, FORCE_COLOR, TERM, and whether it is a terminal."""
+    if settings.color != "auto":
+        return settings.color == "always"
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR"):
+        return True
+    return os.environ.get("TERM") != "dumb" and is_terminal(stream)
+
+
+def is_terminal(stream: Any) -> bool:
+    """Return whether a stream is a terminal; a closed one is none."""
+    try:
+        return stream.isatty()
+    except (AttributeError, ValueError):
+        return False
+
+
+def say(text: str) -> None:
+    """Write a line to standard error; a closed one is no reason to fail."""
+    try:
+        sys.stderr.write(printable(text, sys.stderr) + "\n")
+        sys.stderr.flush()
+    except (OSError, ValueError, AttributeError):
+        pass
+
+
+def printable(text: str, stream: Any) -> str:
+    """Return text in characters that the stream can write."""
+    encoding = getattr(stream, "encoding", None) or "utf-8"
+    return text.encode(encoding, "backslashreplace").decode(encoding)
+
+
+def excerpt(span: Span, colour: bool) -> str:
+    """Return the source line of a span with carets under it; long lines are cut around it."""
+    line, column = span.text, span.column - 1
+    width = max(min(span.end - span.start, len(line) - column), 1)
+    if len(line) > 100:
+        begin = max(0, column - 40)
+        cut = line[begin : begin + 100]
+        line = ("..." if begin else "") + cut + ("..." if begin + 100 < len(span.text) else "")
+        column = column - begin + (3 if begin else 0)
+        width = max(min(width, len(cut) - (column - (3 if begin else 0))), 1)
+    line = line.replace("\t", " ")
+    marks = "^" * width
+    if colour:
+        marks = f"{RED}{marks}{PLAIN}"
+    place = ""
+    if span.origin is not None:
+        place = f"  {span.origin}, line {span.line}\n"
+    elif "\n" in span.source.strip():
+        place = f"  line {span.line}\n"
+    return f"{place}  {line}\n  {' ' * column}{marks}"
+
+
+def message_text(word: str, tint: str, message: str, span: Span | None, hint: str | None) -> str:
+    """Return a message as it is printed: what, where, what to do."""
+    colour = colourful(sys.stderr)
+    head = f"{tint}{word}:{PLAIN}" if colour else f"{word}:"
+    lines = [f"{head} {message}"]
+    if span is not None:
+        lines.append(excerpt(span, colour))
+    if hint:
+        lines.append(f"{CYAN}hint:{PLAIN} {hint}" if colour else f"hint: {hint}")
+    return "\n".join(lines)
+
+
+def report(error: GradcliError) -> None:
+    """Print an error."""
+    say(message_text("error", RED, error.message, error.span, error.hint))
+
+
+def warn(message: str, span: Span | None = None, hint: str | None = None) -> None:
+    """Print a warning, unless -q."""
+    if not settings.quiet:
+        say(message_text("warning", YELLOW, message, span, hint))
+
+
+def note(message: str) -> None:
+    """Print a note, unless -q."""
+    if not settings.quiet:
+        say(message_text("note", CYAN, message, None, None))
+
+
+def detail(message: str) -> None:
+    """Print what only -v wants."""
+    if settings.verbose:
+        note(message)

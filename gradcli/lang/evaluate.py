@@ -1,0 +1,361 @@
+"""Running a parsed program on Tensors. Only functions of the table are called, and nothing else of Python."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from ..errors import EXIT_TARGET, GradcliError, did_you_mean
+from ..rules import entry, full_table, lookup
+from ..rules.table import NAMES, Primitive
+from ..tape.dtypes import defaults
+from ..tape.inplace import setitem
+from ..tape.modes import state
+from ..tape.operators import recorders
+from ..tape.tensor import Tensor
+from . import limits, tree
+
+CONSTANTS = {"pi": math.pi, "e": math.e, "tau": math.tau, "inf": math.inf, "nan": math.nan}
+CONSTRUCTORS = frozenset("zeros ones full eye identity arange linspace logspace rand randn array".split())
+SPECIAL = {"array", "const", "rand", "randn", "where"}
+SYNONYMS = {"dim": "axis", "keepdim": "keepdims"}
+
+
+class Settings:
+    """What a run may use: the limit on a value's elements, and the seed of its random numbers."""
+
+    def __init__(self, max_elements: int = limits.DEFAULT_MAX_ELEMENTS, seed: int = 0):
+        self.max_elements = max_elements
+        self.seed = seed
+
+
+def function_names() -> list[str]:
+    """Return the names of all functions of the language."""
+    full_table()
+    return sorted({name for name, primitive in NAMES.items() if primitive.public} | SPECIAL)
+
+
+def known_function(name: str) -> Primitive | None:
+    """Return the table's entry for a function of the language, or None."""
+    primitive = lookup(name)
+    return primitive if primitive is not None and primitive.public else None
+
+
+def lifted(x: Any) -> Tensor:
+    """Return a number as a Tensor of the default type; Tensors as they are."""
+    if isinstance(x, Tensor):
+        return x
+    if isinstance(x, bool | np.bool_):
+        return Tensor._wrap(np.bool_(x), None)
+    if isinstance(x, complex):
+        return Tensor._wrap(np.complex128(x), None)
+    return Tensor._wrap(defaults.float.type(x), None)
+
+
+def as_argument(x: Any) -> Any:
+    """Return an integral number as an int, for axes, lengths and the like; inside tuples too."""
+    if isinstance(x, tuple):
+        return tuple(as_argument(item) for item in x)
+    return int(x) if isinstance(x, float) and x.is_integer() else x
+
+
+def as_index(x: Any) -> Any:
+    """Return one item of an index: whole numbers and arrays of whole numbers become integers."""
+    if isinstance(x, slice):
+        return slice(*(as_index(part) for part in (x.start, x.stop, x.step)))
+    if isinstance(x, tuple):
+        return tuple(as_index(item) for item in x)
+    if isinstance(x, Tensor):
+        data = x._data
+        if data.dtype.kind == "f" and bool((data == np.floor(data)).all()) and bool(np.isfinite(data).all()):
+            return int(data) if data.ndim == 0 else data.astype(np.intp)
+        return data if data.ndim else data.item()
+    return as_argument(x)
+
+
+class Evaluator:
+    """Runs the statements of a program, one after another, in an environment of names."""
+
+    def __init__(self, program: tree.Program, settings: Settings | None = None):
+        self.program = program
+        self.settings = settings or Settings()
+        self.rng: Any = None
+        self.names: dict[str, Any] = {}
+        self.places: dict[Any, Any] = {}
+        self.first_nan: tuple[str, Any] | None = None
+
+    def run(self, given: Mapping[str, Any], out: str | None = None, on_assign: Callable | None = None) -> Any:
+        """Run all statements; return the value of the last expression or assignment, or of the name `out`.
+
+        given: values of the inputs, which statements that bind these names do not change. on_assign(name,
+        value) is told of every assignment.
+        """
+        self.names = dict(given)
+        result: Any = None
+        bare = any(statement.target is None for statement in self.program.statements)
+        for statement in self.program.statements:
+            name = statement.target
+            if name is None:
+                result = self.value(statement.value)
+                continue
+            if statement.index is not None:
+                self.assign_item(statement)
+            elif name not in given:
+                self.names[name] = self.value(statement.value)
+            if on_assign is not None:
+                on_assign(name, self.names[name])
+            if not bare:
+                result = self.names[name]
+        if out is not None:
+            if out not in self.names:
+                raise GradcliError(
+                    f"--out: the program binds no name '{out}'", hint=did_you_mean(out, self.names), kind="name"
+                )
+            result = self.names[out]
+        return result
+
+    def assign_item(self, statement: tree.Statement) -> None:
+        """Run name[index] = expr."""
+        name = str(statement.target)
+        target = self.names.get(name)
+        assert statement.index is not None
+        span = self.program.span((statement.target_span[0], statement.value.end))
+        if target is None:
+            raise GradcliError(
+                f"'{name}' has no value yet",
+                span=self.program.span(statement.target_span),
+                hint=f"make the array first: {name} = zeros(2, 3)",
+                kind="name",
+            )
+        index, value = as_index(self.value(statement.index)), lifted(self.value(statement.value))
+        target = lifted(target)
+        if value._data.dtype.kind == "c" and target._data.dtype.kind != "c":
+            target = self.call_entry("multiply", (target, 1 + 0j), span)
+        if target._node is not None and target._node.leaf:
+            target = self.guarded(span, target.clone)
+        self.names[name] = target
+        self.guarded(span, setitem, target, index, value)
+
+    def value(self, node: tree.Expr) -> Any:
+        """Return the value of an expression: a Tensor, a Python number, or a tuple of them."""
+        chain: list[tree.Binary] = []
+        while isinstance(node, tree.Binary):
+            chain.append(node)
+            node = node.x
+        result = getattr(self, f"_{type(node).__name__.lower()}")(node)
+        for link in reversed(chain):
+            result = self.call_entry(link.op, (result, self.value(link.y)), self.program.span(link), link)
+        return result
+
+    def where(self, node: Any) -> Any:
+        """Return the place of the expression that a node of the graph came from, if it was noted."""
+        return self.places.get(node)
+
+    def noted(self, name: str, operands: tuple, result: Any, span: Any) -> Any:
+        """Remember where a result came from, and the first one that is nan though its operands are not."""
+        if state.anomaly and isinstance(result, Tensor):
+            if result._node is not None:
+                self.places.setdefault(result._node, span)
+            if self.first_nan is None and has_nan(result) and not any(has_nan(x) for x in operands):
+                self.first_nan = (name, span)
+        return result
+
+    def guarded(self, span: Any, function: Callable, *args: Any, **named: Any) -> Any:
+        """Call a function; what it raises becomes an error that points at `span`."""
+        try:
+            return function(*args, **named)
+        except GradcliError:
+            raise
+        except np.linalg.LinAlgError as error:
+            raise GradcliError(str(error), span=span, kind="target", exit_code=EXIT_TARGET) from None
+        except MemoryError:
+            raise GradcliError("there is not enough memory for this value", span=span, kind="limit") from None
+        except (ValueError, TypeError, IndexError, RuntimeError, ArithmeticError, AttributeError) as error:
+            kind = "shape" if isinstance(error, ValueError | IndexError | RuntimeError) else "value"
+            raise GradcliError(readable(error), span=span, kind=kind) from None
+
+    def call_entry(self, name: str, operands: tuple, span: Any, node: tree.Expr | None = None) -> Any:
+        """Apply an operator."""
+        if not any(isinstance(x, Tensor) for x in operands):
+            return self.guarded(span, on_numbers, name, operands)
+        if name == "matmul":
+            operands = tuple(lifted(x) for x in operands)
+        limits.check_call(name, operands, {}, self.settings.max_elements, span)
+        if any(isinstance(x, tuple) for x in operands):
+            raise GradcliError("a tuple is no array; write a list: [1, 2]", span=span, kind="value")
+        recorder = recorders.get(name)
+        if recorder is not None and isinstance(operands[0], Tensor):
+            return self.noted(name, operands, self.guarded(span, recorder, *operands), span)
+        return self.noted(name, operands, self.guarded(span, entry(name).function, *operands), span)
+
+    # -- one method per type of expression ---------------------------------------------------------------
+
+    def _number(self, node: tree.Number) -> Any:
+        return node.value
+
+    def _constant(self, node: tree.Constant) -> Any:
+        return node.value
+
+    def _name(self, node: tree.Name) -> Any:
+        if node.name in self.names:
+            return self.names[node.name]
+        if node.name in CONSTANTS:
+            return CONSTANTS[node.name]
+        known = [*self.names, *CONSTANTS]
+        hint = did_you_mean(node.name, known)
+        if hint is None and known_function(node.name):
+            hint = f"'{node.name}' is a function: call it, as in {node.name}(x)"
+        hint = hint or f"pass {node.name}=VALUE"
+        raise GradcliError(f"'{node.name}' has no value", span=self.program.span(node), hint=hint, kind="name")
+
+    def _unary(self, node: tree.Unary) -> Any:
+        return self.call_entry(node.op, (self.value(node.x),), self.program.span(node))
+
+    def _choice(self, node: tree.Choice) -> Any:
+        condition, x, y = (self.value(part) for part in (node.condition, node.x, node.y))
+        if isinstance(condition, bool):
+            return x if condition else y
+        return self.choose(self.program.span(node), condition, x, y)
+
+    def choose(self, span: Any, condition: Any, x: Any, y: Any) -> Any:
+        """Choose by a condition; numbers other than 0 count as true."""
+        test = lifted(condition)._data
+        if test.dtype.kind != "b":
+            test = test != 0
+        operands = (test, lifted(x), lifted(y))
+        limits.check_call("where", operands, {}, self.settings.max_elements, span)
+        return self.noted("where", operands[1:], self.guarded(span, entry("where"), *operands), span)
+
+    def _sequence(self, node: tree.Sequence) -> Any:
+        items = tuple(self.value(item) for item in node.items)
+        if not node.is_list:
+            return items
+        return self.guarded(self.program.span(node), stacked, items)
+
+    def _property(self, node: tree.Property) -> Any:
+        x = lifted(self.value(node.x))
+        if node.name == "shape":
+            return tuple(float(n) for n in x._data.shape)
+        if node.name in ("ndim", "size"):
+            return float(getattr(x._data, node.name))
+        return self.guarded(self.program.span(node), getattr, x, node.name)
+
+    def _slice(self, node: tree.Slice) -> slice:
+        return slice(*(None if part is None else self.value(part) for part in (node.first, node.last, node.step)))
+
+    def _item(self, node: tree.Item) -> Any:
+        x, index = self.value(node.x), as_index(self.value(node.index))
+        span = self.program.span(node)
+        if isinstance(x, tuple):
+            return self.guarded(span, lambda: x[index])
+        return self.guarded(span, lambda: lifted(x)[index])
+
+    def _call(self, node: tree.Call) -> Any:
+        span = self.program.span(node)
+        args = tuple(self.value(x) for x in node.args)
+        named = {k: self.value(x) for k, x in zip(node.keywords, node.values, strict=True)}
+        name = node.function
+        found = None if name in SPECIAL else known_function(name)
+        if found is None and name not in SPECIAL:
+            raise GradcliError(
+                f"unknown function '{name}'",
+                span=self.program.span(node.place),
+                hint=advice_for(name, node.method),
+                kind="name",
+            )
+        named = {SYNONYMS.get(k, k): as_argument(v) for k, v in named.items()}
+        args = tuple(as_argument(x) for x in args)
+        if name in ("rand", "randn"):
+            return self.random(name, args, span)
+        if name == "where":
+            if len(args) != 3 or named:
+                raise GradcliError("where(condition, x, y) takes three arguments", span=span, kind="value")
+            return self.choose(span, *args)
+        if name in ("array", "const"):
+            return self.guarded(span, special_form, name, args, named)
+        assert found is not None
+        if found.arity != 0 and args and not isinstance(args[0], tuple) and found.name != "polygamma":
+            args = (lifted(args[0]), *args[1:])
+        limits.check_call(found.name, args, named, self.settings.max_elements, span)
+        return self.noted(name, args, self.guarded(span, called, found, args, named), span)
+
+    def random(self, name: str, shape: tuple, span: Any) -> Tensor:
+        """Return random numbers; the same ones in every run with the same seed."""
+        limits.check_call(name, shape, {}, self.settings.max_elements, span)
+        if self.rng is None:
+            self.rng = np.random.default_rng(self.settings.seed)
+        lengths = self.guarded(span, limits.as_shape, shape[0] if len(shape) == 1 else shape)
+        draw = self.rng.random if name == "rand" else self.rng.standard_normal
+        return Tensor._wrap(np.asarray(self.guarded(span, draw, lengths)).astype(defaults.float), None)
+
+
+def called(primitive: Primitive, args: tuple, named: dict) -> Any:
+    """Call an entry of the table; a raw result becomes a Tensor."""
+    result = primitive.function(*args, **named)
+    if isinstance(result, tuple):
+        return tuple(x if isinstance(x, Tensor) else Tensor._wrap(np.asarray(x), None) for x in result)
+    if isinstance(result, Tensor):
+        return result
+    raw = np.asarray(result)
+    return Tensor._wrap(raw.astype(defaults.float) if raw.dtype.kind in "iuf" else raw, None)
+
+
+def has_nan(x: Any) -> bool:
+    """Return whether a value holds a number that is none."""
+    raw = x._data if isinstance(x, Tensor) else x
+    return isinstance(raw, float | complex | np.ndarray | np.generic) and bool(np.isnan(raw).any())
+
+
+def on_numbers(name: str, operands: tuple) -> Any:
+    """Apply an operator to Python numbers, in floating point: no big integers, no ZeroDivisionError."""
+    if any(isinstance(x, tuple) or x is None or x is Ellipsis for x in operands):
+        raise TypeError(f"{name} needs numbers or arrays")
+    if name == "matmul":
+        raise ValueError("matmul: a scalar has no axis to sum over; use *")
+    boolean = name.startswith(("bitwise", "invert")) and all(isinstance(x, bool) for x in operands)
+    values = tuple(x if boolean else np.complex128(x) if isinstance(x, complex) else np.float64(x) for x in operands)
+    if name in ("logical_not", "logical_and", "logical_or"):
+        values = tuple(bool(x) for x in operands)
+    with np.errstate(all="ignore"):
+        return entry(name).forward(*values).item()
+
+
+def stacked(items: tuple) -> Tensor:
+    """Return a list as an array; numbers and Tensors may be mixed if all rows have one shape."""
+    if not any(isinstance(x, Tensor) for x in items):
+        if any(isinstance(x, tuple | slice) or x is None or x is Ellipsis for x in items):
+            raise ValueError("a list may hold numbers, arrays and lists only")
+        raw = np.array(items)
+        return Tensor._wrap(raw.astype(defaults.float) if raw.dtype.kind in "iuf" else raw, None)
+    tensors = [lifted(x) for x in items]
+    shapes = {x._data.shape for x in tensors}
+    if len(shapes) > 1:
+        raise ValueError(f"the rows of a list must have one shape, not {' and '.join(map(str, sorted(shapes)))}")
+    if all(x._node is None for x in tensors):
+        return Tensor._wrap(np.array([x._data for x in tensors]), None)
+    return entry("stack").function(tensors)
+
+
+def special_form(name: str, args: tuple, named: dict) -> Tensor:
+    """Evaluate array(x) and const(x)."""
+    if len(args) != 1 or named or isinstance(args[0], tuple):
+        raise TypeError(f"{name}(x) takes one array or number")
+    x = lifted(args[0])
+    return x.detach() if name == "const" else x
+
+
+def advice_for(name: str, method: bool) -> str:
+    """Return what to do about an unknown function."""
+    near = did_you_mean(name, function_names())
+    if name in ("print", "eval", "exec", "open", "input", "range", "len", "import"):
+        return "the expression language has mathematical functions only; see 'gradcli ops'"
+    return f"{near} see 'gradcli ops'" if near else "see 'gradcli ops' for all functions"
+
+
+def readable(error: Exception) -> str:
+    """Return an exception's message without Python's wording."""
+    text = str(error) or type(error).__name__
+    return text.removeprefix("ValueError: ").split("\n")[0]

@@ -1,0 +1,114 @@
+"""How large a value may become: asked before it is computed, so that nothing is allocated in vain."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ..errors import GradcliError, Span
+from ..rules.movement import as_int, as_shape
+from ..rules.shapes import rank, shape_of
+
+DEFAULT_MAX_ELEMENTS = 100_000_000
+
+
+def product(shape: Any) -> int:
+    """Return the number of elements of a shape, as an exact integer."""
+    total = 1
+    for n in shape:
+        total *= int(n)
+    return total
+
+
+def size(x: Any) -> int:
+    """Return the number of elements of a value."""
+    return product(shape_of(x))
+
+
+def steps(start: Any, stop: Any = None, step: Any = 1) -> int:
+    """Return how many elements arange has."""
+    start, stop = (0, start) if stop is None else (start, stop)
+    span = (float(stop) - float(start)) / float(step) if float(step) else 0.0
+    return max(math.ceil(span), 0) if math.isfinite(span) else 1 << 62
+
+
+def lengths(*shape: Any) -> int:
+    """Return how many elements zeros(2, 3) or zeros((2, 3)) has."""
+    return product(as_shape(shape[0] if len(shape) == 1 else shape))
+
+
+def square(n: Any, m: Any = None) -> int:
+    """Return how many elements eye(n, m) has."""
+    return as_int(n) * as_int(n if m is None else m)
+
+
+def repeated(x: Any, repeats: Any, axis: Any = None) -> int:
+    """Return an upper bound for repeat."""
+    count = as_int(repeats) if rank(repeats) == 0 else int(np.max(getattr(repeats, "_data", repeats), initial=0))
+    return size(x) * count
+
+
+def matrix(x: Any, y: Any) -> int:
+    """Return how many elements a matrix product has."""
+    a, b = shape_of(x), shape_of(y)
+    rows, columns = a[-2:-1], b[-1:] if len(b) > 1 else ()
+    return product(np.broadcast_shapes(a[:-2], b[:-2])) * product(rows) * product(columns)
+
+
+def all_pairs(x: Any, y: Any, *_: Any, **__: Any) -> int:
+    """Return how many pairs of elements there are."""
+    return size(x) * size(y)
+
+
+def summed(subscripts: Any, *xs: Any) -> int:
+    """Return how many elements einsum's result has."""
+    from ..rules.einsum import expanded
+
+    inputs, output = expanded(subscripts, [rank(x) for x in xs])
+    known = {c: n for s, x in zip(inputs, xs, strict=True) for c, n in zip(s, shape_of(x), strict=True)}
+    return product(known[c] for c in output)
+
+
+ESTIMATES: dict[str, Any] = {
+    "zeros": lengths,
+    "ones": lengths,
+    "rand": lengths,
+    "randn": lengths,
+    "full": lambda shape, value=0: lengths(shape),
+    "eye": square,
+    "arange": steps,
+    "linspace": lambda start, stop, num=50: as_int(num),
+    "logspace": lambda start, stop, num=50, base=10: as_int(num),
+    "broadcast_to": lambda x, *shape: lengths(*shape),
+    "tile": lambda x, *reps: size(x) * lengths(*reps),
+    "repeat": repeated,
+    "matmul": matrix,
+    "dot": lambda x, y: all_pairs(x, y) if rank(x) > 2 or rank(y) > 2 or not rank(x) * rank(y) else matrix(x, y),
+    "outer": all_pairs,
+    "kron": all_pairs,
+    "einsum": summed,
+    "diag": lambda x, k=0: (size(x) + abs(as_int(k))) ** 2 if rank(x) == 1 else size(x),
+}
+
+
+def check_call(name: str, args: tuple, named: dict, limit: int, span: Span) -> None:
+    """Raise GradcliError when a call would make a value of more than `limit` elements."""
+    estimate = ESTIMATES.get(name)
+    try:
+        count = estimate(*args, **named) if estimate else product(np.broadcast_shapes(*map(shape_of, args)))
+    except (TypeError, ValueError, IndexError, KeyError, AttributeError):
+        return  # the call itself will say what is wrong
+    check_count(count, limit, span)
+
+
+def check_count(count: int, limit: int, span: Span) -> None:
+    """Raise GradcliError when a value has more than `limit` elements."""
+    if count > limit:
+        raise GradcliError(
+            f"this value would have {count} elements; the limit is {limit}",
+            span=span,
+            hint="raise it with --max-elements if there is memory for it",
+            kind="limit",
+        )

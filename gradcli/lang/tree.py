@@ -1,0 +1,166 @@
+"""The expression language as data: statements and expressions, each with its place in the source text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ..errors import Span
+
+
+class Expr:
+    """An expression. Subclasses list their parts in `__slots__`."""
+
+    __slots__ = ("start", "end")
+    start: int
+    end: int
+
+    def __init__(self, start: int, end: int, *parts: Any):
+        self.start = start
+        self.end = end
+        for name, part in zip(type(self).__slots__, parts, strict=True):
+            setattr(self, name, part)
+
+    def children(self) -> Iterator[Expr]:
+        """Yield the expressions directly inside."""
+        for name in type(self).__slots__:
+            part = getattr(self, name)
+            for item in part if isinstance(part, tuple) else (part,):
+                if isinstance(item, Expr):
+                    yield item
+
+    def walk(self) -> Iterator[Expr]:
+        """Yield this expression and all inside it, without recursion."""
+        stack = [self]
+        while stack:
+            node = stack.pop()
+            yield node
+            stack.extend(node.children())
+
+
+class Number(Expr):
+    """A literal: a float or a complex number."""
+
+    __slots__ = ("value",)
+    value: Any
+
+
+class Constant(Expr):
+    """True, False, None or ..."""
+
+    __slots__ = ("value",)
+    value: Any
+
+
+class Name(Expr):
+    """A variable or one of the constants pi, e, tau, inf and nan."""
+
+    __slots__ = ("name",)
+    name: str
+
+
+class Unary(Expr):
+    """An operator before its operand: - + ~ not."""
+
+    __slots__ = ("op", "x")
+    op: str
+    x: Expr
+
+
+class Binary(Expr):
+    """An operator between two operands; `and` and `or` included."""
+
+    __slots__ = ("op", "x", "y")
+    op: str
+    x: Expr
+    y: Expr
+
+
+class Choice(Expr):
+    """a if condition else b."""
+
+    __slots__ = ("condition", "x", "y")
+    condition: Expr
+    x: Expr
+    y: Expr
+
+
+class Call(Expr):
+    """A call of a function of the table; `method` says that it was written x.f(...)."""
+
+    __slots__ = ("function", "place", "args", "keywords", "values", "method")
+    function: str
+    place: tuple[int, int]
+    args: tuple[Expr, ...]
+    keywords: tuple[str, ...]
+    values: tuple[Expr, ...]
+    method: bool
+
+    def __init__(self, start: int, end: int, function: str, place: tuple, args: tuple, named: dict, method: bool):
+        self.start, self.end = start, end
+        self.function, self.place, self.args, self.method = function, place, args, method
+        self.keywords, self.values = tuple(named), tuple(named.values())
+
+    def children(self) -> Iterator[Expr]:
+        """Yield the arguments."""
+        yield from self.args
+        yield from self.values
+
+
+class Property(Expr):
+    """x.T, x.shape and the like."""
+
+    __slots__ = ("name", "x")
+    name: str
+    x: Expr
+
+
+class Item(Expr):
+    """x[index]."""
+
+    __slots__ = ("x", "index")
+    x: Expr
+    index: Expr
+
+
+class Slice(Expr):
+    """start:stop:step inside an index; each part may be None."""
+
+    __slots__ = ("first", "last", "step")
+    first: Expr | None
+    last: Expr | None
+    step: Expr | None
+
+
+class Sequence(Expr):
+    """A list (an array) or a tuple (of axes, lengths or index items)."""
+
+    __slots__ = ("items", "is_list")
+    items: tuple[Expr, ...]
+    is_list: bool
+
+
+class Statement:
+    """One statement: an expression, maybe assigned to a name or to elements of a name."""
+
+    __slots__ = ("value", "target", "target_span", "index")
+
+    def __init__(self, value: Expr, target: str | None, target_span: tuple[int, int], index: Expr | None):
+        self.value = value
+        self.target = target
+        self.target_span = target_span
+        self.index = index
+
+
+class Program:
+    """A parsed text."""
+
+    def __init__(self, source: str, statements: list[Statement], origin: str | None):
+        self.source = source
+        self.statements = statements
+        self.origin = origin
+
+    def span(self, place: Any) -> Span:
+        """Return the place of an expression, or of a pair of positions, for an error."""
+        start, end = place if isinstance(place, tuple) else (place.start, place.end)
+        return Span(self.source, start, end, self.origin)

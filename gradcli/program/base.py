@@ -1,0 +1,83 @@
+"""What every program has in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from ..errors import GradcliError, did_you_mean
+from ..tape.tensor import Tensor
+
+
+class Run:
+    """One run of a program.
+
+    leaves: the inputs as Tensors that require grad, by name. output: the Tensor to differentiate, None where
+    the program ran backward itself. names: every named Tensor, for hooks and retained gradients. where: maps
+    nodes to a place in the source, for messages; first_nan: the operation that first made a nan, and its
+    place, where that was looked for.
+    """
+
+    def __init__(
+        self,
+        leaves: dict[str, Tensor],
+        output: Tensor | None,
+        names: dict[str, Any],
+        output_name: str | None = None,
+        where: Callable[[Any], Any] | None = None,
+        first_nan: tuple[str, Any] | None = None,
+    ):
+        self.leaves = leaves
+        self.output = output
+        self.names = names
+        self.output_name = output_name
+        self.where = where or (lambda node: None)
+        self.first_nan = first_nan
+
+
+Prepare = Callable[[Mapping[str, Any]], None]
+"""Called with the named Tensors of a run before anything runs backward."""
+
+
+class Program:
+    """Something with named inputs and an output."""
+
+    title = ""
+
+    def run(
+        self,
+        given: Mapping[str, np.ndarray],
+        *,
+        wrt: Iterable[str] | None = None,
+        out: str | None = None,
+        prepare: Prepare | None = None,
+    ) -> Run:
+        """Run on values of the inputs (defaults for those not given).
+
+        wrt: the inputs to differentiate, all unless given. out: the name of the output. Raises GradcliError
+        for missing, unknown and unfit values.
+        """
+        raise NotImplementedError
+
+
+def check_known(names: Iterable[str], known: Iterable[str], option: str) -> None:
+    """Raise GradcliError for a name that the program does not have."""
+    known = list(known)
+    for name in names:
+        if name not in known:
+            advice = did_you_mean(name, known)
+            listed = f"the names are {', '.join(known)}" if known else "it has no names"
+            raise GradcliError(f"{option}: the program has no '{name}'", hint=advice or listed, kind="name")
+
+
+def as_leaf(value: Any, dtype: Any) -> Tensor:
+    """Return a value as a leaf of a type. Raises GradcliError for data that cannot be differentiated."""
+    raw = np.asarray(value)
+    if raw.dtype.kind not in "biufc":
+        raise GradcliError(f"a value of type {raw.dtype} is no number", kind="value")
+    if raw.dtype.kind == "c" and dtype.kind != "c":
+        dtype = np.dtype(np.complex128 if dtype == np.float64 else np.complex64)
+    raw = np.array(raw, dtype)
+    return Tensor._wrap(raw[()] if raw.ndim == 0 else raw, None).requires_grad_()

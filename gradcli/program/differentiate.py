@@ -1,0 +1,154 @@
+"""Gradients of a program: one run, one backward pass, and what was asked for on the way."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from ..errors import EXIT_TARGET, GradcliError, Span
+from ..results import Gradients, InputGradient
+from ..tape.anomaly import AnomalyError, detect_anomaly
+from ..tape.backward import backward
+from ..tape.hooks import add_hook
+from ..tape.tensor import Tensor
+from .base import Program, Run, check_known
+from .hook import Hook
+
+
+class Request:
+    """What to compute besides the gradients.
+
+    vector: the gradient vector for an output that is no scalar. hooks: in the order given. retain: names of
+    intermediate results whose gradient is wanted, or None for all of them.
+    """
+
+    def __init__(
+        self,
+        *,
+        wrt: Iterable[str] | None = None,
+        out: str | None = None,
+        vector: np.ndarray | None = None,
+        hooks: Iterable[Hook] = (),
+        retain: Iterable[str] | None = (),
+    ):
+        self.wrt = None if wrt is None else list(wrt)
+        self.out = out
+        self.vector = vector
+        self.hooks = list(hooks)
+        self.retain = None if retain is None else list(retain)
+        self.retained: dict[str, Tensor] = {}
+
+    def prepare(self, names: Mapping[str, Any]) -> None:
+        """Attach hooks and ask for retained gradients before anything runs backward."""
+        tensors = {name: x for name, x in names.items() if isinstance(x, Tensor)}
+        for hook in self.hooks:
+            check_known([hook.name], tensors, "--hook")
+            tensor = tensors[hook.name]
+            if tensor._node is None:
+                raise GradcliError(f"--hook: no gradient flows to '{hook.name}'", kind="name")
+            add_hook(tensor._node, "tensor", hook)
+        retain = self.retain
+        if retain is None:
+            retain = [n for n, t in tensors.items() if t._node is not None and not t._node.leaf]
+        check_known(retain, tensors, "--retain")
+        for name in retain:
+            tensor = tensors[name]
+            if tensor._node is None:
+                raise GradcliError(f"--retain: no gradient flows to '{name}'", kind="name")
+            tensor.retain_grad()
+            self.retained[name] = tensor
+
+
+def gradient(program: Program, given: Mapping[str, np.ndarray], request: Request) -> Gradients:
+    """Run a program and differentiate its output with respect to its inputs.
+
+    Raises GradcliError for an output that is no scalar when there is no vector, for a vector of another
+    shape, and for names that the program does not have.
+    """
+    run = program.run(given, wrt=request.wrt, out=request.out, prepare=request.prepare)
+    output = run.output
+    if output is not None:
+        if not run.leaves:
+            raise GradcliError(
+                "the program has no inputs, so there is nothing to differentiate",
+                hint="use names in the expression, as in 'x**2', and give them values: x=3",
+                kind="name",
+            )
+        run_backward(output, request)
+    inputs = tuple(input_gradient(name, leaf) for name, leaf in run.leaves.items())
+    retained = {name: grad_array(t) for name, t in request.retained.items()}
+    value = None if output is None else np.asarray(output._data)
+    return Gradients(program.title, value, inputs, retained, run.output_name)
+
+
+def run_backward(output: Tensor, request: Request) -> None:
+    """Run backward on the output, if any gradient flows to it."""
+    shape, kind = output._data.shape, output._data.dtype.kind
+    if kind not in "fc":
+        raise GradcliError(
+            f"the output has type {output._data.dtype}, which has no gradient",
+            hint="choose a real output with --out NAME",
+            kind="shape",
+        )
+    vector = request.vector
+    if vector is None:
+        if output._data.size != 1:
+            raise GradcliError(
+                f"the output has shape {shape}; a gradient needs a single number",
+                hint=f"pass --gradient with a vector of shape {shape}, or use 'gradcli jacobian'",
+                kind="shape",
+            )
+        if kind == "c":
+            raise GradcliError(
+                "the output is complex, so its gradient is not defined by itself",
+                hint="take real(...), imag(...) or abs(...) of it, or pass --gradient",
+                kind="shape",
+            )
+        vector = np.ones(shape)
+    if vector.shape != shape:
+        raise GradcliError(
+            f"--gradient has shape {vector.shape}; the output has shape {shape}",
+            hint="they must be equal",
+            kind="shape",
+        )
+    if vector.dtype.kind == "c" and kind != "c":
+        raise GradcliError("--gradient is complex, but the output is real", kind="value")
+    if output._node is None:
+        return
+    try:
+        backward(output, Tensor._wrap(np.array(vector, output._data.dtype)[()], None))
+    except (GradcliError, AnomalyError):
+        raise
+    except Exception as error:
+        raise GradcliError(f"backward failed: {error}", kind="target", exit_code=EXIT_TARGET) from None
+
+
+def input_gradient(name: str, leaf: Tensor) -> InputGradient:
+    """Return an input with its gradient; zeros where the output does not depend on it."""
+    return InputGradient(name, np.array(leaf._data), grad_array(leaf))
+
+
+def grad_array(tensor: Tensor) -> np.ndarray:
+    """Return a tensor's gradient as an array; zeros where it has none."""
+    grad = tensor._grad
+    return np.zeros(tensor._data.shape, tensor._data.dtype) if grad is None else np.array(grad._data)
+
+
+def first_nan(program: Program, given: Mapping[str, np.ndarray], request: Request) -> tuple[str, Span | None] | None:
+    """Return the operation that first makes a NaN, forward or backward, and its place; None if none does."""
+    run: Run | None = None
+    with detect_anomaly():
+        try:
+            run = program.run(given, wrt=request.wrt, out=request.out)
+            if run.first_nan is not None:
+                return f"{run.first_nan[0]} makes a nan from operands without one", run.first_nan[1]
+            if run.output is not None:
+                with contextlib.suppress(GradcliError):
+                    run_backward(run.output, request)
+        except AnomalyError as error:
+            place = run.where(error.node) if run is not None else None
+            return f"the derivative of this step ({error.node.name()}) is the first to be nan", place
+    return None

@@ -1,0 +1,158 @@
+"""Expression programs: parsed, analysed for their inputs, never executed as Python."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from ..errors import GradcliError, did_you_mean
+from ..lang import tree
+from ..lang.evaluate import CONSTANTS, CONSTRUCTORS, Evaluator, Settings, lifted
+from ..tape.dtypes import defaults
+from ..tape.modes import no_grad
+from .base import Prepare, Program, Run, as_leaf, check_known
+
+
+class ExpressionProgram(Program):
+    """A program of the expression language."""
+
+    def __init__(self, parsed: tree.Program, title: str, settings: Settings | None = None, dtype: Any = None):
+        self.parsed = parsed
+        self.title = title
+        self.settings = settings or Settings()
+        self.dtype = dtype or defaults.float
+        self.bound = bound_names(parsed)
+        self.literals = literal_names(parsed)
+
+    def free_names(self, given: Iterable[str] = ()) -> dict[str, tree.Expr]:
+        """Return the names that are read before the program binds them, with the first place.
+
+        pi, e and the like count only when they are among the given names.
+        """
+        given = set(given)
+        known: set[str] = set()
+        free: dict[str, tree.Expr] = {}
+        for statement in self.parsed.statements:
+            parts = [statement.value] if statement.index is None else [statement.value, statement.index]
+            for node in sorted((n for part in parts for n in part.walk()), key=lambda n: n.start):
+                if not isinstance(node, tree.Name) or node.name in known or node.name in free:
+                    continue
+                if node.name not in CONSTANTS or node.name in given:
+                    free[node.name] = node
+            if statement.target is not None:
+                if statement.index is not None and statement.target not in known:
+                    free.setdefault(statement.target, tree.Name(*statement.target_span, statement.target))
+                known.add(statement.target)
+        return free
+
+    def input_names(self, given: Iterable[str] = ()) -> list[str]:
+        """Return the names of the inputs: free names, and those bound once to a literal or a constructor."""
+        return [*self.free_names(given), *(name for name in self.literals if name not in self.free_names(given))]
+
+    def run(
+        self,
+        given: Mapping[str, np.ndarray],
+        *,
+        wrt: Iterable[str] | None = None,
+        out: str | None = None,
+        prepare: Prepare | None = None,
+    ) -> Run:
+        """Run on values of the inputs."""
+        names = self.input_names(given)
+        self.check_given(given, names)
+        wanted = names if wrt is None else list(wrt)
+        check_known(wanted, names, "--wrt")
+        evaluator = Evaluator(self.parsed, self.settings)
+        leaves: dict[str, Any] = {}
+        with no_grad():
+            for statement in self.parsed.statements:
+                name = statement.target
+                if name in self.literals and name not in given:
+                    leaves[name] = lifted(evaluator.value(statement.value))
+        values = {name: leaves[name]._data if name in leaves else given[name] for name in names}
+        leaves = {name: as_leaf(values[name], self.dtype) for name in names if name in wanted}
+        fixed = {name: as_leaf(values[name], self.dtype).detach() for name in names if name not in wanted}
+        output = evaluator.run({**leaves, **fixed}, out)
+        if isinstance(output, tuple):
+            raise GradcliError("the output is a tuple; choose one part of it, as in `f(x)[0]`", kind="shape")
+        tensor = lifted(output)
+        if prepare is not None:
+            prepare(evaluator.names)
+        return Run(leaves, tensor, evaluator.names, out, evaluator.where, evaluator.first_nan)
+
+    def check_given(self, given: Mapping[str, Any], names: list[str]) -> None:
+        """Raise GradcliError for values of names that are no inputs, and for inputs without a value."""
+        for name in given:
+            if name not in names:
+                if name in self.bound:
+                    raise GradcliError(
+                        f"'{name}' is computed by the program, so it cannot be given a value",
+                        hint=f"the inputs are {', '.join(names)}" if names else "the program has no inputs",
+                        kind="name",
+                    )
+                listed = f"its inputs are {', '.join(names)}" if names else "it has none"
+                raise GradcliError(
+                    f"the program has no input '{name}'", hint=did_you_mean(name, names) or listed, kind="name"
+                )
+        free = self.free_names(given)
+        missing = [name for name in free if name not in given]
+        if missing:
+            raise self.missing_error(missing, given, free)
+
+    def missing_error(self, missing: list[str], given: Mapping[str, Any], free: dict[str, tree.Expr]) -> GradcliError:
+        """Return the error that lists every missing name and a command line that would work."""
+        words = " ".join(f"{name}=1" for name in missing)
+        near = [(name, did_you_mean(name, [*self.bound, *given])) for name in missing]
+        advice = next((f"'{name}': {text} or " for name, text in near if text), "")
+        listed = ", ".join(f"'{name}'" for name in missing)
+        return GradcliError(
+            f"no value for {listed}",
+            span=self.parsed.span(free[missing[0]]),
+            hint=f"{advice}give {'it' if len(missing) == 1 else 'them'} on the command line: "
+            f"gradcli grad {shlex.quote(self.title)} {' '.join([*(shown(*item) for item in given.items()), words])}",
+            kind="name",
+        )
+
+
+def shown(name: str, value: np.ndarray) -> str:
+    """Return NAME=VALUE for a value that was given; large ones are left out."""
+    if value.size > 12:
+        return f"{name}=..."
+    return shlex.quote(f"{name}={value.tolist()}") if value.ndim else f"{name}={value.item():g}"
+
+
+def bound_names(parsed: tree.Program) -> list[str]:
+    """Return the names that statements assign to, in order."""
+    return list(dict.fromkeys(s.target for s in parsed.statements if s.target is not None))
+
+
+def literal_names(parsed: tree.Program) -> list[str]:
+    """Return the names that are bound exactly once, to a literal or an array constructor, and never written into."""
+    counts: dict[str, int] = {}
+    for statement in parsed.statements:
+        if statement.target is not None:
+            counts[statement.target] = counts.get(statement.target, 0) + 1
+    return [
+        s.target
+        for s in parsed.statements
+        if s.target is not None and counts[s.target] == 1 and s.index is None and is_literal(s.value, set(counts))
+    ]
+
+
+def is_literal(node: tree.Expr, bound: set[str]) -> bool:
+    """Return whether an expression is made of numbers, constants and array constructors alone."""
+    for part in node.walk():
+        if isinstance(part, tree.Call) and part.function not in CONSTRUCTORS:
+            return False
+        if isinstance(part, tree.Name) and (part.name not in CONSTANTS or part.name in bound):
+            return False
+        if isinstance(part, tree.Item | tree.Property | tree.Choice):
+            return False
+        if isinstance(part, tree.Binary) and part.op not in ("add", "subtract", "multiply", "divide", "power"):
+            return False
+        if isinstance(part, tree.Constant) and part is node:
+            return False
+    return True

@@ -1,0 +1,133 @@
+"""Functions defined in a Python file: inputs are the parameters, the output is what they return."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import inspect
+import os
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from ..errors import EXIT_TARGET, GradcliError, did_you_mean
+from ..tape.dtypes import defaults
+from ..tape.tensor import Tensor
+from .base import Prepare, Program, Run, as_leaf, check_known
+
+
+class FunctionProgram(Program):
+    """A function of Tensors; parameters with defaults may be left out."""
+
+    def __init__(self, function: Callable, title: str, path: str, dtype: Any = None):
+        self.function = function
+        self.title = title
+        self.path = path
+        self.dtype = dtype or defaults.float
+        parameters = inspect.signature(function).parameters.values()
+        kinds = (
+            inspect.Parameter.POSITIONAL_OR_KEYWORD,
+            inspect.Parameter.KEYWORD_ONLY,
+            inspect.Parameter.POSITIONAL_ONLY,
+        )
+        self.parameters = [p for p in parameters if p.kind in kinds]
+
+    def run(
+        self,
+        given: Mapping[str, np.ndarray],
+        *,
+        wrt: Iterable[str] | None = None,
+        out: str | None = None,
+        prepare: Prepare | None = None,
+    ) -> Run:
+        """Call the function on leaves made of the given values."""
+        names = [p.name for p in self.parameters]
+        check_known(given, names, "value")
+        missing = [p.name for p in self.parameters if p.name not in given and p.default is inspect.Parameter.empty]
+        if missing:
+            words = " ".join(f"{name}=1" for name in missing)
+            listed = ", ".join(f"'{name}'" for name in missing)
+            raise GradcliError(
+                f"{self.title} needs a value for {listed}",
+                hint=f"add to the command line: {words}",
+                kind="name",
+            )
+        wanted = [n for n in names if n in given] if wrt is None else list(wrt)
+        check_known(wanted, [n for n in names if n in given], "--wrt")
+        if out is not None:
+            raise GradcliError("--out names a variable of a program; a function has one output", kind="usage")
+        leaves = {name: as_leaf(given[name], self.dtype) for name in names if name in given}
+        arguments = {name: t if name in wanted else t.detach() for name, t in leaves.items()}
+        output = self.call(arguments)
+        if prepare is not None:
+            prepare(leaves)
+        return Run({name: leaves[name] for name in wanted}, output, dict(leaves))
+
+    def call(self, arguments: dict[str, Tensor]) -> Tensor:
+        """Return the function's result. Raises GradcliError when it raises, or returns no Tensor."""
+        bare = [p for p in self.parameters if p.kind is inspect.Parameter.POSITIONAL_ONLY and p.name in arguments]
+        named = {name: x for name, x in arguments.items() if name not in {p.name for p in bare}}
+        with guarded(self.path, self.title):
+            result = self.function(*(arguments[p.name] for p in bare), **named)
+        if not isinstance(result, Tensor):
+            if isinstance(result, int | float | np.ndarray | np.generic):
+                raise GradcliError(
+                    f"{self.title} returned {type(result).__name__}, which does not depend on its inputs through "
+                    "gradcli's operations",
+                    hint="compute with gradcli's or NumPy's functions on the arguments, without numpy() or detach()",
+                    kind="target",
+                    exit_code=EXIT_TARGET,
+                )
+            raise GradcliError(
+                f"{self.title} returned {type(result).__name__}, not a Tensor", kind="target", exit_code=EXIT_TARGET
+            )
+        return result
+
+
+@contextlib.contextmanager
+def guarded(path: str, what: str) -> Any:
+    """Turn what the user's code raises into a GradcliError with the code's own frames."""
+    from .script import ScriptProgram, script_error
+
+    try:
+        yield
+    except GradcliError:
+        raise
+    except SystemExit as stop:
+        raise GradcliError(f"{what} exited with status {stop.code}", kind="target", exit_code=EXIT_TARGET) from None
+    except Exception as error:
+        raise script_error(error, ScriptProgram(path, "")) from None
+
+
+def load_module(path: str, stdout: Any = None) -> Any:
+    """Execute a Python file as a module and return it, its folder on the search path."""
+    name = os.path.splitext(os.path.basename(path))[0]
+    folder = os.path.dirname(os.path.abspath(path))
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise GradcliError(f"{path} cannot be imported", kind="file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    with contextlib.redirect_stdout(stdout or sys.stdout), guarded(path, path):
+        spec.loader.exec_module(module)
+    return module
+
+
+def load_function(path: str, source: str, name: str, target: Any) -> Program:
+    """Return the program of a function that a file defines. Raises GradcliError when there is none."""
+    if not name:
+        raise GradcliError(f"{path}: no name after the colon", hint=f"write {path}:FUNCTION", kind="usage")
+    module = load_module(path, target.stdout)
+    found: Any = module
+    for part in name.split("."):
+        known = [n for n in vars(found) if not n.startswith("__")] if hasattr(found, "__dict__") else []
+        if not hasattr(found, part):
+            raise GradcliError(f"{path} defines no '{part}'", hint=did_you_mean(part, known), kind="name")
+        found = getattr(found, part)
+    if not callable(found):
+        raise GradcliError(f"{path}:{name} is {type(found).__name__}, not a function", kind="usage")
+    return FunctionProgram(found, f"{path}:{name}", path, target.dtype)

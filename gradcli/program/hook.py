@@ -1,0 +1,87 @@
+"""Hooks given on the command line: NAME=ACTION."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+
+from ..errors import GradcliError
+from ..lang import tree
+from ..lang.evaluate import CONSTANTS, Evaluator, Settings, lifted
+from ..lang.parse import parse
+from ..tape.modes import no_grad
+from ..tape.printing import tensor_text
+from ..tape.tensor import Tensor
+from .function import guarded, load_module
+
+
+class Hook:
+    """A function to run on the gradient of a named tensor; what it returns replaces the gradient."""
+
+    def __init__(self, name: str, action: str, settings: Settings, safe: bool, stream: Any):
+        self.name = name
+        self.__name__ = f"{name}={action}"
+        self.stream = stream
+        if action == "print":
+            self.function: Any = self.show
+        elif ".py:" in action:
+            self.function = self.from_file(action, safe)
+        else:
+            self.function = self.from_expression(action, settings)
+
+    def __call__(self, gradient: Tensor) -> Any:
+        """Run the action."""
+        return self.function(gradient)
+
+    def show(self, gradient: Tensor) -> None:
+        """Print the gradient under the tensor's name."""
+        print(f"{self.name}: {tensor_text(gradient)}", file=self.stream)
+
+    def from_expression(self, action: str, settings: Settings) -> Any:
+        """Return the function g -> value of an expression in g."""
+        program = parse(action)
+        for statement in program.statements:
+            for node in statement.value.walk():
+                if isinstance(node, tree.Name) and node.name != "g" and node.name not in CONSTANTS:
+                    raise GradcliError(
+                        f"--hook {self.name}: the action may use only the gradient, 'g', not '{node.name}'",
+                        span=program.span(node),
+                        hint="for example --hook y='g*2' or --hook y='clip(g, -1, 1)'",
+                        kind="name",
+                    )
+
+        def function(gradient: Tensor) -> Tensor:
+            with no_grad():
+                result = lifted(Evaluator(program, settings).run({"g": gradient}))
+            if result._data.shape != gradient._data.shape:
+                raise GradcliError(
+                    f"--hook {self.name}: the action changed the gradient's shape from {gradient._data.shape} to "
+                    f"{result._data.shape}",
+                    span=program.span(program.statements[-1].value),
+                    kind="shape",
+                )
+            return Tensor._wrap(np.asarray(result._data, gradient._data.dtype)[()], None)
+
+        return function
+
+    def from_file(self, action: str, safe: bool) -> Any:
+        """Return the function that FILE.py:NAME names."""
+        path, _, name = action.partition(".py:")
+        path += ".py"
+        if safe:
+            raise GradcliError(f"--safe: {path} is Python, which would have to be executed", kind="usage")
+        from .target import read_source
+
+        read_source(path)
+        module = load_module(path, sys.stderr)
+        function = getattr(module, name, None)
+        if not callable(function):
+            raise GradcliError(f"--hook {self.name}: {path} defines no function '{name}'", kind="name")
+
+        def call(gradient: Tensor) -> Any:
+            with guarded(path, f"--hook {self.name}={action}"):
+                return function(gradient)
+
+        return call

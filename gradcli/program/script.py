@@ -1,0 +1,259 @@
+"""Scripts: ordinary Python that imports gradcli, executed as `python FILE.py` would."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import traceback
+import types
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from ..errors import EXIT_TARGET, GradcliError, Span, did_you_mean
+from ..tape import backward as engine
+from ..tape import node as nodes
+from ..tape.tensor import Tensor
+from .base import Prepare, Program, Run, check_known
+from .instrument import BIND, LAST, instrumented, last_names
+
+
+class ScriptProgram(Program):
+    """A Python script; each run executes it again."""
+
+    def __init__(self, path: str, source: str, argv: tuple[str, ...] = (), stdout: Any = None):
+        self.path = path
+        self.title = path
+        self.source = source
+        self.argv = argv
+        self.stdout = stdout
+
+    def run(
+        self,
+        given: Mapping[str, np.ndarray],
+        *,
+        wrt: Iterable[str] | None = None,
+        out: str | None = None,
+        prepare: Prepare | None = None,
+    ) -> Run:
+        """Execute the script; its leaves are the inputs.
+
+        Raises GradcliError with exit code 3 when the script raises, and with 2 when it has no leaves, no
+        output, or no leaf of a given name.
+        """
+        execution = Execution(self, given, prepare)
+        execution.execute()
+        leaves = execution.leaves()
+        check_known((n for n in given if n not in execution.replaced), leaves, "value")
+        if not leaves:
+            raise GradcliError(
+                f"{self.path}: the script made no tensor that requires grad",
+                hint="make one: x = gradcli.tensor(2.0, requires_grad=True)",
+                kind="target",
+            )
+        if wrt is not None:
+            wanted = list(wrt)
+            check_known(wanted, leaves, "--wrt")
+            leaves = {name: leaves[name] for name in wanted}
+        output = None
+        if not execution.ran_backward or out is not None:
+            output = execution.output(out)
+        if prepare is not None and not execution.prepared:
+            prepare(execution.tensors())
+        return Run(leaves, output, execution.tensors(), out, execution.where)
+
+
+class Execution:
+    """One execution of a script."""
+
+    def __init__(self, script: ScriptProgram, given: Mapping[str, np.ndarray], prepare: Prepare | None):
+        self.script = script
+        self.given = given
+        self.prepare = prepare
+        self.replaced: set[str] = set()
+        self.ran_backward = False
+        self.prepared = False
+        self.last: Any = None
+        self.made: list[tuple[Any, int]] = []
+        self.module = types.ModuleType("__main__")
+
+    def execute(self) -> None:
+        """Run the script's code in a fresh `__main__`."""
+        script = self.script
+        try:
+            code = instrumented(script.source, script.path)
+        except (SyntaxError, ValueError) as error:
+            raise python_syntax_error(error, script) from None
+        self.module.__dict__.update(
+            {"__file__": script.path, "__builtins__": __builtins__, BIND: self.bind, LAST: self.see_last}
+        )
+        with self.surroundings():
+            try:
+                exec(code, self.module.__dict__)
+            except SystemExit as stop:
+                if stop.code not in (None, 0):
+                    raise GradcliError(
+                        f"{script.path} exited with status {stop.code}", kind="target", exit_code=EXIT_TARGET
+                    ) from None
+            except GradcliError:
+                raise
+            except Exception as error:
+                raise script_error(error, script) from None
+
+    @contextlib.contextmanager
+    def surroundings(self) -> Iterator[None]:
+        """Set up what `python FILE.py` sets up, and put everything back afterwards."""
+        script = self.script
+        saved = sys.argv, sys.modules.get("__main__"), list(sys.path)
+        sys.argv = [script.path, *script.argv]
+        sys.modules["__main__"] = self.module
+        sys.path.insert(0, os.path.dirname(os.path.abspath(script.path)))
+        engine.before_backward.append(self.see_backward)
+        nodes.leaf_made.append(self.see_leaf)
+        try:
+            with contextlib.redirect_stdout(script.stdout or sys.stdout):
+                yield
+        finally:
+            engine.before_backward.remove(self.see_backward)
+            nodes.leaf_made.remove(self.see_leaf)
+            sys.argv, main, sys.path[:] = saved
+            if main is not None:
+                sys.modules["__main__"] = main
+
+    # -- what the script tells us -----------------------------------------------------------------------
+
+    def bind(self, value: Any, name: str) -> Any:
+        """Take note of an assignment; replace the data of a tensor (or parameter) that was given a value."""
+        for path, tensor in named_tensors(name, value):
+            if path in self.given and path not in self.replaced and tensor._data.dtype.kind in "fc":
+                replace_data(tensor, self.given[path], path)
+                self.replaced.add(path)
+        return value
+
+    def see_last(self, value: Any) -> Any:
+        """Take note of the value of the last statement."""
+        self.last = value
+        return value
+
+    def see_backward(self) -> None:
+        """Take note that the script runs backward; hooks are put in place before the first time."""
+        self.ran_backward = True
+        if self.prepare is not None and not self.prepared:
+            self.prepared = True
+            self.prepare(self.tensors())
+
+    def see_leaf(self, tensor: Any) -> None:
+        """Take note of a leaf and the line of the script that made it."""
+        frame: Any = sys._getframe(1)
+        while frame is not None and frame.f_code.co_filename != self.script.path:
+            frame = frame.f_back
+        if frame is not None:
+            self.made.append((tensor, frame.f_lineno))
+
+    # -- what came out -----------------------------------------------------------------------------------
+
+    def tensors(self) -> dict[str, Any]:
+        """Return all tensors that the script's global names lead to."""
+        found: dict[str, Any] = {}
+        for name, value in list(self.module.__dict__.items()):
+            if not name.startswith("__"):
+                found.update(named_tensors(name, value))
+        return found
+
+    def leaves(self) -> dict[str, Tensor]:
+        """Return the leaves that require grad: named ones, then unnamed ones that were used, by their line."""
+        leaves = {n: t for n, t in self.tensors().items() if t.requires_grad and t.is_leaf}
+        known = {id(t) for t in leaves.values()}
+        for tensor, line in self.made:
+            if id(tensor) not in known and tensor._node is not None and tensor._grad is not None:
+                known.add(id(tensor))
+                leaves[f"leaf@line {line}"] = tensor
+        return leaves
+
+    def output(self, out: str | None) -> Tensor:
+        """Return the tensor to differentiate: the one called `out`, or that of the last statement."""
+        tensors = self.tensors()
+        if out is not None:
+            check_known([out], tensors, "--out")
+            return tensors[out]
+        if isinstance(self.last, Tensor):
+            return self.last
+        for name in last_names(self.script.source):
+            if name in tensors and tensors[name].requires_grad:
+                return tensors[name]
+        raise GradcliError(
+            f"{self.script.path}: the last statement gives no tensor that requires grad",
+            hint="name the output with --out NAME"
+            + (f" ({', '.join(n for n, t in tensors.items() if not t.is_leaf)})" if tensors else ""),
+            kind="target",
+        )
+
+    def where(self, node: Any) -> Span | None:
+        """Return the line of the script that made a node, where it was noted."""
+        line = getattr(node, "made_at", None)
+        if not line or line[0] != self.script.path:
+            return None
+        lines = self.script.source.splitlines(keepends=True)
+        start = sum(map(len, lines[: line[1] - 1]))
+        text = lines[line[1] - 1]
+        indent = len(text) - len(text.lstrip())
+        return Span(self.script.source, start + indent, start + len(text.rstrip()), self.script.path)
+
+
+def named_tensors(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the tensors that a global name leads to: itself, or a module's parameters by their path."""
+    if isinstance(value, Tensor):
+        yield name, value
+    elif hasattr(value, "named_parameters") and not isinstance(value, type):
+        for path, parameter in value.named_parameters():
+            yield f"{name}.{path}", parameter
+
+
+def replace_data(tensor: Tensor, value: np.ndarray, name: str) -> None:
+    """Give a leaf another value of the same shape. Raises GradcliError for another shape."""
+    data = tensor._data
+    if np.shape(value) != data.shape:
+        raise GradcliError(
+            f"'{name}' has shape {data.shape} in the script; the given value has shape {np.shape(value)}",
+            kind="shape",
+        )
+    fresh = np.asarray(value, data.dtype)
+    tensor._data = fresh[()] if data.ndim == 0 else fresh.copy()
+    if tensor._node is not None:
+        tensor._node.data = tensor._data
+
+
+def python_syntax_error(error: Exception, script: ScriptProgram) -> GradcliError:
+    """Return Python's complaint about a script as ours."""
+    span = None
+    if isinstance(error, SyntaxError) and error.lineno:
+        lines = script.source.splitlines(keepends=True)
+        start = sum(map(len, lines[: error.lineno - 1])) + max((error.offset or 1) - 1, 0)
+        span = Span(script.source, start, start + 1, script.path)
+    message = error.msg if isinstance(error, SyntaxError) else str(error)
+    return GradcliError(f"{script.path} is no Python: {message}", span=span, kind="syntax")
+
+
+def script_error(error: BaseException, script: ScriptProgram) -> GradcliError:
+    """Return what a script raised, with the traceback limited to the script's own frames."""
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if own_frame(f.filename, script.path)]
+    trace = "".join(traceback.format_list(frames)).rstrip().replace(f"{BIND}(", "(")
+    text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    message = f"{script.path} raised {text}"
+    if isinstance(error, NameError):
+        hint = None
+    else:
+        hint = did_you_mean(str(getattr(error, "name", "")), []) if getattr(error, "name", None) else None
+    return GradcliError(message + (f"\n{trace}" if trace else ""), hint=hint, kind="target", exit_code=EXIT_TARGET)
+
+
+def own_frame(filename: str, path: str) -> bool:
+    """Return whether a frame belongs to the script or to a file in its folder."""
+    if filename == path:
+        return True
+    folder = os.path.dirname(os.path.abspath(path))
+    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    full = os.path.abspath(filename)
+    return full.startswith(folder + os.sep) and "site-packages" not in full and not full.startswith(package + os.sep)

@@ -1,0 +1,147 @@
+"""From what the user typed to a program: an expression, a file, standard input."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from typing import Any
+
+from ..errors import GradcliError
+from ..lang.evaluate import Settings
+from ..lang.parse import MAX_TEXT, NotInLanguageError, parse
+from ..lang.values import nearest_file
+from .base import Program
+from .expression import ExpressionProgram
+
+
+class Target:
+    """A target and how to run it.
+
+    text: what the user typed; inline: it is an expression, whatever it looks like. safe: refuse to execute
+    Python. argv: the script's arguments. stdout: where a script's own output goes.
+    """
+
+    def __init__(
+        self,
+        text: str,
+        *,
+        inline: bool = False,
+        safe: bool = False,
+        argv: tuple[str, ...] = (),
+        stdout: Any = None,
+        settings: Settings | None = None,
+        dtype: Any = None,
+    ):
+        self.text = text
+        self.inline = inline
+        self.safe = safe
+        self.argv = argv
+        self.stdout = stdout
+        self.settings = settings or Settings()
+        self.dtype = dtype
+
+
+def load_program(target: Target) -> Program:
+    """Return the program that a target names. Raises GradcliError for files that are missing or no text."""
+    text = target.text
+    if target.inline:
+        return expression(text, None, text, target)
+    if text == "-":
+        return expression(read_standard_input(), "standard input", "-", target)
+    path, colon, name = text.partition(".py:")
+    if colon:
+        return named_object(path + ".py", name, target)
+    if os.path.isdir(text):
+        raise GradcliError(f"{text} is a directory", hint="name a file in it", kind="file")
+    looks_like_file = text.endswith((".py", ".expr"))
+    if not looks_like_file and not os.path.exists(text):
+        return expression(text, None, text, target)
+    source = read_source(text)
+    if not text.endswith(".py"):
+        return expression(source, text, text, target)
+    try:
+        return expression(source, text, text, target)
+    except NotInLanguageError as reason:
+        return script(text, source, target, reason)
+    except GradcliError as error:
+        if error.kind != "syntax" or not is_python(source):
+            raise
+        return script(text, source, target, error)
+
+
+def expression(source: str, origin: str | None, title: str, target: Target) -> Program:
+    """Return an expression program."""
+    return ExpressionProgram(parse(source, origin), title, target.settings, target.dtype)
+
+
+def script(path: str, source: str, target: Target, reason: GradcliError) -> Program:
+    """Return a script program, unless nothing may be executed."""
+    if target.safe:
+        raise GradcliError(
+            f"--safe: {path} is a Python script, which would have to be executed: {reason.message}",
+            span=reason.span,
+            hint="run it without --safe if you trust it",
+            kind="usage",
+        )
+    from .script import ScriptProgram
+
+    return ScriptProgram(path, source, target.argv, target.stdout)
+
+
+def named_object(path: str, name: str, target: Target) -> Program:
+    """Return the program of a function, a Function class or a module defined in a file."""
+    source = read_source(path)
+    if target.safe:
+        raise GradcliError(f"--safe: {path} is Python, which would have to be executed", kind="usage")
+    from .function import load_function
+
+    return load_function(path, source, name, target)
+
+
+def is_python(source: str) -> bool:
+    """Return whether Python could parse the text."""
+    import ast
+
+    try:
+        ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return True
+
+
+def read_standard_input() -> str:
+    """Return the text on standard input. Raises GradcliError when it is too long or no UTF-8."""
+    return decoded(sys.stdin.buffer.read(MAX_TEXT + 1), "standard input")
+
+
+def read_source(path: str) -> str:
+    """Return the text of a file. Raises GradcliError when it is missing, unreadable, too long or no UTF-8."""
+    try:
+        with open(path, "rb") as file:
+            if stat.S_ISDIR(os.fstat(file.fileno()).st_mode):
+                raise IsADirectoryError
+            data = file.read(MAX_TEXT + 1)
+    except FileNotFoundError:
+        raise GradcliError(f"no such file: {path}", hint=nearest_file(path), kind="file") from None
+    except IsADirectoryError:
+        raise GradcliError(f"{path} is a directory", kind="file") from None
+    except PermissionError:
+        raise GradcliError(f"{path} cannot be read: permission denied", kind="file") from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise GradcliError(f"{path} cannot be read: {reason}", kind="file") from None
+    return decoded(data, path)
+
+
+def decoded(data: bytes, place: str) -> str:
+    """Return bytes as text."""
+    if len(data) > MAX_TEXT:
+        raise GradcliError(f"{place} is longer than {MAX_TEXT} bytes (1 MiB)", kind="limit")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise GradcliError(
+            f"{place} is not UTF-8 text (byte {error.start} is {data[error.start]:#04x}); is it a binary file?",
+            kind="file",
+        ) from None

@@ -1,0 +1,23 @@
+"""From results to text: one module per format, each with one function per type of result."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+FORMATS = ("table", "tsv", "json", "latex", "npz")
+
+
+class Style:
+    """How to print. precision: digits, None for all. unicode: whether more than ASCII may be used."""
+
+    def __init__(self, precision: int | None = None, unicode: bool = True, command: str = ""):
+        self.precision = precision
+        self.unicode = unicode
+        self.command = command
+
+
+def render(result: Any, form: str, style: Style) -> Any:
+    """Return a result as text (`table`: as something rich prints; `npz`: as bytes)."""
+    module = import_module(f"{__name__}.{form}")
+    return getattr(module, type(result).__name__.lower())(result, style)

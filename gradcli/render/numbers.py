@@ -1,0 +1,34 @@
+"""Numbers and element names, as every format writes them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+
+def number(x: Any, precision: int | None = None) -> str:
+    """Return a number so that it reads back equal, or with so many significant digits.
+
+    x: a NumPy scalar; complex ones are written as 1.5+2.0j.
+    """
+    if isinstance(x, complex | np.complexfloating):
+        real, imag = number(x.real, precision), number(x.imag, precision)
+        return f"{real}{imag if imag.startswith('-') else '+' + imag}j"
+    if isinstance(x, bool | np.bool_):
+        return str(bool(x))
+    if precision is not None:
+        return f"{float(x):.{precision}g}"
+    return str(x) if isinstance(x, np.float32 | np.integer) else repr(float(x))
+
+
+def label(name: str, index: tuple[int, ...]) -> str:
+    """Return the name of an element: x, x[2], x[0,1]."""
+    return f"{name}[{','.join(map(str, index))}]" if index else name
+
+
+def elements(name: str, array: np.ndarray) -> Iterator[tuple[str, Any]]:
+    """Yield the name and value of every element, the last axis fastest."""
+    for index in np.ndindex(array.shape):
+        yield label(name, index), array[index]
