@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import Any
 
 import click
+import numpy as np
 
 from .. import __version__
 from ..errors import EXIT_DEFECT, EXIT_INTERRUPTED, EXIT_OK, GradcliError, did_you_mean
@@ -57,6 +58,7 @@ def main(argv: list[str] | None = None) -> int:
     words = sys.argv[1:] if argv is None else argv
     words, script_words = split_at_dashes(words)
     as_json = wants_json(words)
+    np.seterr(all="ignore")
     try:
         code = cli.main(words, prog_name="gradcli", standalone_mode=False, obj=tuple(script_words))
         sys.stdout.flush()

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import click
+import numpy as np
 
 from ..errors import GradcliError
 from ..lang.evaluate import Settings
@@ -16,6 +17,7 @@ from ..lang.values import read_value, read_values
 from ..program.base import Program
 from ..program.target import Target, load_program
 from ..render import FORMATS
+from ..tape.dtypes import set_default_dtype
 from . import status
 from .output import Output
 
@@ -36,15 +38,12 @@ class Context:
         self.dtype = self._dtype()
 
     def _dtype(self) -> Any:
-        import numpy as np
-
-        from ..face.create import manual_seed
-        from ..tape.dtypes import set_default_dtype
-
         wanted = self.options["dtype"] or "float64"
         if wanted == "float32":
             set_default_dtype(np.float32)
         if self.options["seed"]:
+            from ..face.create import manual_seed
+
             manual_seed(self.options["seed"])
         return np.dtype(wanted)
 

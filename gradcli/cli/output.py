@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-import tempfile
 from typing import Any
 
 from ..errors import GradcliError
@@ -102,6 +101,8 @@ def write_file(path: str, content: str | bytes) -> None:
 
     Devices and pipes are written directly. Raises GradcliError.
     """
+    import tempfile
+
     data = content.encode() if isinstance(content, str) else content
     try:
         if os.path.exists(path) and not os.path.isfile(path):

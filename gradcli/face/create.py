@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import functools
 import math
 from typing import Any
 
@@ -15,17 +16,20 @@ from .wrap import face
 Number = Any
 
 
-class generator:  # noqa: N801 - a namespace
-    """The source of random numbers of this process."""
+class _Generator:
+    """The source of random numbers of this process, made when it is first used."""
 
-    rng = np.random.default_rng()
-    seed = 0
+    @functools.cached_property
+    def rng(self) -> Any:
+        return np.random.default_rng()
+
+
+generator = _Generator()
 
 
 def manual_seed(seed: int) -> None:
     """Start the random numbers of rand, randn and the like from a seed."""
     generator.rng = np.random.default_rng(int(seed) % 2**64)
-    generator.seed = int(seed)
 
 
 def finished(raw: Any, dtype: Any, requires_grad: bool, device: Any = None) -> Tensor:

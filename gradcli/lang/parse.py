@@ -234,7 +234,9 @@ def syntax_error(
     start = place(error.offset)
     same_line = error.end_lineno in (None, error.lineno)
     end = place(error.end_offset) if error.end_offset and error.end_offset > 0 and same_line else start + 1
-    hint = "the language is described in `gradcli ops` and `man gradcli-expressions`"
+    hint: str | None = "see 'gradcli ops' for the functions"
+    if message == "invalid syntax" and start >= len(source.rstrip()):
+        message, hint = "the expression is incomplete", None
     return GradcliError(message, span=Span(source, start, end, origin), hint=hint, kind="syntax")
 
 

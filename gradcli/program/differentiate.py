@@ -15,7 +15,6 @@ from ..tape.backward import backward
 from ..tape.hooks import add_hook
 from ..tape.tensor import Tensor
 from .base import Program, Run, check_known
-from .hook import Hook
 
 
 class Request:
@@ -31,7 +30,7 @@ class Request:
         wrt: Iterable[str] | None = None,
         out: str | None = None,
         vector: np.ndarray | None = None,
-        hooks: Iterable[Hook] = (),
+        hooks: Iterable[Any] = (),
         retain: Iterable[str] | None = (),
     ):
         self.wrt = None if wrt is None else list(wrt)

@@ -102,6 +102,11 @@ def matmul(x, y):
     """Matrix product over the last axes; vectors, matrices and stacks of matrices, as NumPy's @."""
     m, n = rank(x), rank(y)
     primitive = BY_RANK.get((m, n))
+    if m and n and shape_of(x)[-1] != shape_of(y)[-2:][0]:
+        raise ValueError(
+            f"matmul: shapes {shape_of(x)} and {shape_of(y)} do not match: "
+            f"{shape_of(x)[-1]} columns and {shape_of(y)[-2:][0]} rows"
+        )
     if primitive is None:
         if not m or not n:
             raise ValueError("matmul: a scalar has no axis to sum over; use *")

@@ -9,7 +9,6 @@ import numpy as np
 
 from ...errors import GradcliError
 from ...program.differentiate import Request, first_nan, gradient
-from ...program.hook import Hook
 from .. import status
 from ..options import Context, command_options
 
@@ -45,9 +44,13 @@ def grad(context: Context) -> None:
             break
 
 
-def hooks_of(context: Context) -> list[Hook]:
+def hooks_of(context: Context) -> list:
     """Return the hooks of the command line. Raises GradcliError for one that is no NAME=ACTION."""
-    hooks = []
+    hooks: list = []
+    if not context.options["hooks"]:
+        return hooks
+    from ...program.hook import Hook
+
     for word in context.options["hooks"]:
         name, sign, action = word.partition("=")
         if not sign or not name or not action:
