@@ -71,11 +71,19 @@ class GradcliError(Exception):
 
 def nearest(word: str, known, count: int = 1) -> list[str]:
     """Return up to `count` members of `known` spelt most like `word`, best first."""
-    from difflib import get_close_matches
+    from difflib import SequenceMatcher, get_close_matches
 
     known = list(known)
     exact = [name for name in known if name.lower() == word.lower()]
-    return (exact + [n for n in get_close_matches(word, known, count, 0.6) if n not in exact])[:count]
+
+    def likeness(name: str) -> float:
+        same = next(
+            (i for i, (a, b) in enumerate(zip(name, word, strict=False)) if a != b), min(len(name), len(word))
+        )
+        return SequenceMatcher(None, word, name).ratio() + 0.2 * same / max(len(word), 1)
+
+    close = sorted(get_close_matches(word, known, 8, 0.6), key=likeness, reverse=True)
+    return (exact + [name for name in close if name not in exact])[:count]
 
 
 def did_you_mean(word: str, known) -> str | None:

@@ -7,7 +7,8 @@ from typing import Any
 
 from ..rules import entry
 from ..tape.operators import recorders
-from ..tape.record import as_operand, dispatch
+from ..tape.promote import as_operand
+from ..tape.record import dispatch
 from ..tape.tensor import Tensor
 from .wrap import face, operand
 

@@ -49,9 +49,9 @@ def check_device(device: Any) -> None:
 
 
 def plain_data(data: Any) -> Any:
-    """Return nested lists, in which there may be tensors, as an array."""
+    """Return nested lists, in which there may be tensors, as a new array."""
     if isinstance(data, Tensor):
-        return data._data
+        return np.array(data._data)
     if isinstance(data, list | tuple) and any(isinstance(x, Tensor | list | tuple) for x in data):
         return np.array([plain_data(x) for x in data])
     return np.array(data)
@@ -66,7 +66,7 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
         dtype = defaults.float if raw.size == 0 else dtype
     if raw.dtype.kind not in "fciub":
         raise TypeError(f"a tensor cannot be made of {raw.dtype} data ({type(data).__name__})")
-    return finished(np.array(raw), dtype, requires_grad, device)
+    return finished(raw, dtype, requires_grad, device)
 
 
 @face(method=False)

@@ -8,7 +8,8 @@ import numpy as np
 
 from ..rules import entry
 from ..rules.shapes import negative_axis
-from ..tape.record import as_operand, record
+from ..tape.promote import as_operand
+from ..tape.record import record
 from ..tape.tensor import Tensor, as_raw
 from .reduce import ValuesIndices, picked
 from .shape import at

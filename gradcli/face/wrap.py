@@ -9,7 +9,7 @@ from typing import Any
 from ..rules import lookup
 from ..rules.table import Primitive
 from ..tape.operators import recorders
-from ..tape.record import binary, unary
+from ..tape.quick import binary, unary
 from ..tape.tensor import Tensor, as_raw
 
 FACE: dict[str, Callable] = {}

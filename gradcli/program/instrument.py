@@ -55,14 +55,14 @@ def instrumented(source: str, path: str) -> Any:
 
 
 def last_names(source: str) -> list[str]:
-    """Return the names in the last top-level statement, the likeliest output last: assigned ones, then read ones."""
+    """Return the names in the last top-level statement, the likeliest output first."""
     body = ast.parse(source).body
     if not body:
         return []
     last = copy.copy(body[-1])
     read = [n.id for n in ast.walk(last) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)]
     stored = [n.id for n in ast.walk(last) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
-    return [*reversed(read), *stored]
+    return [*stored, *reversed(read)]
 
 
 Binder = Callable[[Any, str], Any]

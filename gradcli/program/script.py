@@ -169,7 +169,9 @@ class Execution:
         for tensor, line in self.made:
             if id(tensor) not in known and tensor._node is not None and tensor._grad is not None:
                 known.add(id(tensor))
-                leaves[f"leaf@line {line}"] = tensor
+                name = f"leaf@line {line}"
+                count = sum(other == name or other.startswith(f"{name}#") for other in leaves)
+                leaves[f"{name}#{count + 1}" if count else name] = tensor
         return leaves
 
     def output(self, out: str | None) -> Tensor:

@@ -17,6 +17,7 @@ A cotangent may have more leading axes than the output: the batch rank is `g.ndi
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -100,6 +101,7 @@ class Primitive:
         outputs: int = 1,
         jvp: Callable | None = None,
         public: bool = True,
+        pair: Callable | None = None,
     ):
         self.name = name
         self.kind = kind
@@ -107,7 +109,8 @@ class Primitive:
         self.rules = rules
         self.bind = bind
         self.aliases = tuple(aliases)
-        self.node: Any = node or "".join(part[:1].upper() + part[1:] for part in name.split("_"))
+        label = node or "".join(part[:1].upper() + part[1:] for part in name.split("_"))
+        self.node: Any = label if callable(label) else backward_name(label)
         self.doc = doc
         self.subgradient = subgradient
         self.domain = domain
@@ -121,10 +124,12 @@ class Primitive:
         self.outputs = outputs
         self.jvp = jvp
         self.public = public
+        self.pair = pair
         self.cache: dict[Any, Any] = {}
         skip = {"elementwise": 0, "linear": 1}.get(kind, 1 if arity is not None else 2)
         self.keeps = tuple(kept_by(rule, skip) for rule in rules)
         self.rules = tuple(self._with_shapes(rule, keeps) for rule, keeps in zip(rules, self.keeps, strict=True))
+        self.saves = any(ARRAY in keeps for keeps in self.keeps)
         self._register(numpy)
 
     def _register(self, numpy_functions: Iterable[Any]) -> None:
@@ -165,6 +170,10 @@ class Primitive:
             return recorder(self, operands, params)
         return self.forward(*operands, **params)
 
+    def node_name(self, shape: tuple[int, ...], params: dict) -> str:
+        """Return the name of a node of this primitive for an operand of a shape."""
+        return backward_name(self.node(shape, params)) if callable(self.node) else self.node
+
     def function(self, *args: Any, **kwargs: Any) -> Any:
         """Call with NumPy's arguments, such as `axis=` and `keepdims=`.
 
@@ -197,6 +206,12 @@ class Primitive:
             except TypeError as error:
                 raise TypeError(f"{self.name}(): {error}; it takes {self.name}{signature}") from None
             raise
+
+
+@functools.cache
+def backward_name(label: str) -> str:
+    """Return PyTorch's name of a node: SinBackward0 for Sin."""
+    return label if "Backward" in label or label == "CopySlices" else f"{label}Backward0"
 
 
 def recorder_of(operands: Iterable[Any]) -> Callable | None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from . import record
+from . import quick, record
 from .modes import state
 from .node import Node
 
@@ -47,10 +47,11 @@ class detect_anomaly:  # noqa: N801 - PyTorch's name
     def __enter__(self) -> None:
         self.previous = state.anomaly, record.Node
         state.anomaly = self.check_nan
-        record.Node = TracedNode  # type: ignore[misc]
+        record.Node = quick.Node = TracedNode  # type: ignore[misc]
 
     def __exit__(self, *_: Any) -> None:
-        state.anomaly, record.Node = self.previous  # type: ignore[misc]
+        state.anomaly, node = self.previous
+        record.Node = quick.Node = node  # type: ignore[misc]
 
 
 def check_gradients(node: Node, grads: tuple) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 from . import versions
 from .hooks import leaf_hooks, run_tensor_hooks
 from .modes import set_grad_enabled, state
-from .node import ONE, TWO, Node, Rule
+from .node import ONE, OWNING, TWO, Node
 from .tensor import Tensor
 
 Cotangent = Any
@@ -105,14 +105,14 @@ class Plan:
                 rest[0].append(parent)
                 rest[1].append(g)
                 continue
-            held = waiting.pop(parent.seq, [parent, None, False])
+            held = waiting.pop(parent.seq, [parent, False, None])
             if g is not None:
-                held[1] = g if held[1] is None else held[1] + g
+                held[2] = g if held[2] is None else held[2] + g
             self.pending[parent] -= 1
             if self.pending[parent]:
                 waiting[parent.seq] = held
-            elif held[1] is not None:
-                g = held[1]
+            elif held[2] is not None:
+                g = held[2]
                 self.arrived(parent, g if parent.hooks is None else self.hooked(parent, g), False)
         return rest
 
@@ -120,7 +120,7 @@ class Plan:
 def walk(roots: Roots, plan: Plan) -> None:
     """Run every node that the roots lead to, newest first: the loop that backward's speed hangs on.
 
-    A cotangent that waits for others is an entry [node, sum, whether the sum's memory is ours]. The newest
+    A cotangent that waits for others is an entry [node, whether the sum's memory is ours, sum]. The newest
     parent of the node just run is not queued at all when nothing newer waits.
     """
     frees, newest = not plan.retain, versions.newest
@@ -134,12 +134,12 @@ def walk(roots: Roots, plan: Plan) -> None:
         if node is None:
             if not heap:
                 return
-            node, g, owned = waiting.pop(heappop(heap))
+            node, owned, g = waiting.pop(heappop(heap))
         rule = node.rule
         if node.hooks is not None:
             g, owned = plan.hooked(node, g), False
             if node.hooks.post:
-                send_all(node, plan.after(node, as_grads(rule, rule.apply(node, g)), g), plan, waiting, heap)
+                send_all(node, plan.after(node, grads_of(node, g), g), plan, waiting, heap)
                 node = None
                 continue
         if newest.seq < node.seq and rule.saves:
@@ -165,11 +165,15 @@ def walk(roots: Roots, plan: Plan) -> None:
                     node, g, second, other = second, other, node, g
                 if second is node:
                     g = g + other
+                elif (entry := waiting.get(second.seq)) is not None and entry[1]:
+                    entry[2] += other
                 else:
                     send(second, other, waiting, heap)
         else:
             if node.leaf:
                 plan.arrived(node, g, owned)
+            elif kind == OWNING:
+                send_owned(node, g, rule.apply(node, g, owned), owned, plan, waiting, heap)
             else:
                 send_all(node, rule.apply(node, g), plan, waiting, heap)
             node = None
@@ -184,30 +188,54 @@ def walk(roots: Roots, plan: Plan) -> None:
         owned = False
 
 
-def as_grads(rule: Rule, result: Any) -> tuple:
-    """Return what a rule's `apply` returned as a tuple."""
-    return (result,) if rule.kind == ONE else result
+def grads_of(node: Node, g: Cotangent) -> tuple:
+    """Return what a node hands to its parents, as a tuple."""
+    rule = node.rule
+    if rule.kind == OWNING:
+        return rule.apply(node, g, False)
+    return (rule.apply(node, g),) if rule.kind == ONE else rule.apply(node, g)
 
 
 def add(entry: list, gradient: Cotangent) -> None:
     """Add a cotangent to what waits for a node: in place where the memory of the sum is ours."""
-    if entry[2]:
-        entry[1] += gradient
+    if entry[1]:
+        entry[2] += gradient
     else:
-        entry[1] = entry[1] + gradient
-        entry[2] = type(gradient) is np.ndarray
+        entry.append(entry.pop() + gradient)  # popped, so that NumPy may reuse its memory if nobody else has it
+        entry[1] = type(gradient) is np.ndarray
 
 
 def send(node: Node, gradient: Cotangent, waiting: dict[int, list], heap: list[int]) -> None:
     """Add a cotangent to what waits for a node; a node that has none yet is queued."""
     seq = node.seq
-    if seq not in waiting:
-        waiting[seq] = [node, gradient, False]
-        heappush(heap, seq)
-    elif (entry := waiting[seq])[2]:
-        entry[1] += gradient
+    if seq in waiting:
+        add(waiting[seq], gradient)
     else:
-        add(entry, gradient)
+        waiting[seq] = [node, False, gradient]
+        heappush(heap, seq)
+
+
+def send_owned(
+    node: Node, g: Cotangent, grads: tuple, owned: bool, plan: Plan, waiting: dict[int, list], heap: list[int]
+) -> None:
+    """Send large cotangents to a node's parents, noting whose memory nobody else holds."""
+    passed_on = sum(gradient is g for gradient in grads)
+    for parent, gradient in zip(node.p, grads, strict=True):
+        if gradient is None:
+            continue
+        mine = type(gradient) is np.ndarray and gradient.base is None
+        mine = mine and (gradient is not g or (owned and passed_on == 1))
+        entry = waiting.get(parent.seq)
+        if entry is None:
+            waiting[parent.seq] = [parent, mine, gradient]
+            heappush(heap, parent.seq)
+        elif mine and not entry[1]:
+            gradient += entry[2]
+            entry[1:] = [True, gradient]
+        else:
+            add(entry, gradient)
+    if not plan.retain and node.rule.saves:
+        node.release()
 
 
 def send_all(node: Node, grads: tuple, plan: Plan, waiting: dict[int, list], heap: list[int]) -> None:
@@ -234,7 +262,7 @@ def walk_with_plan(roots: Roots, plan: Plan) -> None:
         parents = grads = ()
         if not heap:
             return
-        node, g, owned = waiting.pop(heappop(heap))
+        node, owned, g = waiting.pop(heappop(heap))
         if node.hooks is not None:
             g, owned = plan.hooked(node, g), False
         parents = plan.arrived(node, g, owned)
@@ -243,8 +271,7 @@ def walk_with_plan(roots: Roots, plan: Plan) -> None:
         if versions.newest.seq < node.seq and node.rule.saves:
             versions.check_unchanged(node, node.saved)
         rule = node.rule
-        standing = node.standing_in(parents, Tensor._wrap if plan.create else None)
-        grads = as_grads(rule, rule.apply(standing, g))
+        grads = grads_of(node.standing_in(parents, Tensor._wrap if plan.create else None), g)
         if node.hooks is not None and node.hooks.post:
             grads = plan.after(node, grads, g)
         if state.anomaly:

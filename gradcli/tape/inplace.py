@@ -10,7 +10,7 @@ import numpy as np
 from ..rules import entry
 from ..rules.index import Index
 from .modes import state
-from .node import MANY, Node
+from .node import MANY, OWNING, Node
 from .record import cast, make_node
 from .tensor import Tensor
 from .versions import mark_changed, memory_of
@@ -76,7 +76,7 @@ def _write(data: np.ndarray, result: Tensor) -> None:
     node, out, memory = result._node, result._data, memory_of(data)
     if node is not None and node.rule.saves:
         kept = tuple(data if x is out else _kept(x, memory) for x in node.saved)
-        if node.rule.kind == MANY:
+        if node.rule.kind in (MANY, OWNING):
             node.x = kept
         else:
             node.out, node.x, node.y = (*kept, None)[:3]

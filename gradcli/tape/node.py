@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from . import tuning  # noqa: F401 - sets up the process
 from .dtypes import naming
 from .hooks import table_of
 
@@ -26,24 +27,23 @@ class Rule:
     """What a node does: shared by all nodes of a quick primitive, made per call where there are parameters.
 
     apply(node, g) returns cotangents (None for a parent that wants none) in the form that `kind` says:
-    ONE for a single one, TWO for a pair, MANY for a tuple. saves says whether the node keeps anything that
-    backward frees.
+    ONE for a single one, TWO for a pair, MANY for a tuple; with OWNING, a tuple from apply(node, g, owned),
+    where owned says that nobody else holds g. saves says whether the node keeps anything that backward frees.
     """
 
     __slots__ = ("apply", "kind", "name", "params", "primitive", "saves", "spent")
 
     def __init__(self, name: str, kind: int, apply: Callable, saves: bool, primitive: Any = None, params: Any = None):
-        self.name = name if "Backward" in name or name in BARE_NAMES else f"{name}Backward0"
+        self.name = name
         self.kind = kind
         self.apply = apply
         self.saves = saves
         self.primitive = primitive
         self.params = params
-        self.spent = spent(self.name, kind) if kind != MANY and saves else None
+        self.spent = spent(self.name, kind) if kind in (ONE, TWO) and saves else None
 
 
-ONE, TWO, MANY = 1, 2, 0
-BARE_NAMES = ("CopySlices", "AccumulateGrad")
+ONE, TWO, MANY, OWNING = 1, 2, 0, 3
 
 
 class Node:
@@ -52,7 +52,7 @@ class Node:
     seq: its sequence number. What it links to and what it saved depends on the kind of its rule:
     ONE: `p` is the parent, `x` or `out` what was saved of the operand and the result;
     TWO: `p` and `q` are the parents or None, `x`, `y` and `out` what was saved;
-    MANY: `p` is a tuple of parents or None, `x` a tuple (out, *operands), None where nothing is needed.
+    MANY and OWNING: `p` is a tuple of parents or None, `x` a tuple (out, *operands), None where nothing is needed.
     Slots that were never set read as None. All nodes are of this one class and own no tuples where they can
     do without: that keeps backward quick and the garbage collector idle. A node that the user looks at
     becomes one of a class with the operation's name.
@@ -97,7 +97,7 @@ class Node:
             )
         copy = object.__new__(type(self))
         copy.seq, copy.rule, copy.hooks = self.seq, self.rule, None
-        if self.rule.kind == MANY:
+        if self.rule.kind in (MANY, OWNING):
             copy.p, copy.x = parents, saved
         else:
             copy.p, copy.q = (*parents, None)[:2]

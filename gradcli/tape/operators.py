@@ -12,7 +12,9 @@ from ..rules import by_numpy, entry
 from ..rules.index import Index, getitem
 from ..rules.product import matmul
 from . import inplace
-from .record import as_operand, binary, dispatch, record, unary
+from .promote import as_operand
+from .quick import binary, unary
+from .record import dispatch, record
 from .tensor import Tensor
 
 BINARY = {

@@ -403,13 +403,16 @@ def _rebuilt(kind: type, data: np.ndarray, wanted: bool) -> Tensor:
     return result.requires_grad_() if wanted else result
 
 
+LARGE = 16384
+"""Elements from which on memory costs more than Python does: such tensors take the careful path."""
+
 _keys: dict = {}
 
 
 def key_of(tensor: Tensor) -> Any:
-    """Return the tensor's key, None unless it holds real floats: quick operations want one key for all."""
+    """Return the tensor's key, None if it is large or holds no real floats: it is not for quick operations."""
     data = tensor._data
-    if data.dtype.char not in "df" or not data.dtype.isnative:
+    if data.dtype.char not in "df" or not data.dtype.isnative or data.size >= LARGE:
         return None
     if len(_keys) > 10_000:
         _keys.clear()

@@ -1,0 +1,165 @@
+"""Quick recorders for elementwise functions of one and two operands.
+
+One type test, one NumPy call, one Tensor, one node. Whatever is unusual (mixed shapes or types, large or complex
+arrays, other kinds of operands) goes to `record`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..rules.table import ARRAY, Primitive, first_operand, second_operand
+from .derive import scaled
+from .modes import state, suspended
+from .node import ONE, TWO, Node, Rule, next_seq
+from .record import dispatch, keep_flags
+from .tensor import Tensor, key_of
+
+
+def unary(primitive: Primitive) -> Callable[[Any], Any]:
+    """Return the recorder of an elementwise function of one operand."""
+    forward = primitive.forward
+    (partial,) = primitive.rules
+    keep_out, keep_x = (flag == ARRAY for flag in (*primitive.keeps[0], 0, 0)[:2])
+
+    if callable(partial) and not keep_out:
+
+        def apply(node: Node, g: Any) -> Any:
+            return g * partial(None, node.x)
+
+    elif callable(partial):
+
+        def apply(node: Node, g: Any) -> Any:
+            return g * partial(node.out, node.x if keep_x else None)
+
+    else:
+
+        def apply(node: Node, g: Any) -> Any:
+            return scaled(g, partial)
+
+    rule = Rule(primitive.node, ONE, apply, keep_out or keep_x, primitive)
+
+    def function(x: Any) -> Any:
+        if type(x) is not Tensor or (key := x._key or key_of(x)) is None:
+            return dispatch(primitive, (x,))
+        result = Tensor()
+        data = x._data
+        out = result._data = forward(data)
+        result._key = key
+        parent = x._node
+        if parent is not None and (not suspended or state.grad):
+            node = result._node = Node()
+            node.seq = next_seq()
+            node.rule = rule
+            node.hooks = None
+            node.p = parent
+            if keep_x:
+                node.x = data
+            if keep_out:
+                node.out = out
+        else:
+            result._node = None
+        return result
+
+    return _named(function, primitive)
+
+
+def binary(primitive: Primitive, apply: Callable | None = None) -> Callable[[Any, Any], Any]:
+    """Return the recorder of an elementwise function of two operands; `apply` computes it on raw data."""
+    forward = apply or primitive.forward
+    dx, dy = primitive.rules
+    (both_out, both_x, both_y), left, right = (
+        tuple(flag == ARRAY for flag in keep_flags(primitive, needed))
+        for needed in ((True, True), (True, False), (False, True))
+    )
+    rule = Rule(primitive.node, TWO, pair_rule(dx, dy, primitive.pair), both_out or both_x or both_y, primitive)
+
+    def function(x: Any, y: Any) -> Any:
+        if type(x) is not Tensor or (key := x._key or key_of(x)) is None:
+            return dispatch(primitive, (x, y))
+        if type(y) is Tensor:
+            if key is not (y._key or key_of(y)):
+                return dispatch(primitive, (x, y))
+            q = y._node
+            b = y._data
+        elif type(y) is float or type(y) is int:
+            q = None
+            b = y
+        else:
+            return dispatch(primitive, (x, y))
+        result = Tensor()
+        p = x._node
+        a = x._data
+        out = result._data = forward(a, b)
+        result._key = key
+        if (p is None and q is None) or (suspended and not state.grad):
+            result._node = None
+            return result
+        node = result._node = Node()
+        node.seq = next_seq()
+        node.rule = rule
+        node.hooks = None
+        node.p = p
+        node.q = q
+        if p is not None and q is not None:
+            if both_x:
+                node.x = a
+            if both_y:
+                node.y = b
+            if both_out:
+                node.out = out
+        else:
+            keep_out, keep_x, keep_y = left if q is None else right
+            if keep_x:
+                node.x = a
+            if keep_y:
+                node.y = b
+            if keep_out:
+                node.out = out
+        return result
+
+    return _named(function, primitive)
+
+
+def pair_rule(dx: Any, dy: Any, pair: Callable | None) -> Callable:
+    """Return the function that computes both cotangents from two partial derivatives.
+
+    pair: computes both at once, where the entry has a cheaper way.
+    """
+
+    def product(node: Node, g: Any) -> tuple:
+        return (None if node.p is None else g * node.y, None if node.q is None else g * node.x)
+
+    def general(node: Node, g: Any) -> tuple:
+        out, x, y = node.out, node.x, node.y
+        return (None if node.p is None else g * dx(out, x, y), None if node.q is None else g * dy(out, x, y))
+
+    def at_once(node: Node, g: Any) -> tuple:
+        if node.p is None or node.q is None:
+            return general(node, g)
+        return pair(g, node.out, node.x, node.y)  # type: ignore[misc]
+
+    def addition(node: Node, g: Any) -> tuple:
+        return g, g
+
+    def with_numbers(node: Node, g: Any) -> tuple:
+        out, x, y = node.out, node.x, node.y
+        return (
+            None if node.p is None else g * dx(out, x, y) if callable(dx) else scaled(g, dx),
+            None if node.q is None else g * dy(out, x, y) if callable(dy) else scaled(g, dy),
+        )
+
+    if dx is second_operand and dy is first_operand:
+        return product
+    if pair is not None:
+        return at_once
+    if dx == 1 and dy == 1:
+        return addition
+    return general if callable(dx) and callable(dy) else with_numbers
+
+
+def _named(function: Any, primitive: Primitive) -> Any:
+    function.__name__ = function.__qualname__ = primitive.name
+    function.__doc__ = primitive.doc
+    return function

@@ -1,0 +1,18 @@
+"""Leaves and non-leaves: backward fills the gradients of leaves only.
+
+`retain_grad` asks for the gradient of an intermediate result as well. Run it with `gradcli grad
+samples/leaves.py`, or with plain `python`.
+"""
+
+import gradcli
+
+x = gradcli.tensor(3.0, requires_grad=True)
+y1 = x + 1
+y2 = 2 * x
+loss = (y1 - y2) ** 2
+
+y1.retain_grad()
+loss.backward()
+
+print("is_leaf:", x.is_leaf, y1.is_leaf, y2.is_leaf, loss.is_leaf)
+print("gradient of y1:", y1.grad)

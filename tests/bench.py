@@ -1,0 +1,95 @@
+"""Speed as ratios, in one run: the engine against hand-written NumPy, and against PyTorch where it is installed.
+
+Below 1 gradcli is faster. Every figure is the median over interleaved pairs.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import statistics
+import subprocess
+import sys
+import time
+
+import numpy as np
+
+import gradcli
+
+
+def paired(ours, theirs, repeat=7):
+    """Return the median of ours / theirs, the two run in turn after a warm-up."""
+    ours(), theirs()
+    ratios = []
+    for _ in range(repeat):
+        start = time.perf_counter()
+        ours()
+        middle = time.perf_counter()
+        theirs()
+        ratios.append((middle - start) / (time.perf_counter() - middle))
+    return statistics.median(ratios)
+
+
+def small(module, shape, n=1000):
+    """2000 small operations, forward and backward."""
+    x = module.tensor(np.full(shape, 0.7), dtype=module.float64, requires_grad=True)
+    y = x
+    for _ in range(n):
+        y = module.sin(y) * x
+    (y.sum() if shape else y).backward()
+    return x.grad
+
+
+def small_by_hand(shape, n=1000):
+    """The same, written by hand."""
+    x = np.full(shape, 0.7)
+    y, saved = x, []
+    for _ in range(n):
+        s = np.sin(y)
+        saved.append((s, y))
+        y = s * x
+    g, gx = np.ones_like(y), np.zeros_like(x)
+    for s, y0 in reversed(saved):
+        gx = gx + g * s
+        g = g * x * np.cos(y0)
+    return gx + g
+
+
+def chain(module, n=50_000):
+    """A chain of 100,000 operations."""
+    x = module.tensor(1.0, dtype=module.float64, requires_grad=True)
+    y = x
+    for _ in range(n):
+        y = y * 1.0000001 + 1e-9
+    y.backward()
+
+
+def command():
+    """The whole command, piped."""
+    words = [sys.executable, "-m", "gradcli", "grad", "x**2*sin(y)", "x=2", "y=3"]
+    subprocess.run(words, stdout=subprocess.DEVNULL, check=True)
+
+
+def imports():
+    """What any command of this kind has to import."""
+    subprocess.run([sys.executable, "-c", "import numpy, click"], check=True)
+
+
+def main():
+    """Print a line per comparison."""
+    torch = importlib.import_module("torch") if importlib.util.find_spec("torch") else None
+    print(f"{'gradcli grad, whole process':38} vs importing numpy, click  {paired(command, imports, 15):6.2f}")
+    for shape in [(), (10,), (1000,)]:
+        np.testing.assert_allclose(small(gradcli, shape, 20)._data, small_by_hand(shape, 20))
+        work = f"2000 small operations, shape {shape}"
+        ratio = paired(lambda shape=shape: small(gradcli, shape), lambda shape=shape: small_by_hand(shape))
+        print(f"{work:38} vs hand-written NumPy     {ratio:6.2f}")
+        if torch:
+            ratio = paired(lambda shape=shape: small(gradcli, shape), lambda shape=shape: small(torch, shape))
+            print(f"{work:38} vs PyTorch eager          {ratio:6.2f}")
+    if torch:
+        ratio = paired(lambda: chain(gradcli), lambda: chain(torch), 3)
+        print(f"{'a chain of 100,000 operations':38} vs PyTorch eager          {ratio:6.2f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,90 @@
+"""Runs every case file: each is a list of commands with what they must print and how they must end.
+
+A case file holds sections that start with a line of three equals signs:
+
+    === file NAME         a file to put into the working directory first
+    === run               a command line for the shell, in which `gradcli` is the command
+    === stdout, stderr    what must come out; `[...]` stands for anything on a line, none means nothing
+    === exit              the exit code (0 when the section is missing)
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+CASES = sorted((Path(__file__).parent / "cases").glob("*.txt"))
+
+
+def sections(text: str) -> list[tuple[str, str, str]]:
+    """Return (kind, argument, content) of every section."""
+    parts = re.split(r"^=== (\w+) ?(.*)\n", text, flags=re.M)[1:]
+    return [(kind, argument, content) for kind, argument, content in zip(*[iter(parts)] * 3, strict=True)]
+
+
+class Case:
+    """One command with its expectations."""
+
+    def __init__(self, path: Path, number: int, command: str, files: dict[str, str]):
+        self.path, self.number, self.command, self.files = path, number, command.strip(), files
+        self.stdout = self.stderr = ""
+        self.exit = 0
+
+    def __repr__(self) -> str:
+        return f"{self.path.stem}-{self.number}"
+
+
+def cases_of(path: Path) -> list[Case]:
+    """Return the cases of a file; files named in it exist for all its cases."""
+    files: dict[str, str] = {}
+    found: list[Case] = []
+    for kind, argument, content in sections(path.read_text()):
+        if kind == "file":
+            files[argument] = content
+        elif kind == "run":
+            found.append(Case(path, len(found) + 1, content, files))
+        elif kind in ("stdout", "stderr"):
+            setattr(found[-1], kind, content)
+        elif kind == "exit":
+            found[-1].exit = int(argument)
+        else:
+            raise ValueError(f"{path}: unknown section {kind}")
+    return found
+
+
+def matches(expected: str, got: str) -> bool:
+    """Compare text in which [...] stands for anything on a line."""
+    pattern = re.escape(expected.rstrip("\n")).replace(re.escape("[...]"), "[^\n]*")
+    return re.fullmatch(pattern, got.rstrip("\n")) is not None
+
+
+@pytest.mark.parametrize("case", [case for path in CASES for case in cases_of(path)], ids=repr)
+def test_case(case, tmp_path):
+    for name, content in case.files.items():
+        place = tmp_path / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(content)
+    environment = {**os.environ, "COLUMNS": "80", "NO_COLOR": "1", "GRADCLI_PYTHON": sys.executable}
+    prelude = 'gradcli() { "$GRADCLI_PYTHON" -m gradcli "$@"; }\n'
+    done = subprocess.run(
+        ["bash", "-c", prelude + case.command],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        check=False,
+        text=True,
+        timeout=60,
+    )
+    report = f"$ {case.command}\nexit {done.returncode}\n--- stdout\n{done.stdout}--- stderr\n{done.stderr}"
+    assert done.returncode == case.exit, report
+    assert matches(case.stdout, done.stdout), report
+    assert matches(case.stderr, done.stderr), report
+
+
+def test_there_are_cases():
+    assert sum(len(cases_of(path)) for path in CASES) > 50

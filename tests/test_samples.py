@@ -1,0 +1,93 @@
+"""Every sample runs and prints what is expected; the expected numbers are derived in the comments."""
+
+from __future__ import annotations
+
+import math
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+SAMPLES = ROOT / "samples"
+
+# name -> (arguments, expected lines that are no gradients, expected gradients)
+EXPECTED = {
+    "scalar.expr": ([], [], {"x": 4 * math.sin(3), "y": 4 * math.cos(3)}),
+    # A x - b = (1, 2, -2), so 2 A^T r = 2 (2*1 + 1*2, 3*2 - 2)
+    "arrays.expr": ([], [], {"x[0]": 8, "x[1]": 8}),
+    "jacobian_rows.expr": (["-g", "[0, 1]"], [], {"x[0]": 2, "x[1]": 6}),
+    "leaves.py": ([], ["is_leaf: True False False False", "gradient of y1: tensor(-4.)"], {"x": 4}),
+    # 2 y = (4, 8, 12) is clipped to (4, 5, 5), then doubled
+    "hooks.py": (
+        [],
+        ["before clipping: tensor([ 4.,  8., 12.])", "after clipping:  tensor([4., 5., 5.])"],
+        {"x[0]": 8, "x[1]": 10, "x[2]": 10},
+    ),
+    "assignment.expr": (["-g", "[[1, 1]]"], [], {"m[0,0]": 4, "m[0,1]": 27}),
+    # X^T (sigmoid(X w + b) - t) / 4, by mpmath in 30-digit arithmetic
+    "logistic.expr": (
+        ["w=@samples/weights.json"],
+        [],
+        {"w[0]": -0.195536216344221, "w[1]": 0.070291556796074, "b": -0.012935495134478},
+    ),
+    "script.py": (["a=9"], [], {"a": 1 / 6}),
+}
+
+
+def gradcli(*words: str) -> subprocess.CompletedProcess:
+    environment = {**os.environ, "NO_COLOR": "1"}
+    command = [sys.executable, "-m", "gradcli", *words]
+    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_sample(name):
+    words, lines, gradients = EXPECTED[name]
+    done = gradcli("grad", f"samples/{name}", *words)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    printed = done.stdout.splitlines()
+    assert printed[: len(lines)] == lines
+    got = dict(line.split("\t") for line in printed[len(lines) :])
+    assert got.keys() == gradients.keys()
+    for key, value in gradients.items():
+        assert float(got[key]) == pytest.approx(value, rel=1e-10, abs=1e-12)
+
+
+@pytest.mark.parametrize("name", [n for n in EXPECTED if n.endswith(".py")])
+def test_scripts_run_under_plain_python(name):
+    done = subprocess.run(
+        [sys.executable, f"samples/{name}"],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == EXPECTED[name][1]
+
+
+def test_the_function_sample():
+    done = gradcli("grad", "samples/function.py:rosenbrock", "x=-1", "y=2")
+    # d/dx = -2 (1 - x) - 400 x (y - x^2), d/dy = 200 (y - x^2)
+    assert done.stdout == "x\t396.0\ny\t200.0\n"
+
+
+def test_every_sample_is_tested():
+    files = {p.name for p in SAMPLES.iterdir() if p.suffix in (".expr", ".py")}
+    assert files == {*EXPECTED, "function.py"}
+
+
+def test_the_demo_runs():
+    script = f'gradcli() {{ "{sys.executable}" -m gradcli "$@"; }}\n. samples/demo.sh'
+    done = subprocess.run(
+        ["bash", "-c", script, str(SAMPLES / "demo.sh")], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "0.56448" in done.stdout
+    assert "\x1b[" in done.stdout
+    assert "did you mean 'sin'" in done.stderr
