@@ -11,7 +11,7 @@ import numpy as np
 from . import versions
 from .hooks import leaf_hooks, run_tensor_hooks
 from .modes import set_grad_enabled, state
-from .node import ONE, OWNING, TWO, Node
+from .node import ONE, OWNING, PRODUCT, TWO, Node
 from .tensor import Tensor
 
 Cotangent = Any
@@ -147,12 +147,18 @@ def walk(roots: Roots, plan: Plan) -> None:
         kind = rule.kind
         if kind == ONE:
             g = rule.apply(node, g)
+            owned = False
             if frees and rule.saves:
                 node.x = node.out = None
                 node.rule = rule.spent
             node = node.p
-        elif kind == TWO:
-            g, other = rule.apply(node, g)
+        elif kind == TWO or kind == PRODUCT:  # noqa: SIM109 - a tuple costs time here
+            if kind == TWO:
+                g, other = rule.apply(node, g)
+            else:  # the commonest operation is spared the call
+                other = None if node.q is None else g * node.x
+                g = None if node.p is None else g * node.y
+            owned = False
             if frees and rule.saves:
                 node.x = node.y = node.out = None
                 node.rule = rule.spent
@@ -185,7 +191,6 @@ def walk(roots: Roots, plan: Plan) -> None:
         elif heap and heap[0] < seq:
             send(node, g, waiting, heap)
             node = None
-        owned = False
 
 
 def grads_of(node: Node, g: Cotangent) -> tuple:

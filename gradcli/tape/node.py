@@ -27,8 +27,9 @@ class Rule:
     """What a node does: shared by all nodes of a quick primitive, made per call where there are parameters.
 
     apply(node, g) returns cotangents (None for a parent that wants none) in the form that `kind` says:
-    ONE for a single one, TWO for a pair, MANY for a tuple; with OWNING, a tuple from apply(node, g, owned),
-    where owned says that nobody else holds g. saves says whether the node keeps anything that backward frees.
+    ONE for a single one, TWO for a pair, MANY for a tuple; PRODUCT is a TWO that multiplies by the other
+    operand; with OWNING, a tuple from apply(node, g, owned), where owned says that nobody else holds g.
+    saves says whether the node keeps anything that backward frees.
     """
 
     __slots__ = ("apply", "kind", "name", "params", "primitive", "saves", "spent")
@@ -40,10 +41,10 @@ class Rule:
         self.saves = saves
         self.primitive = primitive
         self.params = params
-        self.spent = spent(self.name, kind) if kind in (ONE, TWO) and saves else None
+        self.spent = spent(self.name, kind) if kind in (ONE, TWO, PRODUCT) and saves else None
 
 
-ONE, TWO, MANY, OWNING = 1, 2, 0, 3
+MANY, ONE, TWO, PRODUCT, OWNING = range(5)
 
 
 class Node:
@@ -51,7 +52,7 @@ class Node:
 
     seq: its sequence number. What it links to and what it saved depends on the kind of its rule:
     ONE: `p` is the parent, `x` or `out` what was saved of the operand and the result;
-    TWO: `p` and `q` are the parents or None, `x`, `y` and `out` what was saved;
+    TWO and PRODUCT: `p` and `q` are the parents or None, `x`, `y` and `out` what was saved;
     MANY and OWNING: `p` is a tuple of parents or None, `x` a tuple (out, *operands), None where nothing is needed.
     Slots that were never set read as None. All nodes are of this one class and own no tuples where they can
     do without: that keeps backward quick and the garbage collector idle. A node that the user looks at
@@ -73,7 +74,7 @@ class Node:
     def parents(self) -> tuple:
         """The parent of each operand, None where no gradient is wanted."""
         kind = self.rule.kind
-        return (self.p,) if kind == ONE else (self.p, self.q) if kind == TWO else self.p
+        return (self.p,) if kind == ONE else (self.p, self.q) if kind in (TWO, PRODUCT) else self.p
 
     @property
     def saved(self) -> tuple:
@@ -81,7 +82,9 @@ class Node:
         kind = self.rule.kind
         if self.rule.apply is second_time:
             raise RuntimeError(FREED)
-        return (self.out, self.x) if kind == ONE else (self.out, self.x, self.y) if kind == TWO else self.x
+        if kind in (MANY, OWNING):
+            return self.x
+        return (self.out, self.x) if kind == ONE else (self.out, self.x, self.y)
 
     def standing_in(self, parents: tuple, wrap: Callable | None) -> Node:
         """Return a copy for one use, with other parents, and Tensors in place of saved arrays if wrap is given.

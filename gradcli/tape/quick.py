@@ -12,7 +12,7 @@ from typing import Any
 from ..rules.table import ARRAY, Primitive, first_operand, second_operand
 from .derive import scaled
 from .modes import state, suspended
-from .node import ONE, TWO, Node, Rule, next_seq
+from .node import ONE, PRODUCT, TWO, Node, Rule, next_seq
 from .record import dispatch, keep_flags
 from .tensor import Tensor, key_of
 
@@ -73,7 +73,10 @@ def binary(primitive: Primitive, apply: Callable | None = None) -> Callable[[Any
         tuple(flag == ARRAY for flag in keep_flags(primitive, needed))
         for needed in ((True, True), (True, False), (False, True))
     )
-    rule = Rule(primitive.node, TWO, pair_rule(dx, dy, primitive.pair), both_out or both_x or both_y, primitive)
+    is_product = dx is second_operand and dy is first_operand
+    apply_pair = product if is_product else pair_rule(dx, dy, primitive.pair, (both_out, both_x, both_y))
+    kind = PRODUCT if is_product else TWO
+    rule = Rule(primitive.node, kind, apply_pair, both_out or both_x or both_y, primitive)
 
     def function(x: Any, y: Any) -> Any:
         if type(x) is not Tensor or (key := x._key or key_of(x)) is None:
@@ -111,47 +114,45 @@ def binary(primitive: Primitive, apply: Callable | None = None) -> Callable[[Any
                 node.out = out
         else:
             keep_out, keep_x, keep_y = left if q is None else right
-            if keep_x:
-                node.x = a
-            if keep_y:
-                node.y = b
-            if keep_out:
-                node.out = out
+            node.x = a if keep_x else None
+            node.y = b if keep_y else None
+            node.out = out if keep_out else None
         return result
 
     return _named(function, primitive)
 
 
-def pair_rule(dx: Any, dy: Any, pair: Callable | None) -> Callable:
+def product(node: Node, g: Any) -> tuple:
+    """The cotangents of x y: g y and g x."""
+    return (None if node.p is None else g * node.y, None if node.q is None else g * node.x)
+
+
+def pair_rule(dx: Any, dy: Any, pair: Callable | None, kept: tuple[bool, bool, bool]) -> Callable:
     """Return the function that computes both cotangents from two partial derivatives.
 
-    pair: computes both at once, where the entry has a cheaper way.
+    pair: computes both at once, where the entry has a cheaper way. kept: which of out, x and y are saved.
     """
-
-    def product(node: Node, g: Any) -> tuple:
-        return (None if node.p is None else g * node.y, None if node.q is None else g * node.x)
+    keep_out, keep_x, keep_y = kept
 
     def general(node: Node, g: Any) -> tuple:
-        out, x, y = node.out, node.x, node.y
+        out, x, y = node.out if keep_out else None, node.x if keep_x else None, node.y if keep_y else None
         return (None if node.p is None else g * dx(out, x, y), None if node.q is None else g * dy(out, x, y))
 
     def at_once(node: Node, g: Any) -> tuple:
         if node.p is None or node.q is None:
             return general(node, g)
-        return pair(g, node.out, node.x, node.y)  # type: ignore[misc]
+        return pair(g, node.out if keep_out else None, node.x if keep_x else None, node.y)  # type: ignore[misc]
 
     def addition(node: Node, g: Any) -> tuple:
         return g, g
 
     def with_numbers(node: Node, g: Any) -> tuple:
-        out, x, y = node.out, node.x, node.y
+        out, x, y = node.out if keep_out else None, node.x if keep_x else None, node.y if keep_y else None
         return (
             None if node.p is None else g * dx(out, x, y) if callable(dx) else scaled(g, dx),
             None if node.q is None else g * dy(out, x, y) if callable(dy) else scaled(g, dy),
         )
 
-    if dx is second_operand and dy is first_operand:
-        return product
     if pair is not None:
         return at_once
     if dx == 1 and dy == 1:
