@@ -18,6 +18,8 @@ from pathlib import Path
 
 import pytest
 
+from .text import matches
+
 CASES = sorted((Path(__file__).parent / "cases").glob("*.txt"))
 
 
@@ -55,12 +57,6 @@ def cases_of(path: Path) -> list[Case]:
         else:
             raise ValueError(f"{path}: unknown section {kind}")
     return found
-
-
-def matches(expected: str, got: str) -> bool:
-    """Compare text in which [...] stands for anything on a line."""
-    pattern = re.escape(expected.rstrip("\n")).replace(re.escape("[...]"), "[^\n]*")
-    return re.fullmatch(pattern, got.rstrip("\n")) is not None
 
 
 @pytest.mark.parametrize("case", [case for path in CASES for case in cases_of(path)], ids=repr)

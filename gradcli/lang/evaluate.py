@@ -20,6 +20,7 @@ from . import limits, tree
 
 CONSTANTS = {"pi": math.pi, "e": math.e, "tau": math.tau, "inf": math.inf, "nan": math.nan}
 CONSTRUCTORS = frozenset("zeros ones full eye identity arange linspace logspace rand randn array".split())
+NEEDS_STRINGS = {"einsum"}
 SPECIAL = {"array", "const", "rand", "randn", "where"}
 SYNONYMS = {"dim": "axis", "keepdim": "keepdims"}
 
@@ -35,19 +36,22 @@ class Settings:
 def function_names() -> list[str]:
     """Return the names of all functions of the language."""
     full_table()
-    return sorted({name for name, primitive in NAMES.items() if primitive.public} | SPECIAL)
+    return sorted(({name for name, primitive in NAMES.items() if primitive.public} | SPECIAL) - NEEDS_STRINGS)
 
 
 def known_function(name: str) -> Primitive | None:
     """Return the table's entry for a function of the language, or None."""
     primitive = lookup(name)
-    return primitive if primitive is not None and primitive.public else None
+    return primitive if primitive is not None and primitive.public and name not in NEEDS_STRINGS else None
 
 
 def lifted(x: Any) -> Tensor:
-    """Return a number as a Tensor of the default type; Tensors as they are."""
+    """Return a number as a Tensor of the default type; Tensors as they are. Raises GradcliError for the rest."""
     if isinstance(x, Tensor):
         return x
+    if x is None or x is Ellipsis or isinstance(x, tuple | slice):
+        what = {tuple: "a tuple", slice: "a slice"}.get(type(x), "..." if x is Ellipsis else "None")
+        raise GradcliError(f"{what} is no number and no array", kind="value")
     if isinstance(x, bool | np.bool_):
         return Tensor._wrap(np.bool_(x), None)
     if isinstance(x, complex):
@@ -84,6 +88,7 @@ class Evaluator:
         self.settings = settings or Settings()
         self.rng: Any = None
         self.names: dict[str, Any] = {}
+        self.given: set[int] = set()
         self.places: dict[Any, Any] = {}
         self.first_nan: tuple[str, Any] | None = None
 
@@ -94,6 +99,7 @@ class Evaluator:
         value) is told of every assignment.
         """
         self.names = dict(given)
+        self.given = {id(x) for x in given.values()}
         result: Any = None
         bare = any(statement.target is None for statement in self.program.statements)
         for statement in self.program.statements:
@@ -134,8 +140,9 @@ class Evaluator:
         target = lifted(target)
         if value._data.dtype.kind == "c" and target._data.dtype.kind != "c":
             target = self.call_entry("multiply", (target, 1 + 0j), span)
-        if target._node is not None and target._node.leaf:
-            target = self.guarded(span, target.clone)
+        origin = target if target._base is None else target._base
+        if id(origin) in self.given:
+            target = self.guarded(span, target.clone)  # the inputs themselves are never written into
         self.names[name] = target
         self.guarded(span, setitem, target, index, value)
 
@@ -205,10 +212,10 @@ class Evaluator:
         if node.name in CONSTANTS:
             return CONSTANTS[node.name]
         known = [*self.names, *CONSTANTS]
-        hint = did_you_mean(node.name, known)
-        if hint is None and known_function(node.name):
+        if known_function(node.name):
             hint = f"'{node.name}' is a function: call it, as in {node.name}(x)"
-        hint = hint or f"pass {node.name}=VALUE"
+        else:
+            hint = did_you_mean(node.name, known) or f"pass {node.name}=VALUE"
         raise GradcliError(f"'{node.name}' has no value", span=self.program.span(node), hint=hint, kind="name")
 
     def _unary(self, node: tree.Unary) -> Any:
@@ -350,6 +357,8 @@ def special_form(name: str, args: tuple, named: dict) -> Tensor:
 def advice_for(name: str, method: bool) -> str:
     """Return what to do about an unknown function."""
     near = did_you_mean(name, function_names())
+    if name in NEEDS_STRINGS:
+        return "the expression language has no strings; write it with @, outer, sum and transpose"
     if name in ("print", "eval", "exec", "open", "input", "range", "len", "import"):
         return "the expression language has mathematical functions only; see 'gradcli ops'"
     return f"{near} see 'gradcli ops'" if near else "see 'gradcli ops' for all functions"

@@ -290,7 +290,7 @@ class Converter:
         for link in reversed(chain):
             op = BINARY.get(type(link.op))
             if op is None:
-                raise self.refuse(link.op if not hasattr(link.op, "lineno") else link, None)
+                raise self.refuse(link, NAMES_OF_NODES.get(type(link.op).__name__))
             right = self.expression(link.right, depth + 1)
             left = tree.Binary(left.start, right.end, op, left, right)
             left.start, left.end = self.place(link)

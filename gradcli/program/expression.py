@@ -77,7 +77,7 @@ class ExpressionProgram(Program):
         fixed = {name: as_leaf(values[name], self.dtype).detach() for name in names if name not in wanted}
         output = evaluator.run({**leaves, **fixed}, out)
         if isinstance(output, tuple):
-            raise GradcliError("the output is a tuple; choose one part of it, as in `f(x)[0]`", kind="shape")
+            raise GradcliError("the output is a tuple", hint="choose one part of it, as in `f(x)[0]`", kind="shape")
         tensor = lifted(output)
         if prepare is not None:
             prepare(evaluator.names)

@@ -30,6 +30,10 @@ def expanded(subscripts: str, ranks: list[int]) -> tuple[list[str], str]:
 
     Raises ValueError for a subscript string that does not fit the operands.
     """
+    if not isinstance(subscripts, str):
+        raise TypeError(
+            f"einsum needs a subscript string first, such as 'ij,jk->ik', not {type(subscripts).__name__}"
+        )
     text = subscripts.replace(" ", "")
     left, arrow, output = text.partition("->")
     inputs = left.split(",")

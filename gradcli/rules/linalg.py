@@ -44,10 +44,21 @@ def adjugate(x):
     return phase[..., None, None] * (adjoint(vh) * others[..., None, :]) @ adjoint(u)
 
 
+def cofactors(x):
+    """The matrix of signed minors: what differentiates a determinant again where the matrix is singular."""
+    n = shape_of(x)[-1]
+    keep = [np.delete(np.arange(n), i) for i in range(n)]
+    rows = [
+        np.stack([(-1.0) ** (i + j) * det(x[..., keep[i][:, None], keep[j][None, :]]) for j in range(n)], axis=-1)
+        for i in range(n)
+    ]
+    return np.stack(rows, axis=-2)
+
+
 def det_vjp(g, out, x):
     """g conj(det(A) A^-1)^T; the adjugate where the matrix is singular."""
-    if isinstance(x, np.ndarray) and (out == 0).any():
-        return g[..., None, None] * adjoint(adjugate(x))
+    if (out == 0).any():
+        return g[..., None, None] * (adjoint(adjugate(x)) if isinstance(x, np.ndarray) else cofactors(x).conj())
     return (g * out.conj())[..., None, None] * adjoint(inv(x))
 
 

@@ -1,0 +1,116 @@
+"""No text makes a traceback: hypothesis looks for one."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from gradcli.errors import GradcliError
+from gradcli.lang.evaluate import Evaluator, Settings, function_names
+from gradcli.lang.parse import parse
+from gradcli.lang.values import read_values
+from gradcli.program.differentiate import Request, gradient
+from gradcli.program.expression import ExpressionProgram
+
+QUICK = settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+LIMITS = Settings(max_elements=10_000)
+
+numbers = st.one_of(
+    st.integers(-3, 5).map(str),
+    st.floats(allow_nan=False, allow_infinity=False, width=32).map(repr),
+    st.just("1e300"),
+)
+atoms = st.one_of(
+    numbers,
+    st.sampled_from(
+        ["x", "y", "z", "pi", "inf", "nan", "True", "None", "...", "2j", "[1, 2]", "[[1, 2], [3, 4]]", "()"]
+    ),
+)
+
+
+def grown(inner):
+    binary = st.tuples(
+        inner,
+        st.sampled_from(["+", "-", "*", "/", "//", "%", "**", "^", "@", "<", "==", "and", "or", "&", "|"]),
+        inner,
+    )
+    names = st.sampled_from(function_names())
+    return st.one_of(
+        binary.map(lambda t: f"({t[0]} {t[1]} {t[2]})"),
+        inner.map(lambda s: f"-{s}"),
+        inner.map(lambda s: f"(not {s})"),
+        st.tuples(names, st.lists(inner, max_size=3)).map(lambda t: f"{t[0]}({', '.join(t[1])})"),
+        st.tuples(inner, names).map(lambda t: f"({t[0]}).{t[1]}()"),
+        st.tuples(names, inner, inner).map(lambda t: f"{t[0]}({t[1]}, axis={t[2]})"),
+        st.tuples(inner, inner).map(lambda t: f"({t[0]})[{t[1]}]"),
+        st.tuples(inner, inner, inner).map(lambda t: f"({t[0]})[{t[1]}:{t[2]}]"),
+        st.tuples(inner, inner, inner).map(lambda t: f"({t[0]} if {t[1]} else {t[2]})"),
+        st.lists(inner, max_size=3).map(lambda parts: f"[{', '.join(parts)}]"),
+        inner.map(lambda s: f"({s}).T"),
+    )
+
+
+expressions = st.recursive(atoms, grown, max_leaves=8)
+
+
+def run(text: str) -> None:
+    """Run a program as the command would; only GradcliError may come out."""
+    try:
+        program = ExpressionProgram(parse(text), text, LIMITS)
+        values = {"x": np.array(0.5), "y": np.array([1.0, -2.0]), "z": np.array([[1.0, 2.0], [3.0, 4.5]])}
+        names = program.input_names(values)
+        given_values = {n: values.get(n, np.array(1.5)) for n in program.free_names()}
+        with np.errstate(all="ignore"):
+            gradient(program, given_values, Request(vector=None))
+        assert names is not None
+    except GradcliError as error:
+        assert error.message
+        assert error.exit_code in (2, 3)
+
+
+@QUICK
+@given(st.text(max_size=60))
+def test_any_text(text):
+    run(text)
+
+
+@QUICK
+@given(expressions)
+def test_any_expression(text):
+    run(text)
+
+
+@QUICK
+@given(expressions, expressions, expressions)
+def test_any_program(first, second, third):
+    run(f"a = {first}\na[0] = {second}\nb = a * {third}\nb")
+
+
+@QUICK
+@given(st.text(alphabet="x=[],.+-*/^()@0123456789ejnaif:' \n", max_size=40))
+def test_any_value(text):
+    try:
+        read_values((text,), LIMITS)
+    except GradcliError as error:
+        assert error.message
+
+
+@QUICK
+@given(st.binary(max_size=200), st.sampled_from([".npy", ".npz", ".csv", ".tsv", ".txt", ".json", ".expr"]))
+def test_any_file(tmp_path_factory, data, kind):
+    path = tmp_path_factory.mktemp("files") / f"data{kind}"
+    path.write_bytes(data)
+    try:
+        read_values((f"x=@{path}",), LIMITS)
+    except GradcliError as error:
+        assert error.message
+
+
+def test_an_evaluator_gives_no_way_to_python():
+    for text in ("x.__class__", "x._data", "x.backward", "().__class__", "x.T.base"):
+        try:
+            Evaluator(parse(text)).run({})
+        except GradcliError:
+            continue
+        raise AssertionError(text)

@@ -1,0 +1,87 @@
+"""The net of checks must catch a wrong rule: each rule is perturbed, and the slope test has to notice."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gradcli.rules import shapes
+from gradcli.tape import derive, record
+
+from .calls import calls, numeric_gradient
+from .test_table import gradients, vector_for
+
+SKIP = {"floor", "ceil", "round", "trunc", "sign", "floor_divide", "angle"}
+"""Their gradient (on real numbers) is zero, so scaling it changes nothing."""
+
+FIRST_CALLS = {}
+for _call in calls("elementwise", "linear", "general"):
+    if _call.entry.name not in SKIP and all(x.size for x in _call.arrays):
+        FIRST_CALLS.setdefault(_call.entry.name, _call)
+
+
+def differs(call) -> bool:
+    """Return whether the gradient of a call is not the slope, or is not computed at all."""
+    v = vector_for(call)
+    expected = numeric_gradient(call.plain, call.arrays, v)
+    try:
+        got = gradients(call, v)
+    except Exception:
+        return True
+    return any(
+        g.shape != e.shape or not np.allclose(g._data, e, rtol=2e-8, atol=2e-8)
+        for g, e in zip(got, expected, strict=True)
+    )
+
+
+def scaled_rule(rule, factor):
+    """Return a rule whose result is multiplied by a factor."""
+    if not callable(rule):
+        return rule * factor
+    return lambda *args, **params: _times(rule(*args, **params), factor)
+
+
+def _times(x, factor):
+    return x if x is None else x * factor
+
+
+@pytest.mark.parametrize("name", FIRST_CALLS)
+@pytest.mark.parametrize("factor", [-1.0, 1.001])
+def test_a_scaled_rule_is_caught(name, factor, monkeypatch):
+    call = FIRST_CALLS[name]
+    assert not differs(call)
+    for i in range(len(call.entry.rules)):
+        rules = list(call.entry.rules)
+        rules[i] = scaled_rule(rules[i], factor)
+        if rules[i] == call.entry.rules[i] == 0 or (name == "where" and i == 0):
+            continue
+        monkeypatch.setattr(call.entry, "rules", tuple(rules))
+        assert differs(call), f"rule {i} of {name}"
+
+
+def test_skipping_fit_is_caught(monkeypatch):
+    broadcasting = [c for c in calls("elementwise") if len({x.shape for x in c.arrays}) > 1]
+    assert not any(differs(c) for c in broadcasting[:10])
+    monkeypatch.setattr(derive, "fit", lambda g, shape, ndim: g)
+    assert all(differs(c) for c in broadcasting if c.entry.name not in SKIP)
+
+
+def test_a_wrong_fit_is_caught(monkeypatch):
+    """Taking the mean over broadcast axes in place of the sum."""
+    right = shapes.fit
+    monkeypatch.setattr(
+        derive,
+        "fit",
+        lambda g, shape, ndim: right(g, shape, ndim) * (np.prod(shape) / max(np.prod(g.shape[-ndim:]), 1)),
+    )
+    call = next(
+        c for c in calls("elementwise") if c.entry.name == "multiply" and len({x.shape for x in c.arrays}) > 1
+    )
+    assert differs(call)
+
+
+def test_keeping_the_wrong_operand_is_caught(monkeypatch):
+    real = record.saved_values
+    monkeypatch.setattr(record, "saved_values", lambda p, n, o, r: real(p, n, o, r[::-1]))
+    call = next(c for c in calls("elementwise") if c.entry.name == "divide" and len({x.shape for x in c.arrays}) > 1)
+    assert differs(call)

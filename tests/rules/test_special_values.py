@@ -1,0 +1,144 @@
+"""Gradients at special points: kinks, ties, zeros, infinities. Expected are exact values, or PyTorch's choice."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import gradcli
+from gradcli.rules import entry
+from gradcli.tape.backward import grad
+from gradcli.tape.tensor import Tensor
+
+INF, NAN = math.inf, math.nan
+
+# name, operands, gradients of the sum of the result
+FIRST = [
+    ("absolute", [[-2.0, 0.0, 3.0]], [[-1, 0, 1]]),
+    ("sign", [[-2.0, 0.0, 3.0]], [[0, 0, 0]]),
+    ("relu", [[-1.0, 0.0, 2.0]], [[0, 0, 1]]),
+    ("leaky_relu", [[-1.0, 0.0, 2.0]], [[0.01, 0.01, 1]]),
+    ("elu", [[0.0, 2.0]], [[1, 1]]),
+    ("sqrt", [[0.0, 4.0]], [[INF, 0.25]]),
+    ("log", [[0.0, 2.0]], [[INF, 0.5]]),
+    ("reciprocal", [[0.0]], [[-INF]]),
+    ("square", [[0.0, -3.0]], [[0, -6]]),
+    ("sigmoid", [[-800.0, 0.0, 800.0]], [[0, 0.25, 0]]),
+    ("softplus", [[-800.0, 0.0, 800.0]], [[0, 0.5, 1]]),
+    ("logsigmoid", [[-800.0, 0.0, 800.0]], [[1, 0.5, 0]]),
+    ("sinc", [[0.0]], [[0]]),
+    ("hypot", [[3.0], [4.0]], [[0.6], [0.8]]),
+    ("hypot", [[3e200], [4e200]], [[0.6], [0.8]]),
+    ("arctan2", [[1.0], [0.0]], [[0], [-1]]),
+    ("arctan2", [[1e-200], [1e-200]], [[5e199], [-5e199]]),
+    ("logaddexp", [[-INF, 1000.0], [0.0, 1000.0]], [[0, 0.5], [1, 0.5]]),
+    ("maximum", [[1.0, 2.0, 3.0], [1.0, 3.0, 2.0]], [[0.5, 0, 1], [0.5, 1, 0]]),
+    ("minimum", [[1.0, 2.0, 3.0], [1.0, 3.0, 2.0]], [[0.5, 1, 0], [0.5, 0, 1]]),
+    ("fmax", [[1.0, NAN, 3.0], [1.0, 3.0, NAN]], [[1, 0, 1], [0, 1, 0]]),
+    ("power", [[0.0, 0.0, 2.0], [2.0, 1.0, 3.0]], [[0, 1, 12], [0, 0, 8 * math.log(2)]]),
+    ("power", [[0.0, 2.0], [0.0, 0.0]], [[0, 0], [0, math.log(2)]]),
+    ("power", [[-2.0], 3], [[12], None]),
+    ("power", [[0.0], 0], [[0], None]),
+    ("power", [[0.0], -1], [[-INF], None]),
+    ("remainder", [[7.0, -7.0], [3.0, 3.0]], [[1, 1], [-2, 3]]),
+    ("divide", [[1.0, 0.0], [0.0, 2.0]], [[INF, 0.5], [-INF, 0]]),
+    ("clip", [[-1.0, 0.0, 1.0, 2.0], 0.0, 1.0], [[0, 1, 1, 0], None, None]),
+    ("copysign", [[0.0, -3.0], [1.0, 2.0]], [[0, -1], [0, 0]]),
+    ("prod", [[0.0, 2.0, 3.0]], [[6, 0, 0]]),
+    ("prod", [[0.0, 0.0, 3.0]], [[0, 0, 0]]),
+    ("prod", [[[0.0, 2.0], [5.0, 3.0]]], [[[30, 0], [0, 0]]]),
+    ("cumprod", [[2.0, 0.0, 3.0]], [[1, 8, 0]]),
+    ("max", [[1.0, 3.0, 3.0]], [[0, 0.5, 0.5]]),
+    ("min", [[NAN, 3.0]], [[1, 0]]),
+    ("std", [[2.0, 2.0]], [[0, 0]]),
+    ("norm", [[0.0, 0.0]], [[0, 0]]),
+    ("norm", [[3e200, 4e200]], [[0.6, 0.8]]),
+    ("logsumexp", [[-INF, 0.0]], [[0, 1]]),
+    ("logsumexp", [[1000.0, 1000.0]], [[0.5, 0.5]]),
+    ("softmax", [[1000.0, 0.0]], [[0, 0]]),
+    ("sort", [[3.0, 1.0, 1.0]], [[1, 1, 1]]),
+    ("det", [[[1.0, 2.0], [2.0, 4.0]]], [[[4, -2], [-2, 1]]]),
+    ("det", [[[0.0, 0.0], [0.0, 0.0]]], [[[0, 0], [0, 0]]]),
+    ("gammaln", [[1.0]], [[-0.5772156649015329]]),
+    ("erf", [[0.0, 40.0]], [[2 / math.sqrt(math.pi), 0]]),
+]
+
+
+def leaves_of(operands):
+    return [x if isinstance(x, int | float) else Tensor._wrap(np.array(x), None).requires_grad_() for x in operands]
+
+
+@pytest.mark.parametrize(("name", "operands", "expected"), FIRST, ids=lambda x: x if isinstance(x, str) else "")
+@pytest.mark.parametrize("create", [False, True], ids=["raw", "graph"])
+def test_first_derivative(name, operands, expected, create):
+    arguments = leaves_of(operands)
+    out = entry(name).function(*arguments)
+    wanted = [x for x in arguments if isinstance(x, Tensor)]
+    got = grad(out.sum(), wanted, create_graph=create)
+    for g, want in zip(got, [e for e in expected if e is not None], strict=True):
+        assert_allclose(g._data, np.array(want, float), rtol=1e-14, atol=1e-300)
+
+
+# name, point, second derivative there, by hand
+SECOND = [
+    ("sigmoid", 0.0, 0.0),
+    ("logsigmoid", 0.0, -0.25),
+    ("softplus", 0.0, 0.25),
+    ("gelu", 0.0, 2 / math.sqrt(2 * math.pi)),
+    ("tanh", 0.0, 0.0),
+    ("square", 0.0, 2.0),
+    ("exp", 0.0, 1.0),
+    ("log1p", 0.0, -1.0),
+    ("arctan", 0.0, 0.0),
+    ("erf", 0.0, 0.0),
+]
+
+
+@pytest.mark.parametrize(("name", "x", "expected"), SECOND)
+def test_second_derivative_at_zero(name, x, expected):
+    leaf = gradcli.tensor(x, requires_grad=True)
+    (first,) = grad(entry(name).function(leaf), leaf, create_graph=True)
+    second = grad(first, leaf, allow_unused=True)[0] if first.requires_grad else None
+    assert (0.0 if second is None else second.item()) == pytest.approx(expected, abs=1e-15)
+
+
+def test_second_derivatives_of_prod_with_zeros():
+    """d2/dx0dx1 of x0 x1 x2 is x2, whatever is zero."""
+    x = gradcli.tensor([0.0, 0.0, 5.0], requires_grad=True)
+    (g,) = grad(x.prod(), x, create_graph=True)
+    rows = [grad(g[i], x, retain_graph=True)[0]._data.tolist() for i in range(3)]
+    assert rows == [[0, 5, 0], [5, 0, 0], [0, 0, 0]]
+
+
+def test_where_gives_nothing_to_the_branch_not_taken():
+    x = gradcli.tensor([1.0, 4.0], requires_grad=True)
+    y = gradcli.tensor([2.0, 3.0], requires_grad=True)
+    gradcli.where(x > 2, x, y).sum().backward(gradcli.tensor(INF))
+    assert x.grad._data.tolist() == [0.0, INF]
+    assert y.grad._data.tolist() == [INF, 0.0]
+
+
+def test_empty_arrays():
+    x = gradcli.tensor(np.zeros((0, 3)), requires_grad=True)
+    x.sum().backward()
+    assert x.grad.shape == (0, 3)
+    assert gradcli.tensor(np.zeros((0,))).prod().item() == 1.0
+    assert math.isnan(gradcli.tensor(np.zeros((0,))).mean().item())
+
+
+def test_cholesky_and_slogdet():
+    rng = np.random.default_rng(0)
+    a = rng.normal(size=(3, 3))
+    spd = a @ a.T + 3 * np.eye(3)
+    x = gradcli.tensor(spd, requires_grad=True)
+    # log det A = 2 sum(log diag(L)), and its gradient is A^-1
+    (2 * gradcli.cholesky(x).diagonal().log().sum()).backward()
+    assert_allclose(x.grad._data, np.linalg.inv(spd), rtol=1e-12)
+    y = gradcli.tensor(-spd, requires_grad=True)
+    sign, value = gradcli.slogdet(y)
+    assert sign.item() == -1.0
+    value.backward()
+    assert_allclose(y.grad._data, np.linalg.inv(-spd).T, rtol=1e-12)

@@ -1,0 +1,83 @@
+"""The house: imports point one way, and modules stay small."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parents[1] / "gradcli"
+RANKS = [
+    ["errors", "results"],
+    ["rules"],
+    ["tape"],
+    ["face"],
+    ["func", "nn", "lang"],
+    ["exact"],
+    ["program"],
+    ["check"],
+    ["cli"],
+]
+RANK = {name: i for i, names in enumerate(RANKS) for name in names}
+FREE = {"__init__", "__main__", "autograd", "byte_compile"}
+"""Faces that only hand names on; `gradcli.autograd` is PyTorch's name for parts of the tape."""
+
+
+def modules() -> list[Path]:
+    return sorted(PACKAGE.rglob("*.py"))
+
+
+def layer_of(path: Path) -> str:
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def imported_layers(path: Path) -> set[str]:
+    """Return the layers of gradcli that a module imports, at its top or inside functions."""
+    depth = len(path.relative_to(PACKAGE).parts)
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.level == depth:
+            parts = [node.module] if node.module else [alias.name for alias in node.names]
+            found |= {part.split(".")[0] for part in parts}
+        elif isinstance(node, ast.ImportFrom) and node.level == 0 and (node.module or "").startswith("gradcli."):
+            found.add(str(node.module).split(".")[1])
+    return found - {"__version__"}
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_imports_point_down(path):
+    layer = layer_of(path)
+    if layer in FREE:
+        return
+    for other in imported_layers(path):
+        if layer == "render":
+            assert other in ("errors", "results"), f"render may import results only, not {other}"
+        elif other != layer:
+            assert other in RANK or other == "render", f"unknown layer {other}"
+            assert (other == "render" and layer == "cli") or RANK.get(other, 99) < RANK[layer], (
+                f"{layer} imports {other}"
+            )
+
+
+@pytest.mark.parametrize("path", [p for p in modules() if layer_of(p) == "rules"], ids=lambda p: p.name)
+def test_rules_import_numpy_only(path):
+    for node in ast.parse(path.read_text()).body:
+        if isinstance(node, ast.Import):
+            assert {alias.name for alias in node.names} <= {"math", "numpy", "operator", "string", "functools"}
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_every_module_and_public_function_has_a_docstring(path):
+    tree = ast.parse(path.read_text())
+    assert ast.get_docstring(tree), path
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_"):
+            assert ast.get_docstring(node), f"{path}: {node.name}"
+
+
+def test_all_rule_modules_are_listed():
+    from gradcli.rules import MODULES
+
+    helpers = {"__init__", "table", "shapes"}
+    assert {p.stem for p in (PACKAGE / "rules").glob("*.py")} - helpers == set(MODULES)
