@@ -14,6 +14,7 @@ from gradcli.program.differentiate import Request, gradient
 from gradcli.program.expression import ExpressionProgram
 
 QUICK = settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+FUNCTIONS = function_names()
 LIMITS = Settings(max_elements=10_000)
 
 numbers = st.one_of(
@@ -35,7 +36,7 @@ def grown(inner):
         st.sampled_from(["+", "-", "*", "/", "//", "%", "**", "^", "@", "<", "==", "and", "or", "&", "|"]),
         inner,
     )
-    names = st.sampled_from(function_names())
+    names = st.integers(0, len(FUNCTIONS) - 1).map(FUNCTIONS.__getitem__)
     return st.one_of(
         binary.map(lambda t: f"({t[0]} {t[1]} {t[2]})"),
         inner.map(lambda s: f"-{s}"),
