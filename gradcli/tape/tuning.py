@@ -1,8 +1,9 @@
-"""Two settings of the process that recording gains much from and nobody loses by."""
+"""Settings of the process that recording gains much from and nobody loses by."""
 
 from __future__ import annotations
 
 import gc
+import warnings
 
 import numpy as np
 
@@ -28,5 +29,11 @@ def keep_freed_memory() -> None:
     del block
 
 
+def be_quiet_about_infinities() -> None:
+    """Drop NumPy's warnings about what Tensors compute: 1/0 is inf and 0/0 is nan, as in PyTorch."""
+    warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"gradcli\.")
+
+
 make_full_collections_rare()
 keep_freed_memory()
+be_quiet_about_infinities()
