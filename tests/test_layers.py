@@ -13,6 +13,7 @@ RANKS = [
     ["rules"],
     ["tape"],
     ["face"],
+    ["linalg", "fft", "special"],
     ["func", "nn", "lang"],
     ["exact"],
     ["program"],

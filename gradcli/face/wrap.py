@@ -109,3 +109,18 @@ def resolve(name: str) -> Callable | None:
             if primitive.arity != 0:
                 METHODS.add(name)
     return found
+
+
+def missing(module: str, names: Callable[[], Any]) -> Callable[[str], Any]:
+    """Return a module's `__getattr__`, which names the nearest of `names()` for a name that it lacks."""
+
+    def getattr_(name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(f"module '{module}' has no attribute '{name}'")
+        from ..errors import nearest
+
+        words = nearest(name, names(), 3)
+        advice = f"; nearest: {', '.join(words)}" if words else ""
+        raise AttributeError(f"gradcli has no {module.removeprefix('gradcli.')}.{name}{advice}")
+
+    return getattr_

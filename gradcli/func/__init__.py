@@ -1,0 +1,1 @@
+"""Transforms of functions with the names and arguments of torch.func."""
