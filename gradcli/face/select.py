@@ -9,7 +9,7 @@ import numpy as np
 from ..rules import entry
 from ..rules.shapes import negative_axis
 from ..tape.promote import as_operand
-from ..tape.record import record
+from ..tape.record import dispatch
 from ..tape.tensor import Tensor, as_raw
 from .reduce import ValuesIndices, picked
 from .shape import at
@@ -21,7 +21,7 @@ def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
     """input where the condition holds, else other; with one argument the positions where it holds."""
     if input is None:
         return nonzero(condition, as_tuple=True)
-    return record(entry("where"), (as_operand(condition), as_operand(input), as_operand(other)), {})
+    return dispatch(entry("where"), (as_operand(condition), as_operand(input), as_operand(other)), {})
 
 
 def method_where(self: Tensor, condition: Any, other: Any) -> Tensor:
@@ -32,7 +32,7 @@ def method_where(self: Tensor, condition: Any, other: Any) -> Tensor:
 @face
 def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     """value where the mask holds, else input."""
-    return record(entry("where"), (mask, value, input), {})
+    return dispatch(entry("where"), (mask, value, input), {})
 
 
 @face

@@ -102,6 +102,7 @@ class Primitive:
         jvp: Callable | None = None,
         public: bool = True,
         pair: Callable | None = None,
+        batch: Callable | None = None,
     ):
         self.name = name
         self.kind = kind
@@ -125,6 +126,7 @@ class Primitive:
         self.jvp = jvp
         self.public = public
         self.pair = pair
+        self.batch = batch
         self.cache: dict[Any, Any] = {}
         skip = {"elementwise": 0, "linear": 1}.get(kind, 1 if arity is not None else 2)
         self.keeps = tuple(kept_by(rule, skip) for rule in rules)
