@@ -121,6 +121,28 @@ def check_elements(rows: int, columns: int, limit: int, what: str) -> None:
         )
 
 
+def without_false_nan(trace: Trace, blocks: list[list[np.ndarray]]) -> None:
+    """Put 0 where a block holds nan although that output does not depend on that input.
+
+    A Jacobian computed in one pass multiplies the zeros of its unit vectors by derivatives that may be
+    infinite; the sparsity of the graph tells which of the nan are such zeros.
+    """
+    if not any(np.isnan(block).any() for row in blocks for block in row):
+        return
+    from ..func.sparsity import sparsity
+
+    with contextlib.suppress(GradcliError):
+        for row, out, pattern in zip(blocks, trace.outputs, sparsity(trace.outputs, trace.inputs), strict=True):
+            left = 0
+            for block, x in zip(row, trace.inputs, strict=True):
+                flat = block.reshape((out._data.size, x._data.size))
+                holes = np.isnan(flat)
+                if pattern is not None:
+                    holes &= ~pattern.as_matrix()[:, left : left + x._data.size].toarray()
+                flat[holes] = 0
+                left += x._data.size
+
+
 def jacobian(
     program: Program,
     given: Mapping[str, np.ndarray],
@@ -154,7 +176,8 @@ def jacobian(
             real = all(x._data.dtype.kind == "f" for x in inputs)
             forward = mode == "fwd" or (mode == "auto" and columns < rows and real)
             blocks = (forward_blocks if forward else reverse_blocks)(run.trace, chunk_size)[0]
-            parts = [np.asarray(block._data) for block in blocks]
+            parts = [np.array(block._data, order="C") for block in blocks]
+            without_false_nan(run.trace, [parts])
     found = tuple(
         JacobianBlock(name, np.array(x._data), None if sparse else part, part if sparse else None)
         for name, x, part in zip(run.names, inputs, parts, strict=True)
@@ -182,10 +205,12 @@ def hessian(
         second = Trace(inputs, lambda leaves: leaves, False)
         known = [(i, g) for i, g in enumerate(gradients) if g is not None]
         second.outputs = [g for _, g in known]
-        rows = dict(zip([i for i, _ in known], reverse_blocks(second, chunk_size), strict=True))
+        found = [[np.array(block._data, order="C") for block in row] for row in reverse_blocks(second, chunk_size)]
+        without_false_nan(second, found)
+        rows = dict(zip([i for i, _ in known], found, strict=True))
     blocks = {
         name: {
-            other: np.asarray(rows[i][j]._data) if i in rows else np.zeros(x._data.shape + y._data.shape)
+            other: rows[i][j] if i in rows else np.zeros(x._data.shape + y._data.shape)
             for j, (other, y) in enumerate(zip(run.names, inputs, strict=True))
         }
         for i, (name, x) in enumerate(zip(run.names, inputs, strict=True))

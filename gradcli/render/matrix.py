@@ -11,7 +11,7 @@ from rich.text import Text
 
 from . import Style
 from .numbers import label, number
-from .table import EDGE, LONG, places, shade, shape_text
+from .table import LONG, places, shade, shape_text
 
 HEAT = " ░▒▓█"
 HEAT_PLAIN = " .:+#"
@@ -25,15 +25,17 @@ def names_of(name: str, shape: tuple) -> list[str]:
     return [label(name, index) for index in np.ndindex(shape)]
 
 
-def matrix(block: np.ndarray, row: tuple[str, tuple], column: tuple[str, tuple], style: Style) -> Any:
-    """Return a block as something rich prints. row, column: the name and shape of what they stand for."""
+def matrix(block: np.ndarray, over: str, row: tuple[str, tuple], column: tuple[str, tuple], style: Style) -> Any:
+    """Return a block as something rich prints.
+
+    over: what its elements are, such as ∂y/∂x. row, column: the name and shape of what they stand for.
+    """
     (row_name, row_shape), (column_name, column_shape) = row, column
     rows, columns = int(np.prod(row_shape)), int(np.prod(column_shape))
     flat = block.reshape((rows, columns))
-    over = Text(f"∂{row_name}/∂{column_name}" if style.unicode else f"d{row_name}/d{column_name}", style="bold")
-    title = Text.assemble(
-        over, Text(f"   {shape_text(np.empty(row_shape))} by {shape_text(np.empty(column_shape))}", "dim")
-    )
+    plain = over if style.unicode else over.replace("∂²", "d2").replace("∂", "d")
+    title = Text().append(plain, "bold")
+    title.append(f"   {shape_text(np.empty(row_shape))} by {shape_text(np.empty(column_shape))}", "dim")
     if not flat.size:
         return Group(title, Text("empty", style="dim"))
     if max(rows, columns) > LARGE:
@@ -97,6 +99,3 @@ def heat_map(flat: np.ndarray, style: Style) -> Text:
         text.append("│\n" if style.unicode else "|\n", style="dim")
     text.right_crop(1)
     return text
-
-
-__all__ = ["EDGE", "matrix"]

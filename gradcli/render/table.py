@@ -131,7 +131,8 @@ def jacobian(result: Jacobian, style: Style) -> Group:
     items = []
     for item in result.blocks:
         if item.block is not None:
-            items.append(matrix(item.block, output, (item.name, item.value.shape), style))
+            over = f"∂{output[0]}/∂{item.name}"
+            items.append(matrix(item.block, over, output, (item.name, item.value.shape), style))
         else:
             items.append(sparse_text(item, result))
     return Group(*head_of(result, style), *blocks_of(items))
@@ -159,7 +160,13 @@ def hessian(result: Hessian, style: Style) -> Group:
     from .matrix import matrix
 
     items = [
-        matrix(block, (name, result.inputs[name].shape), (other, result.inputs[other].shape), style)
+        matrix(
+            block,
+            f"∂²{result.output or 'out'}/∂{name}∂{other}",
+            (name, result.inputs[name].shape),
+            (other, result.inputs[other].shape),
+            style,
+        )
         for name, row in result.blocks.items()
         for other, block in row.items()
     ]
