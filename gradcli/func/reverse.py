@@ -162,13 +162,19 @@ def assembled(record: Trace, blocks: list[list[Tensor]], has_aux: bool) -> Any:
     return (jacobian, record.aux) if has_aux else jacobian
 
 
-def reverse_blocks(record: Trace, chunk_size: int | None = None) -> list[list[Tensor]]:
-    """Return for every output its blocks, one per input, of shape lead + output.shape + input.shape."""
+def reverse_blocks(record: Trace, chunk_size: int | None = None, retain: bool = False) -> list[list[Tensor]]:
+    """Return for every output its blocks, one per input, of shape lead + output.shape + input.shape.
+
+    retain: keep the graph, which is freed otherwise.
+    """
     rank = len(record.lead)
     elements = sum(size_behind(x, rank) for x in record.inputs)
     total = sum(size_behind(x, rank) for x in record.outputs) * elements * product(record.lead)
     check_size(total, 8, "this Jacobian")
-    return [rows_of(record, out, chunk_size, i == len(record.outputs) - 1) for i, out in enumerate(record.outputs)]
+    return [
+        rows_of(record, out, chunk_size, not retain and i == len(record.outputs) - 1)
+        for i, out in enumerate(record.outputs)
+    ]
 
 
 def rows_of(record: Trace, out: Tensor, chunk_size: int | None, last: bool) -> list[Tensor]:

@@ -160,7 +160,7 @@ def jacobian(
     auto takes the side with fewer elements. Raises GradcliError for a result larger than memory allows.
     """
     run = Recorded(program, given, wrt, out)
-    inputs = run.trace.inputs
+    trace, inputs = run.trace, run.trace.inputs
     rows, columns = run.output._data.size, sum(x._data.size for x in inputs)
     products = None
     if not sparse:
@@ -169,15 +169,15 @@ def jacobian(
         if sparse:
             from ..func.sparse import sparse_matrix
 
-            matrix, products = sparse_matrix(run.trace, mode)
+            matrix, products = sparse_matrix(trace, mode)
             edges = np.cumsum([0, *(x._data.size for x in inputs)])
             parts: list[Any] = [matrix[:, a:b] for a, b in pairwise(edges)]
         else:
             real = all(x._data.dtype.kind == "f" for x in inputs)
             forward = mode == "fwd" or (mode == "auto" and columns < rows and real)
-            blocks = (forward_blocks if forward else reverse_blocks)(run.trace, chunk_size)[0]
-            parts = [np.array(block._data, order="C") for block in blocks]
-            without_false_nan(run.trace, [parts])
+            blocks = forward_blocks(trace, chunk_size) if forward else reverse_blocks(trace, chunk_size, retain=True)
+            parts = [np.array(block._data, order="C") for block in blocks[0]]
+            without_false_nan(trace, [parts])
     found = tuple(
         JacobianBlock(name, np.array(x._data), None if sparse else part, part if sparse else None)
         for name, x, part in zip(run.names, inputs, parts, strict=True)
@@ -205,7 +205,10 @@ def hessian(
         second = Trace(inputs, lambda leaves: leaves, False)
         known = [(i, g) for i, g in enumerate(gradients) if g is not None]
         second.outputs = [g for _, g in known]
-        found = [[np.array(block._data, order="C") for block in row] for row in reverse_blocks(second, chunk_size)]
+        found = [
+            [np.array(block._data, order="C") for block in row]
+            for row in reverse_blocks(second, chunk_size, retain=True)
+        ]
         without_false_nan(second, found)
         rows = dict(zip([i for i, _ in known], found, strict=True))
     blocks = {
