@@ -6,7 +6,7 @@ import numpy as np
 
 from .batch import batch_aligned
 from .reduce import REDUCTIONS, reduction_signature
-from .shapes import fit, negative_axis, rank, unreduce
+from .shapes import conjugated, fit, negative_axis, rank, unreduce
 from .table import A, Sample, composition, general, linear
 
 # -- products and cumulative products -------------------------------------------------------------
@@ -36,12 +36,12 @@ def ahead(x):
 
 def backward_scan(a, g):
     """s[k] = g[k] + a[k+1] s[k+1]: the transposed recurrence."""
-    return linear_scan(ahead(a)[..., ::-1], g[..., ::-1])[..., ::-1]
+    return linear_scan(ahead(conjugated(a))[..., ::-1], g[..., ::-1])[..., ::-1]
 
 
 def scan_da(g, out, a, _b):
     """The cotangent of b times the previous value."""
-    return fit(backward_scan(a, g) * shifted(out), a.shape, out.ndim)
+    return fit(backward_scan(a, g) * conjugated(shifted(out)), a.shape, out.ndim)
 
 
 def scan_db(g, out_shape, a, b_shape):
@@ -69,7 +69,7 @@ def before(x):
 
 def cumprod_vjp(g, _, x):
     """before(x) times the reversed recurrence s[k] = g[k] + x[k+1] s[k+1]: no division, so zeros are fine."""
-    return before(x) * backward_scan(x, g)
+    return conjugated(before(x)) * backward_scan(x, g)
 
 
 cumprod_last = general(
@@ -108,13 +108,13 @@ def prod_vjp(g, out, x, *, axis, keepdims):
     """g times the product of the other elements; out / x where no element is 0."""
     g, out = unreduce(g, x.shape, axis, keepdims), unreduce(out, x.shape, axis, keepdims)
     if not (x == 0).any():
-        return g * (out / x)
+        return g * conjugated(out / x)
     others = tuple(i for i in range(-x.ndim, 0) if i not in axis)
     order = tuple(i + x.ndim for i in (*others, *axis))
     moved = np.transpose(x, order)
     flat = moved.reshape(moved.shape[: len(others)] + (-1,))
     rest = (before(flat) * before(flat[..., ::-1])[..., ::-1]).reshape(moved.shape)
-    return g * np.transpose(rest, tuple(int(i) for i in np.argsort(order)))
+    return g * np.transpose(conjugated(rest), tuple(int(i) for i in np.argsort(order)))
 
 
 general(

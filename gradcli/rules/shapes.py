@@ -118,6 +118,11 @@ def adjoint(x: Any) -> Any:
     return x.conj().swapaxes(-1, -2)
 
 
+def conjugated(x: Any) -> Any:
+    """Return the complex conjugate; real arrays as they are."""
+    return x.conj() if x.dtype.kind == "c" else x
+
+
 def mask(condition: Any, like: Any) -> Any:
     """Return a condition as 1 and 0 in the type of `like`."""
     return condition.astype(like.dtype)

@@ -45,11 +45,21 @@ def share_of(x, y):
     return 1 / (1 + np.exp(y - x))
 
 
+def logaddexp_forward(x, y):
+    """log(exp(x) + exp(y)); of complex numbers the one with the larger real part is taken out."""
+    if np.result_type(x, y).kind != "c":
+        return np.logaddexp(x, y)
+    first = np.real(x) >= np.real(y)
+    larger, smaller = np.where(first, x, y), np.where(first, y, x)
+    return larger + np.log1p(np.exp(smaller - larger))
+
+
 elementwise(
-    np.logaddexp,
+    logaddexp_forward,
     lambda _, x, y: share_of(x, y),
     lambda _, x, y: share_of(y, x),
-    complex=False,
+    name="logaddexp",
+    numpy=(np.logaddexp,),
     node="Logaddexp",
     twin="log(exp(x) + exp(y))",
     doc="log(exp(x) + exp(y)) without overflow.",
@@ -169,7 +179,6 @@ elementwise(
     np.sinc,
     lambda out, x: np.where(x == 0, 0.0, (np.cos(math.pi * x) - out) / np.where(x == 0, 1.0, x)),
     numpy=(np.sinc,),
-    complex=False,
     domain=((0.1, 3.0),),
     twin="Piecewise((1, Eq(x, 0)), (sin(pi * x) / (pi * x), True))",
     doc="sin(pi x) / (pi x), 1 at 0.",
