@@ -99,12 +99,6 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) 
 
 
 @face
-def lerp(input: Tensor, end: Tensor, weight: Any) -> Tensor:
-    """input + weight * (end - input)."""
-    return input + weight * (end - input)
-
-
-@face
 def round_(input: Tensor, *, decimals: int = 0) -> Tensor:
     """Nearest number with so many decimals, halves to even."""
     rounded = entry("round")

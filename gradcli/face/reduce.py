@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..rules import entry
-from ..rules.shapes import negative_axes, negative_axis
+from ..rules.shapes import as_shape, fit, negative_axes, negative_axis
 from ..tape.record import dispatch
 from ..tape.tensor import Tensor, as_raw
 from .wrap import face, operand
@@ -25,7 +25,7 @@ def reduced(name: str, input: Any, dim: Any, keepdim: bool, dtype: Any = None, *
     return dispatch(entry(name), (x,), {"axis": axis[: x.ndim] if x.ndim else (), "keepdims": keepdim, **params})
 
 
-@face(names=("nansum",))
+@face
 def sum_(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """Sum over dim."""
     return reduced("sum", input, dim, keepdim, dtype)
@@ -64,6 +64,11 @@ def spread(name: str, input: Any, dim: Any, unbiased: bool | None, keepdim: bool
     return reduced(name, input, dim, keepdim, correction=correction)
 
 
+def given(dim: Any) -> Any:
+    """Return dim unless it is the flag `unbiased` in its place."""
+    return None if isinstance(dim, bool) else dim
+
+
 @face
 def var(
     input: Any,
@@ -100,7 +105,7 @@ def var_mean(
     correction: Any = None,
 ) -> Any:
     """Variance and mean."""
-    return spread("var", input, dim, unbiased, keepdim, correction), mean(input, dim, keepdim)
+    return spread("var", input, dim, unbiased, keepdim, correction), mean(input, given(dim), keepdim)
 
 
 @face
@@ -113,7 +118,7 @@ def std_mean(
     correction: Any = None,
 ) -> Any:
     """Standard deviation and mean."""
-    return spread("std", input, dim, unbiased, keepdim, correction), mean(input, dim, keepdim)
+    return spread("std", input, dim, unbiased, keepdim, correction), mean(input, given(dim), keepdim)
 
 
 def picked(x: Tensor, indices: np.ndarray, dim: int, node: str) -> Tensor:
@@ -166,6 +171,25 @@ def amin(input: Any, dim: Any = (), keepdim: bool = False) -> Tensor:
     return reduced("min", input, dim, keepdim)
 
 
+MinMax = namedtuple("MinMax", ["min", "max"])
+
+
+@face
+def aminmax(input: Any, *, dim: int | None = None, keepdim: bool = False) -> MinMax:
+    """(min, max) over dim; gradients are shared equally among ties."""
+    return MinMax(amin(input, dim, keepdim), amax(input, dim, keepdim))
+
+
+@face
+def sum_to_size(input: Tensor, *size: Any) -> Tensor:
+    """The sum over the axes that broadcasting from a size would add or repeat."""
+    wanted = as_shape(size[0] if len(size) == 1 else size)
+    shape = (1,) * (input.ndim - len(wanted)) + wanted
+    if len(wanted) > input.ndim or any(n not in (1, m) for n, m in zip(shape, input.shape, strict=True)):
+        raise RuntimeError(f"size {list(wanted)} is not expandable to size {list(input.shape)}")
+    return fit(input, wanted, input.ndim)
+
+
 @face
 def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
     """Position of the largest element."""
@@ -191,13 +215,6 @@ def any_(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
 
 
 @face
-def norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Tensor:
-    """Vector norm of order p over dim."""
-    order = 2.0 if p in ("fro", None) else float(p)
-    return reduced("norm", input, dim, keepdim, dtype, ord=order)
-
-
-@face
 def softmax(input: Tensor, dim: int | None = None, *, dtype: Any = None) -> Tensor:
     """exp(input) / sum(exp(input)) over dim."""
     return entry("softmax").function(input if dtype is None else input.to(dtype), -1 if dim is None else dim)
@@ -207,15 +224,3 @@ def softmax(input: Tensor, dim: int | None = None, *, dtype: Any = None) -> Tens
 def log_softmax(input: Tensor, dim: int | None = None, *, dtype: Any = None) -> Tensor:
     """Logarithm of softmax."""
     return entry("log_softmax").function(input if dtype is None else input.to(dtype), -1 if dim is None else dim)
-
-
-@face
-def cumsum(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
-    """Cumulative sum along dim."""
-    return entry("cumsum").function(input if dtype is None else input.to(dtype), dim)
-
-
-@face
-def cumprod(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
-    """Cumulative product along dim."""
-    return entry("cumprod").function(input if dtype is None else input.to(dtype), dim)

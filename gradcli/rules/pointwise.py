@@ -45,7 +45,7 @@ def replacement_signature(x, nan=0.0, posinf=None, neginf=None):
 
 
 elementwise(
-    lambda x, **others: np.nan_to_num(x, **others),
+    np.nan_to_num,
     lambda _, x, **others: mask(np.isfinite(x), x),
     name="nan_to_num",
     bind=replacement_signature,
@@ -145,7 +145,14 @@ constant(np.heaviside, arity=2, doc="0 where x < 0, 1 where x > 0, y where x = 0
 constant(np.isneginf, doc="True where x is minus infinity.", numpy=(np.isneginf,))
 constant(np.isposinf, doc="True where x is plus infinity.", numpy=(np.isposinf,))
 constant(np.isreal, doc="True where the imaginary part is 0.", numpy=(np.isreal,))
-constant(np.nextafter, arity=2, doc="The next number after x in the direction of y.")
+elementwise(
+    np.nextafter,
+    lambda _, x, y: mask(x != y, x),
+    0,
+    complex=False,
+    doc="The next number after x in the direction of y.",
+    subgradient="0 where x = y",
+)
 WHOLE: list[tuple[np.ufunc, str, str]] = [
     (np.gcd, "gcd", "Greatest common divisor of integers."),
     (np.lcm, "lcm", "Least common multiple of integers."),

@@ -8,6 +8,7 @@ from .batch import batch_aligned
 from .reduce import REDUCTIONS, reduction_signature
 from .shapes import conjugated, fit, negative_axis, rank, unreduce
 from .table import A, Sample, composition, general, linear
+from .transcendental import logaddexp
 
 # -- products and cumulative products -------------------------------------------------------------
 
@@ -155,4 +156,48 @@ composition(
     numpy=(np.cumsum,),
     samples=(Sample(A(3, 4), axis=0), Sample(A(2, 3), axis=-1), Sample(A(3, 2))),
     doc="Cumulative sum along axis.",
+)
+
+
+def logcumsumexp_forward(x):
+    """log(cumsum(exp(x))), one step at a time so that nothing overflows."""
+    if x.dtype.kind != "c":
+        return np.logaddexp.accumulate(x, axis=-1)
+    out = x.copy()
+    for k in range(1, x.shape[-1]):
+        out[..., k] = logaddexp(out[..., k - 1], x[..., k])
+    return out
+
+
+def decayed(x, y):
+    """exp(x - y), and 0 where y is -inf."""
+    gone = np.isneginf(y.real)
+    return np.where(gone, 0.0, np.exp(np.where(gone, 0.0, x - y)))
+
+
+def logcumsumexp_vjp(g, out, x):
+    """s[k] exp(x[k] - out[k]) with s[k] = g[k] + exp(out[k] - out[k+1]) s[k+1]: no factor exceeds 1."""
+    return conjugated(decayed(x, out)) * backward_scan(decayed(shifted(out), out), g)
+
+
+logcumsumexp_last = general(
+    "logcumsumexp_last",
+    logcumsumexp_forward,
+    logcumsumexp_vjp,
+    node="Logcumsumexp",
+    samples=(Sample(A(3, 4)), Sample(A(5))),
+    public=False,
+    doc="Logarithm of the cumulative sum of exponentials along the last axis.",
+)
+
+
+def logcumsumexp(x, axis=None):
+    """log(cumsum(exp(x))) along axis (of the flattened array when axis is None)."""
+    return along_last(logcumsumexp_last, x.reshape((-1,)) if axis is None else x, -1 if axis is None else axis)
+
+
+composition(
+    logcumsumexp,
+    samples=(Sample(A(3, 4), axis=0), Sample(A(2, 3), axis=-1), Sample(A(5))),
+    doc="Logarithm of the cumulative sum of exponentials along axis.",
 )
