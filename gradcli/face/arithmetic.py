@@ -34,15 +34,13 @@ def rsub(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
 @face(names=("divide", "true_divide"))
 def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
     """input / other, rounded to integers where rounding_mode is 'floor' or 'trunc'."""
-    result = recorders["divide"](operand(input), as_operand(other))
     if rounding_mode is None:
-        return result
+        return recorders["divide"](operand(input), as_operand(other))
     if rounding_mode not in ("floor", "trunc"):
         raise RuntimeError(
             f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'"
         )
-    rounded = dispatch(entry(rounding_mode), (result,))
-    return rounded.to(input.dtype) if input.dtype.kind in "iu" else rounded
+    return dispatch(entry(f"{rounding_mode}_divide"), (operand(input), as_operand(other)))
 
 
 @face
@@ -51,12 +49,6 @@ def pow_(input: Any, exponent: Any) -> Tensor:
     if not isinstance(input, Tensor):
         return dispatch(entry("power"), (as_operand(input), exponent))
     return recorders["power"](input, as_operand(exponent))
-
-
-@face
-def rsqrt(input: Tensor) -> Tensor:
-    """1 / sqrt(input)."""
-    return recorders["power"](input, -0.5)
 
 
 @face(names=("clip",))

@@ -32,10 +32,7 @@ def float_power(input: Any, exponent: Any) -> Tensor:
 @face
 def lerp(input: Tensor, end: Tensor, weight: Any) -> Tensor:
     """input + weight * (end - input), exact at both ends."""
-    span = end - input
-    if isinstance(weight, int | float):
-        return input + weight * span if abs(weight) < 0.5 else end - span * (1 - weight)
-    return entry("where")(abs(weight) < 0.5, input + weight * span, end - span * (1 - weight))
+    return dispatch(entry("lerp"), (input, as_operand(end), as_operand(weight)))
 
 
 @face

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..rules import entry
-from ..rules.shapes import as_shape, fit, negative_axes, negative_axis
+from ..rules.shapes import negative_axes, negative_axis
 from ..tape.record import dispatch
 from ..tape.tensor import Tensor, as_raw
 from .wrap import face, operand
@@ -178,16 +178,6 @@ MinMax = namedtuple("MinMax", ["min", "max"])
 def aminmax(input: Any, *, dim: int | None = None, keepdim: bool = False) -> MinMax:
     """(min, max) over dim; gradients are shared equally among ties."""
     return MinMax(amin(input, dim, keepdim), amax(input, dim, keepdim))
-
-
-@face
-def sum_to_size(input: Tensor, *size: Any) -> Tensor:
-    """The sum over the axes that broadcasting from a size would add or repeat."""
-    wanted = as_shape(size[0] if len(size) == 1 else size)
-    shape = (1,) * (input.ndim - len(wanted)) + wanted
-    if len(wanted) > input.ndim or any(n not in (1, m) for n, m in zip(shape, input.shape, strict=True)):
-        raise RuntimeError(f"size {list(wanted)} is not expandable to size {list(input.shape)}")
-    return fit(input, wanted, input.ndim)
 
 
 @face

@@ -6,7 +6,7 @@ import operator
 
 import numpy as np
 
-from .table import POSITIVE, REAL, constant, elementwise, first_operand, general, second_operand
+from .table import POSITIVE, REAL, Primitive, constant, elementwise, first_operand, general, second_operand
 
 BETWEEN_JUMPS = ((3.2, 3.8), (1.0, 1.05))
 """Where x / y lies between two integers."""
@@ -55,7 +55,7 @@ elementwise(np.square, lambda _, x: 2 * x, node="Pow", twin="x**2", doc="x times
 def power_dx(_, x, y):
     """y x^(y-1), and 0 where y is 0 (so that 0^0 has slope 0, as in PyTorch)."""
     if isinstance(y, (int, float)):
-        return 2 * x if y == 2 else x * 0.0 if y == 0 else y * x ** (y - 1)
+        return 2 * x if y == 2 else np.zeros_like(x) if y == 0 else y * x ** (y - 1)
     return np.where(y == 0, 0.0, y * x ** (y - 1))
 
 
@@ -78,6 +78,14 @@ elementwise(
     subgradient="d/dx is 0 where y = 0; d/dy is 0 where x = 0 and y >= 0",
 )
 elementwise(np.sqrt, lambda out, _: 0.5 / out, domain=(POSITIVE,), twin="sqrt(x)", doc="Square root.")
+elementwise(
+    lambda x: 1 / np.sqrt(x),
+    lambda out, _: -0.5 * out * out * out,
+    name="rsqrt",
+    domain=(POSITIVE,),
+    twin="1 / sqrt(x)",
+    doc="One over the square root.",
+)
 elementwise(
     np.cbrt,
     lambda out, _: 1 / (3 * out * out),
@@ -158,7 +166,7 @@ for ufunc, doc in ROUNDING:
 elementwise(
     np.remainder,
     1,
-    lambda _, x, y: -np.floor(x / y),
+    lambda _, x, y: -np.floor_divide(x, y),
     aliases=("mod",),
     domain=BETWEEN_JUMPS,
     complex=False,
@@ -169,7 +177,7 @@ elementwise(
 elementwise(
     np.fmod,
     1,
-    lambda _, x, y: -np.trunc(x / y),
+    lambda _, x, y: -trunc_divide(x, y),
     domain=BETWEEN_JUMPS,
     complex=False,
     twin="x - y * trunc(x / y)",
@@ -184,6 +192,28 @@ elementwise(
     complex=False,
     twin="floor(x / y)",
     doc="Quotient rounded down, as Python's //.",
+    subgradient="0 everywhere",
+)
+
+
+def trunc_divide_forward(x, y):
+    """x / y rounded towards 0; exact for integers."""
+    if np.result_type(x, y).kind == "f":
+        return np.trunc(np.true_divide(x, y))
+    quotient = np.floor_divide(x, y)
+    return quotient + ((quotient < 0) & (quotient * y != x))
+
+
+trunc_divide: Primitive = elementwise(
+    trunc_divide_forward,
+    0,
+    0,
+    name="trunc_divide",
+    node="Div",
+    domain=BETWEEN_JUMPS,
+    complex=False,
+    public=False,
+    doc="Quotient rounded towards 0.",
     subgradient="0 everywhere",
 )
 elementwise(

@@ -8,14 +8,38 @@ from typing import Any
 import numpy as np
 
 from .special import from_scipy
-from .table import POSITIVE, REAL, composition, elementwise
+from .table import POSITIVE, REAL, A, Sample, composition, elementwise
 
 # -- modified Bessel functions of the first kind --------------------------------------------------
 
 
-def over(out, x):
-    """out / x, with the limit 1/2 at 0 that functions of order 1 have."""
-    return np.where(x == 0, 0.5, out / np.where(x == 0, 1.0, x))
+hyp0f1 = from_scipy("hyp0f1")
+
+
+def ratio_forward(x, *, n, sign):
+    """I_n(x) / x^n (sign 1) or J_n(x) / x^n (sign -1), as a hypergeometric series in x^2 / 4."""
+    limit = 1 / (2.0**n * math.factorial(n))
+    return limit * hyp0f1(np.asarray(n + 1, x.dtype), sign * x * x / 4)
+
+
+ratio: Any = elementwise(
+    ratio_forward,
+    lambda _, x, *, n, sign: sign * x * ratio(x, n=n + 1, sign=sign),
+    name="bessel_ratio",
+    bind=lambda x, n, sign: ((x,), {"n": n, "sign": sign}),
+    complex=False,
+    public=False,
+    samples=(Sample(A(3, 4), 1, 1), Sample(A(3), 1, -1)),
+    doc="Bessel function of order n over x^n.",
+)
+
+
+def over(out, x, sign=1, scaled=False):
+    """out / x for a function of order 1, by its series near 0."""
+    near = abs(x) < 1
+    inside = np.where(near, x, 0.0)
+    series = ratio(inside, n=1, sign=sign)
+    return np.where(near, series * np.exp(-abs(inside)) if scaled else series, out / np.where(near, 1.0, x))
 
 
 i0: Any = elementwise(
@@ -45,7 +69,7 @@ i0e: Any = elementwise(
 )
 i1e: Any = elementwise(
     from_scipy("i1e"),
-    lambda out, x: i0e(x) - np.sign(x) * out - over(out, x),
+    lambda out, x: i0e(x) - np.sign(x) * out - over(out, x, scaled=True),
     complex=False,
     domain=(POSITIVE,),
     twin="exp(-abs(x)) * besseli(1, x)",
@@ -64,7 +88,7 @@ def enter(name: str, scipy_name: str, slope: Any, doc: str, *, twin: str, domain
 
 FIRST, SECOND = "Bessel function of the first kind", "Bessel function of the second kind"
 j0: Any = enter("bessel_j0", "j0", lambda _, x: -j1(x), f"{FIRST}, order 0", twin="besselj(0, x)")
-j1: Any = enter("bessel_j1", "j1", lambda out, x: j0(x) - over(out, x), f"{FIRST}, order 1", twin="besselj(1, x)")
+j1: Any = enter("bessel_j1", "j1", lambda out, x: j0(x) - over(out, x, -1), f"{FIRST}, order 1", twin="besselj(1, x)")
 y0: Any = enter("bessel_y0", "y0", lambda _, x: -y1(x), f"{SECOND}, order 0", twin="bessely(0, x)", domain=POSITIVE)
 y1: Any = enter(
     "bessel_y1", "y1", lambda out, x: y0(x) - out / x, f"{SECOND}, order 1", twin="bessely(1, x)", domain=POSITIVE

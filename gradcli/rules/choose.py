@@ -11,28 +11,28 @@ from .table import REAL, TEST, A, Sample, elementwise, general, no_gradient
 # -- larger and smaller ---------------------------------------------------------------------------
 
 
-def shared(larger, equal, like):
-    """1 where this operand is chosen, 1/2 at a tie, 0 elsewhere."""
-    return mask(larger, like) + 0.5 * mask(equal, like)
+def shared(other, equal, like):
+    """0 where the other operand is chosen, 1/2 at a tie, 1 elsewhere (also at nan)."""
+    return mask(~other, like) - 0.5 * mask(equal, like)
 
 
 elementwise(
     np.maximum,
+    lambda _, x, y: shared(x < y, x == y, x),
     lambda _, x, y: shared(x > y, x == y, x),
-    lambda _, x, y: shared(y > x, x == y, x),
     complex=False,
     twin="maximum(x, y)",
     doc="Larger of two, element by element; nan if either is.",
-    subgradient="1/2 to each at a tie",
+    subgradient="1/2 to each at a tie, 1 to each at nan",
 )
 elementwise(
     np.minimum,
+    lambda _, x, y: shared(x > y, x == y, x),
     lambda _, x, y: shared(x < y, x == y, x),
-    lambda _, x, y: shared(y < x, x == y, x),
     complex=False,
     twin="minimum(x, y)",
     doc="Smaller of two, element by element; nan if either is.",
-    subgradient="1/2 to each at a tie",
+    subgradient="1/2 to each at a tie, 1 to each at nan",
 )
 elementwise(
     np.fmax,
@@ -65,7 +65,7 @@ def clip_signature(x, min=None, max=None, *, a_min=None, a_max=None):
 elementwise(
     lambda x, low, high: np.minimum(np.maximum(x, low), high),
     lambda _, x, low, high: mask((x >= low) & (x <= high), x),
-    lambda _, x, low, high: mask((x < low) & (low < high), x),
+    lambda _, x, low, high: mask((x < low) & ((low < high) | (high == np.inf)), x),
     lambda _, x, low, high: mask((x > high) | (low > high), x),
     name="clip",
     aliases=("clamp",),

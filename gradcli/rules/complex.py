@@ -73,7 +73,14 @@ linear(
     numpy=(np.conjugate,),
     doc="Complex conjugate.",
 )
-general("angle", np.angle, angle_vjp, numpy=(np.angle,), doc="Argument of a complex number.", subgradient="0 at 0")
+general(
+    "angle",
+    lambda x: np.angle(x if x.dtype.kind == "c" else x + 0.0),  # -0.0 counts as positive, as in PyTorch
+    angle_vjp,
+    numpy=(np.angle,),
+    doc="Argument of a complex number.",
+    subgradient="0 at 0",
+)
 constant(np.iscomplex, name="iscomplex", numpy=(np.iscomplex,), doc="True where the imaginary part is not 0.")
 
 

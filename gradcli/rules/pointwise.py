@@ -54,6 +54,24 @@ elementwise(
     subgradient="0 where an element was replaced",
 )
 
+
+def lerp_forward(x, y, weight):
+    """x + weight (y - x), exact at both ends."""
+    near, span = abs(weight) < 0.5, y - x
+    return np.where(near, x + weight * span, y - span * (1 - weight))
+
+
+elementwise(
+    lerp_forward,
+    lambda _, _x, _y, weight: 1 - weight,
+    lambda _, _x, _y, weight: weight,
+    lambda _, x, y, _weight: y - x,
+    name="lerp",
+    samples=(Sample(A(3, 4), A(3, 4), A(3, 4)), Sample(A(3), A(), 0.25), Sample(A(3, 1), A(4), 0.75)),
+    twin="x + z * (y - x)",
+    doc="x + weight (y - x).",
+)
+
 # -- entropies ------------------------------------------------------------------------------------
 
 

@@ -79,9 +79,18 @@ elementwise(
 elementwise(np.sin, lambda _, x: np.cos(x), twin="sin(x)", doc="Sine of x radians.")
 elementwise(np.cos, lambda _, x: -np.sin(x), twin="cos(x)", doc="Cosine of x radians.")
 elementwise(np.tan, lambda out, _: 1 + out * out, domain=((-1.2, 1.2),), twin="tan(x)", doc="Tangent of x radians.")
+arcsin_slope = elementwise(
+    lambda x: 1 / np.sqrt((1 - x) * (1 + x)),
+    lambda out, x: x * out * out * out,
+    name="arcsin_slope",
+    domain=(INSIDE,),
+    twin="1 / sqrt(1 - x**2)",
+    public=False,
+    doc="Derivative of the inverse sine, with an infinite slope of its own at both ends.",
+)
 elementwise(
     np.arcsin,
-    lambda _, x: 1 / np.sqrt((1 - x) * (1 + x)),
+    lambda _, x: arcsin_slope(x),
     aliases=("asin",),
     node="Asin",
     domain=(INSIDE,),
@@ -90,7 +99,7 @@ elementwise(
 )
 elementwise(
     np.arccos,
-    lambda _, x: -1 / np.sqrt((1 - x) * (1 + x)),
+    lambda _, x: -arcsin_slope(x),
     aliases=("acos",),
     node="Acos",
     domain=(INSIDE,),
@@ -110,6 +119,7 @@ elementwise(
 def over_square_sum(numerator, x, y):
     """numerator / (x^2 + y^2), scaled so that the squares do not overflow."""
     length = np.hypot(x, y)
+    length = np.where(length == 0, 1.0, length)
     return numerator / length / length
 
 
@@ -123,7 +133,7 @@ elementwise(
     domain=((-3.0, -0.3), (0.3, 3.0)),
     twin="atan2(x, y)",
     doc="Angle of the point (y, x): atan2(ordinate, abscissa), in radians.",
-    subgradient="nan at (0, 0)",
+    subgradient="0 at (0, 0)",
 )
 elementwise(
     np.deg2rad,

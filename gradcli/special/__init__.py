@@ -27,4 +27,4 @@ def __getattr__(name: str) -> Any:
 
 
 __all__: list[str] = []
-__all__ += [*SAME, *POLYNOMIALS]
+__all__.extend((*SAME, *POLYNOMIALS))
