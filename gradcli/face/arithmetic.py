@@ -94,6 +94,8 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) 
 def round_(input: Tensor, *, decimals: int = 0) -> Tensor:
     """Nearest number with so many decimals, halves to even."""
     rounded = entry("round")
+    if input.dtype.kind in "iu":
+        return input.clone()
     if not decimals:
         return dispatch(rounded, (input,))
     return dispatch(rounded, (input * 10.0**decimals,)) / 10.0**decimals

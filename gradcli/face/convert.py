@@ -88,7 +88,7 @@ def is_contiguous(input: Tensor) -> bool:
     return bool(input._array().flags.c_contiguous)
 
 
-@face
+@face(names=("nelement",))
 def numel(input: Tensor) -> int:
     """The number of elements."""
     return int(input._data.size)
@@ -135,6 +135,18 @@ def is_floating_point(input: Tensor) -> bool:
 def is_complex(input: Tensor) -> bool:
     """Whether the elements are complex."""
     return input._data.dtype.kind == "c"
+
+
+@face
+def is_signed(input: Tensor) -> bool:
+    """Whether the type has negative numbers."""
+    return input.dtype.kind not in "bu"
+
+
+@face(names=("is_neg", "is_inference"))
+def is_conj(input: Tensor) -> bool:
+    """Whether it is a lazy view of another tensor: never, operations are carried out at once."""
+    return False
 
 
 @face(method=False)

@@ -150,6 +150,8 @@ def between(input: Any, q: Any, dim: int | None, keepdim: bool, interpolation: s
             f"quantile() interpolation must be one of {', '.join(INTERPOLATIONS)}, but got {interpolation}"
         )
     x = operand(input)
+    if 0 in x.shape:
+        raise RuntimeError("quantile() input tensor must be non-empty")
     q = q if isinstance(q, Tensor) else Tensor._wrap(np.asarray(q, as_raw(x).dtype), None)
     if x.dtype.kind != "f" or q.dtype != x.dtype:
         raise RuntimeError(f"quantile() needs a float input and q of the same type, got {x.dtype} and {q.dtype}")
@@ -225,6 +227,8 @@ def nansum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = N
 def nanmean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """Mean over dim of the elements that are not nan."""
     x, there = known(input)
+    if x.dtype.kind not in "fc":
+        raise RuntimeError(f"nanmean(): expected input to have floating point or complex dtype but got {x.dtype}")
     count = cast(there.sum(dim, keepdim), x._data.dtype)
     total = sum_(x, dim, keepdim, dtype=dtype)
     return total / count

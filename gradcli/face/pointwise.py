@@ -38,7 +38,19 @@ def lerp(input: Tensor, end: Tensor, weight: Any) -> Tensor:
 @face
 def ldexp(input: Any, other: Any) -> Tensor:
     """input * 2**other."""
-    return operand(input) * pow_(2.0, as_operand(other))
+    x, power = operand(input), operand(other)
+    if x.dtype.kind in "fc" and power.dtype.kind in "biu":
+        power = cast(power, x._data.dtype)
+    return x * pow_(2.0, power)
+
+
+@face
+def heaviside(input: Any, values: Any) -> Tensor:
+    """0 where input < 0, 1 where input > 0, values where input = 0."""
+    x, y = operand(input), operand(values)
+    if x.dtype != y.dtype:
+        raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.")
+    return cast(dispatch(entry("heaviside"), (x, y)), x._data.dtype)
 
 
 @face

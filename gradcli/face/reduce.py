@@ -9,7 +9,8 @@ import numpy as np
 
 from ..rules import entry
 from ..rules.shapes import negative_axes, negative_axis
-from ..tape.record import dispatch
+from ..tape.dtypes import defaults
+from ..tape.record import cast, dispatch
 from ..tape.tensor import Tensor, as_raw
 from .wrap import face, operand
 
@@ -25,10 +26,18 @@ def reduced(name: str, input: Any, dim: Any, keepdim: bool, dtype: Any = None, *
     return dispatch(entry(name), (x,), {"axis": axis[: x.ndim] if x.ndim else (), "keepdims": keepdim, **params})
 
 
+def whole(x: Any, dtype: Any) -> Tensor:
+    """Return x in a type for adding up: that given, and int64 for booleans and unsigned integers."""
+    x = operand(x)
+    if dtype is None and x.dtype.kind in "bu":
+        return cast(x, np.dtype(np.int64))
+    return x.to(dtype)
+
+
 @face
 def sum_(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """Sum over dim."""
-    return reduced("sum", input, dim, keepdim, dtype)
+    return reduced("sum", whole(input, dtype), dim, keepdim)
 
 
 @face
@@ -46,17 +55,20 @@ def mean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = Non
 @face
 def prod(input: Any, dim: int | None = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """Product over dim."""
-    return reduced("prod", input, dim, keepdim, dtype)
+    return reduced("prod", whole(input, dtype), dim, keepdim)
 
 
 @face
 def logsumexp(input: Any, dim: Any, keepdim: bool = False) -> Tensor:
     """log(sum(exp(input))) over dim."""
-    return reduced("logsumexp", input, dim, keepdim)
+    x = operand(input)
+    return reduced("logsumexp", x, dim, keepdim, None if x.dtype.kind in "fc" else defaults.float)
 
 
 def spread(name: str, input: Any, dim: Any, unbiased: bool | None, keepdim: bool, correction: Any) -> Tensor:
     """Variance or standard deviation; the denominator is n - correction, n - 1 unless given."""
+    if operand(input).dtype.kind not in "fc":
+        raise RuntimeError("std and var only support floating point and complex dtypes")
     if isinstance(dim, bool):
         dim, unbiased = None, dim
     if correction is None:

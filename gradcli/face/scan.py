@@ -9,15 +9,14 @@ import numpy as np
 from ..rules import entry
 from ..rules.shapes import negative_axis
 from ..tape.tensor import Tensor, as_raw
-from .reduce import ValuesIndices, picked
+from .reduce import ValuesIndices, picked, whole
 from .shape import at, cat
 from .wrap import face, operand
 
 
 def running(name: str, input: Any, dim: int, dtype: Any) -> Tensor:
     """Run a scan of the table along dim."""
-    x = operand(input)
-    return entry(name).function(x if dtype is None else x.to(dtype), dim)
+    return entry(name).function(whole(input, dtype), dim)
 
 
 @face
@@ -35,7 +34,7 @@ def cumprod(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
 @face
 def logcumsumexp(input: Tensor, dim: int) -> Tensor:
     """log(cumsum(exp(input))) along dim."""
-    return running("logcumsumexp", input, dim, None)
+    return entry("logcumsumexp").function(operand(input), dim)
 
 
 def running_extreme(ufunc: np.ufunc, input: Any, dim: int, node: str) -> ValuesIndices:

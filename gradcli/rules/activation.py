@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from .shapes import mask
+from .shapes import as_floats, mask
 from .special import erfc
 from .table import REAL, A, Sample, elementwise
 
@@ -17,6 +17,7 @@ GELU_CUBIC = 0.044715
 
 def sigmoid_forward(x):
     """1 / (1 + exp(-x)), accurate in both tails."""
+    x = as_floats(x)
     if x.dtype.kind == "c":
         return 1 / (1 + np.exp(-x))
     e = np.exp(-np.abs(x))

@@ -45,7 +45,15 @@ elementwise(
 )
 elementwise(np.negative, -1, aliases=("neg",), node="Neg", twin="-x", doc="Sign reversed.")
 elementwise(np.positive, 1, node="Positive", twin="x", doc="The array itself, copied.")
-elementwise(np.reciprocal, lambda out, _: -out * out, domain=(POSITIVE,), twin="1 / x", doc="One over x.")
+elementwise(
+    lambda x: 1 / x,  # NumPy's reciprocal stays with the integers
+    lambda out, _: -out * out,
+    name="reciprocal",
+    numpy=(np.reciprocal,),
+    domain=(POSITIVE,),
+    twin="1 / x",
+    doc="One over x.",
+)
 elementwise(np.square, lambda _, x: 2 * x, node="Pow", twin="x**2", doc="x times x.")
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from .shapes import mask
+from .shapes import as_floats, mask
+from .special import from_scipy
 from .table import POSITIVE, A, Sample, constant, elementwise, linear
 
 # -- fractions and replacements -------------------------------------------------------------------
@@ -75,19 +76,9 @@ elementwise(
 # -- entropies ------------------------------------------------------------------------------------
 
 
-def xlogy_forward(x, y):
-    """x log y, 0 where x is 0 (nan where y is)."""
-    return np.where((x == 0) & ~np.isnan(y), 0.0, x * np.log(y))
-
-
 def xlogy_dx(_, x, y):
     """log y, and 0 where x = 0 and y <= 0."""
     return np.where((x == 0) & (y <= 0), 0.0, np.log(y))
-
-
-def xlog1py_forward(x, y):
-    """x log(1 + y), 0 where x is 0 (nan where y is)."""
-    return np.where((x == 0) & ~np.isnan(y), 0.0, x * np.log1p(y))
 
 
 def xlog1py_dx(_, x, y):
@@ -96,29 +87,26 @@ def xlog1py_dx(_, x, y):
 
 
 elementwise(
-    xlogy_forward,
+    from_scipy("xlogy"),
     xlogy_dx,
     lambda _, x, y: x / y,
-    name="xlogy",
     complex=False,
     domain=((0.1, 3.0), POSITIVE),
     twin="x * log(y)",
     doc="x log(y), 0 where x = 0.",
 )
 elementwise(
-    xlog1py_forward,
+    from_scipy("xlog1py"),
     xlog1py_dx,
     lambda _, x, y: x / (y + 1),
-    name="xlog1py",
     complex=False,
     domain=((0.1, 3.0), (-0.8, 3.0)),
     twin="x * log(1 + y)",
     doc="x log(1 + y), 0 where x = 0.",
 )
 elementwise(
-    lambda x: np.where(x > 0, -x * np.log(np.where(x > 0, x, 1)), np.where(x == 0, 0.0, np.where(x < 0, -np.inf, x))),
+    from_scipy("entr"),
     lambda _, x: -1 - np.log(x),
-    name="entr",
     complex=False,
     domain=(POSITIVE,),
     twin="-x * log(x)",
@@ -133,6 +121,7 @@ def logit_signature(x, eps=None):
 
 def logit_forward(x, *, eps):
     """log(x / (1 - x))."""
+    x = as_floats(x)
     z = x if eps is None else np.clip(x, eps, 1 - eps)
     return np.log(z / (1 - z))
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .shapes import mask, negative_axes, negative_axis, rank, spread, sum_kept, unreduce
+from .shapes import kept_shape, mask, negative_axes, negative_axis, rank, spread, sum_kept, unreduce
 from .table import A, Sample, constant, general, linear
 
 REDUCTIONS = (
@@ -101,6 +101,8 @@ def lower_median(x, *, axis, keepdims, ignore_nan):
     counts = (moved == moved).sum(-1, keepdims=True)
     middle = (counts if ignore_nan else np.full_like(counts, moved.shape[-1])) - 1
     places = np.where((counts < moved.shape[-1]) & (not ignore_nan), middle, np.maximum(middle, 0) // 2)
+    if not moved.shape[-1]:
+        return np.full(kept_shape(x.shape, axis) if keepdims else shape, np.nan, x.dtype)
     out = np.take_along_axis(np.sort(moved, -1), places, -1)[..., 0]
     return np.expand_dims(out, axis) if keepdims else out
 

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from .shapes import as_floats
 from .table import POSITIVE, A, Sample, composition, elementwise
 
 TWO_OVER_SQRT_PI = 2 / math.sqrt(math.pi)
@@ -21,7 +22,9 @@ def from_scipy(name):
     def function(*operands):
         import scipy.special
 
-        return getattr(scipy.special, name)(*operands)
+        arrays = [as_floats(x) for x in operands]
+        kind = next(x.dtype for x in arrays if hasattr(x, "dtype"))  # scipy takes Python floats for float64
+        return getattr(scipy.special, name)(*(x if hasattr(x, "dtype") else kind.type(x) for x in arrays))
 
     function.__name__ = name
     return function
@@ -103,7 +106,8 @@ def polygamma_forward(x, *, n):
     """n-th derivative of digamma."""
     import scipy.special
 
-    return scipy.special.polygamma(n, x).astype(np.result_type(x, np.float32)) if n else digamma(x)
+    x = as_floats(x)
+    return scipy.special.polygamma(n, x).astype(x.dtype) if n else digamma(x)
 
 
 def polygamma_dx(_, x, *, n):
