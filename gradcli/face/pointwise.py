@@ -84,6 +84,13 @@ def mvlgamma(input: Tensor, p: int) -> Tensor:
     return entry("mvlgamma").function(input, p)
 
 
+@face
+def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
+    """Whether each element is one of the test elements."""
+    found = np.isin(as_raw(elements), as_raw(test_elements), assume_unique=assume_unique, invert=invert)
+    return Tensor._wrap(found, None)
+
+
 # -- parts of complex numbers ---------------------------------------------------------------------
 
 

@@ -183,3 +183,9 @@ def test_in_place_forms_are_functions_too():
     x = gradcli.tensor([1.0, 4.0])
     assert gradcli.sqrt_(x) is x
     assert x.tolist() == [1.0, 2.0]
+
+
+def test_isin():
+    x = gradcli.tensor([[1, 2], [3, 4]])
+    assert x.isin(gradcli.tensor([2, 3])).tolist() == [[False, True], [True, False]]
+    assert gradcli.isin(x, 4, invert=True).tolist() == [[True, True], [True, False]]
