@@ -7,7 +7,7 @@ from typing import Any
 
 from ..tape import inplace
 from ..tape.tensor import Tensor
-from . import arithmetic, convert, create, linalg, reduce, select, shape
+from . import arithmetic, convert, create, linalg, norms, order, pointwise, reduce, scan, select, shape
 from .wrap import FACE, METHODS, resolve
 
 NEVER_IN_PLACE = {"requires_grad", "detach", "retain_grad", "view", "reshape", "expand", "clone", "to"}
@@ -52,8 +52,12 @@ __all__ = [
     "known_names",
     "linalg",
     "method",
+    "norms",
+    "order",
+    "pointwise",
     "reduce",
     "resolve",
+    "scan",
     "select",
     "shape",
 ]
