@@ -10,7 +10,7 @@ from typing import Any
 
 __version__ = "0.1.0"
 
-SUBMODULES = {"autograd", "func", "nn", "linalg", "special", "fft"}
+SUBMODULES = {"autograd", "check", "func", "nn", "linalg", "special", "fft"}
 HOMES = {
     "Tensor": "tape.tensor",
     "Size": "tape.tensor",
@@ -25,6 +25,7 @@ HOMES = {
     "get_default_dtype": "tape.dtypes",
     "device": "tape.device",
     "GradcliError": "errors",
+    "check_gradient": "check.declare",
 }
 DTYPE_NAMES = {
     "float16",

@@ -126,7 +126,7 @@ class CheckReport(NamedTuple):
 
     verdict: pass, fail, inconclusive or error. message: the reason in a line. notes: what else was seen. replay:
     a command line that repeats the check. witnesses: independent values by name, with the digits to which they
-    agree with the derivative.
+    agree with the derivative. error: what the checked function raised.
     """
 
     name: str
@@ -141,6 +141,7 @@ class CheckReport(NamedTuple):
     replay: str | None = None
     witnesses: tuple[tuple[str, float], ...] = ()
     blame: str | None = None
+    error: Exception | None = None
 
     @property
     def passed(self) -> bool:

@@ -11,9 +11,11 @@ from ..tape.backward import backward, grad
 from ..tape.modes import enable_grad, inference_mode, no_grad, set_grad_enabled
 
 __all__ = ["backward", "detect_anomaly", "enable_grad", "grad", "inference_mode", "no_grad", "set_grad_enabled"]
-SUBMODULES = {"functional"}
+SUBMODULES = {"functional", "gradcheck"}
 _missing = missing(__name__, lambda: [*__all__, *SUBMODULES])
 
 
 def __getattr__(name: str) -> Any:
+    if name == "gradgradcheck":
+        return import_module(f"{__name__}.gradcheck").gradgradcheck
     return import_module(f"{__name__}.{name}") if name in SUBMODULES else _missing(name)

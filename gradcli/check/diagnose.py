@@ -6,6 +6,7 @@ otherwise nothing is said.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from fractions import Fraction
 from itertools import chain
@@ -44,13 +45,16 @@ class Case:
         self.flat = flat
         self.out_size = len(flat.f0)
 
+    @functools.cached_property
+    def typical(self) -> float:
+        """The relative error of most reference values, with room."""
+        relative = self.error[self.known] / np.abs(self.r[self.known])
+        return 3 * MARGIN * float(np.quantile(relative, 0.9)) if relative.size else 0.0
+
     def room(self, expected: np.ndarray) -> np.ndarray:
         """Return how far claimed values may be from expected ones that were made of reference values."""
-        known = self.known
-        relative = self.error[known] / np.abs(self.r[known])
-        typical = float(np.quantile(relative, 0.9)) if relative.size else 0.0
         own = np.where(np.isfinite(self.error), self.error, 0.0)
-        return np.abs(expected) * (3e-6 + 3 * MARGIN * typical) + MARGIN * own + 1e-300
+        return np.abs(expected) * (3e-6 + self.typical) + MARGIN * own + 1e-300
 
     def explains(self, expected: np.ndarray, where: np.ndarray | None = None) -> bool:
         """Return whether the claimed values equal the expected ones, at known places."""
@@ -149,7 +153,7 @@ def ratio_name(case: Case, c: float) -> tuple[str, str] | None:
     """Return kind and words for a constant factor; None for a number that means nothing."""
     if abs(c - 1) < 1e-4:
         return "factor", f"all elements are off by the same relative error, {c - 1:.3g}"
-    near = lambda value: abs(c - value) <= 2e-6 * abs(value)  # noqa: E731
+    near = lambda value: abs(c - value) <= (2e-6 + case.typical) * abs(value)  # noqa: E731
     if near(-1.0):
         return "sign", "the sign is wrong: the claimed values are minus the derivative"
     if near(2.0):
@@ -171,7 +175,7 @@ def ratio_name(case: Case, c: float) -> tuple[str, str] | None:
             if near(signed):
                 return "factor", f"constant factor {word if signed == value else '1 / (' + word + ')'}"
     fraction = Fraction(c).limit_denominator(12)
-    if abs(c - float(fraction)) <= 2e-6 * abs(c) and abs(fraction.numerator) <= 24 and fraction != 0:
+    if near(float(fraction)) and abs(fraction.numerator) <= 24 and fraction != 0:
         return "factor", f"constant factor {fraction}"
     return None
 
@@ -310,9 +314,7 @@ def where_text(case: Case) -> str:
     shape = case.array.shape
     if len(places) == 1:
         return f"at index {[int(i) for i in np.unravel_index(places[0], shape)]}"
-    full = np.zeros(case.array.size, bool)
-    full[places] = True
-    full = full.reshape(shape)
+    full = np.isin(np.arange(case.array.size), places).reshape(shape)
     for axis in range(full.ndim):
         others = tuple(i for i in range(full.ndim) if i != axis)
         lines = full.all(axis=others) if others else full
@@ -390,7 +392,8 @@ def term(case: Case) -> tuple[str, str] | None:
     gap = np.where(np.isfinite(case.r), case.a - case.r, 0.0)
     if not enough(case, case.wrong) or case.array.dtype.kind == "c":
         return None
-    for name, q in chain(constant_term(case), candidates(case)):
+    pairs: Iterator[tuple[str, np.ndarray]] = chain(constant_term(case), candidates(case))
+    for name, q in pairs:
         if not np.isfinite(q).all():
             continue
         wide = np.broadcast_to(q, gap.shape)

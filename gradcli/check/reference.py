@@ -322,10 +322,11 @@ class Decision:
         below = np.cumsum(member, axis=0) == member.sum(axis=0)
         first = np.argmax(self.rounded & below, axis=0)
         flat = self.constant[chosen, self.columns]
+        single = flat & (level <= SINGLE * self.small.largest[-1])
         resolved = found & (
-            (self.orders[first, self.columns] >= 4)
-            | (wide < 4)
-            | (flat & (self.widths[chosen] > 3e-7 * abs(float(self.x))) & (level > SINGLE * self.small.largest[-1]))
+            ((self.orders[first, self.columns] >= 4) & ~flat)
+            | ((wide < 4) & ~single)
+            | (flat & ~single & (self.widths[chosen] > 3e-7 * abs(float(self.x))))
         )
         noisy &= ~resolved
         conflict = noisy & found & (self.widths[chosen] < self.widths[pick])

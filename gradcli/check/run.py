@@ -9,11 +9,13 @@ import numpy as np
 
 from ..results import CheckReport, Finding
 from .diagnose import diagnose
+from .fixed import judge_fixed
 from .flat import Flat
 from .kink import in_hull
-from .measure import Reference
+from .measure import MARGIN, Reference
+from .reference import estimate
 from .subject import CheckError, Subject, WrongShapeError
-from .verdict import Judgement, input_checks, rounding_slack
+from .verdict import PASS, Judgement, input_checks, rounding_slack
 
 NEIGHBOURS = 3
 """Points a few rounding units away at which a hand-written derivative is called to see its own rounding."""
@@ -60,7 +62,8 @@ def run_check(make: Callable[[], Subject], place: Place, options: Options | None
     except WrongShapeError as error:
         return report("fail", str(error), diagnosis=(Finding("shape", str(error)),))
     except CheckError as error:
-        return report("error", str(error))
+        cause = error.__cause__
+        return report("error", str(error), error=cause if isinstance(cause, Exception) else None)
     except RecursionError:
         return report("error", "the function recurses too deeply")
     except MemoryError:
@@ -91,8 +94,11 @@ def checked(subject: Subject, options: Options, report: Callable[..., CheckRepor
     reference = Reference(flat)
     judgement = Judgement(analytic, reference, slack)
     unsteady = unsteady_finding(analytic, repeated)
-    reference.look()
-    judgement.run(lambda kinks: in_hull(flat, analytic, kinks, sides_of(reference), options.seed))
+    if options.tolerances is not None:
+        judge_fixed(flat, judgement, *options.tolerances)
+    elif not (options.fast and projections_agree(flat, judgement, options.seed)):
+        reference.look()
+        judgement.run(lambda kinks: in_hull(flat, analytic, kinks, sides_of(reference), options.seed))
     if judgement.kinks and judgement.verdict == "pass":
         notes.append("a kink: the claimed value lies between the one-sided derivatives")
     verdict = judgement.verdict
@@ -153,9 +159,9 @@ def unsteady_finding(first: np.ndarray, second: np.ndarray) -> tuple[Finding, ..
 def sides_of(reference: Reference) -> dict:
     """Return left and right derivatives by row and column."""
     return {
-        (j, i): (estimate.left[j], estimate.right[j])
-        for i, estimate in reference.estimates.items()
-        for j in range(len(estimate.left))
+        (int(j), i): (estimate.left[k], estimate.right[k])
+        for i, (rows, estimate) in reference.estimates.items()
+        for k, j in enumerate(rows)
     }
 
 
@@ -163,3 +169,35 @@ def reason_of(judgement: Judgement) -> str:
     """Return the commonest reason why elements are undecided."""
     reasons: Sequence[tuple[str, int]] = sorted(judgement.reasons.items(), key=lambda item: -item[1])
     return reasons[0][0] if reasons else "not all elements could be looked at"
+
+
+DIRECTIONS = 3
+
+
+def projections_agree(flat: Flat, judgement: Judgement, seed: int) -> bool:
+    """Return whether the derivative is right in a few Gaussian directions, scaled by x; then all passes.
+
+    One wrong element among a thousand can hide from random directions: this is the quick way, not the sure one.
+    """
+    rng = np.random.default_rng(seed)
+    x = np.concatenate([part.astype(float) for part in flat.parts])
+    analytic = judgement.analytic
+    least = np.inf
+    for _ in range(DIRECTIONS):
+        direction = rng.standard_normal(flat.size) * flat.scales
+        claimed = analytic @ direction
+
+        def line(offsets: np.ndarray, direction: np.ndarray = direction) -> np.ndarray:
+            return flat.points(x + offsets[:, None] * direction)
+
+        found = estimate(line, np.float64(1.0), 0.3, flat.f0, flat.unit)
+        room = MARGIN * found.error + np.abs(judgement.slack) @ np.abs(direction)
+        if not ((found.kind == "smooth") & (np.abs(claimed - found.value) <= room)).all():
+            return False
+        with np.errstate(all="ignore"):
+            least = min(least, float(np.nanmin(np.abs(found.value) / np.maximum(MARGIN * found.error, 1e-300))))
+    judgement.state[:] = PASS
+    judgement.reference.value[:] = analytic
+    judgement.reference.error[:] = np.abs(analytic) / max(least, 1e-300) / MARGIN
+    judgement.notes.append(f"{DIRECTIONS} random directions")
+    return True

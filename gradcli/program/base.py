@@ -61,6 +61,22 @@ class Program:
         """
         raise NotImplementedError
 
+    def as_function(
+        self, given: Mapping[str, np.ndarray], out: str | None = None
+    ) -> tuple[Callable, dict[str, np.ndarray]]:
+        """Return the program as a function of Tensors, called positionally, and its inputs' values in order.
+
+        Raises GradcliError as `run` does.
+        """
+        run = self.run(given, out=out)
+        names = list(run.leaves)
+
+        def call(*tensors: Tensor) -> Any:
+            again = self.run({n: t.detach()._data for n, t in zip(names, tensors, strict=True)}, out=out)
+            return again.output
+
+        return call, {name: np.array(leaf._data) for name, leaf in run.leaves.items()}
+
 
 def check_known(names: Iterable[str], known: Iterable[str], option: str) -> None:
     """Raise GradcliError for a name that the program does not have."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -88,6 +88,19 @@ class ExpressionProgram(Program):
         if prepare is not None:
             prepare(evaluator.names)
         return Run(leaves, tensor, evaluator.names, out or self.last_name(), evaluator.where, evaluator.first_nan)
+
+    def as_function(
+        self, given: Mapping[str, np.ndarray], out: str | None = None
+    ) -> tuple[Callable, dict[str, np.ndarray]]:
+        """Return the program as a function of Tensors, and its inputs' values in order."""
+        run = self.run(given, out=out)
+        names = list(run.leaves)
+
+        def call(*tensors: Any) -> Any:
+            evaluator = Evaluator(self.parsed, self.settings)
+            return lifted(evaluator.run(dict(zip(names, tensors, strict=True)), out))
+
+        return call, {name: np.array(leaf._data) for name, leaf in run.leaves.items()}
 
     def check_given(self, given: Mapping[str, Any], names: list[str]) -> None:
         """Raise GradcliError for values of names that are no inputs, and for inputs without a value."""

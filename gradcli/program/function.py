@@ -65,6 +65,18 @@ class FunctionProgram(Program):
             prepare(leaves)
         return Run({name: leaves[name] for name in wanted}, output, dict(leaves))
 
+    def as_function(
+        self, given: Mapping[str, np.ndarray], out: str | None = None
+    ) -> tuple[Callable, dict[str, np.ndarray]]:
+        """Return the function with its given parameters in order, and their values."""
+        run = self.run(given, out=out)
+        names = list(run.leaves)
+
+        def call(*tensors: Any) -> Any:
+            return self.call(dict(zip(names, tensors, strict=True)))
+
+        return call, {name: np.array(leaf._data) for name, leaf in run.leaves.items()}
+
     def call(self, arguments: dict[str, Tensor]) -> Tensor:
         """Return the function's result. Raises GradcliError when it raises, or returns no Tensor."""
         bare = [p for p in self.parameters if p.kind is inspect.Parameter.POSITIONAL_ONLY and p.name in arguments]

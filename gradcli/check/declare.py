@@ -1,0 +1,213 @@
+"""Checks that files declare with `@gradcli.check`, and single checks from Python."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..results import CheckReport
+from .run import Options, Place, run_check
+from .second import second_order
+from .subject import CheckError, HandWritten, Subject, Traced, name_of
+
+REGISTRY: list[Declared] = []
+"""All checks declared in this process, in order."""
+
+
+class Declared:
+    """One declared check: what to call, where, and how often.
+
+    at: arrays by name, a function of a numpy.random.Generator that returns them, or shapes by name.
+    """
+
+    def __init__(
+        self,
+        f: Callable,
+        at: Any,
+        *,
+        grad: Callable | None = None,
+        vjp: Callable | None = None,
+        wrt: Sequence[str] | None = None,
+        name: str | None = None,
+        order: int = 1,
+        samples: int = 1,
+        rtol: float | None = None,
+        atol: float | None = None,
+        eps: float | None = None,
+        seed: int = 0,
+        fast: bool = False,
+        file: str | None = None,
+        line: int | None = None,
+        replay: str | None = None,
+    ):
+        self.f, self.at, self.grad, self.vjp = f, at, grad, vjp
+        self.wrt = [wrt] if isinstance(wrt, str) else wrt
+        self.name = name or name_of(f)
+        self.order, self.samples, self.seed, self.fast = order, samples, seed, fast
+        self.tolerances = None if rtol is None and atol is None and eps is None else (eps, atol, rtol)
+        self.file, self.line, self.replay = file, line, replay
+
+    def point(self, rng: np.random.Generator) -> dict[str, Any]:
+        """Return the arrays of one sample. Raises CheckError for an `at` that gives none."""
+        at = self.at
+        if callable(at) and not isinstance(at, Mapping):
+            at = at(rng)
+        if at is None:
+            at = {}
+        if not isinstance(at, Mapping):
+            raise CheckError(f"at must be a dict of arrays by name, got {type(at).__name__}")
+        if not at:
+            raise CheckError("no inputs: at names no array")
+        return {name: rng.standard_normal(x) if is_shape(x) else x for name, x in at.items()}
+
+    @property
+    def random(self) -> bool:
+        """Whether samples differ."""
+        return callable(self.at) or any(is_shape(x) for x in dict(self.at or {}).values())
+
+    def subject(self, at: Mapping[str, Any]) -> Subject:
+        """Return what is to be checked at a point."""
+        if self.grad is not None or self.vjp is not None:
+            if self.order != 1:
+                raise CheckError("order=2 needs a function of Tensors, without grad= and vjp=")
+            return HandWritten(self.f, at, grad=self.grad, vjp=self.vjp, wrt=self.wrt)
+        subject = Traced(self.f, at, wrt=self.wrt, title=self.name)
+        return second_order(subject, self.seed) if self.order == 2 else subject
+
+    def run(self) -> CheckReport:
+        """Check all samples; return the first that fails, made as simple as possible, else the worst."""
+        reports = []
+        for k in range(self.samples if self.random else 1):
+            seed = self.seed + k
+            report = self.run_one(seed)
+            if report.verdict == "fail":
+                return report
+            reports.append(report)
+        order = ["error", "inconclusive", "pass"]
+        worst = min(reports, key=lambda r: order.index(r.verdict))
+        if len(reports) > 1 and worst.verdict == "pass":
+            return worst._replace(
+                notes=(*worst.notes, f"{len(reports)} samples"), seconds=sum(r.seconds for r in reports)
+            )
+        return worst
+
+    def run_one(self, seed: int) -> CheckReport:
+        """Check one sample."""
+        options = Options(fast=self.fast, seed=seed, tolerances=self.tolerances)
+        drawn: dict[str, Any] = {}
+
+        def make() -> Subject:
+            drawn.update(self.point(np.random.default_rng(seed)))
+            return self.subject(drawn)
+
+        report = run_check(make, Place(self.name, self.file, self.line, self.replay_line(seed)), options)
+        if report.verdict == "fail" and self.random and drawn:
+            return self.simpler(report, drawn, options)
+        return report
+
+    def simpler(self, report: CheckReport, drawn: Mapping[str, Any], options: Options) -> CheckReport:
+        """Return the report of a rounder point that fails as well, if there is one."""
+        for digits in (0, 1, 2):
+            rounded = {
+                name: np.round(x, digits) if np.asarray(x).dtype.kind == "f" else x for name, x in drawn.items()
+            }
+            again = run_check(
+                lambda at=rounded: self.subject(at),  # type: ignore[misc]
+                Place(self.name, self.file, self.line, report.replay),
+                options,
+            )
+            if again.verdict == "fail":
+                return again._replace(notes=(*again.notes, f"the smallest failing point found: {shown(rounded)}"))
+        return report
+
+    def replay_line(self, seed: int) -> str | None:
+        """Return the command line that repeats one sample."""
+        if self.replay is not None:
+            return self.replay + (f" --seed {seed}" if self.random else "")
+        if self.file is None:
+            return None
+        return f"gradcli gradcheck {self.file} -k {self.name}" + (f" --seed {seed}" if self.random else "")
+
+
+def is_shape(x: Any) -> bool:
+    """Return whether a value of `at` is a shape: a tuple of whole numbers."""
+    return isinstance(x, tuple) and all(isinstance(n, int | np.integer) and not isinstance(n, bool) for n in x)
+
+
+def shown(at: Mapping[str, Any]) -> str:
+    """Return small arrays as NAME=VALUE words."""
+    words = []
+    for name, x in at.items():
+        raw = np.asarray(x)
+        words.append(f"{name}={raw.tolist()}" if raw.size <= 12 else f"{name} of shape {raw.shape}")
+    return ", ".join(words)
+
+
+def check(f: Callable | None = None, *, at: Any = None, **options: Any) -> Any:
+    """Declare a check of a function's gradient; returns the function unchanged.
+
+    Use as a decorator, `@gradcli.check(at={"x": x0}, grad=f_grad)`, or call `gradcli.check(f, at=...)`. at: a dict
+    of arrays, a function of a numpy.random.Generator that returns one, or shapes. grad: the gradient by hand, called
+    like f: an array for one input, else a tuple in order or a dict by name (output.shape + input.shape each); vjp:
+    a backward pass by hand, vjp(cotangent, *arrays). Without them f is called with Tensors and the engine's
+    derivative is checked. wrt: the names to check. order: 2 checks second derivatives. samples: points drawn from
+    `seed` on. rtol, atol, eps: fixed tolerances instead of the estimated error. name: what reports call it.
+    """
+    known = {"grad", "vjp", "wrt", "name", "order", "samples", "rtol", "atol", "eps", "seed", "fast"}
+    unknown = set(options) - known
+    if unknown:
+        raise TypeError(
+            f"check() got an unexpected argument {sorted(unknown)[0]!r}; it takes at, {', '.join(sorted(known))}"
+        )
+    file, line = caller()
+
+    def declare(function: Callable) -> Callable:
+        where = place_of(function) if f is None else None
+        REGISTRY.append(
+            Declared(function, at, file=(where or (file, line))[0], line=(where or (file, line))[1], **options)
+        )
+        return function
+
+    return declare if f is None else declare(f)
+
+
+def caller() -> tuple[str, int]:
+    """Return file and line of the code outside this package that called."""
+    frame: Any = sys._getframe(1)
+    while frame.f_back is not None and str(frame.f_globals.get("__name__", "")).startswith("gradcli."):
+        frame = frame.f_back
+    return frame.f_code.co_filename, frame.f_lineno
+
+
+def place_of(function: Callable) -> tuple[str, int] | None:
+    """Return file and line of a function; None for one that has no Python source."""
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    return None if code is None else (code.co_filename, code.co_firstlineno)
+
+
+def check_gradient(
+    f: Callable, grad: Callable | None = None, at: Any = None, *, vjp: Callable | None = None, **options: Any
+) -> CheckReport:
+    """Check a gradient at once and return the report.
+
+    f and grad are called positionally in the order of `at`, with plain ndarrays; without grad and vjp, f is called
+    with Tensors and the engine's derivative is checked. at and the options as in `check`.
+    """
+    if at is not None and not callable(at) and not isinstance(at, Mapping):
+        names = parameter_names(f)
+        values = at if isinstance(at, tuple | list) and len(names) > 1 else (at,)
+        at = dict(zip(names, values, strict=False))
+    file, line = place_of(f) or caller()
+    return Declared(f, at, grad=grad, vjp=vjp, file=file, line=line, **options).run()
+
+
+def parameter_names(f: Callable) -> list[str]:
+    """Return the names of a function's parameters; x for one that tells none."""
+    try:
+        return list(inspect.signature(f).parameters) or ["x"]
+    except (TypeError, ValueError):
+        return ["x"]

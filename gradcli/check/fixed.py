@@ -1,0 +1,26 @@
+"""PyTorch's rule, for who asks for tolerances: central differences with one step, |a - n| <= atol + rtol |n|."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .flat import Flat
+from .verdict import FAIL, PASS, Judgement
+
+EPS, ATOL, RTOL = 1e-6, 1e-5, 1e-3
+
+
+def judge_fixed(flat: Flat, judgement: Judgement, eps: float | None, atol: float | None, rtol: float | None) -> None:
+    """Decide every entry by fixed tolerances; the reference gets the differences, with the tolerance as error."""
+    eps, atol, rtol = (
+        default if given is None else given for given, default in ((eps, EPS), (atol, ATOL), (rtol, RTOL))
+    )
+    n = flat.size
+    elements = np.repeat(np.arange(n), 2)
+    values = flat.along(elements, np.tile([eps, -eps], n)).reshape((n, 2, len(flat.f0)))
+    numeric = ((values[:, 0] - values[:, 1]) / (2 * eps)).T
+    reference = judgement.reference
+    reference.value[:], reference.error[:] = numeric, atol + rtol * np.abs(numeric)
+    with np.errstate(all="ignore"):
+        right = np.abs(judgement.analytic - numeric) <= reference.error
+    judgement.state[:] = np.where(right, PASS, FAIL)
