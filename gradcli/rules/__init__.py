@@ -19,6 +19,7 @@ MODULES = (
     "index",
     "product",
     "activation",
+    "piecewise",
     "create",
     "softmax",
     "moments",
@@ -29,6 +30,10 @@ MODULES = (
     "einsum",
     "special",
     "complex",
+    "windows",
+    "resample",
+    "normalize",
+    "losses",
 )
 _pending = list(MODULES)
 
