@@ -16,7 +16,9 @@ GELU_CUBIC = 0.044715
 
 
 def sigmoid_forward(x):
-    """1 / (1 + exp(-x)), accurate in both tails."""
+    """1 / (1 + exp(-x)), accurate in both tails of real numbers."""
+    if np.iscomplexobj(x):
+        return 1 / (1 + np.exp(-x))
     e = np.exp(-np.abs(x))
     return np.where(x >= 0, np.ones_like(e), e) / (1 + e)
 
@@ -31,7 +33,6 @@ sigmoid = elementwise(
     lambda out, _: out * (1 - out),
     name="sigmoid",
     aliases=("expit",),
-    complex=False,
     twin="1 / (1 + exp(-x))",
     doc="Logistic function 1 / (1 + exp(-x)).",
 )

@@ -167,7 +167,6 @@ elementwise(
     lambda _, x: np.tanh(x) ** 2,
     name="tanhshrink",
     node="Sub",
-    complex=False,
     twin="x - tanh(x)",
     doc="x - tanh(x).",
 )
@@ -195,7 +194,6 @@ elementwise(
     silu_dx,
     name="silu",
     aliases=("swish",),
-    complex=False,
     twin="x / (1 + exp(-x))",
     doc="x times the logistic function of x.",
 )

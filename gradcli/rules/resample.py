@@ -42,11 +42,11 @@ def taps_signature(x, taps, axis=-1):
 
 def resample_forward(x, *, taps, axis, back):
     """The matrix times every lane; its transpose if `back`."""
-    matrix = (taps.transposed if back else taps.matrix).astype(x.dtype)
+    matrix = (taps.transposed if back else taps.matrix).astype(np.result_type(x.dtype, np.float32))
     moved = x.swapaxes(axis, -1)
     lanes = moved.reshape(-1, moved.shape[-1]) if moved.size else moved.reshape(0, moved.shape[-1])
     out = (matrix @ lanes.T).T.reshape(*moved.shape[:-1], matrix.shape[0])
-    return np.ascontiguousarray(out.swapaxes(axis, -1))
+    return np.ascontiguousarray(out.swapaxes(axis, -1), dtype=x.dtype)
 
 
 def resample_vjp(g, _, _x, *, taps, axis, back):

@@ -143,7 +143,7 @@ def tanhshrink(input: Tensor) -> Tensor:
 
 def softsign(input: Tensor) -> Tensor:
     """input / (1 + |input|)."""
-    return apply("softsign", input)
+    return input / (1 + abs(input)) if input.dtype.kind == "c" else apply("softsign", input)
 
 
 def logsigmoid(input: Tensor) -> Tensor:

@@ -10,7 +10,7 @@ import numpy as np
 from ...rules import entry
 from ...tape import inplace
 from ...tape.record import record
-from ...tape.tensor import Tensor, as_raw
+from ...tape.tensor import Tensor
 
 
 def per_axis(value: Any, n: int, name: str) -> tuple[int, ...]:
@@ -33,11 +33,6 @@ def computed(input: Tensor, inplace_: bool, function: Callable[[], Any]) -> Any:
 def run(name: str, *operands: Any, **params: Any) -> Any:
     """Record an entry of the table with these operands and parameters."""
     return record(entry(name), operands, params)
-
-
-def raw(x: Any) -> Any:
-    """Return the numbers of a tensor of positions or conditions."""
-    return as_raw(x)
 
 
 def constant(data: Any) -> Tensor:

@@ -17,7 +17,7 @@ def at_least(size: Tensor, eps: float) -> Tensor:
 
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
     """x1 . x2 / (|x1| |x2|) over dim, each norm at least eps."""
-    if "f" not in (x1.dtype.kind, x2.dtype.kind) and "c" not in (x1.dtype.kind, x2.dtype.kind):
+    if "f" not in (x1.dtype.kind, x2.dtype.kind):
         raise RuntimeError(f"expected common dtype to be floating point, yet common dtype is {x1.dtype}")
     x1, x2 = broadcast_tensors(x1, x2)
     first, second = (x / at_least(norm(x, 2, dim, keepdim=True), eps) for x in (x1, x2))

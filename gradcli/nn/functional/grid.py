@@ -153,8 +153,9 @@ def grid_sample(
         for parts, k in zip(weights, corner, strict=True):
             term = term if parts[k] is None else term * parts[k][:, None]
         total = term if total is None else total + term
-    if mode == "nearest":
-        total = total + (grid * 0.0).sum(-1)[:, None] if grid.requires_grad else total
+    if mode == "nearest" and grid.requires_grad:
+        still = where(constant(np.isfinite(grid.detach().numpy())), grid, 0.0) * 0.0
+        total = total + still.sum(-1)[:, None]
     return total
 
 

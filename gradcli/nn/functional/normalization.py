@@ -62,8 +62,7 @@ def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None,
     shape = check_last("rms_norm", input, normalized_shape, weight)
     if eps is None:
         eps = float(np.finfo(input.dtype.numpy).eps)
-    squares = (input * input.conj()).real if input.dtype.kind == "c" else input * input
-    mean = squares.mean(tuple(range(-len(shape), 0)), keepdim=True)
+    mean = (input * input).mean(tuple(range(-len(shape), 0)), keepdim=True)
     return affine(input / (mean + eps).sqrt(), weight, None)
 
 
