@@ -20,6 +20,7 @@ MODULES = (
     "index",
     "product",
     "activation",
+    "piecewise",
     "create",
     "softmax",
     "moments",
@@ -32,6 +33,10 @@ MODULES = (
     "complex",
     "pointwise",
     "bessel",
+    "windows",
+    "resample",
+    "normalize",
+    "losses",
 )
 _pending = list(MODULES)
 

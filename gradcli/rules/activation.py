@@ -64,7 +64,7 @@ def softplus_signature(x, beta=1.0, threshold=None):
     return (x,), {"beta": beta, "threshold": math.inf if threshold is None else threshold}
 
 
-elementwise(
+softplus_entry = elementwise(
     softplus,
     softplus_dx,
     bind=softplus_signature,
@@ -103,6 +103,11 @@ elementwise(
 )
 
 
+def below_zero(x):
+    """min(x, 0), with slope 0 at 0."""
+    return np.where(x < 0, x, 0.0)
+
+
 def alpha_signature(x, alpha=1.0):
     """Bind elu."""
     return (x,), {"alpha": alpha}
@@ -110,7 +115,7 @@ def alpha_signature(x, alpha=1.0):
 
 elementwise(
     lambda x, *, alpha: np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0))),
-    lambda _, x, *, alpha: np.where(x > 0, 1.0, alpha * np.exp(np.minimum(x, 0))),
+    lambda _, x, *, alpha: np.where(x <= 0, alpha * np.exp(below_zero(x)), 1.0),
     name="elu",
     bind=alpha_signature,
     complex=False,

@@ -73,6 +73,10 @@ class Tensor:
         __pow__: Any
         __matmul__: Any
         __neg__: Any
+        __lt__: Any
+        __le__: Any
+        __gt__: Any
+        __ge__: Any
         __getitem__: Any
         __setitem__: Any
 

@@ -1,0 +1,229 @@
+"""Activation functions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...face import reduce
+from ...face.create import generator
+from ...face.select import where
+from ...rules import entry
+from ...tape.tensor import Tensor
+from .arguments import computed, constant
+
+
+def apply(name: str, input: Tensor, inplace: bool = False, *args: Any) -> Tensor:
+    """Apply an entry of the table, in place where asked for."""
+    return computed(input, inplace, lambda: entry(name).function(input, *args))
+
+
+def relu(input: Tensor, inplace: bool = False) -> Tensor:
+    """max(input, 0)."""
+    return apply("relu", input, inplace)
+
+
+def relu6(input: Tensor, inplace: bool = False) -> Tensor:
+    """min(max(input, 0), 6)."""
+    return apply("relu6", input, inplace)
+
+
+def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
+    """input where positive, alpha (exp(input) - 1) elsewhere."""
+    return apply("elu", input, inplace, alpha)
+
+
+def selu(input: Tensor, inplace: bool = False) -> Tensor:
+    """elu scaled so that it keeps mean 0 and variance 1."""
+    return apply("selu", input, inplace)
+
+
+def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
+    """input where positive, alpha (exp(input / alpha) - 1) elsewhere."""
+    return apply("celu", input, inplace, alpha)
+
+
+def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
+    """input where positive, negative_slope * input elsewhere."""
+    return apply("leaky_relu", input, inplace, negative_slope)
+
+
+def prelu(input: Tensor, weight: Tensor) -> Tensor:
+    """input where positive, weight * input elsewhere; one weight, or one per channel (axis 1).
+
+    Raises RuntimeError when the number of weights is neither 1 nor that of the channels.
+    """
+    if weight.ndim > 1:
+        raise RuntimeError(f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight.ndim}")
+    channels = input.shape[1] if input.ndim > 1 else 1
+    if weight.ndim == 1 and weight.shape[0] not in (1, channels):
+        raise RuntimeError(
+            "Mismatch of parameter numbers and input channel size. "
+            f"Found parameter numbers = {weight.shape[0]} and channel size = {channels}."
+        )
+    return apply("prelu", input, False, weight)
+
+
+def rrelu(
+    input: Tensor,
+    lower: float = 1.0 / 8,
+    upper: float = 1.0 / 3,
+    training: bool = False,
+    inplace: bool = False,
+) -> Tensor:
+    """leaky_relu, its slope random in [lower, upper] per element when training, else the middle."""
+    if not training:
+        return leaky_relu(input, (lower + upper) / 2, inplace)
+    slope = constant(generator.rng.uniform(lower, upper, input.shape)).to(input.dtype)
+    return computed(input, inplace, lambda: where(input > 0, input, slope * input))
+
+
+def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
+    """input limited to [min_val, max_val]. Raises ValueError when they are in the wrong order."""
+    if min_val > max_val:
+        raise ValueError("min_val cannot be greater than max_val")
+    return apply("hardtanh", input, inplace, min_val, max_val)
+
+
+def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
+    """input times hardsigmoid(input)."""
+    return apply("hardswish", input, inplace)
+
+
+def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
+    """Ramp from 0 at -3 to 1 at 3."""
+    return apply("hardsigmoid", input, inplace)
+
+
+def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
+    """input where it exceeds the threshold, else value."""
+    return apply("threshold", input, inplace, threshold, value)
+
+
+def silu(input: Tensor, inplace: bool = False) -> Tensor:
+    """input * sigmoid(input)."""
+    return apply("silu", input, inplace)
+
+
+def mish(input: Tensor, inplace: bool = False) -> Tensor:
+    """input * tanh(softplus(input))."""
+    return apply("mish", input, inplace)
+
+
+def gelu(input: Tensor, *, approximate: str = "none") -> Tensor:
+    """input times the normal distribution function; approximate='tanh' for its approximation.
+
+    Raises RuntimeError for another approximation.
+    """
+    if approximate not in ("none", "tanh"):
+        raise RuntimeError("approximate argument must be either none or tanh.")
+    return apply("gelu", input, False, approximate)
+
+
+def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
+    """input where |input| > lambd, else 0."""
+    return apply("hardshrink", input, False, lambd)
+
+
+def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
+    """input moved towards 0 by lambd. Raises RuntimeError for a negative lambd."""
+    if lambd < 0:
+        raise RuntimeError(f"lambda must be greater or equal to 0, but found to be {lambd}.")
+    return apply("softshrink", input, False, lambd)
+
+
+def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
+    """log(1 + exp(beta input)) / beta; input itself where beta input exceeds the threshold."""
+    return apply("softplus", input, False, beta, threshold)
+
+
+def tanhshrink(input: Tensor) -> Tensor:
+    """input - tanh(input)."""
+    return apply("tanhshrink", input)
+
+
+def softsign(input: Tensor) -> Tensor:
+    """input / (1 + |input|)."""
+    return input / (1 + abs(input)) if input.dtype.kind == "c" else apply("softsign", input)
+
+
+def logsigmoid(input: Tensor) -> Tensor:
+    """Logarithm of sigmoid."""
+    return apply("logsigmoid", input)
+
+
+def tanh(input: Tensor) -> Tensor:
+    """Hyperbolic tangent."""
+    return apply("tanh", input)
+
+
+def sigmoid(input: Tensor) -> Tensor:
+    """1 / (1 + exp(-input))."""
+    return apply("sigmoid", input)
+
+
+def glu(input: Tensor, dim: int = -1) -> Tensor:
+    """The first half along dim times sigmoid of the second. Raises RuntimeError for an odd length."""
+    if input.ndim == 0:
+        raise RuntimeError("glu does not support 0-dimensional tensors")
+    if input.shape[dim] % 2:
+        raise RuntimeError(f"Halving dimension must be even, but dimension {dim} is size {input.shape[dim]}")
+    half = input.shape[dim] // 2
+    return input.narrow(dim, 0, half) * sigmoid(input.narrow(dim, half, half))
+
+
+# -- over an axis ---------------------------------------------------------------------------------
+
+
+def default_dim(ndim: int) -> int:
+    """Return the axis that an old program means that names none: 0 for 0, 1 or 3 axes, else 1."""
+    return 0 if ndim in (0, 1, 3) else 1
+
+
+def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
+    """exp(input) / sum(exp(input)) over dim."""
+    return reduce.softmax(input, default_dim(input.ndim) if dim is None else dim, dtype=dtype)
+
+
+def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
+    """softmax of -input."""
+    return softmax(-input, dim, dtype=dtype)
+
+
+def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
+    """Logarithm of softmax."""
+    return reduce.log_softmax(input, default_dim(input.ndim) if dim is None else dim, dtype=dtype)
+
+
+def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:
+    """softmax of logits with Gumbel noise at temperature tau; hard: one-hot, with the gradient of the soft one."""
+    noise = constant(generator.rng.gumbel(size=logits.shape)).to(logits.dtype)
+    soft = softmax((logits + noise) / tau, dim)
+    if not hard:
+        return soft
+    chosen = soft.detach() == soft.detach().amax(dim, keepdim=True)
+    return chosen.to(soft.dtype) - soft.detach() + soft
+
+
+def normalize(input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out: Any = None) -> Tensor:
+    """input divided by its p-norm over dim, which counts as at least eps."""
+    norm = reduce.norm(input, p, dim, keepdim=True)
+    return input / norm.clamp_min(eps)
+
+
+# -- in place -------------------------------------------------------------------------------------
+
+
+def in_place(function: Any) -> Any:
+    """Return the form of an activation that writes into its input."""
+
+    def change(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        return function(input, *args, inplace=True, **kwargs)
+
+    change.__name__ = change.__qualname__ = f"{function.__name__}_"
+    change.__doc__ = f"In-place form of {function.__name__}."
+    return change
+
+
+relu_, elu_, selu_, celu_, leaky_relu_, rrelu_, hardtanh_, threshold_ = map(
+    in_place, (relu, elu, selu, celu, leaky_relu, rrelu, hardtanh, threshold)
+)

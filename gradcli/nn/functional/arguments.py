@@ -1,0 +1,69 @@
+"""What arguments of several families mean: one number for all axes, a reduction, work in place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...rules import entry
+from ...tape import inplace
+from ...tape.record import record
+from ...tape.tensor import Tensor
+
+
+def per_axis(value: Any, n: int, name: str) -> tuple[int, ...]:
+    """Return one int per axis: a single number stands for all. Raises RuntimeError for another count."""
+    if isinstance(value, int | np.integer):
+        return (int(value),) * n
+    values = tuple(int(v) for v in value)
+    if len(values) == 1:
+        return values * n
+    if len(values) != n:
+        raise RuntimeError(f"{name} must be a number or {n} numbers, got {list(values)}")
+    return values
+
+
+def computed(input: Tensor, inplace_: bool, function: Callable[[], Any]) -> Any:
+    """Return function(), written into input where that is asked for."""
+    return inplace.update(input, function) if inplace_ else function()
+
+
+def run(name: str, *operands: Any, **params: Any) -> Any:
+    """Record an entry of the table with these operands and parameters."""
+    return record(entry(name), operands, params)
+
+
+def constant(data: Any) -> Tensor:
+    """Return an array as a tensor that wants no gradient."""
+    return Tensor._wrap(np.asarray(data), None)
+
+
+def legacy(reduction: str, size_average: bool | None, reduce: bool | None) -> str:
+    """Return the reduction that the old arguments size_average and reduce ask for, where they are given."""
+    if size_average is None and reduce is None:
+        return reduction
+    if reduce is False:
+        return "none"
+    return "mean" if size_average in (None, True) else "sum"
+
+
+def reduced(values: Any, reduction: str) -> Any:
+    """Return the mean, the sum, or the values themselves. Raises ValueError for another reduction."""
+    if reduction == "none":
+        return values
+    if reduction in ("mean", "sum"):
+        return getattr(values, reduction)()
+    raise ValueError(f"{reduction} is not a valid value for reduction")
+
+
+def over(x: Any, count: float) -> Any:
+    """Return x / count, where a count of 0 gives nan rather than an error."""
+    return x / constant(count).to(x.dtype)
+
+
+def with_slope(value: Any, slope: Any) -> Any:
+    """Return `value` unchanged, its gradient multiplied by `slope`."""
+    fixed = value.detach()
+    return fixed + (value - fixed) * slope

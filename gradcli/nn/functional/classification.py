@@ -1,0 +1,206 @@
+"""Losses of scores of classes, and of probabilities."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ...face.linalg import einsum
+from ...face.reduce import picked
+from ...face.select import where
+from ...tape.tensor import Tensor
+from .activation import log_softmax, logsigmoid
+from .arguments import constant, legacy, over, reduced, run
+from .linear_maps import linear
+
+
+def chosen(x: Tensor, classes: np.ndarray, node: str) -> Tensor:
+    """Return the elements of x (N, C, ...) or (C,) at one class per place. Raises IndexError for no class."""
+    axis = 0 if x.ndim == 1 else 1
+    count = x.shape[axis]
+    wrong = (classes < 0) | (classes >= count)
+    if wrong.any():
+        raise IndexError(f"Target {classes[wrong].flat[0]} is out of bounds.")
+    return picked(x, np.expand_dims(classes, axis), axis - x.ndim, node).squeeze(axis)
+
+
+def check_target(x: Tensor, target: Tensor) -> None:
+    """Raise RuntimeError or ValueError unless target has one class for every place of x (N, C, ...) or (C,)."""
+    expected = tuple(x.shape[:1] + x.shape[2:]) if x.ndim > 1 else ()
+    if x.ndim == 0:
+        raise RuntimeError("a loss of classes needs input of at least 1 axis")
+    if tuple(target.shape) == expected or (x.ndim == 1 and tuple(target.shape) == (1,)):
+        return
+    if x.ndim > 1 and target.ndim > 0 and target.shape[0] != x.shape[0]:
+        raise ValueError(f"Expected input batch_size ({x.shape[0]}) to match target batch_size ({target.shape[0]}).")
+    raise RuntimeError(f"Expected target size {list(expected)}, got {list(target.shape)}")
+
+
+def class_losses(
+    scores: Tensor,
+    target: Tensor,
+    weight: Tensor | None,
+    ignore_index: int,
+    reduction: str,
+    smoothing: float = 0.0,
+) -> Tensor:
+    """Return -scores of the target classes, weighed; the mean divides by the sum of the weights."""
+    check_target(scores, target)
+    classes = target.detach().numpy().reshape(() if scores.ndim == 1 else tuple(target.shape))
+    axis = 0 if scores.ndim == 1 else 1
+    ignored = classes == ignore_index
+    safe = np.where(ignored, 0, classes)
+    loss = -chosen(scores, safe, "NllLossBackward0")
+    if weight is None:
+        weights: Any = constant((~ignored).astype(scores.dtype))
+        spread = scores
+    else:
+        weights = where(constant(ignored), 0.0, weight[safe])
+        loss = loss * weights
+        spread = scores * weight.reshape(-1, *(1,) * (scores.ndim - 1 - axis))
+    if smoothing:
+        loss = loss * (1 - smoothing) - spread.sum(axis) * (smoothing / scores.shape[axis])
+    loss = where(constant(ignored), 0.0, loss)
+    if reduction == "mean":
+        return loss.sum() / weights.sum()
+    return reduced(loss, reduction)
+
+
+def nll_loss(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    ignore_index: int = -100,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """-input at the target classes, for log-probabilities (N, C, ...) or (C,)."""
+    return class_losses(input, target, weight, ignore_index, legacy(reduction, size_average, reduce))
+
+
+def cross_entropy(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    ignore_index: int = -100,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    label_smoothing: float = 0.0,
+) -> Tensor:
+    """-log_softmax(input) at the target classes, or its mean over target probabilities in the shape of input.
+
+    label_smoothing: the part of the target that is spread equally over all classes.
+    """
+    reduction = legacy(reduction, size_average, reduce)
+    if not 0 <= label_smoothing <= 1:
+        raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
+    axis = 0 if input.ndim == 1 else 1
+    scores = log_softmax(input, axis)
+    if target.shape != input.shape or target.dtype.kind in "iub":
+        return class_losses(scores, target, weight, ignore_index, reduction, label_smoothing)
+    if label_smoothing:
+        target = target * (1 - label_smoothing) + label_smoothing / input.shape[axis]
+    if weight is not None:
+        scores = scores * weight.reshape(-1, *(1,) * (input.ndim - 1 - axis))
+    loss = -(scores * target).sum(axis)
+    if reduction == "mean":
+        return over(loss.sum(), math.prod(input.shape) / input.shape[axis])
+    return reduced(loss, reduction)
+
+
+def linear_cross_entropy(
+    input: Tensor,
+    linear_weight: Tensor,
+    target: Tensor,
+    *,
+    linear_bias: Tensor | None = None,
+    weight: Tensor | None = None,
+    reduction: str = "mean",
+    ignore_index: int | None = None,
+    label_smoothing: float = 0.0,
+    options: Any = None,
+) -> Tensor:
+    """cross_entropy of linear(input, linear_weight, linear_bias); the weight is (C, ..., features).
+
+    options: for other ways to compute the same, has no effect.
+    """
+    if linear_weight.ndim == 2:
+        scores = linear(input, linear_weight, linear_bias)
+    else:
+        inner = "cdefgh"[: linear_weight.ndim - 1]
+        lead = "n" if input.ndim > 1 else ""
+        scores = einsum(f"{lead}z,{inner}z->{lead}{inner}", input, linear_weight)
+        scores = (
+            scores
+            if linear_bias is None
+            else scores
+            + linear_bias.reshape(tuple(linear_bias.shape) + (1,) * (linear_weight.ndim - 1 - linear_bias.ndim))
+        )
+    ignored = -100 if ignore_index is None else ignore_index
+    return cross_entropy(
+        scores, target, weight, ignore_index=ignored, reduction=reduction, label_smoothing=label_smoothing
+    )
+
+
+# -- two classes ----------------------------------------------------------------------------------
+
+
+def binary_cross_entropy(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """-(target log(input) + (1 - target) log(1 - input)), logarithms at least -100.
+
+    Raises ValueError for another shape of target, RuntimeError for input outside [0, 1].
+    """
+    if target.shape != input.shape:
+        raise ValueError(
+            f"Using a target size ({target.shape}) that is different to the input size ({input.shape}) is "
+            "deprecated. Please ensure they have the same size."
+        )
+    data = input.detach()
+    if not bool(((data >= 0) & (data <= 1)).all()):
+        raise RuntimeError("all elements of input should be between 0 and 1")
+    loss = run("binary_cross_entropy_terms", input, target)
+    return reduced(loss if weight is None else loss * weight, legacy(reduction, size_average, reduce))
+
+
+def binary_cross_entropy_with_logits(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    pos_weight: Tensor | None = None,
+) -> Tensor:
+    """binary_cross_entropy of sigmoid(input), without overflow; pos_weight multiplies the loss of positives."""
+    if target.shape != input.shape:
+        raise ValueError(f"Target size ({target.shape}) must be the same as input size ({input.shape})")
+    positive = logsigmoid(input)
+    if pos_weight is not None:
+        positive = positive * ((pos_weight - 1) * target + 1)
+    loss = (1 - target) * input - positive
+    return reduced(loss if weight is None else loss * weight, legacy(reduction, size_average, reduce))
+
+
+def multilabel_soft_margin_loss(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """binary_cross_entropy_with_logits, averaged over the classes (the last axis)."""
+    loss = -(target * logsigmoid(input) + (1 - target) * logsigmoid(-input))
+    loss = loss if weight is None else loss * weight
+    return reduced(loss.sum(-1) / (input.shape[-1] if input.ndim else 1), legacy(reduction, size_average, reduce))

@@ -1,0 +1,27 @@
+"""Linear and bilinear maps."""
+
+from __future__ import annotations
+
+from ...face.linalg import product
+from ...rules import entry
+from ...tape.tensor import Tensor
+
+
+def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """input @ weight.T + bias; weight (out, in) or (in,)."""
+    if input.ndim > 2 and weight.ndim == 2:
+        flat = product(input.reshape(-1, input.shape[-1]), weight.T)
+        result = flat.reshape(*input.shape[:-1], weight.shape[0])
+    else:
+        result = product(input, weight.T if weight.ndim == 2 else weight)
+    return result if bias is None else result + bias
+
+
+def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """input1 weight input2 + bias over the last axes; weight (out, in1, in2)."""
+    if input1.shape[:-1] != input2.shape[:-1]:
+        raise RuntimeError(
+            f"bilinear(): input batch dimensions do not match: got {list(input1.shape)} and {list(input2.shape)}"
+        )
+    result = entry("einsum").function("...i,oij,...j->...o", input1, weight, input2)
+    return result if bias is None else result + bias

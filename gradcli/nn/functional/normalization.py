@@ -1,0 +1,160 @@
+"""Normalization over batches, layers, groups, instances and channels."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ...rules.resample import Taps
+from ...rules.shapes import Shape
+from ...tape.modes import no_grad
+from ...tape.tensor import Tensor
+from .arguments import run
+
+
+def affine(x: Tensor, weight: Tensor | None, bias: Tensor | None, shape: Shape | None = None) -> Tensor:
+    """Return x * weight + bias, where they are given; shape: what they are reshaped to."""
+    for parameter, apply in ((weight, "__mul__"), (bias, "__add__")):
+        if parameter is not None:
+            x = getattr(x, apply)(parameter if shape is None else parameter.reshape(shape))
+    return x
+
+
+def along_channels(x: Tensor) -> Shape:
+    """Return the shape that lays one number per channel along axis 1 of x."""
+    return (-1, *(1,) * (x.ndim - 2))
+
+
+def check_last(name: str, input: Tensor, normalized_shape: Any, *parameters: Tensor | None) -> Shape:
+    """Return the normalized shape. Raises RuntimeError unless it is that of input's last axes."""
+    shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(int(n) for n in normalized_shape)
+    if not shape:
+        raise RuntimeError(
+            "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element"
+        )
+    if tuple(input.shape[-len(shape) :]) != shape or input.ndim < len(shape):
+        raise RuntimeError(
+            f"Given normalized_shape={list(shape)}, expected input with shape [*, {', '.join(map(str, shape))}], "
+            f"but got input of size {list(input.shape)}"
+        )
+    for parameter in parameters:
+        if parameter is not None and tuple(parameter.shape) != shape:
+            raise RuntimeError(
+                f"{name}: expected weight and bias of the same shape as normalized_shape {list(shape)}, "
+                f"but got {list(parameter.shape)}"
+            )
+    return shape
+
+
+def layer_norm(
+    input: Tensor, normalized_shape: Any, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
+) -> Tensor:
+    """(input - mean) / sqrt(variance + eps) * weight + bias over the last axes."""
+    shape = check_last("layer_norm", input, normalized_shape, weight, bias)
+    out = run("standardize", input, axis=tuple(range(-len(shape), 0)), eps=eps)
+    return affine(out, weight, bias)
+
+
+def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None, eps: float | None = None) -> Tensor:
+    """input / sqrt(mean of squares + eps) * weight over the last axes; eps is the type's precision unless given."""
+    shape = check_last("rms_norm", input, normalized_shape, weight)
+    if eps is None:
+        eps = float(np.finfo(input.dtype.numpy).eps)
+    mean = (input * input).mean(tuple(range(-len(shape), 0)), keepdim=True)
+    return affine(input / (mean + eps).sqrt(), weight, None)
+
+
+def group_norm(
+    input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
+) -> Tensor:
+    """Standardize each of num_groups groups of channels of (N, C, ...). Raises RuntimeError unless they divide C."""
+    if input.ndim < 2:
+        raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {input.ndim}")
+    batch, channels = input.shape[:2]
+    if num_groups < 1 or channels % num_groups:
+        raise RuntimeError(
+            "Expected number of channels in input to be divisible by num_groups, "
+            f"but got input of shape {list(input.shape)} and num_groups={num_groups}"
+        )
+    size = channels // num_groups * math.prod(input.shape[2:])
+    parted = input.reshape(batch, num_groups, size)
+    out = run("standardize", parted, axis=(-1,), eps=eps).reshape(tuple(input.shape))
+    return affine(out, weight, bias, along_channels(input))
+
+
+def batch_norm(
+    input: Tensor,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    training: bool = False,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Tensor:
+    """Standardize each channel of (N, C, ...): over the batch when training, else with the running moments.
+
+    Training moves the running moments towards those of the batch. Raises ValueError for one value per channel,
+    RuntimeError where running moments are needed and missing.
+    """
+    shape = along_channels(input)
+    if not training:
+        if running_mean is None or running_var is None:
+            raise RuntimeError("running_mean and running_var must be defined in evaluation mode")
+        out = (input - running_mean.reshape(shape)) / (running_var.reshape(shape) + eps).sqrt()
+        return affine(out, weight, bias, shape)
+    if not math.prod(input.shape):
+        return affine(input.clone(), weight, bias, shape if input.ndim > 1 else None)
+    axes = (0, *range(2, input.ndim))
+    count = math.prod(input.shape[i] for i in axes)
+    if count == 1:
+        raise ValueError(f"Expected more than 1 value per channel when training, got input size {input.shape}")
+    move_towards(running_mean, running_var, input, axes, momentum)
+    out = run("standardize", input, axis=tuple(i - input.ndim for i in axes), eps=eps)
+    return affine(out, weight, bias, shape)
+
+
+def move_towards(mean: Tensor | None, variance: Tensor | None, x: Tensor, axes: Shape, momentum: float) -> None:
+    """Move running moments, where there are any, towards the moments of x by the part `momentum`."""
+    with no_grad():
+        for running, moment in ((mean, lambda: x.mean(axes)), (variance, lambda: x.var(axes))):
+            if running is not None:
+                running.copy_(running * (1 - momentum) + moment().reshape(tuple(running.shape)) * momentum)
+
+
+def instance_norm(
+    input: Tensor,
+    running_mean: Tensor | None = None,
+    running_var: Tensor | None = None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    use_input_stats: bool = True,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Tensor:
+    """Standardize each channel of each sample of (N, C, ...), or use the running moments as batch_norm does."""
+    if not use_input_stats:
+        return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
+    axes = tuple(range(2, input.ndim))
+    if math.prod(input.shape[2:]) == 1:
+        raise ValueError(f"Expected more than 1 spatial element when training, got input size {input.shape}")
+    with no_grad():
+        for running, moment in ((running_mean, lambda: input.mean(axes)), (running_var, lambda: input.var(axes))):
+            if running is not None:
+                running.copy_(running * (1 - momentum) + moment().mean(0) * momentum)
+    out = run("standardize", input, axis=tuple(i - input.ndim for i in axes), eps=eps)
+    return affine(out, weight, bias, along_channels(input))
+
+
+def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Tensor:
+    """input / (k + alpha * mean of squares over `size` neighbouring channels)^beta; missing ones count as 0."""
+    if input.ndim < 3:
+        raise ValueError(f"Expected 3D or higher dimensionality input (got {input.ndim} dimensions)")
+    channels = input.shape[1]
+    table = np.arange(channels)[:, None] + np.arange(size) - size // 2
+    weights = ((table >= 0) & (table < channels)) / size
+    taps = Taps(np.clip(table, 0, max(channels - 1, 0)), weights, channels)
+    mean = run("resample", input * input, taps=taps, axis=1 - input.ndim, back=False)
+    return input / (mean * alpha + k) ** beta

@@ -1,0 +1,135 @@
+"""Padding, and channels exchanged with pixels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...face.shape import at
+from ...rules.index import Index
+from ...tape.tensor import Tensor
+from .arguments import run
+
+
+def pad(input: Tensor, pad: Any, mode: str = "constant", value: float | None = None) -> Tensor:
+    """Elements added around input: pad = (before, behind) of the last axis, then of the one before it, ...
+
+    mode: 'constant' (value, 0 unless given), 'reflect', 'replicate' or 'circular'; negative lengths cut off.
+    Raises RuntimeError where pad does not fit, NotImplementedError for another mode.
+    """
+    lengths = [int(n) for n in pad]
+    if len(lengths) % 2:
+        raise RuntimeError("Padding length must be divisible by 2")
+    if len(lengths) > 2 * input.ndim:
+        raise RuntimeError(
+            f"Padding length should be less than or equal to two times the input dimension but got padding "
+            f"length {len(lengths)} and input of dimension {input.ndim}"
+        )
+    pairs = list(zip(lengths[::2], lengths[1::2], strict=True))
+    if mode == "constant":
+        return constant_pad(input, pairs, 0.0 if value is None else value)
+    if value is not None and value != 0:
+        raise ValueError(f"Padding mode '{mode}' doesn't take in value argument")
+    if mode not in ("reflect", "replicate", "circular"):
+        raise NotImplementedError(f"Unrecognised padding mode {mode}")
+    for axis, (before, behind) in enumerate(pairs):
+        if before or behind:
+            length = input.shape[-1 - axis]
+            input = at(input, -1 - axis, positions(mode, length, before, behind))
+    return input
+
+
+def constant_pad(input: Tensor, pairs: list, value: Any) -> Tensor:
+    """Pad with a constant; pairs from the last axis on."""
+    around = [(0, 0)] * (input.ndim - len(pairs)) + pairs[::-1]
+    shape = tuple(n + a + b for n, (a, b) in zip(input.shape, around, strict=True))
+    if min(shape, default=0) < 0:
+        raise RuntimeError(f"pad {pairs} leaves a negative length of the shape {list(input.shape)}")
+    cut = [slice(max(-a, 0), n - max(-b, 0)) for n, (a, b) in zip(input.shape, around, strict=True)]
+    if any(a < 0 or b < 0 for a, b in around):
+        input = input[tuple(cut)]
+    place = [slice(max(a, 0), m - max(b, 0)) for m, (a, b) in zip(shape, around, strict=True)]
+    index = Index(tuple(place), shape)
+    if value == 0:
+        return run("put_zeros", input, index=index, lead=())
+    return run("setitem", np.full(shape, value, input.dtype), input, index=index)
+
+
+def positions(mode: str, length: int, before: int, behind: int) -> np.ndarray:
+    """Return which elements of an axis the padded axis holds. Raises RuntimeError where it is too short."""
+    steps = np.arange(-before, length + behind)
+    if mode == "reflect" and max(before, behind) >= length:
+        raise RuntimeError(
+            "Padding size should be less than the corresponding input dimension, "
+            f"but got: padding ({before}, {behind}) at an axis of length {length}"
+        )
+    if mode == "circular" and max(before, behind) > length:
+        raise RuntimeError("Padding value causes wrapping around more than once.")
+    if mode == "circular":
+        first, last = max(-before, 0), length - max(-behind, 0)
+        return first + (steps - first) % (last - first)
+    if mode == "reflect":
+        return length - 1 - np.abs(length - 1 - np.abs(steps))
+    return np.clip(steps, 0, length - 1)
+
+
+# -- channels and pixels --------------------------------------------------------------------------
+
+
+def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
+    """(..., C r^2, H, W) as (..., C, H r, W r)."""
+    r = int(upscale_factor)
+    if input.ndim < 3:
+        raise RuntimeError(f"pixel_shuffle expects input to have at least 3 dimensions, but got {input.ndim}")
+    *lead, channels, height, width = input.shape
+    if r < 1 or channels % (r * r):
+        raise RuntimeError(
+            "pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of "
+            f"upscale_factor, but input.size(-3)={channels} is not divisible by {r * r}"
+        )
+    parted = input.reshape(*lead, channels // (r * r), r, r, height, width)
+    moved = parted.permute(*range(len(lead)), *(len(lead) + i for i in (0, 3, 1, 4, 2)))
+    return moved.reshape(*lead, channels // (r * r), height * r, width * r)
+
+
+def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
+    """(..., C, H r, W r) as (..., C r^2, H, W)."""
+    r = int(downscale_factor)
+    if input.ndim < 3:
+        raise RuntimeError(f"pixel_unshuffle expects input to have at least 3 dimensions, but got {input.ndim}")
+    *lead, channels, height, width = input.shape
+    if r < 1 or height % r or width % r:
+        raise RuntimeError(
+            f"pixel_unshuffle expects height and width to be divisible by downscale_factor, "
+            f"but {height} x {width} is not divisible by {r}"
+        )
+    parted = input.reshape(*lead, channels, height // r, r, width // r, r)
+    moved = parted.permute(*range(len(lead)), *(len(lead) + i for i in (0, 2, 4, 1, 3)))
+    return moved.reshape(*lead, channels * r * r, height // r, width // r)
+
+
+def channel_shuffle(input: Tensor, groups: int) -> Tensor:
+    """(N, C, ...) with its channels, seen as (groups, C / groups), in transposed order."""
+    if input.ndim < 3:
+        raise RuntimeError(
+            f"channel_shuffle expects input with > 2 dims, but got input with sizes {list(input.shape)}"
+        )
+    if groups < 1:
+        raise RuntimeError(f"Number of groups to divide channels in must be positive. Value of groups:{groups}")
+    batch, channels, *rest = input.shape
+    if channels % groups:
+        raise RuntimeError(
+            f"Number of channels must be divisible by groups. Got {channels} channels and {groups} groups."
+        )
+    parted = input.reshape(batch, groups, channels // groups, *rest)
+    return parted.transpose(1, 2).reshape(batch, channels, *rest)
+
+
+native_channel_shuffle = channel_shuffle
+
+
+def constant_pad_nd(input: Tensor, pad: Any, value: float = 0) -> Tensor:
+    """pad with a constant."""
+    lengths = [int(n) for n in pad]
+    return constant_pad(input, list(zip(lengths[::2], lengths[1::2], strict=True)), value)

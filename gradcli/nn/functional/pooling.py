@@ -1,0 +1,297 @@
+"""Averages and maxima over windows.
+
+The windows of one axis are a table: row i holds the positions that output i sees, -1 where it sees padding.
+Averages are a sparse matrix per axis; maxima pick elements at positions found axis by axis.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...rules.index import Index
+from ...rules.resample import Taps
+from ...tape.tensor import Tensor
+from .arguments import constant, per_axis, run
+from .convolution import batched, described
+
+
+def window_table(size: int, kernel: int, stride: int, padding: int, dilation: int, ceil: bool) -> np.ndarray:
+    """Return the positions (out, kernel) of an axis. Raises RuntimeError where there is no window.
+
+    ceil: a last window that begins inside may reach over the end.
+    """
+    if stride < 1:
+        raise RuntimeError("stride should not be zero")
+    span = dilation * (kernel - 1) + 1
+    if padding < 0 or 2 * padding > span:
+        raise RuntimeError(
+            f"pad should be at most half of effective kernel size, but got pad={padding}, kernel_size={kernel} "
+            f"and dilation={dilation}"
+        )
+    room = size + 2 * padding - span
+    out = (-(-room // stride) if ceil else room // stride) + 1
+    if ceil and (out - 1) * stride >= size + padding:
+        out -= 1
+    if out < 1:
+        raise RuntimeError(f"an axis of length {size} is too small for a window of {kernel}: output size {out}")
+    table = stride * np.arange(out)[:, None] + dilation * np.arange(kernel) - padding
+    return np.where((table >= 0) & (table < size), table, -1)
+
+
+def adaptive_table(size: int, out: int) -> np.ndarray:
+    """Return the positions of windows that share an axis among `out` outputs."""
+    steps = np.arange(out)
+    starts, ends = steps * size // max(out, 1), -(-(steps + 1) * size // max(out, 1))
+    table = starts[:, None] + np.arange(max((ends - starts).max(initial=0), 1))
+    return np.where(table < ends[:, None], table, -1)
+
+
+def pool_tables(x: Tensor, n: int, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil: bool) -> list:
+    """Return the table of each of the last n axes."""
+    kernels = per_axis(kernel, n, "kernel_size")
+    steps = kernels if stride is None or stride == [] or stride == () else per_axis(stride, n, "stride")
+    axes = (x.shape[-n:], kernels, steps, per_axis(padding, n, "padding"), per_axis(dilation, n, "dilation"))
+    return [window_table(*axis, ceil) for axis in zip(*axes, strict=True)]
+
+
+def adaptive_tables(x: Tensor, n: int, output_size: Any) -> list:
+    """Return the table of each of the last n axes; a length None keeps the axis as it is."""
+    wanted = (output_size,) * n if output_size is None or isinstance(output_size, int) else tuple(output_size)
+    if len(wanted) == 1:
+        wanted *= n
+    if len(wanted) != n:
+        raise RuntimeError(f"output_size must be a number or {n} numbers, got {list(wanted)}")
+    return [
+        adaptive_table(size, size if out is None else int(out))
+        for size, out in zip(x.shape[-n:], wanted, strict=True)
+    ]
+
+
+# -- averages -------------------------------------------------------------------------------------
+
+
+def summed(x: Tensor, tables: list, divisors: list) -> Tensor:
+    """Return the sums over windows, divided per axis."""
+    for i, (table, divisor) in enumerate(zip(tables, divisors, strict=True)):
+        axis = i - len(tables)
+        weights = (table >= 0) / np.reshape(np.asarray(divisor, float), (-1, 1))
+        taps = Taps(np.maximum(table, 0), weights, x.shape[axis])
+        x = run("resample", x, taps=taps, axis=axis, back=False)
+    return x
+
+
+def seen(table: np.ndarray) -> np.ndarray:
+    """Return how many elements each window sees."""
+    return (table >= 0).sum(-1)
+
+
+def avg_pool(n: int, name: str) -> Callable:
+    """Return the average pool in n dimensions."""
+
+    def function(
+        input: Tensor,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+        divisor_override: int | None = None,
+    ) -> Tensor:
+        x, unbatched = batched(input, n, name)
+        if divisor_override == 0:
+            raise RuntimeError("divisor must be not zero")
+        tables = pool_tables(x, n, kernel_size, stride, padding, 1, ceil_mode)
+        divisors: list = [1] * n
+        if divisor_override is None:
+            divisors = [seen(table) for table in tables]
+            if count_include_pad:
+                kernels = per_axis(kernel_size, n, "kernel_size")
+                steps = kernels if not stride else per_axis(stride, n, "stride")
+                axes = (x.shape[-n:], kernels, steps, per_axis(padding, n, "padding"), tables)
+                divisors = [
+                    np.minimum(s * np.arange(len(t)) - p + k, size + p) - (s * np.arange(len(t)) - p)
+                    for size, k, s, p, t in zip(*axes, strict=True)
+                ]
+        out = summed(x, tables, divisors)
+        if divisor_override is not None:
+            out = out / divisor_override
+        return out.squeeze(0) if unbatched else out
+
+    return described(function, name, f"Average over windows of the last {n} axes of (N, C, ...) or (C, ...).")
+
+
+def lp_pool(n: int, name: str) -> Callable:
+    """Return the power-average pool in n dimensions."""
+
+    def function(
+        input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
+    ) -> Tensor:
+        average = AVERAGES[n](input**norm_type, kernel_size, stride, 0, ceil_mode)
+        area = math.prod(per_axis(kernel_size, n, "kernel_size"))
+        return (average.sign() * average.abs().relu() * area) ** (1.0 / norm_type)
+
+    return described(function, name, f"(sum of input^norm_type)^(1 / norm_type) over windows of {n} axes.")
+
+
+def adaptive_avg_pool(n: int, name: str) -> Callable:
+    """Return the adaptive average pool in n dimensions."""
+
+    def function(input: Tensor, output_size: Any) -> Tensor:
+        x, unbatched = batched(input, n, name)
+        tables = adaptive_tables(x, n, output_size)
+        out = summed(x, tables, [seen(table) for table in tables])
+        return out.squeeze(0) if unbatched else out
+
+    return described(function, name, f"Averages over windows that share the last {n} axes among output_size outputs.")
+
+
+AVERAGES = {n: avg_pool(n, f"avg_pool{n}d") for n in (1, 2, 3)}
+avg_pool1d, avg_pool2d, avg_pool3d = AVERAGES.values()
+lp_pool1d, lp_pool2d, lp_pool3d = (lp_pool(n, f"lp_pool{n}d") for n in (1, 2, 3))
+adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d = (
+    adaptive_avg_pool(n, f"adaptive_avg_pool{n}d") for n in (1, 2, 3)
+)
+
+
+# -- maxima ---------------------------------------------------------------------------------------
+
+
+def largest_positions(data: np.ndarray, tables: list) -> np.ndarray:
+    """Return where, in each flattened plane, the first largest element of each window lies.
+
+    data: (..., *sizes); returns (..., *outs).
+    """
+    sizes = data.shape[data.ndim - len(tables) :]
+    places = np.broadcast_to(np.arange(math.prod(sizes)).reshape(sizes), data.shape)
+    for axis in range(-1, -len(tables) - 1, -1):
+        table = tables[axis]
+        first = np.take_along_axis(table, (table >= 0).argmax(-1)[:, None], -1)
+        table = np.where(table >= 0, table, first)
+        cut = np.take(data, table, axis=axis)
+        best = cut.argmax(axis, keepdims=True)
+        data = np.take_along_axis(cut, best, axis).squeeze(axis)
+        places = np.take_along_axis(np.take(places, table, axis=axis), best, axis).squeeze(axis)
+    return places
+
+
+def at_places(x: Tensor, places: np.ndarray, n: int) -> Tensor:
+    """Return the elements of x at positions in its planes of n axes; places: (..., *outs)."""
+    lead, plane = x.shape[: x.ndim - n], math.prod(x.shape[x.ndim - n :])
+    starts = plane * np.arange(math.prod(lead)).reshape(lead + (1,) * n)
+    return x.reshape(-1)[places + starts]
+
+
+def pooled(input: Tensor, n: int, name: str, tables_of: Callable, return_indices: bool) -> Any:
+    """Return the maxima over windows, with their positions if wanted."""
+    x, unbatched = batched(input, n, name)
+    places = largest_positions(x.detach().numpy(), tables_of(x))
+    values, indices = at_places(x, places, n), constant(places)
+    if unbatched:
+        values, indices = values.squeeze(0), indices.squeeze(0)
+    return (values, indices) if return_indices else values
+
+
+def max_pool(n: int, name: str) -> tuple[Callable, Callable]:
+    """Return the max pool in n dimensions, and the form that returns the positions, too."""
+
+    def function(
+        input: Tensor,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        dilation: Any = 1,
+        ceil_mode: bool = False,
+        return_indices: bool = False,
+    ) -> Any:
+        def tables(x: Tensor) -> list:
+            return pool_tables(x, n, kernel_size, stride, padding, dilation, ceil_mode)
+
+        return pooled(input, n, name, tables, return_indices)
+
+    return described(function, name, f"Largest element of each window of the last {n} axes."), with_indices(
+        function, name
+    )
+
+
+def adaptive_max_pool(n: int, name: str) -> tuple[Callable, Callable]:
+    """Return the adaptive max pool in n dimensions, and the form that returns the positions, too."""
+
+    def function(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
+        return pooled(input, n, name, lambda x: adaptive_tables(x, n, output_size), return_indices)
+
+    doc = f"Maxima over windows that share the last {n} axes among output_size outputs."
+    return described(function, name, doc), with_indices(function, name)
+
+
+def with_indices(function: Callable, name: str) -> Callable:
+    """Return a max pool that always returns the positions."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return function(*args, **{**kwargs, "return_indices": True})
+
+    return described(call, f"{name}_with_indices", f"{name} with the positions of the maxima.")
+
+
+(
+    (max_pool1d, max_pool1d_with_indices),
+    (max_pool2d, max_pool2d_with_indices),
+    (max_pool3d, max_pool3d_with_indices),
+) = (max_pool(n, f"max_pool{n}d") for n in (1, 2, 3))
+(
+    (adaptive_max_pool1d, adaptive_max_pool1d_with_indices),
+    (adaptive_max_pool2d, adaptive_max_pool2d_with_indices),
+    (adaptive_max_pool3d, adaptive_max_pool3d_with_indices),
+) = (adaptive_max_pool(n, f"adaptive_max_pool{n}d") for n in (1, 2, 3))
+
+
+# -- back from maxima -----------------------------------------------------------------------------
+
+
+def max_unpool(n: int, name: str) -> Callable:
+    """Return the partial inverse of the max pool in n dimensions."""
+
+    def function(
+        input: Tensor,
+        indices: Tensor,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        output_size: Any = None,
+    ) -> Tensor:
+        kernel = per_axis(kernel_size, n, "kernel_size")
+        steps = kernel if stride is None else per_axis(stride, n, "stride")
+        around = per_axis(padding, n, "padding")
+        axes = zip(input.shape[-n:], kernel, steps, around, strict=True)
+        size = [(m - 1) * s - 2 * p + k for m, k, s, p in axes]
+        if output_size is not None:
+            wanted = [int(m) for m in output_size][-n:]
+            if any(abs(m - d) >= s for m, d, s in zip(wanted, size, steps, strict=True)):
+                raise ValueError(f"invalid output_size {wanted} (default {size}, strides {list(steps)})")
+            size = wanted
+        return unpooled(input, indices.detach().numpy(), size)
+
+    return described(function, name, f"Zeros with the elements of input at positions in planes of {n} axes.")
+
+
+def unpooled(x: Tensor, places: np.ndarray, size: list) -> Tensor:
+    """Return zeros (..., *size) with the elements of x at positions in the planes."""
+    n = len(size)
+    if places.shape != tuple(x.shape):
+        raise RuntimeError(
+            f"Expected shape of indices to be same as that of the input tensor ({list(x.shape)}) "
+            f"but got indices tensor with shape: {list(places.shape)}"
+        )
+    plane, lead = math.prod(size), tuple(x.shape[: x.ndim - n])
+    if places.size and not 0 <= places.min() <= places.max() < plane:
+        raise RuntimeError(f"Found an invalid max index: {places.max()} (output volumes are of size {size})")
+    flat = places + plane * np.arange(math.prod(lead)).reshape(lead + (1,) * n)
+    total = plane * math.prod(lead)
+    zeros = np.zeros(total, x.dtype)
+    return run("setitem", zeros, x, index=Index((flat,), (total,))).reshape(*lead, *size)
+
+
+max_unpool1d, max_unpool2d, max_unpool3d = (max_unpool(n, f"max_unpool{n}d") for n in (1, 2, 3))

@@ -1,0 +1,147 @@
+"""Losses of numbers: distances of a prediction from a target, and likelihoods of distributions."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ...face.select import where
+from ...face.shape import broadcast_tensors
+from ...tape.tensor import Tensor
+from .arguments import legacy, over, reduced, run
+
+
+def weighed(values: Tensor, weight: Tensor | None, reduction: str) -> Tensor:
+    """Return losses times weights, reduced; the mean divides by the sum of the weights."""
+    if weight is None:
+        return reduced(values, reduction)
+    values, weight = broadcast_tensors(values, weight)
+    if reduction == "mean":
+        return (values * weight).sum() / weight.sum()
+    return reduced(values * weight, reduction)
+
+
+def l1_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    weight: Tensor | None = None,
+) -> Tensor:
+    """|input - target|."""
+    return weighed(abs(input - target), weight, legacy(reduction, size_average, reduce))
+
+
+def mse_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    weight: Tensor | None = None,
+) -> Tensor:
+    """(input - target)^2."""
+    difference = input - target
+    return weighed(difference * difference, weight, legacy(reduction, size_average, reduce))
+
+
+def bowl(difference: Tensor, width: float) -> Tensor:
+    """Return difference^2 / 2 where |difference| < width, width (|difference| - width / 2) beyond."""
+    size = abs(difference)
+    return where(size < width, 0.5 * difference * difference, width * (size - 0.5 * width))
+
+
+def smooth_l1_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    beta: float = 1.0,
+) -> Tensor:
+    """(input - target)^2 / (2 beta) near 0, |input - target| - beta / 2 from beta on."""
+    if beta < 0:
+        raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
+    reduction = legacy(reduction, size_average, reduce)
+    if beta == 0:
+        return l1_loss(input, target, reduction=reduction)
+    return reduced(bowl(input - target, beta) / beta, reduction)
+
+
+def huber_loss(
+    input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0, weight: Tensor | None = None
+) -> Tensor:
+    """(input - target)^2 / 2 near 0, delta (|input - target| - delta / 2) from delta on."""
+    if delta <= 0:
+        raise RuntimeError("huber_loss does not support non-positive values for delta.")
+    loss = bowl(input - target, delta)
+    return reduced(loss if weight is None else loss * weight, reduction)
+
+
+# -- likelihoods ----------------------------------------------------------------------------------
+
+
+def poisson_nll_loss(
+    input: Tensor,
+    target: Tensor,
+    log_input: bool = True,
+    full: bool = False,
+    size_average: bool | None = None,
+    eps: float = 1e-8,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """exp(input) - target * input, or input - target * log(input); full adds Stirling's log(target!)."""
+    if log_input:
+        loss = input.exp() - target * input
+    else:
+        loss = input - target * (input + eps).log()
+    if full:
+        above = where(target > 1, target, 2.0)
+        stirling = above * above.log() - above + 0.5 * (2 * math.pi * above).log()
+        loss = loss + where(target > 1, stirling, 0.0)
+    return reduced(loss, legacy(reduction, size_average, reduce))
+
+
+def gaussian_nll_loss(
+    input: Tensor, target: Tensor, var: Any, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
+) -> Tensor:
+    """(log(var) + (input - target)^2 / var) / 2, the variance at least eps; full adds log(2 pi) / 2.
+
+    var: shape of input, or with a last axis of length 1, or without the last axis, or a number. Raises
+    ValueError for another shape or negative variances.
+    """
+    if isinstance(var, float | int):
+        var = var * input.detach() ** 0
+    elif var.shape != input.shape:
+        if input.shape[:-1] == var.shape:
+            var = var.unsqueeze(-1)
+        elif var.ndim != input.ndim or any(n not in (1, m) for n, m in zip(var.shape, input.shape, strict=True)):
+            raise ValueError("var is of incorrect size")
+    fixed = var.detach()
+    if bool((fixed < 0).any()):
+        raise ValueError("var has negative entry/entries")
+    var = var + (fixed.clamp_min(eps) - fixed)
+    difference = input - target
+    loss = 0.5 * (var.log() + difference * difference / var)
+    return reduced(loss + 0.5 * math.log(2 * math.pi) if full else loss, reduction)
+
+
+def kl_div(
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    log_target: bool = False,
+) -> Tensor:
+    """target (log(target) - input) for log-probabilities input; 'batchmean' divides the sum by the first length."""
+    reduction = legacy(reduction, size_average, reduce)
+    if log_target:
+        loss = target.exp() * (target - input)
+    else:
+        loss = run("x_log_x", target) - target * input
+    if reduction == "batchmean":
+        return over(loss.sum(), input.shape[0]) if input.ndim else loss
+    return reduced(loss, reduction)

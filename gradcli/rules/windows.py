@@ -1,0 +1,240 @@
+"""Sliding windows over the last axes, and convolution as the product of windows with weights.
+
+Arrays carry an axis of groups: x (N, G, C, *size), w (G, O, C, *kernel), y (N, G, O, *out). The trilinear form
+sum(y w x) gives three products, each the transpose of the other two, so that any order of derivative stays
+among them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from itertools import product
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .shapes import Shape
+from .table import A, Sample, general, linear
+
+
+def at(x: Any, *items: Any) -> Any:
+    """Return x indexed along its last axes."""
+    return x[(..., *items)]
+
+
+class Windows(NamedTuple):
+    """Where windows lie: `out` windows of `kernel` elements, `dilation` apart, every `stride` elements.
+
+    padding: (before, behind) per axis, zeros around an array of `size`.
+    """
+
+    size: Shape
+    kernel: Shape
+    stride: Shape
+    dilation: Shape
+    padding: tuple[tuple[int, int], ...]
+    out: Shape
+
+    def parts(self, place: Shape) -> tuple:
+        """Return the index, in the padded array, of the elements at one place of all windows."""
+        return (
+            ...,
+            *(
+                slice(k * d, k * d + s * (n - 1) + 1, s)
+                for k, d, s, n in zip(place, self.dilation, self.stride, self.out, strict=True)
+            ),
+        )
+
+    def take(self, x: np.ndarray) -> np.ndarray:
+        """Return the windows of an array lead + size, as lead + out + kernel (mostly a read-only view)."""
+        n = len(self.size)
+        if any(map(any, self.padding)):
+            x = np.pad(x, ((0, 0),) * (x.ndim - n) + self.padding)
+        span = tuple(d * (k - 1) + 1 for k, d in zip(self.kernel, self.dilation, strict=True))
+        view = np.lib.stride_tricks.sliding_window_view(x, span, axis=tuple(range(-n, 0)))
+        starts = (slice(0, s * (m - 1) + 1, s) for s, m in zip(self.stride, self.out, strict=True))
+        steps = (slice(None, None, d) for d in self.dilation)
+        return at(view, *starts, *steps)
+
+    def put(self, columns: np.ndarray) -> np.ndarray:
+        """Return windows lead + out + kernel added up where they overlap: lead + size."""
+        n = len(self.size)
+        padded = tuple(m + a + b for m, (a, b) in zip(self.size, self.padding, strict=True))
+        result = np.zeros(columns.shape[: columns.ndim - 2 * n] + padded, columns.dtype)
+        for place in product(*map(range, self.kernel)):
+            result[self.parts(place)] += at(columns, *place)
+        inside = (slice(a, a + m) for m, (a, _) in zip(self.size, self.padding, strict=True))
+        return at(result, *inside)
+
+
+def windows_signature(x, windows):
+    """Bind a function of an array and its windows."""
+    return (x,), {"windows": windows}
+
+
+def unfold_vjp(g, _, _x, *, windows):
+    """The windows of g added up."""
+    return fold_windows(g, windows=windows)
+
+
+def fold_vjp(g, _, _x, *, windows):
+    """The windows of g."""
+    return unfold_windows(g, windows=windows)
+
+
+LINE = Windows((5,), (3,), (2,), (1,), ((1, 1),), (3,))
+PLANE = Windows((4, 5), (2, 2), (1, 2), (2, 1), ((0, 0), (1, 0)), (2, 3))
+unfold_windows = linear(
+    "unfold_windows",
+    lambda x, *, windows: windows.take(x).copy(),
+    unfold_vjp,
+    bind=windows_signature,
+    node="Im2Col",
+    samples=(Sample(A(2, 5), LINE), Sample(A(4, 5), PLANE)),
+    public=False,
+    doc="Windows over the last axes.",
+)
+fold_windows = linear(
+    "fold_windows",
+    lambda x, *, windows: windows.put(x),
+    fold_vjp,
+    bind=windows_signature,
+    node="Col2Im",
+    samples=(Sample(A(2, 3, 3), LINE), Sample(A(2, 3, 2, 2), PLANE)),
+    public=False,
+    doc="Windows over the last axes, added up where they overlap.",
+)
+
+
+# -- convolution ----------------------------------------------------------------------------------
+
+
+def columns_of(x: np.ndarray, windows: Windows) -> np.ndarray:
+    """Return the windows of x (N, G, C, *size) as matrices (G, C kernel, N out)."""
+    n = len(windows.size)
+    view = windows.take(x)
+    axes = (1, 2, *range(n + 3, 2 * n + 3), 0, *range(3, n + 3))
+    groups, rows = view.shape[1], view.shape[2] * math.prod(windows.kernel)
+    return view.transpose(axes).reshape(groups, rows, view.shape[0] * math.prod(windows.out))
+
+
+def rows_of(y: np.ndarray) -> np.ndarray:
+    """Return y (N, G, O, *out) as matrices (G, O, N out)."""
+    moved = y.transpose(1, 2, 0, *range(3, y.ndim))
+    return moved.reshape(y.shape[1], y.shape[2], y.size // max(y.shape[1] * y.shape[2], 1))
+
+
+def flat_weight(w: np.ndarray) -> np.ndarray:
+    """Return w (G, O, C, *kernel) as matrices (G, O, C kernel)."""
+    return w.reshape(*w.shape[:2], math.prod(w.shape[2:]))
+
+
+def convolve_forward(x, w, *, windows):
+    """y = sum over C and kernel of windows(x) w."""
+    out = flat_weight(w) @ columns_of(x, windows)
+    parted = out.reshape(*w.shape[:2], x.shape[0], *windows.out)
+    return np.ascontiguousarray(parted.transpose(2, 0, 1, *range(3, parted.ndim)))
+
+
+def unconvolve_forward(y, w, *, windows):
+    """x = the windows sum over O of w y, added up."""
+    n = len(windows.size)
+    out = flat_weight(w).swapaxes(1, 2) @ rows_of(y)
+    parted = out.reshape(w.shape[0], *w.shape[2:], y.shape[0], *windows.out)
+    axes = (n + 2, 0, 1, *range(n + 3, 2 * n + 3), *range(2, n + 2))
+    return windows.put(parted.transpose(axes))
+
+
+def weigh_forward(x, y, *, windows):
+    """w = sum over N and out of y windows(x)."""
+    out = rows_of(y) @ columns_of(x, windows).swapaxes(1, 2)
+    return out.reshape(*out.shape[:2], x.shape[2], *windows.kernel)
+
+
+def lifted(function: Callable, g: Any, ndim: int, into: int, out_of: int) -> Any:
+    """Apply a function of `ndim` axes to g; its leading axes go folded into one axis and come out of another."""
+    lead, shape = g.shape[: g.ndim - ndim], g.shape[g.ndim - ndim :]
+    if not lead:
+        return function(g)
+    count = math.prod(lead)
+    moved = np.moveaxis(g.reshape((count, *shape)), 0, into)
+    out = function(moved.reshape((*shape[:into], count * shape[into], *shape[into + 1 :])))
+    shape = out.shape
+    parted = out.reshape((*shape[:out_of], count, shape[out_of] // count, *shape[out_of + 1 :]))
+    moved = np.moveaxis(parted, out_of, 0)
+    return moved.reshape((*lead, *moved.shape[1:]))
+
+
+def convolve_dx(g, _out, _x, w, *, windows):
+    """x from g and w."""
+    return lifted(lambda y: unconvolve(y, w.conj(), windows=windows), g, w.ndim, 0, 0)
+
+
+def convolve_dw(g, _out, x, _w, *, windows):
+    """w from x and g; leading axes are more outputs."""
+    return lifted(lambda y: weigh(x.conj(), y, windows=windows), g, x.ndim, 2, 1)
+
+
+def unconvolve_dy(g, _out, _y, w, *, windows):
+    """y from g and w."""
+    return lifted(lambda x: convolve(x, w.conj(), windows=windows), g, w.ndim, 0, 0)
+
+
+def unconvolve_dw(g, _out, y, _w, *, windows):
+    """w from g and y; leading axes are more channels."""
+    return lifted(lambda x: weigh(x, y.conj(), windows=windows), g, y.ndim, 2, 2)
+
+
+def weigh_dx(g, _out, _x, y, *, windows):
+    """x from y and g."""
+    return lifted(lambda w: unconvolve(y.conj(), w, windows=windows), g, y.ndim, 2, 2)
+
+
+def weigh_dy(g, _out, x, _y, *, windows):
+    """y from x and g."""
+    return lifted(lambda w: convolve(x.conj(), w, windows=windows), g, x.ndim, 1, 2)
+
+
+def product_entry(name: str, forward: Callable, *vjps: Callable, shapes: tuple, doc: str) -> Any:
+    """Enter one of the three products."""
+    return general(
+        name,
+        forward,
+        *vjps,
+        bind=lambda x, y, windows: ((x, y), {"windows": windows}),
+        node="Convolution",
+        promote=None,
+        samples=tuple(
+            Sample(*(A(*shape) for shape in pair), w) for pair, w in zip(shapes, (LINE, PLANE), strict=True)
+        ),
+        public=False,
+        doc=doc,
+    )
+
+
+X, W, Y = ((2, 1, 2, 5), (1, 2, 1, 4, 5)), ((1, 3, 2, 3), (2, 2, 1, 2, 2)), ((2, 1, 3, 3), (1, 2, 2, 2, 3))
+convolve = product_entry(
+    "convolve",
+    convolve_forward,
+    convolve_dx,
+    convolve_dw,
+    shapes=tuple(zip(X, W, strict=True)),
+    doc="Sums of products of windows and weights.",
+)
+unconvolve = product_entry(
+    "unconvolve",
+    unconvolve_forward,
+    unconvolve_dy,
+    unconvolve_dw,
+    shapes=tuple(zip(Y, W, strict=True)),
+    doc="The transpose of a convolution with respect to its input.",
+)
+weigh = product_entry(
+    "convolve_weight",
+    weigh_forward,
+    weigh_dx,
+    weigh_dy,
+    shapes=tuple(zip(X, Y, strict=True)),
+    doc="The transpose of a convolution with respect to its weights.",
+)

@@ -1,0 +1,132 @@
+"""Losses of gradcli.nn.functional against plain loops and formulas."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+from numpy.testing import assert_allclose
+
+import gradcli
+import gradcli.nn.functional as F
+
+RNG = np.random.default_rng(8)
+inf = math.inf
+
+
+def normal(*shape: int) -> np.ndarray:
+    return RNG.normal(size=shape)
+
+
+def t(x) -> gradcli.Tensor:
+    return gradcli.tensor(np.asarray(x))
+
+
+def check(got, want, **options) -> None:
+    assert_allclose(np.asarray(got.detach().numpy()), want, rtol=1e-10, atol=1e-12, **options)
+
+
+def slope(function, x) -> np.ndarray:
+    leaf = gradcli.tensor(np.array(x, float), requires_grad=True)
+    function(leaf).sum().backward()
+    return leaf.grad.numpy()
+
+
+def sigmoid(x):
+    return 1 / (1 + np.exp(-x))
+
+
+def softmax(x):
+    e = np.exp(x - x.max(-1, keepdims=True))
+    return e / e.sum(-1, keepdims=True)
+
+
+def test_losses_of_numbers():
+    x, y = np.array([0.0, 0.5, 3.0]), np.array([0.5, 0.5, 0.0])
+    for name, options, want in [
+        ("l1_loss", {}, [0.5, 0, 3]),
+        ("mse_loss", {}, [0.25, 0, 9]),
+        ("huber_loss", {"delta": 2.0}, [0.125, 0, 4]),
+        ("smooth_l1_loss", {"beta": 2.0}, [0.0625, 0, 2]),
+    ]:
+        for reduction, reduce in {"none": np.asarray, "sum": np.sum, "mean": np.mean}.items():
+            check(getattr(F, name)(t(x), t(y), reduction=reduction, **options), reduce(want))
+    assert slope(lambda a: F.l1_loss(a, t([0.5])), [0.5]) == 0
+    check(F.mse_loss(t(x), t(y), weight=t([1.0, 1.0, 2.0])), 18.25 / 4)
+
+
+def test_losses_of_classes():
+    x, classes, weight = normal(4, 3), np.array([2, 0, -100, 1]), np.array([1.0, 2.0, 0.5])
+    logs = np.log(softmax(x))
+    chosen = np.array([-logs[0, 2] * 0.5, -logs[1, 0] * 1.0, 0, -logs[3, 1] * 2.0])
+    check(F.cross_entropy(t(x), t(classes), t(weight), reduction="none"), chosen)
+    check(F.cross_entropy(t(x), t(classes), t(weight)), chosen.sum() / 3.5)
+    check(F.nll_loss(t(logs), t(classes), t(weight), reduction="sum"), chosen.sum())
+    spread = 0.7 * np.eye(3)[[2, 0, 0, 1]] + 0.1
+    want = -(logs * spread).sum(1)[[0, 1, 3]].mean()
+    check(F.cross_entropy(t(x), t(classes), label_smoothing=0.3), want)
+    check(F.cross_entropy(t(x), t(spread)), -(logs * spread).sum(1).mean())
+    p, y = sigmoid(x), np.round(sigmoid(normal(4, 3)))
+    both = -(y * np.log(p) + (1 - y) * np.log(1 - p))
+    check(F.binary_cross_entropy(t(p), t(y)), both.mean())
+    check(F.binary_cross_entropy_with_logits(t(x), t(y)), both.mean())
+    assert F.binary_cross_entropy(t([0.0, 1.0]), t([1.0, 1.0]), reduction="none").tolist() == [100.0, 0.0]
+
+
+def test_likelihoods():
+    x, y = normal(3), np.array([0.0, 1.0, 4.0])
+    stirling = np.where(y > 1, y * np.log(np.maximum(y, 1)) - y + 0.5 * np.log(2 * np.pi * np.maximum(y, 1)), 0)
+    check(F.poisson_nll_loss(t(x), t(y), full=True, reduction="none"), np.exp(x) - y * x + stirling)
+    check(F.gaussian_nll_loss(t(x), t(y), 2.0, reduction="none"), 0.5 * (np.log(2) + (x - y) ** 2 / 2))
+    p, q = softmax(normal(3)), softmax(normal(3))
+    check(F.kl_div(t(np.log(q)), t(p), reduction="sum"), (p * np.log(p / q)).sum())
+    assert F.kl_div(t(np.log(q)), t([0.0, 0.5, 0.5]), reduction="none")[0].item() == 0
+
+
+def test_losses_with_a_margin():
+    x, z = np.array([0.3, 0.6, -2.0]), np.array([0.4, 0.1, -1.0])
+    signs = np.array([1.0, -1.0, -1.0])
+    check(F.hinge_embedding_loss(t(x), t(signs), reduction="none"), [0.3, 0.4, 3.0])
+    check(F.margin_ranking_loss(t(x), t(z), t(signs), 0.2, reduction="none"), [0.3, 0.7, 0.0])
+    check(F.soft_margin_loss(t(x), t(signs), reduction="none"), np.log1p(np.exp(-signs * x)))
+    check(F.multi_margin_loss(t([x]), t([1])), (1 + 0.3 - 0.6) / 3)
+    check(F.multi_margin_loss(t(x), t(0), p=2), (1.3**2) / 3)
+    check(F.multilabel_margin_loss(t([[0.1, 0.2, 0.4, 0.8]]), t([[3, 0, -1, 1]])), 0.85)
+    cosine = (x @ z) / math.sqrt((x @ x) * (z @ z))
+    check(F.cosine_embedding_loss(t(x), t(z), t(1.0)), 1 - cosine)
+    check(F.cosine_similarity(t([x]), t([z])), [cosine])
+    far = [math.dist(x, z), math.dist(x, 2 * z), math.dist(z, 2 * z)]
+    got = F.triplet_margin_loss(t([x]), t([z]), t([2 * z]), swap=True, eps=0.0)
+    check(got, max(1 + far[0] - min(far[1], far[2]), 0))
+    check(F.pdist(t([x, z, 2 * z])), far)
+
+
+def collapsed(path) -> tuple:
+    """Merge repeats, then drop blanks (0)."""
+    return tuple(k for k, _ in itertools.groupby(path) if k)
+
+
+def test_ctc_sums_over_all_alignments():
+    logs = np.log(softmax(normal(4, 2, 3)))
+    targets, lengths, times = np.array([[1, 1], [2, 0]]), [2, 1], [4, 3]
+    want = []
+    for i, (label, time) in enumerate([((1, 1), 4), ((2,), 3)]):
+        paths = (p for p in itertools.product(range(3), repeat=time) if collapsed(p) == label)
+        want.append(-math.log(sum(math.exp(sum(logs[s, i, k] for s, k in enumerate(p))) for p in paths)))
+    check(F.ctc_loss(t(logs), t(targets), times, lengths, reduction="none"), want)
+    check(F.ctc_loss(t(logs), t(np.array([1, 1, 2])), times, lengths), (want[0] / 2 + want[1]) / 2)
+    short = F.ctc_loss(t(logs), t(targets), [2, 3], lengths, reduction="none")
+    assert short[0].item() == inf
+    assert F.ctc_loss(t(logs), t(targets), [2, 3], lengths, reduction="none", zero_infinity=True)[0].item() == 0
+
+
+def test_the_gradient_of_ctc_is_that_of_log_softmax_outputs():
+    x = normal(4, 1, 3)
+
+    def loss(logs):
+        return F.ctc_loss(logs, t(np.array([[1, 2]])), [4], [2], reduction="sum")
+
+    direct = slope(loss, np.log(softmax(x)))
+    assert_allclose(direct.sum(-1), 0, atol=1e-12)
+    assert_allclose(slope(lambda a: loss(F.log_softmax(a, -1)), x), direct, atol=1e-12)

@@ -1,0 +1,112 @@
+"""Names, documentation and complaints of gradcli.nn.functional."""
+
+from __future__ import annotations
+
+import inspect
+
+import numpy as np
+import pytest
+
+import gradcli
+import gradcli.nn.functional as F
+
+
+@pytest.mark.parametrize("name", F.__all__)
+def test_every_name_is_a_documented_function(name):
+    function = getattr(F, name)
+    assert function.__name__ == name or name.startswith("native_")
+    assert inspect.getdoc(function)
+
+
+@pytest.mark.parametrize("name", gradcli.FROM_FUNCTIONAL.split())
+def test_names_of_the_top_level_are_the_same_functions(name):
+    assert getattr(gradcli, name) is getattr(F, name)
+
+
+def test_an_unknown_name_names_the_nearest():
+    with pytest.raises(AttributeError, match=r"nearest: .*conv2d"):
+        F.convd2  # noqa: B018
+
+
+def zeros(*shape):
+    return gradcli.zeros(*shape)
+
+
+def whole(*numbers):
+    return gradcli.tensor(np.array(numbers))
+
+
+X = zeros(2, 4, 5, 5)
+ERRORS = {
+    "channels": (RuntimeError, "expected input", lambda: F.conv2d(X, zeros(2, 3, 2, 2))),
+    "axes": (RuntimeError, "Expected 3D", lambda: F.conv2d(zeros(4, 5), zeros(2, 4, 2, 2))),
+    "kernel": (RuntimeError, "too small", lambda: F.conv2d(X, zeros(2, 4, 6, 2))),
+    "stride": (RuntimeError, "non-positive stride", lambda: F.conv2d(X, zeros(2, 4, 2, 2), stride=0)),
+    "same": (RuntimeError, "strided", lambda: F.conv2d(X, zeros(2, 4, 2, 2), stride=2, padding="same")),
+    "output_padding": (
+        RuntimeError,
+        "output padding",
+        lambda: F.conv_transpose2d(X, zeros(4, 2, 2, 2), output_padding=1),
+    ),
+    "count": (RuntimeError, "2 numbers", lambda: F.max_pool2d(X, (1, 2, 3))),
+    "pad": (RuntimeError, "at most half", lambda: F.avg_pool2d(X, 2, padding=2)),
+    "fold": (RuntimeError, "fold needs", lambda: F.fold(zeros(1, 5, 4), (3, 3), 2)),
+    "unpool": (
+        ValueError,
+        "invalid output_size",
+        lambda: F.max_unpool1d(zeros(1, 2), whole([0, 1]), 2, output_size=[9]),
+    ),
+    "reflect": (RuntimeError, "less than", lambda: F.pad(zeros(1, 3), (3, 0), "reflect")),
+    "mode": (NotImplementedError, "mode", lambda: F.pad(zeros(1, 3), (1, 0), "wrap")),
+    "shuffle": (RuntimeError, "divisible", lambda: F.pixel_shuffle(X, 3)),
+    "corners": (ValueError, "align_corners", lambda: F.interpolate(X, 3, align_corners=True)),
+    "size": (ValueError, "only one", lambda: F.interpolate(X)),
+    "grid": (RuntimeError, "grid_sampler", lambda: F.grid_sample(X, zeros(2, 3, 3, 3))),
+    "row": (IndexError, "out of range", lambda: F.embedding(whole(3), zeros(3, 2))),
+    "bag": (ValueError, "mode", lambda: F.embedding_bag(whole([0]), zeros(3, 2), mode="prod")),
+    "classes": (RuntimeError, "num_classes", lambda: F.one_hot(whole(3), 2)),
+    "layer": (RuntimeError, "normalized_shape", lambda: F.layer_norm(X, (4,))),
+    "groups": (RuntimeError, "divisible", lambda: F.group_norm(X, 3)),
+    "batch": (ValueError, "more than 1 value", lambda: F.batch_norm(zeros(1, 3), None, None, training=True)),
+    "class": (IndexError, "out of bounds", lambda: F.cross_entropy(zeros(2, 3), whole(0, 3))),
+    "target": (ValueError, "batch_size", lambda: F.nll_loss(zeros(2, 3), whole(0, 1, 2))),
+    "smoothing": (RuntimeError, "label_smoothing", lambda: F.cross_entropy(zeros(1, 3), whole(0), label_smoothing=2)),
+    "probability": (RuntimeError, "between 0 and 1", lambda: F.binary_cross_entropy(zeros(2) + 2, zeros(2))),
+    "shape": (ValueError, "size", lambda: F.binary_cross_entropy(zeros(2), zeros(3))),
+    "variance": (ValueError, "negative", lambda: F.gaussian_nll_loss(zeros(2), zeros(2), zeros(2) - 1)),
+    "reduction": (ValueError, "not a valid value", lambda: F.mse_loss(zeros(2), zeros(2), reduction="max")),
+    "delta": (RuntimeError, "non-positive", lambda: F.huber_loss(zeros(2), zeros(2), delta=0)),
+    "lengths": (RuntimeError, "batch_size", lambda: F.ctc_loss(zeros(3, 2, 4), whole([1], [1]), [3], [1])),
+    "dropout": (ValueError, "between 0 and 1", lambda: F.dropout(X, 2.0)),
+    "glu": (RuntimeError, "even", lambda: F.glu(zeros(3))),
+    "prelu": (RuntimeError, "channel size", lambda: F.prelu(X, zeros(3))),
+    "gelu": (RuntimeError, "none or tanh", lambda: F.gelu(X, approximate="erf")),
+    "causal": (
+        RuntimeError,
+        "is_causal",
+        lambda: F.scaled_dot_product_attention(X, X, X, zeros(5, 5), is_causal=True),
+    ),
+    "linear": (RuntimeError, "multiplied", lambda: F.linear(zeros(2, 3), zeros(2, 4))),
+}
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_wrong_arguments_are_named(name):
+    kind, words, call = ERRORS[name]
+    with pytest.raises(kind, match=words):
+        call()
+
+
+def test_old_ways_to_ask_for_a_reduction():
+    x, y = gradcli.ones(2), zeros(2)
+    assert F.mse_loss(x, y, size_average=False).item() == 2
+    assert F.l1_loss(x, y, reduce=False).tolist() == [1, 1]
+    with pytest.warns(UserWarning, match="deprecated"):
+        assert F.upsample(X, scale_factor=2).shape == (2, 4, 10, 10)
+
+
+def test_empty_batches_give_empty_results():
+    empty = zeros(0, 4, 5, 5)
+    assert F.conv2d(empty, zeros(2, 4, 3, 3)).shape == (0, 2, 3, 3)
+    assert F.max_pool2d(empty, 2).shape == F.avg_pool2d(empty, 2).shape == (0, 4, 2, 2)
+    assert F.interpolate(empty, 3, mode="bicubic").shape == (0, 4, 3, 3)

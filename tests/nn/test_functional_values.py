@@ -1,0 +1,301 @@
+"""Values of gradcli.nn.functional against plain loops and formulas."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import gradcli
+import gradcli.nn.functional as F
+from gradcli.face.create import manual_seed
+
+RNG = np.random.default_rng(8)
+inf = math.inf
+
+
+def normal(*shape: int) -> np.ndarray:
+    return RNG.normal(size=shape)
+
+
+def t(x) -> gradcli.Tensor:
+    return gradcli.tensor(np.asarray(x))
+
+
+def check(got, want, **options) -> None:
+    assert_allclose(np.asarray(got.detach().numpy()), want, rtol=1e-10, atol=1e-12, **options)
+
+
+def slope(function, x) -> np.ndarray:
+    leaf = gradcli.tensor(np.array(x, float), requires_grad=True)
+    function(leaf).sum().backward()
+    return leaf.grad.numpy()
+
+
+# -- activations ----------------------------------------------------------------------------------
+
+KINKS = {
+    "relu": (0.0, 0.0),
+    "relu6": ([0.0, 6.0], [0.0, 0.0]),
+    "hardtanh": ([-1.0, 1.0], [0.0, 0.0]),
+    "hardsigmoid": ([-3.0, 3.0], [0.0, 0.0]),
+    "hardswish": ([-3.0, 3.0], [0.0, 1.0]),
+    "hardshrink": ([-0.5, 0.5], [0.0, 0.0]),
+    "softshrink": ([-0.5, 0.5], [0.0, 0.0]),
+    "leaky_relu": (0.0, 0.01),
+    "elu": (0.0, 1.0),
+    "selu": (0.0, 1.7580993408473766),
+    "celu": (0.0, 1.0),
+}
+
+
+@pytest.mark.parametrize("name", KINKS)
+def test_slopes_at_kinks_are_pytorchs(name):
+    x, want = KINKS[name]
+    assert_allclose(slope(getattr(F, name), x), want)
+
+
+def sigmoid(x):
+    return 1 / (1 + np.exp(-x))
+
+
+FORMULAS = {
+    "silu": lambda x: x * sigmoid(x),
+    "mish": lambda x: x * np.tanh(np.log1p(np.exp(x))),
+    "hardswish": lambda x: x * np.clip(x + 3, 0, 6) / 6,
+    "celu": lambda x: np.where(x > 0, x, np.expm1(x)),
+    "selu": lambda x: 1.0507009873554805 * np.where(x > 0, x, 1.6732632423543772 * np.expm1(x)),
+    "softsign": lambda x: x / (1 + abs(x)),
+    "tanhshrink": lambda x: x - np.tanh(x),
+    "hardshrink": lambda x: np.where(abs(x) > 0.5, x, 0),
+    "softshrink": lambda x: np.sign(x) * np.maximum(abs(x) - 0.5, 0),
+    "glu": lambda x: x[..., :2] * sigmoid(x[..., 2:]),
+    "softmin": lambda x: np.exp(-x) / np.exp(-x).sum(1, keepdims=True),
+    "normalize": lambda x: x / np.sqrt((x * x).sum(1, keepdims=True)),
+}
+
+
+@pytest.mark.parametrize("name", FORMULAS)
+def test_activations_are_their_formulas(name):
+    x = normal(3, 4)
+    check(getattr(F, name)(t(x)), FORMULAS[name](x))
+
+
+def test_activations_work_in_place():
+    x = t([-1.0, 2.0])
+    assert F.relu_(x) is x
+    assert F.threshold(x, 1.0, 5.0, inplace=True).tolist() == [5.0, 2.0] == x.tolist()
+
+
+def test_dropout_keeps_the_mean_or_drops_everything():
+    manual_seed(3)
+    out = F.dropout(gradcli.ones(10000), 0.25)
+    assert set(np.unique(out.numpy())) == {0.0, 1 / 0.75}
+    assert abs(float(out.mean()) - 1) < 0.05
+    assert F.dropout(gradcli.ones(3), 1.0).tolist() == [0, 0, 0]
+    channels = F.dropout2d(gradcli.ones(8, 8, 2, 2)).numpy().reshape(64, 4)
+    assert (channels == channels[:, :1]).all()
+    selu_like = F.alpha_dropout(gradcli.randn(20000), 0.3, True)
+    assert abs(float(selu_like.mean())) < 0.05 and abs(float(selu_like.std()) - 1) < 0.05
+
+
+def test_gumbel_softmax_chooses_one():
+    manual_seed(1)
+    hard = F.gumbel_softmax(gradcli.zeros(50, 3), hard=True)
+    check(hard.sum(-1), np.ones(50))
+    assert len(np.unique(hard.argmax(-1).numpy())) == 3
+
+
+# -- convolutions and windows ---------------------------------------------------------------------
+
+
+def naive_conv2d(x, w, stride, padding, dilation, groups):
+    """Sum products one window at a time."""
+    x = np.pad(x, ((0, 0), (0, 0), (padding[0],) * 2, (padding[1],) * 2))
+    n, _, height, width = x.shape
+    outs, part, kh, kw = w.shape
+    oh = (height - dilation[0] * (kh - 1) - 1) // stride[0] + 1
+    ow = (width - dilation[1] * (kw - 1) - 1) // stride[1] + 1
+    y = np.zeros((n, outs, oh, ow))
+    for o, i, j in np.ndindex(outs, oh, ow):
+        first = o // (outs // groups) * part
+        rows = i * stride[0] + dilation[0] * np.arange(kh)
+        columns = j * stride[1] + dilation[1] * np.arange(kw)
+        y[:, o, i, j] = (x[:, first : first + part][:, :, rows[:, None], columns] * w[o]).sum((1, 2, 3))
+    return y
+
+
+@pytest.mark.parametrize(
+    "groups,stride,padding,dilation",
+    [(1, (1, 1), (0, 0), (1, 1)), (2, (2, 1), (1, 2), (1, 2)), (4, (1, 3), (0, 1), (2, 1))],
+)
+def test_conv2d_is_a_sum_over_windows(groups, stride, padding, dilation):
+    x, w, b = normal(2, 4, 6, 7), normal(8, 4 // groups, 2, 3), normal(8)
+    want = naive_conv2d(x, w, stride, padding, dilation, groups) + b[:, None, None]
+    check(F.conv2d(t(x), t(w), t(b), stride, padding, dilation, groups), want)
+    check(F.conv2d(t(x[0]), t(w), t(b), stride, padding, dilation, groups), want[0])
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_a_transposed_convolution_is_the_transpose(n):
+    x, w = t(normal(2, 4, *(6, 5, 4)[:n])), t(normal(6, 2, *(3, 2, 1)[:n]))
+    options = {"stride": 2, "padding": 1, "groups": 2}
+    y = getattr(F, f"conv{n}d")(x, w, **options)
+    g = t(normal(*y.shape))
+    extra = tuple((m + 2 - k) % 2 for m, k in zip(x.shape[2:], w.shape[2:], strict=True))
+    back = getattr(F, f"conv_transpose{n}d")(g, w, output_padding=extra, **options)
+    assert back.shape == x.shape
+    check((back * x).sum(), float((g * y).sum()))
+
+
+def test_complex_convolution_is_four_real_ones():
+    x, w = normal(1, 2, 5) + 1j * normal(1, 2, 5), normal(3, 2, 2) + 1j * normal(3, 2, 2)
+    parts = {
+        (a, b): F.conv1d(t(getattr(x, a)), t(getattr(w, b))).numpy()
+        for a in ("real", "imag")
+        for b in ("real", "imag")
+    }
+    want = parts["real", "real"] - parts["imag", "imag"] + 1j * (parts["real", "imag"] + parts["imag", "real"])
+    check(F.conv1d(t(x), t(w)), want)
+
+
+def test_fold_is_the_transpose_of_unfold():
+    x = t(normal(2, 3, 5, 6))
+    options = {"kernel_size": (2, 3), "dilation": (2, 1), "padding": (1, 0), "stride": (1, 2)}
+    columns = F.unfold(x, **options)
+    assert columns.shape == (2, 18, 10)
+    check(columns[0, :6, 0], [0, 0, 0, *x[0, 0, 1, :3].tolist()])
+    g = t(normal(*columns.shape))
+    check((F.fold(g, (5, 6), **options) * x).sum(), float((g * columns).sum()))
+
+
+# -- pools ----------------------------------------------------------------------------------------
+
+
+def windows(size, kernel, stride, padding):
+    for start in range(-padding, size + padding - kernel + 1, stride):
+        yield [i for i in range(start, start + kernel) if 0 <= i < size]
+
+
+def test_pools_are_loops_over_windows():
+    x = normal(2, 3, 7, 5)
+    rows, columns = list(windows(7, 3, 2, 1)), list(windows(5, 2, 1, 0))
+    cut = [[x[:, :, r][:, :, :, c] for c in columns] for r in rows]
+    options = {"kernel_size": (3, 2), "stride": (2, 1), "padding": (1, 0)}
+    largest = np.array([[w.max((2, 3)) for w in line] for line in cut]).transpose(2, 3, 0, 1)
+    check(F.max_pool2d(t(x), **options), largest)
+    mean = np.array([[w.mean((2, 3)) for w in line] for line in cut]).transpose(2, 3, 0, 1)
+    check(F.avg_pool2d(t(x), count_include_pad=False, **options), mean)
+    total = np.array([[w.sum((2, 3)) for w in line] for line in cut]).transpose(2, 3, 0, 1)
+    check(F.avg_pool2d(t(x), **options), total / 6)
+    check(F.avg_pool2d(t(x), divisor_override=4, **options), total / 4)
+    values, places = F.max_pool2d(t(x), return_indices=True, **options)
+    check(values, largest)
+    check(t(np.take_along_axis(x.reshape(2, 3, 35), places.numpy().reshape(2, 3, -1), 2)), largest.reshape(2, 3, -1))
+    power = np.array(
+        [
+            [(w**2).sum((2, 3)) ** 0.5 for w in line]
+            for line in [[x[:, :, r][:, :, :, c] for c in columns] for r in windows(7, 3, 2, 0)]
+        ]
+    ).transpose(2, 3, 0, 1)
+    check(F.lp_pool2d(t(x), 2.0, (3, 2), (2, 1)), power)
+
+
+def test_the_first_of_equal_maxima_counts():
+    _, places = F.max_pool2d(gradcli.zeros(1, 1, 4, 4), 3, 2, 1, return_indices=True)
+    assert places.tolist() == [[[[0, 1], [4, 5]]]]
+
+
+def test_adaptive_pools_share_the_axis():
+    x = np.arange(7.0).reshape(1, 1, 7)
+    assert F.adaptive_avg_pool1d(t(x), 3).tolist() == [[[1.0, 3.0, 5.0]]]
+    assert F.adaptive_max_pool1d(t(x), 3).tolist() == [[[2.0, 4.0, 6.0]]]
+    assert F.adaptive_avg_pool2d(gradcli.ones(1, 2, 5, 6), (None, 1)).shape == (1, 2, 5, 1)
+
+
+def test_windows_may_reach_over_the_end():
+    x = t(np.arange(5.0).reshape(1, 5))
+    assert F.avg_pool1d(x, 2, ceil_mode=True).tolist() == [[0.5, 2.5, 4.0]]
+    assert F.max_pool1d(x, 2, ceil_mode=True).tolist() == [[1.0, 3.0, 4.0]]
+
+
+def test_max_unpool_puts_maxima_back():
+    x = t(normal(1, 2, 4, 6))
+    values, places = F.max_pool2d(x, 2, return_indices=True)
+    back = F.max_unpool2d(values, places, 2)
+    check(back, np.where(np.isin(x.numpy(), values.numpy()), x.numpy(), 0))
+
+
+def test_fractional_windows_cover_both_ends():
+    x = t(np.arange(9.0).reshape(1, 1, 1, 9).repeat(9, 2))
+    out = F.fractional_max_pool2d(x, 2, output_size=(4, 4))
+    assert out[0, 0, 0, -1].item() == 8 and out[0, 0, 0, 0].item() in (1.0, 2.0)
+
+
+# -- padding, pixels, interpolation ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mode,numpy", [("reflect", "reflect"), ("replicate", "edge"), ("circular", "wrap")])
+def test_padding_is_numpys(mode, numpy):
+    x = normal(2, 4, 5)
+    check(F.pad(t(x), (2, 3, 1, 2), mode), np.pad(x, ((0, 0), (1, 2), (2, 3)), numpy))
+
+
+def test_constant_padding_adds_and_cuts():
+    x = normal(3, 4)
+    check(F.pad(t(x), (1, 0, 0, 2), value=7.0), np.pad(x, ((0, 2), (1, 0)), constant_values=7.0))
+    check(F.pad(t(x), (-1, 2)), np.pad(x[:, 1:], ((0, 0), (0, 2))))
+
+
+def test_pixels_and_channels_are_exchanged():
+    x = t(np.arange(16.0).reshape(1, 4, 2, 2))
+    assert F.pixel_shuffle(x, 2)[0, 0].tolist() == [[0, 4, 1, 5], [8, 12, 9, 13], [2, 6, 3, 7], [10, 14, 11, 15]]
+    check(F.pixel_unshuffle(F.pixel_shuffle(x, 2), 2), x.numpy())
+    assert F.channel_shuffle(x, 2)[0, :, 0, 0].tolist() == [0, 8, 4, 12]
+
+
+def test_interpolation_of_a_line():
+    x = t(np.array([[[0.0, 2.0, 4.0]]]))
+    check(F.interpolate(x, 5, mode="linear", align_corners=True), [[[0, 1, 2, 3, 4]]])
+    check(F.interpolate(x, 6, mode="linear"), [[[0, 0.5, 1.5, 2.5, 3.5, 4]]])
+    assert F.interpolate(x, 6).tolist() == [[[0, 0, 2, 2, 4, 4]]]
+    assert F.interpolate(x, scale_factor=0.7, mode="nearest-exact").tolist() == [[[0, 4]]]
+    check(F.interpolate(x, 1, mode="area"), [[[2]]])
+    plane = np.add.outer(np.arange(8.0), 3 * np.arange(8.0))[None, None]
+    cubic = F.interpolate(t(plane), (15, 15), mode="bicubic", align_corners=True).numpy()[0, 0]
+    assert_allclose(cubic[4:11, 4:11], np.add.outer(np.arange(2, 5.5, 0.5), 3 * np.arange(2, 5.5, 0.5)))
+
+
+def test_shrinking_with_antialias_averages():
+    x = normal(1, 1, 8, 8)
+    small = F.interpolate(t(x), (4, 4), mode="bilinear", antialias=True).numpy()[0, 0]
+    weights = np.array([1, 3, 3, 1]) / 8
+    assert_allclose(small[1, 1], weights @ x[0, 0, 1:5, 1:5] @ weights)
+
+
+@pytest.mark.parametrize("mode", ["bilinear", "nearest", "bicubic"])
+@pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
+@pytest.mark.parametrize("align", [True, False])
+def test_sampling_at_every_pixel_copies(mode, padding, align):
+    x = t(normal(2, 3, 4, 5))
+    eye = t(np.array([[[1.0, 0, 0], [0, 1, 0]]] * 2))
+    grid = F.affine_grid(eye, x.shape, align)
+    assert_allclose(F.grid_sample(x, grid, mode, padding, align).numpy(), x.numpy(), atol=1e-10)
+
+
+def test_outside_lie_zeros_the_border_or_the_reflection():
+    x = t(np.array([[[[1.0, 2.0, 4.0]]]]))
+    grid = t(np.array([[[[-2.0, 0.0], [2.0, 0.0]]]]))
+    for padding, want in {"zeros": [0.0, 0.0], "border": [1.0, 4.0], "reflection": [2.0, 2.0]}.items():
+        check(F.grid_sample(x, grid, padding_mode=padding, align_corners=True)[0, 0, 0], want)
+
+
+def test_complex_and_half_precision():
+    z = normal(3) + 1j * normal(3)
+    leaf = gradcli.tensor(z, requires_grad=True)
+    check(F.sigmoid(leaf), sigmoid(z))
+    F.sigmoid(leaf).sum().backward(gradcli.tensor(1.0 + 0j))
+    check(leaf.grad, np.conj(sigmoid(z) * (1 - sigmoid(z))))
+    assert F.interpolate(t(np.ones((1, 1, 3), np.float16)), 5, mode="linear").dtype == gradcli.float16
