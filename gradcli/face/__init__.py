@@ -7,7 +7,7 @@ from typing import Any
 
 from ..tape import inplace
 from ..tape.tensor import Tensor
-from . import arithmetic, convert, create, linalg, reduce, select, shape
+from . import arithmetic, convert, create, fourier, linalg, matrix, reduce, select, shape
 from .wrap import FACE, METHODS, resolve
 
 NEVER_IN_PLACE = {"requires_grad", "detach", "retain_grad", "view", "reshape", "expand", "clone", "to"}
@@ -49,8 +49,10 @@ __all__ = [
     "arithmetic",
     "convert",
     "create",
+    "fourier",
     "known_names",
     "linalg",
+    "matrix",
     "method",
     "reduce",
     "resolve",
