@@ -44,12 +44,11 @@ def as_torch(title: str, function: Callable, args: tuple, kwargs: dict) -> Any:
     """Call a function and raise what NumPy's errors are to PyTorch."""
     try:
         return function(*args, **kwargs)
-    except np.linalg.LinAlgError as error:
-        raise LinAlgError(f"{title}: {error}") from None
-    except np.exceptions.AxisError as error:
-        raise IndexError(f"{title}: {error}") from None
     except ValueError as error:
-        raise RuntimeError(f"{title}: {error}") from None
+        text = str(error)
+        kinds = {np.linalg.LinAlgError: LinAlgError, np.exceptions.AxisError: IndexError}
+        kind = next((kinds[k] for k in type(error).__mro__ if k in kinds), RuntimeError)
+        raise kind(text if text.startswith(f"{title.split('.')[-1]}:") else f"{title}: {text}") from None
 
 
 def checked(x: Any, title: str, axes: int, square: bool) -> Tensor:

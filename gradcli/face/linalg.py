@@ -20,6 +20,8 @@ def of_ranks(name: str, ranks: tuple[int, int]) -> None:
             raise RuntimeError(
                 f"{name} needs tensors of {ranks[0]} and {ranks[1]} axes, got {input.ndim} and {other.ndim}"
             )
+        if ranks == (3, 3) and input.shape[0] != other.shape[0]:
+            raise RuntimeError(f"{name} needs stacks of one size, got {input.shape[0]} and {other.shape[0]}")
         return product(input, other)
 
     function.__name__ = name

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..rules import entry
+from ..rules.orthogonal import geqrf as table_geqrf
 from ..rules.orthogonal import reflected
 from ..rules.spectral import svd as table_svd
 from ..rules.triangular import cholesky_solve as table_cholesky_solve
@@ -96,12 +97,32 @@ def qr(input: Tensor, some: bool = True) -> QR:
 
 
 @face
+@on_matrices("geqrf")
+def geqrf(input: Tensor) -> tuple:
+    """R, with the Householder reflections of Q below its diagonal, and tau: what ormqr takes (no gradient)."""
+    return table_geqrf(input)
+
+
+@face
 @on_matrices()
 def ormqr(input: Tensor, tau: Tensor, other: Tensor, left: bool = True, transpose: bool = False) -> Tensor:
     """Q @ other (other @ Q unless left), or with Q^H, for the Q of Householder reflections that geqrf gives."""
     if not left:
         return reflected(input, tau, other.mH, transpose=not transpose).mH
     return reflected(input, tau, other, transpose=transpose)
+
+
+@face
+@on_matrices("linalg.householder_product")
+def orgqr(input: Tensor, tau: Tensor) -> Tensor:
+    """The first columns of the product of Householder reflections that geqrf gives."""
+    if input.shape[-2] < input.shape[-1] or tau.shape[-1] > input.shape[-1]:
+        raise RuntimeError(
+            "linalg.householder_product: input must not be wider than high, nor have fewer columns than tau; "
+            f"got shapes {list(input.shape)} and {list(tau.shape)}"
+        )
+    identity = np.where(True, np.eye(*input.shape[-2:], dtype=input.dtype), input)
+    return reflected(input, tau, identity)
 
 
 # -- triangular factors --------------------------------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..face.checked import LinAlgError
 from ..face.linalg import matmul
-from ..face.matrix import cholesky, det, matrix_exp, matrix_power, slogdet
+from ..face.matrix import cholesky, det, matrix_exp, matrix_power, orgqr, slogdet
 from ..face.wrap import missing
 from .decompose import (
     cholesky_ex,
@@ -12,7 +12,6 @@ from .decompose import (
     eigh,
     eigvals,
     eigvalsh,
-    householder_product,
     lu,
     lu_factor,
     lu_factor_ex,
@@ -25,6 +24,7 @@ from .measure import cond, matrix_norm, matrix_rank, norm, vector_norm
 from .products import cross, diagonal, multi_dot, vander, vecdot
 from .solve import inv, inv_ex, lstsq, pinv, solve, solve_ex, solve_triangular, tensorinv, tensorsolve
 
+householder_product = orgqr
 __all__ = [
     "LinAlgError",
     "cholesky",

@@ -11,7 +11,7 @@ import numpy as np
 from ..face.checked import LinAlgError, on_matrices
 from ..face.matrix import cholesky, lu_unpack, must_pivot, singular_at, solve_by_lu
 from ..rules import entry, spectral
-from ..rules.orthogonal import QRResult, reflected
+from ..rules.orthogonal import QRResult
 from ..rules.triangular import lu_factor as table_lu_factor
 from ..tape.tensor import Tensor, as_raw
 
@@ -103,18 +103,6 @@ def qr(A: Tensor, mode: str = "reduced") -> QRResult:  # noqa: N803
     if mode == "r":
         return QRResult(Tensor._wrap(np.zeros(0, A.dtype), None), entry("qr").function(A, "r"))
     return entry("qr").function(A, mode)
-
-
-@on_matrices()
-def householder_product(A: Tensor, tau: Tensor) -> Tensor:  # noqa: N803
-    """The first columns of the product of Householder reflections that geqrf gives."""
-    if A.shape[-2] < A.shape[-1] or tau.shape[-1] > A.shape[-1]:
-        raise RuntimeError(
-            "linalg.householder_product: A must not be wider than high, nor have fewer columns than tau elements; "
-            f"got shapes {list(A.shape)} and {list(tau.shape)}"
-        )
-    identity = np.where(True, np.eye(*A.shape[-2:], dtype=A.dtype), A)
-    return reflected(A, tau, identity)
 
 
 # -- eigenvalues and singular values -------------------------------------------------------------

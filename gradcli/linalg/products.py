@@ -36,7 +36,7 @@ def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> T
     return entry("diagonal").function(A, offset, dim1, dim2)
 
 
-def vander(x: Tensor, N: int | None = None) -> Tensor:  # noqa: N803
+def vander(x: Tensor, *, N: int | None = None) -> Tensor:  # noqa: N803
     """Rows of the powers 0 to N - 1 of the elements of x."""
     x = operand(x)
     x = x.reshape(1) if x.ndim == 0 else x

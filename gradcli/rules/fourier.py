@@ -141,10 +141,12 @@ def resized(x, lengths):
 def plan(x, sizes, axes, kind):
     """Return the axes, negative, and the lengths of the transform along them."""
     ndim = rank(x)
+    if not ndim and axes is not None:
+        raise np.exceptions.AxisError(f"{kind}: an array without axes has none to transform")
     if axes is None:
         axes = range(-ndim if sizes is None else -len(as_shape(sizes)), 0)
     axes = tuple(negative_axis(a, ndim) for a in as_shape(axes))
-    if not ndim or not axes:
+    if not axes:
         raise ValueError(f"{kind}: there must be an axis to transform")
     lengths = [shape_of(x)[a] for a in axes]
     if kind in ("irfft", "hfft"):
@@ -161,6 +163,8 @@ def plan(x, sizes, axes, kind):
 
 def transform(x, kind, sizes=None, axes=None, norm=None):
     """Transform over axes (all unless given), cut or filled up to sizes; the last axis is the real one."""
+    if not rank(x) and axes is None and kind in ("fft", "ifft"):
+        return as_complex(x)
     axes, lengths = plan(x, sizes, axes, kind)
     scale = factor(kind, norm, math.prod(lengths))
     last, rest = axes[-1], axes[:-1]

@@ -86,7 +86,7 @@ def slogdet_vjp(gs, outs, x):
     g_sign, g_log = gs
     factor = 0.0 if g_log is None else g_log
     if g_sign is not None:
-        factor = factor + (1j * np.imag(g_sign * outs[0].conj()) if x.dtype.kind == "c" else g_sign * 0.0)
+        factor = factor + (np.imag(g_sign * outs[0].conj()) * 1j if x.dtype.kind == "c" else g_sign * 0.0)
     singular = np.isinf(outs[1])
     if singular.any():
         singular = singular[..., None, None]

@@ -5,11 +5,13 @@ from __future__ import annotations
 import operator
 from collections import namedtuple
 from functools import reduce
+from typing import Any
 
 import numpy as np
 
 from .linalg import SQUARE, inv, solve, square_signature
-from .product import matmul, tensordot
+from .product import cross, matmul, outer, tensordot
+from .select import diagonal, trace
 from .shapes import adjoint, as_int, as_shape, rank, shape_of
 from .spectral import from_triangle, svdvals
 from .table import A, Sample, composition, constant, general
@@ -274,11 +276,24 @@ composition(
     samples=(Sample(A(4, 2, 2), ind=1), Sample(A(2, 3, 6))),
     doc="Inverse with respect to tensordot.",
 )
-composition(
-    lambda x1, x2, /, *, axes=2: tensordot(x1, x2, axes),
-    name="linalg.tensordot",
-    numpy=(np.linalg.tensordot,),
-    samples=(),
-    public=False,
-    doc="Sum of products over chosen axes.",
-)
+
+# -- what np.linalg repeats of np, over the last axes --------------------------------------------
+
+AGAIN: dict[str, tuple[Any, tuple]] = {
+    "cross": (lambda x1, x2, /, *, axis=-1: cross(x1, x2, axis), (A(2, 3), A(2, 3))),
+    "diagonal": (lambda x, /, *, offset=0: diagonal(x, offset, -2, -1), (A(2, 3, 3),)),
+    "matmul": (matmul, (A(2, 3), A(3, 2))),
+    "matrix_transpose": (lambda x, /: x.swapaxes(-1, -2), (A(2, 3, 4),)),
+    "outer": (outer, (A(3), A(4))),
+    "tensordot": (lambda x1, x2, /, *, axes=2: tensordot(x1, x2, axes), (A(2, 3), A(2, 3))),
+    "trace": (lambda x, /, *, offset=0: trace(x, offset, -2, -1), (A(2, 3, 3),)),
+}
+for _name, (_function, _operands) in AGAIN.items():
+    composition(
+        _function,
+        name=f"linalg.{_name}",
+        numpy=(getattr(np.linalg, _name),),
+        samples=(Sample(*_operands),),
+        public=False,
+        doc=f"np.linalg.{_name}.",
+    )

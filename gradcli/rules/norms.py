@@ -16,9 +16,9 @@ from .table import A, Sample, composition
 ORDERS = {"fro", "nuc", 1, -1, 2, -2, math.inf, -math.inf}
 
 
-def extreme(x, largest, keepdims=False):
-    """The largest or smallest element along the last axis."""
-    return (np.max if largest else np.min)(x, axis=-1, keepdims=keepdims)
+def extreme(x, largest):
+    """The largest or smallest element along the last axis; 0 where there is none."""
+    return (np.max if largest else np.min)(x, axis=-1) if shape_of(x)[-1] else x.sum(axis=-1)
 
 
 def matrix_norm(x, order, axes, keepdims=False):
@@ -60,6 +60,8 @@ def cond(x, p=None):
     """The condition number |x| |1/x| in the norm p: of the singular values unless given."""
     if p in (None, 2, -2):
         values = svdvals(x)
+        if not shape_of(values)[-1]:
+            return values.sum(axis=-1)
         return values[..., -1] / values[..., 0] if p == -2 else values[..., 0] / values[..., -1]
     if shape_of(x)[-1] != shape_of(x)[-2]:
         raise ValueError(f"cond: the norm {p!r} needs a square matrix, got shape {shape_of(x)}")

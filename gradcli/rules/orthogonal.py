@@ -65,6 +65,29 @@ def qr(a, mode="reduced"):
 composition(qr, numpy=(np.linalg.qr,), samples=(), public=False, doc="QR decomposition (two results).")
 
 
+def geqrf_forward(x):
+    """R, with the reflections of Q below it, and their scales."""
+    packed, scales = np.linalg.qr(x, "raw")
+    return packed.swapaxes(-1, -2).copy(), scales
+
+
+def geqrf_vjp(_gs, _outs, _x):
+    """Raises RuntimeError, as PyTorch does."""
+    raise RuntimeError("the derivative for geqrf is not implemented; use linalg.qr")
+
+
+geqrf = general(
+    "geqrf",
+    geqrf_forward,
+    geqrf_vjp,
+    bind=matrix_signature,
+    samples=(),
+    outputs=2,
+    public=False,
+    doc="The QR decomposition as LAPACK packs it.",
+)
+
+
 def reflected(vectors, scales, x, *, transpose=False):
     """Apply Q = H_1 H_2 ... (or its adjoint) to x, with H_i = 1 - scale_i v_i v_i^H.
 
