@@ -95,7 +95,7 @@ CASES = [
     ("pinv low rank", lambda x, y: np.linalg.pinv(x @ y, rtol=None), (A(4, 2), A(2, 3))),
     ("pinv symmetric", lambda x: pinv_with(x, 0.0, 1e-12, hermitian=True), SQUARE),
     ("pinv complex", lambda x: parts(np.linalg.pinv(c(x))), (A(2, 3, 2),)),
-    ("exp complex", lambda x: parts(entry("matrix_exp").function(c(x) / 3)), COMPLEX),
+    ("exp complex", lambda x: parts(entry("matrix_exp").function(c(x) / 3)), (A(2, 2, 2),)),
     ("reflections", lambda x, t: reflected(x, t, np.eye(4, 3, dtype=x.dtype)), (A(4, 3), A(2))),
     ("norm complex", lambda x: np.linalg.norm(c(x), "nuc", (1, 2)), COMPLEX),
     ("fft", lambda x: parts(np.fft.fft(x, 5, norm="ortho")), (A(3, 4),)),
