@@ -7,7 +7,21 @@ from typing import Any
 
 from ..tape import inplace
 from ..tape.tensor import Tensor
-from . import arithmetic, convert, create, fourier, linalg, matrix, reduce, select, shape
+from . import (
+    arithmetic,
+    convert,
+    create,
+    fourier,
+    linalg,
+    matrix,
+    norms,
+    order,
+    pointwise,
+    reduce,
+    scan,
+    select,
+    shape,
+)
 from .wrap import FACE, METHODS, resolve
 
 NEVER_IN_PLACE = {"requires_grad", "detach", "retain_grad", "view", "reshape", "expand", "clone", "to"}
@@ -54,8 +68,12 @@ __all__ = [
     "linalg",
     "matrix",
     "method",
+    "norms",
+    "order",
+    "pointwise",
     "reduce",
     "resolve",
+    "scan",
     "select",
     "shape",
 ]
