@@ -7,7 +7,21 @@ from typing import Any
 
 from ..tape import inplace
 from ..tape.tensor import Tensor
-from . import arithmetic, convert, create, linalg, norms, order, pointwise, reduce, scan, select, shape
+from . import (
+    arithmetic,
+    convert,
+    create,
+    fourier,
+    linalg,
+    matrix,
+    norms,
+    order,
+    pointwise,
+    reduce,
+    scan,
+    select,
+    shape,
+)
 from .wrap import FACE, METHODS, resolve
 
 NEVER_IN_PLACE = {"requires_grad", "detach", "retain_grad", "view", "reshape", "expand", "clone", "to"}
@@ -49,8 +63,10 @@ __all__ = [
     "arithmetic",
     "convert",
     "create",
+    "fourier",
     "known_names",
     "linalg",
+    "matrix",
     "method",
     "norms",
     "order",

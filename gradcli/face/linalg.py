@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ..rules import entry
 from ..rules.product import matmul as table_matmul
 from ..tape.tensor import Tensor
@@ -18,6 +20,8 @@ def of_ranks(name: str, ranks: tuple[int, int]) -> None:
             raise RuntimeError(
                 f"{name} needs tensors of {ranks[0]} and {ranks[1]} axes, got {input.ndim} and {other.ndim}"
             )
+        if ranks == (3, 3) and input.shape[0] != other.shape[0]:
+            raise RuntimeError(f"{name} needs stacks of one size, got {input.shape[0]} and {other.shape[0]}")
         return product(input, other)
 
     function.__name__ = name
@@ -51,18 +55,48 @@ def outer(input: Tensor, vec2: Tensor) -> Tensor:
     return entry("outer").function(input, vec2)
 
 
+def plus(input: Tensor, added: Tensor, beta: float, alpha: float) -> Tensor:
+    """beta * input + alpha * added; a beta of 0 ignores the input, nan and all."""
+    added = added if alpha == 1 else added * alpha
+    if beta == 0:
+        return added + np.where(True, 0.0, input)
+    return (input if beta == 1 else input * beta) + added
+
+
 @face
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """beta * input + alpha * mat1 @ mat2."""
-    return (input if beta == 1 else input * beta) + (
-        product(mat1, mat2) if alpha == 1 else product(mat1, mat2) * alpha
-    )
+    return plus(input, product(mat1, mat2), beta, alpha)
 
 
 @face
 def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """beta * input + alpha * mat @ vec."""
-    return addmm(input, mat, vec, beta=beta, alpha=alpha)
+    return plus(input, product(mat, vec), beta, alpha)
+
+
+@face
+def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
+    """beta * input + alpha * outer(vec1, vec2)."""
+    return plus(input, outer(vec1, vec2), beta, alpha)
+
+
+@face
+def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
+    """beta * input + alpha * batch1 @ batch2, for stacks of matrices."""
+    return plus(input, product(batch1, batch2), beta, alpha)
+
+
+@face
+def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
+    """beta * input + alpha * the sum of batch1 @ batch2 over the stack."""
+    return plus(input, product(batch1, batch2).sum(0), beta, alpha)
+
+
+@face(method=False)
+def chain_matmul(*matrices: Tensor) -> Tensor:
+    """Product of matrices in the cheapest order."""
+    return matrices[0] if len(matrices) == 1 else entry("multi_dot").function(matrices)
 
 
 @face(method=False)

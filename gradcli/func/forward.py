@@ -106,9 +106,10 @@ class Forward:
         outlines = node.y if isinstance(node.y, list) else [node.y]
         with enable_grad():
             copy = self.standing_in(node, tangents)
-            probes = [Tensor._wrap(np.zeros(*part), None).requires_grad_() for part in outlines]
-            grads = grads_of(copy, Slots(enumerate(probes)) if isinstance(node.y, list) else probes[0])
-        plan = Plan(self.create, self.create, dict.fromkeys(p._node for p in probes))
+            probes = [self.probe(*part) for part in outlines]
+            slots = Slots({i: p for i, p in enumerate(probes) if p._node is not None})
+            grads = grads_of(copy, slots if isinstance(node.y, list) else probes[0])
+        plan = Plan(self.create, self.create, dict.fromkeys(p._node for p in slots.values()))
         roots = [
             (g._node, t)
             for g, t in zip(grads, tangents, strict=True)
@@ -117,9 +118,14 @@ class Forward:
         plan.run(roots)
         assert plan.wanted is not None
         lead = next(tuple(t.shape[: int(self.batched)]) for t in tangents if t is not None)
-        found = [plan.wanted[p._node] for p in probes]
+        found = [plan.wanted.get(p._node) for p in probes]
         found = [self.zeros(lead, p) if t is None else t for t, p in zip(found, probes, strict=True)]
         return found if isinstance(node.y, list) else found[0]
+
+    def probe(self, shape: tuple, dtype: np.dtype) -> Tensor:
+        """Return a cotangent to ask a rule with: zeros, which want a gradient unless they are integers."""
+        zeros = Tensor._wrap(np.zeros(shape, dtype), None)
+        return zeros.requires_grad_() if dtype.kind in "fc" else zeros
 
     def zeros(self, lead: tuple, like: Tensor) -> Any:
         """Return a tangent of zeros."""

@@ -2,7 +2,68 @@
 
 from __future__ import annotations
 
+from ..face.checked import LinAlgError
+from ..face.linalg import matmul
+from ..face.matrix import cholesky, det, matrix_exp, matrix_power, orgqr, slogdet
 from ..face.wrap import missing
+from .decompose import (
+    cholesky_ex,
+    eig,
+    eigh,
+    eigvals,
+    eigvalsh,
+    lu,
+    lu_factor,
+    lu_factor_ex,
+    lu_solve,
+    qr,
+    svd,
+    svdvals,
+)
+from .measure import cond, matrix_norm, matrix_rank, norm, vector_norm
+from .products import cross, diagonal, multi_dot, vander, vecdot
+from .solve import inv, inv_ex, lstsq, pinv, solve, solve_ex, solve_triangular, tensorinv, tensorsolve
 
-__all__: list[str] = []
+householder_product = orgqr
+__all__ = [
+    "LinAlgError",
+    "cholesky",
+    "cholesky_ex",
+    "cond",
+    "cross",
+    "det",
+    "diagonal",
+    "eig",
+    "eigh",
+    "eigvals",
+    "eigvalsh",
+    "householder_product",
+    "inv",
+    "inv_ex",
+    "lstsq",
+    "lu",
+    "lu_factor",
+    "lu_factor_ex",
+    "lu_solve",
+    "matmul",
+    "matrix_exp",
+    "matrix_norm",
+    "matrix_power",
+    "matrix_rank",
+    "multi_dot",
+    "norm",
+    "pinv",
+    "qr",
+    "slogdet",
+    "solve",
+    "solve_ex",
+    "solve_triangular",
+    "svd",
+    "svdvals",
+    "tensorinv",
+    "tensorsolve",
+    "vander",
+    "vecdot",
+    "vector_norm",
+]
 __getattr__ = missing(__name__, lambda: __all__)

@@ -14,7 +14,7 @@ def real_vjp(g, _, _x):
 
 def imag_vjp(g, _, _x):
     """i g."""
-    return 1j * g
+    return g * 1j
 
 
 def conj_vjp(g, _, _x):
@@ -28,7 +28,7 @@ def angle_vjp(g, _, x):
         return g * 0.0
     size = abs(x)
     safe = np.where(size == 0, 1.0, size)
-    return 1j * g * np.where(size == 0, 0.0, x / safe / safe)
+    return g * 1j * np.where(size == 0, 0.0, x / safe / safe)
 
 
 real_part = linear(

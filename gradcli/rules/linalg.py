@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import namedtuple
+
 import numpy as np
 
 from .batch import batch_aligned
@@ -76,34 +78,45 @@ det = general(
 )
 
 
-def logdet_vjp(g, _, x):
-    """g A^-H."""
-    return g[..., None, None] * adjoint(inv(x))
+SlogdetResult = namedtuple("SlogdetResult", ["sign", "logabsdet"])
 
 
-logabsdet = general(
-    "logabsdet",
-    lambda x: np.linalg.slogdet(x)[1],
-    logdet_vjp,
-    bind=square_signature,
+def slogdet_vjp(gs, outs, x):
+    """(g_log + i Im(g_sign conj(sign))) A^-H; the sign of a real determinant is constant."""
+    g_sign, g_log = gs
+    factor = 0.0 if g_log is None else g_log
+    if g_sign is not None:
+        factor = factor + (np.imag(g_sign * outs[0].conj()) * 1j if x.dtype.kind == "c" else g_sign * 0.0)
+    singular = np.isinf(outs[1])
+    if singular.any():
+        singular = singular[..., None, None]
+        safe = inv(np.where(singular, np.eye(x.shape[-1], dtype=x.dtype), x))
+        return factor[..., None, None] * adjoint(np.where(singular, np.inf, safe))
+    return factor[..., None, None] * adjoint(inv(x))
+
+
+slogdet_outputs = general(
+    "slogdet_outputs",
+    lambda x: tuple(np.linalg.slogdet(x)),
+    slogdet_vjp,
     node="LinalgSlogdet",
-    samples=SQUARE,
+    samples=(),
+    outputs=2,
     public=False,
-    doc="Logarithm of |det(A)|.",
+    doc="Sign and logarithm of |det(A)|.",
 )
 
 
 def slogdet(x):
     """Sign (phase, for complex matrices) and logarithm of the modulus of the determinant."""
     (x,), _ = square_signature(x)
-    value = det(x)
-    return np.sign(value) if value.dtype.kind != "c" else value / abs(value), logabsdet(x)
+    return SlogdetResult(*slogdet_outputs(x))
 
 
 def logdet(x):
-    """log(det(A)); nan where the determinant is negative."""
+    """log(det(A)); for real matrices nan where the determinant is negative."""
     sign, value = slogdet(x)
-    return np.where(sign > 0, value, np.nan)
+    return np.log(sign) + value if sign.dtype.kind == "c" else np.where(sign < 0, np.nan, value)
 
 
 composition(
@@ -155,26 +168,4 @@ composition(
     numpy=(np.linalg.solve,),
     samples=(Sample(A(3, 3), A(3)), Sample(A(3, 3), A(3, 2)), Sample(A(2, 3, 3), A(2, 3, 1))),
     doc="Solution x of a @ x = b.",
-)
-
-
-def cholesky_vjp(g, out, _):
-    """Murray 2016, "Differentiation of the Cholesky decomposition": the symmetric form."""
-    middle = adjoint(out) @ g
-    half = np.tril(middle) - 0.5 * (middle * np.eye(out.shape[-1]))
-    inverse = inv(out)
-    grad = adjoint(inverse) @ half @ inverse
-    return 0.5 * (grad + adjoint(grad))
-
-
-general(
-    "cholesky",
-    np.linalg.cholesky,
-    cholesky_vjp,
-    bind=square_signature,
-    node="LinalgCholeskyEx",
-    numpy=(np.linalg.cholesky,),
-    samples=(),
-    doc="Lower triangular L with A = L L^H for a positive definite A (its lower triangle is read).",
-    subgradient="the symmetric gradient, as in PyTorch",
 )

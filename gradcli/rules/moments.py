@@ -119,7 +119,7 @@ def norm_signature(x, ord=2, axis=None, keepdims=False):
     return (x,), {"ord": float(ord), "axis": negative_axes(axis, rank(x)), "keepdims": bool(keepdims)}
 
 
-general(
+vector_norm = general(
     "norm",
     norm_forward,
     norm_vjp,

@@ -53,7 +53,8 @@ class Node:
     seq: its sequence number. What it links to and what it saved depends on the kind of its rule:
     ONE: `p` is the parent, `x` or `out` what was saved of the operand and the result;
     TWO and PRODUCT: `p` and `q` are the parents or None, `x`, `y` and `out` what was saved;
-    MANY and OWNING: `p` is a tuple of parents or None, `x` a tuple (out, *operands), None where nothing is needed.
+    MANY and OWNING: `p` is a tuple of parents or None, `x` a tuple (out, *operands), None where nothing is needed;
+    with several outputs, `q` refers weakly to their nodes.
     Slots that were never set read as None. All nodes are of this one class and own no tuples where they can
     do without: that keeps backward quick and the garbage collector idle. A node that the user looks at
     becomes one of a class with the operation's name.
@@ -98,6 +99,8 @@ class Node:
             saved = tuple(
                 wrap(x, node) if node is not None and is_array(x) else x for x, node in zip(saved, nodes, strict=True)
             )
+            if self.q is not None and self.rule.kind == MANY and type(saved[0]) is tuple:
+                saved = (self._outputs_as_tensors(saved[0], wrap), *saved[1:])
         copy = object.__new__(type(self))
         copy.seq, copy.rule, copy.hooks = self.seq, self.rule, None
         if self.rule.kind in (MANY, OWNING):
@@ -106,6 +109,13 @@ class Node:
             copy.p, copy.q = (*parents, None)[:2]
             copy.out, copy.x, copy.y = (*saved, None)[:3]
         return copy
+
+    def _outputs_as_tensors(self, outs: tuple, wrap: Callable) -> tuple:
+        """Return saved outputs, of which there are several, as Tensors with the nodes that they had."""
+        nodes = [reference() or OutputNode(self, i) for i, reference in enumerate(self.q)]
+        return tuple(
+            wrap(x, node) if is_array(x) and x.dtype.kind in "fc" else x for x, node in zip(outs, nodes, strict=True)
+        )
 
     def release(self) -> None:
         """Let go of what was saved."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from typing import Any
 
 import numpy as np
@@ -165,6 +166,8 @@ def _record_several(primitive: Primitive, nodes: list, outs: tuple, raws: list, 
     if not (state.grad and nodes.count(None) != len(nodes)):
         return tuple(Tensor._wrap(out, None) for out in outs)
     main = make_node(primitive, tuple(nodes), outs, raws, params)
+    results = [OutputNode(main, i) for i in range(len(outs))]
+    main.q = tuple(weakref.ref(node) for node in results)
     return tuple(
-        Tensor._wrap(out, OutputNode(main, i) if out.dtype.kind in "fc" else None) for i, out in enumerate(outs)
+        Tensor._wrap(out, node if out.dtype.kind in "fc" else None) for out, node in zip(outs, results, strict=True)
     )

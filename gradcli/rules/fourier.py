@@ -1,0 +1,251 @@
+"""Discrete Fourier transforms.
+
+Three primitives do everything: complex to complex, and real to half of a spectrum and back. They are closed
+under transposition: the first with the direction reversed, the other two by each other, with the inner
+elements of a half spectrum, which stand for two, weighted.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from .index import Index, put
+from .movement import roll
+from .shapes import as_int, as_shape, negative_axis, rank, shape_of
+from .table import A, Sample, composition, linear
+
+NORMS = {"backward": (0.0, 1.0), "ortho": (0.5, 0.5), "forward": (1.0, 0.0)}
+
+
+def times(x, scale):
+    """x * scale without a copy for 1."""
+    return x if scale == 1 else x * scale
+
+
+# -- primitives ----------------------------------------------------------------------------------
+
+
+def dft_forward(x, *, axis, inverse, scale):
+    """Sums of x exp(-+ 2 pi i j k / n) over axes, times scale."""
+    if inverse:
+        return times(np.fft.ifftn(x, axes=axis, norm="forward"), scale)
+    return times(np.fft.fftn(x, axes=axis), scale)
+
+
+def dft_vjp(g, _, _x, *, axis, inverse, scale):
+    """The same sums in the other direction."""
+    return dft(g, axis=axis, inverse=not inverse, scale=scale)
+
+
+dft = linear(
+    "dft",
+    dft_forward,
+    dft_vjp,
+    node="FftC2C",
+    samples=(),
+    public=False,
+    doc="Discrete Fourier transform over axes.",
+)
+
+
+def weights(x, n, axis, inner):
+    """1 for the elements of a half spectrum of n that stand for themselves, `inner` for the others."""
+    count = n // 2 + 1
+    values = np.full(count, inner, np.empty(0, x.dtype).real.dtype)
+    values[0] = 1
+    if n % 2 == 0:
+        values[-1] = 1
+    return values.reshape((count,) + (1,) * (-axis - 1))
+
+
+def rdft_vjp(g, _, x_shape, *, axis, scale):
+    """The real part of the sums in the other direction."""
+    n = x_shape[axis]
+    return hdft(g * weights(g, n, axis, 0.5), axis=axis, n=n, scale=scale)
+
+
+def hdft_vjp(g, _, _x, *, axis, n, scale):
+    """Half of the spectrum, its inner elements doubled."""
+    out = rdft(g, axis=axis, scale=scale)
+    return out * weights(out, n, axis, 2.0)
+
+
+rdft = linear(
+    "rdft",
+    lambda x, *, axis, scale: times(np.fft.rfft(x, axis=axis), scale),
+    rdft_vjp,
+    node="FftR2C",
+    samples=(),
+    public=False,
+    doc="The first half of the spectrum of real numbers along an axis.",
+)
+hdft = linear(
+    "hdft",
+    lambda x, *, axis, n, scale: times(np.fft.irfft(x, n, axis, norm="forward"), scale),
+    hdft_vjp,
+    node="FftC2R",
+    samples=(),
+    public=False,
+    doc="The n real numbers whose (conjugated, unscaled) half spectrum is given.",
+)
+
+# -- transforms ----------------------------------------------------------------------------------
+
+KINDS = ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft")
+
+
+def factor(kind, norm, count):
+    """What a transform of `count` elements is multiplied by. Raises ValueError for an unknown norm."""
+    if norm not in (None, *NORMS):
+        raise ValueError(f"{kind}: norm must be 'backward', 'ortho' or 'forward', not {norm!r}")
+    if count < 1:
+        raise ValueError(f"{kind}: there must be at least one data point, not {count}")
+    forward, back = NORMS[norm or "backward"]
+    exponent = back if kind in ("ifft", "irfft", "ihfft") else forward
+    return 1.0 if exponent == 0 else 1 / count**exponent
+
+
+def complex_type(x):
+    """The complex type of the same precision."""
+    return np.result_type(np.dtype(x.dtype), np.complex64)
+
+
+def as_complex(x):
+    """x with complex elements."""
+    return x if x.dtype.kind == "c" else x.astype(complex_type(x))
+
+
+def as_real(x, kind):
+    """x with floating-point elements. Raises TypeError for complex ones."""
+    if x.dtype.kind == "c":
+        raise TypeError(f"{kind} expects a real input array, but got {np.dtype(x.dtype)}")
+    return x if x.dtype.kind == "f" else x.astype(np.float64)
+
+
+def resized(x, lengths):
+    """x cut, or filled up with zeros at the end, to lengths given by negative axis."""
+    shape = shape_of(x)
+    cut = {axis: n for axis, n in lengths.items() if n < shape[axis]}
+    fill = {axis: n for axis, n in lengths.items() if n > shape[axis]}
+    if cut:
+        x = x[(..., *(slice(cut.get(axis)) for axis in range(-len(shape), 0)))]
+    if fill:
+        old, whole = shape_of(x), tuple(fill.get(axis, shape_of(x)[axis]) for axis in range(-len(shape), 0))
+        x = put(x, index=Index(tuple(slice(n) for n in old), whole), lead=())
+    return x
+
+
+def plan(x, sizes, axes, kind):
+    """Return the axes, negative, and the lengths of the transform along them."""
+    ndim = rank(x)
+    if not ndim and axes is not None:
+        raise np.exceptions.AxisError(f"{kind}: an array without axes has none to transform")
+    if axes is None:
+        axes = range(-ndim if sizes is None else -len(as_shape(sizes)), 0)
+    axes = tuple(negative_axis(a, ndim) for a in as_shape(axes))
+    if not axes:
+        raise ValueError(f"{kind}: there must be an axis to transform")
+    lengths = [shape_of(x)[a] for a in axes]
+    if kind in ("irfft", "hfft"):
+        lengths[-1] = 2 * (lengths[-1] - 1)
+    if sizes is not None:
+        given = as_shape(sizes)
+        if len(given) != len(axes):
+            raise ValueError(f"{kind}: {len(given)} lengths are given for {len(axes)} axes")
+        lengths = [old if n == -1 else n for n, old in zip(given, lengths, strict=True)]
+    if len(set(axes)) != len(axes):
+        raise ValueError(f"{kind}: the axes {axes} are not all different")
+    return axes, lengths
+
+
+def transform(x, kind, sizes=None, axes=None, norm=None):
+    """Transform over axes (all unless given), cut or filled up to sizes; the last axis is the real one."""
+    if not rank(x) and axes is None and kind in ("fft", "ifft"):
+        return as_complex(x)
+    axes, lengths = plan(x, sizes, axes, kind)
+    scale = factor(kind, norm, math.prod(lengths))
+    last, rest = axes[-1], axes[:-1]
+    inverse = kind in ("ifft", "irfft", "ihfft")
+    stored = dict(zip(axes, lengths, strict=True))
+    if kind in ("fft", "ifft"):
+        return dft(resized(as_complex(x), stored), axis=axes, inverse=inverse, scale=scale)
+    if kind in ("rfft", "ihfft"):
+        out = rdft(resized(as_real(x, kind), stored), axis=last, scale=scale)
+        out = out if kind == "rfft" else out.conj()
+        return dft(out, axis=rest, inverse=inverse, scale=1.0) if rest else out
+    stored[last] = lengths[-1] // 2 + 1
+    x = resized(as_complex(x), stored)
+    x = dft(x, axis=rest, inverse=inverse, scale=1.0) if rest else x
+    return hdft(x if kind == "irfft" else x.conj(), axis=last, n=lengths[-1], scale=scale)
+
+
+def one_axis(kind):
+    """NumPy's function of one axis."""
+
+    def function(a, n=None, axis=-1, norm=None):
+        return transform(a, kind, None if n is None else (as_int(n),), (axis,), norm)
+
+    return function
+
+
+def many_axes(kind, default):
+    """NumPy's function of several axes."""
+
+    def function(a, s=None, axes=default, norm=None):
+        return transform(a, kind, s, axes, norm)
+
+    return function
+
+
+DOCS = {
+    "fft": "Discrete Fourier transform",
+    "ifft": "Inverse discrete Fourier transform",
+    "rfft": "First half of the Fourier transform of real numbers",
+    "irfft": "Real numbers from the first half of their Fourier transform",
+    "hfft": "Real Fourier transform of a sequence of which one half is given, the other being its conjugate",
+    "ihfft": "First half of the inverse Fourier transform of real numbers",
+}
+for _kind in KINDS:
+    _forms: list[tuple[str, Any]] = [(_kind, one_axis(_kind))]
+    if "h" not in _kind:
+        _forms += [(f"{_kind}2", many_axes(_kind, (-2, -1))), (f"{_kind}n", many_axes(_kind, None))]
+    for _name, _function in _forms:
+        composition(
+            _function,
+            name=f"fft.{_name}",
+            numpy=(getattr(np.fft, _name),),
+            samples=(),
+            public=False,
+            doc=f"{DOCS[_kind]}{'' if _name == _kind else ' over axes'}.",
+        )
+
+
+def shifted(x, axes, sign):
+    """Roll by half of each axis."""
+    axes = tuple(range(rank(x))) if axes is None else as_shape(axes)
+    lengths = [shape_of(x)[a] for a in axes]
+    return roll(x, tuple(n // 2 if sign > 0 else -(n // 2) for n in lengths), axes) if axes else x
+
+
+def fftshift(x, axes=None):
+    """The zero frequency moved to the middle."""
+    return shifted(x, axes, 1)
+
+
+def ifftshift(x, axes=None):
+    """fftshift undone."""
+    return shifted(x, axes, -1)
+
+
+for _shift in (fftshift, ifftshift):
+    composition(
+        _shift,
+        name=f"fft.{_shift.__name__}",
+        numpy=(getattr(np.fft, _shift.__name__),),
+        samples=(Sample(A(3, 4)), Sample(A(5), axes=0)),
+        public=False,
+        doc=str(_shift.__doc__),
+    )

@@ -1,0 +1,299 @@
+"""Functions of whole matrices: pseudo-inverse, exponential, powers, products of many, least squares."""
+
+from __future__ import annotations
+
+import operator
+from collections import namedtuple
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from .linalg import SQUARE, inv, solve, square_signature
+from .product import cross, matmul, outer, tensordot
+from .select import diagonal, trace
+from .shapes import adjoint, as_int, as_shape, rank, shape_of
+from .spectral import from_triangle, svdvals
+from .table import A, Sample, composition, constant, general
+from .triangular import matrix_signature
+
+# -- pseudo-inverse and least squares ------------------------------------------------------------
+
+
+def cutoff(values, absolute, relative):
+    """What singular values must exceed to count: max(absolute, relative * largest), kept with length 1."""
+    largest = np.max(values, axis=-1, initial=0)
+    return np.maximum(np.asarray(absolute, values.dtype), np.asarray(relative, values.dtype) * largest)[..., None]
+
+
+def default_tolerance(x):
+    """The larger number of rows and columns times the unit of the last place."""
+    return max(shape_of(x)[-2:]) * float(np.finfo(np.dtype(x.dtype)).eps)
+
+
+def pinv_forward(x, *, absolute, relative):
+    """V S^-1 U^H, without the singular values that are too small."""
+    u, s, vh = np.linalg.svd(x, False)
+    large = s > cutoff(s, absolute, relative)
+    inverse = np.where(large, 1 / np.where(large, s, 1), 0).astype(s.dtype)
+    return adjoint(vh) @ (inverse[..., :, None] * adjoint(u))
+
+
+def pinv_vjp(g, out, x, *, absolute, relative):
+    """-P^H g P^H + (1 - A P) g^H P P^H + P^H P g^H (1 - P A), for constant rank.
+
+    Golub and Pereyra 1973, "The differentiation of pseudo-inverses and nonlinear least squares problems".
+    """
+    p, ph, gh = out, adjoint(out), adjoint(g)
+    rows, columns = gh @ p @ ph, ph @ p @ gh
+    return rows - x @ (p @ rows) + columns - (columns @ p) @ x - ph @ g @ ph
+
+
+pinv_outputs = general(
+    "pinv_output",
+    pinv_forward,
+    pinv_vjp,
+    node="LinalgPinv",
+    samples=(),
+    public=False,
+    doc="Pseudo-inverse.",
+)
+
+
+def pinv_with(x, absolute, relative, hermitian=False):
+    """The pseudo-inverse, where singular values up to max(absolute, relative * largest) count as 0."""
+    matrix_signature(x)
+    x = from_triangle(x) if hermitian else x
+    return pinv_outputs(x, absolute=absolute, relative=relative)
+
+
+def pinv(a, rcond=None, hermitian=False, *, rtol=1e-15):
+    """Pseudo-inverse of Moore and Penrose; singular values up to rcond times the largest count as 0."""
+    relative = rcond if rcond is not None else default_tolerance(a) if rtol is None else rtol
+    return pinv_with(a, 0.0, relative, hermitian)
+
+
+composition(
+    pinv,
+    numpy=(np.linalg.pinv,),
+    samples=(Sample(A(3, 3)), Sample(A(4, 2)), Sample(A(2, 2, 4))),
+    doc="Pseudo-inverse of Moore and Penrose.",
+)
+LstsqResult = namedtuple("LstsqResult", ["solution", "residuals", "rank", "singular_values"])
+
+
+def lstsq(a, b, rcond=None):
+    """The x that makes |b - a x| smallest, the squared residuals, the rank and the singular values of a."""
+    (a,), _ = matrix_signature(a)
+    m, n = shape_of(a)[-2:]
+    relative = default_tolerance(a) if rcond is None else max(rcond, 0.0)
+    right = b[..., :, None] if rank(b) == 1 else b
+    solution = pinv_with(a, 0.0, relative) @ right
+    singular = svdvals(a)
+    count = (singular > relative * singular[..., :1]).sum()
+    residual = abs(right - a @ solution)
+    left_over = (residual * residual).sum(axis=-2) if m > n == int(count) else (residual[..., 0, :] * 0)[:0]
+    return LstsqResult(solution[..., 0] if rank(b) == 1 else solution, left_over, int(count), singular)
+
+
+composition(lstsq, numpy=(np.linalg.lstsq,), samples=(), public=False, doc="Least squares (four results).")
+
+
+def rank_signature(A, tol=None, hermitian=False, *, rtol=None):  # noqa: N803 - NumPy's word
+    """Bind matrix_rank."""
+    return (A,), {"tol": tol, "hermitian": hermitian, "rtol": rtol}
+
+
+constant(
+    lambda x, **params: np.asarray(np.linalg.matrix_rank(x, **params)),
+    name="matrix_rank",
+    bind=rank_signature,
+    numpy=(np.linalg.matrix_rank,),
+    samples=(),
+    doc="How many singular values are not 0.",
+)
+
+# -- exponential ---------------------------------------------------------------------------------
+
+
+def exp_forward(x):
+    """The exponential by scaling and squaring."""
+    if x.size == 0:
+        return x.copy()
+    from scipy.linalg import expm
+
+    return expm(x).astype(x.dtype, copy=False)
+
+
+def exp_vjp(g, _, x):
+    """The upper right block of exp([[A^H, g], [0, A^H]]): the adjoint of the Fréchet derivative.
+
+    Al-Mohy and Higham 2009, "Computing the Fréchet derivative of the matrix exponential", theorem 2.1.
+    """
+    size = x.shape[-1]
+    transposed = adjoint(x) + np.zeros(g.shape, x.dtype)
+    top = np.concatenate([transposed, g], axis=-1)
+    bottom = np.concatenate([np.zeros(g.shape, x.dtype), transposed], axis=-1)
+    return matrix_exp(np.concatenate([top, bottom], axis=-2))[..., :size, size:]
+
+
+matrix_exp = general(
+    "matrix_exp",
+    exp_forward,
+    exp_vjp,
+    bind=square_signature,
+    aliases=("expm",),
+    node="LinalgMatrixExp",
+    domain=((-1.0, 1.0),),
+    samples=SQUARE,
+    doc="Exponential of a square matrix.",
+)
+
+# -- powers and products -------------------------------------------------------------------------
+
+
+def matrix_power(a, n):
+    """A multiplied n times with itself, of its inverse for negative n."""
+    (a,), _ = square_signature(a)
+    n = as_int(n)
+    if n < 0:
+        return matrix_power(inv(a), -n)
+    if n == 0:
+        return np.where(True, np.eye(a.shape[-1], dtype=a.dtype), a)
+    result, square = None, a
+    while n:
+        if n & 1:
+            result = square if result is None else result @ square
+        n >>= 1
+        if n:
+            square = square @ square
+    return result
+
+
+def cheapest_order(sizes):
+    """Return where to split each chain of matrices, sizes[i] x sizes[i + 1], so that products cost least.
+
+    Cormen et al., "Introduction to Algorithms", matrix-chain multiplication.
+    """
+    count = len(sizes) - 1
+    cost = [[0] * count for _ in range(count)]
+    split = [[0] * count for _ in range(count)]
+    for length in range(1, count):
+        for i in range(count - length):
+            j = i + length
+            cost[i][j], split[i][j] = min(
+                (cost[i][k] + cost[k + 1][j] + sizes[i] * sizes[k + 1] * sizes[j + 1], k) for k in range(i, j)
+            )
+    return split
+
+
+def multi_dot(arrays):
+    """Product of two or more matrices in the cheapest order; the first and the last may be vectors."""
+    xs = list(arrays)
+    if len(xs) < 2:
+        raise ValueError("multi_dot needs at least two arrays")
+    first, last = rank(xs[0]) == 1, rank(xs[-1]) == 1
+    if first:
+        xs[0] = xs[0][None, :]
+    if last:
+        xs[-1] = xs[-1][:, None]
+    if any(rank(x) != 2 for x in xs):
+        raise ValueError("multi_dot needs matrices (the first and the last may be vectors)")
+    split = cheapest_order([shape_of(x)[0] for x in xs] + [shape_of(xs[-1])[1]])
+
+    def product(i, j):
+        return xs[i] if i == j else matmul(product(i, split[i][j]), product(split[i][j] + 1, j))
+
+    result = product(0, len(xs) - 1)
+    result = result[0] if first else result
+    return result[..., 0] if last else result
+
+
+composition(
+    matrix_power,
+    numpy=(np.linalg.matrix_power,),
+    samples=(*(Sample(A(3, 3), n) for n in (-2, 0, 1, 3, 6)), Sample(A(2, 3, 3), 2)),
+    doc="A square matrix multiplied n times with itself.",
+)
+composition(
+    multi_dot,
+    numpy=(np.linalg.multi_dot,),
+    samples=(Sample([A(2, 3), A(3, 4), A(4, 2)]), Sample([A(3), A(3, 4), A(4, 2), A(2)])),
+    doc="Product of several matrices in the cheapest order.",
+)
+
+
+def vecdot(x1, x2, /, *, axis=-1):
+    """Sum of conj(x1) x2 along axis."""
+    return (x1.conj() * x2).sum(axis=axis)
+
+
+composition(
+    vecdot,
+    numpy=(np.vecdot, np.linalg.vecdot),
+    samples=(Sample(A(3), A(3)), Sample(A(2, 3), A(3)), Sample(A(3, 2), A(3, 2), axis=0)),
+    doc="Sum of conj(x1) x2 along axis.",
+)
+
+# -- tensors as matrices -------------------------------------------------------------------------
+
+
+def size_of(shape):
+    """The product of lengths."""
+    return reduce(operator.mul, shape, 1)
+
+
+def tensorsolve(a, b, axes=None):
+    """The x with tensordot(a, x, x.ndim) = b; axes of a are moved to its right end first."""
+    if axes is not None:
+        moved = tuple(i % rank(a) for i in as_shape(axes))
+        a = np.transpose(a, tuple(i for i in range(rank(a)) if i not in moved) + moved)
+    shape = tuple(shape_of(a)[rank(b) :])
+    if size_of(shape) != size_of(shape_of(a)[: rank(b)]):
+        raise ValueError(f"tensorsolve: the axes of an array of shape {shape_of(a)} do not make a square matrix")
+    return solve(a.reshape((-1, size_of(shape))), b.reshape((-1,))).reshape(shape)
+
+
+def tensorinv(a, ind=2):
+    """The inverse of a for tensordot over its first ind axes."""
+    if ind <= 0:
+        raise ValueError(f"tensorinv: ind must be positive, not {ind}")
+    shape = tuple(shape_of(a))
+    if size_of(shape[:ind]) != size_of(shape[ind:]):
+        raise ValueError(f"tensorinv: the first {ind} axes of shape {shape} do not make a square matrix")
+    return inv(a.reshape((size_of(shape[:ind]), -1))).reshape(shape[ind:] + shape[:ind])
+
+
+composition(
+    tensorsolve,
+    numpy=(np.linalg.tensorsolve,),
+    samples=(Sample(A(2, 3, 6), A(2, 3)), Sample(A(6, 2, 3), A(2, 3), axes=(0,))),
+    doc="Solution x of tensordot(a, x, x.ndim) = b.",
+)
+composition(
+    tensorinv,
+    numpy=(np.linalg.tensorinv,),
+    samples=(Sample(A(4, 2, 2), ind=1), Sample(A(2, 3, 6))),
+    doc="Inverse with respect to tensordot.",
+)
+
+# -- what np.linalg repeats of np, over the last axes --------------------------------------------
+
+AGAIN: dict[str, tuple[Any, tuple]] = {
+    "cross": (lambda x1, x2, /, *, axis=-1: cross(x1, x2, axis), (A(2, 3), A(2, 3))),
+    "diagonal": (lambda x, /, *, offset=0: diagonal(x, offset, -2, -1), (A(2, 3, 3),)),
+    "matmul": (matmul, (A(2, 3), A(3, 2))),
+    "matrix_transpose": (lambda x, /: x.swapaxes(-1, -2), (A(2, 3, 4),)),
+    "outer": (outer, (A(3), A(4))),
+    "tensordot": (lambda x1, x2, /, *, axes=2: tensordot(x1, x2, axes), (A(2, 3), A(2, 3))),
+    "trace": (lambda x, /, *, offset=0: trace(x, offset, -2, -1), (A(2, 3, 3),)),
+}
+for _name, (_function, _operands) in AGAIN.items():
+    composition(
+        _function,
+        name=f"linalg.{_name}",
+        numpy=(getattr(np.linalg, _name),),
+        samples=(Sample(*_operands),),
+        public=False,
+        doc=f"np.linalg.{_name}.",
+    )

@@ -1,0 +1,253 @@
+"""Eigenvalues, eigenvectors, singular values and singular vectors.
+
+Eigenvectors are fixed up to a sign or a phase only: a gradient exists for what does not depend on it.
+"""
+
+from __future__ import annotations
+
+from collections import namedtuple
+
+import numpy as np
+
+from .linalg import solve_columns, square_signature
+from .orthogonal import materialized
+from .shapes import adjoint
+from .table import A, Sample, composition, general
+from .triangular import matrix_signature
+
+EighResult = namedtuple("EighResult", ["eigenvalues", "eigenvectors"])
+EigResult = namedtuple("EigResult", ["eigenvalues", "eigenvectors"])
+SVDResult = namedtuple("SVDResult", ["U", "S", "Vh"])
+
+
+def diagonals(x):
+    """The diagonals of the last two axes."""
+    return np.diagonal(x, 0, -2, -1)
+
+
+def off_diagonal(numerator, denominator):
+    """numerator / denominator with 0 on the diagonal."""
+    diagonal = np.eye(numerator.shape[-1], dtype=bool)
+    return np.where(diagonal, 0.0, numerator / np.where(diagonal, 1.0, denominator))
+
+
+def differences(x):
+    """x_j - x_i at (i, j)."""
+    return x[..., None, :] - x[..., :, None]
+
+
+def check_phase(imaginary, name):
+    """Raise RuntimeError where a loss depends on the phase of complex vectors, which nothing determines."""
+    if (abs(imaginary) > 1e-2).any():
+        raise RuntimeError(
+            f"{name}_backward: the vectors of a complex matrix are specified up to multiplication by e^{{i phi}}; "
+            "the specified loss function depends on this quantity, so it is ill-defined."
+        )
+
+
+# -- Hermitian matrices --------------------------------------------------------------------------
+
+
+def eigh_vjp(gs, outs, _):
+    """V (diag(g_w) + V^H g_V / (w_j - w_i)) V^H. Giles 2008, section 3.1."""
+    gw, gv = gs
+    w, v = outs
+    if gv is None:
+        return (v * gw[..., None, :]) @ adjoint(v)
+    inner = adjoint(v) @ gv
+    if v.dtype.kind == "c":
+        check_phase(np.imag(diagonals(inner)), "linalg_eigh")
+    middle = off_diagonal(inner, differences(w))
+    grad = v @ middle @ adjoint(v)
+    return grad if gw is None else grad + (v * gw[..., None, :]) @ adjoint(v)
+
+
+eigh_outputs = general(
+    "eigh_outputs",
+    lambda x: tuple(np.linalg.eigh(x)),
+    eigh_vjp,
+    node="LinalgEigh",
+    samples=(),
+    outputs=2,
+    public=False,
+    doc="Eigenvalues and eigenvectors of a Hermitian matrix.",
+)
+
+
+def from_triangle(a, lower=True):
+    """The Hermitian matrix of which one triangle is given; the other one is not read."""
+    (a,), _ = square_signature(a)
+    part = np.tril(a, -1) if lower else np.triu(a, 1)
+    diagonal = np.where(np.eye(a.shape[-1], dtype=bool), a, 0.0)
+    return part + adjoint(part) + (np.real(diagonal) if a.dtype.kind == "c" else diagonal)
+
+
+def is_lower(triangle):
+    """Return whether NumPy's UPLO means the lower triangle. Raises ValueError for other words."""
+    if str(triangle).upper() not in ("L", "U"):
+        raise ValueError(f"UPLO must be 'L' or 'U', not {triangle!r}")
+    return str(triangle).upper() == "L"
+
+
+def eigh(a, UPLO="L"):  # noqa: N803 - NumPy's word
+    """Eigenvalues in rising order and eigenvectors of a Hermitian matrix, of which one triangle is read."""
+    return EighResult(*eigh_outputs(from_triangle(a, is_lower(UPLO))))
+
+
+def eigvalsh(a, UPLO="L"):  # noqa: N803 - NumPy's word
+    """Eigenvalues of a Hermitian matrix, of which one triangle is read, in rising order."""
+    return eigh(a, UPLO).eigenvalues
+
+
+SQUARE = (Sample(A(3, 3)), Sample(A(2, 3, 3)), Sample(A(1, 1)))
+composition(eigh, numpy=(np.linalg.eigh,), samples=(), public=False, doc="Eigenvalues and vectors, Hermitian.")
+composition(
+    eigvalsh,
+    numpy=(np.linalg.eigvalsh,),
+    samples=(*SQUARE, Sample(A(3, 3), UPLO="U")),
+    doc="Eigenvalues of a symmetric (Hermitian) matrix in rising order; its lower triangle is read.",
+)
+
+
+# -- general matrices ----------------------------------------------------------------------------
+
+
+def eig_forward(x, *, real):
+    """Complex eigenvalues and vectors."""
+    w, v = np.linalg.eig(x)
+    kind = np.result_type(x.dtype, np.complex64)
+    return w.astype(kind, copy=False), v.astype(kind, copy=False)
+
+
+def eig_vjp(gs, outs, _, *, real):
+    """V^-H (diag(g_w) + (V^H g_V - V^H V Re diag(V^H g_V)) / conj(w_j - w_i)) V^H, for vectors of length 1.
+
+    Boeddeker et al. 2017, "On the computation of complex-valued gradients with application to statistically
+    optimum beamforming", 4.77.
+    """
+    gw, gv = gs
+    w, v = outs
+    if gv is None:
+        middle = gw[..., :, None] * adjoint(v)
+    else:
+        inner = adjoint(v) @ gv
+        along = diagonals(inner)
+        check_phase(np.imag(along), "linalg_eig")
+        inner = inner - (adjoint(v) @ v) * np.real(along)[..., None, :]
+        middle = off_diagonal(inner, differences(w).conj()) @ adjoint(v)
+        if gw is not None:
+            middle = middle + gw[..., :, None] * adjoint(v)
+    grad = solve_columns(adjoint(v), middle)
+    return np.real(grad) if real else grad
+
+
+eig_outputs = general(
+    "eig_outputs",
+    eig_forward,
+    eig_vjp,
+    node="LinalgEig",
+    samples=(),
+    outputs=2,
+    public=False,
+    doc="Eigenvalues and eigenvectors, complex.",
+)
+
+
+def complex_eig(a):
+    """Eigenvalues and eigenvectors of a square matrix, always complex."""
+    (a,), _ = square_signature(a)
+    return EigResult(*eig_outputs(a, real=a.dtype.kind != "c"))
+
+
+def eig(a):
+    """Eigenvalues and eigenvectors of a square matrix; real where all are."""
+    w, v = complex_eig(a)
+    if a.dtype.kind != "c" and not (np.imag(w) != 0).any():
+        return EigResult(np.real(w), np.real(v))
+    return EigResult(w, v)
+
+
+def eigvals(a):
+    """Eigenvalues of a square matrix; real where all are."""
+    return eig(a).eigenvalues
+
+
+composition(eig, numpy=(np.linalg.eig,), samples=(), public=False, doc="Eigenvalues and vectors.")
+composition(eigvals, numpy=(np.linalg.eigvals,), samples=(), public=False, doc="Eigenvalues; real where all are.")
+
+
+# -- singular values -----------------------------------------------------------------------------
+
+
+def skew(x):
+    """x - x^H."""
+    return x - adjoint(x)
+
+
+def svd_vjp(gs, outs, _, *, full):
+    """U (M + diag(g_S)) V^H + (1 - U U^H) g_U S^-1 V^H + U S^-1 g_V^H (1 - V V^H), with M off its diagonal
+    (skew(U^H g_U) S + S skew(V^H g_V)) / (s_j^2 - s_i^2).
+
+    Townsend 2016, "Differentiating the singular value decomposition"; for complex matrices Wan and Zhang
+    2019, "Automatic differentiation for complex valued SVD". Columns beyond the singular values, which full
+    matrices have, are not determined and get no gradient.
+    """
+    u, s, vh = outs
+    if gs[0] is None and gs[2] is None:
+        size = s.shape[-1]
+        return (u[..., :size] * gs[1][..., None, :]) @ vh[..., :size, :]
+    gu, g, gvh = materialized(gs, outs)
+    if full:
+        size = s.shape[-1]
+        u, gu, vh, gvh = u[..., :size], gu[..., :size], vh[..., :size, :], gvh[..., :size, :]
+    left, right = skew(adjoint(u) @ gu), skew(vh @ adjoint(gvh))
+    row, column = s[..., None, :], s[..., :, None]
+    middle = off_diagonal(left * row + column * right, differences(s) * (row + column))
+    along = g
+    if u.dtype.kind == "c":
+        check_phase(np.imag(diagonals(left) + diagonals(right)), "svd")
+        along = along + diagonals(left) / (2 * s)
+    grad = u @ (middle + along[..., None, :] * np.eye(s.shape[-1], dtype=s.dtype)) @ vh
+    if u.shape[-2] > s.shape[-1] and gs[0] is not None:
+        scaled = gu / row
+        grad = grad + (scaled - u @ (adjoint(u) @ scaled)) @ vh
+    if vh.shape[-1] > s.shape[-1] and gs[2] is not None:
+        scaled = gvh / column
+        grad = grad + u @ (scaled - (scaled @ adjoint(vh)) @ vh)
+    return grad
+
+
+svd_outputs = general(
+    "svd_outputs",
+    lambda x, *, full: tuple(np.linalg.svd(x, full)),
+    svd_vjp,
+    node="LinalgSvd",
+    samples=(),
+    outputs=3,
+    public=False,
+    doc="U, S and V^H of A = U S V^H.",
+)
+
+
+def svd(a, full_matrices=True, compute_uv=True, hermitian=False):
+    """U, S in falling order and V^H with A = U S V^H; S alone unless compute_uv."""
+    matrix_signature(a)
+    a = from_triangle(a) if hermitian else a
+    if not compute_uv:
+        return svdvals(a)
+    return SVDResult(*svd_outputs(a, full=bool(full_matrices)))
+
+
+def svdvals(x, /):
+    """Singular values in falling order."""
+    matrix_signature(x)
+    return svd_outputs(x, full=False)[1]
+
+
+composition(svd, numpy=(np.linalg.svd,), samples=(), public=False, doc="Singular value decomposition.")
+composition(
+    svdvals,
+    numpy=(np.linalg.svdvals,),
+    samples=(Sample(A(3, 3)), Sample(A(2, 4, 3)), Sample(A(2, 4))),
+    doc="Singular values of a matrix in falling order.",
+)

@@ -1,0 +1,140 @@
+"""gradcli.fft and the short-time transforms, against SciPy and identities."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.fft
+from numpy.testing import assert_allclose
+
+import gradcli
+from gradcli import fft
+from gradcli.autograd import grad
+from tests.rules.calls import numeric_gradient
+
+rng = np.random.default_rng(0)
+REAL = rng.normal(size=(2, 3, 4))
+COMPLEX = REAL + 1j * rng.normal(size=(2, 3, 4))
+ONE = [{}, {"n": 3, "dim": 0}, {"n": 5, "norm": "ortho"}, {"dim": 1, "norm": "forward"}]
+MANY = [{}, {"s": (2, 5), "dim": (1, 0)}, {"dim": (0, -1), "norm": "ortho"}]
+CASES = [
+    (name, options)
+    for kind in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft")
+    for name, several in ((kind, ONE), (f"{kind}2", MANY), (f"{kind}n", MANY))
+    for options in several
+]
+
+
+def by_scipy(name, x, n=None, s=None, dim=None, norm=None):
+    """SciPy's function, which has its own words."""
+    words = {"norm": norm, **({"n": n} if name[-1] not in "2n" else {"s": s})}
+    if dim is not None:
+        words["axis" if name[-1] not in "2n" else "axes"] = dim
+    return getattr(scipy.fft, name)(x, **words)
+
+
+@pytest.mark.parametrize(("name", "options"), CASES)
+def test_value_type_and_slope(name, options):
+    x = REAL if name.startswith(("rfft", "ihfft")) else COMPLEX
+    function = getattr(fft, name)
+    leaf = gradcli.tensor(x, requires_grad=True)
+    out = function(leaf, **options)
+    expected = by_scipy(name, x, **options)
+    assert_allclose(out.detach().numpy(), expected, rtol=1e-11, atol=1e-13)
+    single = function(leaf.detach().to(gradcli.complex64 if x.dtype.kind == "c" else gradcli.float32), **options)
+    assert single.dtype.itemsize * 2 == out.dtype.itemsize
+    weights = np.random.default_rng(1).normal(size=expected.shape) * (1 - 2j if expected.dtype.kind == "c" else 1)
+
+    def loss(*parts):
+        y = by_scipy(name, parts[0] + 1j * parts[1] if len(parts) > 1 else parts[0], **options)
+        return np.real(np.conj(weights) * y).sum()
+
+    parts = [x.real, x.imag] if x.dtype.kind == "c" else [x]
+    want = numeric_gradient(loss, parts, np.asarray(1.0))
+    (got,) = grad(out, leaf, gradcli.tensor(weights))
+    assert_allclose(got.numpy(), want[0] + 1j * want[1] if len(parts) > 1 else want[0], atol=1e-9)
+
+
+def test_frequencies_and_shifts():
+    assert fft.fftfreq(5, 0.5).tolist() == np.fft.fftfreq(5, 0.5).tolist()
+    assert fft.rfftfreq(4, dtype=gradcli.float32).tolist() == [0, 0.25, 0.5]
+    x = gradcli.arange(5)
+    assert fft.fftshift(x).tolist() == [3, 4, 0, 1, 2]
+    assert fft.ifftshift(fft.fftshift(x)).tolist() == x.tolist()
+    assert fft.fftshift(gradcli.tensor([[1, 2], [3, 4]]), dim=(1,)).tolist() == [[2, 1], [4, 3]]
+
+
+def test_integers_and_scalars():
+    assert fft.fft(gradcli.arange(3)).dtype == gradcli.complex128
+    assert fft.rfft(gradcli.arange(3)).tolist()[0] == 3
+    assert fft.fftn(gradcli.tensor(2.0)).item() == 2
+    assert tuple(fft.irfft(gradcli.ones(2), n=3).shape) == (3,)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "text"),
+    [
+        (lambda x: fft.fft(x, n=0), RuntimeError, "at least one data point"),
+        (lambda x: fft.fft(x, dim=4), IndexError, "out of bounds"),
+        (lambda x: fft.fft(x, norm="x"), RuntimeError, "norm must be"),
+        (lambda x: fft.rfft(x + 1j), RuntimeError, "real input"),
+        (lambda x: fft.fft(x[0, 0]), IndexError, "none to transform"),
+        (lambda x: fft.fftn(x, s=(1, 2), dim=(0,)), RuntimeError, "2 lengths are given for 1 axes"),
+        (lambda x: fft.fftn(x, dim=(0, 0)), RuntimeError, "not all different"),
+        (lambda x: gradcli.stft(x[0], 4), RuntimeError, "return_complex"),
+        (lambda x: gradcli.stft(x[0], 9, return_complex=True), RuntimeError, "reflecting"),
+        (
+            lambda x: gradcli.stft(x[0], 2, 1, window=gradcli.ones(1), return_complex=True),
+            RuntimeError,
+            "window of size 2",
+        ),
+    ],
+)
+def test_wrong_arguments(call, error, text):
+    with pytest.raises(error, match=text):
+        call(gradcli.ones(2, 3))
+
+
+SIGNAL = rng.normal(size=(2, 20))
+
+
+def by_hand(x, n, hop, window, mode, scale=1.0):
+    """Transforms of the pieces, one by one."""
+    x = np.pad(x, n // 2, mode=mode)
+    starts = range(0, len(x) - n + 1, hop)
+    return np.stack([np.fft.rfft(x[i : i + n] * window) * scale for i in starts], -1)
+
+
+@pytest.mark.parametrize(
+    ("mode", "theirs"), [("reflect", "reflect"), ("constant", "constant"), ("replicate", "edge")]
+)
+def test_stft(mode, theirs):
+    window = np.hanning(7)[1:-1]
+    padded = np.concatenate([np.zeros(1), window, np.zeros(2)])
+
+    def ours(x):
+        return gradcli.stft(x, 8, 3, 5, gradcli.tensor(window), pad_mode=mode, normalized=True, return_complex=True)
+
+    leaf = gradcli.tensor(SIGNAL, requires_grad=True)
+    out = ours(leaf)
+    expected = np.stack([by_hand(x, 8, 3, padded, theirs, 8**-0.5) for x in SIGNAL])
+    assert_allclose(out.detach().numpy(), expected, atol=1e-13)
+    (got,) = grad(abs(out).square().sum(), leaf)
+    want = numeric_gradient(lambda x: (abs(ours(gradcli.tensor(x)).numpy()) ** 2).sum(), [SIGNAL], np.asarray(1.0))
+    assert_allclose(got.numpy(), want[0], atol=1e-7)
+
+
+def test_the_inverse_gives_the_signal_back():
+    window = gradcli.tensor(np.hanning(10)[1:-1])
+    for options in ({}, {"normalized": True}, {"onesided": False}):
+        leaf = gradcli.tensor(SIGNAL, requires_grad=True)
+        spectrum = gradcli.stft(leaf, 8, window=window, return_complex=True, **options)
+        signal = gradcli.istft(spectrum, 8, window=window, **options)
+        assert_allclose(signal.detach().numpy(), SIGNAL, atol=1e-13)
+        weights = rng.normal(size=signal.shape)
+        assert_allclose(grad(signal, leaf, gradcli.tensor(weights))[0].numpy(), weights, atol=1e-12)
+    assert tuple(gradcli.istft(spectrum, 8, window=window, onesided=False, length=13).shape) == (2, 13)
+    with pytest.raises(RuntimeError, match="overlap to 0"):
+        gradcli.istft(spectrum, 8, window=gradcli.zeros(8), onesided=False)
+    pair = gradcli.stft(leaf, 8, return_complex=False)
+    assert tuple(pair.shape) == (2, 5, 11, 2)

@@ -1,0 +1,246 @@
+"""gradcli.linalg and PyTorch's top-level names of the same kind, against NumPy, SciPy and identities."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.linalg
+from numpy.testing import assert_allclose
+
+import gradcli
+from gradcli import linalg
+from gradcli.autograd import grad
+from tests.rules.calls import numeric_gradient
+
+rng = np.random.default_rng(0)
+X = rng.normal(size=(3, 3))
+STACK = rng.normal(size=(2, 3, 3))
+TALL = rng.normal(size=(4, 3))
+B = rng.normal(size=(3, 2))
+V = rng.normal(size=3)
+POSITIVE = X @ X.T + np.eye(3)
+U = np.triu(X)
+REFLECTIONS, TAU = (x.numpy() for x in gradcli.geqrf(gradcli.tensor(TALL)))
+Q_TALL = np.linalg.qr(TALL, "complete").Q
+
+
+def positive(x):
+    return x @ x.mT + gradcli.eye(3, dtype=x.dtype)
+
+
+def lu_of(x, **options):
+    return linalg.lu_factor(x, **options)
+
+
+# name, call on tensors, its operands, expected values by NumPy and SciPy
+CALLS = [
+    ("inv", linalg.inv, [STACK], np.linalg.inv(STACK)),
+    ("inv_ex", lambda x: linalg.inv_ex(x).inverse, [X], np.linalg.inv(X)),
+    ("solve", linalg.solve, [X, B], np.linalg.solve(X, B)),
+    ("solve vectors", linalg.solve, [STACK, V], np.linalg.solve(STACK, V[:, None])[..., 0]),
+    (
+        "solve a stack of vectors",
+        linalg.solve,
+        [STACK, STACK[0, :2]],
+        np.linalg.solve(STACK, STACK[0, :2, :, None])[..., 0],
+    ),
+    ("solve right", lambda x, b: linalg.solve(x, b, left=False), [X, B.T], B.T @ np.linalg.inv(X)),
+    ("solve_ex", lambda x, b: linalg.solve_ex(x, b).result, [X, B], np.linalg.solve(X, B)),
+    ("upper", lambda x, b: linalg.solve_triangular(x, b, upper=True), [X, B], np.linalg.solve(np.triu(X), B)),
+    (
+        "lower right unit",
+        lambda x, b: linalg.solve_triangular(x, b, upper=False, left=False, unitriangular=True),
+        [X, B.T],
+        B.T @ np.linalg.inv(np.tril(X, -1) + np.eye(3)),
+    ),
+    ("triangular_solve", lambda x, b: gradcli.triangular_solve(b, x)[0], [X, B], np.linalg.solve(U, B)),
+    (
+        "triangular_solve transposed",
+        lambda x, b: gradcli.triangular_solve(b, x, upper=False, transpose=True).solution,
+        [X, B],
+        np.linalg.solve(np.tril(X).T, B),
+    ),
+    ("cholesky", lambda x: linalg.cholesky(positive(x)), [X], np.linalg.cholesky(POSITIVE)),
+    (
+        "cholesky_ex",
+        lambda x: linalg.cholesky_ex(positive(x), upper=True).L,
+        [X],
+        np.linalg.cholesky(POSITIVE).T,
+    ),
+    (
+        "cholesky_solve",
+        lambda b, u: gradcli.cholesky_solve(b, u.triu(), upper=True),
+        [B, X],
+        np.linalg.solve(U.T @ U, B),
+    ),
+    ("cholesky_inverse", lambda x: gradcli.cholesky_inverse(x.tril()), [X], np.linalg.inv(np.tril(X) @ np.tril(X).T)),
+    ("lu", lambda x: linalg.lu(x).L, [STACK], scipy.linalg.lu(STACK)[1]),
+    ("lu U", lambda x: gradcli.lu_unpack(*x.lu()).U, [TALL], scipy.linalg.lu(TALL)[2]),
+    ("lu_solve", lambda x, b: linalg.lu_solve(*lu_of(x), b), [X, B], np.linalg.solve(X, B)),
+    ("lu_solve adjoint", lambda x, b: linalg.lu_solve(*lu_of(x), b, adjoint=True), [X, B], np.linalg.solve(X.T, B)),
+    ("lu_solve right", lambda x, b: linalg.lu_solve(*lu_of(x), b, left=False), [X, B.T], B.T @ np.linalg.inv(X)),
+    ("torch.lu_solve", lambda x, b: gradcli.lu_solve(b, *gradcli.lu(x)), [X, B], np.linalg.solve(X, B)),
+    ("qr", lambda x: linalg.qr(x).R, [TALL], np.linalg.qr(TALL).R),
+    ("qr r", lambda x: linalg.qr(x, "r").R, [TALL], np.linalg.qr(TALL).R),
+    ("torch.qr", lambda x: gradcli.qr(x)[0], [TALL], np.linalg.qr(TALL).Q),
+    ("householder", linalg.householder_product, [REFLECTIONS, TAU], Q_TALL[:, :3]),
+    ("ormqr", gradcli.ormqr, [REFLECTIONS, TAU, TALL], Q_TALL @ TALL),
+    (
+        "ormqr right",
+        lambda x, t, c: gradcli.ormqr(x, t, c, False, True),
+        [REFLECTIONS, TAU, TALL.T],
+        TALL.T @ Q_TALL.T,
+    ),
+    ("eigh", lambda x: linalg.eigh(x).eigenvalues, [STACK], np.linalg.eigvalsh(STACK)),
+    ("eigvalsh", lambda x: linalg.eigvalsh(x, "U"), [X], np.linalg.eigvalsh(X, "U")),
+    ("svd", lambda x: linalg.svd(x).S, [TALL], np.linalg.svdvals(TALL)),
+    ("torch.svd", lambda x: (lambda u, s, v: u * s @ v.mH)(*gradcli.svd(x)), [TALL], TALL),
+    ("svd values", lambda x: gradcli.svd(x, compute_uv=False).S, [TALL], np.linalg.svdvals(TALL)),
+    ("svdvals", linalg.svdvals, [STACK], np.linalg.svdvals(STACK)),
+    ("pinv", linalg.pinv, [TALL], np.linalg.pinv(TALL)),
+    ("pinv atol", lambda x: linalg.pinv(x, atol=1.0), [np.diag([3.0, 0.5])], np.diag([1 / 3, 0])),
+    ("pinverse", gradcli.pinverse, [TALL], np.linalg.pinv(TALL)),
+    ("lstsq", lambda x, b: linalg.lstsq(x, b).solution, [TALL, TALL[:, :2]], np.eye(3)[:, :2]),
+    (
+        "lstsq vector",
+        lambda x, b: linalg.lstsq(x, b)[0],
+        [TALL, TALL[:, 0] ** 2],
+        np.linalg.lstsq(TALL, TALL[:, 0] ** 2)[0],
+    ),
+    (
+        "lstsq residuals",
+        lambda x, b: linalg.lstsq(x, b, driver="gelsd").residuals,
+        [TALL, TALL**2],
+        np.linalg.lstsq(TALL, TALL**2)[1],
+    ),
+    ("det", linalg.det, [STACK], np.linalg.det(STACK)),
+    ("slogdet", lambda x: x.slogdet().logabsdet, [STACK], np.linalg.slogdet(STACK)[1]),
+    ("logdet", lambda x: (x @ x.mT).logdet(), [X], np.log(np.linalg.det(X @ X.T))),
+    ("matrix_exp", linalg.matrix_exp, [STACK], scipy.linalg.expm(STACK)),
+    ("matrix_power", lambda x: linalg.matrix_power(x, -3), [X], np.linalg.matrix_power(X, -3)),
+    ("multi_dot", lambda *x: linalg.multi_dot(x), [V, X, B], V @ X @ B),
+    ("chain_matmul", gradcli.chain_matmul, [TALL, X, B], TALL @ X @ B),
+    ("norm", linalg.norm, [STACK], np.sqrt((STACK**2).sum())),
+    ("norm 3", lambda x: linalg.norm(x, 3, dim=1), [X], np.linalg.norm(X, 3, 1)),
+    ("norm nuc", lambda x: linalg.norm(x, "nuc"), [TALL], np.linalg.norm(TALL, "nuc")),
+    (
+        "matrix_norm",
+        lambda x: linalg.matrix_norm(x, -1, (0, 2), True),
+        [STACK],
+        np.linalg.norm(STACK, -1, (0, 2), True),
+    ),
+    ("vector_norm", lambda x: linalg.vector_norm(x, 0.5, (0, 2)), [STACK], (abs(STACK) ** 0.5).sum((0, 2)) ** 2),
+    ("cond", linalg.cond, [STACK], np.linalg.cond(STACK)),
+    ("cond fro", lambda x: linalg.cond(x, "fro"), [X], np.linalg.cond(X, "fro")),
+    ("tensorsolve", linalg.tensorsolve, [rng.normal(size=(2, 2, 4)), X[:2, :2]], None),
+    (
+        "tensorinv",
+        lambda x: linalg.tensorinv(x, 1),
+        [TALL.reshape(4, 3)[:, :].T @ TALL],
+        np.linalg.inv(TALL.T @ TALL),
+    ),
+    ("cross", lambda x, y: linalg.cross(x, y, dim=0), [X, B[:, :1]], np.cross(X, B[:, :1], axis=0)),
+    ("vecdot", lambda x, y: linalg.vecdot(x, y, dim=0), [X, X + 1], (X * (X + 1)).sum(0)),
+    ("diagonal", lambda x: linalg.diagonal(x, offset=1), [STACK], np.diagonal(STACK, 1, 1, 2)),
+    ("vander", lambda x: linalg.vander(x, N=4), [V], np.vander(V, 4, True)),
+    ("addmm", lambda c, a, b: gradcli.addmm(c, a, b, beta=2, alpha=3), [V[:2], X, B], 2 * V[:2] + 3 * X @ B),
+    ("addmv", lambda c, a, b: gradcli.addmv(c, a, b, beta=0), [V * np.nan, X, V], X @ V),
+    ("addr", lambda c, a, b: c.addr(a, b, alpha=2), [X, V, V], X + 2 * np.outer(V, V)),
+    ("baddbmm", gradcli.baddbmm, [X, STACK, STACK], X + STACK @ STACK),
+    ("addbmm", gradcli.addbmm, [X, STACK, STACK], X + (STACK @ STACK).sum(0)),
+]
+EXACT_ONLY = {"addmv", "pinv atol"}
+"""No slopes: operands are not finite, or a singular value is left out, whose share the gradient ignores."""
+
+
+def tensors(arrays, wanted=True):
+    return [gradcli.tensor(x, requires_grad=wanted) for x in arrays]
+
+
+@pytest.mark.parametrize(("name", "call", "arrays", "expected"), CALLS, ids=[c[0] for c in CALLS])
+def test_value_and_slope(name, call, arrays, expected):
+    operands = tensors(arrays)
+    out = call(*operands)
+    if expected is None:
+        expected = getattr(np.linalg, name)(*arrays)
+    assert_allclose(out.detach().numpy(), expected, rtol=1e-10, atol=1e-11)
+    assert call(*[x.float() for x in tensors(arrays, False)]).dtype == gradcli.float32
+    if name in EXACT_ONLY:
+        return
+    weights = np.random.default_rng(1).normal(size=np.shape(expected))
+    wanted = numeric_gradient(lambda *xs: call(*tensors(xs, False)).numpy(), arrays, weights)
+    for got, want in zip(grad(out, operands, gradcli.tensor(weights)), wanted, strict=True):
+        assert_allclose(got.numpy(), want, rtol=1e-6, atol=1e-6)
+
+
+def test_eigenvalues_of_any_matrix_are_complex():
+    w, v = linalg.eig(gradcli.tensor(X))
+    assert w.dtype == v.dtype == gradcli.complex128
+    assert_allclose(X @ v.numpy(), v.numpy() * w.numpy(), atol=1e-13)
+    assert_allclose(np.sort_complex(linalg.eigvals(gradcli.tensor(X)).numpy()), np.sort_complex(w.numpy()))
+
+
+def test_ranks():
+    x = gradcli.tensor(np.diag([2.0, 1.0, 1e-20]))
+    ranks = [linalg.matrix_rank(x), linalg.matrix_rank(x, hermitian=True), linalg.matrix_rank(x, atol=1.5)]
+    assert [r.item() for r in ranks] == [2, 2, 1]
+    assert linalg.matrix_rank(gradcli.zeros(0, 3)).item() == 0
+
+
+def test_info_instead_of_an_error():
+    x = gradcli.tensor([[[1.0, 2.0], [2.0, 4.0]], [[1.0, 0.0], [0.0, 2.0]]])
+    inverse, info = linalg.inv_ex(x)
+    assert info.tolist() == [2, 0]
+    assert np.isnan(inverse.numpy()[0]).all()
+    assert inverse.tolist()[1] == [[1, 0], [0, 0.5]]
+    solution, info = linalg.solve_ex(x, gradcli.ones(2))
+    assert (info.tolist(), solution.tolist()[1]) == ([2, 0], [1, 0.5])
+    assert linalg.lu_factor_ex(x).info.tolist() == gradcli.lu(x, get_infos=True)[2].tolist() == [2, 0]
+    assert linalg.cholesky_ex(gradcli.tensor([[1.0, 0.0], [0.0, -1.0]])).info.item() == 2
+    assert linalg.cond(x, 1).tolist() == [np.inf, 2]
+    for call in (linalg.inv_ex, linalg.lu_factor_ex, linalg.cholesky_ex):
+        with pytest.raises(linalg.LinAlgError):
+            call(x, check_errors=True)
+
+
+ERRORS = [
+    (linalg.inv, [np.zeros((2, 2))], linalg.LinAlgError, "linalg.inv: Singular matrix"),
+    (linalg.inv, [np.ones(3)], RuntimeError, "at least 2 dimensions"),
+    (linalg.inv, [np.ones((2, 3))], RuntimeError, "square matrices, but they are 2 by 3"),
+    (linalg.inv, [np.ones((2, 2), int)], RuntimeError, "floating point or complex tensor"),
+    (linalg.cholesky, [-np.eye(2)], linalg.LinAlgError, "positive definite"),
+    (linalg.eigh, [np.eye(2), "X"], RuntimeError, "UPLO"),
+    (linalg.qr, [np.eye(2), "full"], RuntimeError, "mode must be"),
+    (linalg.matrix_norm, [np.eye(2), 3], RuntimeError, "no norm of order 3"),
+    (linalg.norm, [np.ones((2, 2, 2)), 2], RuntimeError, "must be 1D or 2D"),
+    (linalg.multi_dot, [[np.eye(2)]], RuntimeError, "at least two"),
+    (linalg.diagonal, [np.ones(3)], RuntimeError, "two axes"),
+    (gradcli.mm, [np.ones(2), np.ones(2)], RuntimeError, "axes"),
+    (gradcli.bmm, [np.ones((1, 2, 2)), np.ones((2, 2, 2))], RuntimeError, "stacks of one size"),
+    (gradcli.lu_unpack, [np.eye(2), np.array([0, 2])], RuntimeError, "between 1 and 2"),
+]
+
+
+@pytest.mark.parametrize(("call", "arguments", "error", "text"), ERRORS)
+def test_wrong_arguments(call, arguments, error, text):
+    operands = [gradcli.tensor(x) if isinstance(x, np.ndarray) else x for x in arguments]
+    with pytest.raises(error, match=text):
+        call(*operands)
+
+
+def test_empty_matrices():
+    empty = gradcli.zeros(0, 3, requires_grad=True)
+    assert [tuple(x.shape) for x in linalg.svd(empty)] == [(0, 0), (0,), (3, 3)]
+    assert tuple(linalg.qr(empty).R.shape) == (0, 3)
+    assert tuple(linalg.pinv(empty).shape) == (3, 0)
+    assert linalg.norm(empty, 2).item() == linalg.cond(gradcli.zeros(0, 0)).item() == 0
+    assert linalg.det(gradcli.zeros(2, 0, 0)).tolist() == [1, 1]
+    assert tuple(linalg.matrix_exp(gradcli.zeros(0, 0)).shape) == (0, 0)
+    (g,) = grad(linalg.svdvals(empty).sum(), empty)
+    assert tuple(g.shape) == (0, 3)
+
+
+def test_a_missing_name_is_answered_with_the_nearest():
+    with pytest.raises(AttributeError, match=r"no linalg\.eigen; nearest: .*eig"):
+        _ = linalg.eigen
+    assert all(hasattr(linalg, name) for name in linalg.__all__)
