@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...face.reduce import norm
+from ...face.norms import norm
 from ...face.shape import broadcast_tensors
 from ...tape.tensor import Tensor
 
