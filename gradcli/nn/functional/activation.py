@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...face import reduce
+from ...face import norms, reduce
 from ...face.create import generator
 from ...face.select import where
 from ...rules import entry
@@ -206,8 +206,7 @@ def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: floa
 
 def normalize(input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out: Any = None) -> Tensor:
     """input divided by its p-norm over dim, which counts as at least eps."""
-    norm = reduce.norm(input, p, dim, keepdim=True)
-    return input / norm.clamp_min(eps)
+    return input / norms.norm(input, p, dim, keepdim=True).clamp_min(eps)
 
 
 # -- in place -------------------------------------------------------------------------------------
