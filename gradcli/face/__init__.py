@@ -7,19 +7,19 @@ from typing import Any
 
 from ..tape import inplace
 from ..tape.tensor import Tensor
-from . import arithmetic, convert, create, linalg, reduce, select, shape
-from .wrap import FACE, METHODS, resolve
+from . import arithmetic, convert, create, diagonal, join, linalg, products, reduce, scatter, select, shape
+from .wrap import FACE, METHOD_FORMS, METHODS, resolve
 
 NEVER_IN_PLACE = {"requires_grad", "detach", "retain_grad", "view", "reshape", "expand", "clone", "to"}
 
 
 def method(name: str) -> Callable | None:
     """Return the method `name` of Tensors; `name_` is the in-place form of a method."""
-    found = resolve(name)
+    found = METHOD_FORMS.get(name) or resolve(name)
     if found is not None:
         return found if name in METHODS else None
     if name.endswith("_") and not name.startswith("_") and name[:-1] not in NEVER_IN_PLACE:
-        plain = resolve(name[:-1])
+        plain = METHOD_FORMS.get(name[:-1]) or resolve(name[:-1])
         if plain is not None and name[:-1] in METHODS:
             return in_place(plain, name)
     return None
@@ -49,11 +49,15 @@ __all__ = [
     "arithmetic",
     "convert",
     "create",
+    "diagonal",
+    "join",
     "known_names",
     "linalg",
     "method",
+    "products",
     "reduce",
     "resolve",
+    "scatter",
     "select",
     "shape",
 ]

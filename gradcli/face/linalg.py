@@ -63,10 +63,3 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: 
 def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """beta * input + alpha * mat @ vec."""
     return addmm(input, mat, vec, beta=beta, alpha=alpha)
-
-
-@face(method=False)
-def einsum(equation: str, *operands: Any) -> Tensor:
-    """Einstein summation."""
-    parts = operands[0] if len(operands) == 1 and isinstance(operands[0], list | tuple) else operands
-    return entry("einsum").function(equation, *(operand(x) for x in parts))

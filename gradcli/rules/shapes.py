@@ -26,6 +26,11 @@ def shape_of(x: Any) -> Shape:
     return np.shape(x) if shape is None else tuple(shape)
 
 
+def arrayed(x: Any) -> Any:
+    """Return a number or a list as an array, so that it has an array's methods."""
+    return x if hasattr(x, "ndim") else np.asarray(x)
+
+
 def as_shape(shape: Any) -> Shape:
     """Return an int or a sequence of ints (also integral floats and 0-d arrays) as a tuple of ints."""
     if rank(shape) == 0:

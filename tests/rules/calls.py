@@ -10,6 +10,7 @@ import numpy as np
 
 from gradcli.rules import full_table
 from gradcli.rules.table import A, Primitive, Sample
+from gradcli.tape import operators  # noqa: F401 - installs the operators of Tensors
 from gradcli.tape.tensor import Tensor
 
 CELLS = 98
