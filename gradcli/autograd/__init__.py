@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import Any
+
+from ..face.wrap import missing
+from ..tape.anomaly import detect_anomaly
 from ..tape.backward import backward, grad
 from ..tape.modes import enable_grad, inference_mode, no_grad, set_grad_enabled
 
-__all__ = ["backward", "enable_grad", "grad", "inference_mode", "no_grad", "set_grad_enabled"]
+__all__ = ["backward", "detect_anomaly", "enable_grad", "grad", "inference_mode", "no_grad", "set_grad_enabled"]
+SUBMODULES = {"functional"}
+_missing = missing(__name__, lambda: [*__all__, *SUBMODULES])
+
+
+def __getattr__(name: str) -> Any:
+    return import_module(f"{__name__}.{name}") if name in SUBMODULES else _missing(name)

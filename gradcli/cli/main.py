@@ -15,7 +15,15 @@ from .. import __version__
 from ..errors import EXIT_DEFECT, EXIT_INTERRUPTED, EXIT_OK, GradcliError, did_you_mean
 from . import status
 
-COMMANDS = {"grad": "Value and gradient of an expression, a file or a script."}
+COMMANDS = {
+    "grad": "Value and gradient of an expression, a file or a script.",
+    "jacobian": "The full Jacobian, dense or sparse.",
+    "hessian": "All second derivatives of a scalar output.",
+    "vjp": "Product of a vector with the Jacobian.",
+    "jvp": "Derivative in a given direction.",
+    "hvp": "Product of the Hessian with a vector.",
+    "ops": "The functions of the language, with their derivatives.",
+}
 
 
 class LazyGroup(click.Group):

@@ -35,6 +35,8 @@ class Context:
         status.settings.color = options["color"]
         status.settings.quiet = options["quiet"]
         status.settings.verbose = options["verbose"]
+        if options["verbose"]:
+            status.show_log()
         self.dtype = self._dtype()
 
     def _dtype(self) -> Any:
@@ -91,6 +93,18 @@ class Context:
         text = self.options[option]
         return None if text is None else read_value(text, self.settings, f"--{option}")
 
+    def tangents(self) -> dict[str, np.ndarray]:
+        """Return the arrays that --tangent NAME=VALUE gives."""
+        return read_values(self.options["tangent"], self.settings)
+
+    def report(self, result: Any, nan: str | None) -> None:
+        """Show a result of derivatives; then note inputs without influence, and say where it holds nan."""
+        self.output.show(result)
+        for name in result.unused:
+            status.note(f"the output does not depend on '{name}'; its derivatives are zeros")
+        if nan is not None:
+            status.warn(nan)
+
 
 OPTIONS: dict[str, Any] = {
     "expression": click.option(
@@ -100,6 +114,25 @@ OPTIONS: dict[str, Any] = {
     "out": click.option("--out", metavar="NAME", help="The name whose value is the output."),
     "gradient": click.option(
         "-g", "--gradient", metavar="VALUE", help="The gradient vector for an output that is no scalar."
+    ),
+    "tangent": click.option(
+        "--tangent",
+        "-t",
+        multiple=True,
+        metavar="NAME=VALUE",
+        help="The direction, input by input; inputs left out stay fixed. Repeatable.",
+    ),
+    "mode": click.option(
+        "--mode",
+        type=click.Choice(("auto", "rev", "fwd")),
+        default="auto",
+        help="Reverse or forward mode; auto takes the smaller side.",
+    ),
+    "chunk_size": click.option(
+        "--chunk-size", type=click.IntRange(1), metavar="N", help="Rows (columns) computed at once; all that fit."
+    ),
+    "sparse": click.option(
+        "--sparse", is_flag=True, help="Detect the sparsity and compute only as many products as it needs."
     ),
     "hook": click.option(
         "--hook",
@@ -178,3 +211,19 @@ def command_options(*names: str) -> Callable:
         return click.argument("words", nargs=-1, metavar="TARGET [NAME=VALUE]...")(call)
 
     return decorate
+
+
+def output_options(function: Callable) -> Callable:
+    """Give a command without TARGET the options of output; its function is called with an Output first."""
+
+    @functools.wraps(function)
+    def call(format: str | None, output: str | None, color: str, **others: Any) -> Any:
+        status.settings.color = color
+        name = str(click.get_current_context().info_name)
+        shown = Output(format, output, None, name)
+        shown.check()
+        return function(shown, **others)
+
+    for name in ("color", "output", "json", "format"):
+        call = OPTIONS[name](call)
+    return call

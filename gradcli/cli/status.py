@@ -108,3 +108,16 @@ def detail(message: str) -> None:
     """Print what only -v wants."""
     if settings.verbose:
         note(message)
+
+
+def show_log() -> None:
+    """Print what the library logs as notes."""
+    import logging
+
+    class Notes(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            note(record.getMessage())
+
+    log = logging.getLogger("gradcli")
+    log.setLevel(logging.INFO)
+    log.addHandler(Notes())

@@ -11,7 +11,7 @@ from ..rules import entry
 from ..tape import inplace
 from ..tape.dtypes import ALIASES, COMPLEX_OF, DType, as_dtype, as_numpy
 from ..tape.dtypes import result_type as raw_result_type
-from ..tape.record import cast, record
+from ..tape.record import cast, dispatch
 from ..tape.tensor import Tensor, as_raw
 from .create import check_device
 from .wrap import face
@@ -73,7 +73,7 @@ def type_(input: Tensor, dtype: Any = None) -> Any:
 @face
 def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
     """A copy with its own memory, through which gradients flow."""
-    return record(entry("clone"), (input,), {})
+    return dispatch(entry("clone"), (input,), {})
 
 
 @face

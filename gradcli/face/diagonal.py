@@ -10,7 +10,7 @@ from ..rules import entry
 from ..rules.index import Index
 from ..rules.select import diagonal_positions
 from ..rules.shapes import negative_axis
-from ..tape.record import record
+from ..tape.record import dispatch
 from ..tape.tensor import Tensor
 from .shape import at, movedim
 from .wrap import face
@@ -54,7 +54,7 @@ def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -
         raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
     n = input.shape[-1] + abs(offset)
     index = Index((..., *diagonal_positions(n, n, offset)), (*input.shape[:-1], n, n))
-    square = record(entry("put_zeros"), (input,), {"index": index, "lead": ()})
+    square = dispatch(entry("put_zeros"), (input,), {"index": index, "lead": ()})
     return movedim(square, (-2, -1), (first, second))
 
 
@@ -71,7 +71,9 @@ def replaced(input: Tensor, src: Tensor, places: np.ndarray, node: str) -> Tenso
             f"slice size = {list(places.shape)} "
         )
     index = Index(np.unravel_index(places, tuple(input.shape)) if input.ndim else (), tuple(input.shape))
-    return record(entry("setitem"), (input, src if input.ndim else src.reshape(())), {"index": index, "label": node})
+    return dispatch(
+        entry("setitem"), (input, src if input.ndim else src.reshape(())), {"index": index, "label": node}
+    )
 
 
 @face

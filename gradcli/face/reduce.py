@@ -9,7 +9,7 @@ import numpy as np
 
 from ..rules import entry
 from ..rules.shapes import negative_axes, negative_axis
-from ..tape.record import record
+from ..tape.record import dispatch
 from ..tape.tensor import Tensor, as_raw
 from .wrap import face, operand
 
@@ -22,7 +22,7 @@ def reduced(name: str, input: Any, dim: Any, keepdim: bool, dtype: Any = None, *
     if dtype is not None:
         x = x.to(dtype)
     axis = negative_axes(None if dim == () or dim == [] else dim, max(x.ndim, 1) if dim is not None else x.ndim)
-    return record(entry(name), (x,), {"axis": axis[: x.ndim] if x.ndim else (), "keepdims": keepdim, **params})
+    return dispatch(entry(name), (x,), {"axis": axis[: x.ndim] if x.ndim else (), "keepdims": keepdim, **params})
 
 
 @face(names=("nansum",))
@@ -120,14 +120,14 @@ def picked(x: Tensor, indices: np.ndarray, dim: int, node: str) -> Tensor:
     """Return the elements at integer positions along dim, in a node of the given name."""
     from ..rules.select import lanes
 
-    return record(entry("getitem"), (x,), {"index": lanes(x.shape, indices, dim), "label": node})
+    return dispatch(entry("getitem"), (x,), {"index": lanes(x.shape, indices, dim), "label": node})
 
 
 def extreme(name: str, input: Any, dim: Any, keepdim: bool) -> Any:
     """The largest or smallest of all elements, per lane with its position, or of two tensors."""
     x = operand(input)
     if dim is None:
-        return record(entry(name), (x,), {"axis": negative_axes(None, x.ndim), "keepdims": False})
+        return dispatch(entry(name), (x,), {"axis": negative_axes(None, x.ndim), "keepdims": False})
     if isinstance(dim, Tensor):
         return entry({"max": "maximum", "min": "minimum"}[name])(x, dim)
     if x.ndim == 0:

@@ -11,7 +11,7 @@ from ..rules import entry
 from ..rules.index import Index
 from ..rules.select import at_axis, lanes
 from ..rules.shapes import negative_axis
-from ..tape.record import record
+from ..tape.record import dispatch
 from ..tape.tensor import Tensor, as_raw
 from .reduce import reduced
 from .shape import expand
@@ -101,12 +101,12 @@ def fitting(input: Tensor, src: Any, index: Index, name: str) -> Any:
 
 def set_at(input: Tensor, index: Index, value: Any, node: str | None = None) -> Tensor:
     """Return input with other elements at an index, in a node of the given name."""
-    return record(entry("setitem"), (input, value), {"index": index, "label": node})
+    return dispatch(entry("setitem"), (input, value), {"index": index, "label": node})
 
 
 def added(value: Any, index: Index) -> Tensor:
     """Return zeros with elements added at an index."""
-    return record(entry("put_zeros"), (value,), {"index": index, "lead": ()})
+    return dispatch(entry("put_zeros"), (value,), {"index": index, "lead": ()})
 
 
 def filled(value: Any, input: Tensor, index: Index) -> Any:
@@ -153,7 +153,7 @@ def grouped(input: Tensor, index: Index, src: Tensor, reduce: str, include_self:
     table = set_at(table, Index((rows, columns), shape), src.reshape((-1,)))
     if include_self:
         own = Index(np.unravel_index(targets, tuple(input.shape)), tuple(input.shape))
-        table = set_at(table, Index((slice(None), -1), shape), record(entry("getitem"), (input,), {"index": own}))
+        table = set_at(table, Index((slice(None), -1), shape), dispatch(entry("getitem"), (input,), {"index": own}))
     values = reduced(kind, table, -1, False)
     return set_at(input.reshape((-1,)), Index(targets, (int(np.prod(input.shape)),)), values).reshape(input.shape)
 
@@ -167,7 +167,9 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False)
     x = as_vector(input)
     if not index.numel():
         return x.reshape((-1,))[:0].reshape(tuple(index.shape))
-    found = record(entry("getitem"), (x,), {"index": lane_index(x, dim, index, "gather"), "label": "GatherBackward0"})
+    found = dispatch(
+        entry("getitem"), (x,), {"index": lane_index(x, dim, index, "gather"), "label": "GatherBackward0"}
+    )
     return found.reshape(tuple(index.shape)) if found.ndim != index.ndim else found
 
 
@@ -238,7 +240,7 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     if input.ndim == 0:
         return as_vector(input)[as_vector(positions(index, 1, "index_select"))].reshape(())
     places = slice_index(input, dim, index, "index_select")
-    return record(entry("getitem"), (input,), {"index": places, "label": "IndexSelectBackward0"})
+    return dispatch(entry("getitem"), (input,), {"index": places, "label": "IndexSelectBackward0"})
 
 
 @face

@@ -9,7 +9,7 @@ import numpy as np
 from ..rules import entry
 from ..rules.shapes import negative_axis
 from ..tape.promote import as_operand
-from ..tape.record import record
+from ..tape.record import dispatch
 from ..tape.tensor import Tensor, as_raw
 from .reduce import ValuesIndices, picked
 from .shape import expand
@@ -21,7 +21,7 @@ def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
     """input where the condition holds, else other; with one argument the positions where it holds."""
     if input is None:
         return nonzero(condition, as_tuple=True)
-    return record(entry("where"), (as_operand(condition), as_operand(input), as_operand(other)), {})
+    return dispatch(entry("where"), (as_operand(condition), as_operand(input), as_operand(other)), {})
 
 
 def method_where(self: Tensor, condition: Any, other: Any) -> Tensor:
@@ -37,7 +37,7 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     """value where the mask holds, else input."""
     if isinstance(value, Tensor) and value.ndim:
         raise RuntimeError(f"masked_fill only supports a 0-dimensional value tensor, got {value.ndim} dimension(s)")
-    return record(entry("where"), (mask, value, input), {})
+    return dispatch(entry("where"), (mask, value, input), {})
 
 
 @face

@@ -10,7 +10,7 @@ from ..rules import entry
 from ..rules.movement import resolved
 from ..rules.shapes import fit, negative_axes, negative_axis
 from ..tape.dtypes import DType, as_numpy
-from ..tape.record import record
+from ..tape.record import dispatch
 from ..tape.tensor import Tensor, as_raw
 from .create import lengths
 from .wrap import face, operand
@@ -110,7 +110,7 @@ def squeeze(input: Tensor, dim: Any = None) -> Tensor:
         return entry("squeeze").function(input)
     axes = negative_axes(dim, max(input.ndim, 1))
     shape = tuple(input.shape)
-    return record(entry("squeeze"), (input,), {"axis": tuple(a for a in axes if shape and shape[a] == 1)})
+    return dispatch(entry("squeeze"), (input,), {"axis": tuple(a for a in axes if shape and shape[a] == 1)})
 
 
 @face
@@ -127,7 +127,7 @@ def expand(input: Tensor, *sizes: Any) -> Tensor:
     target = tuple(n if w == -1 else w for w, n in zip(wanted, shape, strict=True))
     if any(n not in (1, w) for w, n in zip(target, shape, strict=True)):
         raise RuntimeError(f"the tensor of shape {list(input.shape)} cannot be expanded to {list(wanted)}")
-    return record(entry("broadcast_to"), (input,), {"shape": target})
+    return dispatch(entry("broadcast_to"), (input,), {"shape": target})
 
 
 @face

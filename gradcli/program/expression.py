@@ -52,6 +52,12 @@ class ExpressionProgram(Program):
         """Return the names of the inputs: free names, and those bound once to a literal or a constructor."""
         return [*self.free_names(given), *(name for name in self.literals if name not in self.free_names(given))]
 
+    def last_name(self) -> str | None:
+        """Return the name that the output is bound to: None for a bare expression."""
+        if any(statement.target is None for statement in self.parsed.statements):
+            return None
+        return self.parsed.statements[-1].target
+
     def run(
         self,
         given: Mapping[str, np.ndarray],
@@ -81,7 +87,7 @@ class ExpressionProgram(Program):
         tensor = lifted(output)
         if prepare is not None:
             prepare(evaluator.names)
-        return Run(leaves, tensor, evaluator.names, out, evaluator.where, evaluator.first_nan)
+        return Run(leaves, tensor, evaluator.names, out or self.last_name(), evaluator.where, evaluator.first_nan)
 
     def check_given(self, given: Mapping[str, Any], names: list[str]) -> None:
         """Raise GradcliError for values of names that are no inputs, and for inputs without a value."""

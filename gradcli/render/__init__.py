@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-FORMATS = ("table", "tsv", "json", "latex", "npz")
+FORMATS = ("table", "tsv", "json", "latex", "npz", "mtx")
 
 
 class Style:

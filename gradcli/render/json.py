@@ -10,7 +10,7 @@ import numpy as np
 
 from .. import __version__
 from ..errors import GradcliError
-from ..results import Gradients
+from ..results import Gradients, Hessian, Jacobian, Operations, Products
 from . import Style
 
 
@@ -47,6 +47,54 @@ def gradients(result: Gradients, style: Style) -> str:
     if result.retained:
         parts["retained"] = {name: plain(g, style.precision) for name, g in result.retained.items()}
     return document(style.command, result.target, **parts)
+
+
+def derivative(result: Any, style: Style, **parts: Any) -> str:
+    """Return a document with the value of the output, its name, and the inputs that it does not depend on."""
+    more: dict[str, Any] = {} if result.output is None else {"output": result.output}
+    if result.unused:
+        more["unused"] = list(result.unused)
+    return document(style.command, result.target, value=plain(result.value, style.precision), **parts, **more)
+
+
+def jacobian(result: Jacobian, style: Style) -> str:
+    """Return value and blocks; a sparse block is {shape, row, col, data}."""
+    blocks: dict[str, Any] = {}
+    for item in result.blocks:
+        if item.block is not None:
+            blocks[item.name] = plain(item.block, style.precision)
+            continue
+        entries = item.sparse.tocoo()
+        blocks[item.name] = {
+            "shape": list(entries.shape),
+            "row": entries.row.tolist(),
+            "col": entries.col.tolist(),
+            "data": plain(entries.data, style.precision),
+        }
+    parts = {} if result.products is None else {"products": result.products}
+    return derivative(result, style, jacobian=blocks, **parts)
+
+
+def hessian(result: Hessian, style: Style) -> str:
+    """Return value and blocks, by two names."""
+    blocks = {
+        name: {other: plain(block, style.precision) for other, block in row.items()}
+        for name, row in result.blocks.items()
+    }
+    return derivative(result, style, hessian=blocks)
+
+
+def products(result: Products, style: Style) -> str:
+    """Return value and products: by input for vjp and hvp, one array for jvp."""
+    parts = {name: plain(x, style.precision) for name, x in result.parts.items()}
+    product = next(iter(parts.values())) if result.kind == "jvp" else parts
+    return derivative(result, style, **{result.kind: product})
+
+
+def operations(result: Operations, style: Style) -> str:
+    """Return every function with what there is to say about it."""
+    entries = [{**op._asdict(), "derivatives": dict(op.derivatives)} for op in result.entries]
+    return document(style.command, "", ops=entries)
 
 
 def error(problem: GradcliError) -> str:

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ..results import Gradients
+from ..results import Gradients, Hessian, Jacobian, Operations, Products
 from . import Style
-from .numbers import number
+from .numbers import elements, number
 
 GREEK = frozenset(
     "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi pi rho sigma tau upsilon phi chi psi "
@@ -61,3 +61,65 @@ def gradients(result: Gradients, style: Style) -> str:
         for name, g in result.retained.items()
     ]
     return "".join(f"{line}\n" for line in lines)
+
+
+def element(name: str) -> str:
+    """Return the name of an element as LaTeX: x_{0,1} for x[0,1]."""
+    base, _, rest = name.partition("[")
+    index = rest.rstrip("]")
+    text = symbol(base)
+    if not index:
+        return text
+    return f"{{{text}}}_{{{index}}}" if "_" in text else f"{text}_{{{index}}}"
+
+
+def names(name: str, values: np.ndarray) -> str:
+    """Return an array by the names of its elements: (x_{0}, x_{1})."""
+    parts = [element(part) for part, _ in elements(name, values)]
+    if len(parts) > 12:
+        parts = [*parts[:3], r"\dots", parts[-1]]
+    return ", ".join(parts) if len(parts) == 1 else "(" + ", ".join(parts) + ")"
+
+
+def matrix(block: np.ndarray, rows: int, columns: int, precision: int | None) -> str:
+    """Return a block of derivatives as a matrix with a row per output and a column per input element."""
+    flat = block.reshape((rows, columns))
+    return value(flat[0, 0], precision) if flat.size == 1 else array(flat, precision)
+
+
+def jacobian(result: Jacobian, style: Style) -> str:
+    """Return one equation per input, with the elements of output and input in the order of rows and columns."""
+    output = names(result.output or "f", result.value)
+    lines = []
+    for item in result.blocks:
+        block = item.block if item.block is not None else item.sparse.toarray()
+        body = matrix(block, result.value.size, item.value.size, style.precision)
+        lines.append(rf"\frac{{\partial {output}}}{{\partial {names(item.name, item.value)}}} = {body}")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def hessian(result: Hessian, style: Style) -> str:
+    """Return one equation per pair of inputs."""
+    output = symbol(result.output or "f")
+    lines = []
+    for name, row in result.blocks.items():
+        for other, block in row.items():
+            x, y = result.inputs[name], result.inputs[other]
+            below = rf"\partial {names(name, x)}\, \partial {names(other, y)}"
+            body = matrix(block, x.size, y.size, style.precision)
+            lines.append(rf"\frac{{\partial^2 {output}}}{{{below}}} = {body}")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def products(result: Products, style: Style) -> str:
+    """Return one equation per product."""
+    sign = {"vjp": "v^\\top J", "jvp": "J v", "hvp": "H v"}[result.kind]
+    return "".join(
+        rf"\left({sign}\right)_{{{symbol(name)}}} = {array(x, style.precision)}" + "\n"
+        for name, x in result.parts.items()
+    )
+
+
+def operations(result: Operations, style: Style) -> str:
+    """Return the functions as an itemised list."""
+    return "".join(rf"\item \texttt{{{op.name}}}: {op.doc}" + "\n" for op in result.entries)

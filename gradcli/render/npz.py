@@ -6,7 +6,8 @@ import io
 
 import numpy as np
 
-from ..results import Gradients
+from ..errors import GradcliError
+from ..results import Gradients, Hessian, Jacobian, Products
 from . import Style
 
 
@@ -24,3 +25,34 @@ def gradients(result: Gradients, style: Style) -> bytes:
     if result.value is not None:
         arrays.setdefault("value", result.value)
     return packed(arrays)
+
+
+def jacobian(result: Jacobian, style: Style) -> bytes:
+    """Return blocks by input, and the value; a sparse Jacobian in scipy's format, inputs side by side."""
+    if result.products is None:
+        arrays = {item.name: item.block for item in result.blocks if item.block is not None}
+        arrays.setdefault("value", result.value)
+        return packed(arrays)
+    from scipy.sparse import hstack, save_npz
+
+    buffer = io.BytesIO()
+    save_npz(buffer, hstack([item.sparse for item in result.blocks], format="csr"))
+    return buffer.getvalue()
+
+
+def hessian(result: Hessian, style: Style) -> bytes:
+    """Return the block for inputs x and y as `x/y`, and the value."""
+    arrays = {f"{name}/{other}": block for name, row in result.blocks.items() for other, block in row.items()}
+    return packed({**arrays, "value": result.value})
+
+
+def products(result: Products, style: Style) -> bytes:
+    """Return products by name, and the value as `value` if nothing else is called so."""
+    arrays = dict(result.parts)
+    arrays.setdefault("value", result.value)
+    return packed(arrays)
+
+
+def operations(result: object, style: Style) -> bytes:
+    """Raise GradcliError: text is no array."""
+    raise GradcliError("-f npz holds arrays; the table of functions is text", kind="usage")

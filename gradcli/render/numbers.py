@@ -32,3 +32,12 @@ def elements(name: str, array: np.ndarray) -> Iterator[tuple[str, Any]]:
     """Yield the name and value of every element, the last axis fastest."""
     for index in np.ndindex(array.shape):
         yield label(name, index), array[index]
+
+
+def pairs(
+    row: str, row_shape: tuple, column: str, column_shape: tuple, block: np.ndarray
+) -> Iterator[tuple[str, str, Any]]:
+    """Yield row name, column name and value of every element of a block of derivatives."""
+    for i in np.ndindex(row_shape):
+        for j in np.ndindex(column_shape):
+            yield label(row, i), label(column, j), block[i + j]

@@ -9,7 +9,7 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from ..results import Gradients
+from ..results import Gradients, Hessian, Jacobian, Operation, Operations, Products
 from . import Style
 from .numbers import number
 
@@ -110,3 +110,108 @@ def gradients(result: Gradients, style: Style) -> Group:
         output = result.output or "value"
         head = [Text(f"{output} ", style="bold") + array_text(result.value, style, False), Text("")]
     return Group(*head, table)
+
+
+def head_of(result: Any, style: Style) -> list[Any]:
+    """Return the line with the value of the output, and an empty one."""
+    output = result.output or "value"
+    return [Text(f"{output} ", style="bold") + array_text(result.value, style, False), Text("")]
+
+
+def blocks_of(items: list[Any]) -> list[Any]:
+    """Return blocks with an empty line between two."""
+    return [part for i, item in enumerate(items) for part in ([Text(""), item] if i else [item])]
+
+
+def jacobian(result: Jacobian, style: Style) -> Group:
+    """Return the value, and one labelled matrix or heat map per input."""
+    from .matrix import matrix
+
+    output = (result.output or "out", result.value.shape)
+    items = []
+    for item in result.blocks:
+        if item.block is not None:
+            over = f"∂{output[0]}/∂{item.name}"
+            items.append(matrix(item.block, over, output, (item.name, item.value.shape), style))
+        else:
+            items.append(sparse_text(item, result))
+    return Group(*head_of(result, style), *blocks_of(items))
+
+
+def sparse_text(item: Any, result: Jacobian) -> Text:
+    """Return what there is to say about a sparse block, and its first entries."""
+    rows, columns = item.sparse.shape
+    text = Text().append(f"d{result.output or 'out'}/d{item.name}", "bold")
+    share = item.sparse.nnz / max(rows * columns, 1)
+    text.append(
+        f"   sparse {rows}×{columns}, {item.sparse.nnz} entries ({share:.2%}), {result.products} products", "dim"
+    )
+    entries = item.sparse.tocoo()
+    for i, j, x in list(zip(entries.row, entries.col, entries.data, strict=True))[:10]:
+        text.append(f"\n  ({i}, {j})  ", "dim")
+        text.append(number(x, 6), shade(x, 0.0))
+    if item.sparse.nnz > 10:
+        text.append("\n  …", "dim")
+    return text
+
+
+def hessian(result: Hessian, style: Style) -> Group:
+    """Return the value, and one labelled matrix or heat map per pair of inputs."""
+    from .matrix import matrix
+
+    items = [
+        matrix(
+            block,
+            f"∂²{result.output or 'out'}/∂{name}∂{other}",
+            (name, result.inputs[name].shape),
+            (other, result.inputs[other].shape),
+            style,
+        )
+        for name, row in result.blocks.items()
+        for other, block in row.items()
+    ]
+    return Group(*head_of(result, style), *blocks_of(items))
+
+
+def products(result: Products, style: Style) -> Group:
+    """Return the value, and a table of the products."""
+    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
+    for heading in ("output" if result.kind == "jvp" else "input", "shape", result.kind):
+        table.add_column(heading, no_wrap=True, vertical="top", overflow="fold")
+    for name, x in result.parts.items():
+        table.add_row(Text(name, style="bold"), Text(shape_text(x), style="dim"), array_text(x, style, True))
+    return Group(*head_of(result, style), table)
+
+
+def operations(result: Operations, style: Style) -> Any:
+    """Return a table of functions; everything about one when only one is shown."""
+    if result.full:
+        return Group(*blocks_of([operation_text(op) for op in result.entries]))
+    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
+    for heading in ("function", "derivative", "what it computes"):
+        table.add_column(heading, vertical="top", overflow="fold")
+    for op in result.entries:
+        table.add_row(
+            Text(op.name, style="bold"), "; ".join(text for _, text in op.derivatives), Text(op.doc, style="dim")
+        )
+    return table
+
+
+def operation_text(op: Operation) -> Text:
+    """Return everything about one function."""
+    text = Text().append(f"{op.name}{op.signature}", "bold")
+    text.append(f"\n  {op.doc}")
+    facts = [(f"derivative for {name}", rule) for name, rule in op.derivatives]
+    facts += [
+        ("kind", op.kind),
+        ("domain of tests", op.domain),
+        ("at kinks", op.subgradient),
+        ("exact twin", op.twin),
+        ("also called", ", ".join(op.aliases)),
+        ("NumPy", ", ".join(op.numpy)),
+    ]
+    for heading, fact in facts:
+        if fact:
+            text.append(f"\n  {heading}: ", style="dim")
+            text.append(fact)
+    return text

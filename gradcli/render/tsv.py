@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ..results import Gradients
+from ..results import Gradients, Hessian, Jacobian, Operations, Products
 from . import Style
-from .numbers import elements, number
+from .numbers import elements, number, pairs
 
 
 def gradients(result: Gradients, style: Style) -> str:
@@ -12,4 +12,51 @@ def gradients(result: Gradients, style: Style) -> str:
     arrays = [(item.name, item.grad) for item in result.inputs] + list(result.retained.items())
     return "".join(
         f"{name}\t{number(x, style.precision)}\n" for key, array in arrays for name, x in elements(key, array)
+    )
+
+
+def jacobian(result: Jacobian, style: Style) -> str:
+    """Return one line per element, named OUTPUT/INPUT: y[0]/x[1]; sparse ones as ROW, COLUMN, VALUE."""
+    output = result.output or "out"
+    lines = []
+    for item in result.blocks:
+        if item.block is not None:
+            lines += [
+                f"{row}/{column}\t{number(x, style.precision)}\n"
+                for row, column, x in pairs(output, result.value.shape, item.name, item.value.shape, item.block)
+            ]
+            continue
+        rows, columns = list(elements(output, result.value)), list(elements(item.name, item.value))
+        entries = item.sparse.tocoo()
+        lines += [
+            f"{rows[i][0]}\t{columns[j][0]}\t{number(x, style.precision)}\n"
+            for i, j, x in zip(entries.row, entries.col, entries.data, strict=True)
+        ]
+    return "".join(lines)
+
+
+def hessian(result: Hessian, style: Style) -> str:
+    """Return one line per element, named by its two inputs: x[0]/y[1]."""
+    return "".join(
+        f"{row}/{column}\t{number(x, style.precision)}\n"
+        for name, blocks in result.blocks.items()
+        for other, block in blocks.items()
+        for row, column, x in pairs(name, result.inputs[name].shape, other, result.inputs[other].shape, block)
+    )
+
+
+def products(result: Products, style: Style) -> str:
+    """Return one line per element of each product."""
+    return "".join(
+        f"{name}\t{number(x, style.precision)}\n"
+        for key, array in result.parts.items()
+        for name, x in elements(key, array)
+    )
+
+
+def operations(result: Operations, style: Style) -> str:
+    """Return one line per function: name, kind, derivatives, what it computes."""
+    return "".join(
+        f"{op.name}\t{op.kind}\t{'; '.join(f'{a}: {b}' for a, b in op.derivatives)}\t{op.doc}\n"
+        for op in result.entries
     )

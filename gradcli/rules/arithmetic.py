@@ -6,6 +6,7 @@ import operator
 
 import numpy as np
 
+from .batch import batch_aligned
 from .shapes import fit, mask
 from .table import (
     POSITIVE,
@@ -305,6 +306,7 @@ general(
     no_gradient,
     where_dx,
     where_dy,
+    batch=batch_aligned,
     numpy=(np.where,),
     promote=(1, 2),
     samples=(Sample(TEST, A(3, 4), A(3, 4)), Sample(TEST, A(4), A(3, 1)), Sample(TEST, A(), 1.0)),

@@ -109,10 +109,19 @@ def einsum_signature(subscripts, *xs, optimize=None):
     return tuple(operands), {"inputs": tuple(names), "output": output}
 
 
+def batch_contract(_size, operands, flags, params):
+    """One more index, of the leading axis, for the operands that have one."""
+    names, output = params["inputs"], params["output"]
+    lead = next(c for c in string.ascii_letters if c not in "".join(names) + output)
+    inputs = tuple(lead + name if flag else name for name, flag in zip(names, flags, strict=True))
+    return operands, {"inputs": inputs, "output": lead + output}
+
+
 contract = general(
     "einsum",
     einsum_forward,
     einsum_vjp,
+    batch=batch_contract,
     arity=None,
     bind=einsum_signature,
     numpy=(np.einsum,),

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .shapes import Shape, as_int, fit, lead_of, shape_of
+from .shapes import Shape, as_int, fit, lead_of, rank, shape_of
 from .table import A, Sample, general, linear
 
 
@@ -116,14 +116,31 @@ def index_signature(x, index):
     return (x,), {"index": Index(index, shape_of(x))}
 
 
-def getitem_vjp(g, out_shape, _, *, index, label=None):
+def getitem_vjp(g, out_shape, x_shape, *, index, label=None):
     """Zeros with g added at the taken elements."""
-    return put(g, index=index, lead=lead_of(g, out_shape))
+    behind = len(out_shape) - (len(x_shape) - len(index.shape))
+    return put(g, index=index, lead=g.shape[: g.ndim - behind])
 
 
 def put_vjp(g, out_shape, _, *, index, lead):
     """The taken elements of g."""
     return getitem(g, index=index)
+
+
+def batch_put(size, operands, _flags, params):
+    """The leading axes of the result grow by one."""
+    return operands, {**params, "lead": (size, *params["lead"])}
+
+
+def batch_set(size, operands, flags, params):
+    """The value keeps its leading axis in front of those that broadcasting adds."""
+    x, value = operands
+    missing = len(params["index"].result_shape()) + 1 - rank(value)
+    if flags[1] and missing > 0:
+        value = value.reshape((size,) + (1,) * missing + shape_of(value)[1:])
+    if not flags[0]:
+        x = np.broadcast_to(x, (size, *shape_of(x)))
+    return (x, value), params
 
 
 getitem = linear(
@@ -153,6 +170,7 @@ put = linear(
     lambda g, *, index, lead: index.put(g, lead),
     put_vjp,
     node="Put",
+    batch=batch_put,
     samples=(),
     public=False,
     doc="Zeros with the given elements added at an index.",
@@ -164,10 +182,10 @@ def set_dx(g, _out, _x, _value, *, index, label=None):
     return replace(g, 0.0, index=index)
 
 
-def set_dvalue(g, _out, _x, value_shape, *, index, label=None):
+def set_dvalue(g, out_shape, _x, value_shape, *, index, label=None):
     """The replaced elements of g, summed over what broadcasting repeated."""
     part = getitem(g, index=index)
-    return fit(part, value_shape, part.ndim - (g.ndim - len(index.shape)))
+    return fit(part, value_shape, part.ndim - (g.ndim - len(out_shape)))
 
 
 def set_forward(x, value, *, index, label=None):
@@ -194,6 +212,7 @@ replace = general(
     set_dvalue,
     bind=set_signature,
     node=lambda x_shape, params: params.get("label") or "CopySlices",
+    batch=batch_set,
     samples=(
         Sample(A(3, 4), 1, A(4)),
         Sample(A(3, 4), (slice(None), 2), A()),

@@ -57,6 +57,13 @@ def stack_vjp(g, position, _, _xs, *, axis):
     return g[(..., position) + (slice(None),) * (-axis - 1)]
 
 
+def batch_tile(_size, operands, _flags, params):
+    """Every axis that the repetitions add goes behind the leading one."""
+    (x,), reps = operands, params["reps"]
+    x = x.reshape(x.shape[:1] + (1,) * (len(reps) + 1 - x.ndim) + x.shape[1:])
+    return (x,), {"reps": (1, *reps)}
+
+
 general(
     "stack",
     lambda *xs, axis: np.stack(xs, axis=axis),
@@ -91,6 +98,7 @@ linear(
     tile_vjp,
     bind=tile_signature,
     node="Repeat",
+    batch=batch_tile,
     numpy=(np.tile,),
     samples=(Sample(A(2, 3), (2, 1)), Sample(A(3), 2), Sample(A(2), (2, 3)), Sample(A(), 3)),
     doc="The array repeated as a block.",

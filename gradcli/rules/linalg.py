@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from .batch import batch_aligned
 from .shapes import adjoint, fit, rank, shape_of
 from .table import A, Sample, composition, general
 
@@ -131,6 +132,7 @@ solve_columns = general(
     solve_da,
     solve_db,
     node="LinalgSolveEx",
+    batch=batch_aligned,
     promote=None,
     samples=(Sample(A(3, 3), A(3, 2)), Sample(A(2, 3, 3), A(3, 2)), Sample(A(3, 3), A(2, 3, 2))),
     public=False,

@@ -7,6 +7,20 @@ import numpy as np
 from .shapes import Shape, as_int, as_shape, fit, lead_of, negative_axes, negative_axis, rank, shape_of
 from .table import A, Sample, composition, linear
 
+# -- how these work behind one more leading axis --------------------------------------------------
+
+
+def batch_with_shape(size, operands, _flags, params):
+    """A wanted shape grows by the leading axis."""
+    return operands, {**params, "shape": (size, *params["shape"])}
+
+
+def batch_broadcast(size, operands, _flags, params):
+    """The operand keeps its leading axis in front of those that broadcasting adds."""
+    (x,), shape = operands, params["shape"]
+    return (x.reshape((size,) + (1,) * (len(shape) + 1 - x.ndim) + x.shape[1:]),), {"shape": (size, *shape)}
+
+
 # -- shape ---------------------------------------------------------------------------------------
 
 
@@ -43,6 +57,7 @@ reshape = linear(
     node="View",
     numpy=(np.reshape,),
     view=True,
+    batch=batch_with_shape,
     samples=(Sample(A(3, 4), (2, 6)), Sample(A(3, 4), -1), Sample(A(1), ())),
     doc="The same elements in another shape.",
 )
@@ -133,11 +148,17 @@ linear(
     node="Expand",
     numpy=(np.broadcast_to,),
     view=True,
+    batch=batch_broadcast,
     samples=(Sample(A(4), (3, 4)), Sample(A(3, 1), (2, 3, 4)), Sample(A(), (2,))),
     doc="The array repeated, without a copy, to a larger shape.",
 )
 
 # -- order of axes --------------------------------------------------------------------------------
+
+
+def batch_swap(size, operands, _flags, params):
+    """A 0-d operand has no axes to exchange, and must not exchange its leading one."""
+    return operands, params if operands[0].ndim > 1 else {"axis1": 0, "axis2": 0}
 
 
 def permuted(x, axes):
@@ -209,6 +230,7 @@ linear(
     node="Transpose",
     numpy=(np.swapaxes,),
     view=True,
+    batch=batch_swap,
     samples=(Sample(A(3, 4), 0, 1), Sample(A(2, 3, 4), 0, -1)),
     doc="Two axes exchanged.",
 )
@@ -261,3 +283,4 @@ def clone_vjp(g, _, _x):
 
 
 linear("clone", lambda x: x.copy(), clone_vjp, public=False, doc="A copy.")
+linear("alias", lambda x: x, clone_vjp, samples=(), public=False, doc="The array itself, with a node of its own.")

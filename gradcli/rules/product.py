@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from .batch import batch_aligned
 from .movement import moveaxis, transpose
-from .shapes import adjoint, as_int, as_shape, fit, negative_axis, rank, shape_of
+from .shapes import adjoint, as_int, as_shape, fit, negative_axis, rank, shape_of, transposed
 from .table import A, Sample, composition, general
 
 # -- one primitive per pair of ranks --------------------------------------------------------------
@@ -51,12 +52,31 @@ def mm_dy(g, out_shape, x, y_shape):
     return fit(adjoint(x) @ g, y_shape, len(out_shape))
 
 
+def batch_inner(_size, operands, flags, _params):
+    """x . y for many x, many y, or both."""
+    x, y = operands
+    return (x[..., None, :] @ y[..., None]).reshape((-1,)) if all(flags) else x @ y if flags[0] else y @ x
+
+
+def batch_mv(_size, operands, flags, _params):
+    """A x; many x at one matrix are one matrix product."""
+    x, y = operands
+    return y @ transposed(x) if not flags[0] else (x @ y[..., None]).squeeze(-1) if flags[1] else x @ y
+
+
+def batch_vm(_size, operands, flags, _params):
+    """x A; many x at one matrix are one matrix product."""
+    x, y = operands
+    return x @ y if not flags[1] else (x[..., None, :] @ y).squeeze(-2) if flags[0] else x @ y
+
+
 inner = general(
     "vector_dot",
     np.matmul,
     inner_dx,
     inner_dy,
     node="Dot",
+    batch=batch_inner,
     promote=None,
     samples=(Sample(A(3), A(3)),),
     public=False,
@@ -68,6 +88,7 @@ mv = general(
     mv_dx,
     mv_dy,
     node="Mv",
+    batch=batch_mv,
     promote=None,
     samples=(Sample(A(3, 4), A(4)),),
     public=False,
@@ -79,6 +100,7 @@ vm = general(
     vm_dx,
     vm_dy,
     node="SqueezeBackward4",
+    batch=batch_vm,
     promote=None,
     samples=(Sample(A(3), A(3, 4)),),
     public=False,
@@ -90,6 +112,7 @@ mm = general(
     mm_dx,
     mm_dy,
     node=lambda x_shape, params: "Mm" if len(x_shape) == 2 else "Bmm",
+    batch=batch_aligned,
     promote=None,
     samples=(Sample(A(3, 4), A(4, 2)), Sample(A(2, 3, 4), A(2, 4, 2)), Sample(A(2, 1, 3, 4), A(3, 4, 2))),
     public=False,

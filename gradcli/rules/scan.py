@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from .batch import batch_aligned
 from .reduce import REDUCTIONS, reduction_signature
 from .shapes import fit, negative_axis, rank, unreduce
 from .table import A, Sample, composition, general, linear
@@ -53,6 +54,7 @@ linear_scan = general(
     scan_forward,
     scan_da,
     scan_db,
+    batch=batch_aligned,
     promote=(0, 1),
     samples=(Sample(A(3, 4), A(3, 4)), Sample(A(5), A(5)), Sample(A(2, 3, 4), A(4))),
     public=False,

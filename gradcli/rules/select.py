@@ -9,7 +9,7 @@ import numpy as np
 from .index import Index, getitem, put
 from .movement import moveaxis
 from .shapes import as_int, negative_axis, rank, shape_of
-from .table import A, Sample, composition, constant, linear
+from .table import A, Sample, composition, constant, general, linear
 
 # -- along an axis --------------------------------------------------------------------------------
 
@@ -53,13 +53,33 @@ def take_along_axis(x, indices, axis=-1):
     return getitem(x, index=lanes(shape, wide, axis))
 
 
+def sort_vjp(g, _, x, *, axis):
+    """Every part of g back at the place that its element came from."""
+    places = np.argsort(ranked(x, axis), axis=axis, kind="stable")
+    return np.take_along_axis(g, np.broadcast_to(places, g.shape), axis)
+
+
+def ranked(x, axis):
+    """Return the positions that sort the numbers of an array or a Tensor along axis."""
+    return np.argsort(getattr(x, "_data", x), axis=axis, kind="stable")
+
+
+sort_axis = general(
+    "sort_axis",
+    lambda x, *, axis: np.take_along_axis(x, ranked(x, axis), axis),
+    sort_vjp,
+    node="Sort",
+    samples=(),
+    public=False,
+    doc="Elements in rising order along a negative axis.",
+)
+
+
 def sort(x, axis=-1):
     """Elements in rising order along axis (of the flattened array when axis is None)."""
     if axis is None:
         x, axis = x.reshape((-1,)), -1
-    if rank(x) == 0:
-        return x.reshape(())
-    return take_along_axis(x, argsort.function(x, axis), axis)
+    return x.reshape(()) if rank(x) == 0 else sort_axis(x, axis=negative_axis(axis, rank(x)))
 
 
 def argsort_signature(x, axis=-1):

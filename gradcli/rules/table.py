@@ -102,6 +102,7 @@ class Primitive:
         jvp: Callable | None = None,
         public: bool = True,
         pair: Callable | None = None,
+        batch: Callable | None = None,
     ):
         self.name = name
         self.kind = kind
@@ -125,21 +126,23 @@ class Primitive:
         self.jvp = jvp
         self.public = public
         self.pair = pair
+        self.batch = batch
         self.cache: dict[Any, Any] = {}
         skip = {"elementwise": 0, "linear": 1}.get(kind, 1 if arity is not None else 2)
         self.keeps = tuple(kept_by(rule, skip) for rule in rules)
         self.rules = tuple(self._with_shapes(rule, keeps) for rule, keeps in zip(rules, self.keeps, strict=True))
         self.saves = any(ARRAY in keeps for keeps in self.keeps)
-        self._register(numpy)
+        self.numpy = tuple(numpy)
+        self._register()
 
-    def _register(self, numpy_functions: Iterable[Any]) -> None:
+    def _register(self) -> None:
         if self.name in TABLE:
             raise ValueError(f"the table has two entries called {self.name!r}")
         TABLE[self.name] = self
         for name in (self.name, *self.aliases):
             if NAMES.setdefault(name, self) is not self:
                 raise ValueError(f"the table gives {name!r} to two entries")
-        for function in numpy_functions:
+        for function in self.numpy:
             BY_NUMPY[function] = self
 
     def _with_shapes(self, rule: Any, keeps: tuple[int, ...]) -> Any:
@@ -154,6 +157,7 @@ class Primitive:
             values = (np.shape(x) if i in places and not isinstance(x, tuple) else x for i, x in enumerate(saved))
             return rule(g, *values, **params)
 
+        call.__wrapped__ = rule  # type: ignore[attr-defined]
         return call
 
     def __repr__(self) -> str:

@@ -43,10 +43,10 @@ def record(primitive: Primitive, operands: tuple, params: dict) -> Any:
     return result
 
 
-def dispatch(primitive: Primitive, operands: tuple) -> Any:
+def dispatch(primitive: Primitive, operands: tuple, params: dict | None = None) -> Any:
     """Let the operands' types decide how to compute; plain arrays and numbers give a Tensor too."""
     recorder = recorder_of(operands) or record
-    return recorder(primitive, operands, {})
+    return recorder(primitive, operands, params or {})
 
 
 def unpacked(primitive: Primitive, operands: tuple) -> tuple[list, list]:
@@ -115,12 +115,18 @@ def make_node(primitive: Primitive, nodes: tuple, out: Any, raws: list, params: 
         apply = apply_rules if primitive.outputs == 1 else apply_several
         rule = Rule(name, MANY, apply, primitive.saves, primitive, params)
     node = Node()
+    node.y = outline(out)
     node.seq = next_seq()
     node.p = nodes
     node.x = saved_values(primitive, nodes, out, raws)
     node.rule = rule
     node.hooks = None
     return node
+
+
+def outline(out: Any) -> Any:
+    """Return the shape and type of a result, a list of them for several: what forward mode asks for."""
+    return [outline(part) for part in out] if isinstance(out, tuple) else (out.shape, out.dtype)
 
 
 def keep_flags(primitive: Primitive, needed: tuple[bool, ...]) -> tuple[int, ...]:

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+import gradcli.face  # noqa: F401 - gives Tensors their operators
 from gradcli.rules import full_table
 from gradcli.rules.table import A, Primitive, Sample
-from gradcli.tape import operators  # noqa: F401 - installs the operators of Tensors
 from gradcli.tape.tensor import Tensor
 
 CELLS = 98

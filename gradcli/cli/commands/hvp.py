@@ -1,0 +1,24 @@
+"""gradcli hvp: the product of the Hessian with a vector."""
+
+from __future__ import annotations
+
+import click
+
+from ...program.transform import hvp as compute
+from ...program.transform import nan_in
+from ..options import Context, command_options
+
+
+@click.command(epilog="Example: gradcli hvp 'x**2 * y' x=2 y=3 --tangent x=1")
+@command_options("wrt", "out", "tangent")
+def hvp(context: Context) -> None:
+    """Print the product of the Hessian of TARGET with the vector given by --tangent."""
+    program, values = context.program()
+    result = compute(
+        program,
+        values,
+        tangent=context.tangents(),
+        wrt=context.names("wrt"),
+        out=context.options["out"],
+    )
+    context.report(result, nan_in(result))

@@ -1,0 +1,33 @@
+"""gradcli jacobian: every derivative of every output element."""
+
+from __future__ import annotations
+
+import click
+
+from ...program.transform import jacobian as compute
+from ...program.transform import nan_in
+from .. import status
+from ..options import Context, command_options
+
+
+@click.command(
+    epilog="Examples: gradcli jacobian '[x**2 + 3*y, y**2 + 2*x]' x=2 y=3; gradcli jacobian f.expr --sparse -f mtx"
+)
+@command_options("wrt", "out", "mode", "chunk_size", "sparse")
+def jacobian(context: Context) -> None:
+    """Print the Jacobian of TARGET: one block per input, of shape output.shape + input.shape."""
+    program, values = context.program()
+    options = context.options
+    result = compute(
+        program,
+        values,
+        wrt=context.names("wrt"),
+        out=options["out"],
+        mode=options["mode"],
+        chunk_size=options["chunk_size"],
+        max_elements=options["max_elements"],
+        sparse=options["sparse"] or context.output.form == "mtx",
+    )
+    if result.products is not None:
+        status.detail(f"the Jacobian took {result.products} products")
+    context.report(result, nan_in(result))

@@ -1,0 +1,24 @@
+"""gradcli jvp: the derivative of the output in a direction."""
+
+from __future__ import annotations
+
+import click
+
+from ...program.transform import jvp as compute
+from ...program.transform import nan_in
+from ..options import Context, command_options
+
+
+@click.command(epilog="Example: gradcli jvp '[x*y, x+y]' x=2 y=3 --tangent x=1")
+@command_options("wrt", "out", "tangent")
+def jvp(context: Context) -> None:
+    """Print the derivative of TARGET in the direction given by --tangent."""
+    program, values = context.program()
+    result = compute(
+        program,
+        values,
+        tangent=context.tangents(),
+        wrt=context.names("wrt"),
+        out=context.options["out"],
+    )
+    context.report(result, nan_in(result))

@@ -1,0 +1,26 @@
+"""gradcli ops: the table of functions."""
+
+from __future__ import annotations
+
+import click
+
+from ...errors import GradcliError, did_you_mean
+from ...lang.describe import describe
+from ...results import Operations
+from ...rules import full_table
+from ...rules.table import NAMES
+from ..options import output_options
+from ..output import Output
+
+
+@click.command(epilog="Examples: gradcli ops; gradcli ops tanh; gradcli ops --json")
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@output_options
+def ops(output: Output, names: tuple[str, ...]) -> None:
+    """List the functions of the language with their derivatives, or tell all about those named."""
+    public = {name: entry for name, entry in full_table().items() if entry.public}
+    for name in names:
+        if name not in NAMES or not NAMES[name].public:
+            raise GradcliError(f"no function '{name}'", hint=did_you_mean(name, NAMES), kind="name")
+    chosen = [NAMES[name] for name in names] if names else [public[name] for name in sorted(public)]
+    output.show(Operations(tuple(describe(entry) for entry in chosen), bool(names)))

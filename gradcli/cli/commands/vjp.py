@@ -1,0 +1,24 @@
+"""gradcli vjp: the product of a vector with the Jacobian."""
+
+from __future__ import annotations
+
+import click
+
+from ...program.transform import nan_in
+from ...program.transform import vjp as compute
+from ..options import Context, command_options
+
+
+@click.command(epilog="Example: gradcli vjp 'x * [1, 2, 3]' x=2 -g '[1, 0, 1]'")
+@command_options("wrt", "out", "gradient")
+def vjp(context: Context) -> None:
+    """Print the product of a vector (--gradient) with the Jacobian of TARGET, for every input."""
+    program, values = context.program()
+    result = compute(
+        program,
+        values,
+        vector=context.vector(),
+        wrt=context.names("wrt"),
+        out=context.options["out"],
+    )
+    context.report(result, nan_in(result))

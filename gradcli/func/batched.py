@@ -1,0 +1,167 @@
+"""Tensors that stand for many at once: vmap's hidden leading axis."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Iterator
+from typing import Any, NoReturn
+
+from ..rules.batch import batched_call
+from ..tape.dtypes import DType, as_dtype
+from ..tape.tensor import Size, Tensor
+
+
+class NotBatchableError(RuntimeError):
+    """Something asked for the numbers of a tensor that stands for many: vmap falls back to a loop."""
+
+
+def refuse(*_: Any, **__: Any) -> NoReturn:
+    """Raise NotBatchableError."""
+    raise NotBatchableError(
+        "under vmap a tensor stands for many at once, so its numbers cannot be asked for (as in `if x > 0`, "
+        "float(x), in-place changes)"
+    )
+
+
+class Outline:
+    """Shape and type of data whose numbers may not be asked for."""
+
+    __slots__ = ("dtype", "ndim", "shape")
+
+    def __init__(self, shape: tuple, dtype: Any):
+        self.shape = shape
+        self.ndim = len(shape)
+        self.dtype = dtype
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return Size(self.shape).numel()
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements."""
+        return self.size * self.dtype.itemsize
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes per element."""
+        return self.dtype.itemsize
+
+    def __getattr__(self, name: str) -> NoReturn:
+        refuse()
+
+    __hash__ = None  # type: ignore[assignment]
+    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __bool__ = __iter__ = __len__ = refuse  # type: ignore
+    __getitem__ = __setitem__ = __array__ = __add__ = __radd__ = __mul__ = __rmul__ = __sub__ = refuse  # type: ignore
+    __rsub__ = __truediv__ = __rtruediv__ = __neg__ = __invert__ = __and__ = __or__ = __float__ = refuse  # type: ignore
+
+
+class Active(threading.local):
+    """The levels of vmap that are running in this thread, outermost first: pairs of a level and its size."""
+
+    levels: tuple[tuple[int, int], ...] = ()
+
+
+active = Active()
+
+
+class Batched(Tensor):
+    """A tensor of one vmap level: `_value` has the hidden axis in front, and may be of a lower level."""
+
+    record_level = 2
+    _value: Any
+
+    @staticmethod
+    def __record__(primitive: Any, operands: tuple, params: dict) -> Any:
+        kind = max((type(x) for x in operands if isinstance(x, Batched)), key=lambda c: c.record_level)
+        flags = [type(x) is kind for x in operands]
+        values = [x._value if flag else x for x, flag in zip(operands, flags, strict=True)]
+        size = next(v.shape[0] for v, flag in zip(values, flags, strict=True) if flag)
+        result = batched_call(primitive, values, flags, size, params)
+        return tuple(kind.of(part) for part in result) if isinstance(result, tuple) else kind.of(result)
+
+    @classmethod
+    def of(cls, value: Any) -> Batched:
+        """Return the tensor of this level whose hidden axis is the first one of `value`."""
+        result = object.__new__(cls)
+        result._value = value
+        return result
+
+    @property
+    def _data(self) -> Any:  # type: ignore[override]
+        return Outline(tuple(self._value.shape[1:]), self._value._data.dtype)
+
+    @property
+    def _node(self) -> Any:  # type: ignore[override]
+        return self._value._node
+
+    _key = None  # type: ignore[assignment]
+    _array = refuse
+
+    @property
+    def shape(self) -> Size:
+        """The shape without the hidden axis."""
+        return Size(self._value.shape[1:])
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes without the hidden one."""
+        return self._value.ndim - 1
+
+    @property
+    def dtype(self) -> DType:
+        """The type of the elements."""
+        return as_dtype(self._value._data.dtype)
+
+    def detach(self) -> Tensor:
+        """Return the same tensor outside the graph."""
+        return type(self).of(self._value.detach())
+
+    def __len__(self) -> int:
+        if not self.ndim:
+            raise TypeError("len() of a 0-d tensor")
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[Tensor]:
+        return (self[i] for i in range(len(self)))
+
+    def __repr__(self) -> str:
+        return f"Batched(shape={list(self.shape)}, dtype={self.dtype})"
+
+    requires_grad_ = register_hook = retain_grad = backward = refuse  # type: ignore[assignment]
+    item = tolist = numpy = __array__ = __bool__ = __float__ = __int__ = __complex__ = refuse  # type: ignore
+    __index__ = __contains__ = __setitem__ = __reduce__ = __deepcopy__ = detach_ = refuse  # type: ignore
+
+
+@functools.cache
+def level_class(level: int) -> type[Batched]:
+    """Return the class of the tensors of a vmap level, 1 being the outermost."""
+    return type(f"Batched{level}", (Batched,), {"record_level": level + 1})
+
+
+def peel(x: Tensor) -> tuple[Tensor, list[int]]:
+    """Return the tensor under all levels, and its levels, outermost first: they are its first axes, in order."""
+    levels = []
+    while isinstance(x, Batched):
+        levels.append(x.record_level - 1)
+        x = x._value
+    return x, levels[::-1]
+
+
+def lift(x: Tensor) -> Tensor:
+    """Return the tensor under all levels with one leading axis for every level that is running."""
+    bare, levels = peel(x)
+    for place, (level, size) in enumerate(active.levels):
+        if level not in levels:
+            bare = bare.unsqueeze(place)
+            bare = bare.expand(*bare.shape[:place], size, *bare.shape[place + 1 :])
+    return bare
+
+
+def cover(bare: Tensor) -> Tensor:
+    """Return a tensor whose leading axes are the running levels as a tensor of these levels."""
+    for level, _ in active.levels:
+        bare = level_class(level).of(bare)
+    return bare

@@ -1,0 +1,236 @@
+"""Forward mode: tangents pushed through the recorded graph, and Jacobians column by column in one pass."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from ..rules import entry
+from ..rules.batch import batched_call
+from ..tape import versions
+from ..tape.backward import Plan, grads_of, reachable
+from ..tape.derive import scaled
+from ..tape.modes import enable_grad, set_grad_enabled
+from ..tape.node import MANY, OWNING, Node, OutputNode, Slots
+from ..tape.tensor import Tensor
+from .batched import cover
+from .chunks import check_size, chunk_rows
+from .reverse import assembled, basis, checked, product, size_behind
+from .trace import Argnums, Trace, trace
+from .trees import flatten
+
+
+class Forward:
+    """One pass of tangents over a recorded graph.
+
+    batched: whether every tangent has one more leading axis than its node's result. create: tangents are
+    Tensors and the pass is recorded; otherwise they are raw arrays.
+    """
+
+    def __init__(self, batched: bool, create: bool):
+        self.batched = batched
+        self.create = create
+
+    def push(self, starts: Iterable[Node], seeds: dict[Node, Any]) -> dict[Node, Any]:
+        """Return the tangents of those of `starts` that depend on the seeds (tangents by node)."""
+        starts = list(starts)
+        order = reachable(starts)
+        uses: dict[Node, int] = dict.fromkeys(starts, 1)
+        for node in order:
+            for parent in node.parents:
+                if parent is not None:
+                    uses[parent] = uses.get(parent, 0) + 1
+        tangents = dict(seeds)
+        with set_grad_enabled(self.create), np.errstate(all="ignore"):
+            for node in order:
+                parents = node.parents
+                if node not in seeds and any(p in tangents for p in parents if p is not None):
+                    tangents[node] = self.through(node, [None if p is None else tangents.get(p) for p in parents])
+                for p in parents:
+                    if p is not None:
+                        uses[p] -= 1
+                        if not uses[p]:
+                            tangents.pop(p, None)
+        return {node: tangents[node] for node in starts if node in tangents}
+
+    def through(self, node: Node, tangents: list) -> Any:
+        """Return the tangent of a node's result from those of its operands (None: constant)."""
+        if isinstance(node, OutputNode):
+            return tangents[0][node.index]
+        if versions.newest.seq < node.seq and node.rule.saves:
+            versions.check_unchanged(node, node.saved)
+        primitive = node.rule.primitive
+        if primitive is not None:
+            is_complex = any(t is not None and kind_of(t) == "c" for t in tangents)
+            if primitive.kind == "elementwise" and (primitive.holomorphic or not is_complex):
+                return self.elementwise(node, tangents)
+            if primitive.kind == "linear" and primitive.arity == 1 and primitive.outputs == 1:
+                return self.linear(node, tangents[0])
+        return self.transposed_twice(node, tangents)
+
+    def standing_in(self, node: Node, tangents: list) -> Node:
+        """Return the node as the operands with a tangent see it; saved values are Tensors with `create`."""
+        parents = tuple(p if t is not None else None for p, t in zip(node.parents, tangents, strict=True))
+        return node.standing_in(parents, Tensor._wrap if self.create else None)
+
+    def elementwise(self, node: Node, tangents: list) -> Any:
+        """The sum over operands of the partial derivative times the tangent."""
+        params, shapes, ndim = {}, None, 0
+        if node.rule.kind in (MANY, OWNING):
+            params, shapes, ndim, _ = node.rule.params
+        saved = self.standing_in(node, tangents).saved
+        total: Any = None
+        for i, (t, partial) in enumerate(zip(tangents, node.rule.primitive.rules, strict=True)):
+            if t is None:
+                continue
+            if shapes is not None and len(shapes[i]) < ndim:
+                lead = tuple(t.shape[: int(self.batched)])
+                t = t.reshape(lead + (1,) * (ndim - len(shapes[i])) + tuple(shapes[i]))
+            term = t * partial(*saved, **params) if callable(partial) else scaled(t, partial)
+            total = term if total is None else total + term
+        if shapes is not None:
+            wanted = tuple(total.shape[: int(self.batched)]) + np.broadcast_shapes(*shapes)
+            total = total if tuple(total.shape) == wanted else np.broadcast_to(total, wanted)
+        return total
+
+    def linear(self, node: Node, t: Any) -> Any:
+        """A linear primitive is its own derivative, behind the leading axis of the tangent."""
+        primitive, params = node.rule.primitive, node.rule.params
+        return batched_call(primitive, (t,), (True,), t.shape[0], params) if self.batched else primitive(t, **params)
+
+    def transposed_twice(self, node: Node, tangents: list) -> Any:
+        """A derivative rule is linear in its cotangent: its own transpose is the forward derivative."""
+        outlines = node.y if isinstance(node.y, list) else [node.y]
+        with enable_grad():
+            copy = self.standing_in(node, tangents)
+            probes = [Tensor._wrap(np.zeros(*part), None).requires_grad_() for part in outlines]
+            grads = grads_of(copy, Slots(enumerate(probes)) if isinstance(node.y, list) else probes[0])
+        plan = Plan(self.create, self.create, dict.fromkeys(p._node for p in probes))
+        roots = [
+            (g._node, t)
+            for g, t in zip(grads, tangents, strict=True)
+            if t is not None and isinstance(g, Tensor) and g._node is not None
+        ]
+        plan.run(roots)
+        assert plan.wanted is not None
+        lead = next(tuple(t.shape[: int(self.batched)]) for t in tangents if t is not None)
+        found = [plan.wanted[p._node] for p in probes]
+        found = [self.zeros(lead, p) if t is None else t for t, p in zip(found, probes, strict=True)]
+        return found if isinstance(node.y, list) else found[0]
+
+    def zeros(self, lead: tuple, like: Tensor) -> Any:
+        """Return a tangent of zeros."""
+        raw = np.zeros(lead + like._data.shape, like._data.dtype)
+        return Tensor._wrap(raw, None) if self.create else raw
+
+
+def kind_of(t: Any) -> str:
+    """Return the kind of a tangent's type, as NumPy names it."""
+    return (t._data if isinstance(t, Tensor) else t).dtype.kind
+
+
+def jvp(func: Callable, primals: tuple, tangents: tuple, *, strict: bool = False, has_aux: bool = False) -> tuple:
+    """Return (func(*primals), J tangents): the derivative in the direction of the tangents.
+
+    primals and tangents: tuples of the same structure and shapes. With has_aux, aux is the third result.
+    Raises RuntimeError when they do not fit; with strict also when an output does not depend on the primals.
+    """
+    if not isinstance(primals, tuple) or not isinstance(tangents, tuple) or not primals:
+        raise RuntimeError("jvp: primals and tangents must be non-empty tuples")
+    record = trace(func, primals, {}, None, has_aux)
+    given = checked(flatten(tangents)[0], record.inputs)
+    create = record.nested or any(t._node is not None for t in given)
+    products = push_all(record, given, create)
+    if strict and any(p is None for p in products):
+        raise RuntimeError("jvp: an output does not depend on the primals (strict=True)")
+    filled = [zeros_like(out) if p is None else tensor(p) for p, out in zip(products, record.outputs, strict=True)]
+    result = record.build_outputs([cover(p) for p in filled])
+    if create and not record.nested:
+        record.nested = True
+    return (record.values(), result, record.aux) if has_aux else (record.values(), result)
+
+
+def push_all(record: Trace, tangents: list, create: bool) -> list:
+    """Return the tangents of all outputs, None for those that do not depend on the inputs.
+
+    tangents: one Tensor per input or None, all of them with one more leading axis, or none.
+    """
+    seeds = {x._node: t if create else t._data for x, t in zip(record.inputs, tangents, strict=True) if t is not None}
+    batched = any(t is not None and t.ndim > x.ndim for x, t in zip(record.inputs, tangents, strict=True))
+    found = Forward(batched, create).push([out._node for out in record.outputs if out._node is not None], seeds)
+    return [None if out._node is None else found.get(out._node) for out in record.outputs]
+
+
+def zeros_like(x: Tensor) -> Tensor:
+    """Return zeros of a tensor's shape and type."""
+    return Tensor._wrap(np.zeros(x._data.shape, x._data.dtype)[()], None)
+
+
+def tensor(t: Any) -> Tensor:
+    """Return a tangent as a Tensor."""
+    return t if isinstance(t, Tensor) else Tensor._wrap(t, None)
+
+
+def jacfwd(
+    func: Callable,
+    argnums: Argnums = 0,
+    has_aux: bool = False,
+    *,
+    chunk_size: int | None = None,
+    randomness: str = "error",
+) -> Callable:
+    """Return a function that gives the Jacobian in forward mode: shape output.shape + input.shape.
+
+    All columns come from one pass over the recorded graph with the tangents as a leading axis. Arguments and
+    results as in `jacrev`.
+    """
+
+    @functools.wraps(func)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        record = trace(func, args, kwargs, argnums, has_aux)
+        return assembled(record, forward_blocks(record, chunk_size), has_aux)
+
+    return wrapper
+
+
+def forward_blocks(record: Trace, chunk_size: int | None = None) -> list[list[Tensor]]:
+    """Return for every output its blocks, one per input, of shape lead + output.shape + input.shape."""
+    rank = len(record.lead)
+    elements = sum(size_behind(x, rank) for x in record.inputs)
+    check_size(
+        sum(size_behind(x, rank) for x in record.outputs) * elements * product(record.lead), 8, "this Jacobian"
+    )
+    columns = [columns_of(record, i, chunk_size) for i in range(len(record.inputs))]
+    return [list(row) for row in zip(*columns, strict=True)]
+
+
+def columns_of(record: Trace, place: int, chunk_size: int | None) -> list[Tensor]:
+    """Return the blocks of one input, one per output."""
+    rank, create = len(record.lead), record.nested
+    x = record.inputs[place]
+    inside = tuple(x.shape[rank:])
+    count = product(inside)
+    starts = [out._node for out in record.outputs if out._node is not None]
+    row_bytes = max([x._data.nbytes, *(out._data.nbytes for out in record.outputs)])
+    step = chunk_rows(chunk_size, count, row_bytes, starts)
+    parts = []
+    for start in range(0, count, step):
+        seed = basis(start, min(start + step, count), inside, record.lead, x._data.dtype)
+        chosen = [seed if i == place else None for i in range(len(record.inputs))]
+        parts.append(push_all(record, chosen, create))
+    return [columns_joined([part[i] for part in parts], out, inside, record) for i, out in enumerate(record.outputs)]
+
+
+def columns_joined(parts: list, out: Tensor, inside: tuple, record: Trace) -> Tensor:
+    """Return the chunks of a block, each of shape columns + lead + output, as one of lead + output + input."""
+    whole_shape = tuple(out.shape) + inside
+    if not parts or parts[0] is None:
+        return Tensor._wrap(np.zeros(whole_shape, out._data.dtype), None)
+    if record.nested:
+        whole = parts[0] if len(parts) == 1 else entry("concatenate").function(parts, 0)
+        return entry("moveaxis").function(whole, 0, -1).reshape(*whole_shape)
+    raw = parts[0] if len(parts) == 1 else np.concatenate(parts)
+    return Tensor._wrap(np.moveaxis(raw, 0, -1).reshape(whole_shape), None)

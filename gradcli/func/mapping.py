@@ -1,0 +1,155 @@
+"""vmap: one call for many points, along a hidden leading axis."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from ..rules import entry
+from ..tape.tensor import Tensor
+from .batched import NotBatchableError, active, level_class
+from .trees import flatten, spread_prefix
+
+
+def vmap(
+    func: Callable,
+    in_dims: Any = 0,
+    out_dims: Any = 0,
+    randomness: str = "error",
+    *,
+    chunk_size: int | None = None,
+) -> Callable:
+    """Return func mapped over an axis of its arguments, computed for all points at once.
+
+    in_dims: the axis to map over for each argument, None for arguments that all points share; one int for
+    all, or a structure like the arguments'. out_dims: where the mapped axis goes in each result. chunk_size:
+    how many points are computed at once. A function that cannot be batched (one that asks for the numbers of
+    its argument) is called point by point. Raises ValueError for axes that do not exist or differ in length.
+    """
+
+    @functools.wraps(func)
+    def mapped(*args: Any, **kwargs: Any) -> Any:
+        leaves, rebuild = flatten((args, kwargs))
+        dims = [*spread_prefix(tuple_like(in_dims), args, "in_dims"), *[0] * len(flatten(kwargs)[0])]
+        dims = checked_dims(dims, leaves)
+        moved = [x if d is None else entry("moveaxis").function(x, d, 0) for x, d in zip(leaves, dims, strict=True)]
+        size = common_size(moved, dims)
+        step = size if chunk_size is None else chunk_size
+        if step < 1 and size:
+            raise ValueError(f"vmap: chunk_size should be None or greater than 0, got {chunk_size}")
+        parts = []
+        for start in range(0, max(size, 1), max(step, 1)):
+            stop = min(start + step, size)
+            chunk = [
+                x if d is None or (start, stop) == (0, size) else x[start:stop]
+                for x, d in zip(moved, dims, strict=True)
+            ]
+            parts.append(batch_or_loop(func, chunk, dims, rebuild, stop - start))
+        return joined(parts, out_dims)
+
+    return mapped
+
+
+def tuple_like(in_dims: Any) -> Any:
+    """Return in_dims with a list for the arguments made a tuple."""
+    return tuple(in_dims) if isinstance(in_dims, list) else in_dims
+
+
+def checked_dims(dims: list, leaves: list) -> list:
+    """Return the axes to map over, from the left. Raises ValueError for what is no tensor or has no such axis."""
+    result: list[int | None] = []
+    for d, x in zip(dims, leaves, strict=True):
+        if d is None:
+            result.append(None)
+            continue
+        if not isinstance(x, Tensor):
+            raise ValueError(
+                f"vmap: got in_dim={d} for an input of type {type(x).__name__}; only tensors can be mapped over, "
+                "use None as its in_dim"
+            )
+        if not -x.ndim <= d < x.ndim:
+            raise ValueError(f"vmap: got in_dim={d} for an input with {x.ndim} axes")
+        result.append(d % x.ndim)
+    if not any(d is not None for d in result):
+        raise ValueError("vmap: at least one input must have an axis to map over, got in_dims of None alone")
+    return result
+
+
+def common_size(moved: list, dims: list) -> int:
+    """Return the length of the mapped axis. Raises ValueError when arguments differ in it."""
+    sizes = {x.shape[0] for x, d in zip(moved, dims, strict=True) if d is not None}
+    if len(sizes) > 1:
+        raise ValueError(f"vmap: all mapped axes must have the same length, got {sorted(sizes)}")
+    return sizes.pop()
+
+
+@contextlib.contextmanager
+def running(size: int) -> Iterator[type]:
+    """Open one more level of vmap in this thread; gives the class of its tensors."""
+    before = active.levels
+    level = before[-1][0] + 1 if before else 1
+    active.levels = (*before, (level, size))
+    try:
+        yield level_class(level)
+    finally:
+        active.levels = before
+
+
+def batch_or_loop(func: Callable, leaves: list, dims: list, rebuild: Callable, size: int) -> tuple[list, Callable]:
+    """Return the leaves of func's result, the mapped axis first, and how they make the result."""
+    try:
+        with running(size) as kind:
+            values = [x if d is None else kind.of(x) for x, d in zip(leaves, dims, strict=True)]  # type: ignore
+            args, kwargs = rebuild(values)
+            outputs, build = flatten(func(*args, **kwargs))
+            return [unwrapped(x, kind, size) for x in outputs], build
+    except NotBatchableError as reason:
+        if not size:
+            raise ValueError("vmap: a function that cannot be batched needs at least one point") from reason
+        tell(func, reason)
+    rows: list[list[Tensor]] = []
+    for i in range(size):
+        args, kwargs = rebuild([x if d is None else x[i] for x, d in zip(leaves, dims, strict=True)])
+        outputs, build = flatten(func(*args, **kwargs))
+        rows.append([tensor_only(x) for x in outputs])
+    return [entry("stack").function(column) for column in zip(*rows, strict=True)], build
+
+
+def tell(func: Callable, reason: Exception) -> None:
+    """Log that a function is called point by point."""
+    import logging
+
+    name = getattr(func, "__name__", "the function")
+    logging.getLogger("gradcli").info("%s cannot be batched and is called point by point: %s", name, reason)
+
+
+def tensor_only(x: Any) -> Tensor:
+    """Return a result. Raises ValueError for what is no tensor."""
+    if not isinstance(x, Tensor):
+        raise ValueError(f"vmap: the function must return tensors, got {type(x).__name__}")
+    return x
+
+
+def unwrapped(x: Any, kind: type, size: int) -> Tensor:
+    """Return a result with its hidden axis shown; a result that all points share is repeated."""
+    if type(tensor_only(x)) is kind:
+        return x._value
+    return x.unsqueeze(0).expand(size, *x.shape)
+
+
+def joined(parts: list[tuple[list, Callable]], out_dims: Any) -> Any:
+    """Return the results of all chunks, joined, with the mapped axis where out_dims says."""
+    build = parts[0][1]
+    columns = list(zip(*(outputs for outputs, _ in parts), strict=True))
+    outputs = [c[0] if len(c) == 1 else entry("concatenate").function(list(c), 0) for c in columns]
+    if len(outputs) == 1 and isinstance(out_dims, tuple) and len(out_dims) == 1:
+        (out_dims,) = out_dims
+    dims = spread_prefix(out_dims, build(list(outputs)), "out_dims")
+    placed = []
+    for x, d in zip(outputs, dims, strict=True):
+        if d is None or not -x.ndim <= d < x.ndim:
+            raise ValueError(f"vmap: out_dims={d} does not fit a result with {x.ndim} axes")
+        placed.append(x if d == 0 else entry("moveaxis").function(x, 0, d))
+    return build(placed)

@@ -1,0 +1,143 @@
+"""Sparse Jacobians from few products: columns (or rows) that never meet are computed together.
+
+Curtis, Powell and Reid (1974), "On the estimation of sparse Jacobian matrices": columns without a common row
+share one product. Griewank and Walther (2008), "Evaluating Derivatives", chapter 8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..tape.tensor import Tensor
+from .chunks import chunk_rows
+from .forward import push_all
+from .reverse import pull
+from .sparsity import sparsity
+from .trace import Argnums, Trace, trace
+
+TRIES = 6
+"""How many period lengths of a cyclic colouring are tried beyond the smallest possible one."""
+
+
+def sparse_jacobian(
+    func: Callable, *args: Any, argnums: Argnums = 0, has_aux: bool = False, mode: str = "auto", **kwargs: Any
+) -> Any:
+    """Return the Jacobian of func as scipy.sparse arrays of shape (output.numel(), input.numel()).
+
+    mode: "fwd" for products with columns, "rev" for products with rows, "auto" for the fewer. Raises
+    GradcliError when the Jacobian is not sparse.
+    """
+    record = trace(func, args, kwargs, argnums, has_aux)
+    if record.lead:
+        raise RuntimeError("a sparse Jacobian cannot be computed under vmap")
+    matrix, _ = sparse_matrix(record, mode)
+    blocks, top = [], 0
+    for out in record.outputs:
+        row, left = [], 0
+        for x in record.inputs:
+            row.append(matrix[top : top + out._data.size, left : left + x._data.size])
+            left += x._data.size
+        top += out._data.size
+        blocks.append(record.build_inputs(row))
+    result = record.build_outputs(blocks)
+    return (result, record.aux) if has_aux else result
+
+
+def sparse_matrix(record: Trace, mode: str = "auto") -> tuple[Any, int]:
+    """Return the Jacobian of all outputs for all inputs, and how many products it took."""
+    from scipy.sparse import csr_array, vstack
+
+    total = sum(x._data.size for x in record.inputs)
+    parts = [
+        csr_array((out._data.size, total), dtype=bool) if p is None else p.as_matrix()
+        for p, out in zip(sparsity(record.outputs, record.inputs), record.outputs, strict=True)
+    ]
+    pattern = parts[0] if len(parts) == 1 else vstack(parts, format="csr")
+    rows = np.repeat(np.arange(pattern.shape[0]), np.diff(pattern.indptr))
+    columns = pattern.indices
+    by_row = np.diff(pattern.indptr).max(initial=0)
+    by_column = np.bincount(columns, minlength=1).max(initial=0)
+    forward = mode == "fwd" or (mode == "auto" and by_row <= by_column)
+    if not len(columns):
+        return csr_array(pattern.shape, dtype=float), 0
+    if forward:
+        colours, count = coloured(rows, columns, pattern.shape[1], int(by_row), pattern)
+        products = forward_products(record, colours, count)
+        data = products[colours[columns], rows]
+    else:
+        colours, count = coloured(columns, rows, pattern.shape[0], int(by_column), pattern.T.tocsr())
+        products = reverse_products(record, colours, count)
+        data = products[colours[rows], columns]
+    return csr_array((data, columns, pattern.indptr), shape=pattern.shape), count
+
+
+def coloured(lines: np.ndarray, members: np.ndarray, size: int, most: int, by_line: Any) -> tuple[np.ndarray, int]:
+    """Return a colour for each of `size` members so that no two on one line share one, and how many there are.
+
+    lines, members: the pairs of the pattern. most: how many members share a line at most. by_line: the
+    pattern with a row per line. A cyclic colouring serves banded matrices; otherwise members take the first
+    colour that is free, those on the longest lines first.
+    """
+    for period in range(most, most + TRIES):
+        keys = lines * np.int64(period) + members % period
+        if np.bincount(keys).max(initial=0) <= 1:
+            return np.arange(size) % period, period
+    by_member = by_line.T.tocsr()
+    degrees = np.diff(by_member.indptr)
+    colours = np.full(size, -1)
+    for member in np.argsort(-degrees, kind="stable"):
+        near = by_member.indices[by_member.indptr[member] : by_member.indptr[member + 1]]
+        taken = {
+            int(c) for line in near for c in colours[by_line.indices[by_line.indptr[line] : by_line.indptr[line + 1]]]
+        }
+        colour = 0
+        while colour in taken:
+            colour += 1
+        colours[member] = colour
+    return colours, int(colours.max()) + 1
+
+
+def forward_products(record: Trace, colours: np.ndarray, count: int) -> np.ndarray:
+    """Return J times the sum of the columns of each colour: shape (count, outputs)."""
+    size = max(x._data.size for x in (*record.inputs, *record.outputs))
+    starts = [out._node for out in record.outputs if out._node is not None]
+    step = chunk_rows(None, count, size * 8, starts)
+    chunks = []
+    for start in range(0, count, step):
+        seeds, left = [], 0
+        wanted = np.arange(start, min(start + step, count))
+        for x in record.inputs:
+            mine = colours[left : left + x._data.size] == wanted[:, None]
+            seeds.append(Tensor._wrap(mine.astype(x._data.dtype).reshape((-1, *x._data.shape)), None))
+            left += x._data.size
+        found = push_all(record, seeds, False)
+        chunks.append(
+            np.concatenate([flat(t, len(wanted), out) for t, out in zip(found, record.outputs, strict=True)], 1)
+        )
+    return np.concatenate(chunks)
+
+
+def reverse_products(record: Trace, colours: np.ndarray, count: int) -> np.ndarray:
+    """Return the sum of the rows of each colour times J: shape (count, inputs)."""
+    size = max(x._data.size for x in (*record.inputs, *record.outputs))
+    starts = [out._node for out in record.outputs if out._node is not None]
+    step = chunk_rows(None, count, size * 8, starts)
+    chunks = []
+    for start in range(0, count, step):
+        seeds, top = [], 0
+        wanted = np.arange(start, min(start + step, count))
+        for out in record.outputs:
+            mine = colours[top : top + out._data.size] == wanted[:, None]
+            seeds.append((out, Tensor._wrap(mine.astype(out._data.dtype).reshape((-1, *out._data.shape)), None)))
+            top += out._data.size
+        found = pull(record, seeds, True, False)
+        chunks.append(np.concatenate([flat(g, len(wanted), x) for g, x in zip(found, record.inputs, strict=True)], 1))
+    return np.concatenate(chunks)
+
+
+def flat(products: Any, count: int, like: Tensor) -> np.ndarray:
+    """Return products as rows; zeros where nothing depends."""
+    return np.zeros((count, like._data.size)) if products is None else np.asarray(products).reshape((count, -1))

@@ -1,0 +1,330 @@
+"""Jacobians, Hessians and products of a program: one recorded run, then the transforms of `func`."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from ..errors import EXIT_TARGET, GradcliError
+from ..func.forward import forward_blocks, push_all
+from ..func.reverse import pull, reverse_blocks
+from ..func.trace import Trace
+from ..lang.limits import DEFAULT_MAX_ELEMENTS
+from ..results import Hessian, Jacobian, JacobianBlock, Products
+from ..tape.backward import reachable
+from ..tape.tensor import Tensor
+from .base import Program, check_known
+
+
+class Recorded:
+    """One recorded run of a program, ready to be differentiated.
+
+    names: of the inputs; trace: their tensors and the output.
+    """
+
+    def __init__(self, program: Program, given: Mapping[str, np.ndarray], wrt: Iterable[str] | None, out: str | None):
+        run = program.run(given, wrt=wrt, out=out)
+        if not run.leaves:
+            raise GradcliError(
+                "the program has no inputs, so there is nothing to differentiate",
+                hint="use names in the expression, as in 'x**2', and give them values: x=3",
+                kind="name",
+            )
+        if run.output is None:
+            raise GradcliError(
+                "the script runs backward itself, so its graph is gone",
+                hint="leave out its call of backward",
+                kind="target",
+            )
+        self.title = program.title
+        self.names = list(run.leaves)
+        self.output = run.output
+        self.output_name = run.output_name
+        if self.output._data.dtype.kind not in "fc":
+            raise GradcliError(
+                f"the output has type {self.output._data.dtype}, which has no derivative",
+                hint="choose a real output with --out NAME",
+                kind="shape",
+            )
+        if self.output._data.dtype.kind == "c":
+            raise GradcliError(
+                "the output is complex; its Jacobian is not defined by itself",
+                hint="take real(...), imag(...) or abs(...) of it",
+                kind="shape",
+            )
+        self.trace = Trace(list(run.leaves.values()), lambda leaves: leaves, False)
+        self.trace.outputs = [self.output]
+
+    @property
+    def unused(self) -> tuple[str, ...]:
+        """The inputs that the output does not depend on."""
+        used = set() if self.output._node is None else set(reachable([self.output._node]))
+        return tuple(n for n, x in zip(self.names, self.trace.inputs, strict=True) if x._node not in used)
+
+    @property
+    def value(self) -> np.ndarray:
+        """The output's value."""
+        return np.asarray(self.output._data)
+
+    def scalar(self, command: str) -> Tensor:
+        """Return the output. Raises GradcliError when it is no single number."""
+        if self.output._data.size != 1:
+            raise GradcliError(
+                f"the output has shape {self.output._data.shape}; {command} needs a single number",
+                hint="sum it, choose one element with --out NAME, or use 'gradcli jacobian'",
+                kind="shape",
+            )
+        return self.output
+
+    def gradients(self, create: bool) -> list[Any]:
+        """Return the gradients of a scalar output for the inputs; None where it does not depend on one."""
+        seed = Tensor._wrap(np.ones_like(self.output._data)[()], None)
+        return pull(self.trace, [(self.output, seed)], True, create)
+
+    def vector(self, given: np.ndarray | None, like: Tensor, option: str) -> Tensor:
+        """Return a vector in the type and shape of a tensor. Raises GradcliError when the shapes differ."""
+        shape = like._data.shape
+        if given is None:
+            given = np.ones(shape)
+        if given.shape != shape:
+            raise GradcliError(f"{option} has shape {given.shape}; it must have shape {shape}", kind="shape")
+        if given.dtype.kind == "c" and like._data.dtype.kind != "c":
+            raise GradcliError(f"{option} is complex, but what it multiplies is real", kind="value")
+        return Tensor._wrap(np.asarray(given, like._data.dtype)[()], None)
+
+
+@contextlib.contextmanager
+def guarded() -> Iterator[None]:
+    """Turn what the engine raises into a GradcliError."""
+    try:
+        yield
+    except GradcliError:
+        raise
+    except MemoryError:
+        raise GradcliError("there is not enough memory for this", kind="limit") from None
+    except Exception as error:
+        raise GradcliError(f"differentiating failed: {error}", kind="target", exit_code=EXIT_TARGET) from None
+
+
+def check_elements(rows: int, columns: int, limit: int, what: str) -> None:
+    """Raise GradcliError for a matrix with more elements than the limit."""
+    if rows * columns > limit:
+        raise GradcliError(
+            f"this {what} would have {rows} x {columns} elements ({rows * columns * 8 / 2**30:.1f} GiB); "
+            f"the limit is {limit:.3g} elements",
+            hint="raise it with --max-elements, ask for fewer inputs with --wrt, or use --sparse, vjp or jvp",
+            kind="limit",
+        )
+
+
+def without_false_nan(trace: Trace, blocks: list[list[np.ndarray]]) -> None:
+    """Put 0 where a block holds nan although that output does not depend on that input.
+
+    A Jacobian computed in one pass multiplies the zeros of its unit vectors by derivatives that may be
+    infinite; the sparsity of the graph tells which of the nan are such zeros.
+    """
+    if not any(np.isnan(block).any() for row in blocks for block in row):
+        return
+    from ..func.sparsity import sparsity
+
+    with contextlib.suppress(GradcliError):
+        for row, out, pattern in zip(blocks, trace.outputs, sparsity(trace.outputs, trace.inputs), strict=True):
+            left = 0
+            for block, x in zip(row, trace.inputs, strict=True):
+                flat = block.reshape((out._data.size, x._data.size))
+                holes = np.isnan(flat)
+                if pattern is not None:
+                    holes &= ~pattern.as_matrix()[:, left : left + x._data.size].toarray()
+                flat[holes] = 0
+                left += x._data.size
+
+
+def jacobian(
+    program: Program,
+    given: Mapping[str, np.ndarray],
+    *,
+    wrt: Iterable[str] | None = None,
+    out: str | None = None,
+    mode: str = "auto",
+    chunk_size: int | None = None,
+    sparse: bool = False,
+    max_elements: int = DEFAULT_MAX_ELEMENTS,
+) -> Jacobian:
+    """Return the Jacobian of a program's output, one block per input.
+
+    mode: rev runs backward with all outputs' cotangents at once, fwd pushes all inputs' tangents forward,
+    auto takes the side with fewer elements. Raises GradcliError for a result larger than memory allows.
+    """
+    run = Recorded(program, given, wrt, out)
+    trace, inputs = run.trace, run.trace.inputs
+    rows, columns = run.output._data.size, sum(x._data.size for x in inputs)
+    products = None
+    if not sparse:
+        check_elements(rows, columns, max_elements, "Jacobian")
+    with guarded():
+        if sparse:
+            from ..func.sparse import sparse_matrix
+
+            matrix, products = sparse_matrix(trace, mode)
+            edges = np.cumsum([0, *(x._data.size for x in inputs)])
+            parts: list[Any] = [matrix[:, a:b] for a, b in pairwise(edges)]
+        else:
+            real = all(x._data.dtype.kind == "f" for x in inputs)
+            forward = mode == "fwd" or (mode == "auto" and columns < rows and real)
+            blocks = forward_blocks(trace, chunk_size) if forward else reverse_blocks(trace, chunk_size, retain=True)
+            parts = [np.array(block._data, order="C") for block in blocks[0]]
+            without_false_nan(trace, [parts])
+    found = tuple(
+        JacobianBlock(name, np.array(x._data), None if sparse else part, part if sparse else None)
+        for name, x, part in zip(run.names, inputs, parts, strict=True)
+    )
+    return Jacobian(run.title, run.value, found, run.output_name, products, run.unused)
+
+
+def hessian(
+    program: Program,
+    given: Mapping[str, np.ndarray],
+    *,
+    wrt: Iterable[str] | None = None,
+    out: str | None = None,
+    chunk_size: int | None = None,
+    max_elements: int = DEFAULT_MAX_ELEMENTS,
+) -> Hessian:
+    """Return the second derivatives of a program's scalar output for every pair of inputs."""
+    run = Recorded(program, given, wrt, out)
+    run.scalar("a Hessian")
+    inputs = run.trace.inputs
+    total = sum(x._data.size for x in inputs)
+    check_elements(total, total, max_elements, "Hessian")
+    with guarded():
+        gradients = run.gradients(create=True)
+        second = Trace(inputs, lambda leaves: leaves, False)
+        known = [(i, g) for i, g in enumerate(gradients) if g is not None]
+        second.outputs = [g for _, g in known]
+        found = [
+            [np.array(block._data, order="C") for block in row]
+            for row in reverse_blocks(second, chunk_size, retain=True)
+        ]
+        without_false_nan(second, found)
+        rows = dict(zip([i for i, _ in known], found, strict=True))
+    blocks = {
+        name: {
+            other: rows[i][j] if i in rows else np.zeros(x._data.shape + y._data.shape)
+            for j, (other, y) in enumerate(zip(run.names, inputs, strict=True))
+        }
+        for i, (name, x) in enumerate(zip(run.names, inputs, strict=True))
+    }
+    values = {name: np.array(x._data) for name, x in zip(run.names, inputs, strict=True)}
+    return Hessian(run.title, run.value, values, blocks, run.output_name, run.unused)
+
+
+def vjp(
+    program: Program, given: Mapping[str, np.ndarray], *, vector: Any, wrt: Any = None, out: Any = None
+) -> Products:
+    """Return the product of a vector, shaped like the output, with the Jacobian."""
+    run = Recorded(program, given, wrt, out)
+    if vector is None and run.output._data.size != 1:
+        raise GradcliError(
+            f"the output has shape {run.output._data.shape}: a vector of that shape is needed",
+            hint="pass it with --gradient (-g), or use 'gradcli jacobian' for all of them",
+            kind="shape",
+        )
+    seed = run.vector(vector, run.output, "--gradient")
+    with guarded():
+        found = pull(run.trace, [(run.output, seed)], False, False)
+    return products(run, "vjp", found)
+
+
+def products(run: Recorded, kind: str, found: list) -> Products:
+    """Return one product per input; zeros where the output does not depend on it."""
+    parts = {
+        name: np.zeros_like(x._data) if g is None else np.asarray(getattr(g, "_data", g))
+        for name, x, g in zip(run.names, run.trace.inputs, found, strict=True)
+    }
+    return Products(run.title, kind, run.value, parts, run.output_name, run.unused)
+
+
+def tangents(run: Recorded, given: Mapping[str, np.ndarray]) -> list[Tensor]:
+    """Return one tangent per input, zeros for those that are not given. Raises GradcliError when none is."""
+    check_known(given, run.names, "--tangent")
+    if not given:
+        example = " ".join(f"--tangent {name}=1" for name in run.names[:1])
+        raise GradcliError("no tangent given", hint=f"give the direction input by input: {example}", kind="usage")
+    return [
+        run.vector(given.get(name, np.zeros(x._data.shape)), x, f"--tangent {name}")
+        for name, x in zip(run.names, run.trace.inputs, strict=True)
+    ]
+
+
+def jvp(
+    program: Program,
+    given: Mapping[str, np.ndarray],
+    *,
+    tangent: Mapping[str, np.ndarray],
+    wrt: Any = None,
+    out: Any = None,
+) -> Products:
+    """Return the derivative of the output in a direction, given input by input."""
+    run = Recorded(program, given, wrt, out)
+    directions = tangents(run, tangent)
+    with guarded():
+        (found,) = push_all(run.trace, directions, False)
+    part = np.zeros_like(run.value) if found is None else np.asarray(found)
+    return Products(run.title, "jvp", run.value, {run.output_name or "out": part}, run.output_name, run.unused)
+
+
+def hvp(
+    program: Program,
+    given: Mapping[str, np.ndarray],
+    *,
+    tangent: Mapping[str, np.ndarray],
+    wrt: Any = None,
+    out: Any = None,
+) -> Products:
+    """Return the product of the Hessian of a scalar output with a vector, given input by input."""
+    run = Recorded(program, given, wrt, out)
+    run.scalar("hvp")
+    directions = tangents(run, tangent)
+    with guarded():
+        gradients = run.gradients(create=True)
+        second = Trace(run.trace.inputs, lambda leaves: leaves, False)
+        known = [i for i, g in enumerate(gradients) if g is not None]
+        second.outputs = [gradients[i] for i in known]
+        found: list[Any] = [None] * len(gradients)
+        for i, t in zip(known, push_all(second, directions, False), strict=True):
+            found[i] = t
+    return products(run, "hvp", found)
+
+
+def nan_in(result: Jacobian | Hessian | Products) -> str | None:
+    """Return where a result first holds nan, in words; None where it does not."""
+    if np.isnan(result.value).any():
+        return "the value holds nan"
+    if isinstance(result, Products):
+        return next(
+            (f"the {result.kind} for {k} holds nan" for k, x in result.parts.items() if np.isnan(x).any()), None
+        )
+    if isinstance(result, Hessian):
+        named = [(a, result.inputs[a], b, x) for a, row in result.blocks.items() for b, x in row.items()]
+    else:
+        named = [
+            (result.output or "out", result.value, b.name, b.block) for b in result.blocks if b.block is not None
+        ]
+        for sparse in (b for b in result.blocks if b.block is None):
+            entries = sparse.sparse.tocoo()
+            for k in np.flatnonzero(np.isnan(entries.data))[:1]:
+                return f"the block of {sparse.name} holds nan first in row {entries.row[k]}, column {entries.col[k]}"
+    for row, value, column, block in named:
+        for place in np.argwhere(np.isnan(block))[:1]:
+            i, j = place[: value.ndim].tolist(), place[value.ndim :].tolist()
+            return f"the block of {column} holds nan first at {element(row, i)}/{element(column, j)}"
+    return None
+
+
+def element(name: str, index: list) -> str:
+    """Return the name of an element: x, x[2], x[0,1]."""
+    return f"{name}[{','.join(map(str, index))}]" if index else name

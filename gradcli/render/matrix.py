@@ -1,0 +1,101 @@
+"""Matrices of derivatives for a terminal: labelled, or as a heat map with a summary where they are large."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
+
+from . import Style
+from .numbers import label, number
+from .table import LONG, places, shade, shape_text
+
+HEAT = " ░▒▓█"
+HEAT_PLAIN = " .:+#"
+MAP_ROWS, MAP_COLUMNS = 12, 36
+LARGE = 24
+"""Rows or columns from which on a matrix is shown as a heat map."""
+
+
+def names_of(name: str, shape: tuple) -> list[str]:
+    """Return the names of an array's elements."""
+    return [label(name, index) for index in np.ndindex(shape)]
+
+
+def matrix(block: np.ndarray, over: str, row: tuple[str, tuple], column: tuple[str, tuple], style: Style) -> Any:
+    """Return a block as something rich prints.
+
+    over: what its elements are, such as ∂y/∂x. row, column: the name and shape of what they stand for.
+    """
+    (row_name, row_shape), (column_name, column_shape) = row, column
+    rows, columns = int(np.prod(row_shape)), int(np.prod(column_shape))
+    flat = block.reshape((rows, columns))
+    plain = over if style.unicode else over.replace("∂²", "d2").replace("∂", "d")
+    title = Text().append(plain, "bold")
+    title.append(f"   {shape_text(np.empty(row_shape))} by {shape_text(np.empty(column_shape))}", "dim")
+    if not flat.size:
+        return Group(title, Text("empty", style="dim"))
+    if max(rows, columns) > LARGE:
+        return Group(title, summary(flat, style), heat_map(flat, style))
+    return Group(title, labelled(flat, names_of(row_name, row_shape), names_of(column_name, column_shape), style))
+
+
+def labelled(flat: np.ndarray, rows: list[str], columns: list[str], style: Style) -> Table:
+    """Return a matrix with the names of its rows and columns; long ones are elided."""
+    finite = np.abs(flat[np.isfinite(flat)])
+    largest = float(finite.max()) if finite.size else 0.0
+    dots = "…" if style.unicode else "..."
+    shown = places(len(columns)) if len(columns) > LONG else list(range(len(columns)))
+    table = Table(box=None, header_style="dim", pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column("")
+    for j in shown:
+        table.add_column(dots if j is None else columns[j], justify="right", no_wrap=True)
+    for i in places(len(rows)):
+        if i is None:
+            table.add_row(*[dots] * (len(shown) + 1))
+            continue
+        cells = [
+            Text(dots)
+            if j is None
+            else Text(number(flat[i, j], style.precision or 6), style=shade(flat[i, j], largest))
+            for j in shown
+        ]
+        table.add_row(Text(rows[i], style="bold"), *cells)
+    return table
+
+
+def summary(flat: np.ndarray, style: Style) -> Text:
+    """Return shape, rank, Frobenius norm and the share of elements that are not 0."""
+    finite = bool(np.isfinite(flat).all())
+    small = min(flat.shape) <= 1000 and finite
+    rank = str(np.linalg.matrix_rank(flat)) if small else "?"
+    nonzero = np.count_nonzero(flat) / flat.size
+    norm = float(np.linalg.norm(flat)) if finite else float("nan")
+    return Text(f"rank {rank}, norm {norm:.6g}, {nonzero:.1%} of {flat.size} elements are not 0", style="dim")
+
+
+def heat_map(flat: np.ndarray, style: Style) -> Text:
+    """Return a picture: the largest modulus in each cell by its shade, the sign there by its colour."""
+    rows, columns = (min(n, limit) for n, limit in zip(flat.shape, (MAP_ROWS, MAP_COLUMNS), strict=True))
+    down = np.linspace(0, flat.shape[0], rows + 1).astype(int)
+    across = np.linspace(0, flat.shape[1], columns + 1).astype(int)
+    scale = HEAT if style.unicode else HEAT_PLAIN
+    modulus = np.where(np.isfinite(flat), np.abs(flat), 0)
+    largest = float(modulus.max()) or 1.0
+    text = Text()
+    for i in range(rows):
+        text.append("  │" if style.unicode else "  |", style="dim")
+        for j in range(columns):
+            part = flat[down[i] : down[i + 1], across[j] : across[j + 1]]
+            if np.isnan(part).any():
+                text.append("?", style="bold reverse red")
+                continue
+            peak = part.flat[int(np.argmax(np.abs(part)))]
+            level = 0 if peak == 0 else 1 + min(3, int(4 * min(abs(float(peak)) / largest, 1) ** 0.5))
+            text.append(scale[level], style="green" if peak > 0 else "red")
+        text.append("│\n" if style.unicode else "|\n", style="dim")
+    text.right_crop(1)
+    return text
