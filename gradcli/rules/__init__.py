@@ -33,6 +33,10 @@ MODULES = (
     "einsum",
     "special",
     "complex",
+    "differences",
+    "edit",
+    "averages",
+    "ufuncs",
 )
 _pending = list(MODULES)
 

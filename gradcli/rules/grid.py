@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .join import concatenate
+from .movement import clone
 from .scan import cumprod_last
 from .select import diag
 from .shapes import Shape, arrayed, as_int, rank, shape_of
@@ -14,7 +15,7 @@ from .table import A, Sample, composition
 def spread_over(x, place, shape: Shape):
     """Return the elements of x along the axis `place` of a grid of `shape`."""
     x = arrayed(x)
-    return np.broadcast_to(x.reshape((1,) * place + (-1,) + (1,) * (len(shape) - place - 1)), shape) + 0
+    return clone(np.broadcast_to(x.reshape((1,) * place + (-1,) + (1,) * (len(shape) - place - 1)), shape))
 
 
 def meshgrid(*xs, indexing="xy", sparse=False, copy=True):

@@ -77,9 +77,9 @@ general(
 )
 
 
-def tile_signature(x, *reps):
-    """Bind tile(x, (2, 3)) and tile(x, 2)."""
-    reps = as_shape(reps[0] if len(reps) == 1 else reps)
+def tile_signature(x, *numbers, reps=None):
+    """Bind tile(x, (2, 3)), tile(x, 2, 3) and tile(x, 2)."""
+    reps = as_shape(numbers if len(numbers) > 1 else numbers[0] if numbers else reps)
     return (x,), {"reps": (1,) * (rank(x) - len(reps)) + reps}
 
 

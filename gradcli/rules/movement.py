@@ -282,5 +282,5 @@ def clone_vjp(g, _, _x):
     return g
 
 
-linear("clone", lambda x: x.copy(), clone_vjp, public=False, doc="A copy.")
+clone = linear("clone", lambda x: x.copy(), clone_vjp, public=False, doc="A copy.")
 linear("alias", lambda x: x, clone_vjp, samples=(), public=False, doc="The array itself, with a node of its own.")

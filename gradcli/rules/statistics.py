@@ -7,7 +7,7 @@ import numpy as np
 from .arithmetic import clip
 from .join import concatenate
 from .product import mm
-from .shapes import arrayed, rank, shape_of
+from .shapes import arrayed, in_type_of, rank, shape_of
 from .table import A, Sample, composition
 
 
@@ -18,12 +18,6 @@ def observations(x, y, rowvar):
     if y is None:
         return rows
     return concatenate.function((rows, observations(y, None, rowvar)), 0)
-
-
-def in_type_of(rows, weights):
-    """Return weights in the floating-point type of the variables."""
-    weights = arrayed(weights)
-    return weights.astype(rows.dtype) if rows.dtype.kind == "f" else weights
 
 
 def cov(x, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=None):

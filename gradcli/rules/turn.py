@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .movement import moveaxis
+from .movement import clone, moveaxis
 from .shapes import as_int, as_shape, negative_axes, negative_axis, rank, shape_of
 from .table import A, Sample, composition, linear
 
@@ -92,7 +92,7 @@ def rot90(x, k=1, axes=(0, 1)):
     if k % 4 == 2:
         return flip.function(x, (first, second))
     if k % 4 == 0:
-        return x + 0
+        return clone(x)
     turned = x.swapaxes(first, second)
     return flip.function(turned, first) if k % 4 == 1 else flip.function(turned, second)
 
