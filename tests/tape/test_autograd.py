@@ -254,3 +254,11 @@ def test_numpys_functions_record():
 def test_an_unknown_name_is_told_its_neighbours():
     with pytest.raises(AttributeError, match="nearest: sin"):
         gradcli.sinn  # noqa: B018
+
+
+@pytest.mark.parametrize("create", [False, True])
+def test_a_gradient_has_the_type_of_its_tensor(create):
+    x = tensor([1j, 2.0 + 0j], requires_grad=True)
+    (found,) = gradcli.autograd.grad(x.real.sum(), x, create_graph=create)
+    x.real.sum().backward(create_graph=create)
+    assert found.dtype == x.grad.dtype == x.dtype
