@@ -67,7 +67,8 @@ def _find(name: str) -> Any:
         return import_module(f"{__name__}.tape.dtypes").DType
     if name in CONSTANTS:
         return CONSTANTS[name]
-    return import_module(f"{__name__}.face").resolve(name)
+    face = import_module(f"{__name__}.face")
+    return face.resolve(name) or (face.method(name) if name.endswith("_") else None)
 
 
 def __getattr__(name: str) -> Any:

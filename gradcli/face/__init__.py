@@ -7,7 +7,23 @@ from typing import Any
 
 from ..tape import inplace
 from ..tape.tensor import Tensor
-from . import arithmetic, convert, create, diagonal, join, linalg, products, reduce, scatter, select, shape
+from . import (
+    arithmetic,
+    convert,
+    create,
+    diagonal,
+    join,
+    linalg,
+    norms,
+    order,
+    pointwise,
+    products,
+    reduce,
+    scan,
+    scatter,
+    select,
+    shape,
+)
 from .wrap import FACE, METHOD_FORMS, METHODS, resolve
 
 NEVER_IN_PLACE = {"requires_grad", "detach", "retain_grad", "view", "reshape", "expand", "clone", "to"}
@@ -54,9 +70,13 @@ __all__ = [
     "known_names",
     "linalg",
     "method",
+    "norms",
+    "order",
+    "pointwise",
     "products",
     "reduce",
     "resolve",
+    "scan",
     "scatter",
     "select",
     "shape",

@@ -34,15 +34,13 @@ def rsub(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
 @face(names=("divide", "true_divide"))
 def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
     """input / other, rounded to integers where rounding_mode is 'floor' or 'trunc'."""
-    result = recorders["divide"](operand(input), as_operand(other))
     if rounding_mode is None:
-        return result
+        return recorders["divide"](operand(input), as_operand(other))
     if rounding_mode not in ("floor", "trunc"):
         raise RuntimeError(
             f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'"
         )
-    rounded = dispatch(entry(rounding_mode), (result,))
-    return rounded.to(input.dtype) if input.dtype.kind in "iu" else rounded
+    return dispatch(entry(f"{rounding_mode}_divide"), (operand(input), as_operand(other)))
 
 
 @face
@@ -51,12 +49,6 @@ def pow_(input: Any, exponent: Any) -> Tensor:
     if not isinstance(input, Tensor):
         return dispatch(entry("power"), (as_operand(input), exponent))
     return recorders["power"](input, as_operand(exponent))
-
-
-@face
-def rsqrt(input: Tensor) -> Tensor:
-    """1 / sqrt(input)."""
-    return recorders["power"](input, -0.5)
 
 
 @face(names=("clip",))
@@ -99,15 +91,11 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) 
 
 
 @face
-def lerp(input: Tensor, end: Tensor, weight: Any) -> Tensor:
-    """input + weight * (end - input)."""
-    return input + weight * (end - input)
-
-
-@face
 def round_(input: Tensor, *, decimals: int = 0) -> Tensor:
     """Nearest number with so many decimals, halves to even."""
     rounded = entry("round")
+    if input.dtype.kind in "iu":
+        return input.clone()
     if not decimals:
         return dispatch(rounded, (input,))
     return dispatch(rounded, (input * 10.0**decimals,)) / 10.0**decimals

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..rules import entry
 from ..tape import inplace
-from ..tape.dtypes import ALIASES, COMPLEX_OF, DType, as_dtype, as_numpy
+from ..tape.dtypes import ALIASES, DType, as_dtype, as_numpy
 from ..tape.dtypes import result_type as raw_result_type
 from ..tape.record import cast, dispatch
 from ..tape.tensor import Tensor, as_raw
@@ -94,7 +94,7 @@ def is_contiguous(input: Tensor) -> bool:
     return bool(input._array().flags.c_contiguous)
 
 
-@face
+@face(names=("nelement",))
 def numel(input: Tensor) -> int:
     """The number of elements."""
     return int(input._data.size)
@@ -141,6 +141,18 @@ def is_floating_point(input: Tensor) -> bool:
 def is_complex(input: Tensor) -> bool:
     """Whether the elements are complex."""
     return input._data.dtype.kind == "c"
+
+
+@face
+def is_signed(input: Tensor) -> bool:
+    """Whether the type has negative numbers."""
+    return input.dtype.kind not in "bu"
+
+
+@face(names=("is_neg", "is_inference"))
+def is_conj(input: Tensor) -> bool:
+    """Whether it is a lazy view of another tensor: never, operations are carried out at once."""
+    return False
 
 
 @face(method=False)
@@ -191,27 +203,7 @@ def promote_types(type1: Any, type2: Any) -> DType:
     return as_dtype(np.promote_types(as_numpy(type1), as_numpy(type2)))  # type: ignore[arg-type]
 
 
-@face(method=False)
-def complex_(real: Tensor, imag: Tensor) -> Tensor:
-    """A complex tensor from its parts."""
-    kind: np.dtype = COMPLEX_OF[real._data.dtype]
-    return cast(real, kind) + cast(imag, kind) * 1j
-
-
 # -- in place ------------------------------------------------------------------------------------
-
-
-@face
-def zero_(input: Tensor) -> Tensor:
-    """Set all elements to 0."""
-    return inplace.update(input, lambda: Tensor._wrap(np.zeros_like(input._data), None))
-
-
-@face
-def fill_(input: Tensor, value: Any) -> Tensor:
-    """Set all elements to one value."""
-    filling = value if isinstance(value, Tensor) else Tensor._wrap(np.asarray(value, input._data.dtype), None)
-    return inplace.update(input, lambda: filling)
 
 
 @face

@@ -9,7 +9,8 @@ import numpy as np
 
 from ..rules import entry
 from ..rules.shapes import negative_axes, negative_axis
-from ..tape.record import dispatch
+from ..tape.dtypes import defaults
+from ..tape.record import cast, dispatch
 from ..tape.tensor import Tensor, as_raw
 from .wrap import face, operand
 
@@ -25,10 +26,18 @@ def reduced(name: str, input: Any, dim: Any, keepdim: bool, dtype: Any = None, *
     return dispatch(entry(name), (x,), {"axis": axis[: x.ndim] if x.ndim else (), "keepdims": keepdim, **params})
 
 
-@face(names=("nansum",))
+def whole(x: Any, dtype: Any) -> Tensor:
+    """Return x in a type for adding up: that given, and int64 for booleans and unsigned integers."""
+    x = operand(x)
+    if dtype is None and x.dtype.kind in "bu":
+        return cast(x, np.dtype(np.int64))
+    return x.to(dtype)
+
+
+@face
 def sum_(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """Sum over dim."""
-    return reduced("sum", input, dim, keepdim, dtype)
+    return reduced("sum", whole(input, dtype), dim, keepdim)
 
 
 @face
@@ -46,22 +55,30 @@ def mean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = Non
 @face
 def prod(input: Any, dim: int | None = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """Product over dim."""
-    return reduced("prod", input, dim, keepdim, dtype)
+    return reduced("prod", whole(input, dtype), dim, keepdim)
 
 
 @face
 def logsumexp(input: Any, dim: Any, keepdim: bool = False) -> Tensor:
     """log(sum(exp(input))) over dim."""
-    return reduced("logsumexp", input, dim, keepdim)
+    x = operand(input)
+    return reduced("logsumexp", x, dim, keepdim, None if x.dtype.kind in "fc" else defaults.float)
 
 
 def spread(name: str, input: Any, dim: Any, unbiased: bool | None, keepdim: bool, correction: Any) -> Tensor:
     """Variance or standard deviation; the denominator is n - correction, n - 1 unless given."""
+    if operand(input).dtype.kind not in "fc":
+        raise RuntimeError("std and var only support floating point and complex dtypes")
     if isinstance(dim, bool):
         dim, unbiased = None, dim
     if correction is None:
         correction = 1 if unbiased is None or unbiased else 0
     return reduced(name, input, dim, keepdim, correction=correction)
+
+
+def given(dim: Any) -> Any:
+    """Return dim unless it is the flag `unbiased` in its place."""
+    return None if isinstance(dim, bool) else dim
 
 
 @face
@@ -100,7 +117,7 @@ def var_mean(
     correction: Any = None,
 ) -> Any:
     """Variance and mean."""
-    return spread("var", input, dim, unbiased, keepdim, correction), mean(input, dim, keepdim)
+    return spread("var", input, dim, unbiased, keepdim, correction), mean(input, given(dim), keepdim)
 
 
 @face
@@ -113,7 +130,7 @@ def std_mean(
     correction: Any = None,
 ) -> Any:
     """Standard deviation and mean."""
-    return spread("std", input, dim, unbiased, keepdim, correction), mean(input, dim, keepdim)
+    return spread("std", input, dim, unbiased, keepdim, correction), mean(input, given(dim), keepdim)
 
 
 def picked(x: Tensor, indices: np.ndarray, dim: int, node: str) -> Tensor:
@@ -166,6 +183,15 @@ def amin(input: Any, dim: Any = (), keepdim: bool = False) -> Tensor:
     return reduced("min", input, dim, keepdim)
 
 
+MinMax = namedtuple("MinMax", ["min", "max"])
+
+
+@face
+def aminmax(input: Any, *, dim: int | None = None, keepdim: bool = False) -> MinMax:
+    """(min, max) over dim; gradients are shared equally among ties."""
+    return MinMax(amin(input, dim, keepdim), amax(input, dim, keepdim))
+
+
 @face
 def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
     """Position of the largest element."""
@@ -191,13 +217,6 @@ def any_(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
 
 
 @face
-def norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Tensor:
-    """Vector norm of order p over dim."""
-    order = 2.0 if p in ("fro", None) else float(p)
-    return reduced("norm", input, dim, keepdim, dtype, ord=order)
-
-
-@face
 def softmax(input: Tensor, dim: int | None = None, *, dtype: Any = None) -> Tensor:
     """exp(input) / sum(exp(input)) over dim."""
     return entry("softmax").function(input if dtype is None else input.to(dtype), -1 if dim is None else dim)
@@ -207,15 +226,3 @@ def softmax(input: Tensor, dim: int | None = None, *, dtype: Any = None) -> Tens
 def log_softmax(input: Tensor, dim: int | None = None, *, dtype: Any = None) -> Tensor:
     """Logarithm of softmax."""
     return entry("log_softmax").function(input if dtype is None else input.to(dtype), -1 if dim is None else dim)
-
-
-@face
-def cumsum(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
-    """Cumulative sum along dim."""
-    return entry("cumsum").function(input if dtype is None else input.to(dtype), dim)
-
-
-@face
-def cumprod(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
-    """Cumulative product along dim."""
-    return entry("cumprod").function(input if dtype is None else input.to(dtype), dim)

@@ -7,13 +7,11 @@ from typing import Any
 import numpy as np
 
 from ..rules import entry
-from ..rules.shapes import negative_axis
 from ..tape.promote import as_operand
 from ..tape.record import dispatch
 from ..tape.tensor import Tensor, as_raw
-from .reduce import ValuesIndices, picked
 from .shape import expand
-from .wrap import METHOD_FORMS, face, operand
+from .wrap import METHOD_FORMS, face
 
 
 @face
@@ -57,41 +55,6 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     if as_tuple:
         return tuple(Tensor._wrap(places, None) for places in found)
     return Tensor._wrap(np.stack(found, -1), None)
-
-
-@face
-def sort(input: Any, dim: int = -1, descending: bool = False, stable: bool = True) -> Any:
-    """(values, indices) in rising or falling order along dim."""
-    x = operand(input)
-    if x.ndim == 0:
-        return ValuesIndices(x.clone(), Tensor._wrap(np.zeros((), np.int64), None))
-    axis = negative_axis(dim, x.ndim)
-    indices = order(x._data, axis, descending)
-    return ValuesIndices(picked(x, indices, axis, "SortBackward0"), Tensor._wrap(indices, None))
-
-
-def order(data: np.ndarray, axis: int, descending: bool) -> np.ndarray:
-    """Return the positions that sort data; equal elements keep their order either way."""
-    if not descending:
-        return np.argsort(data, axis=axis, kind="stable")
-    flipped = np.argsort(np.flip(data, axis), axis=axis, kind="stable")
-    return data.shape[axis] - 1 - np.flip(flipped, axis)
-
-
-@face
-def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
-    """The positions that sort."""
-    if input.ndim == 0:
-        return Tensor._wrap(np.zeros((), np.int64), None)
-    return Tensor._wrap(order(input._data, negative_axis(dim, input.ndim), descending), None)
-
-
-@face
-def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Any:
-    """(values, indices) of the k largest elements along dim."""
-    axis = negative_axis(dim, input.ndim)
-    indices = np.take(order(input._data, axis, largest), np.arange(k), axis=axis)
-    return ValuesIndices(picked(input, indices, axis, "TopkBackward0"), Tensor._wrap(indices, None))
 
 
 @face

@@ -13,6 +13,7 @@ from .table import BY_NUMPY, NAMES, TABLE, Primitive, Sample
 
 MODULES = (
     "arithmetic",
+    "choose",
     "transcendental",
     "reduce",
     "movement",
@@ -33,6 +34,8 @@ MODULES = (
     "einsum",
     "special",
     "complex",
+    "pointwise",
+    "bessel",
     "differences",
     "edit",
     "averages",

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from .shapes import mask
+from .shapes import as_floats, mask
 from .special import erfc
 from .table import REAL, A, Sample, elementwise
 
@@ -17,6 +17,9 @@ GELU_CUBIC = 0.044715
 
 def sigmoid_forward(x):
     """1 / (1 + exp(-x)), accurate in both tails."""
+    x = as_floats(x)
+    if x.dtype.kind == "c":
+        return 1 / (1 + np.exp(-x))
     e = np.exp(-np.abs(x))
     return np.where(x >= 0, np.ones_like(e), e) / (1 + e)
 
@@ -31,7 +34,6 @@ sigmoid = elementwise(
     lambda out, _: out * (1 - out),
     name="sigmoid",
     aliases=("expit",),
-    complex=False,
     twin="1 / (1 + exp(-x))",
     doc="Logistic function 1 / (1 + exp(-x)).",
 )

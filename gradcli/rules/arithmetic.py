@@ -1,4 +1,4 @@
-"""Arithmetic, powers, comparisons, rounding and selection between operands."""
+"""Arithmetic, powers, comparisons and rounding."""
 
 from __future__ import annotations
 
@@ -6,21 +6,7 @@ import operator
 
 import numpy as np
 
-from .batch import batch_aligned
-from .shapes import fit, mask
-from .table import (
-    POSITIVE,
-    REAL,
-    TEST,
-    A,
-    Sample,
-    constant,
-    elementwise,
-    first_operand,
-    general,
-    no_gradient,
-    second_operand,
-)
+from .table import POSITIVE, REAL, Primitive, constant, elementwise, first_operand, general, second_operand
 
 BETWEEN_JUMPS = ((3.2, 3.8), (1.0, 1.05))
 """Where x / y lies between two integers."""
@@ -59,7 +45,15 @@ elementwise(
 )
 elementwise(np.negative, -1, aliases=("neg",), node="Neg", twin="-x", doc="Sign reversed.")
 elementwise(np.positive, 1, node="Positive", twin="x", doc="The array itself, copied.")
-elementwise(np.reciprocal, lambda out, _: -out * out, domain=(POSITIVE,), twin="1 / x", doc="One over x.")
+elementwise(
+    lambda x: 1 / x,  # NumPy's reciprocal stays with the integers
+    lambda out, _: -out * out,
+    name="reciprocal",
+    numpy=(np.reciprocal,),
+    domain=(POSITIVE,),
+    twin="1 / x",
+    doc="One over x.",
+)
 elementwise(np.square, lambda _, x: 2 * x, node="Pow", twin="x**2", doc="x times x.")
 
 
@@ -69,7 +63,7 @@ elementwise(np.square, lambda _, x: 2 * x, node="Pow", twin="x**2", doc="x times
 def power_dx(_, x, y):
     """y x^(y-1), and 0 where y is 0 (so that 0^0 has slope 0, as in PyTorch)."""
     if isinstance(y, (int, float)):
-        return 2 * x if y == 2 else x * 0.0 if y == 0 else y * x ** (y - 1)
+        return 2 * x if y == 2 else np.zeros_like(x) if y == 0 else y * x ** (y - 1)
     return np.where(y == 0, 0.0, y * x ** (y - 1))
 
 
@@ -94,6 +88,14 @@ elementwise(
 )
 elementwise(np.sqrt, lambda out, _: 0.5 / out, domain=(POSITIVE,), twin="sqrt(x)", doc="Square root.")
 elementwise(
+    lambda x: 1 / np.sqrt(x),
+    lambda out, _: -0.5 * out * out * out,
+    name="rsqrt",
+    domain=(POSITIVE,),
+    twin="1 / sqrt(x)",
+    doc="One over the square root.",
+)
+elementwise(
     np.cbrt,
     lambda out, _: 1 / (3 * out * out),
     domain=((-4.0, -0.2),),
@@ -114,9 +116,34 @@ elementwise(
 
 # -- sign, rounding, remainders ------------------------------------------------------------------
 
+
+def sgn_vjp(g, out, x):
+    """(g - s Re(conj(s) g)) / |x|: what turns, not what grows; 0 at the origin and for real numbers."""
+    if x.dtype.kind != "c":
+        return np.zeros_like(g)
+    size = abs(x)
+    across = g - out * (out.conj() * g).real
+    return np.where(size == 0, 0.0, across / np.where(size == 0, 1.0, size))
+
+
+sgn = general(
+    "sgn",
+    np.sign,
+    sgn_vjp,
+    domain=((0.3, 3.0),),
+    doc="x / |x|: the sign of real numbers, the direction of complex ones.",
+    subgradient="0 at 0",
+)
+
+
+def direction(x):
+    """x / |x| as part of a rule."""
+    return sgn(x) if x.dtype.kind == "c" else np.sign(x)
+
+
 elementwise(
     np.absolute,
-    lambda _, x: np.sign(x),
+    lambda _, x: direction(x),
     aliases=("abs",),
     node="Abs",
     holomorphic=False,
@@ -148,7 +175,7 @@ for ufunc, doc in ROUNDING:
 elementwise(
     np.remainder,
     1,
-    lambda _, x, y: -np.floor(x / y),
+    lambda _, x, y: -np.floor_divide(x, y),
     aliases=("mod",),
     domain=BETWEEN_JUMPS,
     complex=False,
@@ -159,7 +186,7 @@ elementwise(
 elementwise(
     np.fmod,
     1,
-    lambda _, x, y: -np.trunc(x / y),
+    lambda _, x, y: -trunc_divide(x, y),
     domain=BETWEEN_JUMPS,
     complex=False,
     twin="x - y * trunc(x / y)",
@@ -174,6 +201,28 @@ elementwise(
     complex=False,
     twin="floor(x / y)",
     doc="Quotient rounded down, as Python's //.",
+    subgradient="0 everywhere",
+)
+
+
+def trunc_divide_forward(x, y):
+    """x / y rounded towards 0; exact for integers."""
+    if np.result_type(x, y).kind == "f":
+        return np.trunc(np.true_divide(x, y))
+    quotient = np.floor_divide(x, y)
+    return quotient + ((quotient < 0) & (quotient * y != x))
+
+
+trunc_divide: Primitive = elementwise(
+    trunc_divide_forward,
+    0,
+    0,
+    name="trunc_divide",
+    node="Div",
+    domain=BETWEEN_JUMPS,
+    complex=False,
+    public=False,
+    doc="Quotient rounded towards 0.",
     subgradient="0 everywhere",
 )
 elementwise(
@@ -211,106 +260,3 @@ for ufunc, aliases, doc in COMPARISONS:
     constant(ufunc, arity=2, aliases=aliases, doc=f"True where {doc}." if "bits" not in doc else f"{doc}.")
 constant(np.logical_not, doc="True where x is false.")
 constant(np.invert, aliases=("bitwise_not",), doc="Not, of booleans; complemented bits, of integers.")
-
-
-# -- choosing between operands -------------------------------------------------------------------
-
-
-def shared(larger, equal, like):
-    """1 where this operand is chosen, 1/2 at a tie, 0 elsewhere."""
-    return mask(larger, like) + 0.5 * mask(equal, like)
-
-
-elementwise(
-    np.maximum,
-    lambda _, x, y: shared(x > y, x == y, x),
-    lambda _, x, y: shared(y > x, x == y, x),
-    complex=False,
-    twin="maximum(x, y)",
-    doc="Larger of two, element by element; nan if either is.",
-    subgradient="1/2 to each at a tie",
-)
-elementwise(
-    np.minimum,
-    lambda _, x, y: shared(x < y, x == y, x),
-    lambda _, x, y: shared(y < x, x == y, x),
-    complex=False,
-    twin="minimum(x, y)",
-    doc="Smaller of two, element by element; nan if either is.",
-    subgradient="1/2 to each at a tie",
-)
-elementwise(
-    np.fmax,
-    lambda _, x, y: mask((x >= y) | np.isnan(y), x),
-    lambda _, x, y: mask(~((x >= y) | np.isnan(y)), x),
-    complex=False,
-    twin="maximum(x, y)",
-    doc="Larger of two, ignoring nan.",
-    subgradient="all to x at a tie",
-)
-elementwise(
-    np.fmin,
-    lambda _, x, y: mask((x <= y) | np.isnan(y), x),
-    lambda _, x, y: mask(~((x <= y) | np.isnan(y)), x),
-    complex=False,
-    twin="minimum(x, y)",
-    doc="Smaller of two, ignoring nan.",
-    subgradient="all to x at a tie",
-)
-
-
-def clip_signature(x, min=None, max=None, *, a_min=None, a_max=None):
-    """Bind clip's bounds; either may be None."""
-    low, high = min if a_min is None else a_min, max if a_max is None else a_max
-    if low is None and high is None:
-        raise ValueError("clip needs a lower or an upper bound")
-    return (x, -np.inf if low is None else low, np.inf if high is None else high), {}
-
-
-clip = elementwise(
-    lambda x, low, high: np.minimum(np.maximum(x, low), high),
-    lambda _, x, low, high: mask((x >= low) & (x <= high), x),
-    lambda _, x, low, high: mask((x < low) & (low < high), x),
-    lambda _, x, low, high: mask((x > high) | (low > high), x),
-    name="clip",
-    aliases=("clamp",),
-    numpy=(np.clip,),
-    node="Clamp",
-    bind=clip_signature,
-    complex=False,
-    domain=(REAL, (-1.5, -1.3), (0.6, 0.8)),
-    samples=(
-        Sample(A(3, 4), -1.0, 1.0),
-        Sample(A(3, 4), A(4), A(3, 1)),
-        Sample(A(5), min=0.5),
-        Sample(A(), max=1.0),
-    ),
-    twin="minimum(maximum(x, y), z)",
-    doc="x limited to the interval [min, max].",
-    subgradient="1 at a bound",
-)
-
-
-def where_dx(g, out_shape, condition, x_shape, _y):
-    """g where x was chosen; 0 elsewhere, even where g is infinite."""
-    return fit(np.where(condition, g, 0.0), x_shape, len(out_shape))
-
-
-def where_dy(g, out_shape, condition, _x, y_shape):
-    """g where y was chosen."""
-    return fit(np.where(condition, 0.0, g), y_shape, len(out_shape))
-
-
-general(
-    "where",
-    np.where,
-    no_gradient,
-    where_dx,
-    where_dy,
-    batch=batch_aligned,
-    numpy=(np.where,),
-    promote=(1, 2),
-    samples=(Sample(TEST, A(3, 4), A(3, 4)), Sample(TEST, A(4), A(3, 1)), Sample(TEST, A(), 1.0)),
-    twin="Piecewise((y, x), (z, True))",
-    doc="x where the condition holds, else y.",
-)

@@ -65,6 +65,57 @@ def imag(x):
 
 composition(real, numpy=(np.real,), doc="Real part.")
 composition(imag, numpy=(np.imag,), doc="Imaginary part; 0 for real arrays.")
-linear("conj", np.conjugate, conj_vjp, aliases=("conjugate",), numpy=(np.conjugate,), doc="Complex conjugate.")
-general("angle", np.angle, angle_vjp, numpy=(np.angle,), doc="Argument of a complex number.", subgradient="0 at 0")
+linear(
+    "conj",
+    np.conjugate,
+    conj_vjp,
+    aliases=("conjugate", "conj_physical"),
+    numpy=(np.conjugate,),
+    doc="Complex conjugate.",
+)
+general(
+    "angle",
+    lambda x: np.angle(x if x.dtype.kind == "c" else x + 0.0),  # -0.0 counts as positive, as in PyTorch
+    angle_vjp,
+    numpy=(np.angle,),
+    doc="Argument of a complex number.",
+    subgradient="0 at 0",
+)
 constant(np.iscomplex, name="iscomplex", numpy=(np.iscomplex,), doc="True where the imaginary part is not 0.")
+
+
+def view_as_complex(x):
+    """Complex numbers that share the memory of pairs of real ones. Raises RuntimeError for pairs that lie apart."""
+    if x.size and x.strides[-1] != x.itemsize:
+        raise RuntimeError("Tensor must have a last dimension with stride 1")
+    return x.view(np.result_type(x, np.complex64))[..., 0]
+
+
+def pairs_vjp(g, _, _x):
+    """The pairs as complex numbers."""
+    return pairs_as_complex(np.ascontiguousarray(g) if isinstance(g, np.ndarray) else g)
+
+
+def complex_vjp(g, _, _x):
+    """Real and imaginary parts as pairs."""
+    return complex_as_pairs(g)
+
+
+complex_as_pairs = linear(
+    "view_as_real",
+    lambda x: np.asarray(x)[..., None].view(x.real.dtype),
+    pairs_vjp,
+    view=True,
+    samples=(),
+    public=False,
+    doc="Real and imaginary parts as a last axis of length 2.",
+)
+pairs_as_complex = linear(
+    "view_as_complex",
+    view_as_complex,
+    complex_vjp,
+    view=True,
+    samples=(),
+    public=False,
+    doc="Complex numbers from a last axis of length 2.",
+)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from .arithmetic import direction
 from .reduce import REDUCTIONS, count, reduction_signature
 from .shapes import mask, negative_axes, rank, sum_kept, unreduce
 from .table import A, Sample, general
@@ -98,15 +99,15 @@ def norm_vjp(g, out, x, *, ord, axis, keepdims):
     if ord == 0:
         return g * (x * 0.0)
     if ord == 1:
-        return g * np.sign(x)
+        return g * direction(x)
     if abs(ord) == np.inf:
         chosen = mask(abs(x) == out, out)
-        return g * (np.sign(x) * (chosen / sum_kept(chosen, axis)))
+        return g * (direction(x) * (chosen / sum_kept(chosen, axis)))
     safe = np.where(out == 0, 1.0, out)
     if ord == 2:
         return np.where(out == 0, 0.0, g / safe) * x
     ratio = np.where(x == 0, 1.0, abs(x)) / safe
-    return np.where((out == 0) | (x == 0), 0.0, g * np.sign(x) * ratio ** (ord - 1))
+    return np.where((out == 0) | (x == 0), 0.0, g * direction(x) * ratio ** (ord - 1))
 
 
 def norm_signature(x, ord=2, axis=None, keepdims=False):

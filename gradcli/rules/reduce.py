@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .shapes import mask, negative_axes, negative_axis, rank, spread, sum_kept, unreduce
+from .shapes import kept_shape, mask, negative_axes, negative_axis, rank, spread, sum_kept, unreduce
 from .table import A, Sample, constant, general, linear
 
 REDUCTIONS = (
@@ -69,7 +69,7 @@ linear(
 # -- extremes ------------------------------------------------------------------------------------
 
 
-def extreme_vjp(g, out, x, *, axis, keepdims):
+def extreme_vjp(g, out, x, *, axis, keepdims, ignore_nan=False):
     """Share g equally among the elements that attain the extreme."""
     out, g = unreduce(out, x.shape, axis, keepdims), unreduce(g, x.shape, axis, keepdims)
     chosen = mask((x == out) | ((x != x) & (out != out)), x)
@@ -92,6 +92,36 @@ for name, alias, ufunc, functions in [
         doc=f"{'Largest' if name == 'max' else 'Smallest'} element over axis (values only); nan if one is.",
         subgradient="shared equally among ties",
     )
+
+
+def lower_median(x, *, axis, keepdims, ignore_nan):
+    """The middle element over axis, the lower of two; nan if one is, or the middle of the others."""
+    shape = tuple(n for i, n in enumerate(x.shape, -x.ndim) if i not in axis)
+    moved = np.moveaxis(x, axis, range(x.ndim - len(axis), x.ndim)).reshape((*shape, -1))
+    counts = (moved == moved).sum(-1, keepdims=True)
+    middle = (counts if ignore_nan else np.full_like(counts, moved.shape[-1])) - 1
+    places = np.where((counts < moved.shape[-1]) & (not ignore_nan), middle, np.maximum(middle, 0) // 2)
+    if not moved.shape[-1]:
+        return np.full(kept_shape(x.shape, axis) if keepdims else shape, np.nan, x.dtype)
+    out = np.take_along_axis(np.sort(moved, -1), places, -1)[..., 0]
+    return np.expand_dims(out, axis) if keepdims else out
+
+
+general(
+    "lower_median",
+    lower_median,
+    extreme_vjp,
+    bind=lambda x, axis=None, keepdims=False, ignore_nan=False: (
+        reduction_signature(x, axis, keepdims)[0],
+        {**reduction_signature(x, axis, keepdims)[1], "ignore_nan": ignore_nan},
+    ),
+    node="Median",
+    complex=False,
+    samples=(*REDUCTIONS, Sample(A(5), ignore_nan=True)),
+    public=False,
+    doc="Middle element over axis, the lower of two.",
+    subgradient="shared equally among ties",
+)
 
 
 def arg_signature(x, axis=None, keepdims=False):

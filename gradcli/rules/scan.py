@@ -6,8 +6,9 @@ import numpy as np
 
 from .batch import batch_aligned
 from .reduce import REDUCTIONS, reduction_signature
-from .shapes import fit, negative_axis, rank, unreduce
+from .shapes import conjugated, fit, negative_axis, rank, unreduce
 from .table import A, Sample, composition, general, linear
+from .transcendental import logaddexp
 
 # -- products and cumulative products -------------------------------------------------------------
 
@@ -36,12 +37,12 @@ def ahead(x):
 
 def backward_scan(a, g):
     """s[k] = g[k] + a[k+1] s[k+1]: the transposed recurrence."""
-    return linear_scan(ahead(a)[..., ::-1], g[..., ::-1])[..., ::-1]
+    return linear_scan(ahead(conjugated(a))[..., ::-1], g[..., ::-1])[..., ::-1]
 
 
 def scan_da(g, out, a, _b):
     """The cotangent of b times the previous value."""
-    return fit(backward_scan(a, g) * shifted(out), a.shape, out.ndim)
+    return fit(backward_scan(a, g) * conjugated(shifted(out)), a.shape, out.ndim)
 
 
 def scan_db(g, out_shape, a, b_shape):
@@ -69,7 +70,7 @@ def before(x):
 
 def cumprod_vjp(g, _, x):
     """before(x) times the reversed recurrence s[k] = g[k] + x[k+1] s[k+1]: no division, so zeros are fine."""
-    return before(x) * backward_scan(x, g)
+    return conjugated(before(x)) * backward_scan(x, g)
 
 
 cumprod_last = general(
@@ -108,13 +109,13 @@ def prod_vjp(g, out, x, *, axis, keepdims):
     """g times the product of the other elements; out / x where no element is 0."""
     g, out = unreduce(g, x.shape, axis, keepdims), unreduce(out, x.shape, axis, keepdims)
     if not (x == 0).any():
-        return g * (out / x)
+        return g * conjugated(out / x)
     others = tuple(i for i in range(-x.ndim, 0) if i not in axis)
     order = tuple(i + x.ndim for i in (*others, *axis))
     moved = np.transpose(x, order)
     flat = moved.reshape(moved.shape[: len(others)] + (-1,))
     rest = (before(flat) * before(flat[..., ::-1])[..., ::-1]).reshape(moved.shape)
-    return g * np.transpose(rest, tuple(int(i) for i in np.argsort(order)))
+    return g * np.transpose(conjugated(rest), tuple(int(i) for i in np.argsort(order)))
 
 
 general(
@@ -155,4 +156,47 @@ composition(
     numpy=(np.cumsum,),
     samples=(Sample(A(3, 4), axis=0), Sample(A(2, 3), axis=-1), Sample(A(3, 2))),
     doc="Cumulative sum along axis.",
+)
+
+
+def logcumsumexp_forward(x):
+    """log(cumsum(exp(x))), one step at a time so that nothing overflows."""
+    if x.dtype.kind != "c":
+        return np.logaddexp.accumulate(x, axis=-1)
+    out = x.copy()
+    for k in range(1, x.shape[-1]):
+        out[..., k] = logaddexp(out[..., k - 1], x[..., k])
+    return out
+
+
+def decayed(x, y):
+    """exp(x - y), and 1 where both are the same infinity."""
+    return np.exp(np.where(x == y, 0.0, x - y))
+
+
+def logcumsumexp_vjp(g, out, x):
+    """s[k] exp(x[k] - out[k]) with s[k] = g[k] + exp(out[k] - out[k+1]) s[k+1]: no factor exceeds 1."""
+    return conjugated(decayed(x, out)) * backward_scan(decayed(shifted(out), out), g)
+
+
+logcumsumexp_last = general(
+    "logcumsumexp_last",
+    logcumsumexp_forward,
+    logcumsumexp_vjp,
+    node="Logcumsumexp",
+    samples=(Sample(A(3, 4)), Sample(A(5))),
+    public=False,
+    doc="Logarithm of the cumulative sum of exponentials along the last axis.",
+)
+
+
+def logcumsumexp(x, axis=None):
+    """log(cumsum(exp(x))) along axis (of the flattened array when axis is None)."""
+    return along_last(logcumsumexp_last, x.reshape((-1,)) if axis is None else x, -1 if axis is None else axis)
+
+
+composition(
+    logcumsumexp,
+    samples=(Sample(A(3, 4), axis=0), Sample(A(2, 3), axis=-1), Sample(A(5))),
+    doc="Logarithm of the cumulative sum of exponentials along axis.",
 )

@@ -139,6 +139,16 @@ def adjoint(x: Any) -> Any:
     return x.conj().swapaxes(-1, -2)
 
 
+def as_floats(x: Any) -> Any:
+    """Return integers and booleans as floating-point numbers; everything else as it is."""
+    return x.astype(np.float64) if getattr(x, "dtype", None) is not None and x.dtype.kind in "biu" else x
+
+
+def conjugated(x: Any) -> Any:
+    """Return the complex conjugate; real arrays as they are."""
+    return x.conj() if x.dtype.kind == "c" else x
+
+
 def mask(condition: Any, like: Any) -> Any:
     """Return a condition as 1 and 0 in the type of `like`."""
     return condition.astype(like.dtype)

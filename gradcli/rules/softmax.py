@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .reduce import REDUCTIONS, reduction_signature
-from .shapes import negative_axes, rank, sum_kept, unreduce
+from .shapes import conjugated, negative_axes, rank, sum_kept, unreduce
 from .table import A, Sample, general
 
 # -- exponentials of axes -------------------------------------------------------------------------
@@ -13,7 +13,7 @@ from .table import A, Sample, general
 
 def finite_max(x, axis):
     """Largest element over axis, kept as an axis, with 0 where it is infinite or the axis is empty."""
-    top = np.maximum.reduce(x, axis=axis, keepdims=True, initial=-np.inf)
+    top = np.maximum.reduce(x.real, axis=axis, keepdims=True, initial=-np.inf)
     return np.where(np.isfinite(top), top, 0.0).astype(top.dtype)
 
 
@@ -26,7 +26,7 @@ def logsumexp_forward(x, *, axis, keepdims):
 
 def logsumexp_vjp(g, _, x, *, axis, keepdims):
     """softmax(x) times g: more accurate than exp(x - out) where the values are large."""
-    return unreduce(g, x.shape, axis, keepdims) * softmax(x, axis=axis)
+    return unreduce(g, x.shape, axis, keepdims) * conjugated(softmax(x, axis=axis))
 
 
 general(
@@ -34,7 +34,6 @@ general(
     logsumexp_forward,
     logsumexp_vjp,
     bind=reduction_signature,
-    complex=False,
     samples=REDUCTIONS,
     doc="log(sum(exp(x))) over axis, without overflow.",
 )
@@ -48,13 +47,14 @@ def softmax_forward(x, *, axis):
 
 def softmax_vjp(g, out, _x_shape, *, axis):
     """s (g - sum(g s))."""
-    scaled = g * out
-    return scaled - out * sum_kept(scaled, axis)
+    s = conjugated(out)
+    scaled = g * s
+    return scaled - s * sum_kept(scaled, axis)
 
 
 def log_softmax_vjp(g, out, _x_shape, *, axis):
     """g - softmax(x) sum(g)."""
-    return g - np.exp(out) * sum_kept(g, axis)
+    return g - np.exp(conjugated(out)) * sum_kept(g, axis)
 
 
 def softmax_signature(x, axis=-1):
@@ -68,7 +68,6 @@ softmax = general(
     softmax_forward,
     softmax_vjp,
     bind=softmax_signature,
-    complex=False,
     samples=SOFTMAXES,
     doc="exp(x) / sum(exp(x)) over axis (the last one unless given).",
 )
@@ -78,7 +77,6 @@ general(
     log_softmax_vjp,
     bind=softmax_signature,
     node="LogSoftmax",
-    complex=False,
     samples=SOFTMAXES,
     doc="Logarithm of softmax, without overflow.",
 )

@@ -6,9 +6,14 @@ import math
 
 import numpy as np
 
-from .table import POSITIVE, A, Sample, elementwise
+from .shapes import as_floats
+from .table import POSITIVE, A, Sample, composition, elementwise
 
 TWO_OVER_SQRT_PI = 2 / math.sqrt(math.pi)
+SQRT_2PI = math.sqrt(2 * math.pi)
+SQRT_HALF = math.sqrt(0.5)
+SQRT_2_OVER_PI = math.sqrt(2 / math.pi)
+PROBABILITY = (0.05, 0.95)
 
 
 def from_scipy(name):
@@ -17,11 +22,15 @@ def from_scipy(name):
     def function(*operands):
         import scipy.special
 
-        return getattr(scipy.special, name)(*operands)
+        arrays = [as_floats(x) for x in operands]
+        kind = next(x.dtype for x in arrays if hasattr(x, "dtype"))  # scipy takes Python floats for float64
+        return getattr(scipy.special, name)(*(x if hasattr(x, "dtype") else kind.type(x) for x in arrays))
 
     function.__name__ = name
     return function
 
+
+# -- the error function and the normal distribution -----------------------------------------------
 
 elementwise(
     from_scipy("erf"),
@@ -35,6 +44,54 @@ erfc = elementwise(
     twin="erfc(x)",
     doc="Complementary error function 1 - erf(x), accurate for large x.",
 )
+erfcx = elementwise(
+    from_scipy("erfcx"),
+    lambda out, x: 2 * x * out - TWO_OVER_SQRT_PI,
+    complex=False,
+    twin="exp(x**2) * erfc(x)",
+    doc="Scaled complementary error function exp(x^2) erfc(x).",
+)
+elementwise(
+    from_scipy("erfinv"),
+    lambda out, _: np.exp(out * out) / TWO_OVER_SQRT_PI,
+    complex=False,
+    domain=((-0.9, 0.9),),
+    twin="erfinv(x)",
+    doc="Inverse of the error function.",
+)
+elementwise(
+    from_scipy("ndtr"),
+    lambda _, x: np.exp(-x * x / 2) / SQRT_2PI,
+    complex=False,
+    twin="erfc(-x / sqrt(2)) / 2",
+    doc="Distribution function of the standard normal distribution.",
+)
+elementwise(
+    from_scipy("ndtri"),
+    lambda out, _: np.exp(out * out / 2) * SQRT_2PI,
+    complex=False,
+    domain=(PROBABILITY,),
+    twin="sqrt(2) * erfinv(2 * x - 1)",
+    doc="Inverse of the standard normal distribution function.",
+)
+hazard = elementwise(
+    lambda x: SQRT_2_OVER_PI / erfcx(-SQRT_HALF * x),
+    lambda out, x: -out * (x + out),
+    name="normal_hazard",
+    complex=False,
+    public=False,
+    doc="Density over distribution function of the standard normal distribution.",
+)
+elementwise(
+    from_scipy("log_ndtr"),
+    lambda _, x: hazard(x),
+    complex=False,
+    twin="log(erfc(-x / sqrt(2)) / 2)",
+    doc="Logarithm of the standard normal distribution function, accurate in the lower tail.",
+)
+
+
+# -- the gamma function ---------------------------------------------------------------------------
 
 
 def polygamma_signature(n, x):
@@ -49,7 +106,8 @@ def polygamma_forward(x, *, n):
     """n-th derivative of digamma."""
     import scipy.special
 
-    return scipy.special.polygamma(n, x).astype(np.result_type(x, np.float32)) if n else digamma(x)
+    x = as_floats(x)
+    return scipy.special.polygamma(n, x).astype(x.dtype) if n else digamma(x)
 
 
 def polygamma_dx(_, x, *, n):
@@ -77,7 +135,7 @@ digamma = elementwise(
     twin="polygamma(0, x)",
     doc="Logarithmic derivative of the gamma function.",
 )
-elementwise(
+gammaln = elementwise(
     from_scipy("gammaln"),
     lambda _, x: digamma(x),
     aliases=("lgamma",),
@@ -87,3 +145,71 @@ elementwise(
     twin="loggamma(x)",
     doc="Logarithm of |gamma(x)|.",
 )
+
+
+def mvlgamma(x, p):
+    """p (p - 1) / 4 log(pi) + sum of lgamma(x - j/2) for j < p."""
+    if p < 1:
+        raise RuntimeError(f"p has to be greater than or equal to 1, not {p}")
+    total = gammaln(x) + math.log(math.pi) * (p * (p - 1) / 4)
+    return sum((gammaln(x - j / 2) for j in range(1, p)), total)
+
+
+composition(
+    mvlgamma,
+    aliases=("multigammaln",),
+    domain=((2.2, 5.0),),
+    samples=(Sample(A(3, 4), 3), Sample(A(), 1)),
+    doc="Logarithm of the multivariate gamma function of dimension p.",
+)
+
+
+# -- functions of an order that is not differentiated ---------------------------------------------
+
+
+def order_signature(name):
+    """Return what binds name(order, x). Raises RuntimeError when the order requires grad, as in PyTorch."""
+
+    def bind(a, x):
+        if getattr(a, "requires_grad", False):
+            raise RuntimeError(f"{name}: the derivative with respect to the first operand is not implemented")
+        return (x,), {"a": getattr(a, "_data", a)}
+
+    return bind
+
+
+def gamma_density(_, x, *, a):
+    """x^(a-1) exp(-x) / gamma(a)."""
+    a = np.asarray(a, x.dtype)
+    return np.exp((a - 1) * np.log(x) - x - gammaln(a))
+
+
+def zeta_slope(_, x, *, a):
+    """-a zeta(a + 1, x)."""
+    a = np.asarray(a)
+    return np.asarray(-a, x.dtype) * zeta(x, a=a + 1)
+
+
+ORDERED: list[tuple] = [
+    ("gammainc", "igamma", gamma_density, "Regularised lower incomplete gamma function of order a at x."),
+    (
+        "gammaincc",
+        "igammac",
+        lambda _, x, *, a: -gamma_density(None, x, a=a),
+        "Regularised upper incomplete gamma function of order a at x.",
+    ),
+    ("zeta", None, zeta_slope, "Hurwitz zeta function: sum of 1 / (k + x)^a over k >= 0."),
+]
+for name, alias, slope, doc in ORDERED:
+    entry = elementwise(
+        lambda x, *, a, function=from_scipy(name): function(np.asarray(a, x.dtype), x),
+        slope,
+        name=name,
+        bind=order_signature(name),
+        aliases=(alias,) if alias else (),
+        complex=False,
+        domain=(POSITIVE,),
+        samples=(Sample(2.5, A(3, 4)), Sample(np.array([1.5, 3.0]), A(3, 2)), Sample(1.5, A())),
+        doc=doc,
+    )
+zeta = entry

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .arithmetic import clip
+from .choose import clip
 from .join import concatenate
 from .product import mm
 from .shapes import arrayed, in_type_of, rank, shape_of

@@ -45,11 +45,21 @@ def share_of(x, y):
     return 1 / (1 + np.exp(y - x))
 
 
-elementwise(
-    np.logaddexp,
+def logaddexp_forward(x, y):
+    """log(exp(x) + exp(y)); of complex numbers the one with the larger real part is taken out."""
+    if np.result_type(x, y).kind != "c":
+        return np.logaddexp(x, y)
+    first = np.real(x) >= np.real(y)
+    larger, smaller = np.where(first, x, y), np.where(first, y, x)
+    return larger + np.log1p(np.exp(smaller - larger))
+
+
+logaddexp = elementwise(
+    logaddexp_forward,
     lambda _, x, y: share_of(x, y),
     lambda _, x, y: share_of(y, x),
-    complex=False,
+    name="logaddexp",
+    numpy=(np.logaddexp,),
     node="Logaddexp",
     twin="log(exp(x) + exp(y))",
     doc="log(exp(x) + exp(y)) without overflow.",
@@ -69,9 +79,18 @@ elementwise(
 elementwise(np.sin, lambda _, x: np.cos(x), twin="sin(x)", doc="Sine of x radians.")
 elementwise(np.cos, lambda _, x: -np.sin(x), twin="cos(x)", doc="Cosine of x radians.")
 elementwise(np.tan, lambda out, _: 1 + out * out, domain=((-1.2, 1.2),), twin="tan(x)", doc="Tangent of x radians.")
+arcsin_slope = elementwise(
+    lambda x: 1 / np.sqrt((1 - x) * (1 + x)),
+    lambda out, x: x * out * out * out,
+    name="arcsin_slope",
+    domain=(INSIDE,),
+    twin="1 / sqrt(1 - x**2)",
+    public=False,
+    doc="Derivative of the inverse sine, with an infinite slope of its own at both ends.",
+)
 elementwise(
     np.arcsin,
-    lambda _, x: 1 / np.sqrt((1 - x) * (1 + x)),
+    lambda _, x: arcsin_slope(x),
     aliases=("asin",),
     node="Asin",
     domain=(INSIDE,),
@@ -80,7 +99,7 @@ elementwise(
 )
 elementwise(
     np.arccos,
-    lambda _, x: -1 / np.sqrt((1 - x) * (1 + x)),
+    lambda _, x: -arcsin_slope(x),
     aliases=("acos",),
     node="Acos",
     domain=(INSIDE,),
@@ -100,6 +119,7 @@ elementwise(
 def over_square_sum(numerator, x, y):
     """numerator / (x^2 + y^2), scaled so that the squares do not overflow."""
     length = np.hypot(x, y)
+    length = np.where(length == 0, 1.0, length)
     return numerator / length / length
 
 
@@ -113,7 +133,7 @@ elementwise(
     domain=((-3.0, -0.3), (0.3, 3.0)),
     twin="atan2(x, y)",
     doc="Angle of the point (y, x): atan2(ordinate, abscissa), in radians.",
-    subgradient="nan at (0, 0)",
+    subgradient="0 at (0, 0)",
 )
 elementwise(
     np.deg2rad,
@@ -169,7 +189,6 @@ elementwise(
     np.sinc,
     lambda out, x: np.where(x == 0, 0.0, (np.cos(math.pi * x) - out) / np.where(x == 0, 1.0, x)),
     numpy=(np.sinc,),
-    complex=False,
     domain=((0.1, 3.0),),
     twin="Piecewise((1, Eq(x, 0)), (sin(pi * x) / (pi * x), True))",
     doc="sin(pi x) / (pi x), 1 at 0.",

@@ -2,7 +2,29 @@
 
 from __future__ import annotations
 
-from ..face.wrap import missing
+from typing import Any
+
+from ..face.wrap import missing, resolve
+from .polynomials import POLYNOMIALS
+
+SAME = """
+    airy_ai bessel_j0 bessel_j1 bessel_y0 bessel_y1 digamma entr erf erfc erfcx erfinv exp2 expit expm1 gammainc
+    gammaincc gammaln i0 i0e i1 i1e log1p log_ndtr log_softmax logit logsumexp modified_bessel_i0 modified_bessel_i1
+    modified_bessel_k0 modified_bessel_k1 multigammaln ndtr ndtri polygamma psi round scaled_modified_bessel_k0
+    scaled_modified_bessel_k1 sinc softmax spherical_bessel_j0 xlog1py xlogy zeta
+""".split()
+"""Functions that are the same as the ones of the table or of gradcli itself."""
+
+_absent = missing(__name__, lambda: __all__)
+
+
+def __getattr__(name: str) -> Any:
+    found = POLYNOMIALS.get(name) or (resolve(name) if name in SAME else None)
+    if found is None:
+        return _absent(name)
+    globals()[name] = found
+    return found
+
 
 __all__: list[str] = []
-__getattr__ = missing(__name__, lambda: __all__)
+__all__.extend((*SAME, *POLYNOMIALS))

@@ -86,6 +86,8 @@ ALIASES: dict[str, DType] = {
     "int": int32,
     "short": int16,
     "half": float16,
+    "byte": uint8,
+    "char": int8,
     "cdouble": complex128,
     "cfloat": complex64,
     "bool": bool_,

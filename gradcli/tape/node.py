@@ -177,7 +177,7 @@ def second_time(node: Node, g: Any) -> Any:
 @functools.cache
 def spent(name: str, kind: int) -> Rule:
     """Return the rule of nodes of this name and kind once they were freed."""
-    return Rule(name, kind, second_time, False)
+    return Rule(name, TWO if kind == PRODUCT else kind, second_time, False)
 
 
 @functools.cache

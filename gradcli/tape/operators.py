@@ -62,6 +62,8 @@ def install_arithmetic(name: str, apply: Callable, primitive: Any) -> None:
 
     install(f"__{name}__", function)
     install(f"__r{name}__", reflected)
+    if name == "truediv":
+        install("__rdiv__", reflected)  # PyTorch has kept the name
     install(f"__i{name}__", in_place)
 
 

@@ -16,7 +16,7 @@ from .promote import promoted
 from .tensor import LARGE, Tensor
 from .views import track_view
 
-FLOAT64 = np.dtype(np.float64)
+FLOAT16, FLOAT64 = np.dtype(np.float16), np.dtype(np.float64)
 
 
 def record(primitive: Primitive, operands: tuple, params: dict) -> Any:
@@ -34,6 +34,9 @@ def record(primitive: Primitive, operands: tuple, params: dict) -> Any:
     dtype = out.dtype
     if dtype is FLOAT64 and defaults.float is not FLOAT64:
         out = settled(out, raws)
+    elif dtype is FLOAT16 and not any(getattr(x, "dtype", None) == FLOAT16 for x in raws):
+        raws = [x.astype(defaults.float) if isinstance(x, np.ndarray | np.generic) else x for x in raws]
+        out = np.asarray(primitive.forward(*raws, **params))  # of small integers NumPy makes float16
     node = None
     if primitive.rules and state.grad and nodes.count(None) != len(nodes) and dtype.kind in "fcO":
         node = make_node(primitive, tuple(nodes), out, raws, params)

@@ -1,0 +1,127 @@
+"""A subject as a function from real vectors to real vectors: complex elements count as two."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .subject import CheckError, Subject
+
+MOST_BYTES = 1 << 28
+"""How much memory the points of one batch may take."""
+
+
+def real_view(x: np.ndarray) -> np.ndarray:
+    """Return an array as a vector of real numbers: for complex elements real part, imaginary part."""
+    flat = np.ascontiguousarray(x).reshape(-1)
+    return flat.view(flat.real.dtype) if flat.dtype.kind == "c" else flat
+
+
+class Flat:
+    """The real vector x of the inputs to differentiate, and f as a function of it.
+
+    f0: f at x as a real vector of length m. unit: the rounding unit of f's values. scales: the size of each
+    element of x, for zeros that of their neighbours.
+    """
+
+    def __init__(self, subject: Subject):
+        self.subject = subject
+        self.arrays = [subject.at[name] for name in subject.wrt]
+        self.parts = [real_view(x) for x in self.arrays]
+        self.edges = np.cumsum([0, *(len(p) for p in self.parts)])
+        self.size = int(self.edges[-1])
+        out = subject.value(subject.at)
+        self.out_shape, self.out_dtype = out.shape, out.dtype
+        self.f0 = real_view(out).astype(float)
+        self.unit = float(np.finfo(out.dtype).eps) / 2
+        self.scales = np.concatenate([scales_of(p) for p in self.parts]) if self.size else np.zeros(0)
+        self.calls = 1
+
+    def input_of(self, i: int) -> int:
+        """Return which input an element belongs to."""
+        return int(np.searchsorted(self.edges, i, side="right")) - 1
+
+    def coordinate(self, i: int) -> np.floating:
+        """Return element i of x, in its own type."""
+        k = self.input_of(i)
+        return self.parts[k][i - self.edges[k]]
+
+    def label(self, i: int) -> tuple[str, tuple[int, ...], str]:
+        """Return the input, the index, and the part ("", "re" or "im") of element i."""
+        k = self.input_of(i)
+        place, x = i - int(self.edges[k]), self.arrays[k]
+        part = ""
+        if x.dtype.kind == "c":
+            place, part = place // 2, "im" if place % 2 else "re"
+        return self.subject.wrt[k], tuple(int(j) for j in np.unravel_index(place, x.shape)), part
+
+    def row(self, j: int) -> tuple[int, ...]:
+        """Return the index of the output element that row j belongs to."""
+        place = j // 2 if self.out_dtype.kind == "c" else j
+        return tuple(int(k) for k in np.unravel_index(place, self.out_shape)) if self.out_shape else ()
+
+    def along(self, elements: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+        """Return f where element elements[k] of x is changed by offsets[k]: shape (points, m)."""
+        rows = []
+        per_point = 8 * (sum(p.nbytes for p in self.parts) // 8 + 4 * len(self.f0)) + 64
+        step = max(1, MOST_BYTES // per_point)
+        for start in range(0, len(elements), step):
+            rows.append(self._points(elements[start : start + step], offsets[start : start + step]))
+        return np.concatenate(rows)
+
+    def _points(self, elements: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+        inputs = np.searchsorted(self.edges, elements, side="right") - 1
+        count = len(elements)
+        stacks = {}
+        for k in np.unique(inputs):
+            mine = np.flatnonzero(inputs == k)
+            part = self.parts[k]
+            stack = np.repeat(part[None], count, axis=0)
+            places = elements[mine] - self.edges[k]
+            stack[mine, places] = part[places] + offsets[mine].astype(part.dtype)
+            x = self.arrays[k]
+            stacks[self.subject.wrt[k]] = stack.view(x.dtype).reshape((count, *x.shape))
+        return self.evaluate(stacks, count)
+
+    def points(self, xs: np.ndarray) -> np.ndarray:
+        """Return f at real vectors: xs of shape (points, n), the result (points, m)."""
+        stacks = {}
+        for k, x in enumerate(self.arrays):
+            part = xs[:, self.edges[k] : self.edges[k + 1]].astype(self.parts[k].dtype)
+            stacks[self.subject.wrt[k]] = np.ascontiguousarray(part).view(x.dtype).reshape((len(xs), *x.shape))
+        return self.evaluate(stacks, len(xs))
+
+    def evaluate(self, stacks: dict[str, np.ndarray], count: int) -> np.ndarray:
+        """Return f at stacked inputs as real vectors."""
+        self.calls += count
+        out = self.subject.values(stacks, count)
+        if out.shape != (count, *self.out_shape):
+            raise CheckError(f"the function returned shape {self.out_shape}, then {out.shape[1:]}")
+        if out.dtype.kind == "c" and self.out_dtype.kind != "c":
+            raise CheckError("the function returned real numbers, then complex ones")
+        return real_view(out.astype(self.out_dtype)).astype(float).reshape((count, -1))
+
+    def jacobian(self, blocks: dict[str, np.ndarray]) -> np.ndarray:
+        """Return claimed blocks as one real matrix (m, n).
+
+        For complex inputs a block holds dL/dRe + i dL/dIm of every real output; for complex outputs it has the
+        cotangents 1 and i as two rows.
+        """
+        m = len(self.f0)
+        columns = []
+        for k, name in enumerate(self.subject.wrt):
+            block = np.asarray(blocks[name])
+            width = int(np.prod(self.arrays[k].shape))
+            flat = block.reshape((m, width) if block.size == m * width else (-1, width))
+            if self.arrays[k].dtype.kind == "c":
+                pairs = np.stack([flat.real, flat.imag], -1)
+                columns.append(pairs.reshape((len(flat), 2 * width)))
+            else:
+                columns.append(flat.real)
+        return np.concatenate([c.astype(float) for c in columns], axis=1)
+
+
+def scales_of(x: np.ndarray) -> np.ndarray:
+    """Return the size of each element; zeros take the median size of the others, or 1."""
+    size = np.abs(x.astype(float))
+    known = size[(size > 0) & np.isfinite(size)]
+    return np.where(size > 0, size, np.median(known) if known.size else 1.0)

@@ -1,0 +1,119 @@
+"""Kinks: whether a vector belongs to the generalized gradient of Clarke, the convex hull of nearby gradients.
+
+Clarke, "Optimization and Nonsmooth Analysis" (1983), theorem 2.5.1. Gradients are sampled at points near x, and
+where they do not reach the claimed vector, once more on both sides of x along the direction that separates the
+two (Burke, Lewis and Overton, "A robust gradient sampling algorithm", SIAM J. Optim. 15, 2005).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .flat import Flat
+
+RADIUS = 1e-5
+"""How far the sampled points are from x, in units of its scale."""
+STEP = 1e-8
+ROUNDS = 8
+MANY = 40
+"""Elements with a kink up to which the hull itself is computed; beyond, support functions are compared."""
+TOLERANCE = 1e-5
+
+
+class Hull:
+    """The gradients of row j of a Flat near x, restricted to the elements `columns`."""
+
+    def __init__(self, flat: Flat, j: int, columns: list[int], rng: np.random.Generator):
+        self.flat, self.j, self.columns, self.rng = flat, j, np.array(columns), rng
+        self.x = np.concatenate([p.astype(float) for p in flat.parts])
+        self.scale = flat.scales[self.columns]
+
+    def gradients(self, signs: np.ndarray) -> np.ndarray:
+        """Return numeric gradients at x + RADIUS * signs (one row each)."""
+        k = len(self.columns)
+        bases = np.repeat(self.x[None], len(signs), axis=0)
+        bases[:, self.columns] += RADIUS * signs * self.scale
+        points = np.repeat(bases[:, None], 2 * k, axis=1)
+        places = np.arange(k)
+        points[:, places, self.columns] += STEP * self.scale
+        points[:, k + places, self.columns] -= STEP * self.scale
+        values = self.flat.points(points.reshape((-1, len(self.x))))[:, self.j].reshape((len(signs), 2, k))
+        widths = points[:, places, self.columns] - points[:, k + places, self.columns]
+        return (values[:, 0] - values[:, 1]) / widths
+
+    def contains(self, claimed: np.ndarray) -> bool:
+        """Return whether the claimed vector lies in the hull."""
+        k = len(self.columns)
+        count = 2 * k + 12
+        found = self.gradients(self.signs(count))
+        for _ in range(ROUNDS):
+            found = found[np.isfinite(found).all(axis=1)]
+            if not len(found):
+                return True
+            room = TOLERANCE * max(np.abs(found).max(), 1e-300)
+            nearest = nearest_in_hull(found, claimed)
+            gap = claimed - nearest
+            if np.abs(gap).max() <= 10 * room:
+                return True
+            direction = gap / np.abs(gap).max()
+            around = 0.05 * self.signs(6)
+            found = np.concatenate([found, self.gradients(np.concatenate([direction + around, -direction + around]))])
+        return False
+
+    def supports(self, claimed: np.ndarray, left: np.ndarray, right: np.ndarray) -> bool:
+        """Return whether no direction tells the claimed vector from the hull: for many elements at once."""
+        convex = np.where(right >= left, 1.0, -1.0)
+        k = len(self.columns)
+        for direction in (np.ones(k), -np.ones(k), claimed / max(np.abs(claimed).max(), 1e-300), *self.signs(4)):
+            bases = [convex * direction, direction, -direction, *self.signs(12)]
+            slopes = [self.slope(RADIUS * base, direction) for base in bases]
+            most = max((s for s in slopes if np.isfinite(s)), default=np.inf)
+            if float(claimed @ (direction * self.scale)) > most + 0.05 * abs(most) + 1e-6 * np.abs(self.scale).max():
+                return False
+        return True
+
+    def slope(self, shift: np.ndarray, direction: np.ndarray) -> float:
+        """Return the slope along a direction (in units of the scale) at x + shift."""
+        base = self.x.copy()
+        base[self.columns] += shift * self.scale
+        ahead = base.copy()
+        ahead[self.columns] += 1e-3 * RADIUS * direction * self.scale
+        first, second = self.flat.points(np.stack([base, ahead]))[:, self.j]
+        return float((second - first) / (1e-3 * RADIUS))
+
+    def signs(self, count: int) -> np.ndarray:
+        """Return random directions, half of them corners of a cube."""
+        k = len(self.columns)
+        smooth = self.rng.uniform(-1, 1, (count, k))
+        return np.where(np.arange(count)[:, None] % 2, smooth, np.sign(smooth) * self.rng.uniform(0.5, 1, (count, k)))
+
+
+def nearest_in_hull(points: np.ndarray, target: np.ndarray) -> np.ndarray:
+    """Return the point of the convex hull of `points` (rows) that is nearest to the target."""
+    from scipy.optimize import nnls
+
+    size = max(np.abs(points).max(), np.abs(target).max(), 1e-300)
+    heavy = 1e4
+    matrix = np.concatenate([points.T / size, heavy * np.ones((1, len(points)))])
+    weights, _ = nnls(matrix, np.concatenate([target / size, [heavy]]))
+    return points.T @ (weights / max(weights.sum(), 1e-300))
+
+
+def in_hull(flat: Flat, analytic: np.ndarray, kinks: dict[int, list[int]], sides: dict, seed: int) -> dict[int, bool]:
+    """Return for every row with kinks whether its claimed values lie together in the generalized gradient.
+
+    sides: left and right derivatives by row and column.
+    """
+    rng = np.random.default_rng(seed)
+    found = {}
+    for j, columns in list(kinks.items())[:20]:
+        if len(columns) < 2:
+            continue
+        hull = Hull(flat, j, columns, rng)
+        claimed = analytic[j, columns]
+        if len(columns) <= MANY:
+            found[j] = hull.contains(claimed)
+        else:
+            left, right = (np.array([sides[j, i][k] for i in columns]) for k in (0, 1))
+            found[j] = hull.supports(claimed, left, right)
+    return found

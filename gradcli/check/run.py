@@ -1,0 +1,165 @@
+"""One check from beginning to end."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from ..results import CheckReport, Finding
+from .diagnose import diagnose
+from .flat import Flat
+from .kink import in_hull
+from .measure import Reference
+from .subject import CheckError, Subject, WrongShapeError
+from .verdict import Judgement, input_checks, rounding_slack
+
+NEIGHBOURS = 3
+"""Points a few rounding units away at which a hand-written derivative is called to see its own rounding."""
+SCATTER_LIMIT = 200_000
+"""Elements of a Jacobian up to which that is done."""
+
+
+class Options:
+    """How to check. seed: of random directions. fast: random directions first, elements only on suspicion."""
+
+    def __init__(self, *, fast: bool = False, seed: int = 0, tolerances: tuple | None = None):
+        self.fast = fast
+        self.seed = seed
+        self.tolerances = tolerances
+
+
+class Place:
+    """What a check is called and where it was declared."""
+
+    def __init__(self, name: str, file: str | None = None, line: int | None = None, replay: str | None = None):
+        self.name, self.file, self.line, self.replay = name, file, line, replay
+
+
+def run_check(make: Callable[[], Subject], place: Place, options: Options | None = None) -> CheckReport:
+    """Check the subject that `make` returns; whatever goes wrong becomes a report."""
+    options = options or Options()
+    start = time.perf_counter()
+
+    def report(verdict: str, message: str = "", **more: object) -> CheckReport:
+        return CheckReport(
+            place.name,
+            place.file,
+            place.line,
+            verdict,
+            time.perf_counter() - start,
+            message=message,
+            replay=place.replay if verdict == "fail" else None,
+            **more,  # type: ignore[arg-type]
+        )
+
+    try:
+        with np.errstate(all="ignore"):
+            return checked(make(), options, report)
+    except WrongShapeError as error:
+        return report("fail", str(error), diagnosis=(Finding("shape", str(error)),))
+    except CheckError as error:
+        return report("error", str(error))
+    except RecursionError:
+        return report("error", "the function recurses too deeply")
+    except MemoryError:
+        return report("error", "not enough memory")
+
+
+def checked(subject: Subject, options: Options, report: Callable[..., CheckReport]) -> CheckReport:
+    """Return the report on a subject. Raises CheckError."""
+    flat = Flat(subject)
+    again = Flat(subject)
+    notes: list[str] = []
+    with np.errstate(all="ignore"):
+        drift = np.abs(flat.f0 - again.f0)
+        size = np.abs(flat.f0)
+    if not np.isfinite(flat.f0).all():
+        return report("inconclusive", "the function is not finite at this point")
+    if (drift > 1e3 * flat.unit * size).any():
+        worst = float((drift / np.maximum(size, 1e-300)).max())
+        return report(
+            "inconclusive", f"non-deterministic: two calls at the same point differ by {worst:.2g} relative"
+        )
+    blocks = subject.jacobian(subject.at)
+    analytic = flat.jacobian(blocks)
+    if analytic.shape != (len(flat.f0), flat.size):
+        raise WrongShapeError(f"the derivative has {analytic.shape} elements, {(len(flat.f0), flat.size)} are needed")
+    repeated = flat.jacobian(subject.jacobian(subject.at)) if analytic.size <= SCATTER_LIMIT else analytic
+    slack = rounding_slack(analytic, scatter(subject, flat, analytic), item_size(subject))
+    reference = Reference(flat)
+    judgement = Judgement(analytic, reference, slack)
+    unsteady = unsteady_finding(analytic, repeated)
+    reference.look()
+    judgement.run(lambda kinks: in_hull(flat, analytic, kinks, sides_of(reference), options.seed))
+    if judgement.kinks and judgement.verdict == "pass":
+        notes.append("a kink: the claimed value lies between the one-sided derivatives")
+    verdict = judgement.verdict
+    message = reason_of(judgement) if verdict == "inconclusive" else ""
+    findings: tuple[Finding, ...] = ()
+    if verdict == "fail":
+        findings = (*unsteady, *diagnose(flat, judgement))
+    elif unsteady:
+        verdict, findings, message = "fail", unsteady, unsteady[0].text
+    return report(
+        verdict,
+        message,
+        inputs=input_checks(flat, judgement),
+        diagnosis=findings,
+        notes=(*notes, *judgement.notes),
+    )
+
+
+def item_size(subject: Subject) -> int:
+    """Return the bytes of a real number in the least precise input."""
+    return min((x.real.dtype.itemsize for x in (subject.at[name] for name in subject.wrt)), default=8)
+
+
+def scatter(subject: Subject, flat: Flat, analytic: np.ndarray) -> np.ndarray:
+    """Return how much the claimed derivative changes a few rounding units away from the point."""
+    if analytic.size > SCATTER_LIMIT or subject.traced:
+        return np.zeros_like(analytic)
+    rng = np.random.default_rng(1)
+    most = np.zeros_like(analytic)
+    for _ in range(NEIGHBOURS):
+        near = dict(subject.at)
+        for name in subject.wrt:
+            x = subject.at[name]
+            unit = np.finfo(x.dtype).eps
+            near[name] = (x * (1 + unit * rng.integers(-2, 3, x.shape))).astype(x.dtype)
+        try:
+            moved = flat.jacobian(subject.jacobian(near))
+        except CheckError:
+            continue
+        if moved.shape == analytic.shape:
+            most = np.fmax(most, np.abs(moved - analytic))
+    return np.where(np.isfinite(most), most, 0.0)
+
+
+def unsteady_finding(first: np.ndarray, second: np.ndarray) -> tuple[Finding, ...]:
+    """Return what a second call of the derivative at the same point tells: nothing when it gives the same."""
+    if first is second or np.allclose(first, second, rtol=1e-12, atol=0, equal_nan=True):
+        return ()
+    if np.allclose(second, 2 * first, rtol=1e-9, atol=0):
+        return (Finding("accumulated", "accumulated twice: a second call at the same point gives twice as much"),)
+    if np.allclose(second, first, rtol=1e-3):
+        return ()
+    return (
+        Finding("unsteady", "two calls at the same point give different gradients (stale or accumulated values)"),
+    )
+
+
+def sides_of(reference: Reference) -> dict:
+    """Return left and right derivatives by row and column."""
+    return {
+        (j, i): (estimate.left[j], estimate.right[j])
+        for i, estimate in reference.estimates.items()
+        for j in range(len(estimate.left))
+    }
+
+
+def reason_of(judgement: Judgement) -> str:
+    """Return the commonest reason why elements are undecided."""
+    reasons: Sequence[tuple[str, int]] = sorted(judgement.reasons.items(), key=lambda item: -item[1])
+    return reasons[0][0] if reasons else "not all elements could be looked at"

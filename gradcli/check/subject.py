@@ -1,0 +1,268 @@
+"""What is checked: a function of named arrays, and the derivative claimed for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..func.batched import NotBatchableError
+from ..func.mapping import batch_or_loop
+from ..func.reverse import reverse_blocks
+from ..func.trace import trace
+from ..tape.modes import no_grad
+from ..tape.tensor import Tensor
+
+
+class CheckError(Exception):
+    """The function or its derivative could not be called, or returned something that cannot be checked."""
+
+
+class WrongShapeError(CheckError):
+    """The derivative has another shape than the derivative of this function has."""
+
+
+def plain_array(x: Any, what: str) -> np.ndarray:
+    """Return a result as an array of floating-point or complex numbers. Raises CheckError for anything else."""
+    if x is None:
+        raise CheckError(f"{what} returned None")
+    if isinstance(x, Tensor):
+        x = x.detach()._data
+    try:
+        raw = np.asarray(x)
+    except Exception as error:
+        raise CheckError(f"{what} returned {type(x).__name__}, which is no array: {error}") from None
+    if raw.dtype.kind in "biu":
+        raw = raw.astype(float)
+    if raw.dtype.kind not in "fc":
+        raise CheckError(f"{what} returned {type(x).__name__} of type {raw.dtype}, not numbers")
+    return raw
+
+
+class Subject:
+    """A function f of named arrays with a claimed derivative.
+
+    at: the arrays by name. wrt: the names to differentiate. Both views of an array count complex elements
+    twice, as real and imaginary parts.
+    """
+
+    traced = False
+
+    def __init__(self, at: Mapping[str, Any], wrt: Sequence[str] | None = None):
+        self.at = {name: as_point(name, x) for name, x in at.items()}
+        self.wrt = list(self.at) if wrt is None else list(wrt)
+        for name in self.wrt:
+            if name not in self.at:
+                raise CheckError(f"wrt names '{name}', which is no input; the inputs are {', '.join(self.at)}")
+            if self.at[name].dtype.kind not in "fc":
+                raise CheckError(f"'{name}' holds {self.at[name].dtype}, which has no derivative")
+
+    def value(self, arrays: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Return f at arrays by name. Raises CheckError."""
+        raise NotImplementedError
+
+    def values(self, stacks: Mapping[str, np.ndarray], count: int) -> np.ndarray:
+        """Return f at `count` points: arrays with one more leading axis for those in `stacks`."""
+        rows = []
+        for i in range(count):
+            rows.append(self.value({**self.at, **{name: x[i] for name, x in stacks.items()}}))
+        return np.stack(rows)
+
+    def jacobian(self, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """Return the claimed derivative by input name: output.shape + input.shape each. Raises CheckError."""
+        raise NotImplementedError
+
+
+def as_point(name: str, x: Any) -> np.ndarray:
+    """Return an input as an array: integers stay, numbers become 0-d arrays. Raises CheckError."""
+    raw = np.array(x.detach()._data if isinstance(x, Tensor) else x)
+    if raw.dtype.kind not in "biufc":
+        raise CheckError(f"the value of '{name}' is no array of numbers ({raw.dtype})")
+    return raw
+
+
+class HandWritten(Subject):
+    """A plain function of arrays, called positionally in the order of `at`, and a gradient or a vjp beside it.
+
+    grad(*arrays): an array for one input, else a tuple in order or a dict by name; vjp(cotangent, *arrays)
+    likewise.
+    """
+
+    def __init__(
+        self,
+        f: Callable,
+        at: Mapping[str, Any],
+        *,
+        grad: Callable | None = None,
+        vjp: Callable | None = None,
+        wrt: Sequence[str] | None = None,
+    ):
+        super().__init__(at, wrt)
+        self.f, self.grad, self.vjp = f, grad, vjp
+        self.shape: tuple[int, ...] | None = None
+        self.changed: str | None = None
+
+    def call(self, function: Callable, arrays: Mapping[str, np.ndarray], what: str, *before: Any) -> Any:
+        """Call on copies of the arrays. Raises CheckError when it raises, or changes one of them."""
+        copies = [x.copy() if x.ndim else x[()] for x in arrays.values()]
+        given = [np.asarray(x) for x in copies]
+        try:
+            with np.errstate(all="ignore"):
+                result = function(*before, *copies)
+        except Exception as error:
+            raise CheckError(f"{what} raised {type(error).__name__}: {error}") from error
+        for (name, x), copy in zip(arrays.items(), given, strict=True):
+            if not np.array_equal(x, copy, equal_nan=True):
+                raise CheckError(f"{what} changes its argument '{name}' in place; it must work on a copy")
+        return result
+
+    def value(self, arrays: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Return f at arrays by name."""
+        result = np.array(plain_array(self.call(self.f, arrays, name_of(self.f)), name_of(self.f)))
+        if self.shape is None:
+            self.shape = result.shape
+        elif result.shape != self.shape:
+            raise CheckError(f"{name_of(self.f)} returned shape {self.shape}, then {result.shape}")
+        return result
+
+    def jacobian(self, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """Return what the hand-written derivative gives."""
+        out = self.value(arrays)
+        if self.vjp is not None:
+            return self.rows(arrays, out)
+        assert self.grad is not None
+        parts = self.parts(self.call(self.grad, arrays, name_of(self.grad)), name_of(self.grad))
+        return {name: self.fitted(parts[name], out, name) for name in self.wrt}
+
+    def fitted(self, part: Any, out: np.ndarray, name: str) -> np.ndarray:
+        """Return a gradient in the shape output.shape + input.shape. Raises WrongShapeError."""
+        raw = plain_array(part, f"{name_of(self.grad or self.vjp)} for '{name}'")
+        wanted = out.shape + self.at[name].shape
+        if raw.shape != wanted:
+            if out.size == 1 and raw.shape == self.at[name].shape:
+                return raw.reshape(wanted)
+            raise WrongShapeError(f"the gradient of '{name}' has shape {raw.shape}; it must have shape {wanted}")
+        return raw
+
+    def rows(self, arrays: Mapping[str, np.ndarray], out: np.ndarray) -> dict[str, np.ndarray]:
+        """Return the Jacobian that a vjp gives, one call per output element."""
+        assert self.vjp is not None
+        what = name_of(self.vjp)
+        blocks = {name: np.zeros(out.shape + x.shape, x.dtype) for name, x in self.at.items() if name in self.wrt}
+        for place in np.ndindex(out.shape):
+            cotangent = np.zeros(out.shape, out.dtype)
+            cotangent[place] = 1
+            parts = self.parts(self.call(self.vjp, arrays, what, cotangent if out.ndim else cotangent[()]), what)
+            for name, block in blocks.items():
+                raw = plain_array(parts[name], f"{what} for '{name}'")
+                if raw.shape != self.at[name].shape:
+                    raise WrongShapeError(
+                        f"{what} gives '{name}' a gradient of shape {raw.shape}; it must have shape "
+                        f"{self.at[name].shape}"
+                    )
+                block[place] = raw
+        return blocks
+
+    def parts(self, result: Any, what: str) -> dict[str, Any]:
+        """Return a result as one gradient per input, by name."""
+        if isinstance(result, Mapping):
+            missing = [name for name in self.wrt if name not in result]
+            if missing:
+                raise CheckError(f"{what} gives no gradient for '{missing[0]}'")
+            return dict(result)
+        if len(self.wrt) == 1 and not (isinstance(result, tuple) and len(result) == 1):
+            only = self.wrt[0]
+            if isinstance(result, tuple) and len(result) == len(self.at):
+                return dict(zip(self.at, result, strict=True))
+            return {only: result}
+        if not isinstance(result, tuple | list):
+            raise CheckError(
+                f"{what} returned {type(result).__name__}; a tuple of {len(self.wrt)} gradients is needed"
+            )
+        for names in (self.wrt, list(self.at)):
+            if len(result) == len(names):
+                return dict(zip(names, result, strict=True))
+        raise CheckError(f"{what} returned {len(result)} gradients for {len(self.wrt)} inputs")
+
+
+def name_of(function: Any) -> str:
+    """Return a callable's name, as messages call it."""
+    return getattr(function, "__name__", None) or type(function).__name__
+
+
+class Traced(Subject):
+    """A function of Tensors, called positionally; the claimed derivative is the engine's."""
+
+    traced = True
+
+    def __init__(self, f: Callable, at: Mapping[str, Any], *, wrt: Sequence[str] | None = None, title: str = ""):
+        super().__init__(at, wrt)
+        self.f = f
+        self.title = title or name_of(f)
+        self.batchable = True
+
+    def call(self, tensors: Sequence[Tensor]) -> Tensor:
+        """Call f; several outputs are joined into one vector. Raises CheckError."""
+        try:
+            result = self.f(*tensors)
+        except NotBatchableError:
+            raise
+        except Exception as error:
+            raise CheckError(f"{self.title} raised {type(error).__name__}: {error}") from error
+        return joined(result, self.title)
+
+    def value(self, arrays: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Return f at arrays by name."""
+        with no_grad():
+            return np.array(self.call([tensor(x) for x in arrays.values()])._data)
+
+    def values(self, stacks: Mapping[str, np.ndarray], count: int) -> np.ndarray:
+        """Return f at many points in one batched call where that is possible."""
+        if not self.batchable or not stacks:
+            return super().values(stacks, count)
+        dims = [0 if name in stacks else None for name in self.at]
+        leaves = [tensor(stacks.get(name, x)) for name, x in self.at.items()]
+        try:
+            with no_grad(), np.errstate(all="ignore"):
+                (out,), _ = batch_or_loop(lambda *xs: self.call(xs), leaves, dims, lambda xs: (tuple(xs), {}), count)
+        except CheckError:
+            self.batchable = False
+            return super().values(stacks, count)
+        return np.array(out._data)
+
+    def jacobian(self, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """Return the Jacobian by reverse mode."""
+        places = tuple(i for i, name in enumerate(arrays) if name in self.wrt)
+        record = self.recorded(arrays, places)
+        try:
+            blocks = reverse_blocks(record, retain=True)[0]
+        except Exception as error:
+            raise CheckError(f"backward raised {type(error).__name__}: {error}") from error
+        return {name: np.asarray(block._data) for name, block in zip(self.wrt, blocks, strict=True)}
+
+    def recorded(self, arrays: Mapping[str, np.ndarray], places: tuple[int, ...]) -> Any:
+        """Return one recorded call with fresh inputs for the arguments at `places`."""
+        return trace(lambda *xs: self.call(xs), tuple(tensor(x) for x in arrays.values()), {}, places)
+
+
+def tensor(x: np.ndarray) -> Tensor:
+    """Return an array as a Tensor of its own."""
+    return Tensor._wrap(np.array(x)[()] if np.ndim(x) == 0 else np.array(x), None)
+
+
+def joined(result: Any, title: str) -> Tensor:
+    """Return a function's result as one Tensor; the real outputs of a tuple are flattened and joined."""
+    from ..rules import entry
+
+    if isinstance(result, tuple | list):
+        parts = [x for x in result if isinstance(x, Tensor) and x.dtype.is_floating_point]
+        if not parts:
+            raise CheckError(f"{title} returned no Tensor of floating-point numbers")
+        return parts[0] if len(result) == 1 else entry("concatenate").function([x.reshape(-1) for x in parts])
+    if not isinstance(result, Tensor):
+        raise CheckError(
+            f"{title} returned {type(result).__name__}, not a Tensor: compute with gradcli's or NumPy's functions "
+            "on the arguments, without numpy() or detach()"
+        )
+    return result

@@ -1,0 +1,190 @@
+"""The verdict: from the reference's interval, never from a tolerance that fits all scales."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ..results import InputCheck, WorstElement
+from .flat import Flat
+from .measure import ENOUGH, MARGIN, SURE, Reference
+from .reference import Estimate
+
+ROUNDING = 32
+"""How many rounding units of itself an analytic value may be off."""
+FLOOR = {8: 2e-9, 4: 4e-6}
+"""Relative differences that no derivative is accused of, by the size of its type in bytes: its own rounding."""
+COARSE = 0.02
+"""A relative error beyond which the reference says nothing about an element."""
+
+PASS, FAIL, UNSURE = 0, 1, 2
+
+
+class Judgement:
+    """What was decided about every entry of a Jacobian.
+
+    state: PASS, FAIL or UNSURE per entry. excess: how far a wrong entry is off, in units of its error. reasons:
+    why columns are unsure. kinks: columns with a kink, by row.
+    """
+
+    def __init__(self, analytic: np.ndarray, reference: Reference, slack: np.ndarray):
+        self.analytic, self.reference, self.slack = analytic, reference, slack
+        self.state = np.full(analytic.shape, UNSURE)
+        self.notes: list[str] = []
+        self.reasons: dict[str, int] = {}
+        self.kinks: dict[int, list[int]] = {}
+
+    def cheap(self) -> None:
+        """Decide the entries that the cheap look settles: right ones, and zeros of functions that stand still."""
+        ref, a = self.reference, self.analytic
+        with np.errstate(all="ignore"):
+            near = np.abs(a - ref.value) <= MARGIN * ref.error + self.slack
+        self.state[ref.settled & near & np.isfinite(a)] = PASS
+        self.state[ref.same & (a == 0)] = PASS
+
+    def order(self) -> np.ndarray:
+        """Return the columns that are still open, the most suspicious first."""
+        a, ref = self.analytic, self.reference
+        with np.errstate(all="ignore"):
+            off = np.abs(a - ref.value) / (ref.error + self.slack + np.finfo(float).tiny)
+        off = np.where(np.isfinite(off), off, 1.0)
+        off = np.where(np.isfinite(a), off, np.inf)
+        off = np.where(self.state == UNSURE, off, -1.0)
+        worst = off.max(axis=0, initial=-1.0)
+        columns = np.argsort(-worst, kind="stable")
+        return columns[worst[columns] >= 0]
+
+    def run(self, hull: Callable[[dict[int, list[int]]], dict[int, bool]] | None = None) -> None:
+        """Look closely at open columns until the verdict is clear."""
+        self.cheap()
+        wrong = 0
+        for count, i in enumerate(self.order()):
+            if wrong >= ENOUGH and count >= ENOUGH:
+                self.accuse_cheaply()
+                break
+            found = self.reference.look_closely(int(i))
+            wrong += self.decide(int(i), found)
+        if self.kinks and hull is not None and not (self.state == FAIL).any():
+            for j, inside in hull(self.kinks).items():
+                if not inside:
+                    self.state[j, self.kinks[j]] = FAIL
+                    self.notes.append("at this kink the values together lie outside the generalized gradient")
+
+    def accuse_cheaply(self) -> None:
+        """Decide the rest by the cheap look, once enough wrong elements are confirmed."""
+        a, ref = self.analytic, self.reference
+        open_ = self.state == UNSURE
+        with np.errstate(all="ignore"):
+            off = np.abs(a - ref.value)
+            self.state[open_ & (off > SURE * ref.error + self.slack)] = FAIL
+            self.state[open_ & (off <= MARGIN * ref.error + self.slack)] = PASS
+
+    def decide(self, i: int, found: Estimate) -> int:
+        """Decide a column by its close look; return 1 if an entry is wrong."""
+        wrong = 0
+        for j in np.flatnonzero(self.state[:, i] == UNSURE):
+            self.state[j, i] = self.entry(int(j), i, found)
+            wrong = wrong or int(self.state[j, i] == FAIL)
+        return wrong
+
+    def entry(self, j: int, i: int, found: Estimate) -> int:
+        """Return what is to be said about one entry."""
+        a, slack, kind = float(self.analytic[j, i]), float(self.slack[j, i]), found.kind[j]
+        value, error = float(found.value[j]), float(found.error[j])
+        if kind == "jump":
+            return self.unsure("the function jumps at this point")
+        if kind == "none":
+            return self.unsure("no numeric derivative can be had here: nan, infinities or a singularity in reach")
+        if np.isinf(value):
+            return PASS if a == value else FAIL
+        if not np.isfinite(a):
+            return FAIL
+        if kind == "kink":
+            low, high = sorted((float(found.left[j]), float(found.right[j])))
+            room = MARGIN * max(float(found.left_error[j]), float(found.right_error[j])) + slack
+            if low - room <= a <= high + room:
+                self.kinks.setdefault(j, []).append(i)
+                return PASS
+            return FAIL
+        if abs(a - value) <= MARGIN * error + slack:
+            if error * MARGIN > COARSE * max(abs(a), abs(value)) and a != 0 and self.significant(j, i):
+                reason = "the function is too noisy" if kind == "noise" else "rounding hides the derivative"
+                return self.unsure(f"{reason} to say more than {value:.3g} ± {MARGIN * error:.2g}")
+            return PASS
+        other, other_error = float(found.other[j]), float(found.other_error[j])
+        if np.isfinite(other) and abs(a - other) <= MARGIN * other_error + slack:
+            return PASS
+        return FAIL
+
+    def significant(self, j: int, i: int) -> bool:
+        """Return whether an element is not small beside the others of its row."""
+        row = np.abs(self.analytic[j])
+        return bool(row[i] >= 0.01 * row[np.isfinite(row)].max(initial=0.0))
+
+    def unsure(self, reason: str) -> int:
+        """Count a reason; return UNSURE."""
+        self.reasons[reason] = self.reasons.get(reason, 0) + 1
+        return UNSURE
+
+    @property
+    def verdict(self) -> str:
+        """The verdict on the whole."""
+        if (self.state == FAIL).any():
+            return "fail"
+        return "inconclusive" if (self.state == UNSURE).any() else "pass"
+
+
+def rounding_slack(analytic: np.ndarray, scatter: np.ndarray, itemsize: int) -> np.ndarray:
+    """Return how far an analytic value may be off by its own rounding.
+
+    scatter: how much it changes at neighbouring points, a few rounding units away.
+    """
+    size = np.where(np.isfinite(analytic), np.abs(analytic), 0.0)
+    unit = 2.0**-53 if itemsize == 8 else 2.0**-24
+    largest = size.max(axis=1, keepdims=True, initial=0.0)
+    noisy = np.minimum(5 * scatter, 1e-7 * size + 1e3 * unit * largest)
+    return noisy + ROUNDING * unit * size + FLOOR[8 if itemsize >= 8 else 4] * size
+
+
+def input_checks(flat: Flat, judgement: Judgement) -> tuple[InputCheck, ...]:
+    """Return what was found, input by input."""
+    return tuple(one_input(flat, judgement, k) for k in range(len(flat.subject.wrt)))
+
+
+def one_input(flat: Flat, judgement: Judgement, k: int) -> InputCheck:
+    """Return what was found for one input."""
+    columns = slice(int(flat.edges[k]), int(flat.edges[k + 1]))
+    name, shape = flat.subject.wrt[k], flat.arrays[k].shape
+    state, a = judgement.state[:, columns], judgement.analytic[:, columns]
+    value, error = judgement.reference.value[:, columns], judgement.reference.error[:, columns]
+    if not a.size:
+        return InputCheck(name, shape, "pass", 0.0, 0.0, 17.0, 0.0, None)
+    verdict = "fail" if (state == FAIL).any() else "inconclusive" if (state == UNSURE).any() else "pass"
+    with np.errstate(all="ignore"):
+        gap = np.abs(a - value)
+        relative = gap / np.maximum(np.abs(value), np.finfo(float).tiny)
+        known = np.isfinite(gap) & (np.abs(value) > MARGIN * error)
+        blind = MARGIN * error / np.abs(value)
+        excess = gap / (error + judgement.slack[:, columns] + np.finfo(float).tiny)
+    excess = np.where(np.isfinite(a) | ~np.isfinite(value), excess, np.inf)
+    if (state == FAIL).any():
+        excess = np.where(state == FAIL, np.where(np.isnan(excess), np.inf, excess), -1.0)
+        ties = np.isclose(excess, excess.max()) if np.isfinite(excess.max()) else np.isinf(excess)
+        excess = np.where(ties, np.where(np.isnan(relative), np.inf, relative), -1.0)
+    j, i = np.unravel_index(int(np.argmax(np.where(np.isnan(excess), -1.0, excess))), a.shape)
+    worst_relative = float(relative[known].max()) if known.any() else 0.0
+    if not np.isfinite(a).all() and np.isfinite(value).any():
+        worst_relative = float("inf") if (~np.isfinite(a) & np.isfinite(value)).any() else worst_relative
+    label = flat.label(int(flat.edges[k]) + int(i))
+    worst = WorstElement(flat.row(int(j)), label[1], a[j, i], value[j, i], float(MARGIN * error[j, i]))
+    return InputCheck(
+        name,
+        shape,
+        verdict,
+        float(gap[known].max()) if known.any() else 0.0,
+        worst_relative,
+        float(np.clip(-np.log10(max(worst_relative, 1e-17)), 0, 17)),
+        float(blind[known].max()) if known.any() else 0.0,
+        worst,
+    )

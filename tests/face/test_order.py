@@ -1,0 +1,165 @@
+"""Order statistics, running extremes, norms, integrals and differences."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import gradcli
+from gradcli.tape.backward import grad
+
+from .slopes import check
+
+X = np.array([[3.0, -1.0, 2.0, 0.5, 1.5], [0.2, 4.0, -2.0, 1.0, -0.7]])
+N = np.where(X == 2.0, np.nan, X)
+T = np.array([0.0, 0.4, 1.0, 1.1, 2.0])
+CUTS = ("linear", "lower", "higher", "midpoint", "nearest")
+
+
+def ordered(k, axis):
+    return np.take(np.sort(X, axis), k, axis)
+
+
+VALUES = [
+    ("sort", lambda x: x.sort(0, descending=True), (X,), -np.sort(-X, 0)),
+    ("msort", gradcli.msort, (X,), np.sort(X, 0)),
+    ("topk", lambda x: x.topk(2), (X,), -np.sort(-X)[:, :2]),
+    ("topk smallest", lambda x: x.topk(3, largest=False), (X,), np.sort(X)[:, :3]),
+    ("kthvalue", lambda x: x.kthvalue(4), (X,), ordered(3, 1)),
+    ("median", lambda x: x.median(), (X[:, :4],), np.sort(X[:, :4].ravel())[3]),
+    ("median dim", lambda x: x.median(0, keepdim=True), (X,), X.min(0, keepdims=True)),
+    ("nanmedian dim", lambda x: x.nanmedian(1), (X,), np.median(X, 1)),
+    ("mode", lambda x: (x * 0 + x).mode(1), (X,), X.min(1)),
+    ("cummax", lambda x: x.cummax(1), (X,), np.maximum.accumulate(X, 1)),
+    ("cummin", lambda x: x.cummin(0), (X,), np.minimum.accumulate(X, 0)),
+    ("logcumsumexp", lambda x: x.logcumsumexp(1), (X,), np.log(np.cumsum(np.exp(X), 1))),
+    ("aminmax", lambda x: x.aminmax(dim=1), (X,), X.min(1)),
+    ("nansum", lambda x: x.nansum(1), (X,), X.sum(1)),
+    ("nanmean", lambda x: x.nanmean(0), (X,), X.mean(0)),
+    ("var_mean", lambda x: gradcli.var_mean(x, False)[::-1], (X,), X.mean()),
+    ("std_mean", lambda x: gradcli.std_mean(x, dim=1), (X,), X.std(1, ddof=1)),
+    ("trapezoid", gradcli.trapezoid, (X, T), np.trapezoid(X, T)),
+    ("trapz dx", lambda y: gradcli.trapz(y, dx=0.5, dim=0), (X,), np.trapezoid(X, dx=0.5, axis=0)),
+    (
+        "cumulative_trapezoid",
+        gradcli.cumulative_trapezoid,
+        (X, T),
+        np.cumsum((X[:, 1:] + X[:, :-1]) / 2 * np.diff(T), 1),
+    ),
+    ("diff", lambda x, y: gradcli.diff(x, 2, prepend=y), (X, X[:, :1]), np.diff(X, 2, prepend=X[:, :1])),
+    ("diff of nothing", lambda x: gradcli.diff(x, 9), (X,), np.zeros((2, 0))),
+    ("gradient", lambda x: gradcli.gradient(x, spacing=0.5, dim=1), (X,), np.gradient(X, 0.5, axis=1)),
+    (
+        "gradient at places",
+        lambda x, t: gradcli.gradient(x, spacing=(t,), dim=1, edge_order=2),
+        (X, T),
+        np.gradient(X, T, axis=1, edge_order=2),
+    ),
+    ("dist", lambda x, y: gradcli.dist(x, y, 3), (X, X[:1] + 9), (abs(X - X[:1] - 9) ** 3).sum() ** (1 / 3)),
+    (
+        "renorm",
+        lambda x: gradcli.renorm(x, 2, 0, 4.5),
+        (X,),
+        X * np.array([[1], [4.5 / (np.linalg.norm(X[1]) + 1e-7)]]),
+    ),
+    ("quantiles", lambda x: x.quantile(gradcli.tensor([0.1, 0.8]), 1, True), (X,), None),
+    ("slope in q", lambda x, q: x.quantile(q, 1), (X, [0.1, 0.6]), np.quantile(X, [0.1, 0.6], axis=1)),
+    *(
+        (f"quantile {cut}", lambda x, cut=cut: x.quantile(0.3, 1, interpolation=cut), (X,), None)
+        for cut in ("lower", "midpoint")
+    ),
+    *((f"norm {p}", lambda x, p=p: x.norm(p, 1), (X,), None) for p in (0.5, 1, 2, 3, math.inf, -math.inf)),
+]
+
+
+@pytest.mark.parametrize(("call", "arrays", "expected"), [row[1:] for row in VALUES], ids=[row[0] for row in VALUES])
+def test_value_and_slopes(call, arrays, expected):
+    check(call, arrays, expected)
+
+
+@pytest.mark.parametrize("cut", CUTS)
+@pytest.mark.parametrize("q", [0.0, 0.3, 1.0])
+@pytest.mark.parametrize("dim", [None, 0, 1])
+def test_quantiles_are_numpys(cut, q, dim):
+    x = gradcli.tensor(X)
+    assert_allclose(x.quantile(q, dim, interpolation=cut).numpy(), np.quantile(X, q, axis=dim, method=cut))
+    x = gradcli.tensor(N)
+    got = x.nanquantile(q, dim, True, interpolation=cut).numpy()
+    if dim is not None:
+        assert_allclose(got, np.nanquantile(N, q, axis=dim, keepdims=True, method=cut))
+
+
+NAN = [
+    ("median", None, math.nan),
+    ("nanmedian", None, 0.5),
+    ("nansum", None, X.sum() - 2.0),
+    ("nanmean", 1, [1.0, 0.5]),
+    ("cummax", 1, [[3, 3, math.nan, math.nan, math.nan], [0.2, 4, 4, 4, 4]]),
+]
+
+
+@pytest.mark.parametrize(("name", "dim", "expected"), NAN)
+def test_nan(name, dim, expected):
+    got = getattr(gradcli, name)(gradcli.tensor(N), *(() if dim is None else (dim,)))
+    assert_allclose((got[0] if isinstance(got, tuple) else got).numpy(), expected)
+
+
+SHARES = [
+    ("median", [1.0, 1.0, 5.0, 0.0, 1.0], [1 / 3, 1 / 3, 0, 0, 1 / 3]),
+    ("nanmedian", [math.nan, 2.0, 2.0], [0, 0.5, 0.5]),
+    ("max", [3.0, 3.0, 1.0], [0.5, 0.5, 0]),
+    ("nansum", [math.nan, 2.0], [0, 1]),
+    ("mode", [1.0, 2.0, 1.0], [0, 0, 1]),
+    ("cummax", [2.0, 2.0, 1.0], [1, 2, 0], 0),
+    ("logcumsumexp", [-math.inf, 0.0, 0.0], [1, 1.5, 0.5], 0),
+]
+
+
+@pytest.mark.parametrize("row", SHARES, ids=lambda row: row[0])
+def test_gradients_at_ties(row):
+    name, values, expected, *arguments = row
+    x = gradcli.tensor(values, requires_grad=True)
+    out = getattr(gradcli, name)(x, *arguments)
+    assert_allclose(grad((out[0] if isinstance(out, tuple) else out).sum(), x)[0].numpy(), expected)
+
+
+def test_positions_of_equal_elements():
+    x = gradcli.tensor([2.0, 1.0, 2.0, 1.0])
+    assert x.sort(stable=True)[1].tolist() == [1, 3, 0, 2]
+    assert x.sort(descending=True, stable=True)[1].tolist() == [0, 2, 1, 3]
+    assert x.cummin(0)[1].tolist() == [0, 1, 1, 3]
+    assert x.mode()[1].item() == 3
+
+
+@pytest.mark.parametrize("name", ["sort", "median", "mode", "cummax", "topk", "kthvalue"])
+def test_a_single_number(name):
+    x = gradcli.tensor(3.0, requires_grad=True)
+    values, indices = getattr(x, name)(*((1,) if name in ("topk", "kthvalue") else (0,)))
+    assert (values.item(), indices.item(), values.shape) == (3.0, 0, ())
+    assert grad(values, x)[0].item() == 1.0
+
+
+WRONG = [
+    lambda x: x.topk(6),
+    lambda x: x.kthvalue(0),
+    lambda x: x.quantile(1.5),
+    lambda x: x.quantile(0.5, interpolation="cubic"),
+    lambda x: x[:, :0].quantile(0.5),
+    lambda x: x.long().nanmean(),
+    lambda x: x.long().var(),
+    lambda x: gradcli.gradient(x, edge_order=3),
+    lambda x: gradcli.gradient(x, dim=0, edge_order=2),
+    lambda x: gradcli.gradient(x, spacing=(1.0,)),
+    lambda x: gradcli.diff(x.sum()),
+    lambda x: gradcli.diff(x, -1),
+    lambda x: gradcli.renorm(x, 0, 0, 1.0),
+]
+
+
+@pytest.mark.parametrize("call", WRONG)
+def test_wrong_arguments(call):
+    with pytest.raises(RuntimeError):
+        call(gradcli.tensor(X))
