@@ -40,6 +40,7 @@ MODULES = (
     "edit",
     "averages",
     "ufuncs",
+    "higher",
 )
 _pending = list(MODULES)
 

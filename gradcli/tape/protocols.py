@@ -24,6 +24,7 @@ from .tensor import Tensor
 SCIPY_NAMES = {
     "expit": "sigmoid",
     "psi": "digamma",
+    "yn": "yv",
     "log_expit": "logsigmoid",
     "j0": "bessel_j0",
     "j1": "bessel_j1",
