@@ -106,6 +106,11 @@ ENTRIES: list[tuple[Any, tuple[Sample, ...]]] = [
 ]
 for function, samples in ENTRIES:
     composition(function, numpy=(getattr(np, function.__name__),), samples=samples, doc=function.__doc__)
-OTHERS: dict[str, Any] = {"modf": modf, "divmod": divmod_, "frexp": frexp, "around": around}
-for name, function in OTHERS.items():
-    composition(function, name=name, numpy=(getattr(np, name),), samples=(), public=False, doc=function.__doc__)
+OTHERS: list[tuple[str, Any, tuple]] = [
+    ("modf", modf, (np.modf,)),
+    ("divmod", divmod_, (np.divmod,)),
+    ("frexp", frexp, (np.frexp,)),
+    ("around", around, (np.around, np.round)),
+]
+for name, function, numpy in OTHERS:
+    composition(function, name=name, numpy=numpy, samples=(), public=False, doc=function.__doc__)

@@ -15,6 +15,7 @@ import numpy as np
 
 from ..rules import by_numpy, entry, lookup
 from ..rules.table import Primitive
+from .dtypes import as_numpy
 from .promote import as_operand
 from .record import cast, dispatch
 from .tensor import Tensor
@@ -204,7 +205,7 @@ def wrapped(x: Any) -> Any:
 
 def in_type(x: Any, dtype: Any) -> Any:
     """Return a result in a type, where one was asked for."""
-    return x if dtype is None or not isinstance(x, Tensor) else cast(x, np.dtype(getattr(dtype, "dtype", dtype)))
+    return x if dtype is None or not isinstance(x, Tensor) else cast(x, as_numpy(dtype))
 
 
 def where(condition: Any, *choices: Any) -> Any:
