@@ -88,6 +88,8 @@ def diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0,
 def memory_places(input: Tensor) -> np.ndarray:
     """Return the number of the element at each place of memory from the first on, -1 where it has none."""
     data = input._array()
+    if min(data.strides, default=0) < 0:  # PyTorch has no such strides
+        data = np.ascontiguousarray(data)
     steps = [s // data.itemsize for s in data.strides]
     where = sum(
         (np.arange(n) * s).reshape((-1,) + (1,) * (data.ndim - i - 1))
