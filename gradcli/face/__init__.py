@@ -11,29 +11,34 @@ from . import (
     arithmetic,
     convert,
     create,
+    diagonal,
     fourier,
+    join,
     linalg,
     matrix,
     norms,
     order,
+    place,
     pointwise,
+    products,
     reduce,
     scan,
+    scatter,
     select,
     shape,
 )
-from .wrap import FACE, METHODS, resolve
+from .wrap import FACE, METHOD_FORMS, METHODS, resolve
 
 NEVER_IN_PLACE = {"requires_grad", "detach", "retain_grad", "view", "reshape", "expand", "clone", "to"}
 
 
 def method(name: str) -> Callable | None:
     """Return the method `name` of Tensors; `name_` is the in-place form of a method."""
-    found = resolve(name)
+    found = METHOD_FORMS.get(name) or resolve(name)
     if found is not None:
         return found if name in METHODS else None
     if name.endswith("_") and not name.startswith("_") and name[:-1] not in NEVER_IN_PLACE:
-        plain = resolve(name[:-1])
+        plain = METHOD_FORMS.get(name[:-1]) or resolve(name[:-1])
         if plain is not None and name[:-1] in METHODS:
             return in_place(plain, name)
     return None
@@ -63,17 +68,22 @@ __all__ = [
     "arithmetic",
     "convert",
     "create",
+    "diagonal",
     "fourier",
+    "join",
     "known_names",
     "linalg",
     "matrix",
     "method",
     "norms",
     "order",
+    "place",
     "pointwise",
+    "products",
     "reduce",
     "resolve",
     "scan",
+    "scatter",
     "select",
     "shape",
 ]

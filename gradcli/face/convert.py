@@ -76,7 +76,13 @@ def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
     return dispatch(entry("clone"), (input,), {})
 
 
-@face(names=("contiguous", "cpu", "resolve_conj", "resolve_neg"))
+@face
+def contiguous(input: Tensor, *, memory_format: Any = None) -> Tensor:
+    """The tensor with its elements one after another in memory: itself where they are."""
+    return input if is_contiguous(input) else clone(input)
+
+
+@face(names=("cpu", "resolve_conj", "resolve_neg"))
 def itself(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """The tensor itself."""
     return input

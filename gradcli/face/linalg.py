@@ -97,10 +97,3 @@ def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, al
 def chain_matmul(*matrices: Tensor) -> Tensor:
     """Product of matrices in the cheapest order."""
     return matrices[0] if len(matrices) == 1 else entry("multi_dot").function(matrices)
-
-
-@face(method=False)
-def einsum(equation: str, *operands: Any) -> Tensor:
-    """Einstein summation."""
-    parts = operands[0] if len(operands) == 1 and isinstance(operands[0], list | tuple) else operands
-    return entry("einsum").function(equation, *(operand(x) for x in parts))

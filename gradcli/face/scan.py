@@ -9,8 +9,9 @@ import numpy as np
 from ..rules import entry
 from ..rules.shapes import negative_axis
 from ..tape.tensor import Tensor, as_raw
+from .join import cat
 from .reduce import ValuesIndices, picked, whole
-from .shape import at, cat
+from .shape import at
 from .wrap import face, operand
 
 

@@ -7,13 +7,11 @@ from typing import Any
 import numpy as np
 
 from ..rules import entry
-from ..rules.shapes import negative_axis
 from ..tape.promote import as_operand
 from ..tape.record import dispatch
 from ..tape.tensor import Tensor, as_raw
-from .reduce import picked
-from .shape import at
-from .wrap import face
+from .shape import expand
+from .wrap import METHOD_FORMS, face
 
 
 @face
@@ -29,16 +27,25 @@ def method_where(self: Tensor, condition: Any, other: Any) -> Tensor:
     return where(condition, self, other)
 
 
+METHOD_FORMS["where"] = method_where
+
+
 @face
 def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     """value where the mask holds, else input."""
+    if isinstance(value, Tensor) and value.ndim:
+        raise RuntimeError(f"masked_fill only supports a 0-dimensional value tensor, got {value.ndim} dimension(s)")
     return dispatch(entry("where"), (mask, value, input), {})
 
 
 @face
 def masked_select(input: Tensor, mask: Tensor) -> Tensor:
-    """The elements where the mask holds."""
-    return input[np.broadcast_to(as_raw(mask), input.shape)]
+    """The elements where the mask holds; both are broadcast."""
+    chosen = as_raw(mask)
+    if chosen.dtype != bool:
+        raise RuntimeError(f"masked_select: expected BoolTensor for mask, got {mask.dtype}")
+    shape = np.broadcast_shapes(tuple(input.shape), chosen.shape)
+    return expand(input, shape)[np.broadcast_to(chosen, shape)]
 
 
 @face
@@ -51,42 +58,67 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
 
 
 @face
-def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
-    """Slices at integer positions along dim."""
-    return at(input, dim, index)
+def argwhere(input: Tensor) -> Tensor:
+    """Positions of the elements that are not 0, as rows."""
+    return nonzero(input)
+
+
+# -- places in sorted values: no gradient --------------------------------------------------------
 
 
 @face
-def take(input: Tensor, index: Tensor) -> Tensor:
-    """Elements at positions in the flattened tensor."""
-    return entry("take").function(input, as_raw(index))
+def searchsorted(
+    sorted_sequence: Any,
+    input: Any,
+    *,
+    out_int32: bool = False,
+    right: bool = False,
+    side: Any = None,
+    sorter: Any = None,
+) -> Tensor:
+    """Where to insert values so that the last axis stays sorted; before equal ones unless right."""
+    if right and side == "left":
+        raise RuntimeError(
+            "searchsorted(): side and right can't be set to opposites, got side of left with right=True"
+        )
+    rows, values = as_raw(sorted_sequence), as_raw(input)
+    order = None if sorter is None else as_raw(sorter)
+    where_equal: Any = "right" if right or side == "right" else "left"
+    if rows.ndim == 1:
+        found = np.searchsorted(rows, values, where_equal, order)
+    elif rows.shape[:-1] != values.shape[:-1]:
+        raise RuntimeError(
+            "searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries "
+            f"tensor and input value tensor must match, but we got {list(rows.shape)} and {list(values.shape)}"
+        )
+    else:
+        found = np.empty(values.shape, np.int64)
+        for place in np.ndindex(rows.shape[:-1]):
+            found[place] = np.searchsorted(
+                rows[place], values[place], where_equal, None if order is None else order[place]
+            )
+    return Tensor._wrap(np.asarray(found, np.int32 if out_int32 else np.int64), None)
 
 
 @face
-def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
-    """Elements picked per lane."""
-    return entry("take_along_axis").function(input, as_raw(indices), dim)
+def bucketize(input: Any, boundaries: Any, *, out_int32: bool = False, right: bool = False) -> Tensor:
+    """The number of the interval between boundaries that each element lies in."""
+    return searchsorted(boundaries, input, out_int32=out_int32, right=right)
 
 
 @face
-def gather(input: Tensor, dim: int, index: Tensor) -> Tensor:
-    """input[index[i, j], j] and the like along dim."""
-    return picked(input, as_raw(index), negative_axis(dim, input.ndim), "GatherBackward0")
+def unique(
+    input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: Any = None
+) -> Any:
+    """The different elements (or slices along dim) in rising order; with their places and counts where asked."""
+    values, inverse, counts = np.unique(as_raw(input), return_inverse=True, return_counts=True, axis=dim)
+    inverse = inverse.reshape(input.shape if dim is None else -1)
+    wanted = [values] + [inverse] * return_inverse + [counts] * return_counts
+    found = tuple(Tensor._wrap(x, None) for x in wanted)
+    return found if len(found) > 1 else found[0]
 
 
 @face
-def diag(input: Tensor, diagonal: int = 0) -> Tensor:
-    """The diagonal of a matrix, or the matrix with a diagonal."""
-    return entry("diag").function(input, diagonal)
-
-
-@face
-def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
-    """The diagonals over two axes."""
-    return entry("diagonal").function(input, offset, dim1, dim2)
-
-
-@face
-def trace(input: Tensor) -> Tensor:
-    """Sum of the diagonal of a matrix."""
-    return entry("trace").function(input)
+def bincount(input: Tensor, weights: Any = None, minlength: int = 0) -> Tensor:
+    """How often each number from 0 on occurs, or the sum of the weights there."""
+    return Tensor._wrap(np.bincount(as_raw(input), None if weights is None else as_raw(weights), minlength), None)

@@ -2,35 +2,63 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from ..rules import entry
-from ..rules.shapes import negative_axes, negative_axis
+from ..rules.movement import resolved
+from ..rules.shapes import fit, negative_axes, negative_axis
+from ..tape.dtypes import DType, as_numpy
 from ..tape.record import dispatch
-from ..tape.tensor import Tensor
+from ..tape.tensor import Tensor, as_raw
 from .create import lengths
 from .wrap import face, operand
 
 
-@face(names=("view",))
+@face
 def reshape(input: Any, *shape: Any) -> Tensor:
-    """The same elements in another shape; one length may be -1. view(dtype) converts the type."""
+    """The same elements in another shape; one length may be -1."""
     x = operand(input)
-    if len(shape) == 1 and not isinstance(shape[0], int | np.integer | tuple | list):
-        return x.to(shape[0])
     try:
         return entry("reshape").function(x, lengths(shape))
     except ValueError:
         raise RuntimeError(f"shape '{list(lengths(shape))}' is invalid for input of size {x._data.size}") from None
 
 
-@face(names=("reshape_as",))
+@face
+def view(input: Tensor, *shape: Any, dtype: Any = None) -> Tensor:
+    """The same memory in another shape, or its bytes read as another type (without a gradient).
+
+    Raises RuntimeError where a view of other memory has no strides for the shape.
+    """
+    if dtype is not None or (len(shape) == 1 and isinstance(shape[0], DType | np.dtype | type)):
+        return Tensor._wrap(input._array().view(as_numpy(shape[0] if dtype is None else dtype)), None)
+    result = reshape(input, *shape)
+    if input._base is not None and result._base is None and result._data.size:
+        raise RuntimeError(
+            "view size is not compatible with input tensor's size and stride (at least one dimension spans across "
+            "two contiguous subspaces). Use .reshape(...) instead."
+        )
+    return result
+
+
+@face
 def view_as(input: Tensor, other: Tensor) -> Tensor:
+    """The same memory in the shape of another tensor."""
+    return view(input, tuple(other.shape))
+
+
+@face
+def reshape_as(input: Tensor, other: Tensor) -> Tensor:
     """The elements in the shape of another tensor."""
     return reshape(input, tuple(other.shape))
+
+
+@face
+def ravel(input: Tensor) -> Tensor:
+    """The elements as one axis."""
+    return reshape(input, (-1,))
 
 
 @face
@@ -38,20 +66,24 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     """The axes from start_dim to end_dim as one."""
     if input.ndim == 0:
         return reshape(input, (1,))
-    first, last = start_dim % input.ndim, end_dim % input.ndim
+    first, last = (negative_axis(d, input.ndim) + input.ndim for d in (start_dim, end_dim))
+    if first > last:
+        raise RuntimeError("flatten() has invalid args: start_dim cannot come after end_dim")
     shape = tuple(input.shape)
-    return reshape(input, (*shape[:first], -1, *shape[last + 1 :])) if last > first else input
+    joined = int(np.prod(shape[first : last + 1], dtype=int))
+    return reshape(input, (*shape[:first], joined, *shape[last + 1 :])) if last > first else input
 
 
 @face
 def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
     """One axis split into several."""
-    axis = dim % input.ndim
+    axis = negative_axis(dim, input.ndim) + input.ndim
     shape = tuple(input.shape)
-    return reshape(input, (*shape[:axis], *sizes, *shape[axis + 1 :]))
+    parts = resolved((shape[axis],), lengths((sizes,)))
+    return reshape(input, (*shape[:axis], *parts, *shape[axis + 1 :]))
 
 
-@face
+@face(names=("swapaxes", "swapdims"))
 def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
     """Two axes exchanged."""
     return entry("swapaxes").function(input, dim0, dim1)
@@ -66,9 +98,9 @@ def t(input: Tensor) -> Tensor:
 
 
 @face
-def permute(input: Tensor, *dims: Any) -> Tensor:
+def permute(input: Tensor, *order: Any, dims: Any = None) -> Tensor:
     """Axes in another order."""
-    return entry("transpose").function(input, lengths(dims))
+    return entry("transpose").function(input, lengths(order if dims is None else (dims,)))
 
 
 @face
@@ -113,38 +145,50 @@ def broadcast_to(input: Tensor, size: Any) -> Tensor:
 @face(method=False)
 def broadcast_tensors(*tensors: Tensor) -> tuple:
     """All tensors expanded to their common shape."""
+    if len(tensors) == 1 and isinstance(tensors[0], list | tuple):
+        tensors = tuple(tensors[0])
     shape = np.broadcast_shapes(*(x.shape for x in tensors))
     return tuple(expand(x, shape) for x in tensors)
 
 
-@face(names=("tile",))
-def repeat(input: Tensor, *sizes: Any) -> Tensor:
-    """The tensor repeated as a block along each axis."""
-    return entry("tile").function(input, lengths(sizes))
+@face
+def sum_to_size(input: Tensor, *size: Any) -> Tensor:
+    """The sum over what expanding to this shape from `size` would have repeated."""
+    target = lengths(size)
+    if np.broadcast_shapes(target, tuple(input.shape)) != tuple(input.shape):
+        raise RuntimeError(f"size {list(target)} is not expandable to size {list(input.shape)}.")
+    return fit(input, target, input.ndim)
 
 
 @face
-def repeat_interleave(input: Tensor, repeats: Any, dim: int | None = None) -> Tensor:
-    """Each element repeated."""
-    return entry("repeat").function(input, repeats, dim)
+def repeat(input: Tensor, *sizes: Any, repeats: Any = None) -> Tensor:
+    """The tensor repeated as a block along each axis. Raises RuntimeError for fewer numbers than axes."""
+    wanted = lengths(sizes if repeats is None else (repeats,))
+    if len(wanted) < input.ndim:
+        raise RuntimeError(
+            "Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor"
+        )
+    return tile(input, wanted)
 
 
 @face
-def flip(input: Tensor, *dims: Any) -> Tensor:
+def tile(input: Tensor, *sizes: Any, dims: Any = None) -> Tensor:
+    """The tensor repeated as a block along each of the last axes."""
+    return entry("tile").function(input, lengths(sizes if dims is None else (dims,)))
+
+
+@face
+def repeat_interleave(input: Any, repeats: Any = None, dim: int | None = None, *, output_size: Any = None) -> Tensor:
+    """Each element repeated; of counts alone, the positions repeated so often."""
+    if repeats is None:
+        return Tensor._wrap(np.repeat(np.arange(input.shape[0]), as_raw(input)), None)
+    return entry("repeat").function(operand(input), repeats, dim)
+
+
+@face
+def flip(input: Tensor, *axes: Any, dims: Any = None) -> Tensor:
     """Order of the elements reversed along axes."""
-    return entry("flip").function(input, lengths(dims))
-
-
-@face
-def fliplr(input: Tensor) -> Tensor:
-    """Reversed along axis 1."""
-    return flip(input, 1)
-
-
-@face
-def flipud(input: Tensor) -> Tensor:
-    """Reversed along axis 0."""
-    return flip(input, 0)
+    return entry("flip").function(input, lengths(axes if dims is None else (dims,)))
 
 
 @face
@@ -156,41 +200,7 @@ def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
 @face
 def rot90(input: Tensor, k: int = 1, dims: Any = (0, 1)) -> Tensor:
     """The plane of two axes turned by k quarter turns."""
-    a, b = dims
-    if k % 4 == 0:
-        return input.clone()
-    if k % 4 == 2:
-        return flip(flip(input, a), b)
-    return flip(transpose(input, a, b), a) if k % 4 == 1 else transpose(flip(input, a), a, b)
-
-
-@face(names=("concat", "concatenate"), method=False)
-def cat(tensors: Any, dim: int = 0) -> Tensor:
-    """Tensors joined along an existing axis; empty one-dimensional ones are skipped."""
-    parts = [x for x in map(operand, tensors) if tuple(x.shape) != (0,)] or [operand(x) for x in tensors]
-    return entry("concatenate").function(parts, dim)
-
-
-@face(method=False)
-def stack(tensors: Any, dim: int = 0) -> Tensor:
-    """Tensors of one shape joined along a new axis."""
-    try:
-        return entry("stack").function([operand(x) for x in tensors], dim)
-    except ValueError as error:
-        raise RuntimeError(str(error)) from None
-
-
-@face(method=False)
-def hstack(tensors: Any) -> Tensor:
-    """Tensors joined along the second axis (the first, for vectors)."""
-    parts = [x.reshape(1) if x.ndim == 0 else x for x in map(operand, tensors)]
-    return cat(parts, 0 if parts[0].ndim == 1 else 1)
-
-
-@face(method=False)
-def vstack(tensors: Any) -> Tensor:
-    """Tensors joined along the first axis; vectors are rows."""
-    return cat([x.reshape(1, -1) if x.ndim < 2 else x for x in map(operand, tensors)], 0)
+    return entry("rot90").function(input, k, tuple(dims))
 
 
 def at(x: Tensor, dim: int, item: Any) -> Tensor:
@@ -200,65 +210,24 @@ def at(x: Tensor, dim: int, item: Any) -> Tensor:
 
 
 @face
-def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple:
-    """Cut into parts of a size, or of the given sizes, along dim."""
-    length = tensor.shape[dim]
-    if isinstance(split_size_or_sections, int):
-        step = split_size_or_sections
-        sizes = [min(step, length - i) for i in range(0, length, step)] or [0]
-    else:
-        sizes = list(split_size_or_sections)
-        if sum(sizes) != length:
-            raise RuntimeError(f"split sizes {sizes} do not add up to {length}")
-    edges = [0, *np.cumsum(sizes).tolist()]
-    return tuple(at(tensor, dim, slice(a, b)) for a, b in pairwise(edges))
-
-
-@face
-def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple:
-    """Cut into so many parts along dim, the last maybe smaller."""
-    return split(input, max(-(-input.shape[dim] // chunks), 1), dim)
-
-
-@face
-def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple:
-    """Cut at indices, or into so many parts of nearly one size."""
-    pieces = np.array_split(np.arange(input.shape[dim]), indices_or_sections)
-    ends = np.cumsum([len(piece) for piece in pieces]).tolist()
-    return tuple(at(input, dim, slice(a, b)) for a, b in zip([0, *ends], ends, strict=False))
-
-
-@face
-def unbind(input: Tensor, dim: int = 0) -> tuple:
-    """The slices along an axis."""
-    return tuple(at(input, dim, i) for i in range(input.shape[dim]))
-
-
-@face
 def select(input: Tensor, dim: int, index: int) -> Tensor:
     """One slice along an axis."""
+    if input.ndim == 0:
+        raise IndexError("select() cannot be applied to a 0-dim tensor.")
     return at(input, dim, int(index))
 
 
 @face
 def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
     """length elements from start on along an axis."""
-    return at(input, dim, slice(int(start), int(start) + length))
+    size, begin = input.shape[dim], int(start)
+    begin += size if begin < 0 else 0
+    if not 0 <= begin <= size or length < 0 or begin + length > size:
+        raise RuntimeError(f"start ({begin}) + length ({length}) exceeds dimension size ({size}).")
+    return at(input, dim, slice(begin, begin + length))
 
 
-@face
+@face(names=("moveaxis",))
 def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
     """Axes moved to new places."""
     return entry("moveaxis").function(input, source, destination)
-
-
-@face(method=False)
-def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple:
-    """Coordinate grids of vectors."""
-    vectors = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], list | tuple) else tensors
-    if indexing == "xy" and len(vectors) > 1:
-        grids = meshgrid(vectors[1], vectors[0], *vectors[2:])
-        return tuple(transpose(g, 0, 1) for g in (grids[1], grids[0], *grids[2:]))
-    shape = tuple(v._data.size for v in vectors)
-    places = [(1,) * i + (-1,) + (1,) * (len(vectors) - i - 1) for i in range(len(vectors))]
-    return tuple(expand(reshape(v, place), shape) for v, place in zip(vectors, places, strict=True))

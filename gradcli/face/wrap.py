@@ -14,6 +14,8 @@ from ..tape.tensor import Tensor, as_raw
 
 FACE: dict[str, Callable] = {}
 METHODS: set[str] = set()
+METHOD_FORMS: dict[str, Callable] = {}
+"""Methods whose arguments stand in another order than those of the function of that name."""
 NUMPY_WORDS = {"axis": "dim", "keepdims": "keepdim", "x": "input", "x1": "input", "x2": "other", "a": "input"}
 TORCH_WORDS = {
     "dim": "axis",

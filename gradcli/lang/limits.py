@@ -89,6 +89,12 @@ ESTIMATES: dict[str, Any] = {
     "outer": all_pairs,
     "kron": all_pairs,
     "einsum": summed,
+    "pad": lambda x, width, *_, **__: product(n + int(np.max(width)) * 2 for n in shape_of(x)),
+    "resize": lambda x, new_shape: lengths(new_shape),
+    "vander": lambda x, N=None, increasing=False: size(x) * as_int(size(x) if N is None else N),  # noqa: N803
+    "diagflat": lambda x, k=0: (size(x) + abs(as_int(k))) ** 2,
+    "convolve": all_pairs,
+    "correlate": all_pairs,
     "diag": lambda x, k=0: (size(x) + abs(as_int(k))) ** 2 if rank(x) == 1 else size(x),
 }
 

@@ -17,6 +17,7 @@ MODULES = (
     "transcendental",
     "reduce",
     "movement",
+    "turn",
     "index",
     "product",
     "activation",
@@ -25,8 +26,11 @@ MODULES = (
     "softmax",
     "moments",
     "join",
+    "cut",
     "select",
     "scan",
+    "grid",
+    "statistics",
     "linalg",
     "triangular",
     "orthogonal",
@@ -43,6 +47,11 @@ MODULES = (
     "resample",
     "normalize",
     "losses",
+    "differences",
+    "edit",
+    "averages",
+    "ufuncs",
+    "higher",
 )
 _pending = list(MODULES)
 

@@ -69,7 +69,8 @@ def power_dx(_, x, y):
 
 def power_dy(out, x, y):
     """x^y log x, and 0 where x is 0 and y is not negative."""
-    return np.where((x == 0) & (abs(y) == y), 0.0, out * np.log(x))
+    flat = (x == 0) & (abs(y) == y)
+    return np.where(flat, 0.0, out * np.log(np.where(flat, 1.0, x)))
 
 
 elementwise(

@@ -62,7 +62,7 @@ def clip_signature(x, min=None, max=None, *, a_min=None, a_max=None):
     return (x, -np.inf if low is None else low, np.inf if high is None else high), {}
 
 
-elementwise(
+clip = elementwise(
     lambda x, low, high: np.minimum(np.maximum(x, low), high),
     lambda _, x, low, high: mask((x >= low) & (x <= high), x),
     lambda _, x, low, high: mask((x < low) & ((low < high) | (high == np.inf)), x),

@@ -6,7 +6,7 @@ import string
 
 import numpy as np
 
-from .shapes import fit, rank, shape_of
+from .shapes import arrayed, fit, rank, shape_of
 from .table import A, Sample, general
 
 
@@ -20,7 +20,8 @@ def einsum_vjp(g, position, out_shape, xs, *, inputs, output):
     others = [x.conj() for i, x in enumerate(xs) if i != position]
     names = [name for i, name in enumerate(inputs) if i != position]
     target = inputs[position]
-    lead = string.ascii_uppercase[: g.ndim - len(out_shape)]
+    free = (c for c in string.ascii_letters if not any(c in s for s in inputs))
+    lead = "".join(c for c, _ in zip(free, range(g.ndim - len(out_shape)), strict=False))
     grad = contract(g, *others, inputs=(lead + output, *names), output=lead + target)
     return fit(grad, shape_of(xs[position]), len(target))
 
@@ -30,10 +31,6 @@ def expanded(subscripts: str, ranks: list[int]) -> tuple[list[str], str]:
 
     Raises ValueError for a subscript string that does not fit the operands.
     """
-    if not isinstance(subscripts, str):
-        raise TypeError(
-            f"einsum needs a subscript string first, such as 'ij,jk->ik', not {type(subscripts).__name__}"
-        )
     text = subscripts.replace(" ", "")
     left, arrow, output = text.partition("->")
     inputs = left.split(",")
@@ -75,8 +72,29 @@ def without_repeats(x, indices: str):
     return x, indices
 
 
-def einsum_signature(subscripts, *xs):
+def from_numbers(arguments: tuple) -> tuple[str, list]:
+    """Return einsum(x, [0, 1], y, [1, 2], [0, 2]) as a subscript string and its operands."""
+    xs, lists = list(arguments[0::2]), list(arguments[1::2])
+    output = xs.pop() if len(xs) > len(lists) else None
+    if any(not isinstance(s, list | tuple) for s in [*lists, *([] if output is None else [output])]):
+        raise TypeError(
+            "einsum needs a subscript string first, such as 'ij,jk->ik', or a list of numbers per operand"
+        )
+    letters = string.ascii_uppercase + string.ascii_lowercase
+
+    def text(numbers: list) -> str:
+        if any(n is not Ellipsis and not 0 <= n < len(letters) for n in numbers):
+            raise ValueError(f"einsum: indices must be between 0 and {len(letters) - 1}, got {list(numbers)}")
+        return "".join("..." if n is Ellipsis else letters[n] for n in numbers)
+
+    return ",".join(map(text, lists)) + ("" if output is None else "->" + text(output)), xs
+
+
+def einsum_signature(subscripts, *xs, optimize=None):
     """Bind einsum: diagonals and indices of one operand only are dealt with first."""
+    if not isinstance(subscripts, str):
+        subscripts, xs = from_numbers((subscripts, *xs))
+    xs = tuple(arrayed(x) for x in xs)
     inputs, output = expanded(subscripts, [rank(x) for x in xs])
     operands, names = [], []
     for i, (x, indices) in enumerate(zip(xs, inputs, strict=True)):
@@ -116,6 +134,7 @@ contract = general(
         Sample("...i,i->...", A(2, 3, 4), A(4)),
         Sample("i,ij,j->", A(3), A(3, 4), A(4)),
         Sample("iji->j", A(2, 3, 2)),
+        Sample(A(2, 3), [0, 1], A(3, 2), [1, 2], [0, 2]),
     ),
     doc="Einstein summation.",
 )

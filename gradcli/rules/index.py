@@ -177,18 +177,18 @@ put = linear(
 )
 
 
-def set_dx(g, _out, _x, _value, *, index):
+def set_dx(g, _out, _x, _value, *, index, label=None):
     """g with 0 at the replaced elements."""
     return replace(g, 0.0, index=index)
 
 
-def set_dvalue(g, out_shape, _x, value_shape, *, index):
+def set_dvalue(g, out_shape, _x, value_shape, *, index, label=None):
     """The replaced elements of g, summed over what broadcasting repeated."""
     part = getitem(g, index=index)
     return fit(part, value_shape, part.ndim - (g.ndim - len(out_shape)))
 
 
-def set_forward(x, value, *, index):
+def set_forward(x, value, *, index, label=None):
     """A copy of x with x[index] = value."""
     out = np.array(x)
     if x.ndim == len(index.shape):
@@ -211,7 +211,7 @@ replace = general(
     set_dx,
     set_dvalue,
     bind=set_signature,
-    node="CopySlices",
+    node=lambda x_shape, params: params.get("label") or "CopySlices",
     batch=batch_set,
     samples=(
         Sample(A(3, 4), 1, A(4)),

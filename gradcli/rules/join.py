@@ -1,11 +1,11 @@
-"""Joining arrays, repeating them as blocks, and cutting them into parts."""
+"""Joining arrays, and repeating them as blocks."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from .movement import ravel
-from .shapes import as_int, as_shape, lead_of, negative_axis, rank, shape_of
+from .shapes import arrayed, as_shape, lead_of, negative_axis, rank, shape_of
 from .table import A, Sample, composition, general, linear
 
 
@@ -29,7 +29,7 @@ def join_vjp(g, position, _, xs_shapes, *, axis):
     return g[(..., part) + (slice(None),) * (-axis - 1)]
 
 
-general(
+concatenate = general(
     "concatenate",
     lambda *xs, axis: np.concatenate(xs, axis=axis),
     join_vjp,
@@ -77,9 +77,9 @@ general(
 )
 
 
-def tile_signature(x, *reps):
-    """Bind tile(x, (2, 3)) and tile(x, 2)."""
-    reps = as_shape(reps[0] if len(reps) == 1 else reps)
+def tile_signature(x, *numbers, reps=None):
+    """Bind tile(x, (2, 3)), tile(x, 2, 3) and tile(x, 2)."""
+    reps = as_shape(numbers if len(numbers) > 1 else numbers[0] if numbers else reps)
     return (x,), {"reps": (1,) * (rank(x) - len(reps)) + reps}
 
 
@@ -105,20 +105,125 @@ linear(
 )
 
 
-def split(x, indices_or_sections, axis=0):
-    """Cut x into equal parts, or at the given indices, along axis."""
-    axis = negative_axis(axis, rank(x))
-    length = shape_of(x)[axis]
-    if rank(indices_or_sections) == 0:
-        parts = as_int(indices_or_sections)
-        if parts < 1 or length % parts:
-            raise ValueError(f"split: an axis of length {length} has no {parts} equal parts")
-        cuts = [length // parts * i for i in range(1, parts)]
-    else:
-        cuts = [as_int(i) for i in indices_or_sections]
-    tail = (slice(None),) * (-axis - 1)
-    edges = zip([0, *cuts], [*cuts, length], strict=True)
-    return tuple(x[(..., slice(a, b), *tail)] for a, b in edges)
+# -- joining along a certain axis -----------------------------------------------------------------
 
 
-composition(split, numpy=(np.split,), samples=(), doc="The array cut into parts along axis (several results).")
+def widened(x, ndim):
+    """Return x with at least ndim axes, placed as NumPy does: a row, a column of depth 1."""
+    x = arrayed(x)
+    shape = shape_of(x)
+    if len(shape) >= ndim:
+        return x
+    if ndim == 3 and shape:
+        return x.reshape((1, *shape, 1) if len(shape) == 1 else (*shape, 1))
+    return x.reshape((1,) * (ndim - len(shape)) + shape)
+
+
+def column(x):
+    """Return a vector (or a number) as a column; other arrays as they are."""
+    x = arrayed(x)
+    return x.reshape((-1, 1)) if rank(x) < 2 else x
+
+
+def hstack(xs):
+    """Arrays joined along the second axis (the first, for vectors)."""
+    parts = [widened(x, 1) for x in xs]
+    return concatenate.function(parts, 0 if parts and rank(parts[0]) == 1 else 1)
+
+
+def vstack(xs):
+    """Arrays joined along the first axis; vectors are rows."""
+    return concatenate.function([widened(x, 2) for x in xs], 0)
+
+
+def dstack(xs):
+    """Arrays joined along the third axis."""
+    return concatenate.function([widened(x, 3) for x in xs], 2)
+
+
+def column_stack(xs):
+    """Arrays joined along the second axis; vectors are columns."""
+    return concatenate.function([column(x) for x in xs], 1)
+
+
+def append(x, values, axis=None):
+    """values joined to the end of x (both flattened when axis is None)."""
+    return concatenate.function((arrayed(x), arrayed(values)), axis)
+
+
+for function, other, doc in [
+    (hstack, (), "Arrays joined along the second axis (the first, for vectors)."),
+    (vstack, ("row_stack",), "Arrays joined along the first axis; vectors are rows."),
+    (dstack, (), "Arrays joined along the third axis."),
+    (column_stack, (), "Arrays joined along the second axis; vectors are columns."),
+]:
+    composition(
+        function,
+        aliases=other,
+        numpy=(getattr(np, function.__name__),),
+        samples=(Sample([A(3), A(3)]), Sample([A(2, 3), A(2, 3)])),
+        doc=doc,
+    )
+composition(
+    append,
+    numpy=(np.append,),
+    samples=(Sample(A(3), A(2, 2)), Sample(A(2, 3), A(1, 3), axis=0)),
+    doc="values joined to the end of x.",
+)
+
+
+def atleast(ndim, xs):
+    """Return each array with at least ndim axes: one array, or a tuple of several."""
+    out = tuple(widened(x, ndim) for x in xs)
+    return out[0] if len(out) == 1 else out
+
+
+def atleast_1d(*xs):
+    """Arrays with at least one axis."""
+    return atleast(1, xs)
+
+
+def atleast_2d(*xs):
+    """Arrays with at least two axes; vectors become rows."""
+    return atleast(2, xs)
+
+
+def atleast_3d(*xs):
+    """Arrays with at least three axes."""
+    return atleast(3, xs)
+
+
+for function in (atleast_1d, atleast_2d, atleast_3d):
+    composition(
+        function,
+        numpy=(getattr(np, function.__name__),),
+        samples=(Sample(A()), Sample(A(3)), Sample(A(2, 3))),
+        doc=function.__doc__,
+    )
+
+
+def block(arrays):
+    """Arrays in nested lists put together as blocks: the innermost lists along the last axis."""
+    return _block(arrays, *_depth_and_rank(arrays), 0)
+
+
+def _depth_and_rank(arrays) -> tuple[int, int]:
+    """Return how deep the lists are nested and the largest rank among their arrays."""
+    if not isinstance(arrays, list):
+        return 0, rank(arrays)
+    found = [_depth_and_rank(x) for x in arrays]
+    return 1 + max(d for d, _ in found), max(n for _, n in found)
+
+
+def _block(arrays, depth, ndim, level):
+    if not isinstance(arrays, list):
+        return widened(arrays, 0).reshape((1,) * (max(ndim, depth) - rank(arrays)) + shape_of(arrays))
+    return concatenate.function([_block(x, depth, ndim, level + 1) for x in arrays], level - depth)
+
+
+composition(
+    block,
+    numpy=(np.block,),
+    samples=(Sample([A(3), A(2)]), Sample([[A(2, 2), A(2, 1)], [A(1, 2), A(1, 1)]])),
+    doc="Arrays in nested lists put together as blocks.",
+)

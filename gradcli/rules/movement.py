@@ -257,65 +257,6 @@ composition(
     doc="Axes moved to new places.",
 )
 
-# -- order of elements ----------------------------------------------------------------------------
-
-
-def axes_signature(x, axis=None):
-    """Bind a function of several axes."""
-    return (x,), {"axis": negative_axes(axis, rank(x))}
-
-
-def flip_vjp(g, _, _x, *, axis):
-    """Flipped again."""
-    return np.flip(g, axis)
-
-
-linear(
-    "flip",
-    lambda x, *, axis: np.flip(x, axis).copy(),
-    flip_vjp,
-    bind=axes_signature,
-    numpy=(np.flip,),
-    samples=(Sample(A(3, 4)), Sample(A(3, 4), 0), Sample(A(2, 3, 4), (0, 2))),
-    doc="Order of the elements reversed along axis.",
-)
-
-
-def roll_vjp(g, _, _x, *, shift, axis):
-    """Rolled back."""
-    return np.roll(g, tuple(-s for s in shift), axis)
-
-
-roll_axes = linear(
-    "roll_axes",
-    lambda x, *, shift, axis: np.roll(x, shift, axis),
-    roll_vjp,
-    node="Roll",
-    samples=(),
-    public=False,
-    doc="Elements rolled along negative axes.",
-)
-
-
-def roll(x, shift, axis=None):
-    """Elements shifted along axis, those pushed out coming back at the other end."""
-    shift = as_shape(shift)
-    if axis is None:
-        return roll_axes(x.reshape((-1,)), shift=(sum(shift),), axis=(-1,)).reshape(shape_of(x))
-    axes = [negative_axis(a, rank(x)) for a in as_shape(axis)]
-    if len(shift) == 1:
-        shift = shift * len(axes)
-    return roll_axes(x, shift=shift, axis=tuple(axes))
-
-
-composition(
-    roll,
-    numpy=(np.roll,),
-    samples=(Sample(A(3, 4), 1), Sample(A(3, 4), 1, axis=0), Sample(A(3, 4), (1, -2), axis=(0, 1))),
-    doc="Elements shifted cyclically along axis.",
-)
-
-
 # -- types ---------------------------------------------------------------------------------------
 
 
@@ -341,5 +282,5 @@ def clone_vjp(g, _, _x):
     return g
 
 
-linear("clone", lambda x: x.copy(), clone_vjp, public=False, doc="A copy.")
+clone = linear("clone", lambda x: x.copy(), clone_vjp, public=False, doc="A copy.")
 linear("alias", lambda x: x, clone_vjp, samples=(), public=False, doc="The array itself, with a node of its own.")

@@ -222,13 +222,15 @@ def kron(x, y):
     return (left * right).reshape(tuple(p * q for p, q in zip(a, b, strict=True)))
 
 
-def cross(x, y, axis=-1):
-    """Vector product of three-dimensional vectors along axis."""
-    a, b = moveaxis(x, axis, -1), moveaxis(y, axis, -1)
+def cross(x, y, axisa=-1, axisb=-1, axisc=-1, axis=None):
+    """Vector product of three-dimensional vectors along axis (axisa of x, axisb of y, axisc of the result)."""
+    if axis is not None:
+        axisa = axisb = axisc = axis
+    a, b = moveaxis(x, axisa, -1), moveaxis(y, axisb, -1)
     if shape_of(a)[-1] != 3 or shape_of(b)[-1] != 3:
         raise ValueError(f"cross needs 3 components along the axis, got shapes {shape_of(x)} and {shape_of(y)}")
     ahead, behind = np.array([1, 2, 0]), np.array([2, 0, 1])
-    return moveaxis(a[..., ahead] * b[..., behind] - a[..., behind] * b[..., ahead], -1, axis)
+    return moveaxis(a[..., ahead] * b[..., behind] - a[..., behind] * b[..., ahead], -1, axisc)
 
 
 PAIR = (Sample(A(3), A(3)), Sample(A(2, 3), A(2, 3)))

@@ -9,7 +9,7 @@ import numpy as np
 from .index import Index, getitem, put
 from .movement import moveaxis
 from .shapes import as_int, negative_axis, rank, shape_of
-from .table import A, Sample, composition, constant, general, linear
+from .table import A, Sample, composition, constant, general, linear, no_gradient
 
 # -- along an axis --------------------------------------------------------------------------------
 
@@ -44,13 +44,54 @@ def lanes(shape, indices, axis) -> Index:
 
 def take_along_axis(x, indices, axis=-1):
     """Elements picked per lane by an array of positions along axis, as from argsort."""
-    indices = np.asarray(getattr(indices, "_data", indices))
     if axis is None:
         x, axis = x.reshape((-1,)), 0
     axis = negative_axis(axis, rank(x))
     shape = shape_of(x)
-    wide = np.broadcast_to(indices, (*shape[:axis], indices.shape[axis], *shape[axis % len(shape) + 1 :]))
-    return getitem(x, index=lanes(shape, wide, axis))
+    wide = np.broadcast_to(indices, (*shape[:axis], shape_of(indices)[axis], *shape[axis % len(shape) + 1 :]))
+    return pick(x, wide, axis=axis) if hasattr(wide, "__record__") else getitem(x, index=lanes(shape, wide, axis))
+
+
+def pick_dx(g, _, x_shape, indices, *, axis):
+    """g added at the picked places."""
+    return unpick(g, np.broadcast_to(indices, g.shape), axis=axis, length=x_shape[axis])
+
+
+def unpick_forward(g, indices, *, axis, length):
+    """Zeros, of some length along axis, with g added per lane at the given positions."""
+    shape = list(g.shape)
+    shape[axis] = length
+    out = np.zeros(shape, g.dtype)
+    np.add.at(out, lanes(out.shape, indices, axis).key, g)
+    return out
+
+
+def unpick_dg(g, out_shape, _, indices, *, axis, length):
+    """The picked elements of g."""
+    lead = g.shape[: g.ndim - len(out_shape)]
+    return pick(g, np.broadcast_to(indices, lead + tuple(indices.shape)), axis=axis)
+
+
+pick = general(
+    "pick",
+    lambda x, indices, *, axis: np.take_along_axis(x, indices, axis),
+    pick_dx,
+    no_gradient,
+    node="Gather",
+    samples=(),
+    public=False,
+    doc="Elements picked per lane along a negative axis by positions that may themselves be computed.",
+)
+unpick = general(
+    "unpick",
+    unpick_forward,
+    unpick_dg,
+    no_gradient,
+    node="ScatterAdd",
+    samples=(),
+    public=False,
+    doc="Zeros with elements added per lane at positions along a negative axis.",
+)
 
 
 def sort_vjp(g, _, x, *, axis):

@@ -26,6 +26,27 @@ def shape_of(x: Any) -> Shape:
     return np.shape(x) if shape is None else tuple(shape)
 
 
+def arrayed(x: Any) -> Any:
+    """Return a number or a list as an array, so that it has an array's methods."""
+    return x if hasattr(x, "ndim") else np.asarray(x)
+
+
+def raw(x: Any) -> np.ndarray:
+    """Return the numbers of an array or a Tensor, for what has no derivative."""
+    return np.asarray(getattr(x, "_data", x))
+
+
+def dtype_of(x: Any) -> np.dtype:
+    """Return NumPy's type of the elements of an array or a Tensor."""
+    return getattr(x.dtype, "dtype", x.dtype)
+
+
+def in_type_of(x: Any, other: Any) -> Any:
+    """Return an array or a number in the type of x where that is real floating-point, else as it is."""
+    other = arrayed(other)
+    return other.astype(dtype_of(x)) if x.dtype.kind == "f" else other
+
+
 def as_shape(shape: Any) -> Shape:
     """Return an int or a sequence of ints (also integral floats and 0-d arrays) as a tuple of ints."""
     if rank(shape) == 0:

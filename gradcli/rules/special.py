@@ -23,7 +23,8 @@ def from_scipy(name):
         import scipy.special
 
         arrays = [as_floats(x) for x in operands]
-        kind = next(x.dtype for x in arrays if hasattr(x, "dtype"))  # scipy takes Python floats for float64
+        types = [x.dtype for x in arrays if hasattr(x, "dtype")]
+        kind = types[0] if types else np.dtype(float)  # scipy takes Python floats for float64
         return getattr(scipy.special, name)(*(x if hasattr(x, "dtype") else kind.type(x) for x in arrays))
 
     function.__name__ = name

@@ -14,8 +14,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .batch import with_axis
 from .shapes import Shape
-from .table import A, Sample, general, linear
+from .table import NAMES, A, Sample, general, linear
 
 
 def at(x: Any, *items: Any) -> Any:
@@ -196,12 +197,34 @@ def weigh_dy(g, _out, x, _y, *, windows):
     return lifted(lambda w: convolve(x.conj(), w, windows=windows), g, x.ndim, 1, 2)
 
 
-def product_entry(name: str, forward: Callable, *vjps: Callable, shapes: tuple, doc: str) -> Any:
+def batch_groups(name: str, places: tuple[int, int, int]) -> Callable:
+    """Return the rule for one more leading axis: it becomes part of the groups, which stand at `places`.
+
+    places: the axis of the groups in both operands and in the result.
+    """
+
+    def batch(size, operands, flags, params):
+        moved = []
+        for x, flag, place in zip(operands, flags, places, strict=False):
+            x = np.moveaxis(x if flag else with_axis(x, size), 0, place)
+            moved.append(x.reshape((*x.shape[:place], size * x.shape[place + 1], *x.shape[place + 2 :])))
+        out = NAMES[name](*moved, **params)
+        place = places[2]
+        parted = out.reshape((*out.shape[:place], size, out.shape[place] // size, *out.shape[place + 1 :]))
+        return np.moveaxis(parted, place, 0)
+
+    return batch
+
+
+def product_entry(
+    name: str, forward: Callable, *vjps: Callable, shapes: tuple, doc: str, groups: tuple[int, int, int]
+) -> Any:
     """Enter one of the three products."""
     return general(
         name,
         forward,
         *vjps,
+        batch=batch_groups(name, groups),
         bind=lambda x, y, windows: ((x, y), {"windows": windows}),
         node="Convolution",
         promote=None,
@@ -215,19 +238,21 @@ def product_entry(name: str, forward: Callable, *vjps: Callable, shapes: tuple, 
 
 X, W, Y = ((2, 1, 2, 5), (1, 2, 1, 4, 5)), ((1, 3, 2, 3), (2, 2, 1, 2, 2)), ((2, 1, 3, 3), (1, 2, 2, 2, 3))
 convolve = product_entry(
-    "convolve",
+    "convolve_windows",
     convolve_forward,
     convolve_dx,
     convolve_dw,
     shapes=tuple(zip(X, W, strict=True)),
+    groups=(1, 0, 1),
     doc="Sums of products of windows and weights.",
 )
 unconvolve = product_entry(
-    "unconvolve",
+    "unconvolve_windows",
     unconvolve_forward,
     unconvolve_dy,
     unconvolve_dw,
     shapes=tuple(zip(Y, W, strict=True)),
+    groups=(1, 0, 1),
     doc="The transpose of a convolution with respect to its input.",
 )
 weigh = product_entry(
@@ -236,5 +261,6 @@ weigh = product_entry(
     weigh_dx,
     weigh_dy,
     shapes=tuple(zip(X, Y, strict=True)),
+    groups=(1, 1, 0),
     doc="The transpose of a convolution with respect to its weights.",
 )

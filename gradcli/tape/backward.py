@@ -12,6 +12,7 @@ from . import versions
 from .hooks import leaf_hooks, run_tensor_hooks
 from .modes import set_grad_enabled, state
 from .node import ONE, OWNING, PRODUCT, TWO, Node
+from .record import cast
 from .tensor import Tensor
 
 Cotangent = Any
@@ -405,7 +406,7 @@ def backward(
     for t in targets:
         g = plan.wanted[t._node]
         if g is not None:
-            g = plan.wrap(g) if create_graph else Tensor._wrap(np.array(g), None)
+            g = cast(plan.wrap(g), t._data.dtype) if create_graph else Tensor._wrap(np.array(g, t._data.dtype), None)
             t._grad = g if t._grad is None else t._grad + g
 
 
@@ -461,7 +462,7 @@ def _result(plan: Plan, target: Tensor, lead: tuple, allow_unused: bool, materia
             )
         return None
     if plan.create:
-        return g
+        return cast(g, data.dtype)
     return Tensor._wrap(np.array(g, data.dtype) if g.base is not None or g.dtype != data.dtype else g, None)
 
 

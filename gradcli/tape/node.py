@@ -251,6 +251,7 @@ class AccumulateGrad(Node):
         leaf = self.variable
         old = leaf._grad
         if create:
+            g = g if g._data.dtype == leaf._data.dtype else g.to(leaf.dtype)
             leaf._grad = g if old is None else old + g
             return
         dtype = leaf._data.dtype

@@ -1,4 +1,4 @@
-"""The operators of Tensors, and NumPy's protocols: `np.sin(t)` and `ndarray * t` record as well."""
+"""The operators of Tensors; NumPy's protocols are joined to them."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from ..rules import by_numpy, entry
+from ..rules import entry
 from ..rules.index import Index, getitem
 from ..rules.product import matmul
-from . import inplace
+from . import inplace, protocols
 from .promote import as_operand
 from .quick import binary, unary
 from .record import dispatch, record
@@ -116,75 +116,6 @@ Tensor.mH = property(lambda self: self.conj().mT)  # type: ignore[attr-defined]
 for _name in ("real", "imag"):
     setattr(Tensor, _name, property(entry(_name).function))
 
-
-# -- NumPy's protocols ---------------------------------------------------------------------------
-
-
-def array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
-    """Record a NumPy ufunc call. Raises TypeError for what would lose the graph."""
-    if kwargs.pop("out", None) is not None:
-        raise TypeError(
-            f"np.{ufunc.__name__} cannot write into an ndarray what comes from a Tensor (out= or an in-place "
-            "operator on an ndarray): write `a = a + t` instead of `a += t`"
-        )
-    if method == "__call__" and not kwargs:
-        primitive = by_numpy(ufunc) or (matmul_entry() if ufunc is np.matmul else None)
-        if primitive is not None:
-            if primitive.kind == "composition":
-                return primitive.function(*inputs)
-            return dispatch(primitive, tuple(as_operand(x) for x in inputs))
-    reduction = {("add", "reduce"): "sum", ("multiply", "reduce"): "prod", ("maximum", "reduce"): "max"}.get(
-        (ufunc.__name__, method)
-    )
-    if reduction is not None:
-        return entry(reduction).function(*inputs, **{"axis": 0, **kwargs})
-    what = f"np.{ufunc.__name__}" + ("" if method == "__call__" else f".{method}")
-    raise TypeError(f"gradcli cannot record {what}{' with ' + ', '.join(kwargs) + '=' if kwargs else ''}")
-
-
-def matmul_entry() -> Any:
-    """The table's matmul."""
-    return entry("matmul")
-
-
-def array_function(self: Tensor, function: Any, types: Any, args: tuple, kwargs: dict) -> Any:
-    """Record a NumPy function call. Raises TypeError for functions that are not in the table."""
-    if any(not issubclass(t, Tensor | np.ndarray) for t in types):
-        return NotImplemented
-    primitive = by_numpy(function)
-    if primitive is None:
-        plain = PLAIN.get(function)
-        if plain is not None:
-            return plain(*args, **kwargs)
-        from ..errors import did_you_mean
-        from ..rules import full_table
-
-        advice = did_you_mean(function.__name__, full_table())
-        raise TypeError(
-            f"gradcli has no derivative of np.{function.__name__}"
-            + (f"; {advice}" if advice else "; use detach() to compute it outside the graph")
-        )
-    return primitive.function(*args, **kwargs)
-
-
-def raw(x: Any) -> Any:
-    """Return a Tensor's data; anything else as it is."""
-    return x._data if isinstance(x, Tensor) else x
-
-
-PLAIN: dict[Any, Any] = {
-    np.shape: lambda x: tuple(x.shape),
-    np.ndim: lambda x: x.ndim,
-    np.size: lambda x, axis=None: x._data.size if axis is None else x._data.shape[axis],
-    np.iscomplexobj: lambda x: x._data.dtype.kind == "c",
-    np.isrealobj: lambda x: x._data.dtype.kind != "c",
-    np.array_equal: lambda x, y, **options: np.array_equal(raw(x), raw(y), **options),
-    np.allclose: lambda x, y, *args, **options: np.allclose(raw(x), raw(y), *args, **options),
-    np.result_type: lambda *xs: np.result_type(*(raw(x) for x in xs)),
-    np.array_repr: lambda x, *_: repr(x),
-}
-"""NumPy functions that ask about an array rather than compute with it."""
-
-install("__array_ufunc__", array_ufunc)
-install("__array_function__", array_function)
+install("__array_ufunc__", protocols.array_ufunc)
+install("__array_function__", protocols.array_function)
 Tensor.__array_priority__ = 1000  # type: ignore[attr-defined]

@@ -86,9 +86,9 @@ def cast(x: Any, dtype: Any) -> Any:
     if isinstance(x, Tensor):
         if x._data.dtype == dtype:
             return x
-        if x._node is None or dtype.kind not in "fc":
+        if type(x) is Tensor and (x._node is None or dtype.kind not in "fc"):
             return Tensor._wrap(x._data.astype(dtype), None)
-        return record(entry("astype"), (x,), {"dtype": dtype, "source": x._data.dtype})
+        return dispatch(entry("astype"), (x,), {"dtype": dtype, "source": x._data.dtype})
     if isinstance(x, np.ndarray | np.generic):
         return x if x.dtype == dtype else x.astype(dtype)
     return x

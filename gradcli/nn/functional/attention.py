@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from ...face.join import cat
 from ...face.linalg import product
 from ...face.select import where
-from ...face.shape import cat
 from ...tape.tensor import Tensor
 from .activation import softmax
 from .arguments import constant

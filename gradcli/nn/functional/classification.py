@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...face.linalg import einsum
+from ...face.products import einsum
 from ...face.reduce import picked
 from ...face.select import where
 from ...tape.tensor import Tensor

@@ -105,7 +105,7 @@ def conv(n: int, name: str) -> Callable:
         windows = Windows(tuple(size), tuple(kernel), stride, dilation, around, out)
         grouped = x.reshape(batch, groups, part, *size)
         weights = weight.reshape(groups, outputs // groups, part, *kernel)
-        return finished(run("convolve", grouped, weights, windows=windows), bias, unbatched)
+        return finished(run("convolve_windows", grouped, weights, windows=windows), bias, unbatched)
 
     return described(
         function, name, f"Convolve {n}-dimensional input (N, C, ...) or (C, ...) with weight (O, C / groups, ...)."
@@ -150,7 +150,7 @@ def conv_transpose(n: int, name: str) -> Callable:
         windows = Windows(size, tuple(kernel), stride, dilation, tuple((p, p) for p in around), tuple(out))
         grouped = x.reshape(batch, groups, inputs // groups, *out)
         weights = weight.reshape(groups, inputs // groups, part, *kernel)
-        return finished(run("unconvolve", grouped, weights, windows=windows), bias, unbatched)
+        return finished(run("unconvolve_windows", grouped, weights, windows=windows), bias, unbatched)
 
     return described(function, name, f"The transpose of conv{n}d as a map of its input; weight (C, O / groups, ...).")
 

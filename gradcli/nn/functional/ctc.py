@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from ...face.join import cat, stack
 from ...face.reduce import logsumexp, picked
 from ...face.select import where
-from ...face.shape import cat, stack
 from ...tape.tensor import Tensor
 from .arguments import constant, reduced
 

@@ -1,0 +1,197 @@
+"""Averages, order statistics and reductions that ignore nan: NumPy's functions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .movement import moveaxis
+from .scan import cumprod, cumsum
+from .select import sort, take_along_axis
+from .shapes import arrayed, dtype_of, negative_axes, rank, raw, shape_of
+from .table import A, Sample, composition
+
+# -- weighted averages ---------------------------------------------------------------------------
+
+
+def average(x, axis=None, weights=None, returned=False, *, keepdims=False):
+    """Weighted mean over axis; also the sum of the weights if `returned`."""
+    x = arrayed(x)
+    axis = negative_axes(axis, rank(x))
+    if weights is None:
+        out = x.mean(axis=axis, keepdims=keepdims)
+        total = np.ones(shape_of(out)) * (np.prod(shape_of(x)) / max(np.prod(shape_of(out)), 1))
+    else:
+        weights = arrayed(weights)
+        if shape_of(weights) != shape_of(x):
+            if shape_of(weights) != tuple(shape_of(x)[a] for a in axis):
+                raise ValueError(f"average: weights of shape {shape_of(weights)} do not fit shape {shape_of(x)}")
+            kept = tuple(n if i - rank(x) in axis else 1 for i, n in enumerate(shape_of(x)))
+            weights = np.broadcast_to(weights.reshape(kept), shape_of(x))
+        total = weights.sum(axis=axis, keepdims=keepdims)
+        out = (x * weights).sum(axis=axis, keepdims=keepdims) / total
+    return (out, total) if returned else out
+
+
+def ptp(x, axis=None, *, keepdims=False):
+    """Largest minus smallest element over axis."""
+    axis = negative_axes(axis, rank(x))
+    return np.max(x, axis=axis, keepdims=keepdims) - np.min(x, axis=axis, keepdims=keepdims)
+
+
+# -- order statistics ----------------------------------------------------------------------------
+
+METHODS = {
+    "linear": lambda low, share: share,
+    "lower": lambda low, share: share * 0,
+    "higher": lambda low, share: np.ceil(share),
+    "midpoint": lambda low, share: np.where(share > 0, 0.5, 0.0),
+    "nearest": lambda low, share: np.where((share > 0.5) | ((share == 0.5) & (low % 2 == 1)), 1.0, 0.0),
+}
+"""How much of the upper neighbour is taken, by the share of the way from the lower one."""
+
+
+def ranked_value(x, q, axis, keepdims, method, ignore_nan):
+    """Return the elements of the ranks q (between 0 and 1) over axis, shape q.shape + reduced shape."""
+    if method not in METHODS:
+        raise TypeError(f"gradcli cannot record a quantile with method={method!r}; it knows {', '.join(METHODS)}")
+    q = np.asarray(raw(q), float)
+    if ((q < 0) | (q > 1)).any():
+        raise ValueError("quantiles must be in the range [0, 1], percentiles in [0, 100]")
+    x = arrayed(x)
+    axis = negative_axes(axis, rank(x))
+    lead = tuple(n for i, n in enumerate(shape_of(x)) if i - rank(x) not in axis)
+    rows = sort(moveaxis(x, axis, tuple(range(-len(axis), 0))).reshape((*lead, -1)) if rank(x) else x.reshape((1,)))
+    missing = np.isnan(rows).sum(axis=-1, keepdims=True)
+    n, kind = shape_of(rows)[-1], dtype_of(rows)
+    counts = n - missing if ignore_nan else np.full((1,) * rank(rows), n)
+    places = np.maximum(counts - 1, 0) * q.reshape(-1)
+    low = np.floor(places)
+    share = METHODS[method](low, places - low).astype(kind)
+    lower, upper = (take_along_axis(rows, i.astype(np.intp), -1) for i in (low, np.minimum(low + 1, n - 1)))
+    out = lower + np.where(share > 0, upper - lower, 0.0) * share
+    out = np.where(missing == n if ignore_nan else missing > 0, np.asarray(np.nan, kind), out)
+    kept = tuple(1 if i - rank(x) in axis else n for i, n in enumerate(shape_of(x)))
+    return moveaxis(out, -1, 0).reshape(q.shape + (kept if keepdims else lead))
+
+
+def quantile(x, q, axis=None, *, method="linear", keepdims=False):
+    """Elements of the ranks q, between 0 and 1, over axis, interpolated between neighbours; nan if one is."""
+    return ranked_value(x, q, axis, keepdims, method, False)
+
+
+def percentile(x, q, axis=None, *, method="linear", keepdims=False):
+    """Elements of the ranks q, between 0 and 100, over axis; nan if one is."""
+    return ranked_value(x, raw(q) / 100, axis, keepdims, method, False)
+
+
+def median(x, axis=None, *, keepdims=False):
+    """Middle element over axis, the mean of two; nan if one is."""
+    return ranked_value(x, 0.5, axis, keepdims, "linear", False)
+
+
+def nanquantile(x, q, axis=None, *, method="linear", keepdims=False):
+    """Elements of the ranks q, between 0 and 1, over axis, nan left out."""
+    return ranked_value(x, q, axis, keepdims, method, True)
+
+
+def nanpercentile(x, q, axis=None, *, method="linear", keepdims=False):
+    """Elements of the ranks q, between 0 and 100, over axis, nan left out."""
+    return ranked_value(x, raw(q) / 100, axis, keepdims, method, True)
+
+
+def nanmedian(x, axis=None, *, keepdims=False):
+    """Middle element over axis, nan left out."""
+    return ranked_value(x, 0.5, axis, keepdims, "linear", True)
+
+
+# -- reductions that ignore nan ------------------------------------------------------------------
+
+
+def known(x, value):
+    """Return x with nan replaced."""
+    x = arrayed(x)
+    return np.where(np.isnan(x), np.asarray(value, dtype_of(x)), x)
+
+
+def count_known(x, axis, keepdims):
+    """Return how many elements over axis are not nan, in the type of x."""
+    x = arrayed(x)
+    return (~np.isnan(x)).sum(axis=axis, keepdims=keepdims).astype(np.zeros((), dtype_of(x)).real.dtype)
+
+
+def nansum(x, axis=None, keepdims=False):
+    """Sum over axis, nan left out."""
+    return np.sum(known(x, 0), axis=axis, keepdims=keepdims)
+
+
+def nanprod(x, axis=None, keepdims=False):
+    """Product over axis, nan left out."""
+    return np.prod(known(x, 1), axis=axis, keepdims=keepdims)
+
+
+def nanmean(x, axis=None, keepdims=False):
+    """Mean over axis, nan left out."""
+    return nansum(x, axis, keepdims) / count_known(x, axis, keepdims)
+
+
+def nanvar(x, axis=None, *, ddof=0, keepdims=False):
+    """Variance over axis, nan left out; the number of elements less ddof in the denominator."""
+    away = known(x - nanmean(x, axis, True), 0)
+    squares = (away * away.conj()).real
+    return np.sum(squares, axis=axis, keepdims=keepdims) / (count_known(x, axis, keepdims) - ddof)
+
+
+def nanstd(x, axis=None, *, ddof=0, keepdims=False):
+    """Standard deviation over axis, nan left out."""
+    return np.sqrt(nanvar(x, axis, ddof=ddof, keepdims=keepdims))
+
+
+def nanmax(x, axis=None, keepdims=False):
+    """Largest element over axis, nan left out; nan where all are."""
+    return where_known(x, np.max(known(x, -np.inf), axis=axis, keepdims=keepdims), axis, keepdims)
+
+
+def nanmin(x, axis=None, keepdims=False):
+    """Smallest element over axis, nan left out; nan where all are."""
+    return where_known(x, np.min(known(x, np.inf), axis=axis, keepdims=keepdims), axis, keepdims)
+
+
+def where_known(x, out, axis, keepdims):
+    """Return nan where all elements over axis are nan, else out."""
+    empty = np.all(np.isnan(x), axis=axis, keepdims=keepdims)
+    return np.where(empty, np.asarray(np.nan, dtype_of(x)), out)
+
+
+def nancumsum(x, axis=None):
+    """Cumulative sum along axis, nan taken as 0."""
+    return cumsum(known(x, 0), axis)
+
+
+def nancumprod(x, axis=None):
+    """Cumulative product along axis, nan taken as 1."""
+    return cumprod(known(x, 1), axis)
+
+
+REDUCED = (Sample(A(3, 4)), Sample(A(3, 4), axis=0), Sample(A(2, 3, 4), axis=(0, -1), keepdims=True))
+RANKED = (
+    Sample(A(7), 0.3),
+    Sample(A(4, 3), np.array([0.25, 0.6]), axis=0),
+    Sample(A(3, 4), 0.5, axis=1, keepdims=True),
+)
+ENTRIES: list[tuple[Any, tuple[Sample, ...]]] = [
+    (average, (*REDUCED[:2], Sample(A(3, 4), 1, A(4)), Sample(A(3, 4), None, A(3, 4)))),
+    (ptp, REDUCED),
+    (quantile, RANKED),
+    (nanquantile, RANKED),
+    (percentile, (Sample(A(7), 30), Sample(A(4, 3), np.array([25, 60]), axis=0, method="lower"))),
+    (nanpercentile, (Sample(A(7), 30), Sample(A(7), 35, method="nearest"))),
+    (median, REDUCED),
+    (nanmedian, REDUCED),
+    *((f, REDUCED) for f in (nansum, nanprod, nanmean, nanvar, nanstd, nanmax, nanmin)),
+    (nancumsum, (Sample(A(3, 4)), Sample(A(3, 4), axis=0))),
+    (nancumprod, (Sample(A(5)), Sample(A(3, 4), axis=0))),
+]
+for function, samples in ENTRIES:
+    composition(function, numpy=(getattr(np, function.__name__),), samples=samples, doc=function.__doc__)

@@ -1,0 +1,78 @@
+"""Cutting arrays into parts: results are tuples of arrays."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .shapes import as_int, negative_axis, rank, shape_of
+from .table import composition
+
+
+def cut(x, axis, cuts):
+    """Return the parts of x between the given places along a negative axis."""
+    tail = (slice(None),) * (-axis - 1)
+    edges = zip([0, *cuts], [*cuts, shape_of(x)[axis]], strict=True)
+    return tuple(x[(..., slice(a, b), *tail)] for a, b in edges)
+
+
+def places(indices_or_sections, length):
+    """Return where to cut an axis: the given places, or those that make so many parts of nearly one size."""
+    if rank(indices_or_sections) > 0:
+        return [as_int(i) for i in indices_or_sections]
+    parts = as_int(indices_or_sections)
+    if parts < 1:
+        raise ValueError(f"the number of parts must be larger than 0, not {parts}")
+    small, larger = divmod(length, parts)
+    return [i * small + min(i, larger) for i in range(1, parts)]
+
+
+def array_split(x, indices_or_sections, axis=0):
+    """Cut x into so many parts of nearly one size, or at the given indices, along axis."""
+    axis = negative_axis(axis, rank(x))
+    return cut(x, axis, places(indices_or_sections, shape_of(x)[axis]))
+
+
+def split(x, indices_or_sections, axis=0):
+    """Cut x into equal parts, or at the given indices, along axis."""
+    if rank(indices_or_sections) == 0:
+        length, parts = shape_of(x)[negative_axis(axis, rank(x))], as_int(indices_or_sections)
+        if parts < 1 or length % parts:
+            raise ValueError(f"split: an axis of length {length} has no {parts} equal parts")
+    return array_split(x, indices_or_sections, axis)
+
+
+def along(x, indices_or_sections, name, least, axis):
+    """Split along one certain axis; raises ValueError for arrays of fewer axes than `least`."""
+    if rank(x) < least:
+        raise ValueError(f"{name} needs an array of at least {least} axes, got shape {shape_of(x)}")
+    return split(x, indices_or_sections, axis)
+
+
+def hsplit(x, indices_or_sections):
+    """Cut x along the second axis (the first, for vectors)."""
+    return along(x, indices_or_sections, "hsplit", 1, 1 if rank(x) > 1 else 0)
+
+
+def vsplit(x, indices_or_sections):
+    """Cut x along the first axis."""
+    return along(x, indices_or_sections, "vsplit", 2, 0)
+
+
+def dsplit(x, indices_or_sections):
+    """Cut x along the third axis."""
+    return along(x, indices_or_sections, "dsplit", 3, 2)
+
+
+def unstack(x, *, axis=0):
+    """The slices along an axis."""
+    axis = negative_axis(axis, rank(x))
+    return tuple(x[(..., i) + (slice(None),) * (-axis - 1)] for i in range(shape_of(x)[axis]))
+
+
+for function in (split, array_split, hsplit, vsplit, dsplit, unstack):
+    composition(
+        function,
+        numpy=(getattr(np, function.__name__),),
+        samples=(),
+        doc=f"{(function.__doc__ or '')[:-1]} (several results).",
+    )

@@ -1,0 +1,221 @@
+"""Differences, slopes and integrals of samples, sliding products, interpolation, polynomials: NumPy's functions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .index import getitem
+from .join import concatenate
+from .product import matmul
+from .select import take_along_axis
+from .shapes import arrayed, as_int, dtype_of, in_type_of, negative_axes, negative_axis, rank, shape_of
+from .table import A, Sample, composition, constant
+
+
+def part(x, axis, start, stop=None, step=None):
+    """Return x[start:stop:step] along a negative axis."""
+    return x[(..., slice(start, stop, step)) + (slice(None),) * (-axis - 1)]
+
+
+# -- differences and integrals -------------------------------------------------------------------
+
+
+def diff(x, n=1, axis=-1, prepend=None, append=None):
+    """n-th difference of neighbours along axis, after joining prepend and append to the ends."""
+    x, n = arrayed(x), as_int(n)
+    if n < 0 or rank(x) == 0:
+        raise ValueError(f"diff needs an order that is not negative and an axis, got order {n}, shape {shape_of(x)}")
+    axis = negative_axis(axis, rank(x))
+    ends = [None if y is None else fitted(y, x, axis) for y in (prepend, append)]
+    if ends != [None, None]:
+        x = concatenate.function([y for y in (ends[0], x, ends[1]) if y is not None], axis)
+    for _ in range(n):
+        later, earlier = part(x, axis, 1), part(x, axis, 0, -1)
+        x = later != earlier if x.dtype.kind == "b" else later - earlier
+    return x
+
+
+def fitted(y, x, axis):
+    """Return a number as a slice of x along axis; arrays as they are."""
+    shape = list(shape_of(x))
+    shape[axis] = 1
+    return np.broadcast_to(number_like(y, x), tuple(shape)) if rank(y) == 0 else arrayed(y)
+
+
+def number_like(y, x):
+    """Return a Python number in the type of x; arrays as they are."""
+    return arrayed(y) if hasattr(y, "dtype") else np.asarray(y, dtype_of(x))
+
+
+def ediff1d(x, to_end=None, to_begin=None):
+    """Differences of neighbours in the flattened array, between to_begin and to_end."""
+    middle = diff(arrayed(x).reshape((-1,)))
+    parts = [None if y is None else number_like(y, middle).reshape((-1,)) for y in (to_begin, to_end)]
+    return concatenate.function([y for y in (parts[0], middle, parts[1]) if y is not None], 0)
+
+
+def gradient(x, *varargs, axis=None, edge_order=1):
+    """Slopes along each axis (a tuple for several), by central differences inside and one-sided ones at the ends.
+
+    varargs: the spacing, one for all axes or one for each: a number, or the coordinates along the axis.
+    """
+    axes = negative_axes(None, rank(x)) if axis is None else [negative_axis(a, rank(x)) for a in np.atleast_1d(axis)]
+    spacings = varargs or (1.0,)
+    if len(spacings) == 1:
+        spacings *= len(axes)
+    if len(spacings) != len(axes):
+        raise TypeError(f"gradient: {len(spacings)} spacings for {len(axes)} axes")
+    found = tuple(slope(x, a, h, edge_order) for a, h in zip(axes, spacings, strict=True))
+    return found[0] if len(found) == 1 else found
+
+
+def slope(x, axis, spacing, edge_order):
+    """Return the slope along one negative axis."""
+    n = shape_of(x)[axis]
+    if n < edge_order + 1 or edge_order not in (1, 2):
+        raise ValueError(f"gradient: an axis needs at least edge_order + 1 = {edge_order + 1} elements, got {n}")
+    if rank(spacing) == 0:
+        h = spacing * np.ones(n - 1, dtype_of(x))
+    elif shape_of(spacing) == (n,):
+        h = in_type_of(x, diff(spacing))
+    else:
+        raise ValueError(f"gradient: {n} coordinates are needed along the axis, got shape {shape_of(spacing)}")
+    h = arrayed(h).reshape((-1,) + (1,) * (-axis - 1))
+    a, b = part(h, axis, 0, -1), part(h, axis, 1)
+    steps = part(x, axis, 1) - part(x, axis, 0, -1)
+    rates = steps / h
+    before, after = part(rates, axis, 0, -1), part(rates, axis, 1)
+    inside = (b * before + a * after) / (a + b)
+    first, last = part(rates, axis, 0, 1), part(rates, axis, -1)
+    if edge_order == 2:
+        first = first + part(a / (a + b) * (before - after), axis, 0, 1)
+        last = last + part(b / (a + b) * (after - before), axis, -1)
+    return concatenate.function((first, inside, last), axis)
+
+
+def trapezoid(y, x=None, dx=1.0, axis=-1):
+    """Integral along axis by the trapezoidal rule, over coordinates x or steps dx."""
+    y = arrayed(y)
+    axis = negative_axis(axis, rank(y))
+    if x is not None:
+        x = arrayed(x)
+        dx = diff(x).reshape((-1,) + (1,) * (-axis - 1)) if rank(x) == 1 else diff(x, axis=axis)
+    return ((part(y, axis, 1) + part(y, axis, 0, -1)) * dx / 2.0).sum(axis=axis)
+
+
+def unwrap(x, discont=None, axis=-1, *, period=2 * np.pi):
+    """Angles with jumps of more than half a period along axis undone."""
+    axis = negative_axis(axis, rank(x))
+    return x + full_turns(x, discont=discont, axis=axis, period=period)
+
+
+full_turns = constant(
+    lambda x, *, discont, axis, period: np.unwrap(x, discont, axis, period=period) - x,
+    name="full_turns",
+    samples=(),
+    bind=lambda x, discont=None, axis=-1, *, period=2 * np.pi: (
+        (x,),
+        {"discont": discont, "axis": negative_axis(axis, rank(x)), "period": period},
+    ),
+    public=False,
+    doc="What unwrap adds.",
+)
+
+
+# -- sliding products and interpolation ----------------------------------------------------------
+
+
+def convolve(a, v, mode="full"):
+    """Sliding sum of products of two vectors, one of them reversed; mode is full, same or valid."""
+    a, v = arrayed(a).reshape((-1,)), arrayed(v).reshape((-1,))
+    if shape_of(a) < shape_of(v):
+        a, v = v, a
+    n, m = shape_of(a)[0], shape_of(v)[0]
+    if not m:
+        raise ValueError("convolve: a vector is empty")
+    start, stop = {"full": (0, n + m - 1), "same": ((m - 1) // 2, (m - 1) // 2 + n), "valid": (m - 1, n)}[mode]
+    places = np.arange(start, stop)[:, None] - np.arange(m)
+    inside = (places >= 0) & (places < n)
+    windows = getitem.function(a, np.where(inside, places, 0))
+    return matmul(windows if inside.all() else np.where(inside, windows, 0.0), v)
+
+
+def correlate(a, v, mode="valid"):
+    """Sliding sum of products of a vector and a conjugated one; mode is full, same or valid."""
+    a, v = arrayed(a), arrayed(v)
+    if shape_of(a) < shape_of(v):
+        return correlate(v, a, mode)[::-1].conj()
+    return convolve(a, v[::-1].conj(), mode)
+
+
+def interp(x, xp, fp, left=None, right=None):
+    """Straight lines between the points (xp, fp), xp rising, read at x; left and right of them constant."""
+    x, xp, fp = arrayed(x), arrayed(xp), arrayed(fp)
+    flat, n = x.reshape((-1,)), shape_of(xp)[0]
+    xp, fp = in_type_of(x, xp), in_type_of(x, fp)
+    places = interval_of(xp, flat)
+    x0, y0 = (take_along_axis(v, places, 0) for v in (xp, fp))
+    x1, y1 = (take_along_axis(v, np.minimum(places + 1, n - 1), 0) for v in (xp, fp))
+    inside = y0 + (flat - x0) * ((y1 - y0) / np.where(x1 == x0, 1.0, x1 - x0))
+    lower = np.where(flat < xp[0], fp[0] if left is None else left, inside)
+    return np.where(flat > xp[-1], fp[-1] if right is None else right, lower).reshape(shape_of(x))
+
+
+def interval_forward(knots, x):
+    """Number of the interval between rising knots that each element lies in, the outer ones included."""
+    if knots.ndim > 1:
+        return np.stack([interval_forward(k, v) for k, v in zip(knots, x, strict=True)])
+    return np.clip(np.searchsorted(knots, x, "right") - 1, 0, max(len(knots) - 2, 0))
+
+
+interval_of = constant(
+    interval_forward,
+    name="interval_of",
+    arity=2,
+    bind=lambda knots, x: ((knots, x), {}),
+    samples=(),
+    public=False,
+    doc="Number of the interval between knots that each element of a vector lies in.",
+)
+
+
+def polyval(p, x):
+    """Value at x of the polynomial with coefficients p, the highest power first."""
+    value = arrayed(x) * 0
+    for i in range(len(p)):
+        value = value * x + p[i]
+    return value
+
+
+CURVES = (Sample(A(5, 3)), Sample(A(3, 5), axis=0))
+ENTRIES: list[tuple[Any, tuple[Sample, ...]]] = [
+    (diff, (*CURVES[:1], Sample(A(4, 3), 2, axis=0), Sample(A(4), prepend=0.0), Sample(A(4), 1, -1, A(2), A(1)))),
+    (ediff1d, (Sample(A(2, 3)), Sample(A(4), A(2), 1.0))),
+    (
+        gradient,
+        (
+            Sample(A(5)),
+            Sample(A(5, 3), 0.5, axis=0),
+            Sample(A(3, 5), np.array([0, 1, 2, 4, 7]), axis=1, edge_order=2),
+        ),
+    ),
+    (trapezoid, (*CURVES, Sample(A(3, 4), np.array([0, 1, 3, 4])))),
+    (unwrap, (Sample(A(7)),)),
+    (
+        convolve,
+        (Sample(A(5), A(3)), Sample(A(2), A(5), "same"), Sample(A(5), A(3), "valid"), Sample(A(4), A(2), "same")),
+    ),
+    (
+        correlate,
+        (Sample(A(5), A(3)), Sample(A(2), A(5), "same"), Sample(A(2), A(5), "full"), Sample(A(5), A(2), "same")),
+    ),
+    (
+        interp,
+        (Sample(A(6), np.array([-2, -1, 1, 2]), A(4)), Sample(A(5), np.array([0, 1]), A(2), left=0.0)),
+    ),
+    (polyval, (Sample(A(3), A(2, 2)), Sample(A(4), A()))),
+]
+for function, samples in ENTRIES:
+    composition(function, numpy=(getattr(np, function.__name__),), samples=samples, doc=function.__doc__)

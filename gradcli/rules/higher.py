@@ -1,0 +1,173 @@
+"""Functions of scipy.special that PyTorch lacks, under scipy's names."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from .special import PROBABILITY, digamma, from_scipy
+from .table import POSITIVE, REAL, A, Sample, elementwise
+
+# -- functions of one operand --------------------------------------------------------------------
+
+SIMPLE: list[tuple[str, Any, Any, str, str]] = [
+    ("gamma", lambda out, x: out * digamma(x), POSITIVE, "gamma(x)", "Gamma function."),
+    ("rgamma", lambda out, x: -out * digamma(x), POSITIVE, "1 / gamma(x)", "One over the gamma function."),
+    (
+        "erfcinv",
+        lambda out, _: -0.5 * math.sqrt(math.pi) * np.exp(out * out),
+        PROBABILITY,
+        "erfcinv(x)",
+        "Inverse of the complementary error function.",
+    ),
+    ("exp10", lambda out, _: out * math.log(10), REAL, "10**x", "10 to the power x."),
+    ("exp1", lambda _, x: -np.exp(-x) / x, POSITIVE, "expint(1, x)", "Exponential integral E1."),
+    ("expi", lambda _, x: np.exp(x) / x, POSITIVE, "Ei(x)", "Exponential integral Ei."),
+    (
+        "dawsn",
+        lambda out, x: 1 - 2 * x * out,
+        REAL,
+        "sqrt(pi) / 2 * exp(-x**2) * erfi(x)",
+        "Dawson's integral.",
+    ),
+    ("spence", lambda _, x: np.log(x) / (1 - x), (1.3, 4.0), "polylog(2, 1 - x)", "Spence's function."),
+]
+for name, slope, domain, twin, doc in SIMPLE:
+    elementwise(from_scipy(name), slope, complex=False, domain=(domain,), twin=twin, doc=doc)
+elementwise(
+    from_scipy("gammasgn"),
+    0,
+    complex=False,
+    domain=(POSITIVE,),
+    twin="sign(gamma(x))",
+    doc="Sign of the gamma function.",
+    subgradient="0 everywhere",
+)
+
+
+# -- functions of an order or of shapes that are not differentiated ------------------------------
+
+
+def shaped(name: str, count: int) -> Any:
+    """Return what binds name(order, ..., x). Raises RuntimeError when one of the first operands requires grad."""
+
+    def bind(*operands):
+        if len(operands) != count + 1:
+            raise TypeError(f"{name}() takes {count + 1} operands, {len(operands)} given")
+        if any(getattr(x, "requires_grad", False) for x in operands[:count]):
+            raise RuntimeError(f"{name} has a derivative with respect to its last operand only")
+        return operands[count:], {"order": tuple(getattr(x, "_data", x) for x in operands[:count])}
+
+    return bind
+
+
+def of_order(name: str, slope: Any, doc: str, twin: str, orders: tuple, domain: Any = POSITIVE) -> Any:
+    """Enter a function of scipy's of x, the last of its operands."""
+    function = from_scipy(name)
+    return elementwise(
+        lambda x, *, order: function(*(np.asarray(n, np.asarray(x).dtype) for n in order), x),
+        slope,
+        name=name,
+        bind=shaped(name, len(orders)),
+        complex=False,
+        domain=(domain,),
+        samples=(Sample(*orders, A(3, 4)), Sample(*(np.array([n, n + 1]) for n in orders), A(3, 2))),
+        twin=twin,
+        doc=doc,
+    )
+
+
+def neighbours(name: str, before: float, after: float, extra: Any = None) -> Any:
+    """Return the slope before f(v - 1) + after f(v + 1) of a Bessel function, plus extra(out, x)."""
+
+    def slope(out, x, *, order):
+        (v,) = order
+        found = family[name](x, order=(v - 1,)) * before + family[name](x, order=(v + 1,)) * after
+        return found if extra is None else found + extra(out, x)
+
+    return slope
+
+
+BESSEL: list[tuple[str, Any, str, str]] = [
+    ("jv", neighbours("jv", 0.5, -0.5), "Bessel function of the first kind of order v at x.", "besselj(v, x)"),
+    ("yv", neighbours("yv", 0.5, -0.5), "Bessel function of the second kind of order v at x.", "bessely(v, x)"),
+    ("iv", neighbours("iv", 0.5, 0.5), "Modified Bessel function of the first kind of order v.", "besseli(v, x)"),
+    ("kv", neighbours("kv", -0.5, -0.5), "Modified Bessel function of the second kind.", "besselk(v, x)"),
+    (
+        "ive",
+        neighbours("ive", 0.5, 0.5, lambda out, x: -np.sign(x) * out),
+        "exp(-|x|) times the modified Bessel function of the first kind.",
+        "exp(-abs(x)) * besseli(v, x)",
+    ),
+    (
+        "kve",
+        neighbours("kve", -0.5, -0.5, lambda out, x: out),
+        "exp(x) times the modified Bessel function of the second kind.",
+        "exp(x) * besselk(v, x)",
+    ),
+]
+family: dict[str, Any] = {name: of_order(name, slope, doc, twin, (1.5,)) for name, slope, doc, twin in BESSEL}
+
+
+def betainc_slope(_, x, *, order):
+    """x^(a-1) (1-x)^(b-1) / beta(a, b)."""
+    a, b = (np.asarray(n, x.dtype) for n in order)
+    return np.exp((a - 1) * np.log(x) + (b - 1) * np.log1p(-x) - from_scipy("betaln")(a, b))
+
+
+of_order(
+    "betainc",
+    betainc_slope,
+    "Regularised incomplete beta function of shapes a and b at x.",
+    "betainc_regularized(a, b, 0, x)",
+    (1.5, 2.5),
+    PROBABILITY,
+)
+
+
+# -- functions of two operands -------------------------------------------------------------------
+
+
+def log_beta_slope(_, x, y):
+    """digamma(x) - digamma(x + y)."""
+    return digamma(x) - digamma(x + y)
+
+
+elementwise(
+    from_scipy("betaln"),
+    log_beta_slope,
+    lambda out, x, y: log_beta_slope(out, y, x),
+    complex=False,
+    domain=(POSITIVE, POSITIVE),
+    twin="loggamma(x) + loggamma(y) - loggamma(x + y)",
+    doc="Logarithm of the beta function.",
+)
+elementwise(
+    from_scipy("beta"),
+    lambda out, x, y: out * log_beta_slope(None, x, y),
+    lambda out, x, y: out * log_beta_slope(None, y, x),
+    complex=False,
+    domain=(POSITIVE, POSITIVE),
+    twin="gamma(x) * gamma(y) / gamma(x + y)",
+    doc="Beta function.",
+)
+elementwise(
+    from_scipy("rel_entr"),
+    lambda _, x, y: np.log(x / y) + 1,
+    lambda _, x, y: -x / y,
+    complex=False,
+    domain=(POSITIVE, POSITIVE),
+    twin="x * log(x / y)",
+    doc="Relative entropy x log(x / y).",
+)
+elementwise(
+    from_scipy("kl_div"),
+    lambda _, x, y: np.log(x / y),
+    lambda _, x, y: 1 - x / y,
+    complex=False,
+    domain=(POSITIVE, POSITIVE),
+    twin="x * log(x / y) - x + y",
+    doc="Divergence x log(x / y) - x + y.",
+)

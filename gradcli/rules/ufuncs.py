@@ -1,0 +1,116 @@
+"""NumPy's remaining functions of elements: they are made of other entries."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .movement import clone
+from .product import matmul
+from .scan import cumprod, cumsum
+from .shapes import arrayed, dtype_of, rank, raw, shape_of
+from .table import A, Sample, composition
+
+
+def fabs(x):
+    """Absolute value of real numbers."""
+    return abs(arrayed(x))
+
+
+def ldexp(x, y):
+    """x times 2 to the (whole) power y."""
+    return x * np.exp2(arrayed(y).astype(dtype_of(arrayed(x))))
+
+
+def modf(x):
+    """Fractional and whole part, both with the sign of x."""
+    whole = np.trunc(x)
+    return x - whole, whole
+
+
+def divmod_(x, y):
+    """Rounded-down quotient and remainder."""
+    return np.floor_divide(x, y), np.remainder(x, y)
+
+
+def frexp(x):
+    """Numbers between 1/2 and 1, and the powers of 2 that they are multiplied with to give x."""
+    exponent = np.frexp(raw(x))[1]
+    return ldexp(x, -exponent), exponent
+
+
+def matvec(x, y):
+    """Matrices times vectors, over the last axes."""
+    return matmul(arrayed(x), arrayed(y)[..., None])[..., 0]
+
+
+def vecmat(x, y):
+    """Conjugated vectors times matrices, over the last axes."""
+    return matmul(arrayed(x).conj()[..., None, :], arrayed(y))[..., 0, :]
+
+
+def around(x, decimals=0):
+    """Nearest number with so many decimals, halves to even."""
+    return np.rint(x) if decimals == 0 else np.rint(x * 10.0**decimals) / 10.0**decimals
+
+
+def full_like(x, fill_value):
+    """One value in the shape and type of x."""
+    return clone(np.broadcast_to(arrayed(fill_value), shape_of(x))).astype(dtype_of(x))
+
+
+def copy(x):
+    """A copy, through which gradients flow."""
+    return clone(arrayed(x))
+
+
+def cumulative_sum(x, *, axis=None, include_initial=False):
+    """Cumulative sum along axis (which only a vector need not name)."""
+    return running(cumsum, x, axis, 0.0 if include_initial else None)
+
+
+def cumulative_prod(x, *, axis=None, include_initial=False):
+    """Cumulative product along axis (which only a vector need not name)."""
+    return running(cumprod, x, axis, 1.0 if include_initial else None)
+
+
+def running(function, x, axis, initial):
+    """Run a cumulative function, with its initial value in front where one is given."""
+    if axis is None and rank(x) != 1:
+        raise ValueError("a cumulative function of an array with several axes needs axis=")
+    axis = -1 if axis is None else axis
+    out = function(x, axis)
+    if initial is None:
+        return out
+    shape = list(shape_of(out))
+    shape[axis] = 1
+    return np.concatenate([np.full(shape, initial, dtype_of(out)), out], axis)
+
+
+def matrix_transpose(x):
+    """The last two axes exchanged."""
+    return x.swapaxes(-1, -2)
+
+
+ENTRIES: list[tuple[Any, tuple[Sample, ...]]] = [
+    (fabs, (Sample(A(3, 4)),)),
+    (ldexp, (Sample(A(3), np.array([1, -2, 0])),)),
+    (matvec, (Sample(A(2, 3), A(3)), Sample(A(2, 2, 3), A(3)))),
+    (vecmat, (Sample(A(2), A(2, 3)), Sample(A(4, 2), A(2, 3)))),
+    (full_like, (Sample(A(2, 3), A()), Sample(A(2, 3), A(3)))),
+    (copy, (Sample(A(3)),)),
+    (cumulative_sum, (Sample(A(4)), Sample(A(3, 2), axis=0, include_initial=True))),
+    (cumulative_prod, (Sample(A(4)), Sample(A(3, 2), axis=0, include_initial=True))),
+    (matrix_transpose, (Sample(A(2, 3)),)),
+]
+for function, samples in ENTRIES:
+    composition(function, numpy=(getattr(np, function.__name__),), samples=samples, doc=function.__doc__)
+OTHERS: list[tuple[str, Any, tuple]] = [
+    ("modf", modf, (np.modf,)),
+    ("divmod", divmod_, (np.divmod,)),
+    ("frexp", frexp, (np.frexp,)),
+    ("around", around, (np.around, np.round)),
+]
+for name, function, numpy in OTHERS:
+    composition(function, name=name, numpy=numpy, samples=(), public=False, doc=function.__doc__)

@@ -1,0 +1,257 @@
+"""NumPy's protocols: `np.sin(t)`, `np.concatenate([t, x])` and `ndarray * t` record as well.
+
+A function is found in the table by itself, or by its name, since public entries have NumPy's meaning.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..rules import by_numpy, entry, lookup
+from ..rules.table import Primitive
+from .dtypes import as_numpy
+from .promote import as_operand
+from .record import cast, dispatch
+from .tensor import Tensor
+
+# -- ufuncs --------------------------------------------------------------------------------------
+
+SCIPY_NAMES = {
+    "expit": "sigmoid",
+    "psi": "digamma",
+    "yn": "yv",
+    "log_expit": "logsigmoid",
+    "j0": "bessel_j0",
+    "j1": "bessel_j1",
+    "y0": "bessel_y0",
+    "y1": "bessel_y1",
+    "k0": "modified_bessel_k0",
+    "k1": "modified_bessel_k1",
+    "k0e": "scaled_modified_bessel_k0",
+    "k1e": "scaled_modified_bessel_k1",
+}
+"""Functions of scipy.special that have another name in the table."""
+
+REDUCTIONS = {
+    "add": "sum",
+    "multiply": "prod",
+    "maximum": "max",
+    "minimum": "min",
+    "logaddexp": "logsumexp",
+    "logical_and": "all",
+    "logical_or": "any",
+}
+RUNNING = {"add": "cumsum", "multiply": "cumprod"}
+
+
+def array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+    """Record a NumPy ufunc call. Raises TypeError for what would lose the graph."""
+    refuse_out(ufunc.__name__, kwargs)
+    dtype = kwargs.pop("dtype", None)
+    result = NotImplemented
+    if method == "__call__":
+        result = called(ufunc, inputs, kwargs)
+    elif method == "outer" and not kwargs:
+        x, y = (x if isinstance(x, Tensor) else np.asarray(x) for x in inputs)
+        result = called(ufunc, (x[(..., *(None,) * y.ndim)], y), {})
+    elif method == "reduce" and ufunc.__name__ in REDUCTIONS:
+        named = {"axis": 0, **without_defaults(REDUCE_DEFAULTS, kwargs)}
+        result = reduced(entry(REDUCTIONS[ufunc.__name__]), inputs, named)
+    elif method == "accumulate" and ufunc.__name__ in RUNNING:
+        result = entry(RUNNING[ufunc.__name__]).function(*inputs, **{"axis": 0, **kwargs})
+    if result is NotImplemented:
+        what = f"np.{ufunc.__name__}" + ("" if method == "__call__" else f".{method}")
+        raise TypeError(f"gradcli cannot record {what}{' with ' + ', '.join(kwargs) + '=' if kwargs else ''}")
+    return in_type(result, dtype)
+
+
+REDUCE_DEFAULTS = {"keepdims": False, "initial": np._NoValue, "where": True}
+
+
+def called(ufunc: np.ufunc, inputs: tuple, kwargs: dict) -> Any:
+    """Call the entry for a ufunc; NotImplemented when there is none or it takes no such arguments."""
+    primitive = entry_of(ufunc)
+    if primitive is None:
+        return NotImplemented
+    if primitive.kind == "composition" or primitive.bind is not None:
+        return primitive.function(*inputs, **kwargs)
+    return dispatch(primitive, tuple(as_operand(x) for x in inputs)) if not kwargs else NotImplemented
+
+
+@functools.cache
+def entry_of(function: Any) -> Primitive | None:
+    """Return the entry for a function of NumPy's, or a ufunc of scipy.special, or None."""
+    found = by_numpy(function)
+    name = function.__name__
+    if found is not None:
+        return found
+    if getattr(np, name, None) is function:
+        found = lookup(name)
+    elif getattr(sys.modules.get("scipy.special"), name, None) is function:
+        found = lookup(SCIPY_NAMES.get(name, name))
+    return found if found is not None and found.public else None
+
+
+# -- functions -----------------------------------------------------------------------------------
+
+
+def array_function(self: Tensor, function: Any, types: Any, args: tuple, kwargs: dict) -> Any:
+    """Record a NumPy function call. Raises TypeError for functions that are not in the table."""
+    if any(not issubclass(t, Tensor | np.ndarray) for t in types):
+        return NotImplemented
+    if kwargs:
+        refuse_out(function.__name__, kwargs)
+        kwargs = without_defaults(defaults_of(function), kwargs)
+    plain = PLAIN.get(function)
+    if plain is not None:
+        return plain(*args, **kwargs)
+    if function in UNTRACKED:
+        return wrapped(function(*map(raw, args), **{k: raw(v) for k, v in kwargs.items()}))
+    primitive = entry_of(function)
+    if primitive is None:
+        raise TypeError(unknown(function))
+    dtype = kwargs.pop("dtype", None)
+    if dtype is not None and args and isinstance(args[0], Tensor):
+        args = (in_type(args[0], dtype), *args[1:])
+    if "where" in kwargs or "initial" in kwargs:
+        return in_type(reduced(primitive, args, kwargs), dtype)
+    return in_type(primitive.function(*args, **kwargs), dtype)
+
+
+def unknown(function: Any) -> str:
+    """Return what to say of a function that is not in the table."""
+    from ..errors import did_you_mean
+    from ..rules import full_table
+
+    advice = did_you_mean(function.__name__, full_table())
+    return f"gradcli has no derivative of np.{function.__name__}" + (
+        f"; {advice}" if advice else "; use detach() to compute it outside the graph"
+    )
+
+
+def refuse_out(name: str, kwargs: dict) -> None:
+    """Raise TypeError for out=, which would write into an ndarray."""
+    out = kwargs.pop("out", None)
+    if out is not None and out is not np._NoValue:
+        raise TypeError(
+            f"np.{name} cannot write into an ndarray what comes from a Tensor (out= or an in-place "
+            "operator on an ndarray): write `a = a + t` instead of `a += t`"
+        )
+
+
+@functools.cache
+def defaults_of(function: Any) -> dict:
+    """Return the default of every parameter of a function."""
+    try:
+        parameters = inspect.signature(function).parameters
+    except ValueError:
+        parameters = {}  # type: ignore[assignment]
+    known = {name: p.default for name, p in parameters.items() if p.default is not inspect.Parameter.empty}
+    return {"dtype": None, "casting": "same_kind", "order": None, "like": None, **known}
+
+
+def without_defaults(defaults: dict, kwargs: dict) -> dict:
+    """Return the arguments that say more than the function's defaults."""
+    nothing = object()
+    return {
+        k: v
+        for k, v in kwargs.items()
+        if v is not np._NoValue and not (v is defaults.get(k, nothing) or (type(v) is str and v == defaults.get(k)))
+    }
+
+
+NEUTRAL: dict[str, Any] = {"sum": 0, "prod": 1, "max": -np.inf, "min": np.inf, "all": True, "any": False}
+JOIN: dict[str, Callable] = {"sum": np.add, "prod": np.multiply, "max": np.maximum, "min": np.minimum}
+
+
+def reduced(primitive: Primitive, args: tuple, kwargs: dict) -> Any:
+    """Reduce with NumPy's where= (elements to take part) and initial= (a value to begin with)."""
+    chosen, initial = kwargs.pop("where", None), kwargs.pop("initial", None)
+    name = primitive.name
+    if (chosen is not None and name not in (*NEUTRAL, "mean")) or (initial is not None and name not in JOIN):
+        raise TypeError(f"gradcli cannot record np.{name} with where= or initial=")
+    if chosen is None:
+        found = primitive.function(*args, **kwargs)
+    elif name == "mean":
+        total = reduced(entry("sum"), args, {**kwargs, "where": chosen})
+        axis = kwargs.get("axis", args[1] if len(args) > 1 else None)
+        there = np.broadcast_to(raw(chosen), args[0].shape)
+        found = total / there.sum(axis=axis, keepdims=kwargs.get("keepdims", False))
+    else:
+        x = np.where(raw(chosen), args[0], np.asarray(NEUTRAL[name], args[0].dtype.dtype))
+        found = primitive.function(x, *args[1:], **kwargs)
+    return found if initial is None else JOIN[name](found, initial)
+
+
+def raw(x: Any) -> Any:
+    """Return a Tensor's data, also within a list or a tuple; anything else as it is."""
+    if type(x) in (list, tuple):
+        return type(x)(map(raw, x))
+    return x._data if isinstance(x, Tensor) else x
+
+
+def wrapped(x: Any) -> Any:
+    """Return arrays as Tensors outside the graph, also within a tuple."""
+    if isinstance(x, tuple):
+        return tuple(map(wrapped, x))
+    return Tensor._wrap(x, None) if isinstance(x, np.ndarray | np.integer | np.bool_) else x
+
+
+def in_type(x: Any, dtype: Any) -> Any:
+    """Return a result in a type, where one was asked for."""
+    return x if dtype is None or not isinstance(x, Tensor) else cast(x, as_numpy(dtype))
+
+
+def where(condition: Any, *choices: Any) -> Any:
+    """Record np.where; with a condition alone return the positions where it holds."""
+    return dispatch(entry("where"), (condition, *choices)) if choices else wrapped(np.nonzero(raw(condition)))
+
+
+PLAIN: dict[Any, Any] = {
+    np.where: where,
+    np.shape: lambda x: tuple(x.shape),
+    np.ndim: lambda x: x.ndim,
+    np.size: lambda x, axis=None: x._data.size if axis is None else x._data.shape[axis],
+    np.iscomplexobj: lambda x: x._data.dtype.kind == "c",
+    np.isrealobj: lambda x: x._data.dtype.kind != "c",
+    np.array_equal: lambda x, y, **options: np.array_equal(raw(x), raw(y), **options),
+    np.array_equiv: lambda x, y: np.array_equiv(raw(x), raw(y)),
+    np.allclose: lambda x, y, *args, **options: np.allclose(raw(x), raw(y), *args, **options),
+    np.result_type: lambda *xs: np.result_type(*(raw(x) for x in xs)),
+    np.common_type: lambda *xs: np.common_type(*(raw(x) for x in xs)),
+    np.can_cast: lambda x, to, **options: np.can_cast(raw(x).dtype, to, **options),
+    np.shares_memory: lambda x, y, *args: np.shares_memory(raw(x), raw(y), *args),
+    np.may_share_memory: lambda x, y, *args: np.may_share_memory(raw(x), raw(y), *args),
+    np.array_repr: lambda x, *_: repr(x),
+    np.array_str: lambda x, *_: str(x),
+    np.astype: lambda x, dtype, **_: in_type(x, dtype),
+}
+"""NumPy functions that ask about an array rather than compute with it."""
+
+UNTRACKED = {
+    np.argpartition,
+    np.argwhere,
+    np.diag_indices_from,
+    np.digitize,
+    np.empty_like,
+    np.flatnonzero,
+    np.histogram,
+    np.isclose,
+    np.isin,
+    np.lexsort,
+    np.nanargmax,
+    np.nanargmin,
+    np.nonzero,
+    np.ravel_multi_index,
+    np.searchsorted,
+    np.tril_indices_from,
+    np.triu_indices_from,
+    np.unravel_index,
+}
+"""NumPy functions whose results are places, counts or truth values: they are computed outside the graph."""

@@ -1,0 +1,219 @@
+"""Shapes, joins, cuts, and elements taken or replaced at positions."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import scipy.linalg
+from numpy.testing import assert_allclose
+
+import gradcli
+
+from .slopes import check
+
+X = np.arange(12.0).reshape(3, 4) / 4 - 1.3
+Y = np.cos(np.arange(8.0)).reshape(2, 4)
+V = np.array([0.3, -1.2, 2.0])
+CUBE = np.sin(np.arange(24.0)).reshape(2, 3, 4)
+INDEX = np.array([[0, 2, 0, 1], [2, 2, 1, 0]])
+MASK = X > 0.1
+
+
+def t(x):
+    return gradcli.tensor(x)
+
+
+def by_loop(reduce, include, dim=0):
+    """scatter_reduce of Y into X along axis 0 at INDEX, one element after another."""
+    out = X.copy()
+    groups: dict = {}
+    for (i, j), place in np.ndenumerate(INDEX):
+        groups.setdefault((place, j), [out[place, j]] if include else []).append(Y[i, j])
+    for place, values in groups.items():
+        out[place] = {"sum": sum, "prod": math.prod, "mean": np.mean, "amax": max, "amin": min}[reduce](values)
+    return out
+
+
+def changed(x, key, value):
+    out = x.copy()
+    out[key] = value
+    return out
+
+
+def added(x, key, value):
+    out = x.copy()
+    np.add.at(out, key, value)
+    return out
+
+
+ROWS = np.array([2, 0])
+ONCE = np.array([[0, 2, 1], [2, 3, 1]])
+TAKEN = [
+    ("gather", lambda x: x.gather(0, t(INDEX)), (X,), np.take_along_axis(X, INDEX, 0)),
+    ("gather short", lambda x: x.gather(1, t(INDEX[:1, :2])), (X,), np.take_along_axis(X[:1], INDEX[:1, :2], 1)),
+    ("gather nothing", lambda x: x.gather(0, t(np.zeros((2, 0), int))), (X,), np.zeros((2, 0))),
+    ("gather 0-d", lambda x: x.gather(0, t(np.array([0, 0]))), (np.array(1.5),), [1.5, 1.5]),
+    ("take_along_dim", lambda x: x.take_along_dim(t(INDEX[:, :1]), 0), (X,), np.take_along_axis(X, INDEX[:, :1], 0)),
+    ("take", lambda x: x.take(t(np.array([[1, -1], [5, 1]]))), (X,), X.take([[1, -1], [5, 1]])),
+    ("index_select", lambda x: x.index_select(1, t(ROWS)), (X,), X[:, ROWS]),
+    ("masked_select", lambda x: x.masked_select(t(MASK[:, :1])), (X,), X[np.broadcast_to(MASK[:, :1], X.shape)]),
+    ("where method", lambda x, y: x.where(t(MASK), y[:1]), (X, Y), np.where(MASK, X, Y[:1])),
+    ("lists and steps", lambda x: x[[2, 0], ::-1][:, None, 1:], (X,), X[[2, 0], ::-1][:, None, 1:]),
+    ("unfold", lambda x: x.unfold(1, 2, 2), (X,), np.stack([X[:, :2], X[:, 2:]], 1)),
+    ("as_strided", lambda x: x.as_strided((2, 3), (1, 2), 1), (X,), X.ravel()[1 + np.arange(2)[:, None] + [0, 2, 4]]),
+    ("as_strided of a view", lambda x: x.t().as_strided((2,), (5,)), (X,), X.ravel()[[0, 5]]),
+    ("select", lambda x: x.select(1, -1), (X,), X[:, -1]),
+    ("narrow", lambda x: x.narrow(1, -3, 2), (X,), X[:, 1:3]),
+]
+REPLACED = [
+    (
+        "scatter",
+        lambda x, y: x.scatter(1, t(ONCE), y),
+        (X, Y),
+        changed(X, (np.arange(2)[:, None], ONCE), Y[:, :3]),
+    ),
+    ("scatter value", lambda x: x.scatter(0, t(INDEX), 7.0), (X,), changed(X, (INDEX, np.arange(4)), 7.0)),
+    ("scatter_add", lambda x, y: x.scatter_add(0, t(INDEX), y), (X, Y), added(X, (INDEX, np.arange(4)), Y)),
+    ("index_add", lambda x, y: x.index_add(0, t(ROWS), y, alpha=2), (X, Y), added(X, ROWS, 2 * Y)),
+    ("index_copy", lambda x, y: x.index_copy(0, t(ROWS), y), (X, Y), changed(X, ROWS, Y)),
+    ("index_fill", lambda x: x.index_fill(1, t(ROWS), 3.0), (X,), changed(X, (slice(None), ROWS), 3.0)),
+    ("index_fill 0-d", lambda x, v: x.index_fill(0, t(np.array([1, 1])), v[0]), (X, V), changed(X, 1, V[0])),
+    ("index_put", lambda x, v: x.index_put((t(np.arange(3)), t(INDEX[0, :3])), v), (X, V), None),
+    (
+        "index_put add",
+        lambda x, v: x.index_put((None, t(np.array([1, 1]))), v[:, None], True),
+        (X, V),
+        added(X, (slice(None), [1, 1]), V[:, None]),
+    ),
+    ("put", lambda x, v: x.put(t(np.array([5, 0, -1])), v), (X, V), changed(X, ([1, 0, 2], [1, 0, 3]), V)),
+    ("put add", lambda x, v: x.put(t(np.array([5, 5, 0])), v, True), (X, V), added(X, ([1, 1, 0], [1, 1, 0]), V)),
+    ("masked_fill", lambda x, v: x.masked_fill(t(MASK), v[1]), (X, V), np.where(MASK, V[1], X)),
+    ("masked_scatter", lambda x, y: x.masked_scatter(t(MASK), y), (X, Y), changed(X, MASK, Y.ravel()[: MASK.sum()])),
+    ("select_scatter", lambda x, v: x.select_scatter(v, 1, 2), (X, V), changed(X, (slice(None), 2), V)),
+    (
+        "slice_scatter",
+        lambda x, y: x.slice_scatter(y, 0, 0, 3, 2),
+        (X, Y),
+        changed(X, slice(0, 3, 2), Y),
+    ),
+    (
+        "diagonal_scatter",
+        lambda x, v: x.diagonal_scatter(v, 1),
+        (X, V),
+        changed(X, (np.arange(3), np.arange(1, 4)), V),
+    ),
+    (
+        "as_strided_scatter",
+        lambda x, v: x.as_strided_scatter(v, (3,), (5,), 1),
+        (X, V),
+        changed(X, ([0, 1, 2], [1, 2, 3]), V),
+    ),
+    *(
+        (
+            f"scatter_reduce {reduce} {include}",
+            lambda x, y, reduce=reduce, include=include: x.scatter_reduce(
+                0, t(INDEX), y, reduce, include_self=include
+            ),
+            (X, Y),
+            by_loop(reduce, include),
+        )
+        for reduce in ("sum", "prod", "mean", "amax", "amin")
+        for include in (True, False)
+    ),
+    (
+        "index_reduce",
+        lambda x, y: x.index_reduce(0, t(np.array([1, 1])), y, "prod"),
+        (X, Y),
+        changed(X, 1, X[1] * Y[0] * Y[1]),
+    ),
+]
+SHAPED = [
+    ("diag_embed", lambda x: gradcli.diag_embed(x, 1, 0, 2), (X,), None),
+    ("diagflat", lambda x: gradcli.diagflat(x, -1), (V,), np.diagflat(V, -1)),
+    ("block_diag", gradcli.block_diag, (X, V, Y), scipy.linalg.block_diag(X, V, Y)),
+    ("cat", lambda x, y: gradcli.cat([x, gradcli.zeros(0), y]), (X, Y), np.concatenate([X, Y])),
+    ("dstack", lambda x: gradcli.dstack([x, x * 2]), (X,), np.dstack([X, X * 2])),
+    ("column_stack", lambda x, v: gradcli.column_stack([v, x]), (X, V), np.column_stack([V, X])),
+    ("hsplit", lambda x: x.hsplit([1, 3])[1], (X,), X[:, 1:3]),
+    ("tensor_split", lambda x: x.tensor_split(3, 1)[0], (X,), X[:, :2]),
+    ("split", lambda x: x.split([1, 2])[1], (X,), X[1:]),
+    ("unbind", lambda x: x.unbind(1)[2], (X,), X[:, 2]),
+    ("meshgrid", lambda v, x: gradcli.meshgrid(v, x[0], indexing="xy")[1], (V, X), np.meshgrid(V, X[0])[1]),
+    ("cartesian_prod", lambda v, x: gradcli.cartesian_prod(v, x[0, :2]), (V, X), None),
+    ("combinations", gradcli.combinations, (V,), V[[[0, 1], [0, 2], [1, 2]]]),
+    ("rot90", lambda x: x.rot90(-1, (0, 2)), (CUBE,), np.rot90(CUBE, -1, (0, 2))),
+    ("sum_to_size", lambda x: x.sum_to_size(3, 1), (X,), X.sum(1, keepdims=True)),
+    ("repeat_interleave", lambda x: x.repeat_interleave(t(np.array([2, 0, 1])), 0), (X,), np.repeat(X, [2, 0, 1], 0)),
+    ("unflatten", lambda x: x.unflatten(1, (-1, 2)), (X,), X.reshape(3, 2, 2)),
+    ("atleast_3d", gradcli.atleast_3d, (V,), V[None, :, None]),
+    ("vander", lambda v: gradcli.vander(v, 4, increasing=True), (V,), np.vander(V, 4, True)),
+    ("cov", lambda x: x.cov(correction=0, fweights=t(np.array([1, 2, 1, 3]))), (X**2,), None),
+    ("corrcoef", lambda x: x.corrcoef(), (CUBE[0],), np.corrcoef(CUBE[0])),
+    ("cdist", lambda x, y: gradcli.cdist(x, y, 3.0), (X, Y), None),
+    ("einsum", lambda x, y: gradcli.einsum(x, [0, 1], y, [2, 1], [2, 0]), (X, Y), Y @ X.T),
+    ("tensordot", lambda x, y: gradcli.tensordot(x, y, ([0], [0])), (X, Y[:1]), X.sum(0)[:, None] * Y[0]),
+    ("cross", gradcli.cross, (X, X**2), np.cross(X, X**2, axis=0)),
+]
+ROWS_OF_TABLE = [*TAKEN, *REPLACED, *SHAPED]
+
+
+@pytest.mark.parametrize(
+    ("call", "arrays", "expected"), [row[1:] for row in ROWS_OF_TABLE], ids=[row[0] for row in ROWS_OF_TABLE]
+)
+def test_value_and_slopes(call, arrays, expected):
+    check(call, arrays, expected)
+
+
+def test_products_of_what_is_zero_are_differentiable():
+    x = gradcli.tensor([2.0, 3.0], requires_grad=True)
+    y = gradcli.tensor([0.0, 5.0, 7.0], requires_grad=True)
+    out = x.scatter_reduce(0, gradcli.tensor([0, 0, 1]), y, "prod")
+    out.backward(gradcli.tensor([1.0, 10.0]))
+    assert x.grad.tolist() == [0.0, 70.0]
+    assert y.grad.tolist() == [10.0, 0.0, 30.0]
+
+
+def test_results_of_no_gradient():
+    assert gradcli.searchsorted(t([[1.0, 2.0], [3.0, 5.0]]), t([[2.0], [4.0]])).tolist() == [[1], [1]]
+    assert gradcli.bucketize(t([2.0, 2.5]), t([1.0, 2.0]), right=True).tolist() == [2, 2]
+    values, counts = gradcli.unique(t([3.0, 1.0, 3.0]), return_counts=True)
+    assert (values.tolist(), counts.tolist()) == ([1.0, 3.0], [1, 2])
+    assert gradcli.bincount(t(np.array([1, 1, 3]))).tolist() == [0, 2, 0, 1]
+
+
+def test_a_view_that_cannot_be_one():
+    x = gradcli.tensor(X)
+    assert x.t().contiguous().view(-1).tolist() == X.T.ravel().tolist()
+    with pytest.raises(RuntimeError, match="reshape"):
+        x.t().view(-1)
+    assert_allclose(x.view(gradcli.int64).view(gradcli.float64).numpy(), X)
+
+
+WRONG = [
+    (lambda: t(X).gather(0, t(INDEX + 5)), IndexError, "out of bounds"),
+    (lambda: t(X).gather(0, t(INDEX[0])), RuntimeError, "same number of dimensions"),
+    (lambda: t(X).scatter(0, t(INDEX), t(V)), RuntimeError, "does not cover"),
+    (lambda: t(X).index_add(0, t(ROWS), gradcli.zeros(2, 4, dtype=gradcli.float32)), RuntimeError, "dtype"),
+    (lambda: t(X).index_select(0, t(INDEX)), RuntimeError, "vector"),
+    (lambda: t(X).scatter_reduce(0, t(INDEX), t(Y), "median"), RuntimeError, "reduce argument"),
+    (lambda: t(X).masked_select(t(INDEX)), RuntimeError, "BoolTensor"),
+    (lambda: t(X).masked_scatter(t(MASK), t(V)), RuntimeError, "3 elements"),
+    (lambda: t(X).narrow(1, 3, 2), RuntimeError, "exceeds dimension size"),
+    (lambda: t(X).split([1, 1]), RuntimeError, "sum exactly to 3"),
+    (lambda: t(X).hsplit(3), RuntimeError, "not divisible"),
+    (lambda: t(X).diagonal_scatter(t(Y)), RuntimeError, "slice size"),
+    (lambda: t(X).as_strided((9,), (2,)), RuntimeError, "leave the memory"),
+    (lambda: t(X).unfold(0, 4, 1), RuntimeError, "maximum size"),
+    (lambda: gradcli.cat([t(X), t(V)]), RuntimeError, "shapes"),
+    (lambda: gradcli.block_diag(t(CUBE)), RuntimeError, "two axes"),
+    (lambda: gradcli.einsum("ij,jk", t(X)), RuntimeError, "names 2 operands"),
+    (lambda: t(X).repeat(2), RuntimeError, "can not be smaller"),
+]
+
+
+@pytest.mark.parametrize(("call", "kind", "words"), WRONG, ids=[row[2] for row in WRONG])
+def test_what_is_wrong_is_said(call, kind, words):
+    with pytest.raises(kind, match=words):
+        call()

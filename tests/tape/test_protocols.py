@@ -1,0 +1,104 @@
+"""NumPy's functions on Tensors: NumPy's values, and slopes."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+import scipy.special
+from numpy.testing import assert_allclose
+
+import gradcli
+
+from ..face.slopes import check
+
+X = np.array([[3.0, -1.0, 2.0, 0.5], [0.2, 4.0, -2.0, 1.0], [1.5, 0.7, -0.3, 2.5]]) * 1.07 + 0.013
+HOLE = X[0, 2] == X
+V = np.array([0.3, 2.0, 1.2, 0.9])
+CALLS = [
+    lambda x: np.array_split(x, 3, axis=1)[0],
+    lambda x: np.append(x, x[0]),
+    lambda x: np.rollaxis(x, 1),
+    lambda x: np.meshgrid(x[0], x[:, 0])[1],
+    lambda x: np.where(x > 0.5, x, 0.0),
+    lambda x: np.select([x > 1, x > 0], [x**2, x * 3], -1.0),
+    lambda x: np.piecewise(x, [x < 0, x > 2], [np.square, -1.0, np.exp]),
+    lambda x: np.choose(np.array([[0], [1], [0]]), [x, x**2]),
+    lambda x: np.pad(x, ((1, 0), (2, 1)), mode="reflect"),
+    lambda x: np.insert(x, [0, 2], x[:, :2], axis=1),
+    lambda x: np.apply_along_axis(lambda v: v[:2] * v[2], 1, x),
+    lambda x: np.unique(x[0]),
+    lambda x: np.average(x, axis=1, weights=V, returned=True)[0],
+    lambda x: np.percentile(x, [20, 70], axis=0),
+    np.median,
+    lambda x: np.nanmedian(np.where(HOLE, np.nan, x), axis=1),
+    lambda x: np.nanstd(np.where(HOLE, np.nan, x), axis=1, ddof=1),
+    lambda x: np.nanmax(np.where(HOLE, np.nan, x), axis=0),
+    lambda x: np.quantile(x, 0.3, axis=1, method="midpoint"),
+    lambda x: np.gradient(x)[1],
+    lambda x: np.convolve(x[0], x[1], "same"),
+    lambda x: np.interp(x[0], np.array([-2.0, 0.0, 5.0]), x[1, :3]),
+    lambda x: np.sum(x, axis=1, where=X > 0, initial=2.0),
+    lambda x: np.mean(x, axis=0, where=X > -1.5),
+    lambda x: np.max(x, axis=0, where=X < 2.9, initial=-9.0),
+    lambda x: np.sum(x, dtype=np.float64),
+    lambda x: np.round(x / 10, 1) * x,
+    lambda x: np.add.outer(x[0], x[:, 1] ** 2),
+    lambda x: np.multiply.reduce(x, axis=1, keepdims=True),
+    np.logaddexp.reduce,
+    lambda x: np.minimum.reduce(x, axis=None),
+    lambda x: np.add.accumulate(x, axis=1),
+    lambda x: np.divmod(x, 0.7)[1],
+    lambda x: np.modf(x)[0],
+    lambda x: np.frexp(x)[0],
+    lambda x: np.matvec(x, V),
+    lambda x: np.cumulative_sum(x, axis=0, include_initial=True),
+    lambda x: np.cov(x, aweights=V),
+    lambda x: np.block([[x, x**2], [x[:1], x[:1]]]),
+    lambda x: np.vstack([x, V]),
+    lambda x: np.einsum(x, [0, 1], V, [1], [0]),
+    scipy.special.expit,
+    lambda x: scipy.special.jv(2, x + 3),
+    scipy.special.j0,
+    lambda x: scipy.special.betaln(abs(x), 2.0),
+    lambda x: scipy.special.gammainc(2.0, abs(x)),
+    lambda x: scipy.special.betainc(2.0, 3.0, scipy.special.expit(x)),
+]
+
+
+@pytest.mark.parametrize("call", CALLS, ids=map(str, range(len(CALLS))))
+def test_value_and_slopes_are_those_of_numpy(call):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        check(call, (X,), call(X))
+
+
+def test_places_and_tests_have_no_gradient():
+    x = gradcli.tensor(X, requires_grad=True)
+    for call in (np.argwhere, np.flatnonzero, lambda a: np.searchsorted(V[:1], a), lambda a: np.isclose(a, 2.0)):
+        found = call(x)
+        assert not found.requires_grad
+        assert_allclose(found.numpy(), call(X))
+    assert np.nonzero(x)[0].tolist() == np.nonzero(X)[0].tolist() == np.where(x)[0].tolist()
+    assert np.array_equiv(x, X)
+
+
+REFUSED = [
+    (lambda x: np.add(x, 1, out=np.zeros_like(X)), "cannot write into an ndarray"),
+    (lambda x: np.sum(x, out=np.zeros(())), "cannot write into an ndarray"),
+    (lambda x: np.add(x, 1, where=X > 0), "np.add with where="),
+    (np.subtract.reduce, r"np.subtract\.reduce"),
+    (lambda x: np.pad(x, 1, mode="maximum"), "mode='maximum'"),
+    (lambda x: np.median(x, axis=0, where=X > 0), "where"),
+    (lambda x: np.quantile(x, 0.5, method="weibull"), "weibull"),
+    (lambda x: np.var(x, where=X > 0), "np.var with where="),
+    (lambda x: scipy.special.ellipj(x, 0.5), "cannot record"),
+    (lambda x: np.fill_diagonal(x, 0.0), "fill_diagonal"),
+]
+
+
+@pytest.mark.parametrize(("call", "words"), REFUSED, ids=[row[1] for row in REFUSED])
+def test_what_would_lose_the_graph_is_refused(call, words):
+    with pytest.raises(TypeError, match=words):
+        call(gradcli.tensor(X, requires_grad=True))
