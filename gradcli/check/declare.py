@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -130,7 +131,9 @@ class Declared:
             return self.replay + (f" --seed {seed}" if self.random else "")
         if self.file is None:
             return None
-        return f"gradcli gradcheck {self.file} -k {self.name}" + (f" --seed {seed}" if self.random else "")
+        return f"gradcli gradcheck {shlex.quote(self.file)} -k {shlex.quote(self.name)}" + (
+            f" --seed {seed}" if self.random else ""
+        )
 
 
 def is_shape(x: Any) -> bool:

@@ -60,7 +60,7 @@ def run_check(make: Callable[[], Subject], place: Place, options: Options | None
         with np.errstate(all="ignore"):
             return checked(make(), options, report)
     except WrongShapeError as error:
-        return report("fail", str(error), diagnosis=(Finding("shape", str(error)),))
+        return report("fail", str(error), diagnosis=(Finding("shape", "the gradient has a wrong shape"),))
     except CheckError as error:
         cause = error.__cause__
         return report("error", str(error), error=cause if isinstance(cause, Exception) else None)

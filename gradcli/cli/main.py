@@ -22,6 +22,7 @@ COMMANDS = {
     "vjp": "Product of a vector with the Jacobian.",
     "jvp": "Derivative in a given direction.",
     "hvp": "Product of the Hessian with a vector.",
+    "gradcheck": "A verdict on derivatives, the engine's or written by hand.",
     "ops": "The functions of the language, with their derivatives.",
 }
 

@@ -52,7 +52,6 @@ class Context:
     def target(self) -> tuple[Target, tuple[str, ...]]:
         """Return the target, and the words NAME=VALUE that follow it."""
         words, text = self.options["words"], self.options["expression"]
-        argv: tuple[str, ...] = self.options["argv"]
         inline = text is not None
         if not inline:
             if not words:
@@ -62,17 +61,20 @@ class Context:
                     kind="usage",
                 )
             text, words = words[0], words[1:]
+        return self.as_target(text, inline=inline), words
+
+    def as_target(self, text: str, inline: bool = False) -> Target:
+        """Return a target with the settings of this call."""
         quiet_output = self.output.form == "json" or self.options["output"] == "-"
-        target = Target(
+        return Target(
             text,
             inline=inline,
             safe=self.options["safe"],
-            argv=argv,
+            argv=self.options["argv"],
             stdout=sys.stderr if quiet_output else sys.stdout,
             settings=self.settings,
             dtype=self.dtype,
         )
-        return target, words
 
     def program(self) -> tuple[Program, dict[str, Any]]:
         """Return the program and the values given for its inputs."""
@@ -121,6 +123,37 @@ OPTIONS: dict[str, Any] = {
         multiple=True,
         metavar="NAME=VALUE",
         help="The direction, input by input; inputs left out stay fixed. Repeatable.",
+    ),
+    "grad": click.option("--grad", metavar="NAME", help="The gradient by hand, in the same file: g(*arguments)."),
+    "vjp": click.option(
+        "--vjp", metavar="NAME", help="The backward pass by hand, in the same file: b(cotangent, *arguments)."
+    ),
+    "shape": click.option(
+        "--shape",
+        "shapes",
+        multiple=True,
+        metavar="NAME=3,4",
+        help="Draw this input at random, with this shape. Repeatable.",
+    ),
+    "samples": click.option(
+        "--samples", type=click.IntRange(1), metavar="K", help="How many random points to check (1)."
+    ),
+    "order": click.option(
+        "--order", type=click.IntRange(1, 2), metavar="N", help="2: check second derivatives (gradgradcheck)."
+    ),
+    "fast": click.option("--fast", is_flag=True, help="Random directions first; elements only on suspicion."),
+    "rtol": click.option("--rtol", type=float, metavar="X", help="Fixed relative tolerance, as in PyTorch."),
+    "atol": click.option("--atol", type=float, metavar="X", help="Fixed absolute tolerance, as in PyTorch."),
+    "eps": click.option("--eps", type=float, metavar="X", help="Fixed step of the differences, as in PyTorch."),
+    "keyword": click.option("-k", "keyword", metavar="PATTERN", help="Only checks with this in their name."),
+    "list": click.option("--list", "list", is_flag=True, help="List the checks and stop."),
+    "stop": click.option("-x", "stop", is_flag=True, help="Stop at the first fail."),
+    "jobs": click.option(
+        "-j", "--jobs", type=click.IntRange(1), default=1, metavar="N", help="Processes to run checks in (1)."
+    ),
+    "junit": click.option("--junit", metavar="FILE", help="Also write a JUnit report."),
+    "allow_inconclusive": click.option(
+        "--allow-inconclusive", is_flag=True, help="Exit with 0 when no check fails but some are inconclusive."
     ),
     "mode": click.option(
         "--mode",

@@ -129,17 +129,22 @@ def load_module(path: str, stdout: Any = None) -> Any:
     return module
 
 
-def load_function(path: str, source: str, name: str, target: Any) -> Program:
-    """Return the program of a function that a file defines. Raises GradcliError when there is none."""
-    if not name:
-        raise GradcliError(f"{path}: no name after the colon", hint=f"write {path}:FUNCTION", kind="usage")
-    module = load_module(path, target.stdout)
+def find_in(module: Any, path: str, name: str) -> Any:
+    """Return what a dotted name means in a module. Raises GradcliError when it is not there."""
     found: Any = module
     for part in name.split("."):
         known = [n for n in vars(found) if not n.startswith("__")] if hasattr(found, "__dict__") else []
         if not hasattr(found, part):
             raise GradcliError(f"{path} defines no '{part}'", hint=did_you_mean(part, known), kind="name")
         found = getattr(found, part)
+    return found
+
+
+def load_function(path: str, source: str, name: str, target: Any) -> Program:
+    """Return the program of a function that a file defines. Raises GradcliError when there is none."""
+    if not name:
+        raise GradcliError(f"{path}: no name after the colon", hint=f"write {path}:FUNCTION", kind="usage")
+    found = find_in(load_module(path, target.stdout), path, name)
     if not callable(found):
         raise GradcliError(f"{path}:{name} is {type(found).__name__}, not a function", kind="usage")
     return FunctionProgram(found, f"{path}:{name}", path, target.dtype)

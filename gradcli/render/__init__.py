@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-FORMATS = ("table", "tsv", "json", "latex", "npz", "mtx")
+FORMATS = ("table", "tsv", "json", "latex", "npz", "mtx", "github")
 
 
 class Style:

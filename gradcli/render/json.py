@@ -10,7 +10,7 @@ import numpy as np
 
 from .. import __version__
 from ..errors import GradcliError
-from ..results import Gradients, Hessian, Jacobian, Operations, Products
+from ..results import CheckReport, CheckSummary, Gradients, Hessian, InputCheck, Jacobian, Operations, Products
 from . import Style
 
 
@@ -95,6 +95,56 @@ def operations(result: Operations, style: Style) -> str:
     """Return every function with what there is to say about it."""
     entries = [{**op._asdict(), "derivatives": dict(op.derivatives)} for op in result.entries]
     return document(style.command, "", ops=entries)
+
+
+def input_part(item: InputCheck) -> dict[str, Any]:
+    """Return what was found for one input of a check."""
+    part: dict[str, Any] = {
+        "verdict": item.verdict,
+        "max_abs_error": plain(np.float64(item.max_abs_error)),
+        "max_rel_error": plain(np.float64(item.max_rel_error)),
+        "digits": round(item.digits, 2),
+        "resolution": plain(np.float64(item.resolution)),
+        "worst": None,
+    }
+    worst = item.worst
+    if worst is not None:
+        part["worst"] = {
+            "output": list(worst.output),
+            "index": list(worst.place),
+            "analytic": plain(worst.analytic),
+            "numeric": plain(worst.numeric),
+            "numeric_error": plain(np.float64(worst.numeric_error)),
+        }
+    return part
+
+
+def check_part(check: CheckReport) -> dict[str, Any]:
+    """Return one check."""
+    return {
+        "name": check.name,
+        "file": check.file,
+        "line": check.line,
+        "verdict": check.verdict,
+        "seconds": round(check.seconds, 4),
+        "inputs": {item.name: input_part(item) for item in check.inputs},
+        "diagnosis": [finding._asdict() for finding in check.diagnosis],
+        "message": check.message,
+        "notes": list(check.notes),
+        "replay": check.replay,
+    }
+
+
+def checksummary(result: CheckSummary, style: Style) -> str:
+    """Return all checks and how many had which verdict."""
+    summary = {
+        "passed": result.count("pass"),
+        "failed": result.count("fail"),
+        "inconclusive": result.count("inconclusive"),
+        "errors": result.count("error"),
+        "seconds": round(result.seconds, 4),
+    }
+    return document(style.command, result.target, checks=[check_part(c) for c in result.checks], summary=summary)
 
 
 def error(problem: GradcliError) -> str:

@@ -56,3 +56,8 @@ def products(result: Products, style: Style) -> bytes:
 def operations(result: object, style: Style) -> bytes:
     """Raise GradcliError: text is no array."""
     raise GradcliError("-f npz holds arrays; the table of functions is text", kind="usage")
+
+
+def checksummary(result: object, style: Style) -> str:
+    """Raise GradcliError: verdicts are no formulas."""
+    raise GradcliError("-f npz is no format of gradcheck", hint="choose table, tsv, json or github", kind="usage")

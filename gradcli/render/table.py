@@ -9,8 +9,9 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from ..results import Gradients, Hessian, Jacobian, Operation, Operations, Products
+from ..results import CheckReport, CheckSummary, Gradients, Hessian, Jacobian, Operation, Operations, Products
 from . import Style
+from .checks import headline, summary_line
 from .numbers import number
 
 EDGE = 3
@@ -214,4 +215,35 @@ def operation_text(op: Operation) -> Text:
         if fact:
             text.append(f"\n  {heading}: ", style="dim")
             text.append(fact)
+    return text
+
+
+MARKS = {"pass": ("✓", "+", "green"), "fail": ("✗", "x", "bold red"), "inconclusive": ("?", "?", "yellow")}
+
+
+def checksummary(result: CheckSummary, style: Style) -> Group:
+    """Return one line per check, what there is to know about those that did not pass, and a summary."""
+    lines = [check_text(check, style) for check in result.checks]
+    colour = "bold red" if result.count("fail") or result.count("error") else "bold green"
+    return Group(*lines, Text(summary_line(result), style=colour))
+
+
+def check_text(check: CheckReport, style: Style) -> Text:
+    """Return one check: its verdict and reason; for a fail the diagnosis and how to repeat it."""
+    mark, plain, colour = MARKS.get(check.verdict, ("!", "!", "bold magenta"))
+    text = Text().append(f"{mark if style.unicode else plain} {check.verdict:<12} ", colour)
+    text.append(check.name, "bold")
+    if check.file and check.line:
+        text.append(f"  {check.file}:{check.line}", "dim")
+    indent = "\n    "
+    reason = headline(check) if style.unicode else headline(check).replace("±", "+-")
+    text.append(indent + reason.replace("\n", indent), "dim" if check.verdict == "pass" else "")
+    for finding in check.diagnosis:
+        text.append(indent + finding.text, "yellow")
+    for note in check.notes:
+        text.append(indent + "note: " + note, "dim")
+    if check.blame:
+        text.append(indent + check.blame.replace("\n", indent))
+    if check.replay and check.verdict == "fail":
+        text.append(indent + "again: " + check.replay, "cyan")
     return text

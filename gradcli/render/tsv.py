@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from ..results import Gradients, Hessian, Jacobian, Operations, Products
+from ..results import CheckSummary, Gradients, Hessian, Jacobian, Operations, Products
 from . import Style
+from .checks import headline
 from .numbers import elements, number, pairs
 
 
@@ -60,3 +61,16 @@ def operations(result: Operations, style: Style) -> str:
         f"{op.name}\t{op.kind}\t{'; '.join(f'{a}: {b}' for a, b in op.derivatives)}\t{op.doc}\n"
         for op in result.entries
     )
+
+
+def checksummary(result: CheckSummary, style: Style) -> str:
+    """Return one line per check: verdict, name, file, line, seconds, reason."""
+    return "".join(
+        f"{c.verdict}\t{c.name}\t{c.file or ''}\t{c.line or ''}\t{c.seconds:.3f}\t{one_line(headline(c))}\n"
+        for c in result.checks
+    )
+
+
+def one_line(text: str) -> str:
+    """Return text without tabs and line breaks."""
+    return " ".join(text.split())

@@ -1,0 +1,144 @@
+"""Finding the checks that files declare, and running many of them."""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import multiprocessing.connection
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from ..errors import GradcliError
+from ..program.function import load_module
+from ..results import CheckReport
+from .declare import REGISTRY, Declared
+
+WORDS = ("check(", "check_gradient")
+"""A file without any of these declares no check, and is not imported."""
+
+
+def mentions_checks(path: str) -> bool:
+    """Return whether a Python file may declare checks: it speaks of gradcli and of check."""
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            text = file.read()
+    except OSError:
+        return False
+    return "gradcli" in text and any(word in text for word in WORDS)
+
+
+def files_in(folder: str) -> list[str]:
+    """Return the Python files below a folder that may declare checks, sorted; hidden folders are left out."""
+    found = []
+    for place, folders, names in os.walk(folder):
+        folders[:] = sorted(f for f in folders if not f.startswith(".") and f not in ("__pycache__", "node_modules"))
+        found += [os.path.join(place, name) for name in sorted(names) if name.endswith(".py")]
+    return [path for path in found if mentions_checks(path)]
+
+
+def declared_in(path: str, stdout: Any = None) -> list[Declared] | CheckReport:
+    """Import a file and return the checks that it declares; a report of what went wrong when it cannot be."""
+    before = len(REGISTRY)
+    start = time.perf_counter()
+    try:
+        load_module(path, stdout)
+    except GradcliError as error:
+        del REGISTRY[before:]
+        return CheckReport(path, path, None, "error", time.perf_counter() - start, message=error.message)
+    found = REGISTRY[before:]
+    del REGISTRY[before:]
+    for check in found:
+        check.file = path if check.file is None or same_file(check.file, path) else check.file
+    return found
+
+
+def same_file(a: str, b: str) -> bool:
+    """Return whether two paths name one file."""
+    try:
+        return os.path.samefile(a, b)
+    except OSError:
+        return False
+
+
+def run_all(
+    checks: Sequence[Declared],
+    *,
+    jobs: int = 1,
+    stop_at_fail: bool = False,
+    on_done: Callable[[CheckReport], None] | None = None,
+) -> Iterator[CheckReport]:
+    """Yield the reports of all checks in their order, computed by `jobs` processes.
+
+    A process that dies loses only the check that it was at, which is reported as an error. stop_at_fail: end with
+    the first fail.
+    """
+    runner = in_processes(checks, jobs) if jobs > 1 and len(checks) > 1 else (check.run() for check in checks)
+    for report in runner:
+        if on_done is not None:
+            on_done(report)
+        yield report
+        if stop_at_fail and report.verdict in ("fail", "error"):
+            return
+
+
+def in_processes(checks: Sequence[Declared], jobs: int) -> Iterator[CheckReport]:
+    """Yield reports in order from forked processes."""
+    context = multiprocessing.get_context("fork")
+    waiting = list(range(len(checks)))[::-1]
+    done: dict[int, CheckReport] = {}
+    workers: dict[Any, list] = {}
+
+    def start() -> None:
+        mine, theirs = context.Pipe()
+        process = context.Process(target=serve, args=(checks, theirs), daemon=True)
+        process.start()
+        theirs.close()
+        workers[mine] = [process, None]
+        give(mine)
+
+    def give(pipe: Any) -> None:
+        if waiting:
+            workers[pipe][1] = waiting.pop()
+            pipe.send(workers[pipe][1])
+        else:
+            process = workers.pop(pipe)[0]
+            pipe.send(None)  # other processes hold copies of the pipe, so that closing it would go unnoticed
+            process.join()
+            pipe.close()
+
+    try:
+        for _ in range(min(jobs, len(checks))):
+            start()
+        for place in range(len(checks)):
+            while place not in done:
+                ready: list[Any] = multiprocessing.connection.wait(list(workers))
+                for pipe in ready:
+                    at = workers[pipe][1]
+                    try:
+                        done[at] = pipe.recv()
+                        give(pipe)
+                    except (EOFError, OSError):
+                        process = workers.pop(pipe)[0]
+                        process.join()
+                        done[at] = crashed(checks[at], process.exitcode)
+                        if waiting:
+                            start()
+            yield done.pop(place)
+    finally:
+        for process, _ in workers.values():
+            process.terminate()
+
+
+def serve(checks: Sequence[Declared], pipe: Any) -> None:
+    """Run checks by number until None comes."""
+    with contextlib.suppress(EOFError, KeyboardInterrupt, OSError):
+        while (place := pipe.recv()) is not None:
+            pipe.send(checks[place].run()._replace(error=None))
+
+
+def crashed(check: Declared, code: int | None) -> CheckReport:
+    """Return the report of a check whose process died."""
+    how = f"signal {-code}" if code is not None and code < 0 else f"status {code}"
+    return CheckReport(check.name, check.file, check.line, "error", 0.0, message=f"the process died ({how})")

@@ -1,0 +1,188 @@
+"""From the words of a command line to checks."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import GradcliError, did_you_mean
+from ..program.function import find_in, load_module
+from ..program.target import Target, load_program
+from ..results import CheckReport
+from .collect import declared_in, files_in, mentions_checks
+from .declare import Declared
+
+
+class Wanted:
+    """What the options of `gradcheck` ask for.
+
+    values: arrays by input; shapes: inputs drawn at random; grad, vjp: names of hand-written derivatives. options:
+    keyword arguments of Declared that every check gets (order, samples, tolerances, fast, seed), None where not
+    given.
+    """
+
+    def __init__(
+        self,
+        values: Mapping[str, np.ndarray],
+        shapes: Mapping[str, tuple[int, ...]],
+        grad: str | None,
+        vjp: str | None,
+        wrt: list[str] | None,
+        out: str | None,
+        options: Mapping[str, Any],
+    ):
+        self.values, self.shapes, self.grad, self.vjp = values, shapes, grad, vjp
+        self.wrt, self.out = wrt, out
+        self.options = {key: value for key, value in options.items() if value is not None}
+
+    @property
+    def at(self) -> dict[str, Any]:
+        """The inputs: arrays and shapes by name."""
+        return {**self.values, **self.shapes}
+
+    def words(self) -> str:
+        """Return the options as they would be typed again."""
+        parts = [f"{name}={np.asarray(x).tolist()}" for name, x in self.values.items() if np.size(x) <= 12]
+        parts += [f"--shape {name}={','.join(map(str, shape))}" for name, shape in self.shapes.items()]
+        parts += [f"--{key} {value}" for key, value in (("grad", self.grad), ("vjp", self.vjp)) if value]
+        parts += [f"--order {self.options['order']}"] if self.options.get("order", 1) != 1 else []
+        return " ".join(p if p.startswith("--") else shlex.quote(p) for p in parts)
+
+
+def checks_of(targets: Sequence[Target], wanted: Wanted) -> list[Declared | CheckReport]:
+    """Return the checks of all targets; files that cannot be imported become reports.
+
+    Raises GradcliError for targets that do not exist, and when nothing is declared.
+    """
+    found: list[Declared | CheckReport] = []
+    for target in targets:
+        found += of_target(target, wanted)
+    if not found:
+        names = ", ".join(target.text for target in targets)
+        raise GradcliError(
+            f"nothing to check in {names}",
+            hint="declare checks with @gradcli.check(at=..., grad=...), or name a function: FILE.py:f --grad g",
+            kind="usage",
+        )
+    return found
+
+
+def of_target(target: Target, wanted: Wanted) -> list[Declared | CheckReport]:
+    """Return the checks of one target."""
+    text = target.text
+    if not target.inline and os.path.isdir(text):
+        return [check for path in files_in(text) for check in of_file(path, target, wanted)]
+    path, colon, name = text.partition(".py:")
+    if colon and not target.inline and (wanted.grad or wanted.vjp):
+        return [hand_written(path + ".py", name, target, wanted)]
+    if not target.inline and text.endswith(".py") and os.path.isfile(text) and mentions_checks(text):
+        if target.safe:
+            raise GradcliError(f"--safe: {text} is Python, which would have to be executed", kind="usage")
+        return of_file(text, target, wanted)
+    if wanted.grad or wanted.vjp:
+        raise GradcliError("--grad and --vjp need a function: FILE.py:f --grad g", kind="usage")
+    return [of_program(target, wanted)]
+
+
+def of_file(path: str, target: Target, wanted: Wanted) -> list[Declared | CheckReport]:
+    """Return the checks that a file declares, with the options of the command line."""
+    found = declared_in(path, target.stdout)
+    if isinstance(found, CheckReport):
+        return [found]
+    for check in found:
+        for key, value in wanted.options.items():
+            if key != "tolerances" or value is not None:
+                setattr(check, key, value)
+    return list(found)
+
+
+def of_program(target: Target, wanted: Wanted) -> Declared:
+    """Return the check of the engine's derivative of a program."""
+    program = load_program(target)
+    rng = np.random.default_rng(wanted.options.get("seed", 0))
+    drawn = {name: rng.standard_normal(shape) for name, shape in wanted.shapes.items()}
+    function, at = program.as_function({**wanted.values, **drawn}, wanted.out)
+    if not at:
+        raise GradcliError("the program has no inputs, so there is nothing to check", kind="name")
+    points: dict[str, Any] = {**at, **{name: wanted.shapes[name] for name in wanted.shapes if name in at}}
+    file = (
+        target.text.partition(":")[0] if not target.inline and os.path.exists(target.text.partition(":")[0]) else None
+    )
+    check = Declared(
+        function,
+        points,
+        wrt=wanted.wrt,
+        name=target.text,
+        file=file,
+        replay=f"gradcli gradcheck {shlex.quote(target.text)} {wanted.words()}".rstrip(),
+    )
+    return with_options(check, wanted)
+
+
+def hand_written(path: str, name: str, target: Target, wanted: Wanted) -> Declared:
+    """Return the check of a function against the derivative in its file."""
+    if target.safe:
+        raise GradcliError(f"--safe: {path} is Python, which would have to be executed", kind="usage")
+    if not os.path.isfile(path):
+        load_program(target)  # says what is missing
+    module = load_module(path, target.stdout)
+    f = find_in(module, path, name)
+    grad = find_in(module, path, wanted.grad) if wanted.grad else None
+    vjp = find_in(module, path, wanted.vjp) if wanted.vjp else None
+    at = arguments_of(f, wanted, f"{path}:{name}")
+    code = getattr(f, "__code__", None)
+    check = Declared(
+        f,
+        at,
+        grad=grad,
+        vjp=vjp,
+        wrt=wanted.wrt,
+        name=name,
+        file=path,
+        line=code.co_firstlineno if code else None,
+        replay=f"gradcli gradcheck {shlex.quote(path)}:{name} {wanted.words()}".rstrip(),
+    )
+    return with_options(check, wanted)
+
+
+def arguments_of(f: Any, wanted: Wanted, title: str) -> dict[str, Any]:
+    """Return the inputs of a plain function in the order of its parameters. Raises GradcliError for missing ones."""
+    import inspect
+
+    given = wanted.at
+    try:
+        parameters = [
+            p
+            for p in inspect.signature(f).parameters.values()
+            if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+        ]
+    except (TypeError, ValueError):
+        return given
+    names = [p.name for p in parameters]
+    for name in given:
+        if name not in names:
+            raise GradcliError(
+                f"{title} has no parameter '{name}'",
+                hint=did_you_mean(name, names) or f"its parameters are {', '.join(names)}",
+                kind="name",
+            )
+    missing = [p.name for p in parameters if p.name not in given and p.default is p.empty]
+    if missing:
+        words = " ".join(f"{name}=1" for name in missing)
+        raise GradcliError(
+            f"{title} needs a value for {', '.join(repr(n) for n in missing)}",
+            hint=f"add to the command line: {words}, or --shape {missing[0]}=3,4",
+            kind="name",
+        )
+    return {name: given[name] for name in names if name in given}
+
+
+def with_options(check: Declared, wanted: Wanted) -> Declared:
+    """Return a check with the options of the command line."""
+    for key, value in wanted.options.items():
+        setattr(check, key, value)
+    return check

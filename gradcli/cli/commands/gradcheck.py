@@ -1,0 +1,154 @@
+"""gradcli gradcheck: a verdict on derivatives."""
+
+from __future__ import annotations
+
+import re
+import sys
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import click
+
+from ...check.collect import run_all
+from ...check.declare import Declared
+from ...check.targets import Wanted, checks_of
+from ...errors import EXIT_INTERRUPTED, GradcliError
+from ...lang.values import read_values
+from ...results import CheckReport, CheckSummary
+from .. import status
+from ..options import Context, command_options
+from ..output import write_file
+
+VALUE = re.compile(r"[^\W\d][\w.\[\]]*=[^=]")
+
+
+@click.command(
+    epilog="Examples: gradcli gradcheck 'x**2 * sin(y)' x=2 y=3; gradcli gradcheck grads.py:f --grad g --shape x=3,4; "
+    "gradcli gradcheck tests/ -j 4 --junit report.xml"
+)
+@command_options(
+    "wrt",
+    "out",
+    "grad",
+    "vjp",
+    "shape",
+    "samples",
+    "order",
+    "fast",
+    "rtol",
+    "atol",
+    "eps",
+    "keyword",
+    "list",
+    "stop",
+    "jobs",
+    "junit",
+    "allow_inconclusive",
+)
+def gradcheck(context: Context) -> int:
+    """Check derivatives: of expressions, scripts and functions, and of gradients written by hand.
+
+    TARGET is an expression, FILE.py:FUNCTION (with --grad or --vjp for a derivative written by hand), or files and
+    folders whose checks are declared with @gradcli.check.
+    """
+    options = context.options
+    context.output.check()
+    checks = selected(context)
+    if options["list"]:
+        lines = [f"{c.file or ''}:{c.line or ''}\t{c.name}\n" if c.file else f"{c.name}\n" for c in checks]
+        context.output.write("".join(lines))
+        return 0
+    start = time.perf_counter()
+    reports: list[CheckReport] = []
+    interrupted = False
+    try:
+        for report in progress(run(checks, options), len(checks)):
+            reports.append(report)
+    except KeyboardInterrupt:
+        interrupted = True
+    target = options["words"][0] if options["words"] else options["expression"]
+    summary = CheckSummary(target, tuple(reports), time.perf_counter() - start)
+    context.output.show(summary)
+    if options["junit"]:
+        from ...render import Style, junit
+
+        write_file(options["junit"], junit.checksummary(summary, Style()))
+    if interrupted:
+        status.say(f"interrupted: {len(reports)} of {len(checks)} checks done")
+        return EXIT_INTERRUPTED
+    return exit_code(summary, options["allow_inconclusive"])
+
+
+def selected(context: Context) -> list[Declared | CheckReport]:
+    """Return the checks that the command line names."""
+    options = context.options
+    words = options["words"]
+    head = 0 if options["expression"] is not None else 1
+    values = read_values(tuple(w for w in words[head:] if VALUE.match(w)), context.settings)
+    texts = [*words[:head], *(w for w in words[head:] if not VALUE.match(w))]
+    targets = [context.as_target(text) for text in texts]
+    if options["expression"] is not None:
+        targets.insert(0, context.as_target(options["expression"], inline=True))
+    if not targets:
+        raise GradcliError(
+            "no TARGET given", hint="for example: gradcli gradcheck 'x**2 * sin(y)' x=2 y=3", kind="usage"
+        )
+    tolerances = (options["eps"], options["atol"], options["rtol"])
+    wanted = Wanted(
+        values,
+        dict(shape_of(text) for text in options["shapes"]),
+        options["grad"],
+        options["vjp"],
+        context.names("wrt"),
+        options["out"],
+        {
+            "order": options["order"],
+            "samples": options["samples"],
+            "fast": options["fast"] or None,
+            "seed": options["seed"] or None,
+            "tolerances": tolerances if any(t is not None for t in tolerances) else None,
+        },
+    )
+    found = checks_of(targets, wanted)
+    pattern = options["keyword"]
+    chosen = [c for c in found if pattern is None or pattern.lower() in f"{c.file}:{c.name}".lower()]
+    if not chosen:
+        raise GradcliError(f"-k {pattern}: no check has that in its name", hint="--list shows them", kind="usage")
+    return chosen
+
+
+def shape_of(text: str) -> tuple[str, tuple[int, ...]]:
+    """Return name and shape of --shape x=3,4 (x= for a single number). Raises GradcliError."""
+    name, sign, lengths = text.partition("=")
+    parts = [p for p in lengths.split(",") if p.strip()]
+    if not sign or not name or not all(p.strip().isdigit() for p in parts):
+        raise GradcliError(f"--shape {text}: write NAME=LENGTHS", hint="for example --shape x=3,4", kind="usage")
+    return name, tuple(int(p) for p in parts)
+
+
+def run(checks: list[Declared | CheckReport], options: dict[str, Any]) -> Iterator[CheckReport]:
+    """Yield reports: first of the files that could not be imported, then of the checks."""
+    yield from (c for c in checks if isinstance(c, CheckReport))
+    waiting = [c for c in checks if isinstance(c, Declared)]
+    yield from run_all(waiting, jobs=options["jobs"], stop_at_fail=options["stop"])
+
+
+def progress(reports: Iterator[CheckReport], total: int) -> Iterator[CheckReport]:
+    """Show how far the checks are, on a terminal's standard error, when there are many."""
+    if total < 5 or not status.is_terminal(sys.stderr) or status.settings.quiet:
+        yield from reports
+        return
+    from rich.console import Console
+    from rich.progress import track
+
+    yield from track(reports, "checking", total=total, console=Console(stderr=True), transient=True)
+
+
+def exit_code(summary: CheckSummary, allow_inconclusive: bool) -> int:
+    """Return 1 for a fail, else 3 for an error, else 4 for what is inconclusive, else 0."""
+    if summary.count("fail"):
+        return 1
+    if summary.count("error"):
+        return 3
+    return 4 if summary.count("inconclusive") and not allow_inconclusive else 0

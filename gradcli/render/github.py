@@ -1,0 +1,36 @@
+"""GitHub Actions: one annotation per check that did not pass."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..errors import GradcliError
+from ..results import CheckReport, CheckSummary
+from . import Style
+from .checks import headline, summary_line
+
+LEVELS = {"fail": "error", "error": "error", "inconclusive": "warning"}
+
+
+def escaped(text: str, everything: bool = False) -> str:
+    """Return text as workflow commands want it."""
+    text = text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    return text.replace(":", "%3A").replace(",", "%2C") if everything else text
+
+
+def annotation(check: CheckReport) -> str:
+    """Return one workflow command."""
+    place = f"file={escaped(check.file, True)}," if check.file else ""
+    place += f"line={check.line}," if check.line else ""
+    lines = [headline(check), *(finding.text for finding in check.diagnosis)]
+    title = escaped("gradcheck " + check.name, True)
+    return f"::{LEVELS[check.verdict]} {place}title={title}::{escaped(chr(10).join(lines))}\n"
+
+
+def checksummary(result: CheckSummary, style: Style) -> str:
+    """Return the annotations and the summary line."""
+    return "".join(annotation(c) for c in result.checks if c.verdict in LEVELS) + summary_line(result) + "\n"
+
+
+def __getattr__(name: str) -> Any:
+    raise GradcliError("-f github is a format of gradcheck", hint="choose another format", kind="usage")
