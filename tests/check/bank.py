@@ -175,7 +175,7 @@ def coupled() -> Iterator[Case]:
         "product",
         np.prod,
         lambda x: np.prod(x) / x,
-        lambda xs: mp.fprod(xs),
+        mp.fprod,
         np.array([1e-5, 2.0, 1e5, -3.0]),
     )
     yield Case(
