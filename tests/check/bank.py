@@ -7,6 +7,7 @@ the label.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from typing import Any
 
 import mpmath as mp
@@ -151,8 +152,7 @@ def coupled() -> Iterator[Case]:
             lambda x, s=scale: (100 * (x[1:] / s - (x[:-1] / s) ** 2) ** 2 + (1 - x[:-1] / s) ** 2).sum(),
             lambda x, s=scale: rosenbrock_gradient(x / s) / s,
             lambda xs, s=scale: mp.fsum(
-                100 * (b / mp.mpf(s) - (a / mp.mpf(s)) ** 2) ** 2 + (1 - a / mp.mpf(s)) ** 2
-                for a, b in zip(xs[:-1], xs[1:], strict=True)
+                100 * (b / mp.mpf(s) - (a / mp.mpf(s)) ** 2) ** 2 + (1 - a / mp.mpf(s)) ** 2 for a, b in pairwise(xs)
             ),
             x,
         )

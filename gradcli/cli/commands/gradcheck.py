@@ -24,7 +24,7 @@ VALUE = re.compile(r"[^\W\d][\w.\[\]]*=[^=]")
 
 
 @click.command(
-    epilog="Examples: gradcli gradcheck 'x**2 * sin(y)' x=2 y=3; gradcli gradcheck grads.py:f --grad g --shape x=3,4; "
+    epilog="Examples: gradcli gradcheck 'x**2 * sin(y)' x=2 y=3; gradcli gradcheck grads.py:f --grad g --shape x=3; "
     "gradcli gradcheck tests/ -j 4 --junit report.xml"
 )
 @command_options(
