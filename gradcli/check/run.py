@@ -7,7 +7,10 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from ..func.forward import push_all
+from ..func.reverse import pull
 from ..results import CheckReport, Finding
+from ..tape.tensor import Tensor
 from .compressed import LEAST, all_right
 from .diagnose import diagnose
 from .fixed import judge_fixed
@@ -114,13 +117,43 @@ def checked(subject: Subject, options: Options, report: Callable[..., CheckRepor
         findings = (*unsteady, *diagnose(flat, judgement))
     elif unsteady:
         verdict, findings, message = "fail", unsteady, unsteady[0].text
+    witnesses: tuple[tuple[str, float], ...] = ()
+    if isinstance(subject, Traced):
+        witnesses = (("forward mode", adjoint_digits(subject, options.seed)),)
+        if witnesses[0][1] < ADJOINT_DIGITS:
+            found = Finding("modes disagree", f"forward and reverse mode agree to {witnesses[0][1]:.1f} digits only")
+            findings = (*findings, found)
     return report(
         verdict,
         message,
+        witnesses=witnesses,
         inputs=input_checks(flat, judgement),
         diagnosis=findings,
         notes=(*notes, *judgement.notes),
     )
+
+
+ADJOINT_DIGITS = 6.0
+
+
+def adjoint_digits(subject: Traced, seed: int) -> float:
+    """Return to how many digits <v, J u> and <J^T v, u> agree for random u and v: forward against reverse mode."""
+    rng = np.random.default_rng(seed + 2)
+    record = subject.recorded(subject.at, tuple(i for i, n in enumerate(subject.at) if n in subject.wrt))
+    (out,) = record.outputs
+    if out._node is None:
+        return 17.0
+    tangents = [Tensor._wrap(np.asarray(rng.standard_normal(x.shape), x._data.dtype), None) for x in record.inputs]
+    vector = np.asarray(rng.standard_normal(out.shape), out._data.dtype)
+    try:
+        (pushed,) = push_all(record, tangents, False)
+        pulled = pull(record, [(out, Tensor._wrap(vector, None))], False, False)
+    except RuntimeError:
+        return 17.0
+    forward = 0.0 if pushed is None else np.vdot(pushed, vector).real
+    parts = [np.vdot(g, t._data).real for g, t in zip(pulled, tangents, strict=True) if g is not None]
+    size = max(abs(forward), *(abs(p) for p in parts), 1e-300) if parts else 1.0
+    return float(np.clip(-np.log10(max(abs(forward - sum(parts)) / size, 1e-17)), 0, 17))
 
 
 def item_size(subject: Subject) -> int:
