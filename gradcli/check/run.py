@@ -121,8 +121,8 @@ def checked(subject: Subject, options: Options, report: Callable[..., CheckRepor
     if isinstance(subject, Traced):
         witnesses = (("forward mode", adjoint_digits(subject, options.seed)),)
         if witnesses[0][1] < ADJOINT_DIGITS:
-            found = Finding("modes disagree", f"forward and reverse mode agree to {witnesses[0][1]:.1f} digits only")
-            findings = (*findings, found)
+            text = f"forward and reverse mode agree to {witnesses[0][1]:.1f} digits only"
+            findings = (*findings, Finding("modes disagree", text))
     return report(
         verdict,
         message,
