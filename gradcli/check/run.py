@@ -11,6 +11,7 @@ from ..func.forward import push_all
 from ..func.reverse import pull
 from ..results import CheckReport, Finding
 from ..tape.tensor import Tensor
+from .blame import blame
 from .compressed import LEAST, all_right
 from .diagnose import diagnose
 from .fixed import judge_fixed
@@ -28,9 +29,14 @@ SCATTER_LIMIT = 200_000
 
 
 class Options:
-    """How to check. seed: of random directions. fast: random directions first, elements only on suspicion."""
+    """How to check.
 
-    def __init__(self, *, fast: bool = False, seed: int = 0, tolerances: tuple | None = None):
+    seed: of random directions. fast: random directions first, elements only on suspicion. tolerances: (eps, atol,
+    rtol) for PyTorch's rule. blame: look for the guilty custom function after a fail.
+    """
+
+    def __init__(self, *, fast: bool = False, seed: int = 0, tolerances: tuple | None = None, blame: bool = True):
+        self.blame = blame
         self.fast = fast
         self.seed = seed
         self.tolerances = tolerances
@@ -118,7 +124,10 @@ def checked(subject: Subject, options: Options, report: Callable[..., CheckRepor
     elif unsteady:
         verdict, findings, message = "fail", unsteady, unsteady[0].text
     witnesses: tuple[tuple[str, float], ...] = ()
+    guilty = None
     if isinstance(subject, Traced):
+        if verdict == "fail" and options.blame:
+            guilty = blame(subject, is_wrong)
         witnesses = (("forward mode", adjoint_digits(subject, options.seed)),)
         if witnesses[0][1] < ADJOINT_DIGITS:
             text = f"forward and reverse mode agree to {witnesses[0][1]:.1f} digits only"
@@ -127,10 +136,16 @@ def checked(subject: Subject, options: Options, report: Callable[..., CheckRepor
         verdict,
         message,
         witnesses=witnesses,
+        blame=guilty,
         inputs=input_checks(flat, judgement),
         diagnosis=findings,
         notes=(*notes, *judgement.notes),
     )
+
+
+def is_wrong(subject: Traced) -> bool:
+    """Return whether a part of a function fails its own check."""
+    return run_check(lambda: subject, Place(subject.title), Options(blame=False)).verdict == "fail"
 
 
 ADJOINT_DIGITS = 6.0

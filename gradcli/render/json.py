@@ -132,6 +132,7 @@ def check_part(check: CheckReport) -> dict[str, Any]:
         "message": check.message,
         "notes": list(check.notes),
         "replay": check.replay,
+        "blame": check.blame,
         "witnesses": {name: round(digits, 2) for name, digits in check.witnesses},
     }
 

@@ -87,6 +87,11 @@ class Node:
             return self.x
         return (self.out, self.x) if kind == ONE else (self.out, self.x, self.y)
 
+    @property
+    def outline(self) -> Any:
+        """Shape and type of the result (a list of them for several), where the recorder noted them."""
+        return self.y
+
     def standing_in(self, parents: tuple, wrap: Callable | None) -> Node:
         """Return a copy for one use, with other parents, and Tensors in place of saved arrays if wrap is given.
 
