@@ -17,7 +17,7 @@ from ..func.reverse import pull
 from ..func.sparse import coloured, coloured_by_input
 from ..func.sparsity import sparsity
 from ..func.trace import Trace
-from ..results import InputCheck, WorstElement
+from ..results.checks import InputCheck, WorstElement
 from ..tape.tensor import Tensor
 from .flat import Flat
 from .measure import MARGIN, NARROW, even_weights, scatter_of_values

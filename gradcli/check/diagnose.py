@@ -13,7 +13,7 @@ from itertools import chain
 
 import numpy as np
 
-from ..results import Finding
+from ..results.checks import Finding
 from .flat import Flat
 from .measure import MARGIN
 from .verdict import FAIL, Judgement

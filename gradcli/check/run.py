@@ -9,7 +9,7 @@ import numpy as np
 
 from ..func.forward import push_all
 from ..func.reverse import pull
-from ..results import CheckReport, Finding
+from ..results.checks import CheckReport, Finding
 from ..tape.tensor import Tensor
 from .blame import blame
 from .compressed import LEAST, all_right

@@ -113,8 +113,8 @@ Tensor.T = property(lambda self: entry("transpose").function(self))  # type: ign
 Tensor.mT = property(lambda self: entry("swapaxes").function(self, -1, -2))  # type: ignore[attr-defined]
 Tensor.H = property(lambda self: self.conj().T)  # type: ignore[attr-defined]
 Tensor.mH = property(lambda self: self.conj().mT)  # type: ignore[attr-defined]
-for _name in ("real", "imag"):
-    setattr(Tensor, _name, property(entry(_name).function))
+Tensor.real = property(lambda self: entry("real").function(self))  # type: ignore[attr-defined]
+Tensor.imag = property(lambda self: entry("imag").function(self))  # type: ignore[attr-defined]
 
 install("__array_ufunc__", protocols.array_ufunc)
 install("__array_function__", protocols.array_function)

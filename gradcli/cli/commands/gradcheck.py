@@ -15,7 +15,7 @@ from ...check.declare import Declared
 from ...check.targets import Wanted, checks_of
 from ...errors import EXIT_INTERRUPTED, GradcliError
 from ...lang.values import read_values
-from ...results import CheckReport, CheckSummary
+from ...results.checks import CheckReport, CheckSummary
 from .. import status
 from ..options import Context, command_options
 from ..output import write_file
