@@ -19,9 +19,9 @@ from ..func.sparsity import sparsity
 from ..func.trace import Trace
 from ..results.checks import InputCheck, WorstElement
 from ..tape.tensor import Tensor
+from .fit import SAFETY
 from .flat import Flat
 from .measure import MARGIN, NARROW, even_weights, scatter_of_values
-from .reference import SAFETY
 from .subject import Traced
 from .verdict import FLOOR, ROUNDING
 

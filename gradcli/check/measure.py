@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from .fit import SAFETY
 from .flat import Flat
-from .reference import SAFETY, Estimate, estimate
+from .reference import Estimate, estimate
 
 REACH = 0.05
 """The half-width of the cheap look, in units of the scale of x."""
