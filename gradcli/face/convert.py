@@ -76,7 +76,13 @@ def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
     return dispatch(entry("clone"), (input,), {})
 
 
-@face(names=("contiguous", "cpu", "resolve_conj", "resolve_neg"))
+@face
+def contiguous(input: Tensor, *, memory_format: Any = None) -> Tensor:
+    """The tensor itself if its elements lie one after another in memory, else a copy where they do."""
+    return input if input.is_contiguous() else clone(input)
+
+
+@face(names=("cpu", "resolve_conj", "resolve_neg"))
 def itself(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """The tensor itself."""
     return input
@@ -203,9 +209,7 @@ def promote_types(type1: Any, type2: Any) -> DType:
 @face
 def copy_(input: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
     """Take over another tensor's elements."""
-    source = src if isinstance(src, Tensor) else Tensor._wrap(np.asarray(src), None)
-    if source._data.dtype != input._data.dtype:
-        source = cast(source, input._data.dtype)
+    source = cast(src if isinstance(src, Tensor) else Tensor._wrap(np.asarray(src), None), input._data.dtype)
     return inplace.update(input, lambda: source)
 
 

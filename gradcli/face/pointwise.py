@@ -148,7 +148,7 @@ def filled(input: Tensor, value: Any) -> Tensor:
         raise RuntimeError(
             f"fill only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions."
         )
-    value = cast(operand(value), input._data.dtype)
+    value = inplace.fitting(value, input)
     if input.requires_grad or value.requires_grad:
         return entry("where")(np.zeros(input.shape, bool), input, value)
     return Tensor._wrap(np.full(input.shape, as_raw(value), input._data.dtype), None)

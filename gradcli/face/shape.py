@@ -9,28 +9,62 @@ import numpy as np
 
 from ..rules import entry
 from ..rules.shapes import negative_axes, negative_axis
+from ..tape.dtypes import as_dtype, as_numpy
 from ..tape.record import dispatch
 from ..tape.tensor import Tensor
 from .create import lengths
 from .wrap import face, operand
 
 
-@face(names=("view",))
+@face
 def reshape(input: Any, *shape: Any) -> Tensor:
-    """The same elements in another shape; one length may be -1. view(dtype) converts the type."""
+    """The same elements in another shape; one length may be -1."""
     x = operand(input)
-    if len(shape) == 1 and not isinstance(shape[0], int | np.integer | tuple | list):
-        return x.to(shape[0])
     try:
         return entry("reshape").function(x, lengths(shape))
     except ValueError:
         raise RuntimeError(f"shape '{list(lengths(shape))}' is invalid for input of size {x._data.size}") from None
 
 
-@face(names=("reshape_as",))
-def view_as(input: Tensor, other: Tensor) -> Tensor:
+@face
+def reshape_as(input: Tensor, other: Tensor) -> Tensor:
     """The elements in the shape of another tensor."""
     return reshape(input, tuple(other.shape))
+
+
+@face
+def view(input: Tensor, *shape: Any) -> Tensor:
+    """The same memory in another shape; one length may be -1. view(dtype) reads the memory as another type.
+
+    Raises RuntimeError where the elements do not lie in memory as the shape needs them.
+    """
+    if len(shape) == 1 and not isinstance(shape[0], int | np.integer | tuple | list):
+        return reread(input, as_numpy(shape[0]))
+    result = reshape(input, *shape)
+    if type(result) is Tensor and result._base is None and result._data.size:
+        raise RuntimeError(
+            "view size is not compatible with input tensor's size and stride (at least one dimension spans across "
+            "two contiguous subspaces). Use .reshape(...) instead."
+        )
+    return result
+
+
+def reread(input: Tensor, dtype: Any) -> Tensor:
+    """Return the memory of a tensor read as another type."""
+    if input._data.dtype == dtype:
+        return dispatch(entry("alias"), (input,))
+    if input.requires_grad and dtype.kind in "fc":
+        raise RuntimeError("view(dtype) has no gradient; use .to(dtype) to convert, or detach() first")
+    try:
+        return Tensor._wrap(input._array().view(dtype), None)
+    except ValueError as error:
+        raise RuntimeError(f"view({as_dtype(dtype)}): {error}") from None
+
+
+@face
+def view_as(input: Tensor, other: Tensor) -> Tensor:
+    """The same memory in the shape of another tensor."""
+    return view(input, tuple(other.shape))
 
 
 @face
@@ -51,7 +85,7 @@ def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
     return reshape(input, (*shape[:axis], *sizes, *shape[axis + 1 :]))
 
 
-@face
+@face(names=("swapaxes", "swapdims"))
 def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
     """Two axes exchanged."""
     return entry("swapaxes").function(input, dim0, dim1)

@@ -342,4 +342,13 @@ def clone_vjp(g, _, _x):
 
 
 linear("clone", lambda x: x.copy(), clone_vjp, public=False, doc="A copy.")
+linear(
+    "copy_to",
+    lambda x: x,
+    clone_vjp,
+    node="CopyBackwards",
+    samples=(),
+    public=False,
+    doc="What is about to be copied into other memory.",
+)
 linear("alias", lambda x: x, clone_vjp, samples=(), public=False, doc="The array itself, with a node of its own.")

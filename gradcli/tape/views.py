@@ -21,11 +21,15 @@ def track_view(view: Tensor, source: Tensor, primitive: Primitive, params: dict)
     data = view._data
     if not isinstance(data, np.ndarray) or memory_of(data) is not memory_of(source._data):
         return
-    base = source if source._base is None else source._base
-    view._base = base
     view._chain = (*source._chain, (primitive, params))
     if not state.grad:
         view._made_without_grad = True
+    register(view, source if source._base is None else source._base)
+
+
+def register(view: Tensor, base: Tensor) -> None:
+    """Note that a tensor is a view of another, which is none itself."""
+    view._base = base
     views = base._views
     if views is None:
         views = base._views = _Views()
