@@ -184,6 +184,10 @@ def flipud(input: Tensor) -> Tensor:
 @face
 def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
     """Elements shifted cyclically."""
+    if isinstance(shifts, tuple | list) and dims is not None:
+        axes = len(dims) if isinstance(dims, tuple | list) else 1
+        if len(shifts) != axes:
+            raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{axes}")
     return entry("roll").function(input, shifts, dims)
 
 
@@ -202,6 +206,9 @@ def rot90(input: Tensor, k: int = 1, dims: Any = (0, 1)) -> Tensor:
 def cat(tensors: Any, dim: int = 0) -> Tensor:
     """Tensors joined along an existing axis; empty one-dimensional ones are skipped."""
     parts = [x for x in map(operand, tensors) if tuple(x.shape) != (0,)] or [operand(x) for x in tensors]
+    ranks = {x.ndim for x in parts}
+    if len(ranks) > 1:
+        raise RuntimeError(f"Tensors must have same number of dimensions: got {' and '.join(map(str, ranks))}")
     return entry("concatenate").function(parts, dim)
 
 
@@ -239,6 +246,11 @@ def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple:
     length = tensor.shape[dim]
     if isinstance(split_size_or_sections, int):
         step = split_size_or_sections
+        if step < 0 or (step == 0 and length):
+            raise RuntimeError(
+                f"split expects a positive split_size, but got {step} for a dimension of size {length}"
+            )
+        step = step or 1
         sizes = [min(step, length - i) for i in range(0, length, step)] or [0]
     else:
         sizes = list(split_size_or_sections)
@@ -251,6 +263,8 @@ def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple:
 @face
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple:
     """Cut into so many parts along dim, the last maybe smaller."""
+    if chunks < 1:
+        raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
     return split(input, max(-(-input.shape[dim] // chunks), 1), dim)
 
 
@@ -277,7 +291,11 @@ def select(input: Tensor, dim: int, index: int) -> Tensor:
 @face
 def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
     """length elements from start on along an axis."""
-    return at(input, dim, slice(int(start), int(start) + length))
+    size = input.shape[dim]
+    first = int(start) + (size if start < 0 else 0)
+    if length < 0 or not 0 <= first <= size - length:
+        raise RuntimeError(f"start ({int(start)}) + length ({length}) exceeds dimension size ({size}).")
+    return at(input, dim, slice(first, first + length))
 
 
 @face

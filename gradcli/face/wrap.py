@@ -10,6 +10,7 @@ from ..rules import lookup
 from ..rules.table import Primitive
 from ..tape.operators import recorders
 from ..tape.quick import binary, unary
+from ..tape.refusal import as_pytorch
 from ..tape.tensor import Tensor, as_raw
 
 FACE: dict[str, Callable] = {}
@@ -48,7 +49,10 @@ def face(function: Callable | None = None, *, names: tuple[str, ...] = (), metho
         def call(*args: Any, **kwargs: Any) -> Any:
             if kwargs:
                 kwargs = {NUMPY_WORDS.get(k, k): v for k, v in kwargs.items()}
-            return function(*args, **kwargs)
+            try:
+                return function(*args, **kwargs)
+            except ValueError as error:
+                raise as_pytorch(error, [x for x in args if isinstance(x, Tensor)]) from None
 
         for name in (
             function.__name__.rstrip("_") if function.__name__ in RESERVED else function.__name__,
@@ -92,7 +96,10 @@ def from_table(primitive: Primitive) -> Callable:
         if "x" in named and not args:
             args = (named.pop("x"),)
         args = tuple(operand(x) if i == 0 and isinstance(x, list | float | int) else x for i, x in enumerate(args))
-        return as_tensor(primitive.function(*args, **named))
+        try:
+            return as_tensor(primitive.function(*args, **named))
+        except ValueError as error:
+            raise as_pytorch(error) from None
 
     function.__name__ = function.__qualname__ = primitive.name
     function.__doc__ = primitive.doc

@@ -23,8 +23,10 @@ def from_scipy(name):
         import scipy.special
 
         arrays = [as_floats(x) for x in operands]
-        kind = next(x.dtype for x in arrays if hasattr(x, "dtype"))  # scipy takes Python floats for float64
-        return getattr(scipy.special, name)(*(x if hasattr(x, "dtype") else kind.type(x) for x in arrays))
+        kinds = [x.dtype for x in arrays if hasattr(x, "dtype")]  # scipy takes Python floats for float64
+        convert = kinds[0].type if kinds else np.float64
+        out = getattr(scipy.special, name)(*(x if hasattr(x, "dtype") else convert(x) for x in arrays))
+        return out.astype(np.float16) if kinds and all(kind == np.float16 for kind in kinds) else out
 
     function.__name__ = name
     return function

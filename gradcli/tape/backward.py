@@ -58,7 +58,7 @@ class Plan:
         for hook in list(table.pre.values()):
             result = hook((self.wrap(g),))
             if result is not None:
-                g = self.unwrap(result[0] if isinstance(result, tuple | list) else result)
+                (g,) = replaced(hook, result, 1, self.unwrap)
         return g
 
     def unwrap(self, tensor: Tensor) -> Cotangent:
@@ -73,8 +73,7 @@ class Plan:
             )
             result = hook(given, (self.wrap(g),))
             if result is not None:
-                result = result if isinstance(result, tuple | list) else (result,)
-                grads = tuple(None if x is None else self.unwrap(x) for x in result)
+                grads = replaced(hook, result, len(grads), self.unwrap)
         return grads
 
     def arrived(self, node: Node, g: Cotangent, owned: bool) -> tuple:
@@ -115,6 +114,20 @@ class Plan:
                 g = held[2]
                 self.arrived(parent, g if parent.hooks is None else self.hooked(parent, g), False)
         return rest
+
+
+def replaced(hook: Callable, result: Any, count: int, unwrap: Callable) -> tuple:
+    """Return what a node's hook gave in place of `count` cotangents; raises TypeError or RuntimeError if unfit."""
+    given = result if isinstance(result, tuple | list) else (result,)
+    for x in given:
+        if x is not None and not isinstance(x, Tensor):
+            raise TypeError(f"expected Tensors or None, but hook returned '{type(x).__name__}'")
+    if len(given) != count:
+        raise RuntimeError(
+            f"hook '{getattr(hook, '__name__', type(hook).__name__)}' has returned an incorrect number of values "
+            f"(got {len(given)}, but expected {count})"
+        )
+    return tuple(None if x is None else unwrap(x) for x in given)
 
 
 def walk(roots: Roots, plan: Plan) -> None:
@@ -330,6 +343,17 @@ def as_tuple(x: Any) -> tuple:
     return tuple(x) if isinstance(x, tuple | list) else (x,)
 
 
+def as_inputs(x: Any) -> tuple:
+    """Return one tensor or a sequence of them as a tuple. Raises RuntimeError unless all require grad."""
+    targets = as_tuple(x)
+    for t in targets:
+        if not isinstance(t, Tensor):
+            raise RuntimeError(f"all inputs have to be Tensors, but got {type(t).__name__}")
+        if t._node is None:
+            raise RuntimeError("One of the differentiated Tensors does not require grad")
+    return targets
+
+
 def cotangent_for(output: Tensor, given: Any, create: bool) -> Cotangent:
     """Return the vector to start backward with at an output; 1 where none is given for a single element.
 
@@ -364,6 +388,8 @@ def roots_of(outputs: tuple, vectors: Any, create: bool) -> list[tuple[Node, Cot
         raise RuntimeError(f"got {len(outputs)} tensors and {len(vectors)} gradients")
     roots = []
     for output, vector in zip(outputs, vectors, strict=True):
+        if not isinstance(output, Tensor):
+            raise TypeError(f"gradients start from Tensors, but got {type(output).__name__}")
         if output._node is None:
             raise RuntimeError(
                 "element 0 of tensors does not require grad and does not have a grad_fn"
@@ -395,11 +421,9 @@ def backward(
     if inputs is None:
         plan.run(roots)
         return
-    targets = as_tuple(inputs)
+    targets = as_inputs(inputs)
     if not targets:
         raise RuntimeError("'inputs' argument to backward cannot be empty.")
-    if any(t._node is None for t in targets):
-        raise RuntimeError("One of the differentiated Tensors does not require grad")
     plan.wanted = dict.fromkeys((t._node for t in targets), None)
     plan.run(roots)
     for t in targets:
@@ -426,13 +450,11 @@ def grad(
     an input that the outputs do not depend on, unless allow_unused (None is returned) or materialize_grads
     (zeros are returned).
     """
-    outputs, targets = as_tuple(outputs), as_tuple(inputs)
+    outputs, targets = as_tuple(outputs), as_inputs(inputs)
     if not targets:
         raise ValueError("grad requires non-empty inputs.")
     if materialize_grads and allow_unused is False:
         raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got False")
-    if any(t._node is None for t in targets):
-        raise RuntimeError("One of the differentiated Tensors does not require grad")
     plan = Plan(
         create_graph if retain_graph is None else retain_graph,
         create_graph,

@@ -15,6 +15,7 @@ from . import inplace
 from .promote import as_operand
 from .quick import binary, unary
 from .record import dispatch, record
+from .refusal import as_pytorch
 from .tensor import Tensor
 
 BINARY = {
@@ -81,7 +82,15 @@ def install_constant(name: str, primitive: Any, reflect: bool) -> None:
 
 def matrix_product(self: Tensor, other: Any) -> Any:
     """self @ other."""
-    return matmul(self, as_operand(other)) if operand(other) else NotImplemented
+    return checked_product(self, as_operand(other)) if operand(other) else NotImplemented
+
+
+def checked_product(x: Any, y: Any) -> Any:
+    """Return x @ y. Raises RuntimeError for shapes that do not fit."""
+    try:
+        return matmul(x, y)
+    except ValueError as error:
+        raise as_pytorch(error) from None
 
 
 def getitem_method(self: Tensor, key: Any) -> Tensor:
@@ -105,7 +114,7 @@ for _name, _entry in {"neg": "negative", "abs": "absolute", "pos": "positive", "
     else:
         install(f"__{_name}__", lambda self, primitive=_primitive: dispatch(primitive, (self,)))
 install("__matmul__", matrix_product)
-install("__rmatmul__", lambda self, other: matmul(as_operand(other), self))
+install("__rmatmul__", lambda self, other: checked_product(as_operand(other), self))
 install("__getitem__", getitem_method)
 install("__setitem__", inplace.setitem)
 
@@ -131,7 +140,7 @@ def array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, *inputs: Any, **kwar
         primitive = by_numpy(ufunc) or (matmul_entry() if ufunc is np.matmul else None)
         if primitive is not None:
             if primitive.kind == "composition":
-                return primitive.function(*inputs)
+                return checked_product(*inputs) if ufunc is np.matmul else primitive.function(*inputs)
             return dispatch(primitive, tuple(as_operand(x) for x in inputs))
     reduction = {("add", "reduce"): "sum", ("multiply", "reduce"): "prod", ("maximum", "reduce"): "max"}.get(
         (ufunc.__name__, method)

@@ -150,10 +150,14 @@ class Tensor:
 
     @requires_grad.setter
     def requires_grad(self, wanted: bool) -> None:
+        if not isinstance(wanted, bool):
+            raise RuntimeError(f"requires_grad must be a bool, not {type(wanted).__name__}")
         self.requires_grad_(wanted)
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Start (or stop) recording operations on this leaf. Raises RuntimeError for integers and non-leaves."""
+        if requires_grad is not True and not isinstance(requires_grad, bool):
+            raise TypeError(f"requires_grad_(): requires_grad must be bool, not {type(requires_grad).__name__}")
         if requires_grad and self._node is None:
             if self._data.dtype.kind not in "fc":
                 raise RuntimeError(
@@ -199,6 +203,8 @@ class Tensor:
         if value is not None:
             if not isinstance(value, Tensor):
                 raise TypeError(f"assigned grad must be a Tensor or None, not {type(value).__name__}")
+            if value is self:
+                raise RuntimeError("can't assign a Tensor as its own grad")
             if value.shape != self.shape:
                 raise RuntimeError(f"assigned grad has shape {list(value.shape)}, the tensor {list(self.shape)}")
             if value.dtype != self.dtype:

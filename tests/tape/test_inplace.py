@@ -239,7 +239,7 @@ def test_copy_converts():
 
 @pytest.mark.parametrize("source", [ones(3), ones(2, 2)])
 def test_shapes_that_do_not_fit_are_refused(source):
-    for write in (copy, put_all):
+    for write in (copy, put_all, lambda w, v: w.mul_(v)):
         with pytest.raises(RuntimeError):
             write(ones(2), source)
 
