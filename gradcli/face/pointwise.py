@@ -9,6 +9,7 @@ import numpy as np
 from ..rules import entry
 from ..tape import inplace
 from ..tape.dtypes import COMPLEX_OF
+from ..tape.node import labelled
 from ..tape.promote import as_operand
 from ..tape.record import cast, dispatch
 from ..tape.tensor import Tensor, as_raw
@@ -163,10 +164,11 @@ def fill(input: Tensor, value: Any) -> Tensor:
 @face
 def fill_(input: Tensor, value: Any) -> Tensor:
     """Set all elements to one value."""
-    return inplace.update(input, lambda: filled(input, value))
+    name = f"FillBackward{3 if isinstance(value, Tensor) else 2}"
+    return inplace.update(input, lambda: labelled(filled(input, value), name))
 
 
 @face
 def zero_(input: Tensor) -> Tensor:
     """Set all elements to 0."""
-    return inplace.update(input, lambda: filled(input, 0))
+    return inplace.update(input, lambda: labelled(filled(input, 0), "ZeroBackward0"))

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..rules import entry
 from ..rules.shapes import negative_axis
+from ..tape.node import labelled
 from ..tape.promote import as_operand
 from ..tape.record import dispatch
 from ..tape.tensor import Tensor, as_raw
@@ -32,7 +33,7 @@ def method_where(self: Tensor, condition: Any, other: Any) -> Tensor:
 @face
 def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     """value where the mask holds, else input."""
-    return dispatch(entry("where"), (mask, value, input), {})
+    return labelled(dispatch(entry("where"), (mask, value, input), {}), "MaskedFillBackward0")
 
 
 @face
@@ -76,8 +77,9 @@ def gather(input: Tensor, dim: int, index: Tensor) -> Tensor:
 
 @face
 def diag(input: Tensor, diagonal: int = 0) -> Tensor:
-    """The diagonal of a matrix, or the matrix with a diagonal."""
-    return entry("diag").function(input, diagonal)
+    """The diagonal of a matrix, as a copy, or the matrix with a diagonal."""
+    result = entry("diag").function(input, diagonal)
+    return result.clone() if input.ndim == 2 else result
 
 
 @face

@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 
 from ..rules import entry
+from ..rules.index import Index
 from ..rules.shapes import negative_axes, negative_axis
 from ..tape.dtypes import as_dtype, as_numpy
+from ..tape.node import labelled
 from ..tape.record import dispatch
 from ..tape.tensor import Tensor
 from .create import lengths
@@ -96,7 +98,7 @@ def t(input: Tensor) -> Tensor:
     """The transposed matrix; vectors and scalars stay. Raises RuntimeError above two axes."""
     if input.ndim > 2:
         raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {input.ndim}D")
-    return entry("transpose").function(input) if input.ndim == 2 else input
+    return labelled(entry("transpose").function(input), "TBackward0") if input.ndim == 2 else input
 
 
 @face
@@ -188,7 +190,7 @@ def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
         axes = len(dims) if isinstance(dims, tuple | list) else 1
         if len(shifts) != axes:
             raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{axes}")
-    return entry("roll").function(input, shifts, dims)
+    return labelled(entry("roll").function(input, shifts, dims), "RollBackward0")
 
 
 @face
@@ -234,10 +236,13 @@ def vstack(tensors: Any) -> Tensor:
     return cat([x.reshape(1, -1) if x.ndim < 2 else x for x in map(operand, tensors)], 0)
 
 
-def at(x: Tensor, dim: int, item: Any) -> Tensor:
-    """Return x indexed along one axis."""
+def at(x: Tensor, dim: int, item: Any, label: str | None = None) -> Tensor:
+    """Return x indexed along one axis, in a node of the given name."""
     axis = negative_axis(dim, x.ndim)
-    return x[(..., item) + (slice(None),) * (-axis - 1)]
+    key = (..., item) + (slice(None),) * (-axis - 1)
+    if label is None:
+        return x[key]
+    return dispatch(entry("getitem"), (x,), {"index": Index(key, tuple(x.shape)), "label": label})
 
 
 @face
@@ -257,7 +262,8 @@ def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple:
         if sum(sizes) != length:
             raise RuntimeError(f"split sizes {sizes} do not add up to {length}")
     edges = [0, *np.cumsum(sizes).tolist()]
-    return tuple(at(tensor, dim, slice(a, b)) for a, b in pairwise(edges))
+    label = "Split" if isinstance(split_size_or_sections, int) else "SplitWithSizes"
+    return tuple(at(tensor, dim, slice(a, b), label) for a, b in pairwise(edges))
 
 
 @face
@@ -279,7 +285,7 @@ def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple
 @face
 def unbind(input: Tensor, dim: int = 0) -> tuple:
     """The slices along an axis."""
-    return tuple(at(input, dim, i) for i in range(input.shape[dim]))
+    return tuple(at(input, dim, i, "Unbind") for i in range(input.shape[dim]))
 
 
 @face

@@ -84,13 +84,19 @@ class Plan:
             if self.wanted is None:
                 node.accumulate(g, owned, self.create)
                 if node.hooks is not None:
-                    for hook in list(node.hooks.accumulated.values()):
-                        hook(node.variable)
+                    self.accumulated(node, g)
             return ()
         parents = node.parents
         if self.on_path is not None:
             parents = tuple(p if p in self.on_path else None for p in parents)
         return parents if any(p is not None for p in parents) else ()
+
+    def accumulated(self, node: Any, g: Cotangent) -> None:
+        """Run the hooks that come after a leaf's `.grad` was added to, then those after its node."""
+        for hook in list(node.hooks.accumulated.values()):
+            hook(node.variable)
+        for hook in list(node.hooks.post.values()):
+            hook((), (self.wrap(g),))
 
     def deliver(self, parents: Sequence, grads: Sequence, waiting: dict[int, list]) -> tuple[list, list]:
         """Send cotangents to leaves, each of which is finished as soon as its last one is there.
@@ -151,7 +157,7 @@ def walk(roots: Roots, plan: Plan) -> None:
         rule = node.rule
         if node.hooks is not None:
             g, owned = plan.hooked(node, g), False
-            if node.hooks.post:
+            if node.hooks.post and not node.leaf:
                 send_all(node, plan.after(node, grads_of(node, g), g), plan, waiting, heap)
                 node = None
                 continue
@@ -431,6 +437,8 @@ def backward(
         if g is not None:
             g = plan.wrap(g) if create_graph else Tensor._wrap(np.array(g), None)
             t._grad = g if t._grad is None else t._grad + g
+            if t._node.leaf and t._node.hooks is not None:
+                plan.accumulated(t._node, plan.unwrap(g))
 
 
 def grad(
@@ -465,17 +473,17 @@ def grad(
     else:
         roots = roots_of(outputs, grad_outputs, create_graph)
     plan.run(roots)
-    lead = roots[0][1].shape[:1] if is_grads_batched else ()
-    return tuple(_result(plan, t, lead, bool(allow_unused), materialize_grads) for t in targets)
+    return tuple(_result(plan, t, bool(allow_unused), materialize_grads) for t in targets)
 
 
-def _result(plan: Plan, target: Tensor, lead: tuple, allow_unused: bool, materialize: bool) -> Tensor | None:
+def _result(plan: Plan, target: Tensor, allow_unused: bool, materialize: bool) -> Tensor | None:
     assert plan.wanted is not None
     g = plan.wanted[target._node]
     data = target._data
     if g is None:
         if materialize:
-            return Tensor._wrap(np.zeros(lead + data.shape, data.dtype), None)
+            zeros = Tensor._wrap(np.zeros(data.shape, data.dtype), None)
+            return zeros.requires_grad_() if plan.create else zeros
         if not allow_unused:
             raise RuntimeError(
                 "One of the differentiated Tensors appears to not have been used in the graph. Set "

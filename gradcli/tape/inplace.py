@@ -16,6 +16,8 @@ from .tensor import Tensor
 from .versions import mark_changed, memory_of
 from .views import move_retained, region_of, register, retake_views
 
+DIVIDE = entry("divide")
+
 
 def check_allowed(target: Tensor) -> None:
     """Raise RuntimeError where an in-place change would make gradients wrong or is impossible."""
@@ -66,10 +68,23 @@ def update(target: Tensor, compute: Callable[[], Any]) -> Tensor:
     node = result._node if state.grad else None
     if node is not None and node.seq > start:
         node = copied(result)._node
+    spare_quotients(target)
     _write(data, result._data, [] if node is None else newer_than(start, node))
     if state.grad:
         _rebase(target, node)
     return target
+
+
+def spare_quotients(target: Tensor) -> None:
+    """Let a division whose result is about to change keep a copy of it: as in PyTorch, changing it is fine."""
+    for tensor in (target, target._base):
+        node = None if tensor is None else tensor._node
+        if node is None or node.rule.primitive is not DIVIDE or not node.rule.saves:
+            continue
+        if node.rule.kind in (MANY, OWNING):
+            node.x = (None if node.x[0] is None else node.x[0].copy(), *node.x[1:])
+        elif node.out is not None:
+            node.out = node.out.copy()
 
 
 def spread(value: Tensor, shape: tuple) -> Tensor:
@@ -128,14 +143,15 @@ def _rebase(target: Tensor, node: Node | None) -> None:
     if base is None:
         if node is None and target._node is None:
             return
-        move_retained(target, node)
-        target._node = node
-        retake_views(target)
+        set_history(target, node)
     elif not target._data.size:
         target._node = node
     elif node is not None or base._node is not None:
-        index = _region_index(target)
-        _overwrite(base, index, target._data, node)
+        if any(primitive.name in TURNS for primitive, _ in target._chain):
+            old, new = Tensor._wrap(base._data, base._node), Tensor._wrap(target._data, node)
+            set_history(base, rewritten(old, target._chain, new)._node)
+        else:
+            _overwrite(base, region(base._data.shape, target._chain), target._data, node)
 
 
 def take_form(target: Tensor, view: Tensor) -> Tensor:
@@ -165,23 +181,49 @@ def take_form(target: Tensor, view: Tensor) -> Tensor:
     return target
 
 
-def _region_index(view: Tensor) -> Index:
-    """Return the index of a view's elements in its base."""
-    base = view._base
-    if len(view._chain) == 1 and "index" in view._chain[0][1]:
-        return view._chain[0][1]["index"]
-    if not base._data.ndim:
-        return Index((None,) * view._data.ndim, ())
-    return Index(np.unravel_index(region_of(view), base._data.shape), base._data.shape)
+def region(shape: tuple, chain: tuple) -> Index:
+    """Return the index, in an array of a shape, of the elements that a chain of views leads to."""
+    if len(chain) == 1 and "index" in chain[0][1]:
+        return chain[0][1]["index"]
+    positions = region_of(shape, chain)
+    return Index(np.unravel_index(positions, shape) if shape else (None,) * positions.ndim, shape)
+
+
+def rewritten(x: Tensor, chain: tuple, value: Tensor) -> Tensor:
+    """Return x with the elements that a chain of views leads to replaced; parts of complex numbers are views, too."""
+    place = next((i for i, (primitive, _) in enumerate(chain) if primitive.name in TURNS), len(chain))
+    if place < len(chain):
+        turn, back, part = TURNS[chain[place][0].name]
+        inner = x
+        for primitive, params in chain[:place]:
+            inner = record(primitive, (inner,), params)
+        turned = record(entry(turn), (inner,), {})
+        step = () if part is None else ((entry("getitem"), {"index": Index((..., part), turned._data.shape)}),)
+        value = record(entry(back), (rewritten(turned, (*step, *chain[place + 1 :]), value),), {})
+    return record(entry("setitem"), (x, value), {"index": region(x._data.shape, chain[:place])})
+
+
+TURNS = {
+    "real_part": ("view_as_real", "view_as_complex", 0),
+    "imag_part": ("view_as_real", "view_as_complex", 1),
+    "view_as_real": ("view_as_real", "view_as_complex", None),
+    "view_as_complex": ("view_as_complex", "view_as_real", None),
+}
+"""Views of another type: how to get there and back, and which of the two parts they show."""
 
 
 def _overwrite(base: Tensor, index: Index, value: Any, node: Node | None, name: str = "CopySlices") -> None:
     """Record, under a name, that the elements of `base` at an index were replaced."""
     replaced = make_node(entry("setitem"), (base._node, node), base._data, [base._data, value], {"index": index})
     replaced.rule.name = name
-    move_retained(base, replaced)
-    base._node = replaced
-    retake_views(base)
+    set_history(base, replaced)
+
+
+def set_history(tensor: Tensor, node: Node | None) -> None:
+    """Give a tensor another node, and its views the history that follows."""
+    move_retained(tensor, node)
+    tensor._node = node
+    retake_views(tensor)
 
 
 def setitem(target: Tensor, key: Any, value: Any) -> None:
@@ -200,6 +242,7 @@ def setitem(target: Tensor, key: Any, value: Any) -> None:
     if recorded and index.whole:
         update(target, lambda: value)
         return
+    spare_quotients(target)
     raw = value._data
     if isinstance(raw, np.ndarray) and memory_of(raw) is memory_of(data):
         raw = raw.copy()

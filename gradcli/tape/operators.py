@@ -122,8 +122,25 @@ Tensor.T = property(lambda self: entry("transpose").function(self))  # type: ign
 Tensor.mT = property(lambda self: entry("swapaxes").function(self, -1, -2))  # type: ignore[attr-defined]
 Tensor.H = property(lambda self: self.conj().T)  # type: ignore[attr-defined]
 Tensor.mH = property(lambda self: self.conj().mT)  # type: ignore[attr-defined]
-for _name in ("real", "imag"):
-    setattr(Tensor, _name, property(entry(_name).function))
+
+
+def install_part(name: str) -> None:
+    """Install the real or imaginary part, which can be assigned to."""
+    primitive = entry(name)
+
+    def get(self: Tensor) -> Tensor:
+        return primitive.function(self)
+
+    def change(self: Tensor, value: Any) -> None:
+        if name == "imag" and self.dtype.kind != "c":
+            raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
+        inplace.setitem(primitive.function(self), ..., value)
+
+    setattr(Tensor, name, property(get, change, doc=primitive.doc))
+
+
+install_part("real")
+install_part("imag")
 
 
 # -- NumPy's protocols ---------------------------------------------------------------------------

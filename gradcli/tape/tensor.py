@@ -58,6 +58,7 @@ class Tensor:
     _chain: tuple = ()
     _views: Any = None
     _made_without_grad = False
+    _earlier = 0
     _data: Any
     _node: Any
     _key: Any
@@ -187,7 +188,7 @@ class Tensor:
     @property
     def _version(self) -> int:
         """How often its memory was changed in place."""
-        return versions.version(self._data) if isinstance(self._data, np.ndarray) else 0
+        return self._earlier + (versions.version(self._data) if isinstance(self._data, np.ndarray) else 0)
 
     # -- gradients --------------------------------------------------------------------------------
 
@@ -285,7 +286,9 @@ class Tensor:
             raise TypeError(f".data must be set to a Tensor, not {type(value).__name__}")
         mine, theirs = self._array().__array_interface__, value._array().__array_interface__
         if mine != theirs:
+            earlier = self._version
             self._data = value._array()
+            self._earlier = earlier - versions.version(self._data)
             self._key = None
         if self._node is not None and self._node.leaf:
             self._node.data = self._data

@@ -82,10 +82,9 @@ def move_retained(tensor: Tensor, node: Any) -> None:
         table_of(node).retain.extend(mine)
 
 
-def region_of(view: Tensor) -> Any:
-    """Return the positions of a view's elements in its flattened base, in the view's shape."""
-    base = view._base
-    positions = np.arange(base._data.size).reshape(base._data.shape)
-    for primitive, params in view._chain:
+def region_of(shape: tuple, chain: tuple) -> Any:
+    """Return the positions, in a flattened array of a shape, of the elements that a chain of views leads to."""
+    positions = np.arange(np.prod(shape, dtype=np.intp)).reshape(shape)
+    for primitive, params in chain:
         positions = primitive.forward(positions, **params)
     return positions

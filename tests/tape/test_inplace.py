@@ -262,3 +262,107 @@ def test_names_of_changes(x, write, name):
     c = x * 2
     write(c, x)
     assert c.grad_fn.name() == name
+
+
+# -- division needs its operands only -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shape", [(2,), (20000,)])
+def test_a_quotient_may_change(shape):
+    x = (2 * ones(*shape)).requires_grad_()
+    y = ones(*shape).requires_grad_()
+    z = y / x
+    z *= 4
+    z[0] = 0.0
+    z.view(-1)[1:] += y[1:]
+    z.sum().backward()  # 4 y / x + y but for the first
+    assert values(x.grad)[:2] == [0.0, -1.0]
+    assert values(y.grad)[:2] == [0.0, 3.0]
+
+
+def test_a_quotient_of_numbers_may_change():
+    x = tensor(2.0, requires_grad=True)
+    y = 1 / x
+    y += 1
+    y.backward()
+    assert x.grad.item() == -0.25
+
+
+# -- parts of complex numbers ---------------------------------------------------------------------------
+
+
+def test_parts_can_be_assigned():
+    z = tensor([1 + 1j, 2j])
+    z.real = tensor([5.0, 6.0])
+    z.imag = 7.0
+    assert values(z) == [5 + 7j, 6 + 7j]
+    y = ones(2)
+    y.real = 5.0
+    assert values(y) == [5.0, 5.0]
+    with pytest.raises(RuntimeError, match="imag"):
+        y.imag = 5.0
+
+
+def real_part(c, x):
+    c.real.mul_(x)
+
+
+def one_part(c, x):
+    c.imag[1].mul_(x[1])
+
+
+def part_of_one(c, x):
+    c[1].imag.mul_(x[1])
+
+
+def pair(c, x):
+    gradcli.view_as_real(c)[1].mul_(x)
+
+
+@pytest.mark.parametrize(
+    ("change", "slope_z", "slope_x"),
+    [  # of |c|² with c = z = (3 + 4j, 5 + 6j), x = (1, 2)
+        (real_part, [6 + 8j, 40 + 12j], [18.0, 100.0]),
+        (one_part, [6 + 8j, 10 + 48j], [0.0, 144.0]),
+        (part_of_one, [6 + 8j, 10 + 48j], [0.0, 144.0]),
+        (pair, [6 + 8j, 10 + 48j], [50.0, 144.0]),
+    ],
+)
+def test_gradients_flow_through_changed_parts(x, change, slope_z, slope_x):
+    z = tensor([3 + 4j, 5 + 6j], requires_grad=True)
+    c = z * 1
+    change(c, x)
+    assert c.grad_fn.name() == "CopySlices"
+    (c.abs() ** 2).sum().backward()
+    np.testing.assert_allclose(z.grad.numpy(), slope_z, rtol=1e-14)
+    np.testing.assert_allclose(x.grad.numpy(), slope_x, rtol=1e-14)
+
+
+# -- whose memory it is ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: x.roll(1),
+        lambda x: x.cumsum(0),
+        lambda x: x.max(0)[0],
+        lambda x: x.view(1, 2).max(0).values,
+        lambda x: gradcli.diag(x.view(1, 2)),
+    ],
+)
+def test_results_that_are_no_views(call):
+    x = tensor([1.0, 2.0])
+    y = call(x)
+    assert y._base is None and y.is_contiguous()
+    y.zero_()
+    assert values(x) == [1.0, 2.0]
+
+
+def test_setting_data_keeps_the_version():
+    c = ones(2)
+    c.mul_(2)
+    c.data = ones(2)
+    assert c._version == 1
+    c.mul_(2)
+    assert c._version == 2
