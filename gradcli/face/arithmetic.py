@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from ..rules import entry
+from ..tape.node import labelled
 from ..tape.operators import recorders
 from ..tape.promote import as_operand
 from ..tape.record import dispatch
@@ -57,19 +58,20 @@ def clamp(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
     if min is None and max is None:
         raise RuntimeError("clamp: At least one of 'min' or 'max' must not be None")
     low, high = -math.inf if min is None else min, math.inf if max is None else max
-    return dispatch(entry("clip"), (input, low, high))
+    tensors = isinstance(min, Tensor) or isinstance(max, Tensor)
+    return labelled(dispatch(entry("clip"), (input, low, high)), f"ClampBackward{int(not tensors)}")
 
 
 @face
 def clamp_min(input: Tensor, min: Any) -> Tensor:
     """Elements not below min."""
-    return clamp(input, min=min)
+    return labelled(clamp(input, min=min), "ClampMinBackward0")
 
 
 @face
 def clamp_max(input: Tensor, max: Any) -> Tensor:
     """Elements not above max."""
-    return clamp(input, max=max)
+    return labelled(clamp(input, max=max), "ClampMaxBackward0")
 
 
 @face
@@ -81,13 +83,13 @@ def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tenso
 @face
 def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
     """input + value * tensor1 * tensor2."""
-    return input + tensor1 * tensor2 * value
+    return labelled(input + tensor1 * tensor2 * value, "AddcmulBackward0")
 
 
 @face
 def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
     """input + value * tensor1 / tensor2."""
-    return input + tensor1 / tensor2 * value
+    return labelled(input + tensor1 / tensor2 * value, "AddcdivBackward0")
 
 
 @face

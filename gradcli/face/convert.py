@@ -209,9 +209,7 @@ def promote_types(type1: Any, type2: Any) -> DType:
 @face
 def copy_(input: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
     """Take over another tensor's elements."""
-    source = src if isinstance(src, Tensor) else Tensor._wrap(np.asarray(src), None)
-    if source._data.dtype != input._data.dtype:
-        source = cast(source, input._data.dtype)
+    source = cast(src if isinstance(src, Tensor) else Tensor._wrap(np.asarray(src), None), input._data.dtype)
     return inplace.update(input, lambda: source)
 
 

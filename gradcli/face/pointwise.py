@@ -9,6 +9,7 @@ import numpy as np
 from ..rules import entry
 from ..tape import inplace
 from ..tape.dtypes import COMPLEX_OF
+from ..tape.node import labelled
 from ..tape.promote import as_operand
 from ..tape.record import cast, dispatch
 from ..tape.tensor import Tensor, as_raw
@@ -148,7 +149,7 @@ def filled(input: Tensor, value: Any) -> Tensor:
         raise RuntimeError(
             f"fill only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions."
         )
-    value = cast(operand(value), input._data.dtype)
+    value = inplace.fitting(value, input)
     if input.requires_grad or value.requires_grad:
         return entry("where")(np.zeros(input.shape, bool), input, value)
     return Tensor._wrap(np.full(input.shape, as_raw(value), input._data.dtype), None)
@@ -163,10 +164,11 @@ def fill(input: Tensor, value: Any) -> Tensor:
 @face
 def fill_(input: Tensor, value: Any) -> Tensor:
     """Set all elements to one value."""
-    return inplace.update(input, lambda: filled(input, value))
+    name = f"FillBackward{3 if isinstance(value, Tensor) else 2}"
+    return inplace.update(input, lambda: labelled(filled(input, value), name))
 
 
 @face
 def zero_(input: Tensor) -> Tensor:
     """Set all elements to 0."""
-    return inplace.update(input, lambda: filled(input, 0))
+    return inplace.update(input, lambda: labelled(filled(input, 0), "ZeroBackward0"))

@@ -10,9 +10,10 @@ import numpy as np
 from ..rules import entry
 from ..rules.shapes import negative_axes, negative_axis
 from ..tape.dtypes import defaults
+from ..tape.node import labelled
 from ..tape.record import cast, dispatch
 from ..tape.tensor import Tensor, as_raw
-from .wrap import face, operand
+from .wrap import face, operand, own
 
 ValuesIndices = namedtuple("ValuesIndices", ["values", "indices"])
 
@@ -144,7 +145,8 @@ def extreme(name: str, input: Any, dim: Any, keepdim: bool) -> Any:
     """The largest or smallest of all elements, per lane with its position, or of two tensors."""
     x = operand(input)
     if dim is None:
-        return dispatch(entry(name), (x,), {"axis": negative_axes(None, x.ndim), "keepdims": False})
+        whole = dispatch(entry(name), (x,), {"axis": negative_axes(None, x.ndim), "keepdims": False})
+        return labelled(whole, f"{name.title()}Backward1")
     if isinstance(dim, Tensor):
         return entry({"max": "maximum", "min": "minimum"}[name])(x, dim)
     if x.ndim == 0:
@@ -152,11 +154,12 @@ def extreme(name: str, input: Any, dim: Any, keepdim: bool) -> Any:
     axis = negative_axis(dim, x.ndim)
     find = np.argmax if name == "max" else np.argmin
     indices = find(x._data, axis=axis, keepdims=True)
-    values = picked(x, indices, axis, f"{name.title()}Backward0")
-    positions = Tensor._wrap(indices, None)
-    return (
-        ValuesIndices(values, positions) if keepdim else ValuesIndices(values.squeeze(axis), positions.squeeze(axis))
-    )
+    node = f"{name.title()}Backward0"
+    values = picked(x, indices, axis, node)
+    if not keepdim:
+        values, indices = labelled(values.squeeze(axis), node), indices.squeeze(axis)
+        own(values, ())
+    return ValuesIndices(values, Tensor._wrap(indices, None))
 
 
 @face
@@ -174,13 +177,13 @@ def min_(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
 @face
 def amax(input: Any, dim: Any = (), keepdim: bool = False) -> Tensor:
     """Largest element over dim; the gradient is shared equally among ties."""
-    return reduced("max", input, dim, keepdim)
+    return labelled(reduced("max", input, dim, keepdim), "AmaxBackward0")
 
 
 @face
 def amin(input: Any, dim: Any = (), keepdim: bool = False) -> Tensor:
     """Smallest element over dim; the gradient is shared equally among ties."""
-    return reduced("min", input, dim, keepdim)
+    return labelled(reduced("min", input, dim, keepdim), "AminBackward0")
 
 
 MinMax = namedtuple("MinMax", ["min", "max"])

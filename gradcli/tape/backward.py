@@ -59,7 +59,7 @@ class Plan:
         for hook in list(table.pre.values()):
             result = hook((self.wrap(g),))
             if result is not None:
-                g = self.unwrap(result[0] if isinstance(result, tuple | list) else result)
+                (g,) = replaced(hook, result, 1, self.unwrap)
         return g
 
     def unwrap(self, tensor: Tensor) -> Cotangent:
@@ -74,8 +74,7 @@ class Plan:
             )
             result = hook(given, (self.wrap(g),))
             if result is not None:
-                result = result if isinstance(result, tuple | list) else (result,)
-                grads = tuple(None if x is None else self.unwrap(x) for x in result)
+                grads = replaced(hook, result, len(grads), self.unwrap)
         return grads
 
     def arrived(self, node: Node, g: Cotangent, owned: bool) -> tuple:
@@ -86,13 +85,19 @@ class Plan:
             if self.wanted is None:
                 node.accumulate(g, owned, self.create)
                 if node.hooks is not None:
-                    for hook in list(node.hooks.accumulated.values()):
-                        hook(node.variable)
+                    self.accumulated(node, g)
             return ()
         parents = node.parents
         if self.on_path is not None:
             parents = tuple(p if p in self.on_path else None for p in parents)
         return parents if any(p is not None for p in parents) else ()
+
+    def accumulated(self, node: Any, g: Cotangent) -> None:
+        """Run the hooks that come after a leaf's `.grad` was added to, then those after its node."""
+        for hook in list(node.hooks.accumulated.values()):
+            hook(node.variable)
+        for hook in list(node.hooks.post.values()):
+            hook((), (self.wrap(g),))
 
     def deliver(self, parents: Sequence, grads: Sequence, waiting: dict[int, list]) -> tuple[list, list]:
         """Send cotangents to leaves, each of which is finished as soon as its last one is there.
@@ -118,6 +123,20 @@ class Plan:
         return rest
 
 
+def replaced(hook: Callable, result: Any, count: int, unwrap: Callable) -> tuple:
+    """Return what a node's hook gave in place of `count` cotangents; raises TypeError or RuntimeError if unfit."""
+    given = result if isinstance(result, tuple | list) else (result,)
+    for x in given:
+        if x is not None and not isinstance(x, Tensor):
+            raise TypeError(f"expected Tensors or None, but hook returned '{type(x).__name__}'")
+    if len(given) != count:
+        raise RuntimeError(
+            f"hook '{getattr(hook, '__name__', type(hook).__name__)}' has returned an incorrect number of values "
+            f"(got {len(given)}, but expected {count})"
+        )
+    return tuple(None if x is None else unwrap(x) for x in given)
+
+
 def walk(roots: Roots, plan: Plan) -> None:
     """Run every node that the roots lead to, newest first: the loop that backward's speed hangs on.
 
@@ -139,7 +158,7 @@ def walk(roots: Roots, plan: Plan) -> None:
         rule = node.rule
         if node.hooks is not None:
             g, owned = plan.hooked(node, g), False
-            if node.hooks.post:
+            if node.hooks.post and not node.leaf:
                 send_all(node, plan.after(node, grads_of(node, g), g), plan, waiting, heap)
                 node = None
                 continue
@@ -331,6 +350,17 @@ def as_tuple(x: Any) -> tuple:
     return tuple(x) if isinstance(x, tuple | list) else (x,)
 
 
+def as_inputs(x: Any) -> tuple:
+    """Return one tensor or a sequence of them as a tuple. Raises RuntimeError unless all require grad."""
+    targets = as_tuple(x)
+    for t in targets:
+        if not isinstance(t, Tensor):
+            raise RuntimeError(f"all inputs have to be Tensors, but got {type(t).__name__}")
+        if t._node is None:
+            raise RuntimeError("One of the differentiated Tensors does not require grad")
+    return targets
+
+
 def cotangent_for(output: Tensor, given: Any, create: bool) -> Cotangent:
     """Return the vector to start backward with at an output; 1 where none is given for a single element.
 
@@ -365,6 +395,8 @@ def roots_of(outputs: tuple, vectors: Any, create: bool) -> list[tuple[Node, Cot
         raise RuntimeError(f"got {len(outputs)} tensors and {len(vectors)} gradients")
     roots = []
     for output, vector in zip(outputs, vectors, strict=True):
+        if not isinstance(output, Tensor):
+            raise TypeError(f"gradients start from Tensors, but got {type(output).__name__}")
         if output._node is None:
             raise RuntimeError(
                 "element 0 of tensors does not require grad and does not have a grad_fn"
@@ -396,11 +428,9 @@ def backward(
     if inputs is None:
         plan.run(roots)
         return
-    targets = as_tuple(inputs)
+    targets = as_inputs(inputs)
     if not targets:
         raise RuntimeError("'inputs' argument to backward cannot be empty.")
-    if any(t._node is None for t in targets):
-        raise RuntimeError("One of the differentiated Tensors does not require grad")
     plan.wanted = dict.fromkeys((t._node for t in targets), None)
     plan.run(roots)
     for t in targets:
@@ -408,6 +438,8 @@ def backward(
         if g is not None:
             g = cast(plan.wrap(g), t._data.dtype) if create_graph else Tensor._wrap(np.array(g, t._data.dtype), None)
             t._grad = g if t._grad is None else t._grad + g
+            if t._node.leaf and t._node.hooks is not None:
+                plan.accumulated(t._node, plan.unwrap(g))
 
 
 def grad(
@@ -427,13 +459,11 @@ def grad(
     an input that the outputs do not depend on, unless allow_unused (None is returned) or materialize_grads
     (zeros are returned).
     """
-    outputs, targets = as_tuple(outputs), as_tuple(inputs)
+    outputs, targets = as_tuple(outputs), as_inputs(inputs)
     if not targets:
         raise ValueError("grad requires non-empty inputs.")
     if materialize_grads and allow_unused is False:
         raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got False")
-    if any(t._node is None for t in targets):
-        raise RuntimeError("One of the differentiated Tensors does not require grad")
     plan = Plan(
         create_graph if retain_graph is None else retain_graph,
         create_graph,
@@ -444,17 +474,17 @@ def grad(
     else:
         roots = roots_of(outputs, grad_outputs, create_graph)
     plan.run(roots)
-    lead = roots[0][1].shape[:1] if is_grads_batched else ()
-    return tuple(_result(plan, t, lead, bool(allow_unused), materialize_grads) for t in targets)
+    return tuple(_result(plan, t, bool(allow_unused), materialize_grads) for t in targets)
 
 
-def _result(plan: Plan, target: Tensor, lead: tuple, allow_unused: bool, materialize: bool) -> Tensor | None:
+def _result(plan: Plan, target: Tensor, allow_unused: bool, materialize: bool) -> Tensor | None:
     assert plan.wanted is not None
     g = plan.wanted[target._node]
     data = target._data
     if g is None:
         if materialize:
-            return Tensor._wrap(np.zeros(lead + data.shape, data.dtype), None)
+            zeros = Tensor._wrap(np.zeros(data.shape, data.dtype), None)
+            return zeros.requires_grad_() if plan.create else zeros
         if not allow_unused:
             raise RuntimeError(
                 "One of the differentiated Tensors appears to not have been used in the graph. Set "

@@ -15,6 +15,7 @@ from . import inplace, protocols
 from .promote import as_operand
 from .quick import binary, unary
 from .record import dispatch, record
+from .refusal import as_pytorch
 from .tensor import Tensor
 
 BINARY = {
@@ -81,7 +82,15 @@ def install_constant(name: str, primitive: Any, reflect: bool) -> None:
 
 def matrix_product(self: Tensor, other: Any) -> Any:
     """self @ other."""
-    return matmul(self, as_operand(other)) if operand(other) else NotImplemented
+    return checked_product(self, as_operand(other)) if operand(other) else NotImplemented
+
+
+def checked_product(x: Any, y: Any) -> Any:
+    """Return x @ y. Raises RuntimeError for shapes that do not fit."""
+    try:
+        return matmul(x, y)
+    except ValueError as error:
+        raise as_pytorch(error) from None
 
 
 def getitem_method(self: Tensor, key: Any) -> Tensor:
@@ -105,7 +114,7 @@ for _name, _entry in {"neg": "negative", "abs": "absolute", "pos": "positive", "
     else:
         install(f"__{_name}__", lambda self, primitive=_primitive: dispatch(primitive, (self,)))
 install("__matmul__", matrix_product)
-install("__rmatmul__", lambda self, other: matmul(as_operand(other), self))
+install("__rmatmul__", lambda self, other: checked_product(as_operand(other), self))
 install("__getitem__", getitem_method)
 install("__setitem__", inplace.setitem)
 
@@ -113,8 +122,25 @@ Tensor.T = property(lambda self: entry("transpose").function(self))  # type: ign
 Tensor.mT = property(lambda self: entry("swapaxes").function(self, -1, -2))  # type: ignore[attr-defined]
 Tensor.H = property(lambda self: self.conj().T)  # type: ignore[attr-defined]
 Tensor.mH = property(lambda self: self.conj().mT)  # type: ignore[attr-defined]
-Tensor.real = property(lambda self: entry("real").function(self))  # type: ignore[attr-defined]
-Tensor.imag = property(lambda self: entry("imag").function(self))  # type: ignore[attr-defined]
+
+
+def install_part(name: str) -> None:
+    """Install the real or imaginary part, which can be assigned to."""
+
+    def get(self: Tensor) -> Tensor:
+        return entry(name).function(self)
+
+    def change(self: Tensor, value: Any) -> None:
+        if name == "imag" and self.dtype.kind != "c":
+            raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
+        inplace.setitem(get(self), ..., value)
+
+    setattr(Tensor, name, property(get, change))
+
+
+install_part("real")
+install_part("imag")
+
 
 install("__array_ufunc__", protocols.array_ufunc)
 install("__array_function__", protocols.array_function)

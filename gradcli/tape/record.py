@@ -14,6 +14,7 @@ from .dtypes import defaults
 from .modes import state
 from .node import MANY, OWNING, Node, OutputNode, Rule, next_seq
 from .promote import promoted
+from .refusal import as_pytorch
 from .tensor import LARGE, Tensor
 from .views import track_view
 
@@ -27,7 +28,10 @@ def record(primitive: Primitive, operands: tuple, params: dict) -> Any:
     gradient is wanted that the primitive does not have.
     """
     raws, nodes = unpacked(primitive, operands)
-    out = primitive.forward(*raws, **params)
+    try:
+        out = primitive.forward(*raws, **params)
+    except ValueError as error:
+        raise as_pytorch(error, raws) from None
     if primitive.outputs > 1:
         return _record_several(primitive, nodes, out, raws, params)
     if not isinstance(out, np.ndarray | np.generic):
