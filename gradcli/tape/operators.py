@@ -142,6 +142,13 @@ install_part("real")
 install_part("imag")
 
 
-install("__array_ufunc__", protocols.array_ufunc)
+def array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+    """Record a NumPy ufunc call; products that do not fit raise what PyTorch raises."""
+    if ufunc is np.matmul and method == "__call__" and not kwargs:
+        return checked_product(*inputs)
+    return protocols.array_ufunc(self, ufunc, method, *inputs, **kwargs)
+
+
+install("__array_ufunc__", array_ufunc)
 install("__array_function__", protocols.array_function)
 Tensor.__array_priority__ = 1000  # type: ignore[attr-defined]
