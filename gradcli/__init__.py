@@ -14,7 +14,7 @@ SUBMODULES = {"autograd", "check", "func", "nn", "linalg", "special", "fft"}
 HOMES = {
     "Tensor": "tape.tensor",
     "Size": "tape.tensor",
-    "Generator": "face.create",
+    "manual_seed": "face.create",
     "no_grad": "tape.modes",
     "enable_grad": "tape.modes",
     "set_grad_enabled": "tape.modes",

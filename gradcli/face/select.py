@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 
 from ..rules import entry
+from ..rules.index import Index
 from ..rules.shapes import negative_axis
+from ..tape.inplace import fitting
 from ..tape.node import labelled
 from ..tape.promote import as_operand
 from ..tape.record import dispatch
@@ -55,6 +57,19 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
 def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     """Slices at integer positions along dim."""
     return at(input, dim, index)
+
+
+@face
+def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
+    """One value (a number or a 0-d tensor) at integer positions along dim, else input."""
+    if as_raw(value).ndim:
+        raise RuntimeError(f"index_fill_ only supports a 0-dimensional value tensor, but got {as_raw(value).ndim}")
+    axis = negative_axis(dim, input.ndim)
+    if not input.ndim:
+        return index_fill(input.reshape(1), 0, index, value).reshape(())
+    key = (..., np.atleast_1d(as_raw(index)), *[slice(None)] * (-axis - 1))
+    params = {"index": Index(key, tuple(input.shape))}
+    return labelled(dispatch(entry("setitem"), (input, fitting(value, input)), params), "IndexFillBackward0")
 
 
 @face
