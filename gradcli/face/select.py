@@ -67,7 +67,7 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     axis = negative_axis(dim, input.ndim)
     if not input.ndim:
         return index_fill(input.reshape(1), 0, index, value).reshape(())
-    key = (..., np.atleast_1d(as_raw(index)), *[slice(None)] * (-axis - 1))
+    key = (..., np.unique(as_raw(index)), *[slice(None)] * (-axis - 1))  # each place gets the value once
     params = {"index": Index(key, tuple(input.shape))}
     return labelled(dispatch(entry("setitem"), (input, fitting(value, input)), params), "IndexFillBackward0")
 

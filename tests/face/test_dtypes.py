@@ -89,7 +89,7 @@ def test_softmax_beside_infinity():
 
 def test_index_fill():
     x, v = tensor([1.0, 2.0], requires_grad=True), tensor(3.0, requires_grad=True)
-    y = x.index_fill(0, tensor([0]), v)
+    y = x.index_fill(0, tensor([0, 0]), v)
     assert y.tolist() == [3.0, 2.0] and y.grad_fn.name() == "IndexFillBackward0"
     (y * tensor([5.0, 7.0])).sum().backward()
     assert (x.grad.tolist(), v.grad.item()) == ([0.0, 7.0], 5.0)
