@@ -14,16 +14,21 @@ from ..tape.tensor import Tensor
 from .wrap import face, operand
 
 
+def first(x: Any) -> Any:
+    """Return a first operand as a Tensor; a Python number stays one, so that it does not decide the type."""
+    return x if isinstance(x, int | float | complex) else operand(x)
+
+
 @face
 def add(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
     """input + alpha * other."""
-    return recorders["add"](operand(input), as_operand(other if alpha == 1 else other * alpha))
+    return recorders["add"](first(input), as_operand(other if alpha == 1 else other * alpha))
 
 
 @face(names=("subtract",))
 def sub(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
     """input - alpha * other."""
-    return recorders["subtract"](operand(input), as_operand(other if alpha == 1 else other * alpha))
+    return recorders["subtract"](first(input), as_operand(other if alpha == 1 else other * alpha))
 
 
 @face
@@ -36,12 +41,12 @@ def rsub(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
 def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
     """input / other, rounded to integers where rounding_mode is 'floor' or 'trunc'."""
     if rounding_mode is None:
-        return recorders["divide"](operand(input), as_operand(other))
+        return recorders["divide"](first(input), as_operand(other))
     if rounding_mode not in ("floor", "trunc"):
         raise RuntimeError(
             f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'"
         )
-    return dispatch(entry(f"{rounding_mode}_divide"), (operand(input), as_operand(other)))
+    return dispatch(entry(f"{rounding_mode}_divide"), (first(input), as_operand(other)))
 
 
 @face

@@ -16,6 +16,24 @@ from ..tape.tensor import Tensor, as_raw
 from .arithmetic import pow_
 from .wrap import face, operand
 
+# -- signs ----------------------------------------------------------------------------------------
+
+
+@face
+def sign(input: Tensor) -> Tensor:
+    """-1, 0 or 1; booleans as they are. Raises RuntimeError for complex numbers, which have a direction instead."""
+    x = operand(input)
+    if x.dtype.kind == "c":
+        raise RuntimeError("Unlike NumPy, torch.sign doesn't support complex numbers; use sgn")
+    return sgn(x) if x.dtype.kind == "b" else dispatch(entry("sign"), (x,))
+
+
+@face
+def sgn(input: Tensor) -> Tensor:
+    """The sign of real numbers, the direction of complex ones; booleans as they are."""
+    return input.clone() if input.dtype.kind == "b" else dispatch(entry("sgn"), (input,))
+
+
 # -- products, powers, fractions ------------------------------------------------------------------
 
 
@@ -61,14 +79,6 @@ def frexp(input: Tensor) -> tuple:
         raise RuntimeError("torch.frexp() only supports floating-point dtypes")
     exponent = np.asarray(np.frexp(as_raw(input))[1])
     return entry("scale_exponent")(input, exponent=-exponent), Tensor._wrap(exponent, None)
-
-
-@face
-def sign(input: Tensor) -> Tensor:
-    """-1, 0 or 1. Raises RuntimeError for complex numbers, which have a direction instead."""
-    if operand(input).dtype.kind == "c":
-        raise RuntimeError("Unlike NumPy, torch.sign doesn't support complex numbers; use sgn")
-    return dispatch(entry("sign"), (operand(input),))
 
 
 @face

@@ -56,7 +56,8 @@ def mean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = Non
 @face
 def prod(input: Any, dim: int | None = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """Product over dim."""
-    return reduced("prod", whole(input, dtype), dim, keepdim)
+    x = whole(input, dtype)
+    return reduced("prod", x, dim, keepdim) if x.ndim else labelled(x.clone(), "ProdBackward0")
 
 
 @face
@@ -207,16 +208,23 @@ def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tens
     return Tensor._wrap(np.asarray(np.argmin(input._data, axis=dim, keepdims=keepdim and dim is not None)), None)
 
 
+def truth(reduce: Any, input: Tensor, dim: Any, keepdim: bool) -> Tensor:
+    """Reduce truth values over dim; those of uint8 are uint8, as in PyTorch."""
+    raw = as_raw(input)
+    out = np.asarray(reduce(raw, axis=tuple(dim) if isinstance(dim, list) else dim, keepdims=keepdim))
+    return Tensor._wrap(out.astype(np.uint8) if raw.dtype == np.uint8 else out, None)
+
+
 @face
 def all_(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
     """Whether all elements are true, over dim."""
-    return Tensor._wrap(np.asarray(np.all(as_raw(input), axis=dim, keepdims=keepdim)), None)
+    return truth(np.all, input, dim, keepdim)
 
 
 @face
 def any_(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
     """Whether any element is true, over dim."""
-    return Tensor._wrap(np.asarray(np.any(as_raw(input), axis=dim, keepdims=keepdim)), None)
+    return truth(np.any, input, dim, keepdim)
 
 
 @face

@@ -35,7 +35,13 @@ COMPARISONS = {
     "gt": "greater",
     "ge": "greater_equal",
 }
-BITS = {"and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor"}
+BITS = {
+    "and": "bitwise_and",
+    "or": "bitwise_or",
+    "xor": "bitwise_xor",
+    "lshift": "bitwise_left_shift",
+    "rshift": "bitwise_right_shift",
+}
 recorders: dict[str, Callable] = {}
 
 
@@ -74,9 +80,12 @@ def install_constant(name: str, primitive: Any, reflect: bool) -> None:
     def function(self: Tensor, other: Any) -> Any:
         return dispatch(primitive, (self, as_operand(other))) if operand(other) else NotImplemented
 
+    def reflected(self: Tensor, other: Any) -> Any:
+        return dispatch(primitive, (as_operand(other), self)) if operand(other) else NotImplemented
+
     install(f"__{name}__", function)
     if reflect:
-        install(f"__r{name}__", function)
+        install(f"__r{name}__", reflected)
         install(f"__i{name}__", lambda self, other: inplace.update(self, lambda: function(self, other)))
 
 

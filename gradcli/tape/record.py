@@ -18,7 +18,7 @@ from .refusal import as_pytorch
 from .tensor import LARGE, Tensor
 from .views import track_view
 
-FLOAT16, FLOAT64 = np.dtype(np.float16), np.dtype(np.float64)
+FLOAT16, FLOAT64, INT8 = np.dtype(np.float16), np.dtype(np.float64), np.dtype(np.int8)
 
 
 def record(primitive: Primitive, operands: tuple, params: dict) -> Any:
@@ -42,6 +42,9 @@ def record(primitive: Primitive, operands: tuple, params: dict) -> Any:
     elif dtype is FLOAT16 and not any(getattr(x, "dtype", None) == FLOAT16 for x in raws):
         raws = [x.astype(defaults.float) if isinstance(x, np.ndarray | np.generic) else x for x in raws]
         out = np.asarray(primitive.forward(*raws, **params))  # of small integers NumPy makes float16
+    elif dtype is INT8 and not any(getattr(x, "dtype", None) == INT8 for x in raws):
+        out = out.astype(bool if primitive.name == "power" else np.int64)  # of booleans NumPy makes int8
+        dtype = out.dtype
     node = None
     if primitive.rules and state.grad and nodes.count(None) != len(nodes) and dtype.kind in "fcO":
         node = make_node(primitive, tuple(nodes), out, raws, params)
