@@ -11,12 +11,13 @@ import numpy as np
 from ..rules import entry
 from ..rules.batch import batched_call
 from ..tape import versions
-from ..tape.backward import Plan, grads_of, reachable
 from ..tape.derive import scaled
 from ..tape.function import FunctionNode, push_tangents
 from ..tape.modes import enable_grad, set_grad_enabled
 from ..tape.node import MANY, OWNING, Node, OutputNode, Slots
+from ..tape.plan import Plan, reachable
 from ..tape.tensor import Tensor
+from ..tape.walk import grads_of
 from .batched import cover
 from .chunks import check_size, chunk_rows
 from .reverse import assembled, basis, checked, product, size_behind

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import GradcliError
-from ..tape.backward import reachable
 from ..tape.node import MANY, OWNING, Node
+from ..tape.plan import reachable
 from ..tape.tensor import Tensor
 
 FEW = 64
