@@ -21,7 +21,7 @@ __all__ = [
     "no_grad",
     "set_grad_enabled",
 ]
-SUBMODULES = {"function", "functional", "gradcheck"}
+SUBMODULES = {"function", "functional", "gradcheck", "graph"}
 _missing = missing(__name__, lambda: [*__all__, *SUBMODULES])
 
 

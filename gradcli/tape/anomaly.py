@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import numpy as np
 
-from . import quick, record
+from .kinds import change
 from .modes import state
 from .node import Node
 
@@ -20,24 +19,6 @@ class AnomalyError(RuntimeError):
         self.node = node
 
 
-class TracedNode(Node):
-    """A node that knows the file and line it was made at."""
-
-    __slots__ = ("made_at",)
-
-    def __init__(self) -> None:
-        self.made_at = caller()
-
-
-def caller() -> tuple[str, int] | None:
-    """Return file and line of the nearest frame outside this package."""
-    frame: Any = sys._getframe(2)
-    package = __name__.split(".")[0]
-    while frame is not None and str(frame.f_globals.get("__name__", "")).split(".")[0] == package:
-        frame = frame.f_back
-    return None if frame is None else (frame.f_code.co_filename, frame.f_lineno)
-
-
 class detect_anomaly:  # noqa: N801 - PyTorch's name
     """A context in which backward raises RuntimeError at the first NaN, naming the operation and its line."""
 
@@ -45,13 +26,13 @@ class detect_anomaly:  # noqa: N801 - PyTorch's name
         self.check_nan = check_nan
 
     def __enter__(self) -> None:
-        self.previous = state.anomaly, record.Node
+        self.previous = state.anomaly
         state.anomaly = self.check_nan
-        record.Node = quick.Node = TracedNode  # type: ignore[misc]
+        change(traced=1)
 
     def __exit__(self, *_: Any) -> None:
-        state.anomaly, node = self.previous
-        record.Node = quick.Node = node  # type: ignore[misc]
+        state.anomaly = self.previous
+        change(traced=-1)
 
 
 def check_gradients(node: Node, grads: tuple) -> None:

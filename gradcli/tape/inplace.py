@@ -14,7 +14,7 @@ from .node import MANY, OWNING, Node, next_seq
 from .record import cast, make_node, record
 from .tensor import Tensor
 from .versions import mark_changed, memory_of
-from .views import move_retained, region_of, register, retake_views
+from .views import move_retained, region_of, register, retake_views, why_not
 
 DIVIDE = entry("divide")
 
@@ -28,23 +28,19 @@ def check_allowed(target: Tensor) -> None:
         )
     if not state.grad:
         return
+    base = target._base
+    if target._origin is not None and (target._node is not None or (base is not None and base._node is not None)):
+        raise RuntimeError(why_not(target))
     if target._node is not None and target._node.leaf:
         raise RuntimeError(
             "a leaf Variable that requires grad is being used in an in-place operation; "
             "do it inside no_grad(), or on a clone()"
         )
-    base = target._base
-    if base is not None:
-        if base._node is not None and base._node.leaf:
-            raise RuntimeError(
-                "a view of a leaf Variable that requires grad is being used in an in-place operation; "
-                "do it inside no_grad(), or on a clone()"
-            )
-        if target._made_without_grad and base._node is not None:
-            raise RuntimeError(
-                "A view was created in no_grad mode and is being modified inplace with grad mode enabled. "
-                "Make the view with grad mode on, or clone() it."
-            )
+    if base is not None and base._node is not None and base._node.leaf:
+        raise RuntimeError(
+            "a view of a leaf Variable that requires grad is being used in an in-place operation; "
+            "do it inside no_grad(), or on a clone()"
+        )
 
 
 def update(target: Tensor, compute: Callable[[], Any]) -> Tensor:
@@ -71,7 +67,7 @@ def update(target: Tensor, compute: Callable[[], Any]) -> Tensor:
     spare_quotients(target)
     _write(data, result._data, [] if node is None else newer_than(start, node))
     if state.grad:
-        _rebase(target, node)
+        adopt_history(target, node)
     return target
 
 
@@ -122,7 +118,10 @@ def _write(data: np.ndarray, out: Any, nodes: list[Node]) -> None:
     memory = memory_of(data)
     for node in nodes:
         if node.rule.saves:
-            kept = tuple(data if x is out else _kept(x, memory) for x in node.saved)
+            saved = node.saved
+            kept = tuple(data if x is out else _kept(x, memory) for x in saved)
+            if all(new is old for new, old in zip(kept, saved, strict=True)):
+                continue
             if node.rule.kind in (MANY, OWNING):
                 node.x = kept
             else:
@@ -137,7 +136,7 @@ def _kept(x: Any, memory: np.ndarray) -> Any:
     return x.copy() if isinstance(x, np.ndarray) and memory_of(x) is memory else x
 
 
-def _rebase(target: Tensor, node: Node | None) -> None:
+def adopt_history(target: Tensor, node: Node | None) -> None:
     """Give the target a new history; a view hands it on to its base."""
     base = target._base
     if base is None:

@@ -12,6 +12,7 @@ class _State(threading.local):
     grad = True
     inference = False
     anomaly = False
+    plan: Any = None
 
 
 state = _State()

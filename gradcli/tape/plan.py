@@ -43,9 +43,18 @@ class Plan:
             roots = [root for root in roots if root[0] in self.on_path]
         if leaf_hooks.count:
             self.pending = uses_of_leaves([node for node, _ in roots], self.on_path)
+        self.starts = [node for node, _ in roots]
+        outer, state.plan = state.plan, self
         special = state.anomaly or self.create or self.wanted is not None or self.pending is not None
-        with set_grad_enabled(self.create), np.errstate(all="ignore"):
-            (walk_with_plan if special else walk)(roots, self)
+        try:
+            with set_grad_enabled(self.create), np.errstate(all="ignore"):
+                (walk_with_plan if special else walk)(roots, self)
+        finally:
+            state.plan = outer
+
+    def reached(self) -> set[Node]:
+        """Return the nodes that this pass runs."""
+        return set(reachable(self.starts)) if self.on_path is None else self.on_path
 
     def hooked(self, node: Node, g: Cotangent) -> Cotangent:
         """Run the hooks that come before a node; they may replace the cotangent."""
@@ -63,7 +72,7 @@ class Plan:
     def shown(self, node: Node, g: Cotangent) -> tuple:
         """Return the cotangents of a node's outputs as hooks see them: None for one that has none."""
         if isinstance(g, Slots):
-            return tuple(self.wrap(g[i]) if i in g else None for i in range(len(node.q)))
+            return tuple(self.wrap(g[i]) if i in g else None for i in range(node.output_count))
         return (self.wrap(g),)
 
     def replaced(self, given: tuple, result: Any, hook: Any) -> tuple:

@@ -57,7 +57,7 @@ class Tensor:
     _base: Any = None
     _chain: tuple = ()
     _views: Any = None
-    _made_without_grad = False
+    _origin: str | None = None
     _earlier = 0
     _data: Any
     _node: Any

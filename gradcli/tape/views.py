@@ -8,9 +8,13 @@ from typing import Any
 import numpy as np
 
 from ..rules.table import Primitive
+from .barrier import refusing_node
 from .modes import state
 from .tensor import Tensor
 from .versions import memory_of
+
+NO_GRAD, INFERENCE, SEVERAL, CUSTOM = "no_grad", "inference_mode", "several", "custom"
+"""Origins of views that may not be changed in place where gradients are recorded."""
 
 
 def track_view(view: Tensor, source: Tensor, primitive: Primitive, params: dict) -> None:
@@ -22,9 +26,52 @@ def track_view(view: Tensor, source: Tensor, primitive: Primitive, params: dict)
     if not isinstance(data, np.ndarray) or memory_of(data) is not memory_of(source._data):
         return
     view._chain = (*source._chain, (primitive, params))
-    if not state.grad:
-        view._made_without_grad = True
+    origin = source._origin if state.grad else INFERENCE if state.inference else NO_GRAD
+    if origin is not None:
+        view._origin = origin
     register(view, source if source._base is None else source._base)
+
+
+def alias(x: Tensor) -> Tensor:
+    """Return a view of a whole tensor, without a node."""
+    from ..rules import entry
+
+    view = Tensor._wrap(x._array(), None)
+    track_view(view, x, entry("reshape"), {"shape": x._data.shape})
+    return view
+
+
+def why_not(view: Tensor, what: str = "is being") -> str | None:
+    """Return why a view may not be changed in place where gradients are recorded; None when it may."""
+    origin = view._origin
+    if origin is None:
+        return None
+    if origin in (NO_GRAD, INFERENCE):
+        inner = "" if origin == NO_GRAD else ", inside inference_mode,"
+        subject = "A view" if view.is_leaf and view._node is None else "a view of a view"
+        made = "in no_grad mode" if origin == NO_GRAD else "in inference mode"
+        where = "inside the no_grad block" if origin == NO_GRAD else "inside the inference_mode block"
+        if subject == "A view":
+            return (
+                f"A view was created {made} and {what} modified inplace with grad mode enabled{inner}: make the view "
+                f"with grad mode on, make the change {where}, or clone() it"
+            )
+        return (
+            f"a view of a view that was created {made} {what} modified inplace with grad mode enabled: make the "
+            f"first view with grad mode on, or make both the view and the change {where}"
+        )
+    subject = f"Output {view.output_nr} of {view._node.public.name()}" if view._node is not None else "A view"
+    if origin == SEVERAL:
+        reason = (
+            "This view is the output of a function that returns multiple views. Such functions do not allow the "
+            "output views to be modified inplace: use an out-of-place operation, or clone() it"
+        )
+    else:
+        reason = (
+            "This view was created inside a custom Function (or because an input was returned as-is), whose backward "
+            "an in-place change would bypass: clone() the output of the custom Function"
+        )
+    return f"{subject} is a view and {what} modified inplace. {reason}"
 
 
 def register(view: Tensor, base: Tensor) -> None:
@@ -62,6 +109,10 @@ def retake_views(base: Tensor) -> None:
     if base._views is None:
         return
     for view in base._views.living():
+        if view._origin == CUSTOM and view._node is not None:
+            message = why_not(view, "its base or another view of its base has been") or ""
+            view._node = refusing_node(view, message, (view._node,))
+            continue
         again: Any = base
         for primitive, params in view._chain:
             again = record(primitive, (again,), params)

@@ -41,12 +41,12 @@ def walk(roots: Roots, plan: Plan) -> None:
         rule = node.rule
         if node.hooks is not None:
             g, owned = plan.hooked(node, g), False
-            if node.hooks.post and not node.leaf:
-                send_all(node, plan.after(node, grads_of(node, g), g), plan, waiting, heap)
+            if (node.hooks.post or node.hooks.packed) and not node.leaf:
+                run_hooked(node, g, plan, waiting, heap)
                 node = None
                 continue
         if newest.seq < node.seq and rule.saves:
-            versions.check_unchanged(node, node.saved)
+            versions.check_unchanged(node, node.held)
         kind = rule.kind
         if kind == ONE:
             g = rule.apply(node, g)
@@ -94,6 +94,14 @@ def walk(roots: Roots, plan: Plan) -> None:
         elif heap and heap[0] < seq:
             send(node, g, waiting, heap)
             node = None
+
+
+def run_hooked(node: Any, g: Cotangent, plan: Plan, waiting: dict[int, list], heap: list[int]) -> None:
+    """Run a node that has hooks after it, or keeps its saved values packed."""
+    if versions.newest.seq < node.seq and node.rule.saves:
+        versions.check_unchanged(node, node.held)
+    runner = node.standing_in(node.parents, None) if node.hooks.packed else node
+    send_all(node, plan.after(node, grads_of(runner, g), g), plan, waiting, heap)
 
 
 def grads_of(node: Node, g: Cotangent) -> tuple:
@@ -177,7 +185,7 @@ def walk_with_plan(roots: Roots, plan: Plan) -> None:
         if not parents:
             continue
         if versions.newest.seq < node.seq and node.rule.saves:
-            versions.check_unchanged(node, node.saved)
+            versions.check_unchanged(node, node.held)
         rule = node.rule
         grads = grads_of(node.standing_in(parents, Tensor._wrap if plan.create else None), g)
         if node.hooks is not None and node.hooks.post:
