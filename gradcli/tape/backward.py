@@ -113,18 +113,13 @@ def backward(
         return
     targets = as_inputs(inputs)
     plan.wanted = dict.fromkeys((node_of(t) for t in targets), None)
+    plan.accumulates = True
     plan.run(roots)
     for t in targets:
         g = plan.wanted[node_of(t)]
-        if isinstance(t, GradientEdge):
-            if not t.node.leaf:
-                continue
-            t = t.node.variable
-        if g is not None:
+        if g is not None and isinstance(t, Tensor) and not t._node.leaf:
             g = cast(plan.wrap(g), t._data.dtype) if create_graph else Tensor._wrap(np.array(g, t._data.dtype), None)
             t._grad = g if t._grad is None else t._grad + g
-            if t._node.leaf and t._node.hooks is not None:
-                plan.accumulated(t._node, plan.unwrap(g))
 
 
 def grad(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
 from .barrier import barrier
+from .kinds import active, caller
 from .modes import state
 from .node import FREED, Node, OutputNode, next_seq
 from .packing import Packed, hooks_of, packed
@@ -71,6 +73,9 @@ class FunctionNode(Node):
         self._dirty: tuple = ()
         self._constant: tuple = ()
         self._own: set[int] = set()
+        if active.traced:
+            self.made_at = caller()
+            self.made_by = state.running
 
     # -- what the user calls ---------------------------------------------------------------------------
 
@@ -117,6 +122,7 @@ class FunctionNode(Node):
     @property
     def saved_variables(self) -> tuple:
         """The old name of saved_tensors."""
+        warnings.warn("'saved_variables' is deprecated; use 'saved_tensors'", DeprecationWarning, stacklevel=2)
         return self.saved_tensors
 
     def _unpacked(self, saved: Saved) -> Tensor:

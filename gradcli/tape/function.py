@@ -32,6 +32,14 @@ class Function:
     """
 
     generate_vmap_rule = False
+    _backward_cls: type[FunctionNode]
+
+    def __init_subclass__(cls, **kwargs: Any):
+        super().__init_subclass__(**kwargs)
+        name = f"{cls.__name__}Backward"
+        cls._backward_cls = type(
+            name, (FunctionNode,), {"_function": cls, "_rule": Rule(name, MANY, backward_of, True)}
+        )
 
     def __init__(self, *args: Any, **kwargs: Any):
         warnings.warn(
@@ -73,6 +81,11 @@ class Function:
         """Return the tangents of the outputs."""
         raise NotImplementedError("You must implement the jvp function for custom autograd.Function")
 
+    @staticmethod
+    def vmap(info: Any, in_dims: tuple, *args: Any) -> Any:
+        """Return the outputs for batched arguments, and the places of their batch axes."""
+        raise NotImplementedError("vmap is not implemented for this Function: see 'vmap' of autograd.Function")
+
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Call the function and record it."""
@@ -82,18 +95,6 @@ class Function:
         return call(cls, args, kwargs)
 
 
-class InplaceFunction(Function):
-    """A Function that may change inputs in place; the name is kept for old programs."""
-
-
-@functools.cache
-def node_class(function: type) -> type[FunctionNode]:
-    """Return the class of a Function's nodes, named as PyTorch names it."""
-    name = f"{function.__name__}Backward"
-    kind = type(name, (FunctionNode,), {"_function": function, "_rule": Rule(name, MANY, backward_of, True)})
-    return kind
-
-
 def has_setup(cls: type) -> bool:
     """Return whether a Function is written with setup_context."""
     return cls.setup_context is not Function.setup_context  # type: ignore[attr-defined]
@@ -101,8 +102,10 @@ def has_setup(cls: type) -> bool:
 
 def call(cls: Any, args: tuple, kwargs: dict) -> Any:
     """Run a Function's forward, and leave a node behind where a gradient is wanted."""
-    ctx = node_class(cls)()
-    ctx.rule = type(ctx)._rule  # type: ignore[attr-defined]
+    ctx = cls._backward_cls()
+    ctx.rule = type(ctx)._rule
+    if has_setup(cls):
+        args = completed(cls.forward, args)
     parents = tuple(x._node if isinstance(x, Tensor) else None for x in args)
     wanted = state.grad and any(p is not None for p in parents)
     ctx.needs_input_grad = tuple(p is not None for p in parents)
@@ -125,6 +128,16 @@ def call(cls: Any, args: tuple, kwargs: dict) -> Any:
     return tuple(results) if isinstance(output, tuple) else results[0]
 
 
+def completed(forward: Any, args: tuple) -> tuple:
+    """Return positional arguments with the default values of those that were left out."""
+    plain = getattr(forward, "__func__", forward)
+    code, defaults = getattr(plain, "__code__", None), getattr(plain, "__defaults__", None) or ()
+    if code is None or not defaults:
+        return args
+    required = code.co_argcount - (plain is not forward) - len(defaults)
+    return args if len(args) < required else (*args, *defaults[len(args) - required :])
+
+
 def finished(ctx: Any, args: tuple, outputs: tuple, wanted: bool, before: list) -> list:
     """Return the outputs with their place in the graph."""
     dirty = changed_inputs(ctx, args, outputs, wanted)
@@ -143,7 +156,9 @@ def finished(ctx: Any, args: tuple, outputs: tuple, wanted: bool, before: list) 
         if result is None:
             place = next((k for k, y in enumerate(args) if y is x), None)
             version = None if place is None else before[place]
-            result = made[id(x)] = output_tensor(x, version, id(x) in dirty, len(ctx._outlines) > 1)
+            result = made[id(x)] = output_tensor(x, version, id(x) in dirty)
+            if result._base is not None and state.grad and id(x) not in dirty:
+                result._origin = (SEVERAL if len(outputs) > 1 else CUSTOM, i)
         node = None
         if wanted and id(x) not in constant and differentiable(x):
             node = OutputNode(ctx, i) if ctx._several else ctx
@@ -184,20 +199,15 @@ def changed_inputs(ctx: Any, args: tuple, outputs: tuple, wanted: bool) -> set[i
     return found
 
 
-def output_tensor(x: Tensor, version: int | None, dirty: bool, several: bool) -> Tensor:
+def output_tensor(x: Tensor, version: int | None, dirty: bool) -> Tensor:
     """Return the tensor that stands for an output; version: that of x before the call if it was an argument."""
     if version is not None and dirty:
         if x._version == version and isinstance(x._data, np.ndarray):
             versions.mark_changed(x._data)
         return x
-    result = x
     if version is not None:
-        result = alias(x)
-    elif x._node is not None:
-        result = Tensor._wrap(x._data, None)
-    if result._base is not None and state.grad:
-        result._origin = SEVERAL if several else CUSTOM
-    return result
+        return alias(x)
+    return x if x._node is None else Tensor._wrap(x._data, None)
 
 
 def keep(ctx: Any, results: list, outputs: tuple) -> None:
@@ -259,3 +269,7 @@ def push_tangents(ctx: Any, tangents: list) -> Any:
     with enable_grad() if state.grad else no_grad():
         result = ctx._function.jvp(ctx, *given)
     return list(result) if isinstance(result, tuple) else result
+
+
+class InplaceFunction(Function):
+    """A Function that may change inputs in place; the name is kept for old programs."""

@@ -14,14 +14,14 @@ from .node import MANY, OWNING, Node, next_seq
 from .record import cast, make_node, record
 from .tensor import Tensor
 from .versions import mark_changed, memory_of
-from .views import move_retained, region_of, register, retake_views, why_not
+from .views import move_retained, region_of, register, retake, retake_views, why_not
 
 DIVIDE = entry("divide")
 
 
 def check_allowed(target: Tensor) -> None:
     """Raise RuntimeError where an in-place change would make gradients wrong or is impossible."""
-    if not target._array().flags.writeable:
+    if not writeable(target._array()):
         raise RuntimeError(
             "unsupported operation: more than one element of the written-to tensor refers to a single memory "
             "location, or its memory is read-only. Please clone() the tensor before performing the operation."
@@ -43,6 +43,17 @@ def check_allowed(target: Tensor) -> None:
         )
 
 
+def writeable(data: np.ndarray) -> bool:
+    """Return whether memory can be written to; it can where a broadcast array was cut down to single elements."""
+    if data.flags.writeable:
+        return True
+    owner = memory_of(data)
+    if owner.flags.writeable and all(stride or n == 1 for stride, n in zip(data.strides, data.shape, strict=True)):
+        data.flags.writeable = True
+        return True
+    return False
+
+
 def update(target: Tensor, compute: Callable[[], Any]) -> Tensor:
     """Replace the elements of `target` by what `compute` returns, and let gradients flow accordingly.
 
@@ -50,6 +61,8 @@ def update(target: Tensor, compute: Callable[[], Any]) -> Tensor:
     Raises RuntimeError when the result has another shape, or a type that the target cannot hold.
     """
     check_allowed(target)
+    if target._base is not None and target._node is not None and target._node.hooks is not None:
+        retake(target)  # hooks see gradients of the view as it was, not of what becomes of it
     start = next_seq()
     result = compute()
     if not isinstance(result, Tensor):
@@ -62,6 +75,8 @@ def update(target: Tensor, compute: Callable[[], Any]) -> Tensor:
     if result._data.shape != data.shape:
         result = spread(result, data.shape)
     node = result._node if state.grad else None
+    if node is not None and target._origin is not None:
+        raise RuntimeError(why_not(target))
     if node is not None and node.seq > start:
         node = copied(result)._node
     spare_quotients(target)

@@ -7,17 +7,19 @@ from typing import Any
 
 from . import quick, record
 from .hooks import HookTable
+from .modes import state
 from .node import Node
 from .packing import Packed, hooks_of, pack
 
 
 class TracedNode(Node):
-    """A node that knows the file and line it was made at."""
+    """A node that knows the file and line it was made at, and the node whose backward made it, if any."""
 
-    __slots__ = ("made_at",)
+    __slots__ = ("made_at", "made_by")
 
     def __init__(self) -> None:
         self.made_at = caller()
+        self.made_by = state.running
 
 
 def caller() -> tuple[str, int] | None:

@@ -14,7 +14,7 @@ from .tensor import Tensor
 from .versions import memory_of
 
 NO_GRAD, INFERENCE, SEVERAL, CUSTOM = "no_grad", "inference_mode", "several", "custom"
-"""Origins of views that may not be changed in place where gradients are recorded."""
+"""Origins of views that may not be changed in place where gradients are recorded; `_origin` is one with a place."""
 
 
 def track_view(view: Tensor, source: Tensor, primitive: Primitive, params: dict) -> None:
@@ -26,10 +26,19 @@ def track_view(view: Tensor, source: Tensor, primitive: Primitive, params: dict)
     if not isinstance(data, np.ndarray) or memory_of(data) is not memory_of(source._data):
         return
     view._chain = (*source._chain, (primitive, params))
-    origin = source._origin if state.grad else INFERENCE if state.inference else NO_GRAD
+    origin = source._origin if state.grad else (INFERENCE if state.inference else NO_GRAD, 0)
     if origin is not None:
         view._origin = origin
     register(view, source if source._base is None else source._base)
+
+
+def one_of_several(views: tuple) -> tuple:
+    """Mark what one function returned as views that may not be changed in place."""
+    if state.grad:
+        for i, view in enumerate(views):
+            if view._base is not None:
+                view._origin = (SEVERAL, i)
+    return views
 
 
 def alias(x: Tensor) -> Tensor:
@@ -43,9 +52,9 @@ def alias(x: Tensor) -> Tensor:
 
 def why_not(view: Tensor, what: str = "is being") -> str | None:
     """Return why a view may not be changed in place where gradients are recorded; None when it may."""
-    origin = view._origin
-    if origin is None:
+    if view._origin is None:
         return None
+    origin, place = view._origin
     if origin in (NO_GRAD, INFERENCE):
         inner = "" if origin == NO_GRAD else ", inside inference_mode,"
         subject = "A view" if view.is_leaf and view._node is None else "a view of a view"
@@ -60,7 +69,7 @@ def why_not(view: Tensor, what: str = "is being") -> str | None:
             f"a view of a view that was created {made} {what} modified inplace with grad mode enabled: make the "
             f"first view with grad mode on, or make both the view and the change {where}"
         )
-    subject = f"Output {view.output_nr} of {view._node.public.name()}" if view._node is not None else "A view"
+    subject = f"Output {place} of {view._node.public.name()}" if view._node is not None else "A view"
     if origin == SEVERAL:
         reason = (
             "This view is the output of a function that returns multiple views. Such functions do not allow the "
@@ -102,22 +111,27 @@ class _Views:
         return [view for view in (r() for r in self.references) if view is not None]
 
 
-def retake_views(base: Tensor) -> None:
-    """Give every view of `base` the history that follows from the base's present one."""
+def retake(view: Tensor) -> None:
+    """Give a view the history that follows from its base's present one."""
     from .record import record
 
+    again: Any = view._base
+    for primitive, params in view._chain:
+        again = record(primitive, (again,), params)
+    move_retained(view, again._node)
+    view._node = again._node
+
+
+def retake_views(base: Tensor) -> None:
+    """Give every view of `base` the history that follows from the base's present one."""
     if base._views is None:
         return
     for view in base._views.living():
-        if view._origin == CUSTOM and view._node is not None:
+        if view._origin is not None and view._origin[0] == CUSTOM and view._node is not None:
             message = why_not(view, "its base or another view of its base has been") or ""
             view._node = refusing_node(view, message, (view._node,))
             continue
-        again: Any = base
-        for primitive, params in view._chain:
-            again = record(primitive, (again,), params)
-        move_retained(view, again._node)
-        view._node = again._node
+        retake(view)
 
 
 def move_retained(tensor: Tensor, node: Any) -> None:

@@ -39,9 +39,9 @@ def walk(roots: Roots, plan: Plan) -> None:
                 return
             node, owned, g = waiting.pop(heappop(heap))
         rule = node.rule
-        if node.hooks is not None:
+        if node.hooks is not None and not node.leaf:
             g, owned = plan.hooked(node, g), False
-            if (node.hooks.post or node.hooks.packed) and not node.leaf:
+            if node.hooks.post or node.hooks.packed:
                 run_hooked(node, g, plan, waiting, heap)
                 node = None
                 continue
@@ -179,20 +179,23 @@ def walk_with_plan(roots: Roots, plan: Plan) -> None:
         if not heap:
             return
         node, owned, g = waiting.pop(heappop(heap))
-        if node.hooks is not None:
-            g, owned = plan.hooked(node, g), False
-        parents = plan.arrived(node, g, owned)
+        parents, g = plan.arrived(node, g, owned)
         if not parents:
             continue
-        if versions.newest.seq < node.seq and node.rule.saves:
-            versions.check_unchanged(node, node.held)
-        rule = node.rule
-        grads = grads_of(node.standing_in(parents, Tensor._wrap if plan.create else None), g)
-        if node.hooks is not None and node.hooks.post:
-            grads = plan.after(node, grads, g)
+        saves = node.rule.saves
         if state.anomaly:
-            from .anomaly import check_gradients
+            from .anomaly import observed
 
-            check_gradients(node, grads)
-        if not plan.retain and rule.saves:
+            grads = observed(run_planned, node, parents, g, plan)
+        else:
+            grads = run_planned(node, parents, g, plan)
+        if not plan.retain and saves:
             node.release()
+
+
+def run_planned(node: Any, parents: tuple, g: Cotangent, plan: Plan) -> tuple:
+    """Return what a node hands to its parents, some of which may want nothing."""
+    if versions.newest.seq < node.seq and node.rule.saves:
+        versions.check_unchanged(node, node.held)
+    grads = grads_of(node.standing_in(parents, Tensor._wrap if plan.create else None), g)
+    return plan.after(node, grads, g) if node.hooks is not None and node.hooks.post else grads

@@ -170,6 +170,7 @@ def test_a_node_with_a_hook_after_it_is_watched_too():
         y.backward()
 
 
+@pytest.mark.filterwarnings("ignore:Anomaly")
 def test_nodes_show_their_names_while_traced_and_packed():
     x = leaf(2.0)
     with detect_anomaly(), saved_tensors_hooks(lambda t: t, lambda t: t):
