@@ -99,14 +99,14 @@ def terminal_width() -> int:
 def write_file(path: str, content: str | bytes) -> None:
     """Write a file whole or not at all: to a temporary file beside it, then renamed over it.
 
-    Devices and pipes are written directly. Raises GradcliError.
+    Devices and pipes, and names such as /dev/stdout, are written directly. Raises GradcliError.
     """
     import tempfile
 
     data = content.encode() if isinstance(content, str) else content
     try:
-        if os.path.exists(path) and not os.path.isfile(path):
-            with open(path, "wb") as file:
+        if is_stream(path):
+            with open(path, "ab") as file:
                 file.write(data)
             return
         target = os.path.realpath(path)
@@ -125,6 +125,18 @@ def write_file(path: str, content: str | bytes) -> None:
         raise
     except OSError as error:
         raise GradcliError(f"cannot write {path}: {error.strerror or error}", kind="file") from None
+
+
+def is_stream(path: str) -> bool:
+    """Return whether a path leads to something that is written to and not replaced, by itself or by links."""
+    step = os.path.abspath(path)
+    for _ in range(40):  # as many links as the system follows
+        if step.startswith(("/dev/", "/proc/")):
+            return True
+        if not os.path.islink(step):
+            break
+        step = os.path.abspath(os.path.join(os.path.dirname(step), os.readlink(step)))
+    return os.path.exists(path) and not os.path.isfile(path)
 
 
 def current_umask() -> int:
