@@ -15,8 +15,9 @@ from ..lang.evaluate import Settings
 from ..lang.limits import DEFAULT_MAX_ELEMENTS
 from ..lang.values import read_value, read_values
 from ..program.base import Program
+from ..program.differentiate import Request
 from ..program.target import Target, load_program
-from ..render import FORMATS
+from ..render import ARRAYS
 from ..tape.dtypes import set_default_dtype
 from . import status
 from .output import Output
@@ -27,11 +28,11 @@ FLOAT_TYPES = ("float32", "float64", "complex128")
 class Context:
     """What the options of a call say."""
 
-    def __init__(self, command: str, options: dict[str, Any]):
+    def __init__(self, command: str, options: dict[str, Any], formats: tuple[str, ...]):
         self.command = command
         self.options = options
         self.settings = Settings(options["max_elements"], options["seed"])
-        self.output = Output(options["format"], options["output"], options["precision"], command)
+        self.output = Output(options["format"], options["output"], options["precision"], command, formats)
         status.settings.color = options["color"]
         status.settings.quiet = options["quiet"]
         status.settings.verbose = options["verbose"]
@@ -192,14 +193,11 @@ OPTIONS: dict[str, Any] = {
     ),
     "safe": click.option("--safe", is_flag=True, help="Never execute Python: refuse scripts."),
     "torch": click.option("--torch", is_flag=True, help="In a script, let `import torch` mean gradcli's own engine."),
+    "values": click.option("--values", is_flag=True, help="Show the value and the gradient of every result."),
+    "all": click.option("--all", "all", is_flag=True, help="Draw every node, however many there are."),
+    "step": click.option("--step", is_flag=True, help="Wait for a key after each step."),
     "detect_anomaly": click.option(
         "--detect-anomaly", is_flag=True, help="Name the first operation that makes a nan."
-    ),
-    "format": click.option(
-        "-f",
-        "--format",
-        type=click.Choice(FORMATS),
-        help="Output format (table on a terminal, tsv elsewhere).",
     ),
     "json": click.option("--json", "format", flag_value="json", help="The same as -f json."),
     "output": click.option("-o", "--output", metavar="FILE", help="Write to FILE instead; - is standard output."),
@@ -229,7 +227,14 @@ COMMON = (
 )
 
 
-def command_options(*names: str) -> Callable:
+def format_option(formats: tuple[str, ...]) -> Callable:
+    """Return the option that chooses one of a command's formats."""
+    return click.option(
+        "-f", "--format", type=click.Choice(formats), help="Output format (table on a terminal, tsv elsewhere)."
+    )
+
+
+def command_options(*names: str, formats: tuple[str, ...] = ARRAYS) -> Callable:
     """Give a command a TARGET, NAME=VALUE words, the common options and those named.
 
     The command's function is called with one Context.
@@ -240,26 +245,61 @@ def command_options(*names: str) -> Callable:
         def call(**options: Any) -> Any:
             context = click.get_current_context()
             options["argv"] = context.obj or ()
-            return function(Context(str(context.info_name), options))
+            return function(Context(str(context.info_name), options, formats))
 
         for name in reversed([*names, *COMMON]):
-            call = OPTIONS[name](call)
+            call = (format_option(formats) if name == "format" else OPTIONS[name])(call)
         return click.argument("words", nargs=-1, metavar="TARGET [NAME=VALUE]...")(call)
 
     return decorate
 
 
-def output_options(function: Callable) -> Callable:
+def output_options(formats: tuple[str, ...]) -> Callable:
     """Give a command without TARGET the options of output; its function is called with an Output first."""
 
-    @functools.wraps(function)
-    def call(format: str | None, output: str | None, color: str, **others: Any) -> Any:
-        status.settings.color = color
-        name = str(click.get_current_context().info_name)
-        shown = Output(format, output, None, name)
-        shown.check()
-        return function(shown, **others)
+    def decorate(function: Callable) -> Callable:
+        @functools.wraps(function)
+        def call(format: str | None, output: str | None, color: str, **others: Any) -> Any:
+            status.settings.color = color
+            name = str(click.get_current_context().info_name)
+            shown = Output(format, output, None, name, formats)
+            shown.check()
+            return function(shown, **others)
 
-    for name in ("color", "output", "json", "format"):
-        call = OPTIONS[name](call)
-    return call
+        for name in ("color", "output", "json"):
+            call = OPTIONS[name](call)
+        return format_option(formats)(call)
+
+    return decorate
+
+
+def request_of(context: Context) -> Request:
+    """Return what a call asks of backward: inputs, output, vector, hooks, and gradients to retain."""
+    options = context.options
+    return Request(
+        wrt=context.names("wrt"),
+        out=options["out"],
+        vector=context.vector(),
+        hooks=hooks_of(context),
+        retain=None if options.get("retain_all") else options.get("retain", ()),
+    )
+
+
+def hooks_of(context: Context) -> list:
+    """Return the hooks of the command line. Raises GradcliError for one that is no NAME=ACTION."""
+    hooks: list = []
+    if not context.options["hooks"]:
+        return hooks
+    from ..program.hook import Hook
+
+    for word in context.options["hooks"]:
+        name, sign, action = word.partition("=")
+        if not sign or not name or not action:
+            raise GradcliError(
+                f"--hook {word}: write NAME=ACTION",
+                hint="ACTION is print, an expression in g such as g*2, or FILE.py:function",
+                kind="usage",
+            )
+        stream = sys.stderr if context.output.form == "json" else sys.stdout
+        hooks.append(Hook(name, action, context.settings, context.options["safe"], stream))
+    return hooks

@@ -12,16 +12,31 @@ from ..render import Style, render
 from . import status
 
 CLOSED = (BrokenPipeError,)
+ENDINGS = {
+    ".json": "json",
+    ".npz": "npz",
+    ".tex": "latex",
+    ".mtx": "mtx",
+    ".dot": "dot",
+    ".gv": "dot",
+    ".mmd": "mermaid",
+    ".svg": "svg",
+    ".png": "png",
+}
+"""The formats that a file's name asks for."""
+BINARY = (".npz", ".svg", ".png")
 
 
 class Output:
     """How a result is to be shown.
 
     form: a format, None for `table` on a terminal and `tsv` elsewhere. path: a file, None or - for standard
-    output.
+    output. formats: those that the command has.
     """
 
-    def __init__(self, form: str | None, path: str | None, precision: int | None, command: str):
+    def __init__(
+        self, form: str | None, path: str | None, precision: int | None, command: str, formats: tuple[str, ...]
+    ):
         self.path = None if path == "-" else path
         self.precision = precision
         self.command = command
@@ -29,7 +44,14 @@ class Output:
         if form is None:
             form = "table" if path is None and status.is_terminal(sys.stdout) else "tsv"
             kind = os.path.splitext(path or "")[1]
-            form = {".json": "json", ".npz": "npz", ".tex": "latex"}.get(kind, form)
+            named = ENDINGS.get(kind, form)
+            if named not in formats and kind in BINARY:
+                raise GradcliError(
+                    f"{command} does not write {kind} files",
+                    hint=f"its formats are {', '.join(formats)}",
+                    kind="usage",
+                )
+            form = named if named in formats else form
         self.form = form
 
     def check(self) -> None:
@@ -42,9 +64,11 @@ class Output:
                 raise GradcliError(f"cannot write {self.path}: there is no folder {folder}", kind="file")
             if not os.access(folder, os.W_OK) and not os.access(self.path, os.W_OK):
                 raise GradcliError(f"cannot write {self.path}: permission denied", kind="file")
-        elif self.form == "npz" and status.is_terminal(sys.stdout):
+        elif f".{self.form}" in BINARY and self.form != "svg" and status.is_terminal(sys.stdout):
             raise GradcliError(
-                "an .npz archive is not written to a terminal", hint="write it to a file: -o FILE.npz", kind="usage"
+                f"a .{self.form} file is not written to a terminal",
+                hint=f"write it to a file: -o FILE.{self.form}",
+                kind="usage",
             )
 
     def show(self, result: Any) -> None:

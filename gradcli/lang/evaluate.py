@@ -163,10 +163,10 @@ class Evaluator:
 
     def noted(self, name: str, operands: tuple, result: Any, span: Any) -> Any:
         """Remember where a result came from, and the first one that is nan though its operands are not."""
-        if state.anomaly and isinstance(result, Tensor):
+        if (state.anomaly or state.observed) and isinstance(result, Tensor):
             if result._node is not None:
                 self.places.setdefault(result._node, span)
-            if self.first_nan is None and has_nan(result) and not any(has_nan(x) for x in operands):
+            if state.anomaly and self.first_nan is None and has_nan(result) and not any(has_nan(x) for x in operands):
                 self.first_nan = (name, span)
         return result
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import GradcliError, did_you_mean
+from ..errors import GradcliError, Span, did_you_mean
 from ..tape.tensor import Tensor
 
 
@@ -17,7 +17,7 @@ class Run:
     leaves: the inputs as Tensors that require grad, by name. output: the Tensor to differentiate, None where
     the program ran backward itself. names: every named Tensor, for hooks and retained gradients. where: maps
     nodes to a place in the source, for messages; first_nan: the operation that first made a nan, and its
-    place, where that was looked for.
+    place, where that was looked for. modules: the nn modules that the program's names lead to.
     """
 
     def __init__(
@@ -28,13 +28,34 @@ class Run:
         output_name: str | None = None,
         where: Callable[[Any], Any] | None = None,
         first_nan: tuple[str, Any] | None = None,
+        modules: Mapping[str, Any] | None = None,
     ):
         self.leaves = leaves
         self.output = output
         self.names = names
         self.output_name = output_name
-        self.where = where or (lambda node: None)
+        self.where = where or line_of
         self.first_nan = first_nan
+        self.modules = modules or {}
+
+
+def line_of(node: Any) -> Span | None:
+    """Return the line of Python that made a node, where the node noted it."""
+    made_at = getattr(node, "made_at", None)
+    return None if not made_at else line_span(*made_at)
+
+
+def line_span(path: str, line: int) -> Span | None:
+    """Return a line of a file as a place, without the blanks around it; None where there is no such line."""
+    import linecache
+
+    lines = linecache.getlines(path)
+    if not 0 < line <= len(lines):
+        return None
+    start = sum(map(len, lines[: line - 1]))
+    text = lines[line - 1]
+    indent = len(text) - len(text.lstrip())
+    return Span("".join(lines), start + indent, start + len(text.rstrip()), path)
 
 
 Prepare = Callable[[Mapping[str, Any]], None]

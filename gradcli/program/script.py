@@ -63,7 +63,7 @@ class ScriptProgram(Program):
             output = execution.output(out)
         if prepare is not None and not execution.prepared:
             prepare(execution.tensors())
-        return Run(leaves, output, execution.tensors(), out, execution.where)
+        return Run(leaves, output, execution.tensors(), out, modules=execution.modules())
 
 
 class Execution:
@@ -138,9 +138,9 @@ class Execution:
         self.last = value
         return value
 
-    def see_backward(self) -> None:
+    def see_backward(self, kind: str, _: tuple) -> None:
         """Take note that the script runs backward; hooks are put in place before the first time."""
-        self.ran_backward = True
+        self.ran_backward = self.ran_backward or kind == "backward"
         if self.prepare is not None and not self.prepared:
             self.prepared = True
             self.prepare(self.tensors())
@@ -193,16 +193,10 @@ class Execution:
             kind="target",
         )
 
-    def where(self, node: Any) -> Span | None:
-        """Return the line of the script that made a node, where it was noted."""
-        line = getattr(node, "made_at", None)
-        if not line or line[0] != self.script.path:
-            return None
-        lines = self.script.source.splitlines(keepends=True)
-        start = sum(map(len, lines[: line[1] - 1]))
-        text = lines[line[1] - 1]
-        indent = len(text) - len(text.lstrip())
-        return Span(self.script.source, start + indent, start + len(text.rstrip()), self.script.path)
+    def modules(self) -> dict[str, Any]:
+        """Return the nn modules among the script's global names."""
+        found = self.module.__dict__.items()
+        return {n: x for n, x in found if hasattr(x, "named_modules") and not isinstance(x, type)}
 
 
 def named_torch(wanted: bool) -> Any:

@@ -12,6 +12,7 @@ from .. import __version__
 from ..errors import GradcliError
 from ..results import Gradients
 from ..results.checks import CheckReport, CheckSummary, InputCheck
+from ..results.graphs import Graph, GraphNode
 from ..results.operations import Operations
 from ..results.transforms import Hessian, Jacobian, Products
 from . import Style
@@ -175,3 +176,33 @@ def error(problem: GradcliError) -> str:
         "exit": problem.exit_code,
     }
     return json.dumps({"error": parts}, ensure_ascii=False) + "\n"
+
+
+def graph(result: Graph, style: Style) -> str:
+    """Return the nodes, and the numbers of the outputs."""
+    nodes = [graph_node(node, style, result.values) for node in result.nodes]
+    return document(style.command, result.target, outputs=list(result.outputs), nodes=nodes)
+
+
+def graph_node(node: GraphNode, style: Style, values: bool) -> dict[str, Any]:
+    """Return one node of a graph."""
+    found: dict[str, Any] = {
+        "id": node.number,
+        "kind": node.kind,
+        "op": node.op,
+        "name": node.name,
+        "formula": node.formula,
+        "shape": None if node.shape is None else list(node.shape),
+        "dtype": node.dtype,
+        "inputs": list(node.inputs),
+        "file": node.file,
+        "line": node.line,
+        "hooks": list(node.hooks),
+        "scope": list(node.scope),
+    }
+    if node.operations > 1:
+        found["operations"] = node.operations
+    if values:
+        found["value"] = None if node.value is None else plain(node.value, style.precision)
+        found["grad"] = None if node.grad is None else plain(node.grad, style.precision)
+    return found

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import GradcliError
 from ..results import Gradients
 from ..results.operations import Operations
 from ..results.transforms import Hessian, Jacobian, Products
@@ -126,8 +125,3 @@ def products(result: Products, style: Style) -> str:
 def operations(result: Operations, style: Style) -> str:
     """Return the functions as an itemised list."""
     return "".join(rf"\item \texttt{{{op.name}}}: {op.doc}" + "\n" for op in result.entries)
-
-
-def checksummary(result: object, style: Style) -> str:
-    """Raise GradcliError: verdicts are no formulas."""
-    raise GradcliError("-f latex is no format of gradcheck", hint="choose table, tsv, json or github", kind="usage")

@@ -10,6 +10,7 @@ from .numbers import elements, number, pairs
 if TYPE_CHECKING:
     from ..results import Gradients
     from ..results.checks import CheckSummary
+    from ..results.graphs import Graph
     from ..results.operations import Operations
     from ..results.transforms import Hessian, Jacobian, Products
 
@@ -82,3 +83,23 @@ def checksummary(result: CheckSummary, style: Style) -> str:
 def one_line(text: str) -> str:
     """Return text without tabs and line breaks."""
     return " ".join(text.split())
+
+
+def graph(result: Graph, style: Style) -> str:
+    """Return one line per node: number, kind, operation, name, formula, shape, numbers of its inputs, line."""
+    return "".join(
+        "\t".join(
+            [
+                str(node.number),
+                node.kind,
+                node.op,
+                node.name or "",
+                node.formula,
+                "" if node.shape is None else ",".join(map(str, node.shape)),
+                ",".join(map(str, node.inputs)),
+                str(node.line or ""),
+            ]
+        )
+        + "\n"
+        for node in result.nodes
+    )

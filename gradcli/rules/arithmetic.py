@@ -61,7 +61,7 @@ elementwise(np.square, lambda _, x: 2 * x, node="Pow", twin="x**2", doc="x times
 
 
 def power_dx(_, x, y):
-    """y x^(y-1), and 0 where y is 0 (so that 0^0 has slope 0, as in PyTorch)."""
+    """y * x ** (y - 1); 0 where y is 0, so that 0^0 has slope 0 as in PyTorch."""
     if isinstance(y, (int, float)):
         if type(y) is float and y == 0.5:
             return 0.5 / np.sqrt(x)
@@ -70,7 +70,7 @@ def power_dx(_, x, y):
 
 
 def power_dy(out, x, y):
-    """x^y log x, and 0 where x is 0 and y is not negative."""
+    """out * log(x); 0 where x is 0 and y is not negative."""
     flat = (x == 0) & (abs(y) == y)
     return np.where(flat, 0.0, out * np.log(np.where(flat, 1.0, x)))
 

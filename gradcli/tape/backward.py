@@ -13,8 +13,8 @@ from .record import cast
 from .tensor import Tensor
 from .walk import Cotangent
 
-before_backward: list[Callable[[], None]] = []
-"""Called when `backward` is about to start."""
+before_backward: list[Callable[[str, tuple], None]] = []
+"""Called with "backward" or "grad" and the outputs when one of these is about to start."""
 
 
 def as_inputs(x: Any) -> tuple:
@@ -74,6 +74,12 @@ def roots_of(outputs: tuple, vectors: Any, create: bool) -> list[tuple[Node, Cot
     return roots
 
 
+def announce(kind: str, outputs: tuple) -> None:
+    """Tell the listeners that backward is about to start."""
+    for listener in before_backward:
+        listener(kind, outputs)
+
+
 def backward(
     tensors: Any,
     grad_tensors: Any = None,
@@ -87,9 +93,8 @@ def backward(
     inputs: only these get a gradient; non-leaves may be among them. Raises RuntimeError when the graph was
     freed, when nothing requires grad, or when a vector is missing or has the wrong shape.
     """
-    for listener in before_backward:
-        listener()
     outputs = as_tuple(tensors)
+    announce("backward", outputs)
     plan = Plan(create_graph if retain_graph is None else retain_graph, create_graph)
     roots = roots_of(outputs, grad_tensors if grad_tensors is not None else grad_variables, create_graph)
     if inputs is None:
@@ -129,6 +134,7 @@ def grad(
     outputs, targets = as_tuple(outputs), as_inputs(inputs)
     if not targets:
         raise ValueError("grad requires non-empty inputs.")
+    announce("grad", outputs)
     if materialize_grads and allow_unused is False:
         raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got False")
     plan = Plan(

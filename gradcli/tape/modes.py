@@ -12,6 +12,7 @@ class _State(threading.local):
     grad = True
     inference = False
     anomaly = False
+    observed = False
 
 
 state = _State()

@@ -15,6 +15,7 @@ from ...check.declare import Declared
 from ...check.targets import Wanted, checks_of
 from ...errors import EXIT_INTERRUPTED, GradcliError
 from ...lang.values import read_values
+from ...render import TEXT
 from ...results.checks import CheckReport, CheckSummary
 from .. import status
 from ..options import Context, command_options
@@ -45,6 +46,7 @@ VALUE = re.compile(r"[^\W\d][\w.\[\]]*=[^=]")
     "jobs",
     "junit",
     "allow_inconclusive",
+    formats=(*TEXT, "github"),
 )
 def gradcheck(context: Context) -> int:
     """Check derivatives: of expressions, scripts and functions, and of gradients written by hand.

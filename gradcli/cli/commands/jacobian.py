@@ -6,6 +6,7 @@ import click
 
 from ...program.transform import jacobian as compute
 from ...program.transform import nan_in
+from ...render import ARRAYS
 from .. import status
 from ..options import Context, command_options
 
@@ -13,7 +14,7 @@ from ..options import Context, command_options
 @click.command(
     epilog="Examples: gradcli jacobian '[x**2 + 3*y, y**2 + 2*x]' x=2 y=3; gradcli jacobian f.expr --sparse -f mtx"
 )
-@command_options("wrt", "out", "mode", "chunk_size", "sparse")
+@command_options("wrt", "out", "mode", "chunk_size", "sparse", formats=(*ARRAYS, "mtx"))
 def jacobian(context: Context) -> None:
     """Print the Jacobian of TARGET: one block per input, of shape output.shape + input.shape."""
     program, values = context.program()
