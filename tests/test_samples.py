@@ -33,6 +33,8 @@ EXPECTED = {
         [],
         {"w[0]": -0.195536216344221, "w[1]": 0.070291556796074, "b": -0.012935495134478},
     ),
+    # u = 6 and z = sin u + u, so dz/dx = y (cos u + 1) and dz/dy = x (cos u + 1)
+    "trace.py": ([], ["tensor(5.8805) tensor(3.9203)"], {"x": 3 * (math.cos(6) + 1), "y": 2 * (math.cos(6) + 1)}),
     "script.py": (["a=9"], [], {"a": 1 / 6}),
 }
 

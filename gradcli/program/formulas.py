@@ -21,9 +21,9 @@ INFIX = {
     "power": "**",
     "remainder": "%",
     "floor_divide": "//",
-    "matrix_product": "@",
+    **dict.fromkeys(("matrix_product", "matrix_vector", "vector_matrix", "dot"), "@"),
 }
-SHORT = {"absolute": "abs", "concatenate": "concatenate", "matrix_product": "matmul"}
+SHORT = {"absolute": "abs"}
 HIDDEN = {"source", "label"}
 FOLD: dict[type, Callable] = {
     ast.Add: operator.add,
@@ -46,7 +46,7 @@ def constant_text(x: Any) -> str:
     """Return an operand that no gradient flows to: the number itself, or an array's shape."""
     if np.ndim(x) == 0:
         return number_text(np.asarray(x)[()]) if np.asarray(x).dtype.kind in "biufc" else str(x)
-    return f"[{'×'.join(map(str, np.shape(x)))}]"
+    return f"[{'x'.join(map(str, np.shape(x)))}]"
 
 
 def computed(primitive: Primitive, operands: Sequence[str], shapes: Sequence[tuple], params: dict) -> str:
@@ -58,7 +58,8 @@ def computed(primitive: Primitive, operands: Sequence[str], shapes: Sequence[tup
         return f"-{operands[0]}"
     index = params.get("index")
     if isinstance(index, Index):
-        return f"{operands[0]}[{index_text(index)}]" + (f" = {operands[1]}" if len(operands) > 1 else "")
+        place = f"[{index_text(index)}]"
+        return f"{operands[0]} with {place} = {operands[1]}" if len(operands) > 1 else f"{operands[0]}{place}"
     ndim = len(shapes[0]) if shapes else 0
     words = [f"{k}={parameter_text(k, v, ndim)}" for k, v in params.items() if is_shown(k, v, ndim)]
     inside = f"[{', '.join(operands)}]" if primitive.arity is None else ", ".join(operands)

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import GradcliError, Span
+from ..errors import GradcliError
 from ..results.graphs import Graph, GraphNode
 from ..tape.hooks import table_of
 from .base import Program
 from .differentiate import Request
 from .labels import Labels
-from .watch import Pass, module_paths, public_nodes, watched
+from .watch import Pass, is_only_line, module_paths, public_nodes, value_of, watched
 
 FOLD_ABOVE = 500
 """Graphs with more nodes are folded, unless all of them were asked for."""
@@ -105,19 +105,6 @@ def described(
         grad=None if grads is None else grads.get(node),
         label=labels.label(node),
     )
-
-
-def is_only_line(span: Span) -> bool:
-    """Return whether a place is in a text of one line, so that its number says nothing."""
-    return span.origin is None and "\n" not in span.source.strip()
-
-
-def value_of(node: Any) -> Any:
-    """Return the value of a node's (first) output, None where it was not observed."""
-    if node.leaf:
-        return node.variable._data
-    found = getattr(node, "result", None)
-    return found[0] if isinstance(found, tuple) else found
 
 
 def outline_of(node: Any) -> tuple[Any, Any]:

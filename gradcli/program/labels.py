@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -18,14 +18,14 @@ Place = tuple[Any, int]
 class Labels:
     """Names for the nodes of a run: the program's own, and v1, v2, ... for results without one.
 
-    nodes: public nodes in the order they were made.
+    nodes: public nodes in the order they were made. names: named Tensors, those at the end of the run unless given.
     """
 
-    def __init__(self, run: Run, nodes: Iterable[Any]):
+    def __init__(self, run: Run, nodes: Iterable[Any], names: Mapping[str, Any] | None = None):
         self.run = run
         self.names: dict[Place, str] = {}
         self.constants: dict[int, str] = {}
-        tensors = {**run.names, **run.leaves}
+        tensors = {**(run.names if names is None else names), **run.leaves}
         for name, tensor in tensors.items():
             if not isinstance(tensor, Tensor):
                 continue

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import GradcliError
+from ..errors import GradcliError, Span
 from ..tape import backward as engine
+from ..tape.anomaly import calling_frame
 from ..tape.observe import observed
 from ..tape.plan import reachable
 from ..tape.tensor import Tensor
@@ -19,12 +20,17 @@ from .differentiate import Request, run_backward
 
 
 class Pass:
-    """One run of backward: how it was called, the nodes it started at, and the line that called it."""
+    """One run of backward: how it was called, the nodes it started at, and from where.
 
-    def __init__(self, kind: str, roots: list[Any], place: tuple[str, int] | None):
+    line: of the call. names: the tensors that had names there and then.
+    """
+
+    def __init__(self, kind: str, roots: list[Any], frame: Any):
         self.kind = kind
         self.roots = roots
-        self.place = place
+        self.line: int | None = None if frame is None else frame.f_lineno
+        found = {} if frame is None else {**frame.f_globals, **frame.f_locals}
+        self.names = {name: x for name, x in found.items() if isinstance(x, Tensor)}
 
 
 class Watch:
@@ -37,10 +43,8 @@ class Watch:
 
     def see(self, kind: str, outputs: tuple) -> None:
         """Take note that backward is about to start."""
-        from ..tape.anomaly import caller
-
         roots = [x._node for x in outputs if isinstance(x, Tensor) and x._node is not None]
-        self.passes.append(Pass(kind, roots, caller()))
+        self.passes.append(Pass(kind, roots, calling_frame()))
         if self.started is not None:
             self.started(self.passes[-1], reachable(roots))
 
@@ -120,3 +124,16 @@ def module_paths(run: Run) -> dict[int, str]:
         for path, module in value.named_modules(prefix=name):
             paths.setdefault(id(module), path)
     return paths
+
+
+def is_only_line(span: Span) -> bool:
+    """Return whether a place is in a text of one line, so that its number says nothing."""
+    return span.origin is None and "\n" not in span.source.strip()
+
+
+def value_of(node: Any) -> Any:
+    """Return the value of a node's (first) output, None where it was not observed."""
+    if node.leaf:
+        return node.variable._data
+    found = getattr(node, "result", None)
+    return found[0] if isinstance(found, tuple) else found

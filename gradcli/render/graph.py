@@ -66,6 +66,11 @@ def title(node: GraphNode) -> str:
     return f"{node.label} = {node.formula}"
 
 
+def head(line: Line) -> str:
+    """Return what a line of a tree begins with, behind its prefix."""
+    return title(line.node) + (" (shown above)" if line.again and line.node.inputs else "")
+
+
 def shape_of(node: GraphNode, unicode: bool = True) -> str:
     """Return a node's shape for people; nothing for a scalar."""
     return ("×" if unicode else "x").join(map(str, node.shape)) if node.shape else ""
@@ -93,7 +98,7 @@ def facts(line: Line, style: Style, values: bool) -> list[str]:
     """Return the columns beside a line of a tree: operation, shape, module, line, hooks, value and gradient."""
     node = line.node
     if line.again:
-        return ["shown above" if node.inputs else "again", "", "", "", "", "", ""]
+        return [""] * 7
     alone = node.operations == 1
     return [
         "" if values or not alone else "leaf" if node.kind == "leaf" else node.op,

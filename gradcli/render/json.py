@@ -12,7 +12,7 @@ from .. import __version__
 from ..errors import GradcliError
 from ..results import Gradients
 from ..results.checks import CheckReport, CheckSummary, InputCheck
-from ..results.graphs import Graph, GraphNode
+from ..results.graphs import Graph, GraphNode, Step, Trace
 from ..results.operations import Operations
 from ..results.transforms import Hessian, Jacobian, Products
 from . import Style
@@ -206,3 +206,51 @@ def graph_node(node: GraphNode, style: Style, values: bool) -> dict[str, Any]:
         found["value"] = None if node.value is None else plain(node.value, style.precision)
         found["grad"] = None if node.grad is None else plain(node.grad, style.precision)
     return found
+
+
+def trace(result: Trace, style: Style) -> str:
+    """Return JSON lines: one document per pass with its forward part, one per step, and one at the end."""
+    lines = []
+    for i, run in enumerate(result.passes):
+        computed = [{"label": c.label, "formula": c.formula, "value": optional(c.value, style)} for c in run.forward]
+        parts = {"pass": i + 1, "kind": run.kind, "output": run.output, "line": run.line, "forward": computed}
+        lines.append(document(style.command, result.target, event="pass", **parts))
+        lines += [json.dumps({"event": "step", "pass": i + 1, **trace_step(s, style)}) + "\n" for s in run.steps]
+    lines.append(json.dumps({"event": "end", "passes": len(result.passes)}) + "\n")
+    return "".join(lines)
+
+
+def trace_step(step: Step, style: Style) -> dict[str, Any]:
+    """Return one step of backward."""
+    found: dict[str, Any] = {
+        "step": step.number,
+        "op": step.op,
+        "label": step.label,
+        "formula": step.formula,
+        "line": step.line,
+        "incoming": optional(step.incoming, style),
+        "hooks": [
+            {"name": h.name, "before": optional(h.before, style), "after": optional(h.after, style)}
+            for h in step.hooks
+        ],
+    }
+    if step.leaf:
+        found["grad"] = {"before": optional(step.before, style), "after": optional(step.after, style)}
+        return found
+    found["sends"] = [
+        {
+            "to": flow.to,
+            "derivative": flow.slope,
+            "rule": flow.formula,
+            "local": optional(flow.local, style),
+            "grad": optional(flow.grad, style),
+            "total": optional(flow.grad if flow.total is None else flow.total, style),
+        }
+        for flow in step.flows
+    ]
+    return found
+
+
+def optional(x: np.ndarray | None, style: Style) -> Any:
+    """Return an array as JSON has it, None as null."""
+    return None if x is None else plain(x, style.precision)

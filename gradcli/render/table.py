@@ -5,19 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from rich.cells import cell_len
 from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
 from ..results import Gradients
 from ..results.checks import CheckReport, CheckSummary
-from ..results.graphs import Graph
 from ..results.operations import Operation, Operations
 from ..results.transforms import Hessian, Jacobian, Products
 from . import Style
 from .checks import headline, summary_line
 from .numbers import number
+from .trace import trace
+from .tree import graph
 
 EDGE = 3
 """Elements shown at either end of an elided axis."""
@@ -254,36 +254,4 @@ def check_text(check: CheckReport, style: Style) -> Text:
     return text
 
 
-LOOKS = {"leaf": "green", "output": "bold yellow", "folded": "blue", "intermediate": ""}
-
-
-def graph(result: Graph, style: Style) -> Table:
-    """Return the graph as a tree from the output down to the leaves, and columns with what there is to know."""
-    from .graph import facts, title, tree
-
-    lines = list(tree(result, style.unicode))
-    rows = [facts(line, style, result.values) for line in lines]
-    table = Table(box=None, show_header=result.values, header_style="dim", pad_edge=False, padding=(0, 2, 0, 0))
-    filled = [any(row[i] for row in rows) for i in range(len(FACTS))]
-    widest = max(cell_len(line.prefix + title(line.node)) for line in lines)
-    table.add_column(no_wrap=True, overflow="ellipsis", min_width=min(widest, 48))
-    for heading, shown in zip(FACTS, filled, strict=True):
-        if shown:
-            table.add_column(heading if heading in ("value", "gradient") else "", no_wrap=True, overflow="ellipsis")
-    for line, row in zip(lines, rows, strict=True):
-        head = Text(line.prefix, "dim") + Text(title(line.node), LOOKS[line.node.kind])
-        cells = [Text(x, look) for x, look, shown in zip(row, FACTS.values(), filled, strict=True) if shown]
-        table.add_row(head, *cells)
-    return table
-
-
-FACTS = {
-    "operation": "dim",
-    "shape": "dim",
-    "module": "dim",
-    "line": "dim",
-    "hooks": "magenta",
-    "value": "cyan",
-    "gradient": "bold cyan",
-}
-"""The columns beside a tree, and how they look."""
+__all__ = ["checksummary", "gradients", "graph", "hessian", "jacobian", "operations", "products", "trace"]

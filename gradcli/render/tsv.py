@@ -10,7 +10,7 @@ from .numbers import elements, number, pairs
 if TYPE_CHECKING:
     from ..results import Gradients
     from ..results.checks import CheckSummary
-    from ..results.graphs import Graph
+    from ..results.graphs import Graph, Trace
     from ..results.operations import Operations
     from ..results.transforms import Hessian, Jacobian, Products
 
@@ -103,3 +103,21 @@ def graph(result: Graph, style: Style) -> str:
         + "\n"
         for node in result.nodes
     )
+
+
+def trace(result: Trace, style: Style) -> str:
+    """Return one line per element sent: pass, step, operation, result, receiver, value.
+
+    The receiver of the last step of each leaf is its `.grad`.
+    """
+    lines = []
+    for i, run in enumerate(result.passes):
+        for step in run.steps:
+            sent = [(flow.to, flow.grad) for flow in step.flows]
+            if step.leaf and step.incoming is not None:
+                sent.append((f"{step.label}.grad", step.incoming if step.after is None else step.after))
+            for to, array in sent:
+                for name, x in elements(to, array):
+                    row = (str(i + 1), str(step.number), step.op, step.label, name, number(x, style.precision))
+                    lines.append("\t".join(row) + "\n")
+    return "".join(lines)

@@ -73,7 +73,7 @@ class HookCall(NamedTuple):
 class Step(NamedTuple):
     """One step of backward: a node, the gradient that came in (after the hooks), and what it sent on.
 
-    leaf: whether `.grad` of a leaf was added to; then before is what it held (None for nothing) and after what
+    incoming: None for an operation with several outputs. leaf: whether `.grad` of a leaf was added to; then before
     it holds. captured: whether the gradient was returned instead, by autograd.grad.
     """
 
@@ -83,7 +83,7 @@ class Step(NamedTuple):
     formula: str
     line: int | None
     source: str
-    incoming: np.ndarray
+    incoming: np.ndarray | None
     hooks: tuple[HookCall, ...]
     flows: tuple[Flow, ...]
     leaf: bool = False
@@ -103,7 +103,7 @@ class Computed(NamedTuple):
 class Pass(NamedTuple):
     """One run of backward, from an output.
 
-    kind: backward or grad, as called. started: the label of the output and the vector it started with.
+    kind: backward or grad, as called. output: the label of what it started from. line: of the call, in a script.
     """
 
     kind: str

@@ -31,11 +31,17 @@ class TracedNode(Node):
 
 def caller() -> tuple[str, int] | None:
     """Return file and line of the nearest frame outside this package."""
+    frame = calling_frame()
+    return None if frame is None else (frame.f_code.co_filename, frame.f_lineno)
+
+
+def calling_frame() -> Any:
+    """Return the nearest frame outside this package, None if there is none."""
     frame: Any = sys._getframe(2)
     package = __name__.split(".")[0]
     while frame is not None and str(frame.f_globals.get("__name__", "")).split(".")[0] == package:
         frame = frame.f_back
-    return None if frame is None else (frame.f_code.co_filename, frame.f_lineno)
+    return frame
 
 
 class detect_anomaly:  # noqa: N801 - PyTorch's name
