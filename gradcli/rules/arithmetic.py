@@ -224,6 +224,7 @@ trunc_divide: Primitive = elementwise(
     domain=BETWEEN_JUMPS,
     complex=False,
     public=False,
+    twin="trunc(x / y)",
     doc="Quotient rounded towards 0.",
     subgradient="0 everywhere",
 )

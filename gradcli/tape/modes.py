@@ -13,6 +13,7 @@ class _State(threading.local):
     inference = False
     anomaly = False
     observed = False
+    exact: Any = None
 
 
 state = _State()
