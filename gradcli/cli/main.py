@@ -23,6 +23,7 @@ COMMANDS = {
     "jvp": "Derivative in a given direction.",
     "hvp": "Product of the Hessian with a vector.",
     "gradcheck": "A verdict on derivatives, the engine's or written by hand.",
+    "symbolic": "Derivatives as formulas, by sympy.",
     "graph": "The recorded graph: a tree, dot, mermaid, svg or png.",
     "trace": "Backward, step by step.",
     "ops": "The functions of the language, with their derivatives.",

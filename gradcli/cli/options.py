@@ -39,6 +39,7 @@ class Context:
         if options["verbose"]:
             status.show_log()
         self.dtype = self._dtype()
+        self.words: tuple[str, ...] = ()
 
     def _dtype(self) -> Any:
         wanted = self.options["dtype"] or "float64"
@@ -81,9 +82,13 @@ class Context:
     def program(self) -> tuple[Program, dict[str, Any]]:
         """Return the program and the values given for its inputs."""
         self.output.check()
-        target, words = self.target()
-        values = read_values(words, self.settings)
+        target, self.words = self.target()
+        values = self.values()
         return load_program(target), values
+
+    def values(self) -> dict[str, Any]:
+        """Return the values given for the inputs; exact ones where exact arithmetic is in force."""
+        return read_values(self.words, self.settings)
 
     def names(self, option: str) -> list[str] | None:
         """Return a comma-separated option as a list of names; None when it was not given."""
@@ -195,6 +200,27 @@ OPTIONS: dict[str, Any] = {
     "torch": click.option("--torch", is_flag=True, help="In a script, let `import torch` mean gradcli's own engine."),
     "values": click.option("--values", is_flag=True, help="Show the value and the gradient of every result."),
     "all": click.option("--all", "all", is_flag=True, help="Draw every node, however many there are."),
+    "digits": click.option(
+        "--digits", type=click.IntRange(1), metavar="N", help="Compute in high precision; print N digits."
+    ),
+    "symbolic": click.option(
+        "--symbolic", is_flag=True, help="Compare with sympy's formulas, and show them; exit 1 if they disagree."
+    ),
+    "check": click.option(
+        "--check", is_flag=True, help="Compare with independent answers: numeric, forward, 50 digits, symbolic."
+    ),
+    "max_symbols": click.option(
+        "--max-symbols", type=click.IntRange(1), default=64, metavar="N", help="The most input elements (64)."
+    ),
+    "timeout": click.option(
+        "--timeout", type=click.FloatRange(0, min_open=True), default=20.0, metavar="S", help="Seconds to wait (20)."
+    ),
+    "simplify": click.option("--simplify", is_flag=True, help="Simplify the formulas, within --timeout."),
+    "high_order": click.option(
+        "--order", type=click.IntRange(1, 10), default=1, metavar="N", help="Order of the derivatives (1)."
+    ),
+    "at": click.option("--at", multiple=True, metavar="NAME=VALUE", help="Evaluate the formulas there. Repeatable."),
+    "steps": click.option("--steps", is_flag=True, help="Show the chain rule, node by node."),
     "step": click.option("--step", is_flag=True, help="Wait for a key after each step."),
     "detect_anomaly": click.option(
         "--detect-anomaly", is_flag=True, help="Name the first operation that makes a nan."
@@ -279,8 +305,8 @@ def request_of(context: Context) -> Request:
     return Request(
         wrt=context.names("wrt"),
         out=options["out"],
-        vector=context.vector(),
-        hooks=hooks_of(context),
+        vector=context.vector() if "gradient" in options else None,
+        hooks=hooks_of(context) if "hooks" in options else (),
         retain=None if options.get("retain_all") else options.get("retain", ()),
     )
 

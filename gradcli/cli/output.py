@@ -20,6 +20,8 @@ ENDINGS = {
     ".dot": "dot",
     ".gv": "dot",
     ".mmd": "mermaid",
+    ".py": "python",
+    ".c": "c",
     ".svg": "svg",
     ".png": "png",
 }
@@ -42,7 +44,7 @@ class Output:
         self.command = command
         self.explicit = form is not None
         if form is None:
-            form = "table" if path is None and status.is_terminal(sys.stdout) else "tsv"
+            form = "table" if path is None and status.is_terminal(sys.stdout) else formats[1]
             kind = os.path.splitext(path or "")[1]
             named = ENDINGS.get(kind, form)
             if named not in formats and kind in BINARY:
@@ -71,10 +73,14 @@ class Output:
                 kind="usage",
             )
 
+    @property
+    def unicode(self) -> bool:
+        """Whether standard output takes more than ASCII."""
+        return (getattr(sys.stdout, "encoding", None) or "").lower().startswith("utf")
+
     def show(self, result: Any) -> None:
         """Render a result and write it."""
-        unicode = (getattr(sys.stdout, "encoding", None) or "").lower().startswith("utf")
-        rendered = render(result, self.form, Style(self.precision, unicode, self.command))
+        rendered = render(result, self.form, Style(self.precision, self.unicode, self.command))
         if self.form == "table":
             rendered = self.printed(rendered)
         self.write(rendered)

@@ -134,5 +134,5 @@ def numbers(field: Field, values: Any) -> ExactArray:
         return plain.view(ExactArray)
     raw = np.asarray(values)
     if raw.dtype == object:
-        return exact(elementwise(lambda x: x if field.is_element(x) else field.number(x), (as_plain(raw),)))
+        return exact(elementwise(lambda x: x if field.is_element(x) else field.number(x), (unboxed(as_plain(raw)),)))
     return exact(elementwise(field.number, (raw.astype(object),)))

@@ -31,16 +31,29 @@ class Literal(float):
 
 
 class Field:
-    """Exact numbers. Derived classes fill `functions`, the names that twins use, and define the rest."""
+    """Exact numbers. Derived classes fill `functions` and `constants`, the names in twins and in programs."""
 
     name = ""
     functions: Mapping[str, Any]
+    constants: Mapping[str, Any]
     lazy_pieces = True
     """Whether Piecewise in a twin becomes Python's `a if c else b`."""
 
     def number(self, x: Any) -> Any:
         """Return a number (a Literal by its text) as an element."""
         raise NotImplementedError
+
+    def given(self, name: str, value: Any) -> Any:
+        """Return the exact array that an input has: its value, or symbols of its shape."""
+        raise NotImplementedError
+
+    def as_float(self, x: Any) -> float | None:
+        """Return an element rounded to a float; None where it is not known."""
+        raise NotImplementedError
+
+    def is_condition(self, x: Any) -> bool:
+        """Return whether an element is a relation, or true or false."""
+        return isinstance(x, bool | np.bool_)
 
     def is_element(self, x: Any) -> bool:
         """Return whether x is an element of this kind."""

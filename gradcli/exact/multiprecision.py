@@ -14,10 +14,8 @@ import mpmath
 import numpy as np
 
 from ..rules.table import Primitive
-from .array import exact
+from .array import exact, numbers
 from .field import Field, Literal, elementwise
-
-CONSTANTS = ("pi", "e")
 
 
 class Multiprecision(Field):
@@ -30,6 +28,7 @@ class Multiprecision(Field):
         self.name = f"{digits} digits"
         self.decimal = decimal
         self.functions = functions_of(self.context)
+        self.constants = {"pi": self.context.pi + 0, "e": self.context.e + 0, "tau": 2 * self.context.pi}
 
     def number(self, x: Any) -> Any:
         """Return a number as mpf or mpc."""
@@ -37,7 +36,7 @@ class Multiprecision(Field):
         if isinstance(x, mp.mpf | mp.mpc):
             return x
         if isinstance(x, Literal):
-            return getattr(mp, x.text) + 0 if x.text in CONSTANTS else mp.mpf(x.text)
+            return self.constants.get(x.text) or mp.mpf(x.text)
         if isinstance(x, complex | np.complexfloating):
             return mp.mpc(self.number(float(x.real)), self.number(float(x.imag)))
         if isinstance(x, bool | np.bool_):
@@ -45,6 +44,14 @@ class Multiprecision(Field):
         if isinstance(x, int | np.integer):
             return mp.mpf(int(x))
         return mp.mpf(repr(float(x))) if self.decimal else mp.mpf(float(x))
+
+    def given(self, name: str, value: Any) -> Any:
+        """Return an input's value."""
+        return numbers(self, value)
+
+    def as_float(self, x: Any) -> float | None:
+        """Return a number rounded."""
+        return None if isinstance(x, self.context.mpc) else float(x)
 
     def is_element(self, x: Any) -> bool:
         """Return whether x is a number of this context."""
@@ -151,8 +158,8 @@ def functions_of(mp: Any) -> dict[str, Any]:
         return mp.re(mp.loggamma(x)) if isinstance(x, mp.mpf) else mp.loggamma(x)
 
     plain = (
-        "sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh exp log sqrt floor ceil erf erfc erfinv erfi "
-        "gamma besselj bessely besseli besselk polylog zeta"
+        "sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh exp log sqrt floor ceil erf erfc erfinv "
+        "erfi gamma besselj bessely besseli besselk polylog zeta"
     )
     return {
         **{name: getattr(mp, name) for name in plain.split()},

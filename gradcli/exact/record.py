@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import weakref
 from collections.abc import Iterator
 from typing import Any
@@ -22,8 +23,6 @@ from .array import COMPARISONS, ExactArray, as_plain, exact, numbers, settled
 from .field import Field, Literal, NoTwinError, elementwise
 from .structural import STRUCTURAL
 
-WHOLE = {"elementwise"}
-
 
 class Exact:
     """Computes and records operations in a field, in place of the usual recorder."""
@@ -38,9 +37,7 @@ class Exact:
         try:
             out = self.compute(primitive, raws, params)
         except NoTwinError as error:
-            raise GradcliError(
-                f"{error}", hint=f"leave out what asks for {self.field.name}", kind="exact"
-            ) from None
+            raise GradcliError(f"{error}", hint=f"leave out what asks for {self.field.name}", kind="exact") from None
         wanted = state.grad and primitive.rules and any(node is not None for node in nodes)
         if primitive.outputs > 1:
             return self.several(primitive, nodes, out, raws, params, bool(wanted))
@@ -71,9 +68,9 @@ class Exact:
             function, more = self.field.twin(primitive, params)
             return exact(elementwise(function, (*(as_plain(x) for x in raws), *more)))
         if primitive.kind == "constant" and primitive.name in COMPARISONS.values():
-            function = self.field.compare(primitive.name)
-            if function is not None:
-                return exact(settled(elementwise(function, tuple(as_plain(x) for x in raws))))
+            compare = self.field.compare(primitive.name)
+            if compare is not None:
+                return exact(settled(elementwise(compare, tuple(as_plain(x) for x in raws))))
         try:
             out = exact(primitive.forward(*raws, **params))
         except (TypeError, AttributeError, ValueError) as error:
@@ -138,11 +135,18 @@ class Exact:
 
     # -- what programs ask for -----------------------------------------------------------------------------
 
-    def leaf(self, value: Any) -> Tensor:
+    def leaf(self, value: Any, name: str) -> Tensor:
         """Return a value as a leaf that requires grad."""
-        leaf = Tensor._wrap(numbers(self.field, value), None)
+        leaf = Tensor._wrap(self.field.given(name, value), None)
         leaf._node = AccumulateGrad(leaf)
         return leaf
+
+    def adopt(self, leaf: Tensor, name: str, value: Any) -> None:
+        """Make a leaf that a script created exact."""
+        leaf._data = self.field.given(name, value)
+        leaf._key = None
+        if leaf._node is not None:
+            leaf._node.data = leaf._data
 
     def lift(self, x: Any) -> Tensor:
         """Return a number as a Tensor."""
@@ -150,7 +154,31 @@ class Exact:
 
     def literal(self, value: Any, text: str) -> Any:
         """Return a number of a program, or a constant by its name, so that no digit of it is lost."""
-        return Literal(value, text) if isinstance(value, float) else value
+        if not isinstance(value, float) or not (DECIMAL.fullmatch(text) or text in self.field.constants):
+            return value
+        return Literal(value, text.replace("_", ""))
+
+    def whole_number(self, x: Tensor) -> Any:
+        """Return a Tensor that is a whole number as an int, everything else as it is."""
+        if x._data.ndim or x._node is not None or x._data.dtype != object:
+            return x
+        found = self.field.as_float(x._data.item())
+        return int(found) if found is not None and found.is_integer() else x
+
+    def whole_numbers(self, x: Tensor) -> Any:
+        """Return an index that was computed as integers. Raises GradcliError for other numbers."""
+        found = [self.field.as_float(e) for e in np.asarray(x._data).view(np.ndarray).ravel().tolist()]
+        if not all(e is not None and e.is_integer() for e in found):
+            raise GradcliError("an index must be made of whole numbers", kind="shape")
+        integers = np.array(found, np.intp).reshape(x._data.shape)
+        return integers if integers.ndim else int(integers)
+
+    def is_condition(self, x: np.ndarray) -> bool:
+        """Return whether an array holds relations, or true and false, and no numbers."""
+        return x.dtype == object and all(self.field.is_condition(e) for e in x.view(np.ndarray).ravel().tolist())
+
+
+DECIMAL = re.compile(r"[\d_]*\.?[\d_]*(?:[eE][+-]?\d+)?")
 
 
 @contextlib.contextmanager

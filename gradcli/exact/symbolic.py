@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -12,14 +12,13 @@ from ..rules.table import Primitive
 from .array import ExactArray, exact
 from .field import Field, Literal, elementwise
 
-CONSTANTS = {"pi": sympy.pi, "e": sympy.E}
-
 
 class Symbolic(Field):
     """Expressions in real symbols."""
 
     name = "symbols"
     lazy_pieces = False
+    constants: Mapping[str, Any] = {"pi": sympy.pi, "e": sympy.E, "tau": 2 * sympy.pi}
 
     def __init__(self) -> None:
         self.functions = FUNCTIONS
@@ -29,7 +28,7 @@ class Symbolic(Field):
         if isinstance(x, sympy.Basic):
             return x
         if isinstance(x, Literal):
-            return CONSTANTS[x.text] if x.text in CONSTANTS else rational(x.text)
+            return self.constants[x.text] if x.text in self.constants else rational(x.text)
         if isinstance(x, bool | np.bool_):
             return sympy.true if x else sympy.false
         if isinstance(x, complex | np.complexfloating):
@@ -37,6 +36,19 @@ class Symbolic(Field):
         if isinstance(x, int | np.integer):
             return sympy.Integer(int(x))
         return rational(repr(float(x)))
+
+    def given(self, name: str, value: Any) -> Any:
+        """Return symbols of an input's shape."""
+        return symbols_for(name, np.shape(value))
+
+    def as_float(self, x: Any) -> float | None:
+        """Return a number rounded; None for what holds symbols."""
+        found = self.number(x)
+        return float(found) if found.is_real and found.is_number else None
+
+    def is_condition(self, x: Any) -> bool:
+        """Return whether an element is a relation, or true or false."""
+        return isinstance(x, bool | np.bool_ | sympy.logic.boolalg.Boolean)
 
     def is_element(self, x: Any) -> bool:
         """Return whether x is an expression or a relation."""
@@ -111,9 +123,9 @@ FUNCTIONS: dict[str, Any] = {
     **{
         name: getattr(sympy, name)
         for name in (
-            "sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh exp log sqrt floor erf erfc erfinv erfi "
-            "erfcinv gamma loggamma polygamma besselj bessely besseli besselk airyai airyaiprime polylog zeta expint Ei "
-            "Piecewise Eq pi sign nan"
+            "sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh exp log sqrt floor erf erfc erfinv "
+            "erfi erfcinv gamma loggamma polygamma besselj bessely besseli besselk airyai airyaiprime polylog zeta "
+            "expint Ei Piecewise Eq pi sign nan"
         ).split()
     },
     "ceil": sympy.ceiling,

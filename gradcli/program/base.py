@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import GradcliError, Span, did_you_mean
+from ..tape.modes import state
 from ..tape.tensor import Tensor
 
 
@@ -82,6 +83,10 @@ class Program:
         """
         raise NotImplementedError
 
+    def missing(self, given: Mapping[str, Any]) -> list[str]:
+        """Return the inputs that have neither a given value nor one of the program's own."""
+        return []
+
     def as_function(
         self, given: Mapping[str, np.ndarray], out: str | None = None
     ) -> tuple[Callable, dict[str, np.ndarray]]:
@@ -109,8 +114,10 @@ def check_known(names: Iterable[str], known: Iterable[str], option: str) -> None
             raise GradcliError(f"{option}: the program has no '{name}'", hint=advice or listed, kind="name")
 
 
-def as_leaf(value: Any, dtype: Any) -> Tensor:
+def as_leaf(value: Any, dtype: Any, name: str) -> Tensor:
     """Return a value as a leaf of a type. Raises GradcliError for data that cannot be differentiated."""
+    if state.exact is not None:
+        return state.exact.leaf(value, name)
     raw = np.asarray(value)
     if raw.dtype.kind not in "biufc":
         raise GradcliError(f"a value of type {raw.dtype} is no number", kind="value")

@@ -83,15 +83,20 @@ def gradient(program: Program, given: Mapping[str, np.ndarray], request: Request
     return Gradients(program.title, value, inputs, retained, run.output_name)
 
 
-def run_backward(output: Tensor, request: Request) -> None:
-    """Run backward on the output, if any gradient flows to it."""
-    shape, kind = output._data.shape, output._data.dtype.kind
-    if kind not in "fc":
+def check_output(output: Tensor) -> None:
+    """Raise GradcliError for an output that is no real or complex number."""
+    if output._data.dtype.kind not in "fcO":
         raise GradcliError(
             f"the output has type {output._data.dtype}, which has no gradient",
             hint="choose a real output with --out NAME",
             kind="shape",
         )
+
+
+def run_backward(output: Tensor, request: Request) -> None:
+    """Run backward on the output, if any gradient flows to it."""
+    check_output(output)
+    shape, kind = output._data.shape, output._data.dtype.kind
     vector = request.vector
     if vector is None:
         if output._data.size != 1:
@@ -118,7 +123,8 @@ def run_backward(output: Tensor, request: Request) -> None:
     if output._node is None:
         return
     try:
-        backward(output, Tensor._wrap(np.array(vector, output._data.dtype)[()], None))
+        raw = np.array(vector, output._data.dtype)
+        backward(output, Tensor._wrap(raw if kind == "O" else raw[()], None))
     except (GradcliError, AnomalyError):
         raise
     except Exception as error:

@@ -52,6 +52,10 @@ class ExpressionProgram(Program):
         """Return the names of the inputs: free names, and those bound once to a literal or a constructor."""
         return [*self.free_names(given), *(name for name in self.literals if name not in self.free_names(given))]
 
+    def missing(self, given: Mapping[str, Any]) -> list[str]:
+        """Return the free names without a value."""
+        return [name for name in self.free_names(given) if name not in given]
+
     def last_name(self) -> str | None:
         """Return the name that the output is bound to: None for a bare expression."""
         if any(statement.target is None for statement in self.parsed.statements):
@@ -79,8 +83,8 @@ class ExpressionProgram(Program):
                 if name in self.literals and name not in given:
                     leaves[name] = lifted(evaluator.value(statement.value))
         values = {name: leaves[name]._data if name in leaves else given[name] for name in names}
-        leaves = {name: as_leaf(values[name], self.dtype) for name in names if name in wanted}
-        fixed = {name: as_leaf(values[name], self.dtype).detach() for name in names if name not in wanted}
+        leaves = {name: as_leaf(values[name], self.dtype, name) for name in names if name in wanted}
+        fixed = {name: as_leaf(values[name], self.dtype, name).detach() for name in names if name not in wanted}
         output = evaluator.run({**leaves, **fixed}, out)
         if isinstance(output, tuple):
             raise GradcliError("the output is a tuple", hint="choose one part of it, as in `f(x)[0]`", kind="shape")

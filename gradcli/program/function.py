@@ -60,12 +60,17 @@ class FunctionProgram(Program):
         check_known(wanted, [n for n in names if n in given], "--wrt")
         if out is not None:
             raise GradcliError("--out names a variable of a program; a function has one output", kind="usage")
-        leaves = {name: as_leaf(given[name], self.dtype) for name in names if name in given}
+        leaves = {name: as_leaf(given[name], self.dtype, name) for name in names if name in given}
         arguments = {name: t if name in wanted else t.detach() for name, t in leaves.items()}
         output = self.call(arguments)
         if prepare is not None:
             prepare(leaves)
         return Run({name: leaves[name] for name in wanted}, output, dict(leaves))
+
+    def missing(self, given: Mapping[str, Any]) -> list[str]:
+        """Return the parameters without a value or a default."""
+        empty = inspect.Parameter.empty
+        return [p.name for p in self.parameters if p.name not in given and p.default is empty]
 
     def as_function(
         self, given: Mapping[str, np.ndarray], out: str | None = None

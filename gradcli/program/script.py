@@ -15,6 +15,7 @@ import numpy as np
 from ..errors import EXIT_TARGET, GradcliError, Span, did_you_mean
 from ..tape import backward as engine
 from ..tape import node as nodes
+from ..tape.modes import state
 from ..tape.tensor import Tensor
 from .base import Prepare, Program, Run, check_known
 from .instrument import BIND, LAST, instrumented, last_names
@@ -78,6 +79,7 @@ class Execution:
         self.prepared = False
         self.last: Any = None
         self.made: list[tuple[Any, int]] = []
+        self.floats: dict[int, Any] = {}
         self.module = types.ModuleType("__main__")
 
     def execute(self) -> None:
@@ -128,7 +130,12 @@ class Execution:
     def bind(self, value: Any, name: str) -> Any:
         """Take note of an assignment; replace the data of a tensor (or parameter) that was given a value."""
         for path, tensor in named_tensors(name, value):
-            if path in self.given and path not in self.replaced and tensor._data.dtype.kind in "fc":
+            if state.exact is not None and tensor.is_leaf and tensor.requires_grad:
+                number = self.given.get(path, self.floats.pop(id(tensor), None))
+                if number is not None:
+                    self.replaced.add(path)
+                    state.exact.adopt(tensor, path, number)
+            elif path in self.given and path not in self.replaced and tensor._data.dtype.kind in "fc":
                 replace_data(tensor, self.given[path], path)
                 self.replaced.add(path)
         return value
@@ -152,6 +159,9 @@ class Execution:
             frame = frame.f_back
         if frame is not None:
             self.made.append((tensor, frame.f_lineno))
+        if state.exact is not None:
+            self.floats[id(tensor)] = tensor._data
+            state.exact.adopt(tensor, f"leaf_{len(self.made)}", tensor._data)
 
     # -- what came out -----------------------------------------------------------------------------------
 

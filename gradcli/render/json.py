@@ -12,10 +12,12 @@ from .. import __version__
 from ..errors import GradcliError
 from ..results import Gradients
 from ..results.checks import CheckReport, CheckSummary, InputCheck
+from ..results.exact import Formulas, LongNumbers
 from ..results.graphs import Graph, GraphNode, Step, Trace
 from ..results.operations import Operations
 from ..results.transforms import Hessian, Jacobian, Products
 from . import Style
+from .exact import agreement_json
 
 
 def plain(x: Any, precision: int | None = None) -> Any:
@@ -50,6 +52,8 @@ def gradients(result: Gradients, style: Style) -> str:
         parts["output"] = result.output
     if result.retained:
         parts["retained"] = {name: plain(g, style.precision) for name, g in result.retained.items()}
+    if result.symbolic:
+        parts["symbolic"] = {item.name: agreement_json(item) for item in result.symbolic}
     return document(style.command, result.target, **parts)
 
 
@@ -58,6 +62,8 @@ def derivative(result: Any, style: Style, **parts: Any) -> str:
     more: dict[str, Any] = {} if result.output is None else {"output": result.output}
     if result.unused:
         more["unused"] = list(result.unused)
+    if getattr(result, "symbolic", ()):
+        more["symbolic"] = {item.name: agreement_json(item) for item in result.symbolic}
     return document(style.command, result.target, value=plain(result.value, style.precision), **parts, **more)
 
 
@@ -254,3 +260,47 @@ def trace_step(step: Step, style: Style) -> dict[str, Any]:
 def optional(x: np.ndarray | None, style: Style) -> Any:
     """Return an array as JSON has it, None as null."""
     return None if x is None else plain(x, style.precision)
+
+
+def longnumbers(result: LongNumbers, style: Style) -> str:
+    """Return rounded numbers where they always are, and their digits as strings."""
+    value = {"value": rounded(result.value)}
+    digits = {"n": result.digits, "value": result.value.tolist()}
+    key = {"grad": "grad", "jacobian": "jacobian", "hessian": "hessian"}[result.kind]
+    parts = {name: rounded(x) for name, x in result.parts.items()}
+    texts = {name: x.tolist() for name, x in result.parts.items()}
+    if result.kind == "hessian":
+        parts, texts = by_pair(parts), by_pair(texts)
+    more = {} if result.output is None else {"output": result.output}
+    return document(style.command, result.target, **value, **{key: parts}, **more, digits={**digits, key: texts})
+
+
+def rounded(x: np.ndarray) -> Any:
+    """Return digits as JSON's numbers."""
+    return plain(np.vectorize(lambda text: complex(text) if "j" in text else float(text), otypes=[object])(x))
+
+
+def by_pair(parts: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return {a: {b: x}} for {a/b: x}."""
+    out: dict[str, dict[str, Any]] = {}
+    for name, x in parts.items():
+        first, second = name.split("/")
+        out.setdefault(first, {})[second] = x
+    return out
+
+
+def formulas(result: Formulas, style: Style) -> str:
+    """Return the formulas of the value and of every derivative."""
+
+    def one(d: Any) -> dict[str, Any]:
+        found = {"name": d.name, "text": d.formula.text, "latex": d.formula.latex}
+        return found if d.value is None else {**found, "at": d.value}
+
+    parts: dict[str, Any] = {
+        "order": result.order,
+        "value": [one(d) for d in result.value],
+        "derivatives": [one(d) for d in result.derivatives],
+    }
+    if result.steps:
+        parts["steps"] = [{"text": s.text, "latex": s.latex} for s in result.steps]
+    return document(style.command, result.target, **parts)

@@ -15,6 +15,7 @@ from ..results.operations import Operation, Operations
 from ..results.transforms import Hessian, Jacobian, Products
 from . import Style
 from .checks import headline, summary_line
+from .formulas import agreements, formulas, longnumbers
 from .numbers import number
 from .trace import trace
 from .tree import graph
@@ -115,7 +116,7 @@ def gradients(result: Gradients, style: Style) -> Group:
     if result.value is not None:
         output = result.output or "value"
         head = [Text(f"{output} ", style="bold") + array_text(result.value, style, False), Text("")]
-    return Group(*head, table)
+    return Group(*head, table, *more_of(result))
 
 
 def head_of(result: Any, style: Style) -> list[Any]:
@@ -141,7 +142,12 @@ def jacobian(result: Jacobian, style: Style) -> Group:
             items.append(matrix(item.block, over, output, (item.name, item.value.shape), style))
         else:
             items.append(sparse_text(item, result))
-    return Group(*head_of(result, style), *blocks_of(items))
+    return Group(*head_of(result, style), *blocks_of(items), *more_of(result))
+
+
+def more_of(result: Any) -> list[Any]:
+    """Return what formulas and other answers say of a result, where that was asked for."""
+    return [agreements(result.symbolic)] if result.symbolic else []
 
 
 def sparse_text(item: Any, result: Jacobian) -> Text:
@@ -176,7 +182,7 @@ def hessian(result: Hessian, style: Style) -> Group:
         for name, row in result.blocks.items()
         for other, block in row.items()
     ]
-    return Group(*head_of(result, style), *blocks_of(items))
+    return Group(*head_of(result, style), *blocks_of(items), *more_of(result))
 
 
 def products(result: Products, style: Style) -> Group:
@@ -254,4 +260,15 @@ def check_text(check: CheckReport, style: Style) -> Text:
     return text
 
 
-__all__ = ["checksummary", "gradients", "graph", "hessian", "jacobian", "operations", "products", "trace"]
+__all__ = [
+    "checksummary",
+    "formulas",
+    "gradients",
+    "graph",
+    "hessian",
+    "jacobian",
+    "longnumbers",
+    "operations",
+    "products",
+    "trace",
+]

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from . import Style
+from .exact import long_elements
 from .numbers import elements, number, pairs
 
 if TYPE_CHECKING:
     from ..results import Gradients
     from ..results.checks import CheckSummary
+    from ..results.exact import LongNumbers
     from ..results.graphs import Graph, Trace
     from ..results.operations import Operations
     from ..results.transforms import Hessian, Jacobian, Products
@@ -121,3 +123,8 @@ def trace(result: Trace, style: Style) -> str:
                     row = (str(i + 1), str(step.number), step.op, step.label, name, number(x, style.precision))
                     lines.append("\t".join(row) + "\n")
     return "".join(lines)
+
+
+def longnumbers(result: LongNumbers, style: Style) -> str:
+    """Return every derivative with its digits."""
+    return "".join(f"{name}\t{digits}\n" for name, digits in long_elements(result))

@@ -7,19 +7,40 @@ import numpy as np
 
 from ...program.differentiate import first_nan, gradient
 from .. import status
+from ..exact import comparison, in_digits, verdict
 from ..options import Context, command_options, request_of
 
 
 @click.command(
     epilog="Examples: gradcli grad 'x**2 * sin(y)' x=2 y=3; gradcli grad model.expr --wrt w; gradcli grad train.py"
 )
-@command_options("wrt", "out", "gradient", "hook", "retain", "retain_all", "detect_anomaly")
-def grad(context: Context) -> None:
+@command_options(
+    "wrt",
+    "out",
+    "gradient",
+    "hook",
+    "retain",
+    "retain_all",
+    "symbolic",
+    "digits",
+    "max_symbols",
+    "timeout",
+    "detect_anomaly",
+)
+def grad(context: Context) -> int:
     """Print the value and the gradient of TARGET for every input."""
     program, values = context.program()
     options = context.options
+    if options["digits"]:
+        return in_digits(context, program, "gradient")
 
     result = gradient(program, values, request_of(context))
+    code = 0
+    if options["symbolic"]:
+        inputs = {item.name: item.value for item in result.inputs}
+        grads = {item.name: item.grad for item in result.inputs}
+        result = result._replace(symbolic=comparison(context, program).gradient(inputs, grads))
+        code = verdict(result.symbolic)
     context.output.show(result)
     arrays = [(f"the gradient of {item.name}", item.grad) for item in result.inputs]
     if result.value is not None:
@@ -30,3 +51,4 @@ def grad(context: Context) -> None:
             advice = None if options["detect_anomaly"] else "--detect-anomaly names the operation that makes it"
             status.warn(f"{what} holds nan" + (f": {found[0]}" if found else ""), found[1] if found else None, advice)
             break
+    return code
