@@ -22,8 +22,11 @@ def in_digits(context: Context, program: Program, kind: str) -> int:
     return EXIT_OK
 
 
-def comparison(context: Context, program: Program) -> Any:
-    """Return the formulas that a result is to be compared with."""
+def comparison(context: Context, program: Program, engine_at: Any) -> Any:
+    """Return the formulas that a result is to be compared with.
+
+    engine_at: the engine's answer for other values of the inputs.
+    """
     from ..program.symbolic import Comparison
 
     options = context.options
@@ -36,6 +39,7 @@ def comparison(context: Context, program: Program) -> Any:
         vector,
         options["max_symbols"],
         options["timeout"],
+        engine_at,
     )
 
 
