@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import contextlib
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -125,3 +127,18 @@ def as_leaf(value: Any, dtype: Any, name: str) -> Tensor:
         dtype = np.dtype(np.complex128 if dtype == np.float64 else np.complex64)
     raw = np.array(raw, dtype)
     return Tensor._wrap(raw[()] if raw.ndim == 0 else raw, None).requires_grad_()
+
+
+@contextlib.contextmanager
+def silenced(program: Program) -> Iterator[None]:
+    """Drop what a script prints inside the block."""
+    if not hasattr(program, "stdout"):
+        yield
+        return
+    saved = program.stdout
+    with open(os.devnull, "w", encoding="utf-8") as nothing:
+        program.stdout = nothing
+        try:
+            yield
+        finally:
+            program.stdout = saved

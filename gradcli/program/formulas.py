@@ -21,7 +21,7 @@ INFIX = {
     "power": "**",
     "remainder": "%",
     "floor_divide": "//",
-    **dict.fromkeys(("matrix_product", "matrix_vector", "vector_matrix", "dot"), "@"),
+    **dict.fromkeys(("matrix_product", "matrix_vector", "vector_matrix", "vector_dot"), "@"),
 }
 SHORT = {"absolute": "abs"}
 HIDDEN = {"source", "label"}

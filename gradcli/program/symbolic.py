@@ -16,7 +16,8 @@ from ..exact.patience import within
 from ..exact.record import exactly
 from ..exact.symbolic import Symbolic
 from ..results.exact import Agreement, Derivative, Formula, Formulas
-from .base import Program
+from .base import Program, Run, line_span, silenced
+from .differentiate import Request
 
 MAX_SYMBOLS = 64
 TIMEOUT = 20.0
@@ -47,7 +48,7 @@ class Symbols:
         sizes = {name: int(np.size(x)) for name, x in given.items()}
         self.refuse_many(sum(sizes.values()), max_symbols)
         with exactly(Symbolic()):
-            run = program.run(given, wrt=wrt, out=out)
+            run = on_symbols(program, given, wrt, out)
         self.run = run
         self.inputs = {name: plain(leaf._data) for name, leaf in run.leaves.items()}
         self.refuse_many(sum(x.size for x in self.inputs.values()), max_symbols)
@@ -74,6 +75,28 @@ class Symbols:
     def symbols(self) -> dict[str, Any]:
         """Return every symbol of the inputs by its name."""
         return {s.name: s for array in self.inputs.values() for s in array.ravel().tolist()}
+
+
+NEEDS_NUMBERS = ("truth value of Relational", "convert expression to float", "Cannot convert symbols")
+
+
+def on_symbols(program: Program, given: Mapping[str, Any], wrt: list[str] | None, out: str | None) -> Run:
+    """Run a program on symbols, what it prints suppressed.
+
+    Raises GradcliError, naming the line, where it needs numbers: in an `if`, for example.
+    """
+    try:
+        with silenced(program):
+            return program.run(given, wrt=wrt, out=out)
+    except GradcliError as error:
+        if not isinstance(error.cause, TypeError) or not any(s in str(error.cause) for s in NEEDS_NUMBERS):
+            raise
+        raise GradcliError(
+            "the program needs a number here, and has only a symbol",
+            span=line_span(*error.cause_line) if error.cause_line else None,
+            hint="choose with where(condition, x, y), which is a formula, instead of an if",
+            kind="exact",
+        ) from None
 
 
 def plain(x: Any) -> np.ndarray:
@@ -224,7 +247,12 @@ def formulas(
         writer = {"python": printing.python_code, "c": printing.c_code}[code]
         inputs = [(name, array.shape) for name, array in every_input(symbols).items()]
         text = patient(timeout, lambda: writer(symbols.title, inputs, scalar(symbols), found))
-    return Formulas(symbols.title, tuple(value), tuple(shown), order, text), notes
+    lines: tuple[Formula, ...] = ()
+    if steps:
+        from .steps import chain_rule
+
+        lines = chain_rule(program, given, Request(wrt=wrt, out=out, vector=vector))
+    return Formulas(symbols.title, tuple(value), tuple(shown), order, text, lines), notes
 
 
 def every_input(symbols: Symbols) -> dict[str, np.ndarray]:
