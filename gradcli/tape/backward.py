@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from . import versions
-from .hooks import leaf_hooks, run_tensor_hooks
+from .hooks import checked, leaf_hooks, run_tensor_hooks
 from .modes import set_grad_enabled, state
-from .node import ONE, OWNING, PRODUCT, TWO, Node
+from .node import ONE, OWNING, PRODUCT, TWO, Node, Slots
 from .record import cast
 from .tensor import Tensor
 
@@ -57,10 +57,36 @@ class Plan:
         if table.tensor or table.retain:
             g = run_tensor_hooks(node, g, self)
         for hook in list(table.pre.values()):
-            result = hook((self.wrap(g),))
+            given = self.shown(node, g)
+            result = hook(given)
             if result is not None:
-                g = self.unwrap(result[0] if isinstance(result, tuple | list) else result)
+                parts = self.replaced(given, result, hook)
+                g = (
+                    Slots({i: x for i, x in enumerate(parts) if x is not None}) if isinstance(g, Slots) else parts[0]
+                )
         return g
+
+    def shown(self, node: Node, g: Cotangent) -> tuple:
+        """Return the cotangents of a node's outputs as hooks see them: None for one that has none."""
+        if isinstance(g, Slots):
+            return tuple(self.wrap(g[i]) if i in g else None for i in range(len(node.q)))
+        return (self.wrap(g),)
+
+    def replaced(self, given: tuple, result: Any, hook: Any) -> tuple:
+        """Return what a node's hook made of gradients. Raises RuntimeError for another count, type or shape."""
+        result = as_tuple(result)
+        name = getattr(hook, "__name__", type(hook).__name__)
+        if len(result) != len(given):
+            raise RuntimeError(
+                f"hook '{name}' has returned an incorrect number of values (got {len(result)}, but expected "
+                f"{len(given)})"
+            )
+        if any(old is None and new is not None for old, new in zip(given, result, strict=True)):
+            raise RuntimeError(f"hook '{name}': can't replace a None gradient with a non-None value")
+        return tuple(
+            None if new is None else self.unwrap(new if new is old else checked(new, old, hook))
+            for old, new in zip(given, result, strict=True)
+        )
 
     def unwrap(self, tensor: Tensor) -> Cotangent:
         """Return a hook's Tensor as this pass carries cotangents."""
@@ -72,10 +98,9 @@ class Plan:
             given = tuple(
                 None if x is None or p is None else self.wrap(x) for x, p in zip(grads, node.parents, strict=True)
             )
-            result = hook(given, (self.wrap(g),))
+            result = hook(given, self.shown(node, g))
             if result is not None:
-                result = result if isinstance(result, tuple | list) else (result,)
-                grads = tuple(None if x is None else self.unwrap(x) for x in result)
+                grads = self.replaced(given, result, hook)
         return grads
 
     def arrived(self, node: Node, g: Cotangent, owned: bool) -> tuple:

@@ -13,6 +13,7 @@ from ..rules.table import ARRAY, Primitive, first_operand, second_operand
 from .derive import scaled
 from .modes import state, suspended
 from .node import ONE, PRODUCT, TWO, Node, Rule, next_seq
+from .parameter import Parameter
 from .record import dispatch, keep_flags
 from .tensor import Tensor, key_of
 
@@ -41,7 +42,7 @@ def unary(primitive: Primitive) -> Callable[[Any], Any]:
     rule = Rule(primitive.node, ONE, apply, keep_out or keep_x, primitive)
 
     def function(x: Any) -> Any:
-        if type(x) is not Tensor or (key := x._key or key_of(x)) is None:
+        if (type(x) is not Tensor and type(x) is not Parameter) or (key := x._key or key_of(x)) is None:
             return dispatch(primitive, (x,))
         result = Tensor()
         data = x._data
@@ -79,9 +80,9 @@ def binary(primitive: Primitive, apply: Callable | None = None) -> Callable[[Any
     rule = Rule(primitive.node, kind, apply_pair, both_out or both_x or both_y, primitive)
 
     def function(x: Any, y: Any) -> Any:
-        if type(x) is not Tensor or (key := x._key or key_of(x)) is None:
+        if (type(x) is not Tensor and type(x) is not Parameter) or (key := x._key or key_of(x)) is None:
             return dispatch(primitive, (x, y))
-        if type(y) is Tensor:
+        if type(y) is Tensor or type(y) is Parameter:
             if key is not (y._key or key_of(y)):
                 return dispatch(primitive, (x, y))
             q = y._node

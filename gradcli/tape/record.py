@@ -86,7 +86,7 @@ def cast(x: Any, dtype: Any) -> Any:
     if isinstance(x, Tensor):
         if x._data.dtype == dtype:
             return x
-        if type(x) is Tensor and (x._node is None or dtype.kind not in "fc"):
+        if x.record_level == 1 and (x._node is None or dtype.kind not in "fc"):
             return Tensor._wrap(x._data.astype(dtype), None)
         return dispatch(entry("astype"), (x,), {"dtype": dtype, "source": x._data.dtype})
     if isinstance(x, np.ndarray | np.generic):

@@ -400,8 +400,8 @@ class allowed:  # noqa: N801 - a namespace
     float_of_grad = False
 
 
-def _rebuilt(kind: type, data: np.ndarray, wanted: bool) -> Tensor:
-    result = kind()
+def _rebuilt(kind: type[Tensor], data: np.ndarray, wanted: bool) -> Tensor:
+    result = object.__new__(kind)
     result._data = data
     result._node = result._key = None
     return result.requires_grad_() if wanted else result

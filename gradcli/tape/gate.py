@@ -1,0 +1,51 @@
+"""Gates: one node that the gradients of several tensors pass unchanged, so that hooks see them together."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Sequence
+from typing import Any
+
+from ..rules import entry
+from .node import MANY, Node, OutputNode, Rule, Slots, next_seq
+from .record import outline
+from .tensor import Tensor
+from .views import track_view
+
+
+def passed(node: Node, g: Slots) -> tuple:
+    """Hand every cotangent on as it came, None where there is none."""
+    return tuple([g.get(i) for i in range(len(node.p))])
+
+
+GATE = Rule("BackwardHookFunctionBackward", MANY, passed, False)
+
+
+def gate(tensors: Sequence[Tensor]) -> tuple[list[Tensor], Node]:
+    """Return the tensors again, each as a view of the given one, and the one node behind all of them.
+
+    All must require grad. Being views, the results may be changed in place: the gradient stays right.
+    """
+    node = Node()
+    node.seq = next_seq()
+    node.rule = GATE
+    node.hooks = None
+    node.p = tuple(x._node for x in tensors)
+    node.x = ()
+    node.y = [outline(x._data) for x in tensors]
+    outputs = [OutputNode(node, i) for i in range(len(tensors))]
+    node.q = tuple(weakref.ref(output) for output in outputs)
+    results = []
+    for x, output in zip(tensors, outputs, strict=True):
+        view = Tensor._wrap(x._array(), output)
+        track_view(view, x, entry("reshape"), {"shape": tuple(x.shape)})
+        results.append(view)
+    return results, node
+
+
+def can_pass(x: Any) -> bool:
+    """Return whether something is a tensor that a gate takes: one of the graph itself that requires grad."""
+    return isinstance(x, Tensor) and x.record_level == 1 and x._node is not None
+
+
+__all__ = ["can_pass", "gate"]
