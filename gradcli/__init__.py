@@ -14,7 +14,6 @@ SUBMODULES = {"autograd", "check", "func", "nn", "linalg", "special", "fft"}
 HOMES = {
     "Tensor": "tape.tensor",
     "Size": "tape.tensor",
-    "Generator": "face.create",
     "no_grad": "tape.modes",
     "enable_grad": "tape.modes",
     "set_grad_enabled": "tape.modes",
@@ -25,6 +24,7 @@ HOMES = {
     "get_default_dtype": "tape.dtypes",
     "device": "tape.device",
     "GradcliError": "errors",
+    "manual_seed": "face.create",
     "check_gradient": "check.declare",
 }
 FROM_FUNCTIONAL = """

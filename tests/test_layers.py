@@ -21,7 +21,7 @@ RANKS = [
     ["cli"],
 ]
 RANK = {name: i for i, names in enumerate(RANKS) for name in names}
-FREE = {"__init__", "__main__", "autograd", "byte_compile"}
+FREE = {"__init__", "__main__", "autograd", "byte_compile", "docgen"}
 """Faces that only hand names on; `gradcli.autograd` is PyTorch's name for parts of the tape."""
 
 

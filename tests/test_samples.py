@@ -77,9 +77,18 @@ def test_the_function_sample():
     assert done.stdout == "x\t396.0\ny\t200.0\n"
 
 
+def test_declared_checks():
+    done = gradcli("gradcheck", "samples/gradients.py")
+    assert done.returncode == 0, done.stderr
+    assert [line.split("\t")[:2] for line in done.stdout.splitlines()] == [
+        ["pass", "cross_entropy"],
+        ["pass", "softmax"],
+    ]
+
+
 def test_every_sample_is_tested():
     files = {p.name for p in SAMPLES.iterdir() if p.suffix in (".expr", ".py")}
-    assert files == {*EXPECTED, "function.py"}
+    assert files == {*EXPECTED, "function.py", "gradients.py"}
 
 
 def test_the_demo_runs():

@@ -8,10 +8,20 @@ from typing import Any
 from ..face.wrap import missing
 from ..tape.anomaly import detect_anomaly
 from ..tape.backward import backward, grad
+from ..tape.function import Function
 from ..tape.modes import enable_grad, inference_mode, no_grad, set_grad_enabled
 
-__all__ = ["backward", "detect_anomaly", "enable_grad", "grad", "inference_mode", "no_grad", "set_grad_enabled"]
-SUBMODULES = {"functional", "gradcheck"}
+__all__ = [
+    "Function",
+    "backward",
+    "detect_anomaly",
+    "enable_grad",
+    "grad",
+    "inference_mode",
+    "no_grad",
+    "set_grad_enabled",
+]
+SUBMODULES = {"function", "functional", "gradcheck"}
 _missing = missing(__name__, lambda: [*__all__, *SUBMODULES])
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from ..errors import GradcliError
 from ..program.function import load_module
-from ..results import CheckReport
+from ..results.checks import CheckReport
 from .declare import REGISTRY, Declared
 
 WORDS = ("check(", "check_gradient")

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..results import CheckReport
+from ..results.checks import CheckReport
 from .run import Options, Place, run_check
 from .second import second_order
 from .subject import CheckError, HandWritten, Subject, Traced, name_of

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from .subject import CheckError, Subject
@@ -35,6 +37,10 @@ class Flat:
         self.unit = float(np.finfo(out.dtype).eps) / 2
         self.scales = np.concatenate([scales_of(p) for p in self.parts]) if self.size else np.zeros(0)
         self.calls = 1
+
+    def value_again(self) -> np.ndarray:
+        """Return f at x from another call, as a real vector."""
+        return real_view(self.subject.value(self.subject.at)).astype(float)
 
     def input_of(self, i: int) -> int:
         """Return which input an element belongs to."""
@@ -82,10 +88,15 @@ class Flat:
             stacks[self.subject.wrt[k]] = stack.view(x.dtype).reshape((count, *x.shape))
         return self.evaluate(stacks, count)
 
-    def points(self, xs: np.ndarray) -> np.ndarray:
-        """Return f at real vectors: xs of shape (points, n), the result (points, m)."""
+    def points(self, xs: np.ndarray, moved: Sequence[int] | None = None) -> np.ndarray:
+        """Return f at real vectors: xs of shape (points, n), the result (points, m).
+
+        moved: the numbers of the inputs that differ from x, all unless given.
+        """
         stacks = {}
         for k, x in enumerate(self.arrays):
+            if moved is not None and k not in moved:
+                continue
             part = xs[:, self.edges[k] : self.edges[k + 1]].astype(self.parts[k].dtype)
             stacks[self.subject.wrt[k]] = np.ascontiguousarray(part).view(x.dtype).reshape((len(xs), *x.shape))
         return self.evaluate(stacks, len(xs))

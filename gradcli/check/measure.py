@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from .fit import SAFETY
 from .flat import Flat
-from .reference import SAFETY, Estimate, estimate
+from .reference import Estimate, estimate
 
 REACH = 0.05
 """The half-width of the cheap look, in units of the scale of x."""
@@ -28,13 +29,17 @@ SURE = 30.0
 """A cheap look is trusted to accuse only beyond so many."""
 
 
-def even_weights(ratios: np.ndarray) -> np.ndarray:
-    """Return the weights of central slopes over steps `ratios` that cancel their even error terms."""
+def even_weights(ratios: np.ndarray, term: int = 0) -> np.ndarray:
+    """Return the weights of central slopes over steps `ratios` that give the coefficient of step**(2 term).
+
+    Term 0 is the derivative without its even error terms.
+    """
     powers = ratios[None, :] ** (2 * np.arange(len(ratios)))[:, None]
-    return np.linalg.solve(powers, np.eye(len(ratios))[:, 0])
+    return np.linalg.solve(powers, np.eye(len(ratios))[:, term])
 
 
 WEIGHTS = even_weights(PAIRS)
+CURVE = even_weights(PAIRS, 1)
 INNER = np.concatenate([[0.0], even_weights(PAIRS[1:])])
 
 
@@ -92,7 +97,7 @@ class Reference:
         rounding = SAFETY * noise * (np.abs(WEIGHTS)[:, None] / h[:, :3]).sum(axis=1)
         last, before = np.abs(value - inner), np.abs(inner - slopes[:, 2])
         error = last * np.clip(10 * last / np.maximum(before, np.finfo(float).tiny), 0.02, 1) + rounding
-        curve = (slopes[:, 0] - slopes[:, 2]) / (h[:, 0] ** 2 - h[:, 2] ** 2)
+        curve = (CURVE[:, None] * slopes[:, :3]).sum(axis=1) / (h[:, 0] / PAIRS[0]) ** 2
         visible = 2 * noise[:, None] / h[:, 3:]
         expected = value[:, None] + curve[:, None] * h[:, 3:] ** 2
         agree = (np.abs(slopes[:, 3:] - expected) <= 3 * (2 * visible + error[:, None])).all(axis=1)

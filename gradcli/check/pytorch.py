@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..results import CheckReport
+from ..results.checks import CheckReport
 from ..tape.tensor import Tensor
 from .fixed import ATOL, EPS, RTOL
 from .run import Options, Place, run_check

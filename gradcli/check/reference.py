@@ -12,22 +12,15 @@ their decay); More and Wild, "Estimating computational noise", SIAM J. Sci. Comp
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-NODES = 17
-"""Nodes of a fit, 0 among them."""
-TAIL = 5
-"""The last coefficients of a fit, which show the plateau."""
-SAFETY = 3.0
-"""How many standard deviations of the noise an error covers."""
+from .fit import Fit, Line, centred, one_sided, representable
+
 FINE = 1e-7
 MORE = 10
 """Fits that are averaged where noise hides more than FINE of a derivative."""
-FLAT = 40.0
-"""A plateau up to so many units of rounding is rounding."""
 SINGLE = 5e-7
 """The noise, relative to the value, that intermediate results in float32 may leave."""
 RATIO = 4.0
@@ -36,83 +29,6 @@ TOP = 0.3
 """The first half-width, in units of the scale of x."""
 LEVELS = 24
 UPWARD = 8
-
-ANGLES = np.pi * (2 * np.arange(NODES) + 1) / (2 * NODES)
-POINTS = np.cos(ANGLES)
-POINTS[NODES // 2] = 0.0
-TRANSFORM = 2 / NODES * np.cos(np.outer(np.arange(NODES), ANGLES))
-TRANSFORM[0] /= 2
-ODD = np.arange(NODES) % 2 == 1
-AT_CENTRE = np.where(ODD, np.arange(NODES) * np.where(np.arange(NODES) % 4 == 1, 1.0, -1.0), 0.0)
-"""The derivatives of the Chebyshev polynomials at 0."""
-AT_END = np.arange(NODES) ** 2.0 * np.where(np.arange(NODES) % 2 == 1, 1.0, -1.0)
-"""Their derivatives at -1."""
-
-Line = Callable[[np.ndarray], np.ndarray]
-
-
-class Fit:
-    """One Chebyshev fit: derivative and error at 0 for each of m functions.
-
-    width: how far the interval reaches. noise: the size of the last coefficients; rounded: whether that is no
-    more than rounding; finite: whether all samples were finite; constant: whether all were equal. at_end: the
-    fit's value at its first end, where a one-sided fit touches the point. order: the last coefficient that
-    counts; spread: in how many of its steps the function changes much, apart from its trend.
-    """
-
-    def __init__(self, places: np.ndarray, values: np.ndarray, width: float, unit: float, weights: np.ndarray):
-        self.width = width
-        self.finite = np.isfinite(values).all(axis=0)
-        values = np.where(self.finite, values, 0.0)
-        coefficients = transform(places) @ values
-        size = np.abs(coefficients)
-        floor = unit * np.abs(values).max(axis=0)
-        self.constant = (values == values[:1]).all(axis=0)
-        tail = size[-TAIL:].max(axis=0)
-        relative = size[-TAIL:] / np.maximum(tail, np.finfo(float).tiny)
-        self.noise = np.maximum(tail * np.sqrt((relative**2).mean(axis=0)), 0.3 * floor)
-        plateau = np.maximum(tail, 0.3 * floor)
-        self.rounded = plateau <= FLAT * np.maximum(floor, np.finfo(float).tiny)
-        above = size > 2.5 * plateau
-        last = np.where(above.any(axis=0), NODES - 1 - np.argmax(above[::-1], axis=0), 1)
-        last = np.maximum(last, 2)
-        used = np.arange(NODES)[:, None] <= last
-        self.value = (weights[:, None] * coefficients * used).sum(axis=0)
-        spread = np.sqrt(((weights[:, None] * used) ** 2).sum(axis=0))
-        following = np.abs(weights[np.minimum(last + 1, NODES - 1)]) + np.abs(
-            weights[np.minimum(last + 2, NODES - 1)]
-        )
-        self.error = np.where(self.finite, SAFETY * self.noise * spread + plateau * following, np.inf)
-        self.order = last
-        steps = np.abs(np.diff(values, axis=0) - np.diff(places)[:, None] * coefficients[1])
-        self.spread = (steps > 0.25 * steps.max(axis=0)).sum(axis=0)
-        signs = np.where(ODD, -1.0, 1.0)[:, None]
-        self.at_end = (signs * coefficients * used).sum(axis=0)
-
-
-def transform(places: np.ndarray) -> np.ndarray:
-    """Return the matrix from values at places in [-1, 1], close to the Chebyshev nodes, to coefficients."""
-    if np.abs(places - POINTS).max() < 1e-15:
-        return TRANSFORM
-    return np.linalg.inv(np.polynomial.chebyshev.chebvander(places, NODES - 1))
-
-
-def representable(x: Any, offsets: np.ndarray) -> np.ndarray:
-    """Return the offsets that x + offset really has in x's type."""
-    kind = np.asarray(x).dtype.type if np.asarray(x).dtype.kind == "f" else float
-    return ((kind(x) + offsets.astype(kind)) - kind(x)).astype(float)
-
-
-def centred(line: Line, x: Any, width: float, unit: float) -> Fit:
-    """Fit a line on [-width, width]."""
-    offsets = representable(x, POINTS * width)
-    return Fit(offsets / width, line(offsets), width, unit, AT_CENTRE / width)
-
-
-def one_sided(line: Line, x: Any, width: float, unit: float, side: int) -> Fit:
-    """Fit a line on [0, width] (side 1) or [-width, 0] (side -1), and differentiate at 0."""
-    offsets = representable(x, side * (1 + POINTS) / 2 * width)
-    return Fit(side * offsets * 2 / width - 1, line(offsets), width, unit, AT_END * (side * 2 / width))
 
 
 class Estimate:

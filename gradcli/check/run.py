@@ -7,14 +7,19 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ..results import CheckReport, Finding
+from ..func.forward import push_all
+from ..func.reverse import pull
+from ..results.checks import CheckReport, Finding
+from ..tape.tensor import Tensor
+from .blame import blame
+from .compressed import LEAST, all_right
 from .diagnose import diagnose
 from .fixed import judge_fixed
 from .flat import Flat
 from .kink import in_hull
 from .measure import MARGIN, Reference
 from .reference import estimate
-from .subject import CheckError, Subject, WrongShapeError
+from .subject import CheckError, Subject, Traced, WrongShapeError
 from .verdict import PASS, Judgement, input_checks, rounding_slack
 
 NEIGHBOURS = 3
@@ -24,9 +29,14 @@ SCATTER_LIMIT = 200_000
 
 
 class Options:
-    """How to check. seed: of random directions. fast: random directions first, elements only on suspicion."""
+    """How to check.
 
-    def __init__(self, *, fast: bool = False, seed: int = 0, tolerances: tuple | None = None):
+    seed: of random directions. fast: random directions first, elements only on suspicion. tolerances: (eps, atol,
+    rtol) for PyTorch's rule. blame: look for the guilty custom function after a fail.
+    """
+
+    def __init__(self, *, fast: bool = False, seed: int = 0, tolerances: tuple | None = None, blame: bool = True):
+        self.blame = blame
         self.fast = fast
         self.seed = seed
         self.tolerances = tolerances
@@ -73,10 +83,10 @@ def run_check(make: Callable[[], Subject], place: Place, options: Options | None
 def checked(subject: Subject, options: Options, report: Callable[..., CheckReport]) -> CheckReport:
     """Return the report on a subject. Raises CheckError."""
     flat = Flat(subject)
-    again = Flat(subject)
+    again = flat.value_again()
     notes: list[str] = []
     with np.errstate(all="ignore"):
-        drift = np.abs(flat.f0 - again.f0)
+        drift = np.abs(flat.f0 - again)
         size = np.abs(flat.f0)
     if not np.isfinite(flat.f0).all():
         return report("inconclusive", "the function is not finite at this point")
@@ -85,11 +95,16 @@ def checked(subject: Subject, options: Options, report: Callable[..., CheckRepor
         return report(
             "inconclusive", f"non-deterministic: two calls at the same point differ by {worst:.2g} relative"
         )
+    if isinstance(subject, Traced) and options.tolerances is None and len(flat.f0) * flat.size >= LEAST:
+        found = all_right(subject, flat)
+        if found is not None:
+            return report("pass", inputs=found)
     blocks = subject.jacobian(subject.at)
     analytic = flat.jacobian(blocks)
     if analytic.shape != (len(flat.f0), flat.size):
         raise WrongShapeError(f"the derivative has {analytic.shape} elements, {(len(flat.f0), flat.size)} are needed")
-    repeated = flat.jacobian(subject.jacobian(subject.at)) if analytic.size <= SCATTER_LIMIT else analytic
+    again_called = analytic.size <= SCATTER_LIMIT and not subject.traced
+    repeated = flat.jacobian(subject.jacobian(subject.at)) if again_called else analytic
     slack = rounding_slack(analytic, scatter(subject, flat, analytic), item_size(subject))
     reference = Reference(flat)
     judgement = Judgement(analytic, reference, slack)
@@ -108,13 +123,52 @@ def checked(subject: Subject, options: Options, report: Callable[..., CheckRepor
         findings = (*unsteady, *diagnose(flat, judgement))
     elif unsteady:
         verdict, findings, message = "fail", unsteady, unsteady[0].text
+    witnesses: tuple[tuple[str, float], ...] = ()
+    guilty = None
+    if isinstance(subject, Traced):
+        if verdict == "fail" and options.blame:
+            guilty = blame(subject, is_wrong)
+        witnesses = (("forward mode", adjoint_digits(subject, options.seed)),)
+        if witnesses[0][1] < ADJOINT_DIGITS:
+            text = f"forward and reverse mode agree to {witnesses[0][1]:.1f} digits only"
+            findings = (*findings, Finding("modes disagree", text))
     return report(
         verdict,
         message,
+        witnesses=witnesses,
+        blame=guilty,
         inputs=input_checks(flat, judgement),
         diagnosis=findings,
         notes=(*notes, *judgement.notes),
     )
+
+
+def is_wrong(subject: Traced) -> bool:
+    """Return whether a part of a function fails its own check."""
+    return run_check(lambda: subject, Place(subject.title), Options(blame=False)).verdict == "fail"
+
+
+ADJOINT_DIGITS = 6.0
+
+
+def adjoint_digits(subject: Traced, seed: int) -> float:
+    """Return to how many digits <v, J u> and <J^T v, u> agree for random u and v: forward against reverse mode."""
+    rng = np.random.default_rng(seed + 2)
+    record = subject.recorded(subject.at, tuple(i for i, n in enumerate(subject.at) if n in subject.wrt))
+    (out,) = record.outputs
+    if out._node is None:
+        return 17.0
+    tangents = [Tensor._wrap(np.asarray(rng.standard_normal(x.shape), x._data.dtype), None) for x in record.inputs]
+    vector = np.asarray(rng.standard_normal(out.shape), out._data.dtype)
+    try:
+        (pushed,) = push_all(record, tangents, False)
+        pulled = pull(record, [(out, Tensor._wrap(vector, None))], False, False)
+    except RuntimeError:
+        return 17.0
+    forward = 0.0 if pushed is None else np.vdot(pushed, vector).real
+    parts = [np.vdot(g, t._data).real for g, t in zip(pulled, tangents, strict=True) if g is not None]
+    size = max(abs(forward), *(abs(p) for p in parts), 1e-300) if parts else 1.0
+    return float(np.clip(-np.log10(max(abs(forward - sum(parts)) / size, 1e-17)), 0, 17))
 
 
 def item_size(subject: Subject) -> int:

@@ -166,6 +166,8 @@ class HandWritten(Subject):
 
     def parts(self, result: Any, what: str) -> dict[str, Any]:
         """Return a result as one gradient per input, by name."""
+        if result is None:
+            raise CheckError(f"{what} returned None")
         if isinstance(result, Mapping):
             missing = [name for name in self.wrt if name not in result]
             if missing:

@@ -12,7 +12,7 @@ import numpy as np
 from ..errors import GradcliError, did_you_mean
 from ..program.function import find_in, load_module
 from ..program.target import Target, load_program
-from ..results import CheckReport
+from ..results.checks import CheckReport
 from .collect import declared_in, files_in, mentions_checks
 from .declare import Declared
 

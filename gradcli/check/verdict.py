@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..results import InputCheck, WorstElement
+from ..results.checks import InputCheck, WorstElement
 from .flat import Flat
 from .measure import ENOUGH, MARGIN, OTHER_REACHES, SURE, Reference
 from .reference import Estimate

@@ -74,6 +74,7 @@ class Context:
             stdout=sys.stderr if quiet_output else sys.stdout,
             settings=self.settings,
             dtype=self.dtype,
+            torch=self.options.get("torch", False),
         )
 
     def program(self) -> tuple[Program, dict[str, Any]]:
@@ -190,6 +191,7 @@ OPTIONS: dict[str, Any] = {
         help="The largest value a program may make (1e8 elements).",
     ),
     "safe": click.option("--safe", is_flag=True, help="Never execute Python: refuse scripts."),
+    "torch": click.option("--torch", is_flag=True, help="In a script, let `import torch` mean gradcli's own engine."),
     "detect_anomaly": click.option(
         "--detect-anomaly", is_flag=True, help="Name the first operation that makes a nan."
     ),
@@ -216,6 +218,7 @@ COMMON = (
     "seed",
     "max_elements",
     "safe",
+    "torch",
     "format",
     "json",
     "output",

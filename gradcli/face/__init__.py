@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..tape import inplace
+from ..tape.modes import set_grad_enabled
 from ..tape.tensor import Tensor
 from . import (
     arithmetic,
@@ -29,7 +30,13 @@ from . import (
 )
 from .wrap import FACE, METHOD_FORMS, METHODS, resolve
 
-NEVER_IN_PLACE = {"requires_grad", "detach", "retain_grad", "view", "reshape", "expand", "clone", "to"}
+NEVER_IN_PLACE = {
+    *("requires_grad", "detach", "retain_grad", "view", "reshape", "expand", "clone", "to", "contiguous"),
+    *("view_as", "reshape_as", "expand_as", "expand_dims", "broadcast_to", "flatten", "unflatten", "ravel"),
+    *("permute", "movedim", "moveaxis", "select", "narrow", "diagonal", "diag", "split", "chunk", "unbind"),
+}
+SHAPES_IN_PLACE = {"t", "transpose", "swapaxes", "swapdims", "squeeze", "unsqueeze"}
+"""Methods whose in-place form changes shape and strides rather than elements."""
 
 
 def method(name: str) -> Callable | None:
@@ -50,6 +57,13 @@ def in_place(function: Callable, name: str) -> Callable:
     def change(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         return inplace.update(self, lambda: function(self, *args, **kwargs))
 
+    def change_shape(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        inplace.check_allowed(self)
+        with set_grad_enabled(not self.is_leaf):
+            return inplace.take_form(self, function(self, *args, **kwargs))
+
+    if name[:-1] in SHAPES_IN_PLACE:
+        change = change_shape
     change.__name__ = name
     change.__doc__ = f"In-place form of {name[:-1]}."
     return change

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from ..rules import entry
+from ..tape.node import labelled
 from ..tape.operators import recorders
 from ..tape.promote import as_operand
 from ..tape.record import dispatch
@@ -13,16 +14,21 @@ from ..tape.tensor import Tensor
 from .wrap import face, operand
 
 
+def first(x: Any) -> Any:
+    """Return a first operand as a Tensor; a Python number stays one, so that it does not decide the type."""
+    return x if isinstance(x, int | float | complex) else operand(x)
+
+
 @face
 def add(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
     """input + alpha * other."""
-    return recorders["add"](operand(input), as_operand(other if alpha == 1 else other * alpha))
+    return recorders["add"](first(input), as_operand(other if alpha == 1 else other * alpha))
 
 
 @face(names=("subtract",))
 def sub(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
     """input - alpha * other."""
-    return recorders["subtract"](operand(input), as_operand(other if alpha == 1 else other * alpha))
+    return recorders["subtract"](first(input), as_operand(other if alpha == 1 else other * alpha))
 
 
 @face
@@ -35,12 +41,12 @@ def rsub(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
 def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
     """input / other, rounded to integers where rounding_mode is 'floor' or 'trunc'."""
     if rounding_mode is None:
-        return recorders["divide"](operand(input), as_operand(other))
+        return recorders["divide"](first(input), as_operand(other))
     if rounding_mode not in ("floor", "trunc"):
         raise RuntimeError(
             f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'"
         )
-    return dispatch(entry(f"{rounding_mode}_divide"), (operand(input), as_operand(other)))
+    return dispatch(entry(f"{rounding_mode}_divide"), (first(input), as_operand(other)))
 
 
 @face
@@ -57,19 +63,20 @@ def clamp(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
     if min is None and max is None:
         raise RuntimeError("clamp: At least one of 'min' or 'max' must not be None")
     low, high = -math.inf if min is None else min, math.inf if max is None else max
-    return dispatch(entry("clip"), (input, low, high))
+    tensors = isinstance(min, Tensor) or isinstance(max, Tensor)
+    return labelled(dispatch(entry("clip"), (input, low, high)), f"ClampBackward{int(not tensors)}")
 
 
 @face
 def clamp_min(input: Tensor, min: Any) -> Tensor:
     """Elements not below min."""
-    return clamp(input, min=min)
+    return labelled(clamp(input, min=min), "ClampMinBackward0")
 
 
 @face
 def clamp_max(input: Tensor, max: Any) -> Tensor:
     """Elements not above max."""
-    return clamp(input, max=max)
+    return labelled(clamp(input, max=max), "ClampMaxBackward0")
 
 
 @face
@@ -81,13 +88,13 @@ def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tenso
 @face
 def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
     """input + value * tensor1 * tensor2."""
-    return input + tensor1 * tensor2 * value
+    return labelled(input + tensor1 * tensor2 * value, "AddcmulBackward0")
 
 
 @face
 def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
     """input + value * tensor1 / tensor2."""
-    return input + tensor1 / tensor2 * value
+    return labelled(input + tensor1 / tensor2 * value, "AddcdivBackward0")
 
 
 @face

@@ -13,7 +13,7 @@ from ..tape.dtypes import ALIASES, DType, as_dtype, as_numpy
 from ..tape.dtypes import result_type as raw_result_type
 from ..tape.record import cast, dispatch
 from ..tape.tensor import Tensor, as_raw
-from .create import check_device
+from .create import check_device, lengths
 from .wrap import face
 
 
@@ -209,10 +209,19 @@ def promote_types(type1: Any, type2: Any) -> DType:
 @face
 def copy_(input: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
     """Take over another tensor's elements."""
-    source = src if isinstance(src, Tensor) else Tensor._wrap(np.asarray(src), None)
-    if source._data.dtype != input._data.dtype:
-        source = cast(source, input._data.dtype)
+    source = cast(src if isinstance(src, Tensor) else Tensor._wrap(np.asarray(src), None), input._data.dtype)
     return inplace.update(input, lambda: source)
+
+
+@face
+def resize_(input: Tensor, *sizes: Any, memory_format: Any = None) -> Tensor:
+    """The tensor itself, if it has this shape already. Raises RuntimeError for another one: memory stays as it is."""
+    if lengths(sizes) != tuple(input.shape):
+        raise RuntimeError(
+            f"gradcli cannot resize a tensor of shape {list(input.shape)} to {list(lengths(sizes))} in place: "
+            "make a new one, or use reshape() for the same elements in another shape"
+        )
+    return input
 
 
 @face

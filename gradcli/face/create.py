@@ -148,6 +148,10 @@ def arange(
 ) -> Tensor:
     """Numbers from start (0) up to, not including, end; integers when all arguments are."""
     start, end = (0, start) if end is None else (start, end)
+    if step == 0:
+        raise RuntimeError("step must be nonzero")
+    if (end - start) * step < 0:
+        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
     if dtype is None and any(isinstance(n, builtins.float) for n in (start, end, step)):
         dtype = defaults.float
     return finished(np.arange(start, end, step), dtype, requires_grad, device)

@@ -21,7 +21,8 @@ def diag(input: Tensor, diagonal: int = 0) -> Tensor:
     """The diagonal of a matrix, or the matrix with a diagonal."""
     if input.ndim not in (1, 2):
         raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {input.ndim}D")
-    return entry("diag").function(input, diagonal)
+    result = entry("diag").function(input, diagonal)
+    return result.clone() if input.ndim == 2 else result
 
 
 @face

@@ -34,6 +34,9 @@ def joined(name: str, tensors: Any, *dim: int) -> Tensor:
 def cat(tensors: Any, dim: int = 0) -> Tensor:
     """Tensors joined along an existing axis; empty one-dimensional ones are skipped."""
     parts = [x for x in map(operand, tensors) if tuple(x.shape) != (0,)]
+    ranks = {x.ndim for x in parts}
+    if len(ranks) > 1:
+        raise RuntimeError(f"Tensors must have same number of dimensions: got {' and '.join(map(str, ranks))}")
     return joined("concatenate", parts or tensors, dim)
 
 
@@ -116,7 +119,8 @@ def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple:
                 f"dimension {dim}), but got split_sizes={sizes}"
             )
     edges = [0, *np.cumsum(sizes).tolist()]
-    return tuple(at(tensor, dim, slice(a, b)) for a, b in pairwise(edges))
+    label = "Split" if isinstance(split_size_or_sections, int) else "SplitWithSizes"
+    return tuple(at(tensor, dim, slice(a, b), label) for a, b in pairwise(edges))
 
 
 @face
@@ -173,7 +177,7 @@ splitting("dsplit", 3, 2)
 @face
 def unbind(input: Tensor, dim: int = 0) -> tuple:
     """The slices along an axis."""
-    return entry("unstack").function(input, axis=dim)
+    return tuple(at(input, dim, i, "Unbind") for i in range(input.shape[dim]))
 
 
 # -- grids and choices ---------------------------------------------------------------------------

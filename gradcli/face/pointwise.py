@@ -9,11 +9,30 @@ import numpy as np
 from ..rules import entry
 from ..tape import inplace
 from ..tape.dtypes import COMPLEX_OF
+from ..tape.node import labelled
 from ..tape.promote import as_operand
 from ..tape.record import cast, dispatch
 from ..tape.tensor import Tensor, as_raw
 from .arithmetic import pow_
 from .wrap import face, operand
+
+# -- signs ----------------------------------------------------------------------------------------
+
+
+@face
+def sign(input: Tensor) -> Tensor:
+    """-1, 0 or 1; booleans as they are. Raises RuntimeError for complex numbers, which have a direction instead."""
+    x = operand(input)
+    if x.dtype.kind == "c":
+        raise RuntimeError("Unlike NumPy, torch.sign doesn't support complex numbers; use sgn")
+    return sgn(x) if x.dtype.kind == "b" else dispatch(entry("sign"), (x,))
+
+
+@face
+def sgn(input: Tensor) -> Tensor:
+    """The sign of real numbers, the direction of complex ones; booleans as they are."""
+    return input.clone() if input.dtype.kind == "b" else dispatch(entry("sgn"), (input,))
+
 
 # -- products, powers, fractions ------------------------------------------------------------------
 
@@ -60,14 +79,6 @@ def frexp(input: Tensor) -> tuple:
         raise RuntimeError("torch.frexp() only supports floating-point dtypes")
     exponent = np.asarray(np.frexp(as_raw(input))[1])
     return entry("scale_exponent")(input, exponent=-exponent), Tensor._wrap(exponent, None)
-
-
-@face
-def sign(input: Tensor) -> Tensor:
-    """-1, 0 or 1. Raises RuntimeError for complex numbers, which have a direction instead."""
-    if operand(input).dtype.kind == "c":
-        raise RuntimeError("Unlike NumPy, torch.sign doesn't support complex numbers; use sgn")
-    return dispatch(entry("sign"), (operand(input),))
 
 
 @face
@@ -148,7 +159,7 @@ def filled(input: Tensor, value: Any) -> Tensor:
         raise RuntimeError(
             f"fill only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions."
         )
-    value = cast(operand(value), input._data.dtype)
+    value = inplace.fitting(value, input)
     if input.requires_grad or value.requires_grad:
         return entry("where")(np.zeros(input.shape, bool), input, value)
     return Tensor._wrap(np.full(input.shape, as_raw(value), input._data.dtype), None)
@@ -163,10 +174,11 @@ def fill(input: Tensor, value: Any) -> Tensor:
 @face
 def fill_(input: Tensor, value: Any) -> Tensor:
     """Set all elements to one value."""
-    return inplace.update(input, lambda: filled(input, value))
+    name = f"FillBackward{3 if isinstance(value, Tensor) else 2}"
+    return inplace.update(input, lambda: labelled(filled(input, value), name))
 
 
 @face
 def zero_(input: Tensor) -> Tensor:
     """Set all elements to 0."""
-    return inplace.update(input, lambda: filled(input, 0))
+    return inplace.update(input, lambda: labelled(filled(input, 0), "ZeroBackward0"))

@@ -10,9 +10,10 @@ import numpy as np
 from ..rules import entry
 from ..rules.shapes import negative_axes, negative_axis
 from ..tape.dtypes import defaults
+from ..tape.node import labelled
 from ..tape.record import cast, dispatch
 from ..tape.tensor import Tensor, as_raw
-from .wrap import face, operand
+from .wrap import face, operand, own
 
 ValuesIndices = namedtuple("ValuesIndices", ["values", "indices"])
 
@@ -55,7 +56,8 @@ def mean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = Non
 @face
 def prod(input: Any, dim: int | None = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """Product over dim."""
-    return reduced("prod", whole(input, dtype), dim, keepdim)
+    x = whole(input, dtype)
+    return reduced("prod", x, dim, keepdim) if x.ndim else labelled(x.clone(), "ProdBackward0")
 
 
 @face
@@ -144,7 +146,8 @@ def extreme(name: str, input: Any, dim: Any, keepdim: bool) -> Any:
     """The largest or smallest of all elements, per lane with its position, or of two tensors."""
     x = operand(input)
     if dim is None:
-        return dispatch(entry(name), (x,), {"axis": negative_axes(None, x.ndim), "keepdims": False})
+        whole = dispatch(entry(name), (x,), {"axis": negative_axes(None, x.ndim), "keepdims": False})
+        return labelled(whole, f"{name.title()}Backward1")
     if isinstance(dim, Tensor):
         return entry({"max": "maximum", "min": "minimum"}[name])(x, dim)
     if x.ndim == 0:
@@ -152,11 +155,12 @@ def extreme(name: str, input: Any, dim: Any, keepdim: bool) -> Any:
     axis = negative_axis(dim, x.ndim)
     find = np.argmax if name == "max" else np.argmin
     indices = find(x._data, axis=axis, keepdims=True)
-    values = picked(x, indices, axis, f"{name.title()}Backward0")
-    positions = Tensor._wrap(indices, None)
-    return (
-        ValuesIndices(values, positions) if keepdim else ValuesIndices(values.squeeze(axis), positions.squeeze(axis))
-    )
+    node = f"{name.title()}Backward0"
+    values = picked(x, indices, axis, node)
+    if not keepdim:
+        values, indices = labelled(values.squeeze(axis), node), indices.squeeze(axis)
+        own(values, ())
+    return ValuesIndices(values, Tensor._wrap(indices, None))
 
 
 @face
@@ -174,13 +178,13 @@ def min_(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
 @face
 def amax(input: Any, dim: Any = (), keepdim: bool = False) -> Tensor:
     """Largest element over dim; the gradient is shared equally among ties."""
-    return reduced("max", input, dim, keepdim)
+    return labelled(reduced("max", input, dim, keepdim), "AmaxBackward0")
 
 
 @face
 def amin(input: Any, dim: Any = (), keepdim: bool = False) -> Tensor:
     """Smallest element over dim; the gradient is shared equally among ties."""
-    return reduced("min", input, dim, keepdim)
+    return labelled(reduced("min", input, dim, keepdim), "AminBackward0")
 
 
 MinMax = namedtuple("MinMax", ["min", "max"])
@@ -204,16 +208,23 @@ def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tens
     return Tensor._wrap(np.asarray(np.argmin(input._data, axis=dim, keepdims=keepdim and dim is not None)), None)
 
 
+def truth(reduce: Any, input: Tensor, dim: Any, keepdim: bool) -> Tensor:
+    """Reduce truth values over dim; those of uint8 are uint8, as in PyTorch."""
+    raw = as_raw(input)
+    out = np.asarray(reduce(raw, axis=tuple(dim) if isinstance(dim, list) else dim, keepdims=keepdim))
+    return Tensor._wrap(out.astype(np.uint8) if raw.dtype == np.uint8 else out, None)
+
+
 @face
 def all_(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
     """Whether all elements are true, over dim."""
-    return Tensor._wrap(np.asarray(np.all(as_raw(input), axis=dim, keepdims=keepdim)), None)
+    return truth(np.all, input, dim, keepdim)
 
 
 @face
 def any_(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
     """Whether any element is true, over dim."""
-    return Tensor._wrap(np.asarray(np.any(as_raw(input), axis=dim, keepdims=keepdim)), None)
+    return truth(np.any, input, dim, keepdim)
 
 
 @face

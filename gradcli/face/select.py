@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..rules import entry
+from ..tape.node import labelled
 from ..tape.promote import as_operand
 from ..tape.record import dispatch
 from ..tape.tensor import Tensor, as_raw
@@ -35,7 +36,7 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     """value where the mask holds, else input."""
     if isinstance(value, Tensor) and value.ndim:
         raise RuntimeError(f"masked_fill only supports a 0-dimensional value tensor, got {value.ndim} dimension(s)")
-    return dispatch(entry("where"), (mask, value, input), {})
+    return labelled(dispatch(entry("where"), (mask, value, input), {}), "MaskedFillBackward0")
 
 
 @face

@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 
 from ..rules import entry
+from ..rules.index import Index
 from ..rules.movement import resolved
 from ..rules.shapes import fit, negative_axes, negative_axis
 from ..tape.dtypes import DType, as_numpy
+from ..tape.node import labelled
 from ..tape.record import dispatch
 from ..tape.tensor import Tensor, as_raw
 from .create import lengths
@@ -94,7 +96,7 @@ def t(input: Tensor) -> Tensor:
     """The transposed matrix; vectors and scalars stay. Raises RuntimeError above two axes."""
     if input.ndim > 2:
         raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {input.ndim}D")
-    return entry("transpose").function(input) if input.ndim == 2 else input
+    return labelled(entry("transpose").function(input), "TBackward0") if input.ndim == 2 else input
 
 
 @face
@@ -194,7 +196,11 @@ def flip(input: Tensor, *axes: Any, dims: Any = None) -> Tensor:
 @face
 def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
     """Elements shifted cyclically."""
-    return entry("roll").function(input, shifts, dims)
+    if isinstance(shifts, tuple | list) and dims is not None:
+        axes = len(dims) if isinstance(dims, tuple | list) else 1
+        if len(shifts) != axes:
+            raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{axes}")
+    return labelled(entry("roll").function(input, shifts, dims), "RollBackward0")
 
 
 @face
@@ -203,10 +209,13 @@ def rot90(input: Tensor, k: int = 1, dims: Any = (0, 1)) -> Tensor:
     return entry("rot90").function(input, k, tuple(dims))
 
 
-def at(x: Tensor, dim: int, item: Any) -> Tensor:
-    """Return x indexed along one axis."""
+def at(x: Tensor, dim: int, item: Any, label: str | None = None) -> Tensor:
+    """Return x indexed along one axis, in a node of the given name."""
     axis = negative_axis(dim, x.ndim)
-    return x[(..., item) + (slice(None),) * (-axis - 1)]
+    key = (..., item) + (slice(None),) * (-axis - 1)
+    if label is None:
+        return x[key]
+    return dispatch(entry("getitem"), (x,), {"index": Index(key, tuple(x.shape)), "label": label})
 
 
 @face

@@ -6,10 +6,13 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from ..rules import lookup
 from ..rules.table import Primitive
 from ..tape.operators import recorders
 from ..tape.quick import binary, unary
+from ..tape.refusal import as_pytorch
 from ..tape.tensor import Tensor, as_raw
 
 FACE: dict[str, Callable] = {}
@@ -50,7 +53,13 @@ def face(function: Callable | None = None, *, names: tuple[str, ...] = (), metho
         def call(*args: Any, **kwargs: Any) -> Any:
             if kwargs:
                 kwargs = {NUMPY_WORDS.get(k, k): v for k, v in kwargs.items()}
-            return function(*args, **kwargs)
+            try:
+                result = function(*args, **kwargs)
+            except ValueError as error:
+                raise as_pytorch(error, [x for x in args if isinstance(x, Tensor)]) from None
+            if type(result) is Tensor and result._base is not None:
+                own(result, (*args, *kwargs.values()))
+            return result
 
         for name in (
             function.__name__.rstrip("_") if function.__name__ in RESERVED else function.__name__,
@@ -62,6 +71,19 @@ def face(function: Callable | None = None, *, names: tuple[str, ...] = (), metho
         return call
 
     return enter(function) if function is not None else enter
+
+
+def own(result: Tensor, operands: tuple) -> None:
+    """Let a result that is a view of something computed on the way, and of no operand, stand for itself."""
+    if result._base is None:
+        return
+    for x in operands:
+        for t in x if isinstance(x, tuple | list) else (x,):
+            if isinstance(t, Tensor) and (t is result._base or t._base is result._base):
+                return
+    result._base, result._chain = None, ()
+    if not result._data.flags.c_contiguous:
+        result._data = np.ascontiguousarray(result._data)
 
 
 RESERVED = {
@@ -94,7 +116,10 @@ def from_table(primitive: Primitive) -> Callable:
         if "x" in named and not args:
             args = (named.pop("x"),)
         args = tuple(operand(x) if i == 0 and isinstance(x, list | float | int) else x for i, x in enumerate(args))
-        return as_tensor(primitive.function(*args, **named))
+        try:
+            return as_tensor(primitive.function(*args, **named))
+        except ValueError as error:
+            raise as_pytorch(error) from None
 
     function.__name__ = function.__qualname__ = primitive.name
     function.__doc__ = primitive.doc

@@ -58,6 +58,24 @@ class Outline:
     __rsub__ = __truediv__ = __rtruediv__ = __neg__ = __invert__ = __and__ = __or__ = __float__ = refuse  # type: ignore
 
 
+class Info:
+    """What a custom function's vmap is told: the number of points, and how randomness is to be treated."""
+
+    def __init__(self, batch_size: int, randomness: str):
+        self.batch_size = batch_size
+        self.randomness = randomness
+
+
+def wrapped(kind: Any, output: Any, places: Any) -> Any:
+    """Return the outputs of a custom function's vmap as tensors of a level; places: their batched axes, or None."""
+    if isinstance(output, tuple):
+        dims = places if isinstance(places, tuple | list) else (places,) * len(output)
+        return tuple(wrapped(kind, x, d) for x, d in zip(output, dims, strict=True))
+    if places is None or not isinstance(output, Tensor):
+        return output
+    return kind.of(output if places == 0 else output.movedim(places, 0))
+
+
 class Active(threading.local):
     """The levels of vmap that are running in this thread, outermost first: pairs of a level and its size."""
 
@@ -81,6 +99,18 @@ class Batched(Tensor):
         size = next(v.shape[0] for v, flag in zip(values, flags, strict=True) if flag)
         result = batched_call(primitive, values, flags, size, params)
         return tuple(kind.of(part) for part in result) if isinstance(result, tuple) else kind.of(result)
+
+    def apply_function(self, function: Any, args: tuple) -> Any:
+        """Call a custom function on batched tensors by its own vmap, or all points' at once where it says so."""
+        kind = max((type(x) for x in args if isinstance(x, Batched)), key=lambda c: c.record_level)
+        size = next(x._value.shape[0] for x in args if type(x) is kind)
+        dims = tuple(0 if type(x) is kind else None for x in args)
+        values = [x._value if type(x) is kind else x for x in args]
+        own = getattr(function, "vmap", None)
+        if own is None:
+            refuse()
+        output, places = own(Info(size, "error"), dims, *values)
+        return wrapped(kind, output, places)
 
     @classmethod
     def of(cls, value: Any) -> Batched:

@@ -6,8 +6,8 @@ import os
 from collections.abc import Iterable
 
 from ..errors import GradcliError
-from ..tape.backward import reachable
 from ..tape.node import Node, is_array
+from ..tape.plan import reachable
 
 SHARE = 0.25
 """The share of free memory that a result, or the work on one chunk, may take."""
@@ -64,5 +64,6 @@ def saved_arrays(node: Node) -> list:
     """Return the arrays that a node saved, except constants that no cotangent takes the shape of."""
     if node.leaf:
         return []
-    saved = node.x if isinstance(node.x, tuple) else (node.x, node.y, node.out)
+    parts = [getattr(node, name, None) for name in ("x", "y", "out")]
+    saved = parts[0] if isinstance(parts[0], tuple) else parts
     return [x for x in saved if is_array(x)]

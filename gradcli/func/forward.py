@@ -11,11 +11,13 @@ import numpy as np
 from ..rules import entry
 from ..rules.batch import batched_call
 from ..tape import versions
-from ..tape.backward import Plan, grads_of, reachable
 from ..tape.derive import scaled
+from ..tape.function import FunctionNode, push_tangents
 from ..tape.modes import enable_grad, set_grad_enabled
 from ..tape.node import MANY, OWNING, Node, OutputNode, Slots
+from ..tape.plan import Plan, reachable
 from ..tape.tensor import Tensor
+from ..tape.walk import grads_of
 from .batched import cover
 from .chunks import check_size, chunk_rows
 from .reverse import assembled, basis, checked, product, size_behind
@@ -62,6 +64,10 @@ class Forward:
             return tangents[0][node.index]
         if versions.newest.seq < node.seq and node.rule.saves:
             versions.check_unchanged(node, node.saved)
+        if isinstance(node, FunctionNode) and not self.batched:
+            result = push_tangents(node, tangents)
+            if result is not None:
+                return self.unwrapped(result)
         primitive = node.rule.primitive
         if primitive is not None:
             is_complex = any(t is not None and kind_of(t) == "c" for t in tangents)
@@ -70,6 +76,12 @@ class Forward:
             if primitive.kind == "linear" and primitive.arity == 1 and primitive.outputs == 1:
                 return self.linear(node, tangents[0])
         return self.transposed_twice(node, tangents)
+
+    def unwrapped(self, result: Any) -> Any:
+        """Return a custom function's tangents as this pass carries them."""
+        if isinstance(result, list):
+            return [self.unwrapped(x) for x in result]
+        return result if self.create or result is None else result._data
 
     def standing_in(self, node: Node, tangents: list) -> Node:
         """Return the node as the operands with a tangent see it; saved values are Tensors with `create`."""
@@ -103,12 +115,12 @@ class Forward:
 
     def transposed_twice(self, node: Node, tangents: list) -> Any:
         """A derivative rule is linear in its cotangent: its own transpose is the forward derivative."""
-        outlines = node.y if isinstance(node.y, list) else [node.y]
+        outlines = node.outline if isinstance(node.outline, list) else [node.outline]
         with enable_grad():
             copy = self.standing_in(node, tangents)
             probes = [self.probe(*part) for part in outlines]
             slots = Slots({i: p for i, p in enumerate(probes) if p._node is not None})
-            grads = grads_of(copy, slots if isinstance(node.y, list) else probes[0])
+            grads = grads_of(copy, slots if isinstance(node.outline, list) else probes[0])
         plan = Plan(self.create, self.create, dict.fromkeys(p._node for p in slots.values()))
         roots = [
             (g._node, t)
@@ -120,7 +132,7 @@ class Forward:
         lead = next(tuple(t.shape[: int(self.batched)]) for t in tangents if t is not None)
         found = [plan.wanted.get(p._node) for p in probes]
         found = [self.zeros(lead, p) if t is None else t for t, p in zip(found, probes, strict=True)]
-        return found if isinstance(node.y, list) else found[0]
+        return found if isinstance(node.outline, list) else found[0]
 
     def probe(self, shape: tuple, dtype: np.dtype) -> Tensor:
         """Return a cotangent to ask a rule with: zeros, which want a gradient unless they are integers."""

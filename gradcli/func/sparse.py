@@ -87,17 +87,36 @@ def coloured(lines: np.ndarray, members: np.ndarray, size: int, most: int, by_li
             return np.arange(size) % period, period
     by_member = by_line.T.tocsr()
     degrees = np.diff(by_member.indptr)
-    colours = np.full(size, -1)
+    colours = np.zeros(size, int)
+    taken = np.zeros((by_line.shape[0], most + 1), bool)
     for member in np.argsort(-degrees, kind="stable"):
         near = by_member.indices[by_member.indptr[member] : by_member.indptr[member + 1]]
-        taken = {
-            int(c) for line in near for c in colours[by_line.indices[by_line.indptr[line] : by_line.indptr[line + 1]]]
-        }
-        colour = 0
-        while colour in taken:
-            colour += 1
+        if taken[near].any(axis=0)[:-1].all():
+            taken = np.concatenate([taken, np.zeros_like(taken)], axis=1)
+        colour = int(np.argmin(taken[near].any(axis=0)))
         colours[member] = colour
-    return colours, int(colours.max()) + 1
+        taken[near, colour] = True
+    return colours, int(colours.max(initial=0)) + 1
+
+
+def coloured_by_input(
+    rows: np.ndarray, columns: np.ndarray, edges: np.ndarray, size: int, by_row: Any
+) -> tuple[np.ndarray, int]:
+    """Return a colouring of the columns, cyclic within each input where that is valid, and its size.
+
+    edges: where each input's columns begin, and where the last ends.
+    """
+    inputs = np.searchsorted(edges, columns, side="right") - 1
+    colours, first = np.zeros(size, int), 0
+    for k in range(len(edges) - 1):
+        per_row = np.bincount(rows[inputs == k], minlength=1)
+        period = max(int(per_row.max()), 1)
+        colours[edges[k] : edges[k + 1]] = first + np.arange(edges[k + 1] - edges[k]) % period
+        first += period
+    if np.bincount(rows * np.int64(first) + colours[columns]).max(initial=0) <= 1:
+        return colours, first
+    most = int(np.diff(by_row.indptr).max(initial=0))
+    return coloured(rows, columns, size, most, by_row)
 
 
 def forward_products(record: Trace, colours: np.ndarray, count: int) -> np.ndarray:

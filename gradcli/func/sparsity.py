@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import GradcliError
-from ..tape.backward import reachable
 from ..tape.node import MANY, OWNING, Node
+from ..tape.plan import reachable
 from ..tape.tensor import Tensor
 
 FEW = 64
@@ -195,8 +195,9 @@ def result_pattern(node: Node, operands: list[Pattern | None]) -> Pattern:
         axis = params.get("axis", (-1,))
         axis = axis if isinstance(axis, tuple) else (axis,)
         return union([p.broadcast(shape).reduced(axis, True).broadcast(shape) for p in present])
-    if primitive.name in ("matrix_vector", "vector_matrix", "matrix_product") and len(present) == 1:
-        known = multiplied(node, operands)
+    if primitive.name in ("matrix_vector", "vector_matrix", "matrix_product"):
+        known = multiplied(node, operands) if len(present) == 1 else None
+        known = known or rows_and_columns(operands, shape)
         if known is not None:
             return known
     return everything(present, shape)
@@ -246,6 +247,25 @@ def multiplied(node: Node, operands: list[Pattern | None]) -> Pattern | None:
             else kron(eye_array(p.shape[0], dtype=np.int32), nonzero)
         )
     return Pattern(node.y[0], None, (csr_array(nonzero) @ p.as_matrix().astype(np.int32)).astype(bool), p.inputs)
+
+
+def rows_and_columns(operands: list[Pattern | None], shape: tuple) -> Pattern | None:
+    """Return the pattern of a matrix product: an element depends on a row of one factor and a column of the other."""
+    maps: list = []
+    for place, p in enumerate(operands):
+        if p is None:
+            continue
+        if p.maps is None or len(p.shape) > 2:
+            return None
+        axis = -1 if place == 0 else -2 if len(p.shape) == 2 else -1
+        if len(maps) + len(p.maps) * p.shape[axis] > FEW:
+            return None
+        for m in p.maps:
+            for line in np.moveaxis(m, axis, 0):
+                wide = line[..., None] if place == 0 and len(shape) > line.ndim else line
+                maps.append(np.broadcast_to(wide, shape))
+    inputs = next(p.inputs for p in operands if p is not None)
+    return Pattern(shape, maps, inputs=inputs)
 
 
 def everything(present: Sequence[Pattern], shape: tuple) -> Pattern:

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from ..rules import entry
-from ..tape.backward import reachable
 from ..tape.modes import enable_grad, state
 from ..tape.node import Node
+from ..tape.plan import reachable
 from ..tape.tensor import Tensor, as_raw
 from .batched import active, cover, lift
 from .trees import Rebuild, flatten

@@ -7,7 +7,7 @@ import functools
 import inspect
 from typing import Any
 
-from ..results import Operation
+from ..results.operations import Operation
 from ..rules.table import NAMES, Primitive, no_gradient
 
 OPERANDS = ("x", "y", "z")

@@ -366,5 +366,5 @@ def advice_for(name: str, method: bool) -> str:
 
 def readable(error: Exception) -> str:
     """Return an exception's message without Python's wording."""
-    text = str(error) or type(error).__name__
+    text = getattr(error, "plain", str(error)) or type(error).__name__
     return text.removeprefix("ValueError: ").split("\n")[0]

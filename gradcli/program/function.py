@@ -13,7 +13,9 @@ from typing import Any
 import numpy as np
 
 from ..errors import EXIT_TARGET, GradcliError, did_you_mean
+from ..rules import entry
 from ..tape.dtypes import defaults
+from ..tape.function import Function, has_setup
 from ..tape.tensor import Tensor
 from .base import Prepare, Program, Run, as_leaf, check_known
 
@@ -129,6 +131,26 @@ def load_module(path: str, stdout: Any = None) -> Any:
     return module
 
 
+def as_function(function: Any) -> Callable:
+    """Return a custom Function as a function of the parameters of its forward, without ctx.
+
+    Several real outputs are joined into one vector.
+    """
+    parameters = list(inspect.signature(function.forward).parameters.values())
+    if not has_setup(function):
+        parameters = parameters[1:]
+
+    def call(**given: Any) -> Any:
+        result = function.apply(*(given.get(p.name, p.default) for p in parameters))
+        if not isinstance(result, tuple):
+            return result
+        parts = [x.reshape(-1) for x in result if isinstance(x, Tensor) and x.requires_grad]
+        return parts[0] if len(parts) == 1 else entry("concatenate").function(parts)
+
+    call.__signature__ = inspect.Signature([p.replace(kind=p.KEYWORD_ONLY) for p in parameters])  # type: ignore
+    return call
+
+
 def find_in(module: Any, path: str, name: str) -> Any:
     """Return what a dotted name means in a module. Raises GradcliError when it is not there."""
     found: Any = module
@@ -145,6 +167,8 @@ def load_function(path: str, source: str, name: str, target: Any) -> Program:
     if not name:
         raise GradcliError(f"{path}: no name after the colon", hint=f"write {path}:FUNCTION", kind="usage")
     found = find_in(load_module(path, target.stdout), path, name)
+    if isinstance(found, type) and issubclass(found, Function):
+        return FunctionProgram(as_function(found), f"{path}:{name}", path, target.dtype)
     if not callable(found):
         raise GradcliError(f"{path}:{name} is {type(found).__name__}, not a function", kind="usage")
     return FunctionProgram(found, f"{path}:{name}", path, target.dtype)

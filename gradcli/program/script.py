@@ -23,12 +23,13 @@ from .instrument import BIND, LAST, instrumented, last_names
 class ScriptProgram(Program):
     """A Python script; each run executes it again."""
 
-    def __init__(self, path: str, source: str, argv: tuple[str, ...] = (), stdout: Any = None):
+    def __init__(self, path: str, source: str, argv: tuple[str, ...] = (), stdout: Any = None, torch: bool = False):
         self.path = path
         self.title = path
         self.source = source
         self.argv = argv
         self.stdout = stdout
+        self.torch = torch
 
     def run(
         self,
@@ -113,7 +114,7 @@ class Execution:
         engine.before_backward.append(self.see_backward)
         nodes.leaf_made.append(self.see_leaf)
         try:
-            with contextlib.redirect_stdout(script.stdout or sys.stdout):
+            with contextlib.redirect_stdout(script.stdout or sys.stdout), named_torch(script.torch):
                 yield
         finally:
             engine.before_backward.remove(self.see_backward)
@@ -202,6 +203,15 @@ class Execution:
         text = lines[line[1] - 1]
         indent = len(text) - len(text.lstrip())
         return Span(self.script.source, start + indent, start + len(text.rstrip()), self.script.path)
+
+
+def named_torch(wanted: bool) -> Any:
+    """Return a context in which `import torch` means this engine, if that is wanted."""
+    if not wanted:
+        return contextlib.nullcontext()
+    from .torch_names import as_torch
+
+    return as_torch()
 
 
 def named_tensors(name: str, value: Any) -> Iterator[tuple[str, Any]]:

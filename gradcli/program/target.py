@@ -19,7 +19,8 @@ class Target:
     """A target and how to run it.
 
     text: what the user typed; inline: it is an expression, whatever it looks like. safe: refuse to execute
-    Python. argv: the script's arguments. stdout: where a script's own output goes.
+    Python. argv: the script's arguments. stdout: where a script's own output goes. torch: `import torch` means this
+    engine in a script.
     """
 
     def __init__(
@@ -32,6 +33,7 @@ class Target:
         stdout: Any = None,
         settings: Settings | None = None,
         dtype: Any = None,
+        torch: bool = False,
     ):
         self.text = text
         self.inline = inline
@@ -40,6 +42,7 @@ class Target:
         self.stdout = stdout
         self.settings = settings or Settings()
         self.dtype = dtype
+        self.torch = torch
 
 
 def load_program(target: Target) -> Program:
@@ -86,7 +89,7 @@ def script(path: str, source: str, target: Target, reason: GradcliError) -> Prog
         )
     from .script import ScriptProgram
 
-    return ScriptProgram(path, source, target.argv, target.stdout)
+    return ScriptProgram(path, source, target.argv, target.stdout, target.torch)
 
 
 def named_object(path: str, name: str, target: Target) -> Program:

@@ -14,8 +14,8 @@ from ..func.forward import forward_blocks, push_all
 from ..func.reverse import pull, reverse_blocks
 from ..func.trace import Trace
 from ..lang.limits import DEFAULT_MAX_ELEMENTS
-from ..results import Hessian, Jacobian, JacobianBlock, Products
-from ..tape.backward import reachable
+from ..results.transforms import Hessian, Jacobian, JacobianBlock, Products
+from ..tape.plan import reachable
 from ..tape.tensor import Tensor
 from .base import Program, check_known
 

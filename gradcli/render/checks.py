@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..results import CheckReport, CheckSummary, InputCheck
+from ..results.checks import CheckReport, CheckSummary, InputCheck
 from .numbers import label
 
 

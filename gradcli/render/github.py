@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..errors import GradcliError
-from ..results import CheckReport, CheckSummary
+from ..results.checks import CheckReport, CheckSummary
 from . import Style
 from .checks import headline, summary_line
 

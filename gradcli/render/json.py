@@ -10,7 +10,10 @@ import numpy as np
 
 from .. import __version__
 from ..errors import GradcliError
-from ..results import CheckReport, CheckSummary, Gradients, Hessian, InputCheck, Jacobian, Operations, Products
+from ..results import Gradients
+from ..results.checks import CheckReport, CheckSummary, InputCheck
+from ..results.operations import Operations
+from ..results.transforms import Hessian, Jacobian, Products
 from . import Style
 
 
@@ -132,6 +135,8 @@ def check_part(check: CheckReport) -> dict[str, Any]:
         "message": check.message,
         "notes": list(check.notes),
         "replay": check.replay,
+        "blame": check.blame,
+        "witnesses": {name: round(digits, 2) for name, digits in check.witnesses},
     }
 
 

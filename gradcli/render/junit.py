@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import xml.etree.ElementTree as ElementTree
 
-from ..results import CheckSummary
+from ..results.checks import CheckSummary
 from . import Style
 from .checks import headline
 

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from ..errors import GradcliError
-from ..results import Gradients, Hessian, Jacobian, Operations, Products
+from ..results import Gradients
+from ..results.operations import Operations
+from ..results.transforms import Hessian, Jacobian, Products
 from . import Style
 from .numbers import elements, number
 

@@ -6,7 +6,7 @@ import io
 from typing import Any
 
 from ..errors import GradcliError
-from ..results import Jacobian
+from ..results.transforms import Jacobian
 from . import Style
 
 

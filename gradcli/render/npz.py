@@ -7,7 +7,8 @@ import io
 import numpy as np
 
 from ..errors import GradcliError
-from ..results import Gradients, Hessian, Jacobian, Products
+from ..results import Gradients
+from ..results.transforms import Hessian, Jacobian, Products
 from . import Style
 
 

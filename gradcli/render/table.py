@@ -9,7 +9,10 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from ..results import CheckReport, CheckSummary, Gradients, Hessian, Jacobian, Operation, Operations, Products
+from ..results import Gradients
+from ..results.checks import CheckReport, CheckSummary
+from ..results.operations import Operation, Operations
+from ..results.transforms import Hessian, Jacobian, Products
 from . import Style
 from .checks import headline, summary_line
 from .numbers import number

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from ..results import CheckSummary, Gradients, Hessian, Jacobian, Operations, Products
+from typing import TYPE_CHECKING
+
 from . import Style
-from .checks import headline
 from .numbers import elements, number, pairs
+
+if TYPE_CHECKING:
+    from ..results import Gradients
+    from ..results.checks import CheckSummary
+    from ..results.operations import Operations
+    from ..results.transforms import Hessian, Jacobian, Products
 
 
 def gradients(result: Gradients, style: Style) -> str:
@@ -65,6 +71,8 @@ def operations(result: Operations, style: Style) -> str:
 
 def checksummary(result: CheckSummary, style: Style) -> str:
     """Return one line per check: verdict, name, file, line, seconds, reason."""
+    from .checks import headline
+
     return "".join(
         f"{c.verdict}\t{c.name}\t{c.file or ''}\t{c.line or ''}\t{c.seconds:.3f}\t{one_line(headline(c))}\n"
         for c in result.checks

@@ -63,6 +63,8 @@ elementwise(np.square, lambda _, x: 2 * x, node="Pow", twin="x**2", doc="x times
 def power_dx(_, x, y):
     """y x^(y-1), and 0 where y is 0 (so that 0^0 has slope 0, as in PyTorch)."""
     if isinstance(y, (int, float)):
+        if type(y) is float and y == 0.5:
+            return 0.5 / np.sqrt(x)
         return 2 * x if y == 2 else np.zeros_like(x) if y == 0 else y * x ** (y - 1)
     return np.where(y == 0, 0.0, y * x ** (y - 1))
 
@@ -257,6 +259,12 @@ COMPARISONS: list[tuple[np.ufunc, tuple[str, ...], str]] = [
     (np.bitwise_xor, (), "exactly one true (booleans), differing bits (integers)"),
 ]
 for ufunc, aliases, doc in COMPARISONS:
-    constant(ufunc, arity=2, aliases=aliases, doc=f"True where {doc}." if "bits" not in doc else f"{doc}.")
+    constant(
+        ufunc,
+        arity=2,
+        aliases=aliases,
+        promote=() if ufunc.__name__.startswith("logical") else None,
+        doc=f"True where {doc}." if "bits" not in doc else f"{doc}.",
+    )
 constant(np.logical_not, doc="True where x is false.")
 constant(np.invert, aliases=("bitwise_not",), doc="Not, of booleans; complemented bits, of integers.")

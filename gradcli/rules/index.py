@@ -72,10 +72,15 @@ class Index:
         """Whether no element can be taken twice."""
         return self.basic or all(i.dtype == bool for i in self.key if isinstance(i, np.ndarray))
 
+    @cached_property
+    def whole(self) -> bool:
+        """Whether the index takes the array as it is."""
+        return self.basic and all(i is Ellipsis or (isinstance(i, slice) and i == slice(None)) for i in self.key)
+
     def take(self, x: np.ndarray) -> np.ndarray:
         """Return the elements of x, an array of shape lead + self.shape."""
         if x.ndim == len(self.shape):
-            return x[self.view_key]
+            return x[self.view_key] if self.basic else np.ascontiguousarray(x[self.view_key])
         if self.joined:
             return x[(..., *self.full)]
         return x.reshape(lead_of(x, self.shape) + (-1,))[..., self.map]

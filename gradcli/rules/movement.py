@@ -199,7 +199,7 @@ transpose = linear(
     transpose_vjp,
     bind=transpose_signature,
     aliases=("permute", "permute_dims"),
-    node=lambda x_shape, params: "T" if params["axes"] == (-1, -2) else "Permute",
+    node="Permute",
     numpy=(np.transpose,),
     view=True,
     samples=(Sample(A(3, 4)), Sample(A(2, 3, 4), (1, 2, 0)), Sample(A(5))),
@@ -283,4 +283,13 @@ def clone_vjp(g, _, _x):
 
 
 clone = linear("clone", lambda x: x.copy(), clone_vjp, public=False, doc="A copy.")
+linear(
+    "copy_to",
+    lambda x: x,
+    clone_vjp,
+    node="CopyBackwards",
+    samples=(),
+    public=False,
+    doc="What is about to be copied into other memory.",
+)
 linear("alias", lambda x: x, clone_vjp, samples=(), public=False, doc="The array itself, with a node of its own.")

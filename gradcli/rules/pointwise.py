@@ -167,4 +167,4 @@ WHOLE: list[tuple[np.ufunc, str, str]] = [
     (np.right_shift, "bitwise_right_shift", "x over 2 to the power y rounded down, of integers."),
 ]
 for ufunc, name, doc in WHOLE:
-    constant(ufunc, name=name, arity=2, samples=(), doc=doc)
+    constant(ufunc, name=name, arity=2, promote=None, samples=(), doc=doc)

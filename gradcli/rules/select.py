@@ -173,13 +173,40 @@ def diagonal_positions(rows: int, columns: int, offset: int) -> tuple[np.ndarray
     return steps + max(-offset, 0), steps + max(offset, 0)
 
 
+def diagonal_view(x, *, offset):
+    """The diagonals over the last two axes, in the same memory."""
+    part = x[..., max(-offset, 0) :, max(offset, 0) :]
+    n = min(part.shape[-2:])
+    return np.einsum("...ii->...i", part[..., :n, :n])
+
+
+def diagonal_vjp(g, _, x_shape, *, offset):
+    """Zeros with g on the diagonals."""
+    index = Index((..., *diagonal_positions(*x_shape[-2:], offset)), x_shape)
+    return put(g, index=index, lead=g.shape[: g.ndim + 1 - len(x_shape)])
+
+
+last_diagonal = linear(
+    "last_diagonal",
+    diagonal_view,
+    diagonal_vjp,
+    node="Diagonal",
+    view=True,
+    samples=(),
+    public=False,
+    doc="Diagonals over the last two axes.",
+)
+
+
 def diagonal(x, offset=0, axis1=0, axis2=1):
     """The diagonals over two axes, as the last axis."""
     if rank(x) < 2:
         raise ValueError(f"diagonal needs at least two axes, got shape {shape_of(x)}")
-    moved = moveaxis(x, (axis1, axis2), (-2, -1))
-    rows, columns = shape_of(moved)[-2:]
-    return getitem.function(moved, (..., *diagonal_positions(rows, columns, as_int(offset))))
+    first, second = negative_axis(axis1, rank(x)), negative_axis(axis2, rank(x))
+    if first == second:
+        raise ValueError(f"diagonal dimensions cannot be identical {axis1}, {axis2}")
+    moved = x if (first, second) == (-2, -1) else moveaxis(x, (first, second), (-2, -1))
+    return last_diagonal(moved, offset=as_int(offset))
 
 
 def diag(x, k=0):

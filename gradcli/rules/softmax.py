@@ -11,9 +11,14 @@ from .table import A, Sample, general
 # -- exponentials of axes -------------------------------------------------------------------------
 
 
+def largest(x, axis):
+    """Largest element over axis, kept as an axis; -inf for empty ones."""
+    return np.maximum.reduce(x.real, axis=axis, keepdims=True, initial=-np.inf)
+
+
 def finite_max(x, axis):
     """Largest element over axis, kept as an axis, with 0 where it is infinite or the axis is empty."""
-    top = np.maximum.reduce(x.real, axis=axis, keepdims=True, initial=-np.inf)
+    top = largest(x, axis)
     return np.where(np.isfinite(top), top, 0.0).astype(top.dtype)
 
 
@@ -26,7 +31,7 @@ def logsumexp_forward(x, *, axis, keepdims):
 
 def logsumexp_vjp(g, _, x, *, axis, keepdims):
     """softmax(x) times g: more accurate than exp(x - out) where the values are large."""
-    return unreduce(g, x.shape, axis, keepdims) * conjugated(softmax(x, axis=axis))
+    return unreduce(g, x.shape, axis, keepdims) * conjugated(finite_softmax(x, axis=axis))
 
 
 general(
@@ -41,7 +46,7 @@ general(
 
 def softmax_forward(x, *, axis):
     """exp(x) normalised over axis."""
-    e = np.exp(x - finite_max(x, axis))
+    e = np.exp(x - largest(x, axis))
     return e / np.add.reduce(e, axis=axis, keepdims=True)
 
 
@@ -50,6 +55,18 @@ def softmax_vjp(g, out, _x_shape, *, axis):
     s = conjugated(out)
     scaled = g * s
     return scaled - s * sum_kept(scaled, axis)
+
+
+def finite_softmax_forward(x, *, axis):
+    """The same; beside an infinite element the others are 0."""
+    e = np.exp(x - finite_max(x, axis))
+    return e / np.add.reduce(e, axis=axis, keepdims=True)
+
+
+def log_softmax_forward(x, *, axis):
+    """x less its largest element, less the logarithm of the sum of its exponentials."""
+    shifted = x - largest(x, axis)
+    return shifted - np.log(np.add.reduce(np.exp(shifted), axis=axis, keepdims=True))
 
 
 def log_softmax_vjp(g, out, _x_shape, *, axis):
@@ -71,9 +88,18 @@ softmax = general(
     samples=SOFTMAXES,
     doc="exp(x) / sum(exp(x)) over axis (the last one unless given).",
 )
+finite_softmax = general(
+    "finite_softmax",
+    finite_softmax_forward,
+    softmax_vjp,
+    node="Softmax",
+    samples=(),
+    public=False,
+    doc="Softmax as the slope of logsumexp, with zeros beside an infinite element.",
+)
 general(
     "log_softmax",
-    lambda x, *, axis: x - logsumexp_forward(x, axis=axis, keepdims=True),
+    log_softmax_forward,
     log_softmax_vjp,
     bind=softmax_signature,
     node="LogSoftmax",

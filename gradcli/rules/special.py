@@ -25,7 +25,8 @@ def from_scipy(name):
         arrays = [as_floats(x) for x in operands]
         types = [x.dtype for x in arrays if hasattr(x, "dtype")]
         kind = types[0] if types else np.dtype(float)  # scipy takes Python floats for float64
-        return getattr(scipy.special, name)(*(x if hasattr(x, "dtype") else kind.type(x) for x in arrays))
+        out = getattr(scipy.special, name)(*(x if hasattr(x, "dtype") else kind.type(x) for x in arrays))
+        return out.astype(np.float16) if types and all(kind == np.float16 for kind in types) else out
 
     function.__name__ = name
     return function

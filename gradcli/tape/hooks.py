@@ -110,7 +110,7 @@ def checked(result: Any, given: Any, hook: Any) -> Any:
     """Return a hook's result as a cotangent like the one it was given."""
     name = getattr(hook, "__name__", type(hook).__name__)
     if not hasattr(result, "_data"):
-        raise RuntimeError(
+        raise TypeError(
             f"hook '{name}' returned {type(result).__name__}; a hook must return a Tensor (the new gradient) or None"
         )
     if result.shape != given.shape:

@@ -10,11 +10,13 @@ import numpy as np
 from ..rules import entry
 from ..rules.index import Index
 from .modes import state
-from .node import MANY, OWNING, Node
-from .record import cast, make_node
+from .node import MANY, OWNING, Node, next_seq
+from .record import cast, make_node, record
 from .tensor import Tensor
 from .versions import mark_changed, memory_of
-from .views import move_retained, region_of, retake_views
+from .views import move_retained, region_of, register, retake_views
+
+DIVIDE = entry("divide")
 
 
 def check_allowed(target: Tensor) -> None:
@@ -48,9 +50,11 @@ def check_allowed(target: Tensor) -> None:
 def update(target: Tensor, compute: Callable[[], Any]) -> Tensor:
     """Replace the elements of `target` by what `compute` returns, and let gradients flow accordingly.
 
+    What `compute` returns may be a tensor that was there before: it is copied, and its history stays its own.
     Raises RuntimeError when the result has another shape, or a type that the target cannot hold.
     """
     check_allowed(target)
+    start = next_seq()
     result = compute()
     if not isinstance(result, Tensor):
         result = Tensor._wrap(np.asarray(result), None)
@@ -60,41 +64,77 @@ def update(target: Tensor, compute: Callable[[], Any]) -> Tensor:
             raise RuntimeError(f"result type {result.dtype} can't be cast to the desired output type {target.dtype}")
         result = cast(result, data.dtype)
     if result._data.shape != data.shape:
-        if np.broadcast_shapes(result._data.shape, data.shape) != data.shape:
-            raise RuntimeError(
-                f"output with shape {list(data.shape)} doesn't match the broadcast shape {list(result._data.shape)}"
-            )
-        result = entry("broadcast_to")(result, shape=data.shape)
-    _write(data, result)
+        result = spread(result, data.shape)
+    node = result._node if state.grad else None
+    if node is not None and node.seq > start:
+        node = copied(result)._node
+    spare_quotients(target)
+    _write(data, result._data, [] if node is None else newer_than(start, node))
     if state.grad:
-        _rebase(target, result._node)
+        _rebase(target, node)
     return target
 
 
-def _write(data: np.ndarray, result: Tensor) -> None:
-    """Copy the result into memory; what its node saved of that memory is kept as it was or as it becomes."""
-    node, out, memory = result._node, result._data, memory_of(data)
-    if node is not None and node.rule.saves:
-        kept = tuple(data if x is out else _kept(x, memory) for x in node.saved)
+def spare_quotients(target: Tensor) -> None:
+    """Let a division whose result is about to change keep a copy of it: as in PyTorch, changing it is fine."""
+    for tensor in (target, target._base):
+        node = None if tensor is None else tensor._node
+        if node is None or node.rule.primitive is not DIVIDE or not node.rule.saves:
+            continue
         if node.rule.kind in (MANY, OWNING):
-            node.x = kept
-        else:
-            node.out, node.x, node.y = (*kept, None)[:3]
+            node.x = (None if node.x[0] is None else node.x[0].copy(), *node.x[1:])
+        elif node.out is not None:
+            node.out = node.out.copy()
+
+
+def spread(value: Tensor, shape: tuple) -> Tensor:
+    """Return what is to be written broadcast to the shape of its place. Raises RuntimeError where it does not fit."""
+    try:
+        fits = np.broadcast_shapes(value._data.shape, shape) == shape
+    except ValueError:
+        fits = False
+    if not fits:
+        raise RuntimeError(
+            f"output with shape {list(shape)} doesn't match the broadcast shape {list(value._data.shape)}"
+        )
+    return entry("broadcast_to")(value, shape=shape)
+
+
+def copied(source: Tensor) -> Tensor:
+    """Return the source with a node of its own, as it is when it was copied."""
+    return record(entry("copy_to"), (source,), {})
+
+
+def newer_than(start: int, node: Node) -> list[Node]:
+    """Return the nodes recorded since the sequence number `start` that lead to a node, oldest first."""
+    found = {node}
+    stack = [node]
+    while stack:
+        for parent in stack.pop().parents:
+            if parent is not None and parent.seq < start and parent not in found:
+                found.add(parent)
+                stack.append(parent)
+    return sorted(found, key=lambda each: -each.seq)
+
+
+def _write(data: np.ndarray, out: Any, nodes: list[Node]) -> None:
+    """Copy a result into memory; what its new nodes saved of that memory is kept as it was or as it becomes."""
+    memory = memory_of(data)
+    for node in nodes:
+        if node.rule.saves:
+            kept = tuple(data if x is out else _kept(x, memory) for x in node.saved)
+            if node.rule.kind in (MANY, OWNING):
+                node.x = kept
+            else:
+                node.out, node.x, node.y = (*kept, None)[:3]
     np.copyto(data, out.copy() if isinstance(out, np.ndarray) and memory_of(out) is memory else out)
     mark_changed(data)
-    if node is not None and node.rule.saves:
-        _renew(node)
+    for node in nodes:
+        node.seq = next_seq()  # newer than the change that they are part of
 
 
 def _kept(x: Any, memory: np.ndarray) -> Any:
     return x.copy() if isinstance(x, np.ndarray) and memory_of(x) is memory else x
-
-
-def _renew(node: Node) -> None:
-    """Make a node that was just recorded newer than the change that it is part of."""
-    from .node import next_seq
-
-    node.seq = next_seq()
 
 
 def _rebase(target: Tensor, node: Node | None) -> None:
@@ -103,46 +143,106 @@ def _rebase(target: Tensor, node: Node | None) -> None:
     if base is None:
         if node is None and target._node is None:
             return
-        move_retained(target, node)
+        set_history(target, node)
+    elif not target._data.size:
         target._node = node
-        retake_views(target)
     elif node is not None or base._node is not None:
-        index = _region_index(target)
-        _overwrite(base, index, target._data, node)
+        if any(primitive.name in TURNS for primitive, _ in target._chain):
+            old, new = Tensor._wrap(base._data, base._node), Tensor._wrap(target._data, node)
+            set_history(base, rewritten(old, target._chain, new)._node)
+        else:
+            _overwrite(base, region(base._data.shape, target._chain), target._data, node)
 
 
-def _region_index(view: Tensor) -> Index:
-    """Return the index of a view's elements in its base."""
-    base = view._base
-    if len(view._chain) == 1 and "index" in view._chain[0][1]:
-        return view._chain[0][1]["index"]
-    return Index(np.unravel_index(region_of(view), base._data.shape), base._data.shape)
+def take_form(target: Tensor, view: Tensor) -> Tensor:
+    """Let the target become one of its own views: its shape and strides change, its memory does not.
+
+    Other views of the target go on showing the memory as they did.
+    """
+    if view is target:
+        return target
+    others = [] if target._views is None else [v for v in target._views.living() if v is not view]
+    if target._base is None and others:
+        base = Tensor._wrap(target._data, target._node)
+        for other in (*others, target):
+            register(other, base)
+        target._chain = view._chain
+    elif target._base is not None:
+        target._chain = view._chain
+    target._views = None
+    if target.is_leaf:
+        if target._node is not None:
+            target._node.data = view._data
+    else:
+        move_retained(target, view._node)
+        target._node = view._node
+    target._data = view._data
+    target._key = None
+    return target
 
 
-def _overwrite(base: Tensor, index: Index, value: Any, node: Node | None) -> None:
-    """Record that the elements of `base` at an index were replaced."""
+def region(shape: tuple, chain: tuple) -> Index:
+    """Return the index, in an array of a shape, of the elements that a chain of views leads to."""
+    if len(chain) == 1 and "index" in chain[0][1]:
+        return chain[0][1]["index"]
+    positions = region_of(shape, chain)
+    return Index(np.unravel_index(positions, shape) if shape else (None,) * positions.ndim, shape)
+
+
+def rewritten(x: Tensor, chain: tuple, value: Tensor) -> Tensor:
+    """Return x with the elements that a chain of views leads to replaced; parts of complex numbers are views, too."""
+    place = next((i for i, (primitive, _) in enumerate(chain) if primitive.name in TURNS), len(chain))
+    if place < len(chain):
+        turn, back, part = TURNS[chain[place][0].name]
+        inner = x
+        for primitive, params in chain[:place]:
+            inner = record(primitive, (inner,), params)
+        turned = record(entry(turn), (inner,), {})
+        step = () if part is None else ((entry("getitem"), {"index": Index((..., part), turned._data.shape)}),)
+        value = record(entry(back), (rewritten(turned, (*step, *chain[place + 1 :]), value),), {})
+    return record(entry("setitem"), (x, value), {"index": region(x._data.shape, chain[:place])})
+
+
+TURNS = {
+    "real_part": ("view_as_real", "view_as_complex", 0),
+    "imag_part": ("view_as_real", "view_as_complex", 1),
+    "view_as_real": ("view_as_real", "view_as_complex", None),
+    "view_as_complex": ("view_as_complex", "view_as_real", None),
+}
+"""Views of another type: how to get there and back, and which of the two parts they show."""
+
+
+def _overwrite(base: Tensor, index: Index, value: Any, node: Node | None, name: str = "CopySlices") -> None:
+    """Record, under a name, that the elements of `base` at an index were replaced."""
     replaced = make_node(entry("setitem"), (base._node, node), base._data, [base._data, value], {"index": index})
-    move_retained(base, replaced)
-    base._node = replaced
-    retake_views(base)
+    replaced.rule.name = name
+    set_history(base, replaced)
+
+
+def set_history(tensor: Tensor, node: Node | None) -> None:
+    """Give a tensor another node, and its views the history that follows."""
+    move_retained(tensor, node)
+    tensor._node = node
+    retake_views(tensor)
 
 
 def setitem(target: Tensor, key: Any, value: Any) -> None:
     """target[key] = value, recorded. Raises IndexError and RuntimeError for keys and values that do not fit."""
     check_allowed(target)
     index = Index(key, target._data.shape)
+    data = target._array()
+    value = fitting(value, target)
+    recorded = state.grad and (target._node is not None or value._node is not None)
     if target._base is not None and state.grad:
         if index.basic:
             update(target[key], lambda: value)
         else:
             update(target, lambda: entry("setitem")(target, value, index=index))
         return
-    data = target._array()
-    value = value if isinstance(value, Tensor) else Tensor._wrap(np.asarray(value), None)
-    if value._data.dtype != data.dtype:
-        if RANKS[value._data.dtype.kind] > RANKS[data.dtype.kind] and value._node is not None:
-            raise RuntimeError(f"a value of type {value.dtype} cannot be put into a tensor of type {target.dtype}")
-        value = cast(value, data.dtype)
+    if recorded and index.whole:
+        update(target, lambda: value)
+        return
+    spare_quotients(target)
     raw = value._data
     if isinstance(raw, np.ndarray) and memory_of(raw) is memory_of(data):
         raw = raw.copy()
@@ -151,8 +251,19 @@ def setitem(target: Tensor, key: Any, value: Any) -> None:
     except ValueError as error:
         raise RuntimeError(f"shape mismatch in an indexed assignment: {error}") from None
     mark_changed(data)
-    if state.grad and (target._node is not None or value._node is not None):
-        _overwrite(target, index, raw, value._node)
+    if recorded:
+        _overwrite(target, index, raw, value._node, "CopySlices" if index.basic else "IndexPutBackward0")
 
 
-RANKS = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3, "O": 4}
+def fitting(value: Any, target: Tensor) -> Tensor:
+    """Return a value as a Tensor of the target's type. Raises RuntimeError where something would be lost unseen."""
+    dtype = target._data.dtype
+    if not isinstance(value, Tensor):
+        if isinstance(value, complex) and dtype.kind not in "cO":
+            if value.imag:
+                raise RuntimeError(f"value cannot be converted to type {target.dtype} without overflow")
+            value = value.real
+        return Tensor._wrap(np.asarray(value).astype(dtype, copy=False), None)
+    if value._node is not None and dtype.kind not in "fcO":
+        raise RuntimeError(f"a value of type {value.dtype} cannot be put into a tensor of type {target.dtype}")
+    return cast(value, dtype)

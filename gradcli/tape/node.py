@@ -15,7 +15,7 @@ import numpy as np
 
 from . import tuning  # noqa: F401 - sets up the process
 from .dtypes import naming
-from .hooks import table_of
+from .hooks import add_hook, table_of
 
 next_seq = itertools.count(0, -1).__next__
 """Sequence numbers count down, so that the smallest is the newest: backward pops them from a min-heap."""
@@ -86,6 +86,11 @@ class Node:
         if kind in (MANY, OWNING):
             return self.x
         return (self.out, self.x) if kind == ONE else (self.out, self.x, self.y)
+
+    @property
+    def outline(self) -> Any:
+        """Shape and type of the result (a list of them for several), where the recorder noted them."""
+        return self.y
 
     def standing_in(self, parents: tuple, wrap: Callable | None) -> Node:
         """Return a copy for one use, with other parents, and Tensors in place of saved arrays if wrap is given.
@@ -170,13 +175,39 @@ class Node:
     def _saved(self, name: str) -> Any:
         out, *operands = self.saved or (None,)
         params = self.rule.params if isinstance(self.rule.params, dict) else {}
-        if name == "result":
-            return out
-        if name in OPERAND_WORDS and OPERAND_WORDS.index(name) < len(operands):
-            return operands[OPERAND_WORDS.index(name)]
+        if name == "result" and out is not None:
+            return as_saved(out, self)
+        place = 1 if name == "exponent" and "Pow" in self.name() else 0
+        place = OPERAND_WORDS.index(name) if name in OPERAND_WORDS else place
+        if name in (*OPERAND_WORDS, "exponent") and place < len(operands):
+            x = operands[place]
+            return x if x is None or (name == "exponent" and not is_array(x)) else as_saved(x, self.parents[place])
         if name in params:
             return params[name]
         raise AttributeError(f"'{self.name()}' saved no {name!r}")
+
+
+def as_saved(x: Any, node: Any) -> Any:
+    """Return what was saved of an operand or the result as users see it: a Tensor with its node."""
+    from .tensor import Tensor
+
+    if isinstance(x, tuple):
+        return x
+    if node is not None and node.leaf:
+        return node.variable if node.variable._data is x else Tensor._wrap(x, node)
+    return Tensor._wrap(np.asarray(x) if not is_array(x) else x, node)
+
+
+def labelled(result: Any, name: str) -> Any:
+    """Return the result of an operation just recorded; its node gets another name."""
+    node = result._node
+    if node is not None and not node.leaf:
+        old = node.rule
+        if old.kind in (MANY, OWNING):
+            old.name = name
+        else:
+            node.rule = Rule(name, old.kind, old.apply, old.saves, old.primitive, old.params)
+    return result
 
 
 def second_time(node: Node, g: Any) -> Any:
@@ -230,6 +261,10 @@ class AccumulateGrad(Node):
         self.data = tensor._data
         for listener in leaf_made:
             listener(tensor)
+
+    def register_hook(self, hook: Any) -> Any:
+        """Call hook((), grad_outputs) after the leaf's `.grad` was added to."""
+        return add_hook(self, "post", hook)
 
     @property
     def variable(self) -> Any:

@@ -15,6 +15,7 @@ from . import inplace, protocols
 from .promote import as_operand
 from .quick import binary, unary
 from .record import dispatch, record
+from .refusal import as_pytorch
 from .tensor import Tensor
 
 BINARY = {
@@ -34,7 +35,13 @@ COMPARISONS = {
     "gt": "greater",
     "ge": "greater_equal",
 }
-BITS = {"and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor"}
+BITS = {
+    "and": "bitwise_and",
+    "or": "bitwise_or",
+    "xor": "bitwise_xor",
+    "lshift": "bitwise_left_shift",
+    "rshift": "bitwise_right_shift",
+}
 recorders: dict[str, Callable] = {}
 
 
@@ -73,15 +80,26 @@ def install_constant(name: str, primitive: Any, reflect: bool) -> None:
     def function(self: Tensor, other: Any) -> Any:
         return dispatch(primitive, (self, as_operand(other))) if operand(other) else NotImplemented
 
+    def reflected(self: Tensor, other: Any) -> Any:
+        return dispatch(primitive, (as_operand(other), self)) if operand(other) else NotImplemented
+
     install(f"__{name}__", function)
     if reflect:
-        install(f"__r{name}__", function)
+        install(f"__r{name}__", reflected)
         install(f"__i{name}__", lambda self, other: inplace.update(self, lambda: function(self, other)))
 
 
 def matrix_product(self: Tensor, other: Any) -> Any:
     """self @ other."""
-    return matmul(self, as_operand(other)) if operand(other) else NotImplemented
+    return checked_product(self, as_operand(other)) if operand(other) else NotImplemented
+
+
+def checked_product(x: Any, y: Any) -> Any:
+    """Return x @ y. Raises RuntimeError for shapes that do not fit."""
+    try:
+        return matmul(x, y)
+    except ValueError as error:
+        raise as_pytorch(error) from None
 
 
 def getitem_method(self: Tensor, key: Any) -> Tensor:
@@ -105,7 +123,7 @@ for _name, _entry in {"neg": "negative", "abs": "absolute", "pos": "positive", "
     else:
         install(f"__{_name}__", lambda self, primitive=_primitive: dispatch(primitive, (self,)))
 install("__matmul__", matrix_product)
-install("__rmatmul__", lambda self, other: matmul(as_operand(other), self))
+install("__rmatmul__", lambda self, other: checked_product(as_operand(other), self))
 install("__getitem__", getitem_method)
 install("__setitem__", inplace.setitem)
 
@@ -113,9 +131,33 @@ Tensor.T = property(lambda self: entry("transpose").function(self))  # type: ign
 Tensor.mT = property(lambda self: entry("swapaxes").function(self, -1, -2))  # type: ignore[attr-defined]
 Tensor.H = property(lambda self: self.conj().T)  # type: ignore[attr-defined]
 Tensor.mH = property(lambda self: self.conj().mT)  # type: ignore[attr-defined]
-for _name in ("real", "imag"):
-    setattr(Tensor, _name, property(entry(_name).function))
 
-install("__array_ufunc__", protocols.array_ufunc)
+
+def install_part(name: str) -> None:
+    """Install the real or imaginary part, which can be assigned to."""
+
+    def get(self: Tensor) -> Tensor:
+        return entry(name).function(self)
+
+    def change(self: Tensor, value: Any) -> None:
+        if name == "imag" and self.dtype.kind != "c":
+            raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
+        inplace.setitem(get(self), ..., value)
+
+    setattr(Tensor, name, property(get, change))
+
+
+install_part("real")
+install_part("imag")
+
+
+def array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+    """Record a NumPy ufunc call; products that do not fit raise what PyTorch raises."""
+    if ufunc is np.matmul and method == "__call__" and not kwargs:
+        return checked_product(*inputs)
+    return protocols.array_ufunc(self, ufunc, method, *inputs, **kwargs)
+
+
+install("__array_ufunc__", array_ufunc)
 install("__array_function__", protocols.array_function)
 Tensor.__array_priority__ = 1000  # type: ignore[attr-defined]

@@ -84,7 +84,7 @@ def body(data: np.ndarray, indent: int, elide: bool, form: Any) -> str:
         lines = [", ".join(words[i : i + per_line]) for i in range(0, len(words), per_line)]
         return "[" + (",\n" + " " * (indent + 1)).join(lines) + "]"
     blocks = ["..." if i is None else body(data[i], indent + 1, elide, form) for i in parts]
-    return "[" + (",\n" * (data.ndim - 1) + " " * (indent + 1)).join(blocks).replace(",\n\n...", ",\n\n...") + "]"
+    return "[" + ("," + "\n" * (data.ndim - 1) + " " * (indent + 1)).join(blocks) + "]"
 
 
 def array_text(data: np.ndarray, indent: int) -> str:

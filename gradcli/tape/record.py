@@ -14,10 +14,11 @@ from .dtypes import defaults
 from .modes import state
 from .node import MANY, OWNING, Node, OutputNode, Rule, next_seq
 from .promote import promoted
+from .refusal import as_pytorch
 from .tensor import LARGE, Tensor
 from .views import track_view
 
-FLOAT16, FLOAT64 = np.dtype(np.float16), np.dtype(np.float64)
+FLOAT16, FLOAT64, INT8 = np.dtype(np.float16), np.dtype(np.float64), np.dtype(np.int8)
 
 
 def record(primitive: Primitive, operands: tuple, params: dict) -> Any:
@@ -27,7 +28,10 @@ def record(primitive: Primitive, operands: tuple, params: dict) -> Any:
     gradient is wanted that the primitive does not have.
     """
     raws, nodes = unpacked(primitive, operands)
-    out = primitive.forward(*raws, **params)
+    try:
+        out = primitive.forward(*raws, **params)
+    except ValueError as error:
+        raise as_pytorch(error, raws) from None
     if primitive.outputs > 1:
         return _record_several(primitive, nodes, out, raws, params)
     if not isinstance(out, np.ndarray | np.generic):
@@ -38,6 +42,9 @@ def record(primitive: Primitive, operands: tuple, params: dict) -> Any:
     elif dtype is FLOAT16 and not any(getattr(x, "dtype", None) == FLOAT16 for x in raws):
         raws = [x.astype(defaults.float) if isinstance(x, np.ndarray | np.generic) else x for x in raws]
         out = np.asarray(primitive.forward(*raws, **params))  # of small integers NumPy makes float16
+    elif dtype is INT8 and not any(getattr(x, "dtype", None) == INT8 for x in raws):
+        out = out.astype(bool if primitive.name == "power" else np.int64)  # of booleans NumPy makes int8
+        dtype = out.dtype
     node = None
     if primitive.rules and state.grad and nodes.count(None) != len(nodes) and dtype.kind in "fcO":
         node = make_node(primitive, tuple(nodes), out, raws, params)

@@ -58,6 +58,7 @@ class Tensor:
     _chain: tuple = ()
     _views: Any = None
     _made_without_grad = False
+    _earlier = 0
     _data: Any
     _node: Any
     _key: Any
@@ -150,10 +151,14 @@ class Tensor:
 
     @requires_grad.setter
     def requires_grad(self, wanted: bool) -> None:
+        if not isinstance(wanted, bool):
+            raise RuntimeError(f"requires_grad must be a bool, not {type(wanted).__name__}")
         self.requires_grad_(wanted)
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Start (or stop) recording operations on this leaf. Raises RuntimeError for integers and non-leaves."""
+        if requires_grad is not True and not isinstance(requires_grad, bool):
+            raise TypeError(f"requires_grad_(): requires_grad must be bool, not {type(requires_grad).__name__}")
         if requires_grad and self._node is None:
             if self._data.dtype.kind not in "fc":
                 raise RuntimeError(
@@ -183,7 +188,7 @@ class Tensor:
     @property
     def _version(self) -> int:
         """How often its memory was changed in place."""
-        return versions.version(self._data) if isinstance(self._data, np.ndarray) else 0
+        return self._earlier + (versions.version(self._data) if isinstance(self._data, np.ndarray) else 0)
 
     # -- gradients --------------------------------------------------------------------------------
 
@@ -199,6 +204,8 @@ class Tensor:
         if value is not None:
             if not isinstance(value, Tensor):
                 raise TypeError(f"assigned grad must be a Tensor or None, not {type(value).__name__}")
+            if value is self:
+                raise RuntimeError("can't assign a Tensor as its own grad")
             if value.shape != self.shape:
                 raise RuntimeError(f"assigned grad has shape {list(value.shape)}, the tensor {list(self.shape)}")
             if value.dtype != self.dtype:
@@ -279,7 +286,9 @@ class Tensor:
             raise TypeError(f".data must be set to a Tensor, not {type(value).__name__}")
         mine, theirs = self._array().__array_interface__, value._array().__array_interface__
         if mine != theirs:
+            earlier = self._version
             self._data = value._array()
+            self._earlier = earlier - versions.version(self._data)
             self._key = None
         if self._node is not None and self._node.leaf:
             self._node.data = self._data

@@ -21,11 +21,15 @@ def track_view(view: Tensor, source: Tensor, primitive: Primitive, params: dict)
     data = view._data
     if not isinstance(data, np.ndarray) or memory_of(data) is not memory_of(source._data):
         return
-    base = source if source._base is None else source._base
-    view._base = base
     view._chain = (*source._chain, (primitive, params))
     if not state.grad:
         view._made_without_grad = True
+    register(view, source if source._base is None else source._base)
+
+
+def register(view: Tensor, base: Tensor) -> None:
+    """Note that a tensor is a view of another, which is none itself."""
+    view._base = base
     views = base._views
     if views is None:
         views = base._views = _Views()
@@ -78,10 +82,9 @@ def move_retained(tensor: Tensor, node: Any) -> None:
         table_of(node).retain.extend(mine)
 
 
-def region_of(view: Tensor) -> Any:
-    """Return the positions of a view's elements in its flattened base, in the view's shape."""
-    base = view._base
-    positions = np.arange(base._data.size).reshape(base._data.shape)
-    for primitive, params in view._chain:
+def region_of(shape: tuple, chain: tuple) -> Any:
+    """Return the positions, in a flattened array of a shape, of the elements that a chain of views leads to."""
+    positions = np.arange(np.prod(shape, dtype=np.intp)).reshape(shape)
+    for primitive, params in chain:
         positions = primitive.forward(positions, **params)
     return positions

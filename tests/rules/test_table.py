@@ -98,7 +98,10 @@ def test_batched_cotangents_equal_a_loop(call, create):
         )
         for i, got in enumerate(stacked):
             want = np.array([row[i]._data for row in rows]).reshape((batch, *call.arrays[i].shape))
-            assert_allclose(got._data, want, rtol=1e-12, atol=1e-12)
+            unused = got.shape == call.arrays[i].shape  # zeros in the input's own shape, as in PyTorch
+            assert_allclose(
+                np.broadcast_to(got._data, want.shape) if unused else got._data, want, rtol=1e-12, atol=1e-12
+            )
 
 
 @pytest.mark.parametrize("call", [c for c in ALL if c.entry.name != "astype"], ids=repr)

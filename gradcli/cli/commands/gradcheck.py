@@ -15,7 +15,7 @@ from ...check.declare import Declared
 from ...check.targets import Wanted, checks_of
 from ...errors import EXIT_INTERRUPTED, GradcliError
 from ...lang.values import read_values
-from ...results import CheckReport, CheckSummary
+from ...results.checks import CheckReport, CheckSummary
 from .. import status
 from ..options import Context, command_options
 from ..output import write_file
@@ -24,7 +24,7 @@ VALUE = re.compile(r"[^\W\d][\w.\[\]]*=[^=]")
 
 
 @click.command(
-    epilog="Examples: gradcli gradcheck 'x**2 * sin(y)' x=2 y=3; gradcli gradcheck grads.py:f --grad g --shape x=3,4; "
+    epilog="Examples: gradcli gradcheck 'x**2 * sin(y)' x=2 y=3; gradcli gradcheck grads.py:f --grad g --shape x=3; "
     "gradcli gradcheck tests/ -j 4 --junit report.xml"
 )
 @command_options(

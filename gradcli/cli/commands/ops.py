@@ -6,7 +6,7 @@ import click
 
 from ...errors import GradcliError, did_you_mean
 from ...lang.describe import describe
-from ...results import Operations
+from ...results.operations import Operations
 from ...rules import full_table
 from ...rules.table import NAMES
 from ..options import output_options

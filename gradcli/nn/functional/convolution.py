@@ -150,7 +150,7 @@ def conv_transpose(n: int, name: str) -> Callable:
         windows = Windows(size, tuple(kernel), stride, dilation, tuple((p, p) for p in around), tuple(out))
         grouped = x.reshape(batch, groups, inputs // groups, *out)
         weights = weight.reshape(groups, inputs // groups, part, *kernel)
-        return finished(run("unconvolve_windows", grouped, weights, windows=windows), bias, unbatched)
+        return finished(run("unconvolve_windows", grouped, weights, windows=windows), bias, unbatched).contiguous()
 
     return described(function, name, f"The transpose of conv{n}d as a map of its input; weight (C, O / groups, ...).")
 

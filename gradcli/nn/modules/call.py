@@ -186,7 +186,11 @@ class BackwardWatch:
     def with_zeros(self, grads: tuple) -> tuple:
         """Return gradients of the inputs with zeros for tensors that none reached."""
         lead = next(
-            (tuple(g.shape[: g.ndim - len(like[0])]) for g, like in zip(grads, self.given, strict=True) if g is not None),
+            (
+                tuple(g.shape[: g.ndim - len(like[0])])
+                for g, like in zip(grads, self.given, strict=True)
+                if g is not None
+            ),
             (),
         )
         return tuple(

@@ -45,7 +45,9 @@ class Convolution(Module):
         if out_channels % groups:
             raise ValueError("out_channels must be divisible by groups")
         if padding_mode not in PADDING_MODES:
-            raise ValueError(f"padding_mode must be one of {set(PADDING_MODES)}, but got padding_mode='{padding_mode}'")
+            raise ValueError(
+                f"padding_mode must be one of {set(PADDING_MODES)}, but got padding_mode='{padding_mode}'"
+            )
         self.in_channels, self.out_channels = in_channels, out_channels
         self.kernel_size = per_axis(kernel_size, n, "kernel_size")
         self.stride, self.dilation = per_axis(stride, n, "stride"), per_axis(dilation, n, "dilation")
@@ -156,7 +158,9 @@ class TransposedConvolution(Convolution):
         extra = tuple(w - m for w, m in zip(wanted[-n:], least, strict=True))
         if any(not 0 <= e < s for e, s in zip(extra, self.stride, strict=True)):
             most = [m + s - 1 for m, s in zip(least, self.stride, strict=True)]
-            raise ValueError(f"requested an output size of {list(wanted[-n:])}, but valid sizes range from {least} to {most}")
+            raise ValueError(
+                f"requested an output size of {list(wanted[-n:])}, but valid sizes range from {least} to {most}"
+            )
         return extra
 
 

@@ -19,9 +19,7 @@ class Dropping(Applied):
 def dropping(name: str, function: str, doc: str) -> type:
     """Return the class of a kind of dropout."""
     shown = ("p", "inplace")
-    return applied(
-        name, function, doc, base=Dropping, module=__name__, modes=True, shown=shown, p=0.5, inplace=False
-    )
+    return applied(name, function, doc, base=Dropping, module=__name__, modes=True, shown=shown, p=0.5, inplace=False)
 
 
 Dropout = dropping("Dropout", "dropout", "Zero elements with probability p, the others divided by 1 - p.")

@@ -37,9 +37,7 @@ class Identity(Module):
 class Linear(Module):
     """input @ weight.T + bias; weight (out_features, in_features)."""
 
-    def __init__(
-        self, in_features: int, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None
-    ):
+    def __init__(self, in_features: int, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None):
         super().__init__()
         self.in_features, self.out_features = in_features, out_features
         self.weight = parameter(out_features, in_features, dtype=dtype, device=device)

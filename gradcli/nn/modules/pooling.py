@@ -138,6 +138,6 @@ MaxUnpool1d, MaxUnpool2d, MaxUnpool3d = map(unpool, (1, 2, 3))
 AdaptiveAvgPool1d, AdaptiveAvgPool2d, AdaptiveAvgPool3d = (adaptive("avg", n) for n in (1, 2, 3))
 AdaptiveMaxPool1d, AdaptiveMaxPool2d, AdaptiveMaxPool3d = (adaptive("max", n) for n in (1, 2, 3))
 
-__all__ = [
-    f"{kind}Pool{n}d" for kind in ("Max", "Avg", "LP", "AdaptiveAvg", "AdaptiveMax") for n in (1, 2, 3)
-] + [f"MaxUnpool{n}d" for n in (1, 2, 3)]
+__all__ = [f"{kind}Pool{n}d" for kind in ("Max", "Avg", "LP", "AdaptiveAvg", "AdaptiveMax") for n in (1, 2, 3)] + [
+    f"MaxUnpool{n}d" for n in (1, 2, 3)
+]

@@ -58,7 +58,13 @@ PairwiseDistance = shaping(
     "PairwiseDistance", "pairwise_distance", "p-norms of differences.", shown=(), p=2.0, eps=1e-6, keepdim=False
 )
 Unfold = shaping(
-    "Unfold", "unfold", "The windows of (N, C, H, W) as columns.", kernel_size=REQUIRED, dilation=1, padding=0, stride=1
+    "Unfold",
+    "unfold",
+    "The windows of (N, C, H, W) as columns.",
+    kernel_size=REQUIRED,
+    dilation=1,
+    padding=0,
+    stride=1,
 )
 Fold = shaping(
     "Fold",
@@ -121,7 +127,9 @@ def padding(name: str, mode: str, n: int, base: type) -> Any:
 
 ZeroPad1d, ZeroPad2d, ZeroPad3d = (padding("ZeroPad", "constant", n, PlainPad) for n in (1, 2, 3))
 ConstantPad1d, ConstantPad2d, ConstantPad3d = (padding("ConstantPad", "constant", n, ConstantPad) for n in (1, 2, 3))
-ReflectionPad1d, ReflectionPad2d, ReflectionPad3d = (padding("ReflectionPad", "reflect", n, PlainPad) for n in (1, 2, 3))
+ReflectionPad1d, ReflectionPad2d, ReflectionPad3d = (
+    padding("ReflectionPad", "reflect", n, PlainPad) for n in (1, 2, 3)
+)
 ReplicationPad1d, ReplicationPad2d, ReplicationPad3d = (
     padding("ReplicationPad", "replicate", n, PlainPad) for n in (1, 2, 3)
 )
@@ -189,7 +197,5 @@ __all__ = [
     "Upsample",
     "UpsamplingBilinear2d",
     "UpsamplingNearest2d",
-    *[
-        f"{kind}Pad{n}d" for kind in ("Zero", "Constant", "Reflection", "Replication", "Circular") for n in (1, 2, 3)
-    ],
+    *[f"{kind}Pad{n}d" for kind in ("Zero", "Constant", "Reflection", "Replication", "Circular") for n in (1, 2, 3)],
 ]

@@ -168,9 +168,7 @@ class Stateful:
                     quoted = ", ".join(f'"{name}"' for name in names)
                     errors.insert(0, f"{title} key(s) in state_dict: {quoted}. ")
         if errors:
-            raise RuntimeError(
-                f"Error(s) in loading state_dict for {type(self).__name__}:\n\t" + "\n\t".join(errors)
-            )
+            raise RuntimeError(f"Error(s) in loading state_dict for {type(self).__name__}:\n\t" + "\n\t".join(errors))
         return keys
 
     def _load(

@@ -1,0 +1,69 @@
+"""Who is to blame for a wrong derivative: the first custom function on its way that is wrong by itself."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..tape import function as functions
+from ..tape.tensor import Tensor
+from .subject import Traced
+
+
+def calls_in(subject: Traced) -> list[tuple[Any, type, tuple]]:
+    """Return (node, Function, arguments) for every custom function that one run calls, in order."""
+    found: list[tuple[Any, type, tuple]] = []
+
+    def watch(node: Any, function: type, args: tuple) -> None:
+        found.append((node, function, tuple(x.detach().clone() if isinstance(x, Tensor) else x for x in args)))
+
+    functions.watchers.append(watch)
+    try:
+        subject.recorded(subject.at, tuple(i for i, n in enumerate(subject.at) if n in subject.wrt))
+    finally:
+        functions.watchers.remove(watch)
+    return found
+
+
+def alone(node: Any, function: Any, args: tuple) -> Traced | None:
+    """Return one call of a custom function as a subject of its own; None when nothing in it can be checked."""
+    places = [i for i, x in enumerate(args) if isinstance(x, Tensor)]
+    wanted = [i for i in places if node.needs_input_grad[i] and args[i]._data.dtype.kind in "fc"]
+    if not wanted:
+        return None
+
+    def call(*xs: Tensor) -> Any:
+        full = list(args)
+        for i, x in zip(places, xs, strict=True):
+            full[i] = x
+        return function.apply(*full)
+
+    at = {f"argument {i}": np.array(args[i]._data) for i in places}
+    return Traced(call, at, wrt=[f"argument {i}" for i in wanted], title=function.__name__)
+
+
+def blame(subject: Traced, is_wrong: Callable[[Traced], bool]) -> str | None:
+    """Return the first custom function that is wrong by itself: its name, file, line and source line with a caret."""
+    for node, function, args in calls_in(subject):
+        single = alone(node, function, args)
+        if single is not None and is_wrong(single):
+            return f"the first wrong node is {node.name()}: {place_of_backward(function)}"
+    return None
+
+
+def place_of_backward(function: Any) -> str:
+    """Return where a Function's backward is defined, with the line that returns its result."""
+    try:
+        lines, start = inspect.getsourcelines(function.backward)
+        file = inspect.getsourcefile(function.backward)
+    except (OSError, TypeError):
+        return f"the backward of {function.__name__}"
+    returns = [k for k, line in enumerate(lines) if line.strip().startswith("return")]
+    k = returns[-1] if returns else 0
+    line = lines[k].rstrip("\n")
+    text = line.strip()
+    indent = " " * 4
+    return f"{file}:{start + k}\n{indent}{text}\n{indent}{'^' * len(text)}"

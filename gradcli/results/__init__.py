@@ -1,0 +1,35 @@
+"""What commands find out, as immutable data. Renderers turn it into text and know nothing else.
+Modules beside this one hold what other commands find out.
+
+Arrays are plain ndarrays. Named tuples rather than dataclasses: they cost nothing to import.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+
+class InputGradient(NamedTuple):
+    """One input: its value, and the gradient of the output with respect to it, of the same shape."""
+
+    name: str
+    value: np.ndarray
+    grad: np.ndarray
+
+
+class Gradients(NamedTuple):
+    """The value of an output (None when a script ran backward itself) and its gradients.
+
+    retained: the gradients of intermediate results by name. output: the output's name, where it has one.
+    """
+
+    target: str
+    value: np.ndarray | None
+    inputs: tuple[InputGradient, ...]
+    retained: dict[str, np.ndarray]
+    output: str | None = None
+
+
+Result = Any

@@ -1,0 +1,83 @@
+"""What gradcheck finds out."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+
+class WorstElement(NamedTuple):
+    """The element whose derivative is furthest from its reference.
+
+    output: the index of the output element, place: that of the input element. numeric_error: the half-width
+    of the reference's interval.
+    """
+
+    output: tuple[int, ...]
+    place: tuple[int, ...]
+    analytic: Any
+    numeric: Any
+    numeric_error: float
+
+
+class InputCheck(NamedTuple):
+    """What was found for one input. resolution: the relative error that would have been seen."""
+
+    name: str
+    shape: tuple[int, ...]
+    verdict: str
+    max_abs_error: float
+    max_rel_error: float
+    digits: float
+    resolution: float
+    worst: WorstElement | None
+
+
+class Finding(NamedTuple):
+    """Part of a diagnosis. kind: a stable word such as sign, factor, transposed; text: the evidence in a line."""
+
+    kind: str
+    text: str
+    input: str | None = None
+
+
+class CheckReport(NamedTuple):
+    """The verdict on the derivative of one function at one point (or the worst of several).
+
+    verdict: pass, fail, inconclusive or error. message: the reason in a line. notes: what else was seen. replay:
+    a command line that repeats the check. witnesses: independent values by name, with the digits to which they
+    agree with the derivative. error: what the checked function raised.
+    """
+
+    name: str
+    file: str | None
+    line: int | None
+    verdict: str
+    seconds: float
+    inputs: tuple[InputCheck, ...] = ()
+    diagnosis: tuple[Finding, ...] = ()
+    message: str = ""
+    notes: tuple[str, ...] = ()
+    replay: str | None = None
+    witnesses: tuple[tuple[str, float], ...] = ()
+    blame: str | None = None
+    error: Exception | None = None
+
+    @property
+    def passed(self) -> bool:
+        """Whether the derivative was found right."""
+        return self.verdict == "pass"
+
+    def __bool__(self) -> bool:
+        return self.passed
+
+
+class CheckSummary(NamedTuple):
+    """All checks of a run."""
+
+    target: str
+    checks: tuple[CheckReport, ...]
+    seconds: float
+
+    def count(self, verdict: str) -> int:
+        """Return how many checks have a verdict."""
+        return sum(check.verdict == verdict for check in self.checks)

@@ -1,0 +1,62 @@
+"""What jacobian, hessian, vjp, jvp and hvp find out."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+
+class JacobianBlock(NamedTuple):
+    """The derivatives of an output for one input: shape output.shape + value.shape.
+
+    sparse: a scipy.sparse array of shape (output.size, value.size) instead.
+    """
+
+    name: str
+    value: np.ndarray
+    block: np.ndarray | None
+    sparse: Any = None
+
+
+class Jacobian(NamedTuple):
+    """The value of an output, and its Jacobian block by block. output: the output's name, where it has one.
+
+    products: how many products a sparse one took. unused: inputs that the output does not depend on.
+    """
+
+    target: str
+    value: np.ndarray
+    blocks: tuple[JacobianBlock, ...]
+    output: str | None = None
+    products: int | None = None
+    unused: tuple[str, ...] = ()
+
+
+class Hessian(NamedTuple):
+    """The value of a scalar output, its inputs' values, and the second derivatives.
+
+    blocks: for inputs a and b, blocks[a][b] has shape a.shape + b.shape.
+    """
+
+    target: str
+    value: np.ndarray
+    inputs: dict[str, np.ndarray]
+    blocks: dict[str, dict[str, np.ndarray]]
+    output: str | None = None
+    unused: tuple[str, ...] = ()
+
+
+class Products(NamedTuple):
+    """The value of an output, and a product of its derivative with a vector.
+
+    kind: `vjp` and `hvp` have one array per input, shaped like it; `jvp` has one, shaped like the output,
+    under the output's name.
+    """
+
+    target: str
+    kind: str
+    value: np.ndarray
+    parts: dict[str, np.ndarray]
+    output: str | None = None
+    unused: tuple[str, ...] = ()

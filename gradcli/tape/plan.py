@@ -1,0 +1,181 @@
+"""What one backward pass is to do: where it goes, whom it asks on the way, and what it leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .hooks import checked, leaf_hooks, run_tensor_hooks
+from .modes import set_grad_enabled, state
+from .node import Node, Slots
+from .tensor import Tensor
+from .walk import Cotangent, Roots, walk, walk_with_plan
+
+
+def as_tuple(x: Any) -> tuple:
+    """Return one tensor or a sequence of them as a tuple."""
+    return tuple(x) if isinstance(x, tuple | list) else (x,)
+
+
+class Plan:
+    """What one backward pass is to do.
+
+    retain: keep saved values for another pass. create: cotangents are Tensors and the pass is recorded.
+    wanted: nodes whose cotangent is collected here (None: every leaf's `.grad` is added to).
+    on_path: the nodes that lead to wanted ones. pending: for each leaf, how many cotangents it still gets.
+    """
+
+    def __init__(self, retain: bool, create: bool, wanted: dict[Node, Any] | None = None):
+        self.retain = retain
+        self.create = create
+        self.wanted = wanted
+        self.on_path: set[Node] | None = None
+        self.pending: dict[Node, int] | None = None
+        self.wrap = (lambda g: g) if create else (lambda g: Tensor._wrap(g, None))
+
+    def run(self, roots: Roots) -> None:
+        """Walk the graph from pairs of a node and its cotangent."""
+        starts = [node for node, _ in roots]
+        if self.wanted is not None:
+            self.on_path = paths_to(starts, self.wanted)
+            roots = [root for root in roots if root[0] in self.on_path]
+        if leaf_hooks.count:
+            self.pending = uses_of_leaves([node for node, _ in roots], self.on_path)
+        special = state.anomaly or self.create or self.wanted is not None or self.pending is not None
+        with set_grad_enabled(self.create), np.errstate(all="ignore"):
+            (walk_with_plan if special else walk)(roots, self)
+
+    def hooked(self, node: Node, g: Cotangent) -> Cotangent:
+        """Run the hooks that come before a node; they may replace the cotangent."""
+        table = node.hooks
+        if table.tensor or table.retain:
+            g = run_tensor_hooks(node, g, self)
+        for hook in list(table.pre.values()):
+            given = self.shown(node, g)
+            result = hook(given)
+            if result is not None:
+                parts = self.replaced(given, result, hook)
+                g = Slots({i: x for i, x in enumerate(parts) if x is not None}) if isinstance(g, Slots) else parts[0]
+        return g
+
+    def shown(self, node: Node, g: Cotangent) -> tuple:
+        """Return the cotangents of a node's outputs as hooks see them: None for one that has none."""
+        if isinstance(g, Slots):
+            return tuple(self.wrap(g[i]) if i in g else None for i in range(len(node.q)))
+        return (self.wrap(g),)
+
+    def replaced(self, given: tuple, result: Any, hook: Any) -> tuple:
+        """Return what a node's hook made of gradients. Raises RuntimeError for another count, type or shape."""
+        result = as_tuple(result)
+        name = getattr(hook, "__name__", type(hook).__name__)
+        for x in result:
+            if x is not None and not isinstance(x, Tensor):
+                raise TypeError(f"expected Tensors or None, but hook '{name}' returned '{type(x).__name__}'")
+        if len(result) != len(given):
+            raise RuntimeError(
+                f"hook '{name}' has returned an incorrect number of values (got {len(result)}, but expected "
+                f"{len(given)})"
+            )
+        if any(old is None and new is not None for old, new in zip(given, result, strict=True)):
+            raise RuntimeError(f"hook '{name}': can't replace a None gradient with a non-None value")
+        return tuple(
+            None if new is None else self.unwrap(new if new is old else checked(new, old, hook))
+            for old, new in zip(given, result, strict=True)
+        )
+
+    def unwrap(self, tensor: Tensor) -> Cotangent:
+        """Return a hook's Tensor as this pass carries cotangents."""
+        return tensor if self.create else tensor._data
+
+    def after(self, node: Node, grads: tuple, g: Cotangent) -> tuple:
+        """Run the hooks that come after a node; they may replace what it hands to its parents."""
+        for hook in list(node.hooks.post.values()):
+            given = tuple(
+                None if x is None or p is None else self.wrap(x) for x, p in zip(grads, node.parents, strict=True)
+            )
+            result = hook(given, self.shown(node, g))
+            if result is not None:
+                grads = self.replaced(given, result, hook)
+        return grads
+
+    def arrived(self, node: Node, g: Cotangent, owned: bool) -> tuple:
+        """Deal with a leaf or a wanted node; return its parents, None for those that lead nowhere."""
+        if self.wanted is not None and node in self.wanted:
+            self.wanted[node] = g
+        if node.leaf:
+            if self.wanted is None:
+                node.accumulate(g, owned, self.create)
+                if node.hooks is not None:
+                    self.accumulated(node, g)
+            return ()
+        parents = node.parents
+        if self.on_path is not None:
+            parents = tuple(p if p in self.on_path else None for p in parents)
+        return parents if any(p is not None for p in parents) else ()
+
+    def accumulated(self, node: Any, g: Cotangent) -> None:
+        """Run the hooks that come after a leaf's `.grad` was added to, then those after its node."""
+        for hook in list(node.hooks.accumulated.values()):
+            hook(node.variable)
+        for hook in list(node.hooks.post.values()):
+            hook((), (self.wrap(g),))
+
+    def deliver(self, parents: Sequence, grads: Sequence, waiting: dict[int, list]) -> tuple[list, list]:
+        """Send cotangents to leaves, each of which is finished as soon as its last one is there.
+
+        Returns the parents that are no leaves, and their cotangents.
+        """
+        assert self.pending is not None
+        rest: tuple[list, list] = ([], [])
+        for parent, g in zip(parents, grads, strict=True):
+            if parent is None or not parent.leaf:
+                rest[0].append(parent)
+                rest[1].append(g)
+                continue
+            held = waiting.pop(parent.seq, [parent, False, None])
+            if g is not None:
+                held[2] = g if held[2] is None else held[2] + g
+            self.pending[parent] -= 1
+            if self.pending[parent]:
+                waiting[parent.seq] = held
+            elif held[2] is not None:
+                g = held[2]
+                self.arrived(parent, g if parent.hooks is None else self.hooked(parent, g), False)
+        return rest
+
+
+def reachable(starts: Iterable[Node]) -> list[Node]:
+    """Return all nodes that the starts lead to, oldest first."""
+    found = set(starts)
+    stack = list(found)
+    while stack:
+        for parent in stack.pop().parents:
+            if parent is not None and parent not in found:
+                found.add(parent)
+                stack.append(parent)
+    return sorted(found, key=lambda node: -node.seq)
+
+
+def paths_to(starts: Iterable[Node], wanted: Iterable[Node]) -> set[Node]:
+    """Return the nodes on any path from the starts to a wanted node, ends included."""
+    on_path = set(wanted)
+    for node in reachable(starts):
+        if any(p in on_path for p in node.parents):
+            on_path.add(node)
+    return on_path
+
+
+def uses_of_leaves(starts: Sequence[Node], on_path: set[Node] | None) -> dict[Node, int]:
+    """Return how many cotangents each reachable leaf will be sent."""
+    uses: dict[Node, int] = {}
+    for node in starts:
+        if node.leaf:
+            uses[node] = uses.get(node, 0) + 1
+    for node in reachable(starts):
+        if on_path is None or node in on_path:
+            for parent in node.parents:
+                if parent is not None and parent.leaf and (on_path is None or parent in on_path):
+                    uses[parent] = uses.get(parent, 0) + 1
+    return uses

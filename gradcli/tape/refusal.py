@@ -1,0 +1,47 @@
+"""What NumPy refuses with ValueError and PyTorch with RuntimeError is both here."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+
+class ShapeError(RuntimeError, ValueError):
+    """Operands or arguments that do not fit. plain: NumPy's words for it."""
+
+    def __init__(self, text: str, plain: str = ""):
+        super().__init__(text)
+        self.plain = plain or text
+
+
+def as_pytorch(error: ValueError, operands: Sequence = ()) -> Exception:
+    """Return a ValueError as what PyTorch raises in its place, naming the sizes of operands that do not fit."""
+    if isinstance(error, RuntimeError | IndexError | np.linalg.LinAlgError):
+        return error
+    text = str(error)
+    if "of an empty sequence" in text:
+        return IndexError(f"{text}: the reduced axis must not be empty")
+    text = text.replace("negative dimensions are not allowed", "a tensor cannot have a negative dimension")
+    text = re.sub("^repeated axis$", "a dim appears multiple times in the list of dims", text)
+    if "could not be broadcast" in text:
+        text = mismatch([getattr(x, "shape", ()) for x in operands]) or text
+    return ShapeError(text, str(error))
+
+
+def mismatch(shapes: list[Any]) -> str:
+    """Return what does not fit in shapes that cannot be broadcast, "" if nothing is found."""
+    joined: tuple = ()
+    for shape in shapes:
+        size = max(len(joined), len(shape))
+        a, b = ((1,) * (size - len(s)) + tuple(s) for s in (joined, shape))
+        for place in reversed(range(size)):
+            if a[place] != b[place] and 1 not in (a[place], b[place]):
+                return (
+                    f"The size of tensor a ({a[place]}) must match the size of tensor b ({b[place]}) at "
+                    f"non-singleton dimension {place}"
+                )
+        joined = tuple(n if m == 1 else m for m, n in zip(a, b, strict=True))
+    return ""

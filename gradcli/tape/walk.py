@@ -1,0 +1,190 @@
+"""The loops that carry cotangents through the graph: nodes from the newest to the oldest."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from heapq import heappop, heappush
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from . import versions
+from .modes import state
+from .node import ONE, OWNING, PRODUCT, TWO, Node
+from .tensor import Tensor
+
+if TYPE_CHECKING:
+    from .plan import Plan
+
+Cotangent = Any
+Roots = Sequence[tuple[Node, Cotangent]]
+
+
+def walk(roots: Roots, plan: Plan) -> None:
+    """Run every node that the roots lead to, newest first: the loop that backward's speed hangs on.
+
+    A cotangent that waits for others is an entry [node, whether the sum's memory is ours, sum]. The newest
+    parent of the node just run is not queued at all when nothing newer waits.
+    """
+    frees, newest = not plan.retain, versions.newest
+    waiting: dict[int, list] = {}
+    heap: list[int] = []
+    for start, vector in roots:
+        send(start, vector, waiting, heap)
+    node: Any = None
+    owned = False
+    while True:
+        if node is None:
+            if not heap:
+                return
+            node, owned, g = waiting.pop(heappop(heap))
+        rule = node.rule
+        if node.hooks is not None:
+            g, owned = plan.hooked(node, g), False
+            if node.hooks.post and not node.leaf:
+                send_all(node, plan.after(node, grads_of(node, g), g), plan, waiting, heap)
+                node = None
+                continue
+        if newest.seq < node.seq and rule.saves:
+            versions.check_unchanged(node, node.saved)
+        kind = rule.kind
+        if kind == ONE:
+            g = rule.apply(node, g)
+            owned = False
+            if frees and rule.saves:
+                node.x = node.out = None
+                node.rule = rule.spent
+            node = node.p
+        elif kind == TWO or kind == PRODUCT:  # noqa: SIM109 - a tuple costs time here
+            if kind == TWO:
+                g, other = rule.apply(node, g)
+            else:  # the commonest operation is spared the call
+                other = None if node.q is None else g * node.x
+                g = None if node.p is None else g * node.y
+            owned = False
+            if frees and rule.saves:
+                node.x = node.y = node.out = None
+                node.rule = rule.spent
+            second = node.q
+            node = node.p
+            if node is None:
+                node, g = second, other
+            elif second is not None:
+                if second.seq < node.seq:
+                    node, g, second, other = second, other, node, g
+                if second is node:
+                    g = g + other
+                elif (entry := waiting.get(second.seq)) is not None and entry[1]:
+                    entry[2] += other
+                else:
+                    send(second, other, waiting, heap)
+        else:
+            if node.leaf:
+                plan.arrived(node, g, owned)
+            elif kind == OWNING:
+                send_owned(node, g, rule.apply(node, g, owned), owned, plan, waiting, heap)
+            else:
+                send_all(node, rule.apply(node, g), plan, waiting, heap)
+            node = None
+            continue
+        seq = node.seq
+        if seq in waiting:
+            add(waiting[seq], g)
+            node = None
+        elif heap and heap[0] < seq:
+            send(node, g, waiting, heap)
+            node = None
+
+
+def grads_of(node: Node, g: Cotangent) -> tuple:
+    """Return what a node hands to its parents, as a tuple."""
+    rule = node.rule
+    if rule.kind == OWNING:
+        return rule.apply(node, g, False)
+    return (rule.apply(node, g),) if rule.kind == ONE else rule.apply(node, g)
+
+
+def add(entry: list, gradient: Cotangent) -> None:
+    """Add a cotangent to what waits for a node: in place where the memory of the sum is ours."""
+    if entry[1]:
+        entry[2] += gradient
+    else:
+        entry.append(entry.pop() + gradient)  # popped, so that NumPy may reuse its memory if nobody else has it
+        entry[1] = type(gradient) is np.ndarray
+
+
+def send(node: Node, gradient: Cotangent, waiting: dict[int, list], heap: list[int]) -> None:
+    """Add a cotangent to what waits for a node; a node that has none yet is queued."""
+    seq = node.seq
+    if seq in waiting:
+        add(waiting[seq], gradient)
+    else:
+        waiting[seq] = [node, False, gradient]
+        heappush(heap, seq)
+
+
+def send_owned(
+    node: Node, g: Cotangent, grads: tuple, owned: bool, plan: Plan, waiting: dict[int, list], heap: list[int]
+) -> None:
+    """Send large cotangents to a node's parents, noting whose memory nobody else holds."""
+    passed_on = sum(gradient is g for gradient in grads)
+    for parent, gradient in zip(node.p, grads, strict=True):
+        if gradient is None:
+            continue
+        mine = type(gradient) is np.ndarray and gradient.base is None
+        mine = mine and (gradient is not g or (owned and passed_on == 1))
+        entry = waiting.get(parent.seq)
+        if entry is None:
+            waiting[parent.seq] = [parent, mine, gradient]
+            heappush(heap, parent.seq)
+        elif mine and not entry[1]:
+            gradient += entry[2]
+            entry[1:] = [True, gradient]
+        else:
+            add(entry, gradient)
+    if not plan.retain and node.rule.saves:
+        node.release()
+
+
+def send_all(node: Node, grads: tuple, plan: Plan, waiting: dict[int, list], heap: list[int]) -> None:
+    """Send cotangents to a node's parents and free what the node saved."""
+    for parent, gradient in zip(node.parents, grads, strict=True):
+        if gradient is not None and parent is not None:
+            send(parent, gradient, waiting, heap)
+    if not plan.retain and node.rule.saves:
+        node.release()
+
+
+def walk_with_plan(roots: Roots, plan: Plan) -> None:
+    """The same walk where cotangents are Tensors, only some paths count, or leaves have hooks."""
+    waiting: dict[int, list] = {}
+    heap: list[int] = []
+    parents: Sequence = [node for node, _ in roots]
+    grads: Sequence = [g for _, g in roots]
+    while True:
+        if plan.pending is not None:
+            parents, grads = plan.deliver(parents, grads, waiting)
+        for parent, gradient in zip(parents, grads, strict=True):
+            if gradient is not None and parent is not None:
+                send(parent, gradient, waiting, heap)
+        parents = grads = ()
+        if not heap:
+            return
+        node, owned, g = waiting.pop(heappop(heap))
+        if node.hooks is not None:
+            g, owned = plan.hooked(node, g), False
+        parents = plan.arrived(node, g, owned)
+        if not parents:
+            continue
+        if versions.newest.seq < node.seq and node.rule.saves:
+            versions.check_unchanged(node, node.saved)
+        rule = node.rule
+        grads = grads_of(node.standing_in(parents, Tensor._wrap if plan.create else None), g)
+        if node.hooks is not None and node.hooks.post:
+            grads = plan.after(node, grads, g)
+        if state.anomaly:
+            from .anomaly import check_gradients
+
+            check_gradients(node, grads)
+        if not plan.retain and rule.saves:
+            node.release()

@@ -1,0 +1,109 @@
+"""Types of results, and special values."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import gradcli as gc
+from gradcli import tensor
+
+inf, nan = float("inf"), float("nan")
+SINGLE, HALF = {"dtype": gc.float32}, {"dtype": gc.float16}
+SMALL, BYTE = {"dtype": gc.int32}, {"dtype": gc.uint8}
+
+
+TYPES = {
+    "add": (lambda: gc.add(2.5, tensor(2.0, **SINGLE)), "float32"),
+    "sub": (lambda: gc.sub(2.5, tensor([2.0], **SINGLE)), "float32"),
+    "true_divide": (lambda: gc.true_divide(2.5, tensor(2.0, **SINGLE)), "float32"),
+    "floor_div": (lambda: gc.div(5, tensor(2.0, **SINGLE), rounding_mode="floor"), "float32"),
+    "pow": (lambda: gc.pow(2, tensor(2.0, **SINGLE)), "float32"),
+    "add_int": (lambda: gc.add(2, tensor(2, **SMALL)), "int32"),
+    "add_default": (lambda: gc.add(2.5, tensor(2)), "float64"),
+    "and": (lambda: tensor(2) & tensor([1, 2], **SMALL), "int32"),
+    "or": (lambda: tensor(2) | tensor([1, 2], **BYTE), "uint8"),
+    "xor": (lambda: tensor([1, 2], **SMALL) ^ tensor(2), "int32"),
+    "xor_bool": (lambda: tensor([True]) ^ tensor([1]), "int64"),
+    "shift": (lambda: tensor([1, 2], **SMALL) << 2, "int32"),
+    "shift_0d": (lambda: tensor([1, 2], **SMALL) >> tensor(1), "int32"),
+    "pow_bool": (lambda: tensor(True) ** True, "bool"),
+    "square_bool": (lambda: tensor([True]).square(), "int64"),
+    "sign_bool": (lambda: tensor([True]).sign(), "bool"),
+    "any": (lambda: tensor([1, 0], **BYTE).any(), "uint8"),
+    "all": (lambda: tensor([1, 0], **BYTE).all(0), "uint8"),
+    "any_int": (lambda: tensor([1, 0]).any(), "bool"),
+    "erf": (lambda: tensor([1.0], **HALF).erf(), "float16"),
+    "lgamma": (lambda: tensor([1.0], **HALF).lgamma(), "float16"),
+    "digamma": (lambda: tensor([1.0], **HALF).digamma(), "float16"),
+    "erf_int": (lambda: tensor([1]).erf(), "float64"),
+}
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_types(name):
+    call, expected = TYPES[name]
+    assert call().dtype.name == expected
+
+
+def test_a_default_type_decides_for_integers():
+    gc.set_default_dtype(gc.float32)
+    try:
+        assert gc.add(2.5, tensor(2)).dtype == gc.float32
+    finally:
+        gc.set_default_dtype(gc.float64)
+
+
+def test_values():
+    assert (4 >> tensor([1, 2])).tolist() == [2, 1]
+    assert (tensor([1, 2]) << 2).tolist() == [4, 8]
+    assert (tensor(0.1) == tensor([0.1], **SINGLE)).item()
+
+
+SPECIAL = {
+    "prod_0d": (lambda x: x.prod(), inf, 1.0),
+    "softmax": (lambda x: x.softmax(0)[0], [1.0, inf], [nan, nan]),
+    "log_softmax": (lambda x: x.log_softmax(0)[0], [1.0, inf], [nan, nan]),
+    "log_softmax_finite": (lambda x: x.log_softmax(0)[0], [1.0, -inf], [0.0, 0.0]),
+    "logsumexp": (lambda x: x.logsumexp(0), [inf, 1.0], [nan, 0.0]),
+    "sqrt": (lambda x: (x**0.5).sum(), [-0.0, 0.0, inf, -inf], [-inf, inf, 0.0, nan]),
+    "sqrt_0d": (lambda x: x**0.5, -0.0, -inf),
+}
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("name", SPECIAL)
+def test_slopes_at_special_values(name):
+    call, at, expected = SPECIAL[name]
+    x = tensor(at, requires_grad=True)
+    call(x).backward()
+    np.testing.assert_array_equal(x.grad.numpy(), expected)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_softmax_beside_infinity():
+    x = tensor([1.0, inf])
+    assert np.isnan(x.softmax(0).numpy()).all()
+    assert np.isnan(x.log_softmax(0).numpy()).all()
+
+
+def test_index_fill():
+    x, v = tensor([1.0, 2.0], requires_grad=True), tensor(3.0, requires_grad=True)
+    y = x.index_fill(0, tensor([0, 0]), v)
+    assert y.tolist() == [3.0, 2.0] and y.grad_fn.name() == "IndexFillBackward0"
+    (y * tensor([5.0, 7.0])).sum().backward()
+    assert (x.grad.tolist(), v.grad.item()) == ([0.0, 7.0], 5.0)
+    c = x * 1
+    c.index_fill_(-1, tensor([1]), 9.0)
+    assert c.tolist() == [1.0, 9.0]
+
+
+def test_what_is_reachable():
+    gc.manual_seed(3)
+    first = gc.rand(2).tolist()
+    gc.manual_seed(3)
+    assert gc.rand(2).tolist() == first
+    assert gc.zeros(2).resize_(2).shape == (2,)
+    with pytest.raises(RuntimeError, match="resize"):
+        gc.zeros(2).resize_(3)
+    assert not [name for name in dir(gc) if not name.startswith("_") and not hasattr(gc, name)]

@@ -1,0 +1,368 @@
+"""In-place changes: what they write, whose history changes, and what is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import gradcli
+from gradcli import ones, tensor, zeros
+from gradcli.autograd import grad
+
+
+def values(t):
+    return np.asarray(t.detach()).tolist()
+
+
+@pytest.fixture
+def x():
+    return tensor([1.0, 2.0], requires_grad=True)
+
+
+# -- copying a tensor into another leaves the source's history alone ---------------------------------
+
+
+def copy(w, v):
+    w.copy_(v)
+
+
+def put(w, v):
+    w.view(1, 2)[0] = v
+
+
+def put_all(w, v):
+    w[...] = v
+
+
+WRITERS = pytest.mark.parametrize("write", [copy, put, put_all])
+
+
+@WRITERS
+def test_the_source_keeps_its_place_in_the_order(x, write):
+    v = x * x
+    u = v.exp()
+    w = zeros(2)
+    write(w, v)
+    (g,) = grad(u.sum() + w.sum(), x)
+    assert values(g) == pytest.approx([2 * np.e + 2, 4 * np.exp(4.0) + 4])
+
+
+@WRITERS
+def test_the_source_runs_once(x, write):
+    v = x * x
+    u = v * 3
+    w = zeros(2)
+    write(w, v)
+    (u.sum() + w.sum()).backward()
+    assert values(x.grad) == [8.0, 16.0]
+
+
+@WRITERS
+def test_what_the_source_saved_is_still_checked(x, write):
+    c = x * 1
+    v = x * c
+    c.mul_(5)
+    w = zeros(2)
+    write(w, v)
+    with pytest.raises(RuntimeError, match="modified by an inplace"):
+        w.sum().backward()
+
+
+def test_hooks_of_a_copy_are_its_own(x):
+    w = zeros(2)
+    w.copy_(x)
+    w.register_hook(lambda g: g * 10)
+    (x.sum() + w.sum()).backward()
+    assert values(x.grad) == [11.0, 11.0]
+
+
+def test_a_copy_of_a_leaf_is_no_leaf(x):
+    w = zeros(2)
+    w.copy_(x)
+    assert not w.is_leaf and w.grad_fn.name() == "CopyBackwards"
+    w.mul_(2)
+    assert values(w) == [2.0, 4.0]
+    c = x * 2
+    c.copy_(x)
+    assert not c.is_leaf
+
+
+def test_what_steps_of_a_composition_saved_stays_as_it_was(x):
+    c = x * 3
+    c.addcmul_(c, c)  # c + c * c, slope 3 + 18 x
+    c.sum().backward()
+    assert values(x.grad) == [21.0, 39.0]
+
+
+# -- views -------------------------------------------------------------------------------------------
+
+
+def test_contiguous_lays_the_elements_out():
+    a = gradcli.arange(6.0).reshape(2, 3)
+    b = a.t().contiguous()
+    assert b.is_contiguous() and b.stride() == (2, 1) and a.contiguous() is a
+    b.zero_()
+    assert a.sum().item() == 15.0
+    x = ones(2, 3).requires_grad_()
+    assert x.t().contiguous().grad_fn.name() == "CloneBackward0"
+
+
+@pytest.mark.parametrize(
+    ("shape", "arguments", "places"),
+    [
+        ((3, 3), (), [(0, 0), (1, 1), (2, 2)]),
+        ((3, 2), (1,), [(0, 1)]),
+        ((3, 2), (-1,), [(1, 0), (2, 1)]),
+        ((2, 3, 2), (0, 0, 2), [(0, i, 0) for i in range(3)] + [(1, i, 1) for i in range(3)]),
+        ((2, 2), (2,), []),
+    ],
+)
+def test_a_diagonal_is_a_view(shape, arguments, places):
+    expected = np.ones(shape)
+    for place in places:
+        expected[place] = 5.0
+    a = ones(*shape)
+    part = a.diagonal(*arguments)
+    part.fill_(5.0)
+    assert values(a) == expected.tolist()
+    assert part._base is a
+
+
+def test_gradients_flow_through_a_changed_diagonal(x):
+    c = ones(2, 2) * x[0]
+    d = c.diagonal()
+    assert d.grad_fn.name() == "DiagonalBackward0"
+    d.mul_(x)
+    assert c.grad_fn.name() == "CopySlices"
+    c.sum().backward()  # x0² + x0 x1 + 2 x0
+    assert values(x.grad) == [6.0, 1.0]
+
+
+def test_view_refuses_what_needs_a_copy():
+    a = gradcli.arange(6.0).reshape(2, 3).t()
+    with pytest.raises(RuntimeError, match=r"view size is not compatible.*reshape"):
+        a.view(6)
+    assert values(a.reshape(6)) == [0.0, 3.0, 1.0, 4.0, 2.0, 5.0]
+    assert tuple(a.view(3, 2, 1).shape) == (3, 2, 1)
+    assert tuple(ones(0, 3).t().view(-1, 7).shape) == (0, 7)
+
+
+def test_view_of_a_type_reads_the_memory():
+    assert tensor([1.0]).view(gradcli.int64).item() == 0x3FF0000000000000
+    assert tuple(tensor([1.0, 2.0]).view(gradcli.float32).shape) == (4,)
+
+
+@pytest.mark.parametrize("change", [lambda c: c.view(-1), lambda c: c.flatten(), lambda c: c.unsqueeze(0)])
+def test_a_number_can_be_changed_through_a_view(change):
+    x = tensor(2.0, requires_grad=True)
+    c = x * 3
+    change(c).mul_(2)
+    assert c.item() == 12.0
+    c.backward()
+    assert x.grad.item() == 6.0
+
+
+# -- shapes changed in place ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("change", "shape", "strides"),
+    [
+        (lambda t: t.t_(), (3, 2), (1, 3)),
+        (lambda t: t.transpose_(0, 1), (3, 2), (1, 3)),
+        (lambda t: t.swapaxes_(0, -1), (3, 2), (1, 3)),
+        (lambda t: t.swapdims_(0, 1), (3, 2), (1, 3)),
+        (lambda t: t.unsqueeze_(1), (2, 1, 3), (3, 3, 1)),
+        (lambda t: t[:1].squeeze_(), (3,), (1,)),
+    ],
+)
+def test_shapes_change_in_place(change, shape, strides):
+    t = gradcli.arange(6.0).reshape(2, 3).clone()
+    changed = change(t)
+    assert tuple(changed.shape) == shape
+    assert tuple(n for n, m in zip(changed.stride(), shape, strict=True) if m > 1) == tuple(
+        n for n, m in zip(strides, shape, strict=True) if m > 1
+    )
+
+
+def test_a_turned_tensor_keeps_its_history_and_its_views(x):
+    c = ones(2, 3) * x[0]
+    row = c[0]
+    assert c.t_() is c
+    row.mul_(3)
+    assert values(c) == [[3.0, 1.0]] * 3
+    c.mul_(x[1])
+    assert values(row) == [6.0, 6.0, 6.0]
+    (row.sum() + c.sum()).backward()  # 9 x0 x1 + 12 x0 x1
+    assert values(x.grad) == [42.0, 21.0]
+
+
+def test_a_squeezed_view_still_writes_into_its_base(x):
+    c = x * 2
+    d = c[:1]
+    d.squeeze_()
+    d.mul_(5)
+    assert d.shape == () and d._base is c
+    c.sum().backward()
+    assert values(x.grad) == [10.0, 2.0]
+
+
+def test_what_cannot_change_its_shape_in_place(x):
+    with pytest.raises(RuntimeError, match="leaf"):
+        x.unsqueeze_(0)
+    with pytest.raises(AttributeError):
+        ones(2, 3).permute_(1, 0)
+
+
+# -- types and shapes of what is written ----------------------------------------------------------------
+
+
+def test_numbers_that_do_not_fit_are_refused():
+    y, n = ones(2), zeros(2, dtype=gradcli.int64)
+    for target in (y, n):
+        with pytest.raises(RuntimeError, match="cannot be converted"):
+            target[0] = 1j
+        with pytest.raises(RuntimeError, match="cannot be converted"):
+            target.fill_(1j)
+    y[0] = 3 + 0j
+    n[0] = 2.7
+    assert (values(y), values(n)) == ([3.0, 1.0], [2, 0])
+
+
+def test_copy_converts():
+    n = zeros(2, dtype=gradcli.int64)
+    assert values(n.copy_(tensor([1.7, 2.2]))) == [1, 2]
+    assert values(n.clone().copy_(tensor([3.9, 4.1]))) == [3, 4]
+    n.view(2)[:] = tensor([5.5, 6.5])
+    assert values(n) == [5, 6]
+
+
+@pytest.mark.parametrize("source", [ones(3), ones(2, 2)])
+def test_shapes_that_do_not_fit_are_refused(source):
+    for write in (copy, put_all, lambda w, v: w.mul_(v)):
+        with pytest.raises(RuntimeError):
+            write(ones(2), source)
+
+
+# -- names ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("write", "name"),
+    [
+        (lambda c, v: c.__setitem__(slice(None), v), "CopyBackwards"),
+        (lambda c, v: c.__setitem__(..., v), "CopyBackwards"),
+        (lambda c, v: c.__setitem__(0, v[0]), "CopySlices"),
+        (lambda c, v: c.__setitem__(tensor([0]), v[:1]), "IndexPutBackward0"),
+        (lambda c, v: c.__setitem__(tensor([True, False]), 1.0), "IndexPutBackward0"),
+        (lambda c, v: c.view(2).__setitem__(tensor([0]), v[:1]), "CopySlices"),
+    ],
+)
+def test_names_of_changes(x, write, name):
+    c = x * 2
+    write(c, x)
+    assert c.grad_fn.name() == name
+
+
+# -- division needs its operands only -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shape", [(2,), (20000,)])
+def test_a_quotient_may_change(shape):
+    x = (2 * ones(*shape)).requires_grad_()
+    y = ones(*shape).requires_grad_()
+    z = y / x
+    z *= 4
+    z[0] = 0.0
+    z.view(-1)[1:] += y[1:]
+    z.sum().backward()  # 4 y / x + y but for the first
+    assert values(x.grad)[:2] == [0.0, -1.0]
+    assert values(y.grad)[:2] == [0.0, 3.0]
+
+
+def test_a_quotient_of_numbers_may_change():
+    x = tensor(2.0, requires_grad=True)
+    y = 1 / x
+    y += 1
+    y.backward()
+    assert x.grad.item() == -0.25
+
+
+# -- parts of complex numbers ---------------------------------------------------------------------------
+
+
+def test_parts_can_be_assigned():
+    z = tensor([1 + 1j, 2j])
+    z.real = tensor([5.0, 6.0])
+    z.imag = 7.0
+    assert values(z) == [5 + 7j, 6 + 7j]
+    y = ones(2)
+    y.real = 5.0
+    assert values(y) == [5.0, 5.0]
+    with pytest.raises(RuntimeError, match="imag"):
+        y.imag = 5.0
+
+
+def real_part(c, x):
+    c.real.mul_(x)
+
+
+def one_part(c, x):
+    c.imag[1].mul_(x[1])
+
+
+def part_of_one(c, x):
+    c[1].imag.mul_(x[1])
+
+
+def pair(c, x):
+    gradcli.view_as_real(c)[1].mul_(x)
+
+
+@pytest.mark.parametrize(
+    ("change", "slope_z", "slope_x"),
+    [  # of |c|² with c = z = (3 + 4j, 5 + 6j), x = (1, 2)
+        (real_part, [6 + 8j, 40 + 12j], [18.0, 100.0]),
+        (one_part, [6 + 8j, 10 + 48j], [0.0, 144.0]),
+        (part_of_one, [6 + 8j, 10 + 48j], [0.0, 144.0]),
+        (pair, [6 + 8j, 10 + 48j], [50.0, 144.0]),
+    ],
+)
+def test_gradients_flow_through_changed_parts(x, change, slope_z, slope_x):
+    z = tensor([3 + 4j, 5 + 6j], requires_grad=True)
+    c = z * 1
+    change(c, x)
+    assert c.grad_fn.name() == "CopySlices"
+    (c.abs() ** 2).sum().backward()
+    np.testing.assert_allclose(z.grad.numpy(), slope_z, rtol=1e-14)
+    np.testing.assert_allclose(x.grad.numpy(), slope_x, rtol=1e-14)
+
+
+# -- whose memory it is ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: x.roll(1),
+        lambda x: x.cumsum(0),
+        lambda x: x.max(0)[0],
+        lambda x: x.view(1, 2).max(0).values,
+        lambda x: gradcli.diag(x.view(1, 2)),
+    ],
+)
+def test_results_that_are_no_views(call):
+    x = tensor([1.0, 2.0])
+    y = call(x)
+    assert y._base is None and y.is_contiguous()
+    y.zero_()
+    assert values(x) == [1.0, 2.0]
+
+
+def test_setting_data_keeps_the_version():
+    c = ones(2)
+    c.mul_(2)
+    c.data = ones(2)
+    assert c._version == 1
+    c.mul_(2)
+    assert c._version == 2

@@ -1,0 +1,100 @@
+"""What nodes of the graph show: hooks on leaves, saved values, names."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import gradcli
+from gradcli import ones, tensor
+from gradcli.autograd import grad
+
+
+def values(t):
+    return np.asarray(t.detach()).tolist()
+
+
+@pytest.fixture
+def x():
+    return tensor([1.0, 2.0], requires_grad=True)
+
+
+def test_hooks_after_accumulation_run_for_chosen_inputs_too(x):
+    seen = []
+    x.register_post_accumulate_grad_hook(lambda t: seen.append(values(t.grad)))
+    (x * x).sum().backward(inputs=[x])
+    assert seen == [[2.0, 4.0]]
+    grad((x * x).sum(), x)
+    assert len(seen) == 1
+
+
+@pytest.mark.parametrize("chosen", [False, True])
+def test_hooks_of_a_leafs_node(x, chosen):
+    y = x * 2 + x
+    node = y.grad_fn.next_functions[1][0]
+    seen = []
+    handle = node.register_hook(lambda inputs, outputs: seen.append((inputs, values(outputs[0]))))
+    y.sum().backward(inputs=[x] if chosen else None)
+    assert seen == [((), [3.0, 3.0])]
+    assert values(x.grad) == [3.0, 3.0]
+    handle.remove()
+    (x * 2).sum().backward()
+    assert len(seen) == 1
+
+
+def test_the_order_of_a_leafs_hooks(x):
+    y = x * 2
+    node = y.grad_fn.next_functions[0][0]
+    seen = []
+    node.register_hook(lambda *_: seen.append("after"))
+    x.register_post_accumulate_grad_hook(lambda _: seen.append("accumulated"))
+    x.register_hook(lambda _: seen.append("tensor"))
+    node.register_prehook(lambda _: seen.append("before"))
+    y.sum().backward()
+    assert seen == ["tensor", "before", "accumulated", "after"]
+
+
+def test_zeros_for_unused_inputs(x):
+    u = ones(2).requires_grad_()
+    assert not grad((x * x).sum(), u, materialize_grads=True)[0].requires_grad
+    assert grad((x * x).sum(), u, materialize_grads=True, create_graph=True)[0].requires_grad
+    (g,) = grad(x * x, u, gradcli.eye(2), is_grads_batched=True, materialize_grads=True)
+    assert tuple(g.shape) == (2,)
+
+
+def test_saved_values_are_tensors(x):
+    y = x * x
+    assert y.grad_fn._saved_self is x and y.grad_fn._saved_other is x
+    z = x.exp()
+    assert z.grad_fn._saved_result.grad_fn is z.grad_fn
+    assert values((z * y).grad_fn._saved_self) == values(z)
+    power = x**3
+    assert power.grad_fn._saved_self is x and power.grad_fn._saved_exponent == 3
+
+
+NAMES = {
+    "MaxBackward1": lambda x: x.max(),
+    "MaxBackward0": lambda x: x.max(0)[0],
+    "MinBackward1": lambda x: x.min(),
+    "AmaxBackward0": lambda x: x.amax(),
+    "PermuteBackward0": lambda x: x.view(1, 2).movedim(0, 1),
+    "TBackward0": lambda x: x.view(1, 2).t(),
+    "MaskedFillBackward0": lambda x: (x * 1).masked_fill_(x > 1, 0.0),
+    "ClampBackward1": lambda x: (x * 1).clamp_(0, 1),
+    "ClampBackward0": lambda x: x.clamp(gradcli.zeros(2)),
+    "ClampMinBackward0": lambda x: x.clamp_min(0),
+    "AddcmulBackward0": lambda x: (x * 1).addcmul_(x, x),
+    "AddcdivBackward0": lambda x: x.addcdiv(x, x),
+    "ZeroBackward0": lambda x: (x * 1).zero_(),
+    "FillBackward2": lambda x: (x * 1).fill_(2),
+    "UnbindBackward0": lambda x: x.unbind()[1],
+    "SplitBackward0": lambda x: x.chunk(2)[0],
+    "SplitWithSizesBackward0": lambda x: x.split([1, 1])[0],
+    "CumsumBackward0": lambda x: x.cumsum(0),
+    "RollBackward0": lambda x: x.roll(1),
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_names(x, name):
+    assert NAMES[name](x).grad_fn.name() == name
