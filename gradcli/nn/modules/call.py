@@ -27,7 +27,7 @@ def hooked_call(module: Any, args: tuple, kwargs: dict) -> Any:
     try:
         args, kwargs = before_forward(module, args, kwargs)
         full, old = backward_hooks(module)
-        pre = [*module._backward_pre_hooks.values(), *everywhere._backward_pre_hooks.values()]
+        pre = [*everywhere._backward_pre_hooks.values(), *module._backward_pre_hooks.values()]
         watch = BackwardWatch(module, full, pre) if full or pre else None
         if watch is not None:
             args = watch.inputs(args)
@@ -147,7 +147,7 @@ class BackwardWatch:
         parts = result if isinstance(result, tuple) else (result,)
         parts, places, node = through_gate(parts)
         if node is not None:
-            node.register_prehook(lambda grads: self.enters(grads, len(parts), places))
+            node.register_hook(lambda grads, _: self.enters(grads, len(parts), places))
         return parts if isinstance(result, tuple) else parts[0]
 
     def enters(self, grads: tuple, count: int, places: list[int]) -> tuple | None:

@@ -18,6 +18,8 @@ class Loss(Applied):
 
     _shown: tuple[str, ...] = ()
     reduction: str
+    size_average: Any
+    reduce: Any
 
     def check(self) -> None:
         """Replace the old arguments by the reduction that they mean."""

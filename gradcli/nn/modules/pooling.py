@@ -69,7 +69,7 @@ def max_pool(n: int) -> type:
 
 def avg_pool(n: int) -> Any:
     """Return the average pool over n axes."""
-    more = {} if n == 1 else {"divisor_override": None}
+    more: dict[str, Any] = {} if n == 1 else {"divisor_override": None}
     return applied(
         f"AvgPool{n}d",
         f"avg_pool{n}d",

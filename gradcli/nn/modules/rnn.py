@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any
 
 from ...face.create import zeros
@@ -44,6 +45,12 @@ STEPS = {"RNN_TANH": (tanh_step, 1), "RNN_RELU": (relu_step, 1), "LSTM": (lstm_s
 """For each kind, what one step computes and how many gates there are."""
 
 
+def check_type(name: str, value: Any, kind: type) -> None:
+    """Raise TypeError for an argument of another type."""
+    if not isinstance(value, kind):
+        raise TypeError(f"{name} should be of type {kind.__name__}, got: {type(value).__name__}")
+
+
 class RNNBase(Module):
     """Layers of one recurrent step, run along a sequence (L, N, features), (N, L, features) or (L, features)."""
 
@@ -62,12 +69,26 @@ class RNNBase(Module):
         dtype: Any = None,
     ):
         super().__init__()
-        if not 0 <= dropout <= 1:
-            raise ValueError("dropout should be a number in range [0, 1]")
-        if hidden_size <= 0 or num_layers <= 0:
-            raise ValueError("hidden_size and num_layers must be greater than zero")
-        if not 0 <= proj_size < hidden_size:
-            raise ValueError("proj_size has to be at least 0 and smaller than hidden_size")
+        for name, value in (("input_size", input_size), ("hidden_size", hidden_size), ("num_layers", num_layers)):
+            check_type(name, value, int)
+            if value <= 0:
+                raise ValueError(f"{name} must be greater than zero")
+        for name, value in (("bias", bias), ("batch_first", batch_first)):
+            check_type(name, value, bool)
+        if isinstance(dropout, bool) or not 0 <= dropout <= 1:
+            raise ValueError(
+                "dropout should be a number in range [0, 1] representing the probability of an element being zeroed"
+            )
+        if dropout > 0 and num_layers == 1:
+            warnings.warn(
+                "dropout option adds dropout after all but last recurrent layer, so non-zero dropout expects "
+                f"num_layers greater than 1, but got dropout={dropout} and num_layers={num_layers}",
+                stacklevel=3,
+            )
+        if proj_size < 0:
+            raise ValueError("proj_size should be a positive integer or zero to disable projections")
+        if proj_size >= hidden_size:
+            raise ValueError("proj_size has to be smaller than hidden_size")
         self.mode, self.input_size, self.hidden_size, self.num_layers = mode, input_size, hidden_size, num_layers
         self.bias, self.batch_first, self.dropout = bias, batch_first, float(dropout)
         self.bidirectional, self.proj_size = bidirectional, proj_size
@@ -75,7 +96,7 @@ class RNNBase(Module):
         for layer in range(num_layers):
             width = input_size if layer == 0 else out * (1 + bidirectional)
             for end in self._ends(layer):
-                shapes = {"weight_ih": (gates, width), "weight_hh": (gates, out)}
+                shapes: dict[str, tuple[int, ...]] = {"weight_ih": (gates, width), "weight_hh": (gates, out)}
                 shapes |= {"bias_ih": (gates,), "bias_hh": (gates,)} if bias else {}
                 shapes |= {"weight_hr": (proj_size, hidden_size)} if proj_size else {}
                 for name, shape in shapes.items():
@@ -102,6 +123,12 @@ class RNNBase(Module):
         if input.shape[-1] != self.input_size:
             raise RuntimeError(
                 f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {input.shape[-1]}"
+            )
+        weight = self.weight_ih_l0
+        if input.dtype != weight.dtype:
+            raise ValueError(
+                f"RNN input dtype ({input.dtype}) does not match weight dtype ({weight.dtype}). Convert input: "
+                f"input.to({weight.dtype}), or convert model: model.to({input.dtype})"
             )
         alone = input.ndim == 2
         x = input.unsqueeze(1) if alone else input.transpose(0, 1) if self.batch_first else input
@@ -223,15 +250,32 @@ class RNNCellBase(Module):
         """Return the next state from this one (zeros unless given)."""
         if input.ndim not in (1, 2):
             raise ValueError(f"{type(self).__name__}: Expected input to be 1D or 2D, got {input.ndim}D instead")
+        if input.shape[-1] != self.input_size:
+            raise RuntimeError(f"input has inconsistent input_size: got {input.shape[-1]} expected {self.input_size}")
         count = 2 if self.mode == "LSTM" else 1
         if hx is None:
             state: State = (zeros(*input.shape[:-1], self.hidden_size, dtype=input.dtype),) * count
         else:
             state = tuple(hx) if count == 2 else (hx,)
+            self._check_state(input, state)
         x = functional.linear(input, self.weight_ih, self.bias_ih)
         h = functional.linear(state[0], self.weight_hh, self.bias_hh)
         new = STEPS[self.mode][0](x, h, state)
         return new if count == 2 else new[0]
+
+    def _check_state(self, input: Tensor, state: State) -> None:
+        for i, part in enumerate(state):
+            if part.ndim != input.ndim:
+                kind = type(self).__name__
+                raise ValueError(f"{kind}: Expected hidden to be {input.ndim}D, got {part.ndim}D instead")
+            if part.shape[:-1] != input.shape[:-1]:
+                raise RuntimeError(
+                    f"Input batch size {input.shape[0]} doesn't match hidden{i} batch size {part.shape[0]}"
+                )
+            if part.shape[-1] != self.hidden_size:
+                raise RuntimeError(
+                    f"hidden{i} has inconsistent hidden_size: got {part.shape[-1]}, expected {self.hidden_size}"
+                )
 
     def extra_repr(self) -> str:
         """Return the sizes."""

@@ -112,6 +112,20 @@ class ConstantPad(Pad):
         return f"padding={self.padding}, value={self.value}"
 
 
+class CircularPad(Pad):
+    """The same for an input of that many axes, one more, or two more."""
+
+    def __init__(self, padding: Any):
+        super().__init__(padding)
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Pad. Raises ValueError for another number of axes."""
+        ranks = self._axes + 1, self._axes + 2
+        if input.ndim not in ranks:
+            raise ValueError(f"expected {ranks[0]}D or {ranks[1]}D input (got {input.ndim}D input)")
+        return super().forward(input)
+
+
 class PlainPad(Pad):
     """The same without a value to choose."""
 
@@ -133,7 +147,7 @@ ReflectionPad1d, ReflectionPad2d, ReflectionPad3d = (
 ReplicationPad1d, ReplicationPad2d, ReplicationPad3d = (
     padding("ReplicationPad", "replicate", n, PlainPad) for n in (1, 2, 3)
 )
-CircularPad1d, CircularPad2d, CircularPad3d = (padding("CircularPad", "circular", n, PlainPad) for n in (1, 2, 3))
+CircularPad1d, CircularPad2d, CircularPad3d = (padding("CircularPad", "circular", n, CircularPad) for n in (1, 2, 3))
 
 
 # -- another size ---------------------------------------------------------------------------------
@@ -157,7 +171,7 @@ class Resizing(Applied):
         return f"{name}={getattr(self, name)}, mode={self.mode!r}"
 
 
-Upsample = shaping(
+Upsample: Any = shaping(
     "Upsample",
     "interpolate",
     "Another size by interpolation.",
@@ -197,5 +211,4 @@ __all__ = [
     "Upsample",
     "UpsamplingBilinear2d",
     "UpsamplingNearest2d",
-    *[f"{kind}Pad{n}d" for kind in ("Zero", "Constant", "Reflection", "Replication", "Circular") for n in (1, 2, 3)],
-]
+] + [f"{kind}Pad{n}d" for kind in ("Zero", "Constant", "Reflection", "Replication", "Circular") for n in (1, 2, 3)]

@@ -10,6 +10,7 @@ import numpy as np
 
 from ...tape.hooks import HookDict, RemovableHandle
 from ...tape.modes import no_grad
+from ...tape.parameter import Parameter
 from ...tape.tensor import Size, Tensor
 
 EXTRA_STATE = "_extra_state"
@@ -143,7 +144,7 @@ class Stateful:
             if not assign:
                 x.copy_(value)
             elif name in self._parameters:
-                setattr(self, name, type(x)(value, requires_grad=x.requires_grad))
+                setattr(self, name, Parameter(value, requires_grad=x.requires_grad))
             else:
                 setattr(self, name, value)
         return None
