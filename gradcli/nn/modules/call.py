@@ -48,7 +48,7 @@ def before_forward(module: Any, args: tuple, kwargs: dict) -> tuple[tuple, dict]
     for owner in (everywhere, module):
         for key, hook in list(owner._forward_pre_hooks.items()):
             if owner._hook_flags.get(key, (False,))[0]:
-                result = hook(module, args, kwargs)
+                result = run_hook("forward pre-hook", module, hook, args, kwargs)
                 if result is None:
                     continue
                 if not (isinstance(result, tuple) and len(result) == 2):
@@ -58,7 +58,7 @@ def before_forward(module: Any, args: tuple, kwargs: dict) -> tuple[tuple, dict]
                     )
                 args, kwargs = result
             else:
-                result = hook(module, args)
+                result = run_hook("forward pre-hook", module, hook, args)
                 if result is not None:
                     args = result if isinstance(result, tuple) else (result,)
     return args, kwargs
@@ -77,7 +77,8 @@ def after_forward(module: Any, args: tuple, kwargs: dict, result: Any, called: s
                 continue
             called.add(key)
             try:
-                new = hook(module, args, kwargs, result) if with_kwargs else hook(module, args, result)
+                given = (args, kwargs, result) if with_kwargs else (args, result)
+                new = run_hook("forward hook", module, hook, *given)
             except Exception as error:
                 if not failed:
                     raise
@@ -89,6 +90,15 @@ def after_forward(module: Any, args: tuple, kwargs: dict, result: Any, called: s
                 continue
             result = result if new is None else new
     return result
+
+
+def run_hook(kind: str, module: Any, hook: Callable, *given: Any) -> Any:
+    """Call a hook; an error in it gets a note that names it and its module."""
+    try:
+        return hook(module, *given)
+    except Exception as error:
+        error.add_note(f"raised in the {kind} {name_of(hook)!r} of {type(module).__name__}")
+        raise
 
 
 def name_of(hook: Any) -> str:
@@ -154,7 +164,8 @@ class BackwardWatch:
         """Backward enters the module: run the pre-hooks; where no input has a gradient, the hooks too."""
         shown = spread(grads, places, count)
         for hook in self.pre_hooks:
-            shown = self.checked(hook, hook(self.module, shown), shown, "Backward pre hook", "grad_output")
+            result = run_hook("full backward pre-hook", self.module, hook, shown)
+            shown = self.checked(hook, result, shown, "Backward pre hook", "grad_output")
         self.grad_outputs = shown
         if not self.places and self.hooks:
             warnings.warn(
@@ -164,7 +175,7 @@ class BackwardWatch:
             )
             nothing = (None,) * self.count
             for hook in self.hooks:
-                result = hook(self.module, nothing, shown)
+                result = run_hook("full backward hook", self.module, hook, nothing, shown)
                 if result is not None and not (isinstance(result, tuple) and all(x is None for x in result)):
                     raise RuntimeError(
                         "Backward hook for Modules where no input requires gradient should always return None or "
@@ -178,7 +189,7 @@ class BackwardWatch:
             return None  # backward started inside the module
         shown = self.with_zeros(spread(grads, self.places, self.count))
         for hook in self.hooks:
-            result = hook(self.module, shown, self.grad_outputs)
+            result = run_hook("full backward hook", self.module, hook, shown, self.grad_outputs)
             shown = self.checked(hook, result, shown, "Backward hook", "grad_input")
         self.grad_outputs = None
         return tuple(shown[i] if old is not None else None for i, old in zip(self.places, grads, strict=True))
@@ -252,7 +263,7 @@ def watch_last_operation(module: Any, args: tuple, result: Any, hooks: list[Call
     if node is None:
         return
     for hook in hooks:
-        node.register_hook(lambda grads, outs, hook=hook: hook(module, grads, outs))
+        node.register_hook(lambda grads, outs, hook=hook: run_hook("backward hook", module, hook, grads, outs))
     advice = shortcoming(args, result, node)
     if advice is not None and not module.__dict__.get("_warned_of_old_hooks"):
         module.__dict__["_warned_of_old_hooks"] = True
