@@ -26,6 +26,8 @@ HOMES = {
     "GradcliError": "errors",
     "manual_seed": "face.create",
     "check_gradient": "check.declare",
+    "save": "nn.store",
+    "load": "nn.store",
 }
 FROM_FUNCTIONAL = """
     adaptive_avg_pool1d adaptive_max_pool1d alpha_dropout avg_pool1d bilinear celu celu_ channel_shuffle

@@ -34,6 +34,17 @@ EXPECTED = {
         {"w[0]": -0.195536216344221, "w[1]": 0.070291556796074, "b": -0.012935495134478},
     ),
     "script.py": (["a=9"], [], {"a": 1 / 6}),
+    # only (0, 1) is predicted wrongly, 1 for 2: d loss / d prediction = 2 (1 - 2) / 4
+    "network.py": (
+        ["--wrt", "net.out.weight,net.out.bias"],
+        ["loss before: 0.25", "gradient of the hidden units: 1.0", "loss after:  0.16478"],
+        {
+            "net.out.weight[0,0]": 0,
+            "net.out.weight[0,1]": -0.5,
+            "net.out.weight[0,2]": -0.25,
+            "net.out.bias[0]": -0.5,
+        },
+    ),
 }
 
 

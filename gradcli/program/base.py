@@ -37,8 +37,14 @@ class Run:
         self.first_nan = first_nan
 
 
-Prepare = Callable[[Mapping[str, Any]], None]
-"""Called with the named Tensors of a run before anything runs backward."""
+class Prepare:
+    """What is to be done to what a program makes: hooks put in place, gradients retained."""
+
+    def tensors(self, names: Mapping[str, Any]) -> None:
+        """Take note of the named Tensors of a run, before anything runs backward."""
+
+    def module(self, name: str, module: Any) -> None:
+        """Take note of a module, before it is called; `name` is empty where the program is the module."""
 
 
 class Program:

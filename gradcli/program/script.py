@@ -17,6 +17,7 @@ from ..tape import backward as engine
 from ..tape import node as nodes
 from ..tape.tensor import Tensor
 from .base import Prepare, Program, Run, check_known
+from .function import is_module
 from .instrument import BIND, LAST, instrumented, last_names
 
 
@@ -62,7 +63,7 @@ class ScriptProgram(Program):
         if not execution.ran_backward or out is not None:
             output = execution.output(out)
         if prepare is not None and not execution.prepared:
-            prepare(execution.tensors())
+            prepare.tensors(execution.tensors())
         return Run(leaves, output, execution.tensors(), out, execution.where)
 
 
@@ -131,6 +132,8 @@ class Execution:
             if path in self.given and path not in self.replaced and tensor._data.dtype.kind in "fc":
                 replace_data(tensor, self.given[path], path)
                 self.replaced.add(path)
+        if self.prepare is not None and is_module(value) and not isinstance(value, type):
+            self.prepare.module(name, value)
         return value
 
     def see_last(self, value: Any) -> Any:
@@ -143,7 +146,7 @@ class Execution:
         self.ran_backward = True
         if self.prepare is not None and not self.prepared:
             self.prepared = True
-            self.prepare(self.tensors())
+            self.prepare.tensors(self.tensors())
 
     def see_leaf(self, tensor: Any) -> None:
         """Take note of a leaf and the line of the script that made it."""

@@ -57,6 +57,7 @@ class Numbered(Module):
 
     def extend(self, modules: Iterable[Module]) -> Any:
         """Add modules at the end; return this."""
+        check_iterable(modules, f"{type(self).__name__}.extend should be called with an iterable")
         for module in list(modules):
             self.append(module)
         return self
@@ -178,6 +179,7 @@ class Keyed(Module):
 
     def update(self, other: Any) -> None:
         """Add what is in a mapping or a sequence of pairs."""
+        check_iterable(other, f"{type(self).__name__}.update should be called with an iterable of key/value pairs")
         for key, value in other.items() if isinstance(other, Mapping | Keyed) else other:
             self[key] = value
 
@@ -196,17 +198,28 @@ class ModuleDict(Keyed):
             self.add_module(key, value)
 
 
+def check_iterable(value: Any, message: str) -> None:
+    """Raise TypeError for something that cannot be iterated."""
+    if not isinstance(value, Iterable):
+        raise TypeError(f"{message}, but got {type(value).__name__}")
+
+
 def as_parameter(value: Any) -> Any:
     """Return a tensor as a parameter, anything else as it is."""
     return Parameter(value) if isinstance(value, Tensor) and not isinstance(value, Parameter) else value
 
 
-def described(value: Any) -> str:
+TENSOR_TYPES = {"float16": "HalfTensor", "float32": "FloatTensor", "float64": "DoubleTensor"}
+"""PyTorch's old names, which ParameterDict still prints."""
+
+
+def described(key: Any, value: Any, types: dict[str, str]) -> str:
     """Return a line about a parameter."""
     if not isinstance(value, Tensor):
-        return f"Object of type: {type(value).__name__}"
+        return f"  ({key}): Object of type: {type(value).__name__}"
+    kind = types.get(value.dtype.name, value.dtype.name)
     size = "x".join(map(str, value.shape))
-    return f"Parameter containing: [{naming.prefix}.{value.dtype.name} of size {size}]"
+    return f"  ({key}): Parameter containing: [{naming.prefix}.{kind} of size {size}]"
 
 
 class ParameterDict(Keyed):
@@ -226,13 +239,30 @@ class ParameterDict(Keyed):
         else:
             self.register_parameter(key, as_parameter(value))
 
+    def __reversed__(self) -> Iterator[str]:
+        return reversed(self._parameters)
+
+    def copy(self) -> ParameterDict:
+        """Return another dictionary of the same parameters."""
+        return ParameterDict(self._parameters)
+
+    def setdefault(self, key: str, default: Any = None) -> Any:
+        """Return the parameter of a key, which is set to the default if it has none."""
+        if key not in self:
+            self[key] = default
+        return self[key]
+
+    def popitem(self) -> tuple[str, Any]:
+        """Take the last pair out and return it."""
+        return self._parameters.popitem()
+
     def get(self, key: str, default: Any = None) -> Any:
         """Return the parameter of a key, or the default."""
         return self._parameters.get(key, default)
 
     def extra_repr(self) -> str:
         """Return a line for each parameter."""
-        return "\n".join(f"({key}): {described(value)}" for key, value in self.items())
+        return "\n".join(described(key, value, TENSOR_TYPES) for key, value in self.items())
 
 
 class ParameterList(Module):
@@ -249,6 +279,8 @@ class ParameterList(Module):
         return iter(self._parameters.values())
 
     def __getitem__(self, index: Any) -> Any:
+        if not isinstance(index, slice) and not -len(self) <= index < len(self):
+            raise IndexError(f"index {index} is out of range")
         found = list(self)[index]
         return ParameterList(found) if isinstance(index, slice) else found
 
@@ -271,7 +303,7 @@ class ParameterList(Module):
 
     def extra_repr(self) -> str:
         """Return a line for each parameter."""
-        return "\n".join(f"({i}): {described(value)}" for i, value in enumerate(self))
+        return "\n".join(described(i, value, {}) for i, value in enumerate(self))
 
 
 __all__ = ["ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequential"]

@@ -75,7 +75,7 @@ class Bilinear(Module):
     ):
         super().__init__()
         if in1_features <= 0:
-            raise ValueError(f"in1_features must be > 0, but got {in1_features}")
+            raise ValueError(f"in1_features must be > 0, but got (in1_features={in1_features})")
         self.in1_features, self.in2_features, self.out_features = in1_features, in2_features, out_features
         self.weight = parameter(out_features, in1_features, in2_features, dtype=dtype, device=device)
         self.register_parameter("bias", parameter(out_features, dtype=dtype, device=device) if bias else None)

@@ -16,7 +16,7 @@ from ...tape.tensor import Size, Tensor
 EXTRA_STATE = "_extra_state"
 
 
-class IncompatibleKeys(namedtuple("IncompatibleKeys", ["missing_keys", "unexpected_keys"])):
+class _IncompatibleKeys(namedtuple("_IncompatibleKeys", ["missing_keys", "unexpected_keys"])):
     """What load_state_dict found no value for, and what it had no use for."""
 
     __slots__ = ()
@@ -133,7 +133,7 @@ class Stateful:
         if not isinstance(value, Tensor):
             return (
                 f'While copying the parameter named "{key}", expected a Tensor or an array from checkpoint but '
-                f"received {type(value).__name__}"
+                f"received {type(value)}"
             )
         if value.shape != x.shape:
             return (
@@ -149,7 +149,7 @@ class Stateful:
                 setattr(self, name, value)
         return None
 
-    def load_state_dict(self, state_dict: Mapping, strict: bool = True, assign: bool = False) -> IncompatibleKeys:
+    def load_state_dict(self, state_dict: Mapping, strict: bool = True, assign: bool = False) -> _IncompatibleKeys:
         """Copy values into parameters and buffers; return the names that were missing and those not expected.
 
         strict: both are errors. assign: take over the given tensors instead of copying. Raises RuntimeError
@@ -161,7 +161,7 @@ class Stateful:
         unexpected: list[str] = []
         errors: list[str] = []
         self._load(state_dict, "", strict, assign, missing, unexpected, errors)
-        keys = IncompatibleKeys(missing, unexpected)
+        keys = _IncompatibleKeys(missing, unexpected)
         self._run_load_post_hooks(keys)
         if strict:
             for title, names in (("Unexpected", unexpected), ("Missing", missing)):
@@ -175,12 +175,12 @@ class Stateful:
     def _load(
         self, state: Mapping, prefix: str, strict: bool, assign: bool, missing: list, unexpected: list, errors: list
     ) -> None:
-        self._load_from_state_dict(state, prefix, {"assign": assign}, strict, missing, unexpected, errors)
+        self._load_from_state_dict(state, prefix, {"assign": assign}, True, missing, unexpected, errors)
         for name, child in self._modules.items():
             if child is not None:
                 child._load(state, f"{prefix}{name}.", strict, assign, missing, unexpected, errors)
 
-    def _run_load_post_hooks(self, keys: IncompatibleKeys) -> None:
+    def _run_load_post_hooks(self, keys: _IncompatibleKeys) -> None:
         for child in self._modules.values():
             if child is not None:
                 child._run_load_post_hooks(keys)
