@@ -127,6 +127,8 @@ LAYERS = {
         [(3, 2, 4)],
         attention,
     ),
+    "TransformerEncoderLayer": (lambda: nn.TransformerEncoderLayer(4, 2, 3, 0.0, "gelu"), [(3, 1, 4)], None),
+    "Transformer": (lambda: nn.Transformer(4, 2, 1, 1, 3, 0.0, norm_first=True), [(3, 1, 4), (2, 1, 4)], None),
     "Sequential": (
         lambda: nn.Sequential(nn.Linear(2, 3), nn.Tanh(), nn.Linear(3, 1)),
         [(4, 2)],
@@ -274,6 +276,15 @@ def test_cells_are_steps_of_networks():
             state = step(row, state)
         last = state[0] if isinstance(state, tuple) else state
         np.testing.assert_allclose(last.detach().numpy(), out[-1].detach().numpy())
+
+
+def test_masks_hide_what_comes_later():
+    mask = nn.Transformer.generate_square_subsequent_mask(3)
+    assert mask.tolist()[1] == [0, 0, -np.inf]
+    layer = nn.TransformerEncoderLayer(4, 2, 3, 0.0)
+    x = gradcli.randn(3, 1, 4).requires_grad_()
+    layer(x, mask)[1].sum().backward()
+    assert x.grad[2].abs().sum().item() == 0
 
 
 SHOWN = {

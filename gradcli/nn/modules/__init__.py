@@ -32,7 +32,7 @@ HOMES = {
         "pooling": """
             MaxPool1d MaxPool2d MaxPool3d AvgPool1d AvgPool2d AvgPool3d LPPool1d LPPool2d LPPool3d MaxUnpool1d
             MaxUnpool2d MaxUnpool3d AdaptiveAvgPool1d AdaptiveAvgPool2d AdaptiveAvgPool3d AdaptiveMaxPool1d
-            AdaptiveMaxPool2d AdaptiveMaxPool3d
+            AdaptiveMaxPool2d AdaptiveMaxPool3d FractionalMaxPool2d FractionalMaxPool3d
         """,
         "rnn": "GRU GRUCell LSTM LSTMCell RNN RNNBase RNNCell RNNCellBase",
         "shaping": """
@@ -42,6 +42,9 @@ HOMES = {
             Upsample UpsamplingBilinear2d UpsamplingNearest2d ZeroPad1d ZeroPad2d ZeroPad3d
         """,
         "sparse": "Embedding EmbeddingBag",
+        "transformer": """
+            Transformer TransformerDecoder TransformerDecoderLayer TransformerEncoder TransformerEncoderLayer
+        """,
     }.items()
     for name in names.split()
 }

@@ -216,8 +216,10 @@ class Module(HookLists, Walkable, Stateful, Convertible):
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Clear the gradients of all parameters: to None, or to zeros."""
-        for parameter in self.parameters():
-            clear_grad(parameter, set_to_none)
+        for module in self.modules():
+            for parameter in module._parameters.values():
+                if parameter is not None:
+                    clear_grad(parameter, set_to_none)
 
     # -- printing ---------------------------------------------------------------------------------
 

@@ -131,13 +131,33 @@ def adaptive(kind: str, n: int) -> type:
     )
 
 
+def fractional(n: int) -> type:
+    """Return the fractional max pool over n axes."""
+    return applied(
+        f"FractionalMaxPool{n}d",
+        f"fractional_max_pool{n}d",
+        f"Max pool over windows of {n} axes at random places (Graham 2014).",
+        module=__name__,
+        shown=(),
+        tensors=("_random_samples",),
+        kernel_size=REQUIRED,
+        output_size=None,
+        output_ratio=None,
+        return_indices=False,
+        _random_samples=None,
+    )
+
+
 MaxPool1d, MaxPool2d, MaxPool3d = map(max_pool, (1, 2, 3))
+FractionalMaxPool2d, FractionalMaxPool3d = map(fractional, (2, 3))
 AvgPool1d, AvgPool2d, AvgPool3d = map(avg_pool, (1, 2, 3))
 LPPool1d, LPPool2d, LPPool3d = map(lp_pool, (1, 2, 3))
 MaxUnpool1d, MaxUnpool2d, MaxUnpool3d = map(unpool, (1, 2, 3))
 AdaptiveAvgPool1d, AdaptiveAvgPool2d, AdaptiveAvgPool3d = (adaptive("avg", n) for n in (1, 2, 3))
 AdaptiveMaxPool1d, AdaptiveMaxPool2d, AdaptiveMaxPool3d = (adaptive("max", n) for n in (1, 2, 3))
 
-__all__ = [f"{kind}Pool{n}d" for kind in ("Max", "Avg", "LP", "AdaptiveAvg", "AdaptiveMax") for n in (1, 2, 3)] + [
-    f"MaxUnpool{n}d" for n in (1, 2, 3)
-]
+__all__ = (
+    [f"{kind}Pool{n}d" for kind in ("Max", "Avg", "LP", "AdaptiveAvg", "AdaptiveMax") for n in (1, 2, 3)]
+    + [f"MaxUnpool{n}d" for n in (1, 2, 3)]
+    + ["FractionalMaxPool2d", "FractionalMaxPool3d"]
+)
