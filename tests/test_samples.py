@@ -36,6 +36,17 @@ EXPECTED = {
     # u = 6 and z = sin u + u, so dz/dx = y (cos u + 1) and dz/dy = x (cos u + 1)
     "trace.py": ([], ["tensor(5.8805) tensor(3.9203)"], {"x": 3 * (math.cos(6) + 1), "y": 2 * (math.cos(6) + 1)}),
     "script.py": (["a=9"], [], {"a": 1 / 6}),
+    # only (0, 1) is predicted wrongly, 1 for 2: d loss / d prediction = 2 (1 - 2) / 4
+    "network.py": (
+        ["--wrt", "net.out.weight,net.out.bias"],
+        ["loss before: 0.25", "gradient of the hidden units: 1.0", "loss after:  0.16478"],
+        {
+            "net.out.weight[0,0]": 0,
+            "net.out.weight[0,1]": -0.5,
+            "net.out.weight[0,2]": -0.25,
+            "net.out.bias[0]": -0.5,
+        },
+    ),
 }
 
 

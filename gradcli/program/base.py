@@ -61,8 +61,14 @@ def line_span(path: str, line: int) -> Span | None:
     return Span("".join(lines), start + indent, start + len(text.rstrip()), path)
 
 
-Prepare = Callable[[Mapping[str, Any]], None]
-"""Called with the named Tensors of a run before anything runs backward."""
+class Prepare:
+    """What is to be done to what a program makes: hooks put in place, gradients retained."""
+
+    def tensors(self, names: Mapping[str, Any]) -> None:
+        """Take note of the named Tensors of a run, before anything runs backward."""
+
+    def module(self, name: str, module: Any) -> None:
+        """Take note of a module, before it is called; `name` is empty where the program is the module."""
 
 
 class Program:

@@ -48,7 +48,7 @@ def gradients_of(run: Run, field: Multiprecision) -> Numbers:
 def gradient_at(program: Program, values: Mapping[str, Any], request: Request, field: Multiprecision) -> tuple:
     """Return the value of the output and the gradients of all inputs."""
     with silenced(program):
-        run = program.run(values, wrt=request.wrt, out=request.out, prepare=request.prepare)
+        run = program.run(values, wrt=request.wrt, out=request.out, prepare=request)
     if run.output is not None:
         run_backward(run.output, request)
         value = plain(run.output._data)

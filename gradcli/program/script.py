@@ -18,6 +18,7 @@ from ..tape import node as nodes
 from ..tape.modes import state
 from ..tape.tensor import Tensor
 from .base import Prepare, Program, Run, check_known
+from .function import is_module
 from .instrument import BIND, LAST, instrumented, last_names
 
 
@@ -63,7 +64,7 @@ class ScriptProgram(Program):
         if not execution.ran_backward or out is not None:
             output = execution.output(out)
         if prepare is not None and not execution.prepared:
-            prepare(execution.tensors())
+            prepare.tensors(execution.tensors())
         return Run(leaves, output, execution.tensors(), out, modules=execution.modules())
 
 
@@ -138,6 +139,8 @@ class Execution:
             elif path in self.given and path not in self.replaced and tensor._data.dtype.kind in "fc":
                 replace_data(tensor, self.given[path], path)
                 self.replaced.add(path)
+        if self.prepare is not None and is_module(value) and not isinstance(value, type):
+            self.prepare.module(name, value)
         return value
 
     def see_last(self, value: Any) -> Any:
@@ -150,7 +153,7 @@ class Execution:
         self.ran_backward = self.ran_backward or kind == "backward"
         if self.prepare is not None and not self.prepared:
             self.prepared = True
-            self.prepare(self.tensors())
+            self.prepare.tensors(self.tensors())
 
     def see_leaf(self, tensor: Any) -> None:
         """Take note of a leaf and the line of the script that made it."""

@@ -136,7 +136,7 @@ def described(run: Run, which: watch.Pass, nodes: list[Any], events: list[Event]
     forward = tuple(
         Computed(labels.label(node), labels.formula(node), np.asarray(value) if value is not None else None)
         for node in public
-        for value in [watch.value_of(node)]
+        for value in [which.leaves.get(node) if node.leaf else watch.value_of(node)]
     )
     received: dict[Any, np.ndarray] = {}
     steps = tuple(step(i + 1, event, which, labels, received) for i, event in enumerate(events))

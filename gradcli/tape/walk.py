@@ -42,6 +42,8 @@ def walk(roots: Roots, plan: Plan) -> None:
         if node.hooks is not None:
             g, owned = plan.hooked(node, g), False
             if node.hooks.post and not node.leaf:
+                if newest.seq < node.seq and rule.saves:
+                    versions.check_unchanged(node, node.saved)
                 send_all(node, plan.after(node, grads_of(node, g), g), plan, waiting, heap)
                 node = None
                 continue
