@@ -23,6 +23,8 @@ HOMES = {
     "set_default_dtype": "tape.dtypes",
     "get_default_dtype": "tape.dtypes",
     "device": "tape.device",
+    "is_anomaly_enabled": "tape.anomaly",
+    "is_anomaly_check_nan_enabled": "tape.anomaly",
     "GradcliError": "errors",
     "manual_seed": "face.create",
     "check_gradient": "check.declare",

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import EXIT_TARGET, GradcliError, Span
 from ..results import Gradients, InputGradient
-from ..tape.anomaly import AnomalyError, detect_anomaly
+from ..tape.anomaly import AnomalyError, nan_search
 from ..tape.backward import backward
 from ..tape.hooks import add_hook
 from ..tape.tensor import Tensor
@@ -155,7 +155,7 @@ def grad_array(tensor: Tensor) -> np.ndarray:
 def first_nan(program: Program, given: Mapping[str, np.ndarray], request: Request) -> tuple[str, Span | None] | None:
     """Return the operation that first makes a NaN, forward or backward, and its place; None if none does."""
     run: Run | None = None
-    with detect_anomaly():
+    with nan_search():
         try:
             run = program.run(given, wrt=request.wrt, out=request.out)
             if run.first_nan is not None:

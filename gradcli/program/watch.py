@@ -11,7 +11,7 @@ import numpy as np
 
 from ..errors import GradcliError, Span
 from ..tape import backward as engine
-from ..tape.anomaly import calling_frame
+from ..tape.kinds import calling_frame
 from ..tape.observe import observed
 from ..tape.plan import reachable
 from ..tape.tensor import Tensor

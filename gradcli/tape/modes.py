@@ -5,6 +5,8 @@ from __future__ import annotations
 import functools
 import inspect
 import threading
+import warnings
+from collections.abc import Generator
 from typing import Any
 
 
@@ -14,6 +16,10 @@ class _State(threading.local):
     anomaly = False
     observed = False
     exact: Any = None
+    check_nan = True
+    explains = False
+    running: Any = None
+    plan: Any = None
 
 
 state = _State()
@@ -46,19 +52,18 @@ class _Switch:
 
     def __call__(self, function: Any) -> Any:
         """Return `function` run in this mode; generators and classes' constructors included."""
+        if inspect.isclass(function):
+            warnings.warn(
+                "Decorating classes is deprecated: only functions and methods are to be decorated. The mode holds "
+                "while the class makes an object, not in its methods",
+                FutureWarning,
+                stacklevel=2,
+            )
         if inspect.isgeneratorfunction(function):
 
             @functools.wraps(function)
             def generator(*args: Any, **kwargs: Any) -> Any:
-                inner = function(*args, **kwargs)
-                value = None
-                while True:
-                    with self.again():
-                        try:
-                            out = inner.send(value)
-                        except StopIteration as stop:
-                            return stop.value
-                    value = yield out
+                return (yield from self.steps(function(*args, **kwargs)))
 
             return generator
 
@@ -68,6 +73,25 @@ class _Switch:
                 return function(*args, **kwargs)
 
         return wrapped
+
+    def steps(self, inner: Generator) -> Generator:
+        """Run a generator in this mode, step by step; what is sent or thrown into it gets there."""
+        resume: Any = inner.send
+        value: Any = None
+        while True:
+            with self.again():
+                try:
+                    out = resume(value)
+                except StopIteration as stop:
+                    return stop.value
+            try:
+                resume, value = inner.send, (yield out)
+            except GeneratorExit:
+                with self.again():
+                    inner.close()
+                raise
+            except BaseException as error:
+                resume, value = inner.throw, error
 
     def again(self) -> _Switch:
         """Return a fresh switch of the same setting, for use inside a decorated function."""

@@ -57,7 +57,7 @@ class Tensor:
     _base: Any = None
     _chain: tuple = ()
     _views: Any = None
-    _made_without_grad = False
+    _origin: tuple[str, int] | None = None
     _earlier = 0
     _data: Any
     _node: Any
@@ -185,6 +185,14 @@ class Tensor:
         """Which output of `grad_fn` it is."""
         return 0 if self._node is None else self._node.output_nr
 
+    def _is_view(self) -> bool:
+        return self._base is not None
+
+    def __delattr__(self, name: str) -> None:
+        if name != "grad":
+            raise RuntimeError(f"'{name}' of a Tensor cannot be deleted")
+        self._grad = None
+
     @property
     def _version(self) -> int:
         """How often its memory was changed in place."""
@@ -284,6 +292,8 @@ class Tensor:
     def data(self, value: Tensor) -> None:
         if not isinstance(value, Tensor):
             raise TypeError(f".data must be set to a Tensor, not {type(value).__name__}")
+        if self._node is not None and value._data.dtype.kind not in "fc":
+            raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
         mine, theirs = self._array().__array_interface__, value._array().__array_interface__
         if mine != theirs:
             earlier = self._version

@@ -1,0 +1,48 @@
+"""Grad modes as decorators: generators and classes."""
+
+from __future__ import annotations
+
+import pytest
+
+import gradcli as g
+
+
+@pytest.mark.parametrize("mode", [g.no_grad, g.enable_grad])
+def test_a_generator_runs_in_its_mode_whatever_reaches_it(mode):
+    inside, seen = mode is g.enable_grad, []
+
+    @mode()
+    def numbers():
+        total = 0
+        try:
+            while True:
+                try:
+                    seen.append(g.is_grad_enabled())
+                    total += (yield total) or 0
+                except KeyError:
+                    seen.append(g.is_grad_enabled())
+                    total = -1
+        finally:
+            seen.append(g.is_grad_enabled())
+
+    with g.set_grad_enabled(not inside):
+        steps = numbers()
+        assert [next(steps), steps.send(5), steps.throw(KeyError("now")), next(steps)] == [0, 5, -1, -1]
+        assert g.is_grad_enabled() is not inside
+        with pytest.raises(ZeroDivisionError):
+            steps.throw(ZeroDivisionError())
+        steps = numbers()
+        next(steps)
+        steps.close()
+    assert set(seen) == {inside}
+
+
+def test_a_decorated_class_warns():
+    with pytest.warns(FutureWarning, match="Decorating classes is deprecated"):
+
+        @g.no_grad()
+        class Thing:
+            def __init__(self):
+                self.mode = g.is_grad_enabled()
+
+    assert Thing().mode is False
