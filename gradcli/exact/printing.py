@@ -28,6 +28,11 @@ RENAMED = {
 class LanguagePrinter(StrPrinter):
     """Writes an expression so that the expression language reads it back."""
 
+    def _as_ordered_terms(self, expr: Any, order: Any = None) -> list[Any]:
+        """Return the terms of a sum in an order that is the same in every run: sympy leaves that of choices open."""
+        terms = super()._as_ordered_terms(expr, order)
+        return sorted(terms, key=lambda t: self._print(t) if t.has(sympy.Piecewise) else "")
+
     def _print_Function(self, expr: Any) -> str:  # noqa: N802 - sympy looks for this name
         name = type(expr).__name__
         args = ", ".join(self._print(x) for x in expr.args)
