@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ class Run:
     the program ran backward itself. names: every named Tensor, for hooks and retained gradients. where: maps
     nodes to a place in the source, for messages; first_nan: the operation that first made a nan, and its
     place, where that was looked for. modules: the nn modules that the program's names lead to.
+    backwards: what the program itself ran backward on: the value of the single output, else None.
     """
 
     def __init__(
@@ -30,6 +31,7 @@ class Run:
         where: Callable[[Any], Any] | None = None,
         first_nan: tuple[str, Any] | None = None,
         modules: Mapping[str, Any] | None = None,
+        backwards: Sequence[Any] = (),
     ):
         self.leaves = leaves
         self.output = output
@@ -38,6 +40,7 @@ class Run:
         self.where = where or line_of
         self.first_nan = first_nan
         self.modules = modules or {}
+        self.backwards = backwards
 
 
 def line_of(node: Any) -> Span | None:

@@ -12,13 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import EXIT_TARGET, GradcliError, Span, did_you_mean
+from ..errors import EXIT_TARGET, GradcliError, Span, did_you_mean, told
 from ..tape import backward as engine
 from ..tape import node as nodes
-from ..tape.modes import state
+from ..tape.modes import enable_grad, state
 from ..tape.tensor import Tensor
 from .base import Prepare, Program, Run, check_known
 from .instrument import BIND, LAST, instrumented, last_names
+from .repeat import Repeats
 
 
 class ScriptProgram(Program):
@@ -31,6 +32,7 @@ class ScriptProgram(Program):
         self.argv = argv
         self.stdout = stdout
         self.torch = torch
+        self.repeats = Repeats()
 
     def run(
         self,
@@ -60,11 +62,12 @@ class ScriptProgram(Program):
             check_known(wanted, leaves, "--wrt")
             leaves = {name: leaves[name] for name in wanted}
         output = None
-        if not execution.ran_backward or out is not None:
+        if not execution.backwards or out is not None:
             output = execution.output(out)
         if prepare is not None and not execution.prepared:
             prepare(execution.tensors())
-        return Run(leaves, output, execution.tensors(), out, modules=execution.modules())
+        modules = execution.modules()
+        return Run(leaves, output, execution.tensors(), out, modules=modules, backwards=execution.backwards)
 
 
 class Execution:
@@ -75,7 +78,7 @@ class Execution:
         self.given = given
         self.prepare = prepare
         self.replaced: set[str] = set()
-        self.ran_backward = False
+        self.backwards: list[Any] = []
         self.prepared = False
         self.last: Any = None
         self.made: list[tuple[Any, int]] = []
@@ -100,9 +103,9 @@ class Execution:
                     raise GradcliError(
                         f"{script.path} exited with status {stop.code}", kind="target", exit_code=EXIT_TARGET
                     ) from None
-            except GradcliError:
+            except (GradcliError, KeyboardInterrupt):
                 raise
-            except Exception as error:
+            except BaseException as error:
                 raise script_error(error, script) from None
 
     @contextlib.contextmanager
@@ -116,7 +119,12 @@ class Execution:
         engine.before_backward.append(self.see_backward)
         nodes.leaf_made.append(self.see_leaf)
         try:
-            with contextlib.redirect_stdout(script.stdout or sys.stdout), named_torch(script.torch):
+            with (
+                script.repeats.stdout(script.stdout or sys.stdout) as stdout,
+                contextlib.redirect_stdout(stdout),
+                named_torch(script.torch),
+                enable_grad(),
+            ):
                 yield
         finally:
             engine.before_backward.remove(self.see_backward)
@@ -145,9 +153,11 @@ class Execution:
         self.last = value
         return value
 
-    def see_backward(self, kind: str, _: tuple) -> None:
-        """Take note that the script runs backward; hooks are put in place before the first time."""
-        self.ran_backward = self.ran_backward or kind == "backward"
+    def see_backward(self, kind: str, outputs: tuple) -> None:
+        """Take note that the script runs backward, and on what; hooks are put in place before the first time."""
+        if kind == "backward":
+            single = len(outputs) == 1 and isinstance(outputs[0], Tensor) and not self.backwards
+            self.backwards.append(np.array(outputs[0]._data) if single else None)
         if self.prepare is not None and not self.prepared:
             self.prepared = True
             self.prepare(self.tensors())
@@ -256,8 +266,7 @@ def script_error(error: BaseException, script: ScriptProgram) -> GradcliError:
     """Return what a script raised, with the traceback limited to the script's own frames."""
     frames = [f for f in traceback.extract_tb(error.__traceback__) if own_frame(f.filename, script.path)]
     trace = "".join(traceback.format_list(frames)).rstrip().replace(f"{BIND}(", "(")
-    text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-    message = f"{script.path} raised {text}"
+    message = f"{script.path} raised {told(error)}"
     if isinstance(error, NameError):
         hint = None
     else:
