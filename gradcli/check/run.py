@@ -19,7 +19,7 @@ from .flat import Flat
 from .kink import in_hull
 from .measure import MARGIN, Reference
 from .reference import estimate
-from .subject import CheckError, Subject, Traced, WrongShapeError
+from .subject import CheckError, ComplexError, Subject, Traced, WrongShapeError
 from .verdict import PASS, Judgement, input_checks, rounding_slack
 
 NEIGHBOURS = 3
@@ -71,6 +71,8 @@ def run_check(make: Callable[[], Subject], place: Place, options: Options | None
             return checked(make(), options, report)
     except WrongShapeError as error:
         return report("fail", str(error), diagnosis=(Finding("shape", "the gradient has a wrong shape"),))
+    except ComplexError as error:
+        return report("fail", str(error), diagnosis=(Finding("complex", "a real input has a real gradient"),))
     except CheckError as error:
         cause = error.__cause__
         return report("error", str(error), error=cause if isinstance(cause, Exception) else None)
