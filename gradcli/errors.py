@@ -73,6 +73,15 @@ class GradcliError(Exception):
         self.exit_code = exit_code
 
 
+def told(error: BaseException) -> str:
+    """Return an exception as `Name: text`, even one whose text cannot be had."""
+    try:
+        text = str(error)
+    except Exception:
+        text = ""
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
 def nearest(word: str, known, count: int = 1) -> list[str]:
     """Return up to `count` members of `known` spelt most like `word`, best first."""
     from difflib import SequenceMatcher, get_close_matches

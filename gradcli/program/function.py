@@ -133,11 +133,11 @@ def guarded(path: str, what: str) -> Any:
 
     try:
         yield
-    except GradcliError:
+    except (GradcliError, KeyboardInterrupt):
         raise
     except SystemExit as stop:
         raise GradcliError(f"{what} exited with status {stop.code}", kind="target", exit_code=EXIT_TARGET) from None
-    except Exception as error:
+    except BaseException as error:
         raise script_error(error, ScriptProgram(path, "")) from None
 
 

@@ -12,14 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import EXIT_TARGET, GradcliError, Span, did_you_mean
+from ..errors import EXIT_TARGET, GradcliError, Span, did_you_mean, told
 from ..tape import backward as engine
 from ..tape import node as nodes
-from ..tape.modes import state
+from ..tape.modes import enable_grad, state
 from ..tape.tensor import Tensor
 from .base import Prepare, Program, Run, check_known
 from .function import is_module
 from .instrument import BIND, LAST, instrumented, last_names
+from .repeat import Repeats
 
 
 class ScriptProgram(Program):
@@ -32,6 +33,7 @@ class ScriptProgram(Program):
         self.argv = argv
         self.stdout = stdout
         self.torch = torch
+        self.repeats = Repeats()
 
     def run(
         self,
@@ -61,11 +63,12 @@ class ScriptProgram(Program):
             check_known(wanted, leaves, "--wrt")
             leaves = {name: leaves[name] for name in wanted}
         output = None
-        if not execution.ran_backward or out is not None:
+        if not execution.backwards or out is not None:
             output = execution.output(out)
         if prepare is not None and not execution.prepared:
             prepare.tensors(execution.tensors())
-        return Run(leaves, output, execution.tensors(), out, modules=execution.modules())
+        modules = execution.modules()
+        return Run(leaves, output, execution.tensors(), out, modules=modules, backwards=execution.backwards)
 
 
 class Execution:
@@ -76,7 +79,7 @@ class Execution:
         self.given = given
         self.prepare = prepare
         self.replaced: set[str] = set()
-        self.ran_backward = False
+        self.backwards: list[Any] = []
         self.prepared = False
         self.last: Any = None
         self.made: list[tuple[Any, int]] = []
@@ -101,9 +104,9 @@ class Execution:
                     raise GradcliError(
                         f"{script.path} exited with status {stop.code}", kind="target", exit_code=EXIT_TARGET
                     ) from None
-            except GradcliError:
+            except (GradcliError, KeyboardInterrupt):
                 raise
-            except Exception as error:
+            except BaseException as error:
                 raise script_error(error, script) from None
 
     @contextlib.contextmanager
@@ -117,7 +120,12 @@ class Execution:
         engine.before_backward.append(self.see_backward)
         nodes.leaf_made.append(self.see_leaf)
         try:
-            with contextlib.redirect_stdout(script.stdout or sys.stdout), named_torch(script.torch):
+            with (
+                script.repeats.stdout(script.stdout or sys.stdout) as stdout,
+                contextlib.redirect_stdout(stdout),
+                named_torch(script.torch),
+                enable_grad(),
+            ):
                 yield
         finally:
             engine.before_backward.remove(self.see_backward)
@@ -148,9 +156,11 @@ class Execution:
         self.last = value
         return value
 
-    def see_backward(self, kind: str, _: tuple) -> None:
-        """Take note that the script runs backward; hooks are put in place before the first time."""
-        self.ran_backward = self.ran_backward or kind == "backward"
+    def see_backward(self, kind: str, outputs: tuple) -> None:
+        """Take note that the script runs backward, and on what; hooks are put in place before the first time."""
+        if kind == "backward":
+            single = len(outputs) == 1 and isinstance(outputs[0], Tensor) and not self.backwards
+            self.backwards.append(np.array(outputs[0]._data) if single else None)
         if self.prepare is not None and not self.prepared:
             self.prepared = True
             self.prepare.tensors(self.tensors())
@@ -259,8 +269,7 @@ def script_error(error: BaseException, script: ScriptProgram) -> GradcliError:
     """Return what a script raised, with the traceback limited to the script's own frames."""
     frames = [f for f in traceback.extract_tb(error.__traceback__) if own_frame(f.filename, script.path)]
     trace = "".join(traceback.format_list(frames)).rstrip().replace(f"{BIND}(", "(")
-    text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-    message = f"{script.path} raised {text}"
+    message = f"{script.path} raised {told(error)}"
     if isinstance(error, NameError):
         hint = None
     else:

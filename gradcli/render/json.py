@@ -116,7 +116,7 @@ def input_part(item: InputCheck) -> dict[str, Any]:
         "max_abs_error": plain(np.float64(item.max_abs_error)),
         "max_rel_error": plain(np.float64(item.max_rel_error)),
         "digits": round(item.digits, 2),
-        "resolution": plain(np.float64(item.resolution)),
+        "resolution": None if item.resolution is None else plain(np.float64(item.resolution)),
         "worst": None,
     }
     worst = item.worst
@@ -128,6 +128,8 @@ def input_part(item: InputCheck) -> dict[str, Any]:
             "numeric": plain(worst.numeric),
             "numeric_error": plain(np.float64(worst.numeric_error)),
         }
+        if worst.sides is not None:
+            part["worst"]["one_sided"] = [plain(np.float64(x)) for x in worst.sides]
     return part
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 
 import numpy as np
@@ -26,6 +27,14 @@ elementwise(
 )
 
 
+def inverse(_, _x, y):
+    """1 / y."""
+    try:
+        return 1 / y
+    except ZeroDivisionError:  # Python's zero, which NumPy would divide by
+        return complex(math.nan, math.nan) if isinstance(y, complex) else math.copysign(math.inf, y)
+
+
 def quotient_pair(g, out, _x, y):
     """g / y, and -out times that."""
     gx = g / y
@@ -34,7 +43,7 @@ def quotient_pair(g, out, _x, y):
 
 elementwise(
     np.divide,
-    lambda _, _x, y: 1 / y,
+    inverse,
     lambda out, _, y: -out / y,
     pair=quotient_pair,
     aliases=("div", "true_divide"),
