@@ -20,6 +20,7 @@ RENAMED = {
     "besseli": "iv",
     "besselk": "kv",
     "airyai": "airy_ai",
+    "airyaiprime": "airy_ai_slope",
     "Ei": "expi",
     "log": "log",
 }
@@ -75,6 +76,10 @@ class LanguagePrinter(StrPrinter):
 
     def _print_Not(self, expr: Any) -> str:  # noqa: N802 - sympy looks for this name
         return f"~({self._print(expr.args[0])})"
+
+    def _print_ITE(self, expr: Any) -> str:  # noqa: N802 - sympy looks for this name
+        condition, yes, no = (self._print(x) for x in expr.args)
+        return f"(({condition}) & ({yes})) | (~({condition}) & ({no}))"
 
     def _print_BooleanTrue(self, expr: Any) -> str:  # noqa: N802 - sympy looks for this name
         return "True"

@@ -121,11 +121,16 @@ def cleaned(expr: Any) -> Any:
     expr = sympy.sympify(expr)
     if expr.has(sympy.DiracDelta):
         expr = expr.replace(sympy.DiracDelta, lambda *_: sympy.Integer(0))
-    flat = [d for d in expr.atoms(sympy.Derivative) if isinstance(d.expr, sympy.floor | sympy.ceiling)]
-    jumps = {d: sympy.Integer(0) for d in flat}
-    subs = [s for s in expr.atoms(sympy.Subs) if isinstance(s.expr, sympy.Derivative)]
-    jumps.update({s: sympy.Integer(0) for s in subs if isinstance(s.expr.expr, sympy.floor | sympy.ceiling)})
-    return expr.xreplace(jumps) if jumps else expr
+    steps = (sympy.floor, sympy.ceiling, sympy.sign)
+    flat = [d for d in expr.atoms(sympy.Derivative) if isinstance(d.expr, steps)]
+    flat += [
+        s for s in expr.atoms(sympy.Subs) if isinstance(s.expr, sympy.Derivative) and isinstance(s.expr.expr, steps)
+    ]
+    if flat:
+        expr = expr.xreplace(dict.fromkeys(flat, sympy.Integer(0)))
+    return expr.replace(
+        lambda e: isinstance(e, sympy.polylog) and e.args[0] == 1, lambda e: -sympy.log(1 - e.args[1])
+    )
 
 
 def patient(seconds: float, work: Callable[[], Any]) -> Any:
