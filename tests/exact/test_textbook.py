@@ -11,7 +11,7 @@ from gradcli.lang.parse import parse
 from gradcli.program.differentiate import Request
 from gradcli.program.digits import gradient_in_digits
 from gradcli.program.expression import ExpressionProgram
-from gradcli.program.symbolic import Symbols, derivatives
+from gradcli.program.symbols import Symbols, derivatives
 
 # program, input, its derivative for that input
 SCALARS = [
