@@ -19,7 +19,7 @@ from ..program.differentiate import Request
 from ..program.target import Target, load_program
 from ..render import ARRAYS
 from ..tape.dtypes import set_default_dtype
-from . import status
+from . import status, streams
 from .output import Output
 
 FLOAT_TYPES = ("float32", "float64", "complex128")
@@ -33,6 +33,7 @@ class Context:
         self.options = options
         self.settings = Settings(options["max_elements"], options["seed"])
         self.output = Output(options["format"], options["output"], options["precision"], command, formats)
+        streams.claim(aside=self.output.form == "json" or options["output"] == "-")
         status.settings.color = options["color"]
         status.settings.quiet = options["quiet"]
         status.settings.verbose = options["verbose"]
@@ -67,13 +68,12 @@ class Context:
 
     def as_target(self, text: str, inline: bool = False) -> Target:
         """Return a target with the settings of this call."""
-        quiet_output = self.output.form == "json" or self.options["output"] == "-"
         return Target(
             text,
             inline=inline,
             safe=self.options["safe"],
             argv=self.options["argv"],
-            stdout=sys.stderr if quiet_output else sys.stdout,
+            stdout=sys.stdout,
             settings=self.settings,
             dtype=self.dtype,
             torch=self.options.get("torch", False),
@@ -326,6 +326,5 @@ def hooks_of(context: Context) -> list:
                 hint="ACTION is print, an expression in g such as g*2, or FILE.py:function",
                 kind="usage",
             )
-        stream = sys.stderr if context.output.form == "json" else sys.stdout
-        hooks.append(Hook(name, action, context.settings, context.options["safe"], stream))
+        hooks.append(Hook(name, action, context.settings, context.options["safe"], sys.stdout))
     return hooks

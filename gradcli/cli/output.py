@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import os
-import sys
 from typing import Any
 
 from ..errors import GradcliError
 from ..render import Style, render
-from . import status
+from . import status, streams
 
 CLOSED = (BrokenPipeError,)
 ENDINGS = {
@@ -44,7 +43,7 @@ class Output:
         self.command = command
         self.explicit = form is not None
         if form is None:
-            form = "table" if path is None and status.is_terminal(sys.stdout) else formats[1]
+            form = "table" if path is None and status.is_terminal(streams.results()) else formats[1]
             kind = os.path.splitext(path or "")[1]
             named = ENDINGS.get(kind, form)
             if named not in formats and kind in BINARY:
@@ -66,7 +65,7 @@ class Output:
                 raise GradcliError(f"cannot write {self.path}: there is no folder {folder}", kind="file")
             if not os.access(folder, os.W_OK) and not os.access(self.path, os.W_OK):
                 raise GradcliError(f"cannot write {self.path}: permission denied", kind="file")
-        elif f".{self.form}" in BINARY and self.form != "svg" and status.is_terminal(sys.stdout):
+        elif f".{self.form}" in BINARY and self.form != "svg" and status.is_terminal(streams.results()):
             raise GradcliError(
                 f"a .{self.form} file is not written to a terminal",
                 hint=f"write it to a file: -o FILE.{self.form}",
@@ -76,7 +75,7 @@ class Output:
     @property
     def unicode(self) -> bool:
         """Whether standard output takes more than ASCII."""
-        return (getattr(sys.stdout, "encoding", None) or "").lower().startswith("utf")
+        return (getattr(streams.results(), "encoding", None) or "").lower().startswith("utf")
 
     def show(self, result: Any) -> None:
         """Render a result and write it."""
@@ -92,7 +91,7 @@ class Output:
         from rich.console import Console
 
         buffer = io.StringIO()
-        colour = self.path is None and status.colourful(sys.stdout)
+        colour = self.path is None and status.colourful(streams.results())
         width = terminal_width() if self.path is None else 100
         console = Console(
             file=buffer,
@@ -111,12 +110,8 @@ class Output:
         """Write to standard output, or to the file. Raises GradcliError when that is impossible."""
         if self.path is not None:
             write_file(self.path, text)
-        elif isinstance(text, bytes):
-            sys.stdout.buffer.write(text)
-            sys.stdout.flush()
         else:
-            sys.stdout.write(status.printable(text, sys.stdout))
-            sys.stdout.flush()
+            streams.write(text)
 
 
 def terminal_width() -> int:

@@ -118,8 +118,9 @@ class Program:
 def check_known(names: Iterable[str], known: Iterable[str], option: str) -> None:
     """Raise GradcliError for a name that the program does not have."""
     known = list(known)
+    there = set(known)
     for name in names:
-        if name not in known:
+        if name not in there:
             advice = did_you_mean(name, known)
             listed = f"the names are {', '.join(known)}" if known else "it has no names"
             raise GradcliError(f"{option}: the program has no '{name}'", hint=advice or listed, kind="name")
