@@ -25,7 +25,7 @@ class Saved:
 
     def __init__(self, tensor: Tensor, place: int | None):
         self.place = place
-        self.count = tensor._version
+        self.count = tensor._changes
         self.node = tensor._node if place is None else None
         # an output is kept without its node, which would be a reference cycle
         self.tensor: Any = tensor if place is None else Tensor._wrap(tensor._data, None)
@@ -130,10 +130,10 @@ class FunctionNode(Node):
         node = saved.node if saved.place is None else self.output(saved.place)
         if type(tensor) is Packed:
             return Tensor._wrap(tensor.open(), node)
-        if tensor._version != saved.count:
+        if tensor._changes != saved.count:
             raise RuntimeError(
                 "one of the variables needed for gradient computation has been modified by an inplace operation: a "
-                f"tensor of shape {list(tensor.shape)} that {self.name()} saved is at version {tensor._version}; "
+                f"tensor of shape {list(tensor.shape)} that {self.name()} saved is at version {tensor._changes}; "
                 f"expected version {saved.count} instead"
             )
         if saved.place is not None:

@@ -26,6 +26,10 @@ def check_allowed(target: Tensor) -> None:
             "unsupported operation: more than one element of the written-to tensor refers to a single memory "
             "location, or its memory is read-only. Please clone() the tensor before performing the operation."
         )
+    if target._inference and not state.inference:
+        raise RuntimeError(
+            "Inplace update to inference tensor outside InferenceMode is not allowed: clone() it, and change that"
+        )
     if not state.grad:
         return
     base = target._base
