@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
+import warnings
 from importlib import import_module
 from itertools import pairwise
 from typing import Any
@@ -72,6 +73,7 @@ def main(argv: list[str] | None = None) -> int:
     as_json = wants_json(words)
     streams.open_missing()
     np.seterr(all="ignore")
+    warnings.showwarning = status.show_warning  # type: ignore[assignment]
     try:
         code = cli.main(words or ["--help"], prog_name="gradcli", standalone_mode=False, obj=tuple(script_words))
         return code if isinstance(code, int) else EXIT_OK

@@ -129,14 +129,14 @@ class FunctionProgram(Program):
 @contextlib.contextmanager
 def guarded(path: str, what: str) -> Any:
     """Turn what the user's code raises into a GradcliError with the code's own frames."""
-    from .script import ScriptProgram, script_error
+    from .script import ScriptProgram, exit_text, script_error
 
     try:
         yield
     except (GradcliError, KeyboardInterrupt):
         raise
     except SystemExit as stop:
-        raise GradcliError(f"{what} exited with status {stop.code}", kind="target", exit_code=EXIT_TARGET) from None
+        raise GradcliError(f"{what} {exit_text(stop.code)}", kind="target", exit_code=EXIT_TARGET) from None
     except BaseException as error:
         raise script_error(error, ScriptProgram(path, "")) from None
 

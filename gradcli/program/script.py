@@ -102,12 +102,20 @@ class Execution:
             except SystemExit as stop:
                 if stop.code not in (None, 0):
                     raise GradcliError(
-                        f"{script.path} exited with status {stop.code}", kind="target", exit_code=EXIT_TARGET
+                        f"{script.path} {exit_text(stop.code)}", kind="target", exit_code=EXIT_TARGET
                     ) from None
             except (GradcliError, KeyboardInterrupt):
                 raise
             except BaseException as error:
+                self.name_hooked(error)
                 raise script_error(error, script) from None
+
+    def name_hooked(self, error: BaseException) -> None:
+        """Put the script's name of a tensor into the note that says in which hook an error was raised."""
+        node, what = getattr(error, "hooked", (None, ""))
+        name = next((n for n, t in self.tensors().items() if node is not None and t._node is node), None)
+        if name is not None and getattr(error, "__notes__", None):
+            error.__notes__[-1] = f"raised in {what}'{name}'"
 
     @contextlib.contextmanager
     def surroundings(self) -> Iterator[None]:
@@ -270,6 +278,8 @@ def script_error(error: BaseException, script: ScriptProgram) -> GradcliError:
     frames = [f for f in traceback.extract_tb(error.__traceback__) if own_frame(f.filename, script.path)]
     trace = "".join(traceback.format_list(frames)).rstrip().replace(f"{BIND}(", "(")
     message = f"{script.path} raised {told(error)}"
+    for line in getattr(error, "__notes__", ()):
+        message += f"\n  {line}"
     if isinstance(error, NameError):
         hint = None
     else:
@@ -278,6 +288,11 @@ def script_error(error: BaseException, script: ScriptProgram) -> GradcliError:
     found.cause = error
     found.cause_line = (frames[-1].filename, frames[-1].lineno or 0) if frames else None
     return found
+
+
+def exit_text(code: Any) -> str:
+    """Return what to say of a script that ended itself: with a status, or with a message."""
+    return f"exited with status {code}" if isinstance(code, int) else f"ended: {code}"
 
 
 def own_frame(filename: str, path: str) -> bool:
