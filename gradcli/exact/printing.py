@@ -143,7 +143,7 @@ class _C(C99CodePrinter):
     """C99 whose array elements are indexed."""
 
     def __init__(self, names: dict[str, str]):
-        super().__init__()
+        super().__init__({"strict": True})
         self.names = names
 
     def _print_Symbol(self, expr: Any) -> str:  # noqa: N802 - sympy looks for this name
@@ -177,7 +177,7 @@ def python_code(target: str, inputs: Inputs, value: Any, derivatives: Sequence[t
 
     derivatives: label, shape and expressions of each.
     """
-    printer = _Python({"fully_qualified_modules": False, "strict": False})
+    printer = _Python({"fully_qualified_modules": False, "strict": True})
     parts, rest = shared([value, *(e for _, _, found in derivatives for e in found)])
     body = [f"    {name} = {printer.doprint(part)}" for name, part in parts]
     words = [printer.doprint(e) for e in rest]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 import sympy
 
+from ..errors import GradcliError
 from ..exact import printing
 from ..exact.patience import within
 from ..results.exact import Derivative, Formula, Formulas
@@ -75,13 +77,28 @@ def formulas(
     if code:
         writer = {"python": printing.python_code, "c": printing.c_code}[code]
         inputs = [(name, array.shape) for name, array in every_input(symbols).items()]
-        text = patient(timeout, lambda: writer(symbols.title, inputs, scalar(symbols), found))
+        text = patient(timeout, lambda: written(writer, code, symbols, inputs, found))
     lines: tuple[Formula, ...] = ()
     if steps:
         from .steps import chain_rule
 
         lines = chain_rule(program, given, Request(wrt=wrt, out=out, vector=vector))
     return Formulas(symbols.title, tuple(value), tuple(shown), order, text, lines), notes
+
+
+def written(writer: Callable, code: str, symbols: Symbols, inputs: list, found: list) -> str:
+    """Return the formulas as code. Raises GradcliError for functions that the language does not have."""
+    from sympy.printing.codeprinter import PrintMethodNotImplementedError
+
+    try:
+        return writer(symbols.title, inputs, scalar(symbols), found)
+    except PrintMethodNotImplementedError as error:
+        found_name = re.search(r">: (\w+)", str(error))
+        name = found_name[1] if found_name else "one of the functions"
+        library = {"python": "Python's math module", "c": "C's math library"}[code]
+        raise GradcliError(
+            f"{library} has no {name}", hint="use -f text, whose functions gradcli has", kind="exact"
+        ) from None
 
 
 def printed(unicode: bool) -> Callable[[Any], Formula]:
