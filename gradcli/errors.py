@@ -49,8 +49,12 @@ class GradcliError(Exception):
     """Something the user can put right.
 
     kind: a stable word for programs (`syntax`, `name`, `shape`, `file`, `value`, `usage`, `target`).
-    exit_code: what the command line exits with.
+    exit_code: what the command line exits with. cause: what the user's code raised, and cause_line where: file and
+    line.
     """
+
+    cause: BaseException | None = None
+    cause_line: tuple[str, int] | None = None
 
     def __init__(
         self,
@@ -67,6 +71,15 @@ class GradcliError(Exception):
         self.hint = hint
         self.kind = kind
         self.exit_code = exit_code
+
+
+def told(error: BaseException) -> str:
+    """Return an exception as `Name: text`, even one whose text cannot be had."""
+    try:
+        text = str(error)
+    except Exception:
+        text = ""
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
 def nearest(word: str, known, count: int = 1) -> list[str]:

@@ -13,7 +13,7 @@ import numpy as np
 from ..results.checks import CheckReport
 from .run import Options, Place, run_check
 from .second import second_order
-from .subject import CheckError, HandWritten, Subject, Traced, name_of
+from .subject import CheckError, HandWritten, Subject, Traced, name_of, raised
 
 REGISTRY: list[Declared] = []
 """All checks declared in this process, in order."""
@@ -44,7 +44,10 @@ class Declared:
         file: str | None = None,
         line: int | None = None,
         replay: str | None = None,
+        digits: int | None = None,
+        symbolic: bool = False,
     ):
+        self.digits, self.symbolic = digits, symbolic
         self.f, self.at, self.grad, self.vjp = f, at, grad, vjp
         self.wrt = [wrt] if isinstance(wrt, str) else wrt
         self.name = name or name_of(f)
@@ -56,7 +59,12 @@ class Declared:
         """Return the arrays of one sample. Raises CheckError for an `at` that gives none."""
         at = self.at
         if callable(at) and not isinstance(at, Mapping):
-            at = at(rng)
+            try:
+                at = at(rng)
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:
+                raise raised(name_of(self.at), error) from error
         if at is None:
             at = {}
         if not isinstance(at, Mapping):
@@ -106,6 +114,10 @@ class Declared:
             return self.subject(drawn)
 
         report = run_check(make, Place(self.name, self.file, self.line, self.replay_line(seed)), options)
+        if (self.digits is not None or self.symbolic) and drawn:
+            from .witnesses import with_witnesses
+
+            report = with_witnesses(report, self.subject(drawn), self.digits, self.symbolic, seed)
         if report.verdict == "fail" and self.random and drawn:
             return self.simpler(report, drawn, options)
         return report

@@ -132,7 +132,11 @@ class Flat:
 
 
 def scales_of(x: np.ndarray) -> np.ndarray:
-    """Return the size of each element; zeros take the median size of the others, or 1."""
+    """Return the size of each element; zeros take the median size of the others, or 1.
+
+    Numbers so small that steps beside them would be cut off count as zeros.
+    """
     size = np.abs(x.astype(float))
-    known = size[(size > 0) & np.isfinite(size)]
-    return np.where(size > 0, size, np.median(known) if known.size else 1.0)
+    least = float(np.finfo(x.dtype).tiny / np.finfo(x.dtype).eps)
+    known = size[(size > least) & np.isfinite(size)]
+    return np.where(size > least, size, np.median(known) if known.size else 1.0)

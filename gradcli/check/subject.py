@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import told
 from ..func.batched import NotBatchableError
 from ..func.mapping import batch_or_loop
 from ..func.reverse import reverse_blocks
@@ -21,6 +22,13 @@ class CheckError(Exception):
 
 class WrongShapeError(CheckError):
     """The derivative has another shape than the derivative of this function has."""
+
+
+def raised(what: str, error: BaseException) -> CheckError:
+    """Return what the user's code raised as a CheckError."""
+    if isinstance(error, SystemExit):
+        return CheckError(f"{what} exited with status {error.code}")
+    return CheckError(f"{what} raised {told(error)}")
 
 
 def plain_array(x: Any, what: str) -> np.ndarray:
@@ -38,6 +46,25 @@ def plain_array(x: Any, what: str) -> np.ndarray:
     if raw.dtype.kind not in "fc":
         raise CheckError(f"{what} returned {type(x).__name__} of type {raw.dtype}, not numbers")
     return raw
+
+
+class ComplexError(CheckError):
+    """The derivative for a real input has an imaginary part."""
+
+
+def fitting(raw: np.ndarray, like: np.ndarray, name: str) -> np.ndarray:
+    """Return a gradient as the input's kind of number.
+
+    An imaginary part for a real input is dropped where it is no more than rounding. Raises ComplexError.
+    """
+    if raw.dtype.kind != "c" or like.dtype.kind == "c":
+        return raw
+    size, imaginary = np.abs(raw).max(initial=0.0), np.abs(raw.imag).max(initial=0.0)
+    if not imaginary <= (1e-9 if raw.dtype == np.complex128 else 1e-5) * size:
+        raise ComplexError(
+            f"the gradient of '{name}' has imaginary parts (up to {imaginary:.3g}), but '{name}' is real"
+        )
+    return raw.real
 
 
 class Subject:
@@ -110,8 +137,10 @@ class HandWritten(Subject):
         try:
             with np.errstate(all="ignore"):
                 result = function(*before, *copies)
-        except Exception as error:
-            raise CheckError(f"{what} raised {type(error).__name__}: {error}") from error
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            raise raised(what, error) from error
         for (name, x), copy in zip(arrays.items(), given, strict=True):
             if not np.array_equal(x, copy, equal_nan=True):
                 raise CheckError(f"{what} changes its argument '{name}' in place; it must work on a copy")
@@ -137,7 +166,7 @@ class HandWritten(Subject):
 
     def fitted(self, part: Any, out: np.ndarray, name: str) -> np.ndarray:
         """Return a gradient in the shape output.shape + input.shape. Raises WrongShapeError."""
-        raw = plain_array(part, f"{name_of(self.grad or self.vjp)} for '{name}'")
+        raw = fitting(plain_array(part, f"{name_of(self.grad or self.vjp)} for '{name}'"), self.at[name], name)
         wanted = out.shape + self.at[name].shape
         if raw.shape != wanted:
             if out.size == 1 and raw.shape == self.at[name].shape:
@@ -155,7 +184,7 @@ class HandWritten(Subject):
             cotangent[place] = 1
             parts = self.parts(self.call(self.vjp, arrays, what, cotangent if out.ndim else cotangent[()]), what)
             for name, block in blocks.items():
-                raw = plain_array(parts[name], f"{what} for '{name}'")
+                raw = fitting(plain_array(parts[name], f"{what} for '{name}'"), self.at[name], name)
                 if raw.shape != self.at[name].shape:
                     raise WrongShapeError(
                         f"{what} gives '{name}' a gradient of shape {raw.shape}; it must have shape "
@@ -208,10 +237,10 @@ class Traced(Subject):
         """Call f; several outputs are joined into one vector. Raises CheckError."""
         try:
             result = self.noted(self.f(*tensors))
-        except NotBatchableError:
+        except (NotBatchableError, CheckError, KeyboardInterrupt):
             raise
-        except Exception as error:
-            raise CheckError(f"{self.title} raised {type(error).__name__}: {error}") from error
+        except BaseException as error:
+            raise raised(self.title, error) from error
         return joined(result, self.title)
 
     def noted(self, result: Any) -> Any:
@@ -243,8 +272,10 @@ class Traced(Subject):
         record = self.recorded(arrays, places)
         try:
             blocks = reverse_blocks(record, retain=True)[0]
-        except Exception as error:
-            raise CheckError(f"backward raised {type(error).__name__}: {error}") from error
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            raise raised("backward", error) from error
         return {name: np.asarray(block._data) for name, block in zip(self.wrt, blocks, strict=True)}
 
     def recorded(self, arrays: Mapping[str, np.ndarray], places: tuple[int, ...]) -> Any:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import sys
+import warnings
 from importlib import import_module
+from itertools import pairwise
 from typing import Any
 
 import click
@@ -13,7 +14,7 @@ import numpy as np
 
 from .. import __version__
 from ..errors import EXIT_DEFECT, EXIT_INTERRUPTED, EXIT_OK, GradcliError, did_you_mean
-from . import status
+from . import status, streams
 
 COMMANDS = {
     "grad": "Value and gradient of an expression, a file or a script.",
@@ -23,6 +24,9 @@ COMMANDS = {
     "jvp": "Derivative in a given direction.",
     "hvp": "Product of the Hessian with a vector.",
     "gradcheck": "A verdict on derivatives, the engine's or written by hand.",
+    "symbolic": "Derivatives as formulas, by sympy.",
+    "graph": "The recorded graph: a tree, dot, mermaid, svg or png.",
+    "trace": "Backward, step by step.",
     "ops": "The functions of the language, with their derivatives.",
 }
 
@@ -67,19 +71,22 @@ def main(argv: list[str] | None = None) -> int:
     words = sys.argv[1:] if argv is None else argv
     words, script_words = split_at_dashes(words)
     as_json = wants_json(words)
+    streams.open_missing()
     np.seterr(all="ignore")
+    warnings.showwarning = status.show_warning  # type: ignore[assignment]
     try:
-        code = cli.main(words, prog_name="gradcli", standalone_mode=False, obj=tuple(script_words))
-        sys.stdout.flush()
+        code = cli.main(words or ["--help"], prog_name="gradcli", standalone_mode=False, obj=tuple(script_words))
         return code if isinstance(code, int) else EXIT_OK
     except (KeyboardInterrupt, click.Abort):
         status.say("interrupted")
         return EXIT_INTERRUPTED
-    except BrokenPipeError:
-        silence_stdout()
+    except (BrokenPipeError, streams.NobodyReadsError):
+        streams.silence()
         return EXIT_OK
     except Exception as error:
         return fail(as_gradcli_error(error, words), as_json)
+    finally:
+        streams.release()
 
 
 def as_gradcli_error(error: Exception, words: list[str]) -> GradcliError:
@@ -123,21 +130,10 @@ def fail(error: GradcliError, as_json: bool) -> int:
     if as_json:
         from ..render.json import error as document
 
-        try:
-            sys.stdout.write(document(error))
-            sys.stdout.flush()
-        except BrokenPipeError:
-            silence_stdout()
-        except OSError:
-            pass
+        with contextlib.suppress(OSError, ValueError, streams.NobodyReadsError):
+            streams.write(document(error))
     status.report(error)
     return error.exit_code
-
-
-def silence_stdout() -> None:
-    """Let nothing more be written to a pipe that nobody reads."""
-    with contextlib.suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def split_at_dashes(words: list[str]) -> tuple[list[str], list[str]]:
@@ -150,9 +146,8 @@ def split_at_dashes(words: list[str]) -> tuple[list[str], list[str]]:
 
 def wants_json(words: list[str]) -> bool:
     """Return whether the command line asks for JSON, even if it cannot be parsed."""
-    pairs = zip(words, [*words[1:], ""], strict=True)
-    return any(
-        w in ("--json", "-fjson", "--format=json") or (w in ("-f", "--format") and n == "json") for w, n in pairs
+    return any(word in ("--json", "-fjson", "--format=json") for word in words) or any(
+        first in ("-f", "--format") and second == "json" for first, second in pairwise(words)
     )
 
 

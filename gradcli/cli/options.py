@@ -15,10 +15,11 @@ from ..lang.evaluate import Settings
 from ..lang.limits import DEFAULT_MAX_ELEMENTS
 from ..lang.values import read_value, read_values
 from ..program.base import Program
+from ..program.differentiate import Request
 from ..program.target import Target, load_program
-from ..render import FORMATS
+from ..render import ARRAYS
 from ..tape.dtypes import set_default_dtype
-from . import status
+from . import status, streams
 from .output import Output
 
 FLOAT_TYPES = ("float32", "float64", "complex128")
@@ -27,17 +28,19 @@ FLOAT_TYPES = ("float32", "float64", "complex128")
 class Context:
     """What the options of a call say."""
 
-    def __init__(self, command: str, options: dict[str, Any]):
+    def __init__(self, command: str, options: dict[str, Any], formats: tuple[str, ...]):
         self.command = command
         self.options = options
         self.settings = Settings(options["max_elements"], options["seed"])
-        self.output = Output(options["format"], options["output"], options["precision"], command)
+        self.output = Output(options["format"], options["output"], options["precision"], command, formats)
+        streams.claim(aside=self.output.form == "json" or options["output"] == "-")
         status.settings.color = options["color"]
         status.settings.quiet = options["quiet"]
         status.settings.verbose = options["verbose"]
         if options["verbose"]:
             status.show_log()
         self.dtype = self._dtype()
+        self.words: tuple[str, ...] = ()
 
     def _dtype(self) -> Any:
         wanted = self.options["dtype"] or "float64"
@@ -65,13 +68,12 @@ class Context:
 
     def as_target(self, text: str, inline: bool = False) -> Target:
         """Return a target with the settings of this call."""
-        quiet_output = self.output.form == "json" or self.options["output"] == "-"
         return Target(
             text,
             inline=inline,
             safe=self.options["safe"],
             argv=self.options["argv"],
-            stdout=sys.stderr if quiet_output else sys.stdout,
+            stdout=sys.stdout,
             settings=self.settings,
             dtype=self.dtype,
             torch=self.options.get("torch", False),
@@ -80,9 +82,13 @@ class Context:
     def program(self) -> tuple[Program, dict[str, Any]]:
         """Return the program and the values given for its inputs."""
         self.output.check()
-        target, words = self.target()
-        values = read_values(words, self.settings)
+        target, self.words = self.target()
+        values = self.values()
         return load_program(target), values
+
+    def values(self) -> dict[str, Any]:
+        """Return the values given for the inputs; exact ones where exact arithmetic is in force."""
+        return read_values(self.words, self.settings)
 
     def names(self, option: str) -> list[str] | None:
         """Return a comma-separated option as a list of names; None when it was not given."""
@@ -192,14 +198,32 @@ OPTIONS: dict[str, Any] = {
     ),
     "safe": click.option("--safe", is_flag=True, help="Never execute Python: refuse scripts."),
     "torch": click.option("--torch", is_flag=True, help="In a script, let `import torch` mean gradcli's own engine."),
+    "values": click.option("--values", is_flag=True, help="Show the value and the gradient of every result."),
+    "all": click.option("--all", "all", is_flag=True, help="Draw every node, however many there are."),
+    "digits": click.option(
+        "--digits", type=click.IntRange(1), metavar="N", help="Compute in high precision, with N digits."
+    ),
+    "symbolic": click.option(
+        "--symbolic", is_flag=True, help="Compare with sympy's formulas, and show them; exit 1 if they disagree."
+    ),
+    "check": click.option(
+        "--check", is_flag=True, help="Compare with independent answers: numeric, forward, 50 digits, symbolic."
+    ),
+    "max_symbols": click.option(
+        "--max-symbols", type=click.IntRange(1), default=64, metavar="N", help="The most input elements (64)."
+    ),
+    "timeout": click.option(
+        "--timeout", type=click.FloatRange(0, min_open=True), default=20.0, metavar="S", help="Seconds to wait (20)."
+    ),
+    "simplify": click.option("--simplify", is_flag=True, help="Simplify the formulas, within --timeout."),
+    "high_order": click.option(
+        "--order", type=click.IntRange(1, 10), default=1, metavar="N", help="Order of the derivatives (1)."
+    ),
+    "at": click.option("--at", multiple=True, metavar="NAME=VALUE", help="Evaluate the formulas there. Repeatable."),
+    "steps": click.option("--steps", is_flag=True, help="Show the chain rule, node by node."),
+    "step": click.option("--step", is_flag=True, help="Wait for a key after each step."),
     "detect_anomaly": click.option(
         "--detect-anomaly", is_flag=True, help="Name the first operation that makes a nan."
-    ),
-    "format": click.option(
-        "-f",
-        "--format",
-        type=click.Choice(FORMATS),
-        help="Output format (table on a terminal, tsv elsewhere).",
     ),
     "json": click.option("--json", "format", flag_value="json", help="The same as -f json."),
     "output": click.option("-o", "--output", metavar="FILE", help="Write to FILE instead; - is standard output."),
@@ -229,7 +253,14 @@ COMMON = (
 )
 
 
-def command_options(*names: str) -> Callable:
+def format_option(formats: tuple[str, ...]) -> Callable:
+    """Return the option that chooses one of a command's formats."""
+    return click.option(
+        "-f", "--format", type=click.Choice(formats), help="Output format (table on a terminal, tsv elsewhere)."
+    )
+
+
+def command_options(*names: str, formats: tuple[str, ...] = ARRAYS) -> Callable:
     """Give a command a TARGET, NAME=VALUE words, the common options and those named.
 
     The command's function is called with one Context.
@@ -240,26 +271,60 @@ def command_options(*names: str) -> Callable:
         def call(**options: Any) -> Any:
             context = click.get_current_context()
             options["argv"] = context.obj or ()
-            return function(Context(str(context.info_name), options))
+            return function(Context(str(context.info_name), options, formats))
 
         for name in reversed([*names, *COMMON]):
-            call = OPTIONS[name](call)
+            call = (format_option(formats) if name == "format" else OPTIONS[name])(call)
         return click.argument("words", nargs=-1, metavar="TARGET [NAME=VALUE]...")(call)
 
     return decorate
 
 
-def output_options(function: Callable) -> Callable:
+def output_options(formats: tuple[str, ...]) -> Callable:
     """Give a command without TARGET the options of output; its function is called with an Output first."""
 
-    @functools.wraps(function)
-    def call(format: str | None, output: str | None, color: str, **others: Any) -> Any:
-        status.settings.color = color
-        name = str(click.get_current_context().info_name)
-        shown = Output(format, output, None, name)
-        shown.check()
-        return function(shown, **others)
+    def decorate(function: Callable) -> Callable:
+        @functools.wraps(function)
+        def call(format: str | None, output: str | None, color: str, **others: Any) -> Any:
+            status.settings.color = color
+            name = str(click.get_current_context().info_name)
+            shown = Output(format, output, None, name, formats)
+            shown.check()
+            return function(shown, **others)
 
-    for name in ("color", "output", "json", "format"):
-        call = OPTIONS[name](call)
-    return call
+        for name in ("color", "output", "json"):
+            call = OPTIONS[name](call)
+        return format_option(formats)(call)
+
+    return decorate
+
+
+def request_of(context: Context) -> Request:
+    """Return what a call asks of backward: inputs, output, vector, hooks, and gradients to retain."""
+    options = context.options
+    return Request(
+        wrt=context.names("wrt"),
+        out=options["out"],
+        vector=context.vector() if "gradient" in options else None,
+        hooks=hooks_of(context) if "hooks" in options else (),
+        retain=None if options.get("retain_all") else options.get("retain", ()),
+    )
+
+
+def hooks_of(context: Context) -> list:
+    """Return the hooks of the command line. Raises GradcliError for one that is no NAME=ACTION."""
+    hooks: list = []
+    if not context.options["hooks"]:
+        return hooks
+    from ..program.hook import Hook
+
+    for word in context.options["hooks"]:
+        name, sign, action = word.partition("=")
+        if not sign or not name or not action:
+            raise GradcliError(
+                f"--hook {word}: write NAME=ACTION",
+                hint="ACTION is print, an expression in g such as g*2, or FILE.py:function",
+                kind="usage",
+            )
+        hooks.append(Hook(name, action, context.settings, context.options["safe"], sys.stdout))
+    return hooks

@@ -4,32 +4,55 @@ from __future__ import annotations
 
 import contextlib
 import os
-import sys
 from typing import Any
 
 from ..errors import GradcliError
 from ..render import Style, render
-from . import status
+from . import status, streams
 
 CLOSED = (BrokenPipeError,)
+ENDINGS = {
+    ".json": "json",
+    ".npz": "npz",
+    ".tex": "latex",
+    ".mtx": "mtx",
+    ".dot": "dot",
+    ".gv": "dot",
+    ".mmd": "mermaid",
+    ".py": "python",
+    ".c": "c",
+    ".svg": "svg",
+    ".png": "png",
+}
+"""The formats that a file's name asks for."""
+BINARY = (".npz", ".svg", ".png")
 
 
 class Output:
     """How a result is to be shown.
 
     form: a format, None for `table` on a terminal and `tsv` elsewhere. path: a file, None or - for standard
-    output.
+    output. formats: those that the command has.
     """
 
-    def __init__(self, form: str | None, path: str | None, precision: int | None, command: str):
+    def __init__(
+        self, form: str | None, path: str | None, precision: int | None, command: str, formats: tuple[str, ...]
+    ):
         self.path = None if path == "-" else path
         self.precision = precision
         self.command = command
         self.explicit = form is not None
         if form is None:
-            form = "table" if path is None and status.is_terminal(sys.stdout) else "tsv"
+            form = "table" if path is None and status.is_terminal(streams.results()) else formats[1]
             kind = os.path.splitext(path or "")[1]
-            form = {".json": "json", ".npz": "npz", ".tex": "latex"}.get(kind, form)
+            named = ENDINGS.get(kind, form)
+            if named not in formats and kind in BINARY:
+                raise GradcliError(
+                    f"{command} does not write {kind} files",
+                    hint=f"its formats are {', '.join(formats)}",
+                    kind="usage",
+                )
+            form = named if named in formats else form
         self.form = form
 
     def check(self) -> None:
@@ -42,15 +65,21 @@ class Output:
                 raise GradcliError(f"cannot write {self.path}: there is no folder {folder}", kind="file")
             if not os.access(folder, os.W_OK) and not os.access(self.path, os.W_OK):
                 raise GradcliError(f"cannot write {self.path}: permission denied", kind="file")
-        elif self.form == "npz" and status.is_terminal(sys.stdout):
+        elif f".{self.form}" in BINARY and self.form != "svg" and status.is_terminal(streams.results()):
             raise GradcliError(
-                "an .npz archive is not written to a terminal", hint="write it to a file: -o FILE.npz", kind="usage"
+                f"a .{self.form} file is not written to a terminal",
+                hint=f"write it to a file: -o FILE.{self.form}",
+                kind="usage",
             )
+
+    @property
+    def unicode(self) -> bool:
+        """Whether standard output takes more than ASCII."""
+        return (getattr(streams.results(), "encoding", None) or "").lower().startswith("utf")
 
     def show(self, result: Any) -> None:
         """Render a result and write it."""
-        unicode = (getattr(sys.stdout, "encoding", None) or "").lower().startswith("utf")
-        rendered = render(result, self.form, Style(self.precision, unicode, self.command))
+        rendered = render(result, self.form, Style(self.precision, self.unicode, self.command))
         if self.form == "table":
             rendered = self.printed(rendered)
         self.write(rendered)
@@ -62,7 +91,7 @@ class Output:
         from rich.console import Console
 
         buffer = io.StringIO()
-        colour = self.path is None and status.colourful(sys.stdout)
+        colour = self.path is None and status.colourful(streams.results())
         width = terminal_width() if self.path is None else 100
         console = Console(
             file=buffer,
@@ -81,12 +110,8 @@ class Output:
         """Write to standard output, or to the file. Raises GradcliError when that is impossible."""
         if self.path is not None:
             write_file(self.path, text)
-        elif isinstance(text, bytes):
-            sys.stdout.buffer.write(text)
-            sys.stdout.flush()
         else:
-            sys.stdout.write(status.printable(text, sys.stdout))
-            sys.stdout.flush()
+            streams.write(text)
 
 
 def terminal_width() -> int:
@@ -99,14 +124,14 @@ def terminal_width() -> int:
 def write_file(path: str, content: str | bytes) -> None:
     """Write a file whole or not at all: to a temporary file beside it, then renamed over it.
 
-    Devices and pipes are written directly. Raises GradcliError.
+    Devices and pipes, and names such as /dev/stdout, are written directly. Raises GradcliError.
     """
     import tempfile
 
     data = content.encode() if isinstance(content, str) else content
     try:
-        if os.path.exists(path) and not os.path.isfile(path):
-            with open(path, "wb") as file:
+        if is_stream(path):
+            with open(path, "ab") as file:
                 file.write(data)
             return
         target = os.path.realpath(path)
@@ -125,6 +150,18 @@ def write_file(path: str, content: str | bytes) -> None:
         raise
     except OSError as error:
         raise GradcliError(f"cannot write {path}: {error.strerror or error}", kind="file") from None
+
+
+def is_stream(path: str) -> bool:
+    """Return whether a path leads to something that is written to and not replaced, by itself or by links."""
+    step = os.path.abspath(path)
+    for _ in range(40):  # as many links as the system follows
+        if step.startswith(("/dev/", "/proc/")):
+            return True
+        if not os.path.islink(step):
+            break
+        step = os.path.abspath(os.path.join(os.path.dirname(step), os.readlink(step)))
+    return os.path.exists(path) and not os.path.isfile(path)
 
 
 def current_umask() -> int:

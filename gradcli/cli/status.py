@@ -98,6 +98,13 @@ def warn(message: str, span: Span | None = None, hint: str | None = None) -> Non
         say(message_text("warning", YELLOW, message, span, hint))
 
 
+def show_warning(message: Any, category: Any, filename: str, lineno: int, *_: Any) -> None:
+    """Print what Python's warnings say; the place only where it is in the user's code."""
+    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    ours = os.path.abspath(filename).startswith(package + os.sep)
+    warn(f"{message}" if ours else f"{filename}:{lineno}: {message}")
+
+
 def note(message: str) -> None:
     """Print a note, unless -q."""
     if not settings.quiet:

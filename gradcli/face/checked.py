@@ -54,7 +54,7 @@ def as_torch(title: str, function: Callable, args: tuple, kwargs: dict) -> Any:
 def checked(x: Any, title: str, axes: int, square: bool) -> Tensor:
     """Return an operand as a Tensor. Raises RuntimeError for integers, too few axes, matrices not square."""
     x = operand(x)
-    if x.dtype.kind not in "fc":
+    if x.dtype.kind not in "fcO":
         raise RuntimeError(f"{title}: Expected a floating point or complex tensor as input. Got {x.dtype.name}")
     if x.ndim < axes:
         raise RuntimeError(f"{title}: The input tensor A must have at least {axes} dimensions.")

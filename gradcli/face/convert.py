@@ -134,7 +134,7 @@ def data_ptr(input: Tensor) -> int:
 @face
 def is_floating_point(input: Tensor) -> bool:
     """Whether the elements are real floating-point numbers."""
-    return input._data.dtype.kind == "f"
+    return input._data.dtype.kind in "fO"
 
 
 @face

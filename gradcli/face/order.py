@@ -153,7 +153,7 @@ def between(input: Any, q: Any, dim: int | None, keepdim: bool, interpolation: s
     if 0 in x.shape:
         raise RuntimeError("quantile() input tensor must be non-empty")
     q = q if isinstance(q, Tensor) else Tensor._wrap(np.asarray(q, as_raw(x).dtype), None)
-    if x.dtype.kind != "f" or q.dtype != x.dtype:
+    if x.dtype.kind not in "fO" or q.dtype != x.dtype:
         raise RuntimeError(f"quantile() needs a float input and q of the same type, got {x.dtype} and {q.dtype}")
     if q.ndim > 1 or not ((as_raw(q) >= 0) & (as_raw(q) <= 1)).all():
         raise RuntimeError("quantile() q must be a number or a vector of values between 0 and 1")
@@ -227,7 +227,7 @@ def nansum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = N
 def nanmean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """Mean over dim of the elements that are not nan."""
     x, there = known(input)
-    if x.dtype.kind not in "fc":
+    if x.dtype.kind not in "fcO":
         raise RuntimeError(f"nanmean(): expected input to have floating point or complex dtype but got {x.dtype}")
     count = cast(there.sum(dim, keepdim), x._data.dtype)
     total = sum_(x, dim, keepdim, dtype=dtype)

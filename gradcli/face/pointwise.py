@@ -58,7 +58,7 @@ def lerp(input: Tensor, end: Tensor, weight: Any) -> Tensor:
 def ldexp(input: Any, other: Any) -> Tensor:
     """input * 2**other."""
     x, power = operand(input), operand(other)
-    if x.dtype.kind in "fc" and power.dtype.kind in "biu":
+    if x.dtype.kind in "fcO" and power.dtype.kind in "biu":
         power = cast(power, x._data.dtype)
     return x * pow_(2.0, power)
 

@@ -45,7 +45,7 @@ def sum_(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = Non
 def mean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """Mean over dim. Raises RuntimeError for integers."""
     x = operand(input)
-    if x._data.dtype.kind not in "fc" and dtype is None:
+    if x._data.dtype.kind not in "fcO" and dtype is None:
         raise RuntimeError(
             "mean(): could not infer output dtype. Input dtype must be either a floating point or complex "
             f"dtype. Got: {x.dtype}"
@@ -64,12 +64,12 @@ def prod(input: Any, dim: int | None = None, keepdim: bool = False, *, dtype: An
 def logsumexp(input: Any, dim: Any, keepdim: bool = False) -> Tensor:
     """log(sum(exp(input))) over dim."""
     x = operand(input)
-    return reduced("logsumexp", x, dim, keepdim, None if x.dtype.kind in "fc" else defaults.float)
+    return reduced("logsumexp", x, dim, keepdim, None if x.dtype.kind in "fcO" else defaults.float)
 
 
 def spread(name: str, input: Any, dim: Any, unbiased: bool | None, keepdim: bool, correction: Any) -> Tensor:
     """Variance or standard deviation; the denominator is n - correction, n - 1 unless given."""
-    if operand(input).dtype.kind not in "fc":
+    if operand(input).dtype.kind not in "fcO":
         raise RuntimeError("std and var only support floating point and complex dtypes")
     if isinstance(dim, bool):
         dim, unbiased = None, dim

@@ -20,8 +20,8 @@ def lambdas_of(path: str) -> list[ast.Lambda]:
         return [node for node in ast.walk(ast.parse(file.read())) if isinstance(node, ast.Lambda)]
 
 
-def lambda_text(function: Any) -> str | None:
-    """Return the body of a lambda as text, without `np.`; None where its source is not at hand."""
+def lambda_body(function: Any) -> ast.expr | None:
+    """Return the body of a lambda; None where its source is not at hand."""
     code = function.__code__
     places = {(line, column) for line, _, column, _ in code.co_positions() if line and column}
     for node in lambdas_of(code.co_filename):
@@ -30,8 +30,34 @@ def lambda_text(function: Any) -> str | None:
         names = tuple(a.arg for a in node.args.args)
         inside = any(start <= place < end for place in places)
         if inside and names == code.co_varnames[: code.co_argcount]:
-            return ast.unparse(body).replace("np.", "")
+            return body
     return None
+
+
+def formula_of(rule: Any) -> tuple[list[str], ast.expr] | None:
+    """Return a derivative rule as the names of its parameters and an expression; None if it is no formula.
+
+    A function that is no lambda says its formula in its docstring, up to a semicolon.
+    """
+    if not callable(rule):
+        return [], ast.Constant(rule)
+    found = getattr(rule, "__wrapped__", rule)
+    code = found.__code__
+    names = list(code.co_varnames[: code.co_argcount])
+    if found.__name__ == "<lambda>":
+        body = lambda_body(found)
+        return None if body is None else (names, body)
+    try:
+        body = ast.parse((inspect.getdoc(found) or "").split("\n")[0].split(";")[0].rstrip("."), mode="eval").body
+    except SyntaxError:
+        return None
+    read = {node.id for node in ast.walk(body) if isinstance(node, ast.Name)}
+    return (names, body) if read & set(names) else None
+
+
+def expression_text(body: ast.expr) -> str:
+    """Return an expression as text, without `np.`."""
+    return ast.unparse(body).replace("np.", "").replace(" ** ", "**")
 
 
 def rule_text(rule: Any) -> str:
@@ -42,7 +68,8 @@ def rule_text(rule: Any) -> str:
         return "none"
     found = getattr(rule, "__wrapped__", rule)
     if found.__name__ == "<lambda>":
-        return lambda_text(found) or "see its source"
+        body = lambda_body(found)
+        return "see its source" if body is None else ast.unparse(body).replace("np.", "")
     return (inspect.getdoc(found) or found.__name__).split("\n")[0].rstrip(".")
 
 

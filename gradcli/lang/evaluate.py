@@ -49,6 +49,8 @@ def lifted(x: Any) -> Tensor:
     """Return a number as a Tensor of the default type; Tensors as they are. Raises GradcliError for the rest."""
     if isinstance(x, Tensor):
         return x
+    if state.exact is not None and isinstance(x, int | float | complex) and not isinstance(x, bool):
+        return state.exact.lift(x)
     if x is None or x is Ellipsis or isinstance(x, tuple | slice):
         what = {tuple: "a tuple", slice: "a slice"}.get(type(x), "..." if x is Ellipsis else "None")
         raise GradcliError(f"{what} is no number and no array", kind="value")
@@ -63,6 +65,8 @@ def as_argument(x: Any) -> Any:
     """Return an integral number as an int, for axes, lengths and the like; inside tuples too."""
     if isinstance(x, tuple):
         return tuple(as_argument(item) for item in x)
+    if state.exact is not None and isinstance(x, Tensor):
+        return state.exact.whole_number(x)
     return int(x) if isinstance(x, float) and x.is_integer() else x
 
 
@@ -73,6 +77,8 @@ def as_index(x: Any) -> Any:
     if isinstance(x, tuple):
         return tuple(as_index(item) for item in x)
     if isinstance(x, Tensor):
+        if state.exact is not None and x._data.dtype == object:
+            return state.exact.whole_numbers(x)
         data = x._data
         if data.dtype.kind == "f" and bool((data == np.floor(data)).all()) and bool(np.isfinite(data).all()):
             return int(data) if data.ndim == 0 else data.astype(np.intp)
@@ -163,10 +169,10 @@ class Evaluator:
 
     def noted(self, name: str, operands: tuple, result: Any, span: Any) -> Any:
         """Remember where a result came from, and the first one that is nan though its operands are not."""
-        if state.anomaly and isinstance(result, Tensor):
+        if (state.anomaly or state.observed) and isinstance(result, Tensor):
             if result._node is not None:
                 self.places.setdefault(result._node, span)
-            if self.first_nan is None and has_nan(result) and not any(has_nan(x) for x in operands):
+            if state.anomaly and self.first_nan is None and has_nan(result) and not any(has_nan(x) for x in operands):
                 self.first_nan = (name, span)
         return result
 
@@ -174,7 +180,8 @@ class Evaluator:
         """Call a function; what it raises becomes an error that points at `span`."""
         try:
             return function(*args, **named)
-        except GradcliError:
+        except GradcliError as error:
+            error.span = error.span or span
             raise
         except np.linalg.LinAlgError as error:
             raise GradcliError(str(error), span=span, kind="target", exit_code=EXIT_TARGET) from None
@@ -187,7 +194,9 @@ class Evaluator:
     def call_entry(self, name: str, operands: tuple, span: Any, node: tree.Expr | None = None) -> Any:
         """Apply an operator."""
         if not any(isinstance(x, Tensor) for x in operands):
-            return self.guarded(span, on_numbers, name, operands)
+            if state.exact is None or any(isinstance(x, bool | tuple) or x is None for x in operands):
+                return self.guarded(span, on_numbers, name, operands)
+            operands = tuple(lifted(x) for x in operands)
         if name == "matmul":
             operands = tuple(lifted(x) for x in operands)
         limits.check_call(name, operands, {}, self.settings.max_elements, span)
@@ -201,7 +210,9 @@ class Evaluator:
     # -- one method per type of expression ---------------------------------------------------------------
 
     def _number(self, node: tree.Number) -> Any:
-        return node.value
+        if state.exact is None:
+            return node.value
+        return state.exact.literal(node.value, self.program.source[node.start : node.end])
 
     def _constant(self, node: tree.Constant) -> Any:
         return node.value
@@ -210,7 +221,8 @@ class Evaluator:
         if node.name in self.names:
             return self.names[node.name]
         if node.name in CONSTANTS:
-            return CONSTANTS[node.name]
+            value = CONSTANTS[node.name]
+            return value if state.exact is None else state.exact.literal(value, node.name)
         known = [*self.names, *CONSTANTS]
         if known_function(node.name):
             hint = f"'{node.name}' is a function: call it, as in {node.name}(x)"
@@ -230,7 +242,7 @@ class Evaluator:
     def choose(self, span: Any, condition: Any, x: Any, y: Any) -> Any:
         """Choose by a condition; numbers other than 0 count as true."""
         test = lifted(condition)._data
-        if test.dtype.kind != "b":
+        if test.dtype.kind != "b" and (state.exact is None or not state.exact.is_condition(test)):
             test = test != 0
         operands = (test, lifted(x), lifted(y))
         limits.check_call("where", operands, {}, self.settings.max_elements, span)
@@ -332,7 +344,7 @@ def on_numbers(name: str, operands: tuple) -> Any:
 
 def stacked(items: tuple) -> Tensor:
     """Return a list as an array; numbers and Tensors may be mixed if all rows have one shape."""
-    if not any(isinstance(x, Tensor) for x in items):
+    if not any(isinstance(x, Tensor) for x in items) and (state.exact is None or not items):
         if any(isinstance(x, tuple | slice) or x is None or x is Ellipsis for x in items):
             raise ValueError("a list may hold numbers, arrays and lists only")
         raw = np.array(items)

@@ -14,7 +14,7 @@ from . import tree
 from .evaluate import CONSTANTS, Evaluator, Settings, lifted
 from .parse import parse
 
-NAME = re.compile(r"[^\W\d]\w*(?:\.\w+|\[\d+\])*\Z")
+NAME = re.compile(r"(?:[^\W\d]\w*|\d+(?=\.))(?:\.\w+|\[\d+\])*\Z")
 MAX_FILE = 8 << 30
 
 
@@ -81,7 +81,7 @@ def read_value(text: str, settings: Settings, name: str = "value") -> np.ndarray
 def read_file(spec: str, name: str) -> np.ndarray:
     """Return the array in a file: .npy, .npz (FILE:key), .csv, .tsv, .txt, .json, or - for JSON on standard input."""
     if spec == "-":
-        return from_json(sys.stdin.read(), name, "standard input")
+        return from_json(standard_input().read(), name, "standard input")
     path, _, key = spec.partition(":") if ".npz:" in spec else (spec, "", "")
     if not os.path.exists(path):
         raise GradcliError(f"{name}: no such file: {path}", hint=nearest_file(path), kind="file")
@@ -108,6 +108,13 @@ def read_file(spec: str, name: str) -> np.ndarray:
             f"{name}: cannot read {path}: {str(error).splitlines()[0] if str(error) else error!r}", kind="file"
         ) from None
     return checked_numbers(raw, f"{name}: {path}")
+
+
+def standard_input() -> Any:
+    """Return the stream. Raises GradcliError when it is closed."""
+    if sys.stdin is None or sys.stdin.closed:
+        raise GradcliError("standard input is closed", hint="pipe something into it, or name a file", kind="file")
+    return sys.stdin
 
 
 def nearest_file(path: str) -> str | None:

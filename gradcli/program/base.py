@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import contextlib
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from ..errors import GradcliError, did_you_mean
+from ..errors import GradcliError, Span, did_you_mean
+from ..tape.modes import state
 from ..tape.tensor import Tensor
 
 
@@ -17,7 +20,8 @@ class Run:
     leaves: the inputs as Tensors that require grad, by name. output: the Tensor to differentiate, None where
     the program ran backward itself. names: every named Tensor, for hooks and retained gradients. where: maps
     nodes to a place in the source, for messages; first_nan: the operation that first made a nan, and its
-    place, where that was looked for.
+    place, where that was looked for. modules: the nn modules that the program's names lead to.
+    backwards: what the program itself ran backward on: the value of the single output, else None.
     """
 
     def __init__(
@@ -28,17 +32,46 @@ class Run:
         output_name: str | None = None,
         where: Callable[[Any], Any] | None = None,
         first_nan: tuple[str, Any] | None = None,
+        modules: Mapping[str, Any] | None = None,
+        backwards: Sequence[Any] = (),
     ):
         self.leaves = leaves
         self.output = output
         self.names = names
         self.output_name = output_name
-        self.where = where or (lambda node: None)
+        self.where = where or line_of
         self.first_nan = first_nan
+        self.modules = modules or {}
+        self.backwards = backwards
 
 
-Prepare = Callable[[Mapping[str, Any]], None]
-"""Called with the named Tensors of a run before anything runs backward."""
+def line_of(node: Any) -> Span | None:
+    """Return the line of Python that made a node, where the node noted it."""
+    made_at = getattr(node, "made_at", None)
+    return None if not made_at else line_span(*made_at)
+
+
+def line_span(path: str, line: int) -> Span | None:
+    """Return a line of a file as a place, without the blanks around it; None where there is no such line."""
+    import linecache
+
+    lines = linecache.getlines(path)
+    if not 0 < line <= len(lines):
+        return None
+    start = sum(map(len, lines[: line - 1]))
+    text = lines[line - 1]
+    indent = len(text) - len(text.lstrip())
+    return Span("".join(lines), start + indent, start + len(text.rstrip()), path)
+
+
+class Prepare:
+    """What is to be done to what a program makes: hooks put in place, gradients retained."""
+
+    def tensors(self, names: Mapping[str, Any]) -> None:
+        """Take note of the named Tensors of a run, before anything runs backward."""
+
+    def module(self, name: str, module: Any) -> None:
+        """Take note of a module, before it is called; `name` is empty where the program is the module."""
 
 
 class Program:
@@ -61,6 +94,10 @@ class Program:
         """
         raise NotImplementedError
 
+    def missing(self, given: Mapping[str, Any]) -> list[str]:
+        """Return the inputs that have neither a given value nor one of the program's own."""
+        return []
+
     def as_function(
         self, given: Mapping[str, np.ndarray], out: str | None = None
     ) -> tuple[Callable, dict[str, np.ndarray]]:
@@ -81,15 +118,18 @@ class Program:
 def check_known(names: Iterable[str], known: Iterable[str], option: str) -> None:
     """Raise GradcliError for a name that the program does not have."""
     known = list(known)
+    there = set(known)
     for name in names:
-        if name not in known:
+        if name not in there:
             advice = did_you_mean(name, known)
             listed = f"the names are {', '.join(known)}" if known else "it has no names"
             raise GradcliError(f"{option}: the program has no '{name}'", hint=advice or listed, kind="name")
 
 
-def as_leaf(value: Any, dtype: Any) -> Tensor:
+def as_leaf(value: Any, dtype: Any, name: str) -> Tensor:
     """Return a value as a leaf of a type. Raises GradcliError for data that cannot be differentiated."""
+    if state.exact is not None:
+        return state.exact.leaf(value, name)
     raw = np.asarray(value)
     if raw.dtype.kind not in "biufc":
         raise GradcliError(f"a value of type {raw.dtype} is no number", kind="value")
@@ -97,3 +137,18 @@ def as_leaf(value: Any, dtype: Any) -> Tensor:
         dtype = np.dtype(np.complex128 if dtype == np.float64 else np.complex64)
     raw = np.array(raw, dtype)
     return Tensor._wrap(raw[()] if raw.ndim == 0 else raw, None).requires_grad_()
+
+
+@contextlib.contextmanager
+def silenced(program: Program) -> Iterator[None]:
+    """Drop what a script prints inside the block."""
+    if not hasattr(program, "stdout"):
+        yield
+        return
+    saved = program.stdout
+    with open(os.devnull, "w", encoding="utf-8") as nothing:
+        program.stdout = nothing
+        try:
+            yield
+        finally:
+            program.stdout = saved

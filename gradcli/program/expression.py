@@ -26,13 +26,19 @@ class ExpressionProgram(Program):
         self.dtype = dtype or defaults.float
         self.bound = bound_names(parsed)
         self.literals = literal_names(parsed)
+        self._free: dict[frozenset[str], dict[str, tree.Expr]] = {}
 
     def free_names(self, given: Iterable[str] = ()) -> dict[str, tree.Expr]:
         """Return the names that are read before the program binds them, with the first place.
 
         pi, e and the like count only when they are among the given names.
         """
-        given = set(given)
+        constants = frozenset(CONSTANTS).intersection(given)
+        if constants not in self._free:
+            self._free[constants] = self._find_free(constants)
+        return self._free[constants]
+
+    def _find_free(self, given: frozenset[str]) -> dict[str, tree.Expr]:
         known: set[str] = set()
         free: dict[str, tree.Expr] = {}
         for statement in self.parsed.statements:
@@ -50,7 +56,12 @@ class ExpressionProgram(Program):
 
     def input_names(self, given: Iterable[str] = ()) -> list[str]:
         """Return the names of the inputs: free names, and those bound once to a literal or a constructor."""
-        return [*self.free_names(given), *(name for name in self.literals if name not in self.free_names(given))]
+        free = self.free_names(given)
+        return [*free, *(name for name in self.literals if name not in free)]
+
+    def missing(self, given: Mapping[str, Any]) -> list[str]:
+        """Return the free names without a value."""
+        return [name for name in self.free_names(given) if name not in given]
 
     def last_name(self) -> str | None:
         """Return the name that the output is bound to: None for a bare expression."""
@@ -69,24 +80,25 @@ class ExpressionProgram(Program):
         """Run on values of the inputs."""
         names = self.input_names(given)
         self.check_given(given, names)
-        wanted = names if wrt is None else list(wrt)
+        wanted = set(names) if wrt is None else dict.fromkeys(wrt)
         check_known(wanted, names, "--wrt")
         evaluator = Evaluator(self.parsed, self.settings)
         leaves: dict[str, Any] = {}
+        literals = set(self.literals)
         with no_grad():
             for statement in self.parsed.statements:
                 name = statement.target
-                if name in self.literals and name not in given:
+                if name in literals and name not in given:
                     leaves[name] = lifted(evaluator.value(statement.value))
         values = {name: leaves[name]._data if name in leaves else given[name] for name in names}
-        leaves = {name: as_leaf(values[name], self.dtype) for name in names if name in wanted}
-        fixed = {name: as_leaf(values[name], self.dtype).detach() for name in names if name not in wanted}
+        leaves = {name: as_leaf(values[name], self.dtype, name) for name in names if name in wanted}
+        fixed = {name: as_leaf(values[name], self.dtype, name).detach() for name in names if name not in wanted}
         output = evaluator.run({**leaves, **fixed}, out)
         if isinstance(output, tuple):
             raise GradcliError("the output is a tuple", hint="choose one part of it, as in `f(x)[0]`", kind="shape")
         tensor = lifted(output)
         if prepare is not None:
-            prepare(evaluator.names)
+            prepare.tensors(evaluator.names)
         return Run(leaves, tensor, evaluator.names, out or self.last_name(), evaluator.where, evaluator.first_nan)
 
     def as_function(
@@ -154,10 +166,11 @@ def literal_names(parsed: tree.Program) -> list[str]:
     for statement in parsed.statements:
         if statement.target is not None:
             counts[statement.target] = counts.get(statement.target, 0) + 1
+    bound = set(counts)
     return [
         s.target
         for s in parsed.statements
-        if s.target is not None and counts[s.target] == 1 and s.index is None and is_literal(s.value, set(counts))
+        if s.target is not None and counts[s.target] == 1 and s.index is None and is_literal(s.value, bound)
     ]
 
 

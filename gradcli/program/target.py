@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 import stat
-import sys
 from typing import Any
 
 from ..errors import GradcliError
 from ..lang.evaluate import Settings
 from ..lang.parse import MAX_TEXT, NotInLanguageError, parse
-from ..lang.values import nearest_file
+from ..lang.values import nearest_file, standard_input
 from .base import Program
 from .expression import ExpressionProgram
 
@@ -115,7 +114,7 @@ def is_python(source: str) -> bool:
 
 def read_standard_input() -> str:
     """Return the text on standard input. Raises GradcliError when it is too long or no UTF-8."""
-    return decoded(sys.stdin.buffer.read(MAX_TEXT + 1), "standard input")
+    return decoded(standard_input().buffer.read(MAX_TEXT + 1), "standard input")
 
 
 def read_source(path: str) -> str:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-FORMATS = ("table", "tsv", "json", "latex", "npz", "mtx", "github")
+TEXT = ("table", "tsv", "json")
+ARRAYS = (*TEXT, "latex", "npz")
+"""The formats that results made of arrays have."""
 
 
 class Style:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from ..errors import GradcliError
 from ..results.checks import CheckReport, CheckSummary
 from . import Style
 from .checks import headline, summary_line
@@ -30,7 +27,3 @@ def annotation(check: CheckReport) -> str:
 def checksummary(result: CheckSummary, style: Style) -> str:
     """Return the annotations and the summary line."""
     return "".join(annotation(c) for c in result.checks if c.verdict in LEVELS) + summary_line(result) + "\n"
-
-
-def __getattr__(name: str) -> Any:
-    raise GradcliError("-f github is a format of gradcheck", hint="choose another format", kind="usage")

@@ -12,9 +12,12 @@ from .. import __version__
 from ..errors import GradcliError
 from ..results import Gradients
 from ..results.checks import CheckReport, CheckSummary, InputCheck
+from ..results.exact import Formulas, LongNumbers
+from ..results.graphs import Graph, GraphNode, Step, Trace
 from ..results.operations import Operations
 from ..results.transforms import Hessian, Jacobian, Products
 from . import Style
+from .exact import agreement_json
 
 
 def plain(x: Any, precision: int | None = None) -> Any:
@@ -49,6 +52,10 @@ def gradients(result: Gradients, style: Style) -> str:
         parts["output"] = result.output
     if result.retained:
         parts["retained"] = {name: plain(g, style.precision) for name, g in result.retained.items()}
+    if result.witnesses:
+        parts["check"] = check_part(result.witnesses[0])
+    if result.symbolic:
+        parts["symbolic"] = {item.name: agreement_json(item) for item in result.symbolic}
     return document(style.command, result.target, **parts)
 
 
@@ -57,6 +64,8 @@ def derivative(result: Any, style: Style, **parts: Any) -> str:
     more: dict[str, Any] = {} if result.output is None else {"output": result.output}
     if result.unused:
         more["unused"] = list(result.unused)
+    if getattr(result, "symbolic", ()):
+        more["symbolic"] = {item.name: agreement_json(item) for item in result.symbolic}
     return document(style.command, result.target, value=plain(result.value, style.precision), **parts, **more)
 
 
@@ -107,7 +116,7 @@ def input_part(item: InputCheck) -> dict[str, Any]:
         "max_abs_error": plain(np.float64(item.max_abs_error)),
         "max_rel_error": plain(np.float64(item.max_rel_error)),
         "digits": round(item.digits, 2),
-        "resolution": plain(np.float64(item.resolution)),
+        "resolution": None if item.resolution is None else plain(np.float64(item.resolution)),
         "worst": None,
     }
     worst = item.worst
@@ -119,6 +128,8 @@ def input_part(item: InputCheck) -> dict[str, Any]:
             "numeric": plain(worst.numeric),
             "numeric_error": plain(np.float64(worst.numeric_error)),
         }
+        if worst.sides is not None:
+            part["worst"]["one_sided"] = [plain(np.float64(x)) for x in worst.sides]
     return part
 
 
@@ -175,3 +186,125 @@ def error(problem: GradcliError) -> str:
         "exit": problem.exit_code,
     }
     return json.dumps({"error": parts}, ensure_ascii=False) + "\n"
+
+
+def graph(result: Graph, style: Style) -> str:
+    """Return the nodes, and the numbers of the outputs."""
+    nodes = [graph_node(node, style, result.values) for node in result.nodes]
+    return document(style.command, result.target, outputs=list(result.outputs), nodes=nodes)
+
+
+def graph_node(node: GraphNode, style: Style, values: bool) -> dict[str, Any]:
+    """Return one node of a graph."""
+    found: dict[str, Any] = {
+        "id": node.number,
+        "kind": node.kind,
+        "op": node.op,
+        "name": node.name,
+        "formula": node.formula,
+        "shape": None if node.shape is None else list(node.shape),
+        "dtype": node.dtype,
+        "inputs": list(node.inputs),
+        "file": node.file,
+        "line": node.line,
+        "hooks": list(node.hooks),
+        "scope": list(node.scope),
+    }
+    if node.operations > 1:
+        found["operations"] = node.operations
+    if values:
+        found["value"] = None if node.value is None else plain(node.value, style.precision)
+        found["grad"] = None if node.grad is None else plain(node.grad, style.precision)
+    return found
+
+
+def trace(result: Trace, style: Style) -> str:
+    """Return JSON lines: one document per pass with its forward part, one per step, and one at the end."""
+    lines = []
+    for i, run in enumerate(result.passes):
+        computed = [{"label": c.label, "formula": c.formula, "value": optional(c.value, style)} for c in run.forward]
+        parts = {"pass": i + 1, "kind": run.kind, "output": run.output, "line": run.line, "forward": computed}
+        lines.append(document(style.command, result.target, event="pass", **parts))
+        lines += [json.dumps({"event": "step", "pass": i + 1, **trace_step(s, style)}) + "\n" for s in run.steps]
+    lines.append(json.dumps({"event": "end", "passes": len(result.passes)}) + "\n")
+    return "".join(lines)
+
+
+def trace_step(step: Step, style: Style) -> dict[str, Any]:
+    """Return one step of backward."""
+    found: dict[str, Any] = {
+        "step": step.number,
+        "op": step.op,
+        "label": step.label,
+        "formula": step.formula,
+        "line": step.line,
+        "incoming": optional(step.incoming, style),
+        "hooks": [
+            {"name": h.name, "before": optional(h.before, style), "after": optional(h.after, style)}
+            for h in step.hooks
+        ],
+    }
+    if step.leaf:
+        found["grad"] = {"before": optional(step.before, style), "after": optional(step.after, style)}
+        return found
+    found["sends"] = [
+        {
+            "to": flow.to,
+            "derivative": flow.slope,
+            "rule": flow.formula,
+            "local": optional(flow.local, style),
+            "grad": optional(flow.grad, style),
+            "total": optional(flow.grad if flow.total is None else flow.total, style),
+        }
+        for flow in step.flows
+    ]
+    return found
+
+
+def optional(x: np.ndarray | None, style: Style) -> Any:
+    """Return an array as JSON has it, None as null."""
+    return None if x is None else plain(x, style.precision)
+
+
+def longnumbers(result: LongNumbers, style: Style) -> str:
+    """Return rounded numbers where they always are, and their digits as strings."""
+    value = {"value": rounded(result.value)}
+    digits = {"n": result.digits, "value": result.value.tolist()}
+    key = {"grad": "grad", "jacobian": "jacobian", "hessian": "hessian"}[result.kind]
+    parts = {name: rounded(x) for name, x in result.parts.items()}
+    texts = {name: x.tolist() for name, x in result.parts.items()}
+    if result.kind == "hessian":
+        parts, texts = by_pair(parts), by_pair(texts)
+    more = {} if result.output is None else {"output": result.output}
+    return document(style.command, result.target, **value, **{key: parts}, **more, digits={**digits, key: texts})
+
+
+def rounded(x: np.ndarray) -> Any:
+    """Return digits as JSON's numbers."""
+    return plain(np.vectorize(lambda text: complex(text) if "j" in text else float(text), otypes=[object])(x))
+
+
+def by_pair(parts: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return {a: {b: x}} for {a/b: x}."""
+    out: dict[str, dict[str, Any]] = {}
+    for name, x in parts.items():
+        first, second = name.split("/")
+        out.setdefault(first, {})[second] = x
+    return out
+
+
+def formulas(result: Formulas, style: Style) -> str:
+    """Return the formulas of the value and of every derivative."""
+
+    def one(d: Any) -> dict[str, Any]:
+        found = {"name": d.name, "text": d.formula.text, "latex": d.formula.latex}
+        return found if d.value is None else {**found, "at": d.value}
+
+    parts: dict[str, Any] = {
+        "order": result.order,
+        "value": [one(d) for d in result.value],
+        "derivatives": [one(d) for d in result.derivatives],
+    }
+    if result.steps:
+        parts["steps"] = [{"text": s.text, "latex": s.latex} for s in result.steps]
+    return document(style.command, result.target, **parts)

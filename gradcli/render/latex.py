@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import GradcliError
 from ..results import Gradients
+from ..results.exact import Formulas, LongNumbers
 from ..results.operations import Operations
 from ..results.transforms import Hessian, Jacobian, Products
 from . import Style
+from .exact import long_elements
 from .numbers import elements, number
 
 GREEK = frozenset(
@@ -128,6 +129,25 @@ def operations(result: Operations, style: Style) -> str:
     return "".join(rf"\item \texttt{{{op.name}}}: {op.doc}" + "\n" for op in result.entries)
 
 
-def checksummary(result: object, style: Style) -> str:
-    """Raise GradcliError: verdicts are no formulas."""
-    raise GradcliError("-f latex is no format of gradcheck", hint="choose table, tsv, json or github", kind="usage")
+def formulas(result: Formulas, style: Style) -> str:
+    """Return an equation per derivative; with steps, one per step."""
+    if result.steps:
+        return "".join(f"{step.latex}\n" for step in result.steps)
+    return "".join(f"{partial(d.name)} = {d.formula.latex}\n" for d in result.derivatives)
+
+
+def partial(name: str) -> str:
+    """Return the left side of a derivative: its name says what it is with respect to."""
+    parts = name.split("/")
+    power = f"^{{{len(parts)}}}" if len(parts) > 1 else ""
+    below = r" \,".join(rf"\partial {element(p)}" for p in parts)
+    return rf"\frac{{\partial{power} f}}{{{below}}}"
+
+
+def longnumbers(result: LongNumbers, style: Style) -> str:
+    """Return an equation per element."""
+    lines = []
+    for name, digits in long_elements(result):
+        below = name.partition("/")[2] if result.kind == "jacobian" else name
+        lines.append(f"{partial(below)} = {digits}\n")
+    return "".join(lines)

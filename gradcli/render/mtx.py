@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import io
-from typing import Any
 
-from ..errors import GradcliError
 from ..results.transforms import Jacobian
 from . import Style
 
@@ -27,7 +25,3 @@ def jacobian(result: Jacobian, style: Style) -> str:
     buffer = io.BytesIO()
     mmwrite(buffer, hstack(parts, format="coo"), comment="\n".join(lines), precision=style.precision or 17)
     return buffer.getvalue().decode()
-
-
-def __getattr__(name: str) -> Any:
-    raise GradcliError("-f mtx is a format of Jacobians", hint="choose another format", kind="usage")

@@ -6,7 +6,6 @@ import io
 
 import numpy as np
 
-from ..errors import GradcliError
 from ..results import Gradients
 from ..results.transforms import Hessian, Jacobian, Products
 from . import Style
@@ -52,13 +51,3 @@ def products(result: Products, style: Style) -> bytes:
     arrays = dict(result.parts)
     arrays.setdefault("value", result.value)
     return packed(arrays)
-
-
-def operations(result: object, style: Style) -> bytes:
-    """Raise GradcliError: text is no array."""
-    raise GradcliError("-f npz holds arrays; the table of functions is text", kind="usage")
-
-
-def checksummary(result: object, style: Style) -> str:
-    """Raise GradcliError: verdicts are no formulas."""
-    raise GradcliError("-f npz is no format of gradcheck", hint="choose table, tsv, json or github", kind="usage")

@@ -15,7 +15,10 @@ from ..results.operations import Operation, Operations
 from ..results.transforms import Hessian, Jacobian, Products
 from . import Style
 from .checks import headline, summary_line
+from .formulas import agreements, formulas, longnumbers
 from .numbers import number
+from .trace import trace
+from .tree import graph
 
 EDGE = 3
 """Elements shown at either end of an elided axis."""
@@ -113,7 +116,7 @@ def gradients(result: Gradients, style: Style) -> Group:
     if result.value is not None:
         output = result.output or "value"
         head = [Text(f"{output} ", style="bold") + array_text(result.value, style, False), Text("")]
-    return Group(*head, table)
+    return Group(*head, table, *more_of(result))
 
 
 def head_of(result: Any, style: Style) -> list[Any]:
@@ -139,7 +142,15 @@ def jacobian(result: Jacobian, style: Style) -> Group:
             items.append(matrix(item.block, over, output, (item.name, item.value.shape), style))
         else:
             items.append(sparse_text(item, result))
-    return Group(*head_of(result, style), *blocks_of(items))
+    return Group(*head_of(result, style), *blocks_of(items), *more_of(result))
+
+
+def more_of(result: Any) -> list[Any]:
+    """Return what formulas and other answers say of a result, where that was asked for."""
+    found: list[Any] = [agreements(result.symbolic)] if result.symbolic else []
+    for report in getattr(result, "witnesses", ()):
+        found += [Text(""), check_text(report, Style())]
+    return found
 
 
 def sparse_text(item: Any, result: Jacobian) -> Text:
@@ -174,7 +185,7 @@ def hessian(result: Hessian, style: Style) -> Group:
         for name, row in result.blocks.items()
         for other, block in row.items()
     ]
-    return Group(*head_of(result, style), *blocks_of(items))
+    return Group(*head_of(result, style), *blocks_of(items), *more_of(result))
 
 
 def products(result: Products, style: Style) -> Group:
@@ -243,6 +254,9 @@ def check_text(check: CheckReport, style: Style) -> Text:
     text.append(indent + reason.replace("\n", indent), "dim" if check.verdict == "pass" else "")
     for finding in check.diagnosis:
         text.append(indent + finding.text, "yellow")
+    if len(check.witnesses) > 1:
+        words = [f"{name} {digits:.1f}" for name, digits in check.witnesses]
+        text.append(indent + "digits that agree with reverse mode: " + ", ".join(words), "dim")
     for note in check.notes:
         text.append(indent + "note: " + note, "dim")
     if check.blame:
@@ -250,3 +264,17 @@ def check_text(check: CheckReport, style: Style) -> Text:
     if check.replay and check.verdict == "fail":
         text.append(indent + "again: " + check.replay, "cyan")
     return text
+
+
+__all__ = [
+    "checksummary",
+    "formulas",
+    "gradients",
+    "graph",
+    "hessian",
+    "jacobian",
+    "longnumbers",
+    "operations",
+    "products",
+    "trace",
+]

@@ -5,11 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from . import Style
+from .exact import long_elements
 from .numbers import elements, number, pairs
 
 if TYPE_CHECKING:
     from ..results import Gradients
     from ..results.checks import CheckSummary
+    from ..results.exact import LongNumbers
+    from ..results.graphs import Graph, Trace
     from ..results.operations import Operations
     from ..results.transforms import Hessian, Jacobian, Products
 
@@ -82,3 +85,46 @@ def checksummary(result: CheckSummary, style: Style) -> str:
 def one_line(text: str) -> str:
     """Return text without tabs and line breaks."""
     return " ".join(text.split())
+
+
+def graph(result: Graph, style: Style) -> str:
+    """Return one line per node: number, kind, operation, name, formula, shape, numbers of its inputs, line."""
+    return "".join(
+        "\t".join(
+            [
+                str(node.number),
+                node.kind,
+                node.op,
+                node.name or "",
+                node.formula,
+                "" if node.shape is None else ",".join(map(str, node.shape)),
+                ",".join(map(str, node.inputs)),
+                str(node.line or ""),
+            ]
+        )
+        + "\n"
+        for node in result.nodes
+    )
+
+
+def trace(result: Trace, style: Style) -> str:
+    """Return one line per element sent: pass, step, operation, result, receiver, value.
+
+    The receiver of the last step of each leaf is its `.grad`.
+    """
+    lines = []
+    for i, run in enumerate(result.passes):
+        for step in run.steps:
+            sent = [(flow.to, flow.grad) for flow in step.flows]
+            if step.leaf and step.incoming is not None:
+                sent.append((f"{step.label}.grad", step.incoming if step.after is None else step.after))
+            for to, array in sent:
+                for name, x in elements(to, array):
+                    row = (str(i + 1), str(step.number), step.op, step.label, name, number(x, style.precision))
+                    lines.append("\t".join(row) + "\n")
+    return "".join(lines)
+
+
+def longnumbers(result: LongNumbers, style: Style) -> str:
+    """Return every derivative with its digits."""
+    return "".join(f"{name}\t{digits}\n" for name, digits in long_elements(result))

@@ -22,7 +22,8 @@ class InputGradient(NamedTuple):
 class Gradients(NamedTuple):
     """The value of an output (None when a script ran backward itself) and its gradients.
 
-    retained: the gradients of intermediate results by name. output: the output's name, where it has one.
+    retained: the gradients of intermediate results by name. output: the output's name, where it has one. symbolic
+    and witnesses: what formulas and other independent answers say, input by input, where that was asked for.
     """
 
     target: str
@@ -30,6 +31,8 @@ class Gradients(NamedTuple):
     inputs: tuple[InputGradient, ...]
     retained: dict[str, np.ndarray]
     output: str | None = None
+    symbolic: tuple[Any, ...] = ()
+    witnesses: tuple[Any, ...] = ()
 
 
 Result = Any

@@ -22,7 +22,8 @@ class JacobianBlock(NamedTuple):
 class Jacobian(NamedTuple):
     """The value of an output, and its Jacobian block by block. output: the output's name, where it has one.
 
-    products: how many products a sparse one took. unused: inputs that the output does not depend on.
+    products: how many products a sparse one took. unused: inputs that the output does not depend on. symbolic: what
+    formulas say of each block, where that was asked for.
     """
 
     target: str
@@ -31,6 +32,7 @@ class Jacobian(NamedTuple):
     output: str | None = None
     products: int | None = None
     unused: tuple[str, ...] = ()
+    symbolic: tuple[Any, ...] = ()
 
 
 class Hessian(NamedTuple):
@@ -45,6 +47,7 @@ class Hessian(NamedTuple):
     blocks: dict[str, dict[str, np.ndarray]]
     output: str | None = None
     unused: tuple[str, ...] = ()
+    symbolic: tuple[Any, ...] = ()
 
 
 class Products(NamedTuple):

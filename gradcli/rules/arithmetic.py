@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 
 import numpy as np
@@ -26,6 +27,14 @@ elementwise(
 )
 
 
+def inverse(_, _x, y):
+    """1 / y."""
+    try:
+        return 1 / y
+    except ZeroDivisionError:  # Python's zero, which NumPy would divide by
+        return complex(math.nan, math.nan) if isinstance(y, complex) else math.copysign(math.inf, y)
+
+
 def quotient_pair(g, out, _x, y):
     """g / y, and -out times that."""
     gx = g / y
@@ -34,7 +43,7 @@ def quotient_pair(g, out, _x, y):
 
 elementwise(
     np.divide,
-    lambda _, _x, y: 1 / y,
+    inverse,
     lambda out, _, y: -out / y,
     pair=quotient_pair,
     aliases=("div", "true_divide"),
@@ -61,7 +70,7 @@ elementwise(np.square, lambda _, x: 2 * x, node="Pow", twin="x**2", doc="x times
 
 
 def power_dx(_, x, y):
-    """y x^(y-1), and 0 where y is 0 (so that 0^0 has slope 0, as in PyTorch)."""
+    """y * x ** (y - 1); 0 where y is 0, so that 0^0 has slope 0 as in PyTorch."""
     if isinstance(y, (int, float)):
         if type(y) is float and y == 0.5:
             return 0.5 / np.sqrt(x)
@@ -70,7 +79,7 @@ def power_dx(_, x, y):
 
 
 def power_dy(out, x, y):
-    """x^y log x, and 0 where x is 0 and y is not negative."""
+    """out * log(x); 0 where x is 0 and y is not negative."""
     flat = (x == 0) & (abs(y) == y)
     return np.where(flat, 0.0, out * np.log(np.where(flat, 1.0, x)))
 
@@ -224,6 +233,7 @@ trunc_divide: Primitive = elementwise(
     domain=BETWEEN_JUMPS,
     complex=False,
     public=False,
+    twin="trunc(x / y)",
     doc="Quotient rounded towards 0.",
     subgradient="0 everywhere",
 )

@@ -57,6 +57,7 @@ elementwise(
     complex=False,
     domain=(POSITIVE,),
     public=False,
+    twin="x * log(x)",
     doc="x log(x), 0 at 0.",
     subgradient="-inf at 0",
 )

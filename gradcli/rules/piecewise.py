@@ -150,6 +150,7 @@ elementwise(
     node="Elu",
     bind=lambda x: ((x,), {"alpha": SELU_ALPHA, "scale": SELU_SCALE, "rate": 1.0}),
     complex=False,
+    twin="scale * Piecewise((x, x > 0), (alpha * (exp(rate * x) - 1), True))",
     doc="elu scaled so that it keeps mean 0 and variance 1 (Klambauer et al. 2017).",
     subgradient="1.7581 at 0",
 )

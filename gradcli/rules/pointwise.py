@@ -51,6 +51,7 @@ elementwise(
     name="nan_to_num",
     bind=replacement_signature,
     samples=(Sample(A(3, 4)), Sample(A(), nan=2.0)),
+    twin="x",
     doc="nan replaced by 0 and infinities by the largest numbers, or by others.",
     subgradient="0 where an element was replaced",
 )

@@ -193,16 +193,23 @@ def zeta_slope(_, x, *, a):
 
 
 ORDERED: list[tuple] = [
-    ("gammainc", "igamma", gamma_density, "Regularised lower incomplete gamma function of order a at x."),
+    (
+        "gammainc",
+        "igamma",
+        gamma_density,
+        "Regularised lower incomplete gamma function of order a at x.",
+        "gammainc_regularized(a, x)",
+    ),
     (
         "gammaincc",
         "igammac",
         lambda _, x, *, a: -gamma_density(None, x, a=a),
         "Regularised upper incomplete gamma function of order a at x.",
+        "gammaincc_regularized(a, x)",
     ),
-    ("zeta", None, zeta_slope, "Hurwitz zeta function: sum of 1 / (k + x)^a over k >= 0."),
+    ("zeta", None, zeta_slope, "Hurwitz zeta function: sum of 1 / (k + x)^a over k >= 0.", "zeta(a, x)"),
 ]
-for name, alias, slope, doc in ORDERED:
+for name, alias, slope, doc, twin in ORDERED:
     entry = elementwise(
         lambda x, *, a, function=from_scipy(name): function(np.asarray(a, x.dtype), x),
         slope,
@@ -212,6 +219,7 @@ for name, alias, slope, doc in ORDERED:
         complex=False,
         domain=(POSITIVE,),
         samples=(Sample(2.5, A(3, 4)), Sample(np.array([1.5, 3.0]), A(3, 2)), Sample(1.5, A())),
+        twin=twin,
         doc=doc,
     )
 zeta = entry

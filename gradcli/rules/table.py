@@ -234,12 +234,12 @@ def no_gradient(_g, *_):
 
 
 def first_operand(_out, x, _y):
-    """The partial derivative of x y with respect to y."""
+    """x; what the product x y has with respect to y."""
     return x
 
 
 def second_operand(_out, _x, y):
-    """The partial derivative of x y with respect to x."""
+    """y; what the product x y has with respect to x."""
     return y
 
 

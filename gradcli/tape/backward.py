@@ -15,8 +15,8 @@ from .record import cast
 from .tensor import Size, Tensor
 from .walk import Cotangent
 
-before_backward: list[Callable[[], None]] = []
-"""Called when `backward` is about to start."""
+before_backward: list[Callable[[str, tuple], None]] = []
+"""Called with "backward" or "grad" and the outputs when one of these is about to start."""
 
 
 def listed(x: Any) -> tuple:
@@ -88,6 +88,12 @@ def roots_of(outputs: tuple, vectors: Any, create: bool) -> list[tuple[Node, Cot
     return roots
 
 
+def announce(kind: str, outputs: tuple) -> None:
+    """Tell the listeners that backward is about to start."""
+    for listener in before_backward:
+        listener(kind, outputs)
+
+
 def backward(
     tensors: Any,
     grad_tensors: Any = None,
@@ -101,9 +107,8 @@ def backward(
     inputs: only these get a gradient; non-leaves may be among them. Raises RuntimeError when the graph was
     freed, when nothing requires grad, or when a vector is missing or has the wrong shape.
     """
-    for listener in before_backward:
-        listener()
     outputs = listed(tensors)
+    announce("backward", outputs)
     if inputs is not None and len(listed(inputs)) == 0:
         raise RuntimeError("'inputs' argument to backward cannot be empty.")
     plan = Plan(create_graph if retain_graph is None else retain_graph, create_graph)
@@ -142,6 +147,7 @@ def grad(
     outputs, targets = listed(outputs), as_inputs(inputs)
     if not targets:
         raise ValueError("grad requires non-empty inputs.")
+    announce("grad", outputs)
     if materialize_grads and allow_unused is False:
         raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got False")
     plan = Plan(

@@ -191,7 +191,7 @@ class FunctionNode(Node):
 
 def differentiable(x: Tensor) -> bool:
     """Return whether a tensor's type can have a gradient."""
-    return x._data.dtype.kind in "fc"
+    return x._data.dtype.kind in "fcO"
 
 
 def stashed(x: Tensor, ctx: FunctionNode, how: str) -> Tensor:

@@ -22,7 +22,7 @@ class DType:
     @property
     def is_floating_point(self) -> bool:
         """Whether values are real floating-point numbers."""
-        return self.dtype.kind == "f"
+        return self.dtype.kind in "fO"
 
     @property
     def is_complex(self) -> bool:

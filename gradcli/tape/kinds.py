@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import Any, ClassVar
 
 from . import quick, record
 from .hooks import HookTable
@@ -24,11 +24,17 @@ class TracedNode(Node):
 
 def caller() -> tuple[str, int] | None:
     """Return file and line of the nearest frame outside this package."""
+    frame = calling_frame()
+    return None if frame is None else (frame.f_code.co_filename, frame.f_lineno)
+
+
+def calling_frame() -> Any:
+    """Return the nearest frame outside this package, None if there is none."""
     frame: Any = sys._getframe(2)
     package = __name__.split(".")[0]
     while frame is not None and str(frame.f_globals.get("__name__", "")).split(".")[0] == package:
         frame = frame.f_back
-    return None if frame is None else (frame.f_code.co_filename, frame.f_lineno)
+    return frame
 
 
 SLOTS: dict[str, Any] = {name: vars(Node)[name] for name in ("hooks", "out", "x", "y")}
@@ -116,13 +122,20 @@ class active:  # noqa: N801 - a namespace
 
     traced = 0
     packed = 0
+    observers: ClassVar[list[type[Node]]] = []
+    """Classes that stand in for the plain and the tracing ones, the innermost last."""
 
 
 def change(*, traced: int = 0, packed: int = 0) -> None:
     """Note that contexts were opened or closed: nodes made from now on are of the fitting class."""
     active.traced += traced
     active.packed += packed
-    record.Node = quick.Node = CLASSES[active.traced > 0, active.packed > 0]  # type: ignore[misc]
+    found: Any = CLASSES[active.traced > 0, active.packed > 0]
+    if active.observers:
+        found = active.observers[-1]
+        if active.packed > 0:
+            found = type(f"Packed{found.__name__}", (PackedNode, found), {"__slots__": ()})
+    record.Node = quick.Node = found  # type: ignore[misc]
 
 
 def let_pack(node: Any) -> None:

@@ -14,6 +14,8 @@ class _State(threading.local):
     grad = True
     inference = False
     anomaly = False
+    observed = False
+    exact: Any = None
     check_nan = True
     explains = False
     running: Any = None

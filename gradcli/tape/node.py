@@ -224,7 +224,7 @@ def labelled(result: Any, name: str) -> Any:
     return result
 
 
-def second_time(node: Node, g: Any) -> Any:
+def second_time(node: Node, g: Any, owned: bool = False) -> Any:
     """Refuse to run a node whose saved values are gone."""
     raise RuntimeError(FREED)
 

@@ -2,63 +2,79 @@
 
 from __future__ import annotations
 
-import sys
+from typing import Any
 
 import click
 import numpy as np
 
-from ...errors import GradcliError
 from ...program.differentiate import Request, first_nan, gradient
 from .. import status
-from ..options import Context, command_options
+from ..exact import comparison, in_digits, verdict
+from ..options import Context, command_options, request_of
 
 
 @click.command(
     epilog="Examples: gradcli grad 'x**2 * sin(y)' x=2 y=3; gradcli grad model.expr --wrt w; gradcli grad train.py"
 )
-@command_options("wrt", "out", "gradient", "hook", "retain", "retain_all", "detect_anomaly")
-def grad(context: Context) -> None:
+@command_options(
+    "wrt",
+    "out",
+    "gradient",
+    "hook",
+    "retain",
+    "retain_all",
+    "check",
+    "symbolic",
+    "digits",
+    "max_symbols",
+    "timeout",
+    "detect_anomaly",
+)
+def grad(context: Context) -> int:
     """Print the value and the gradient of TARGET for every input."""
     program, values = context.program()
     options = context.options
+    if options["digits"]:
+        return in_digits(context, program, "gradient")
 
-    def request() -> Request:
-        return Request(
-            wrt=context.names("wrt"),
-            out=options["out"],
-            vector=context.vector(),
-            hooks=hooks_of(context),
-            retain=None if options["retain_all"] else options["retain"],
-        )
+    result = gradient(program, values, request_of(context))
+    code = 0
+    if options["symbolic"]:
+        inputs = {item.name: item.value for item in result.inputs}
+        grads = {item.name: item.grad for item in result.inputs}
 
-    result = gradient(program, values, request())
+        def engine_at(near: Any) -> dict[str, Any]:
+            again = gradient(program, near, Request(wrt=context.names("wrt"), out=options["out"], vector=vector))
+            return {item.name: item.grad for item in again.inputs}
+
+        vector = context.vector()
+        result = result._replace(symbolic=comparison(context, program, engine_at).gradient(inputs, grads))
+        code = verdict(result.symbolic)
+    if options["check"]:
+        report = checked(context, result)
+        result = result._replace(witnesses=(report,))
+        code = code or {"fail": 1, "error": 3, "inconclusive": 4}.get(report.verdict, 0)
     context.output.show(result)
     arrays = [(f"the gradient of {item.name}", item.grad) for item in result.inputs]
     if result.value is not None:
         arrays.insert(0, ("the value", result.value))
     for what, array in arrays:
         if np.isnan(array).any():
-            found = first_nan(program, values, request()) if options["detect_anomaly"] else None
+            found = first_nan(program, values, request_of(context)) if options["detect_anomaly"] else None
             advice = None if options["detect_anomaly"] else "--detect-anomaly names the operation that makes it"
             status.warn(f"{what} holds nan" + (f": {found[0]}" if found else ""), found[1] if found else None, advice)
             break
+    return code
 
 
-def hooks_of(context: Context) -> list:
-    """Return the hooks of the command line. Raises GradcliError for one that is no NAME=ACTION."""
-    hooks: list = []
-    if not context.options["hooks"]:
-        return hooks
-    from ...program.hook import Hook
+def checked(context: Context, result: Any) -> Any:
+    """Return the report on the gradient: numeric, forward mode, 50 digits and formulas beside it."""
+    from ...check.declare import Declared
+    from ...check.targets import Wanted, checks_of
 
-    for word in context.options["hooks"]:
-        name, sign, action = word.partition("=")
-        if not sign or not name or not action:
-            raise GradcliError(
-                f"--hook {word}: write NAME=ACTION",
-                hint="ACTION is print, an expression in g such as g*2, or FILE.py:function",
-                kind="usage",
-            )
-        stream = sys.stderr if context.output.form == "json" else sys.stdout
-        hooks.append(Hook(name, action, context.settings, context.options["safe"], stream))
-    return hooks
+    target, _ = context.target()
+    at = {item.name: item.value for item in result.inputs}
+    options = {"digits": 50, "symbolic": sum(x.size for x in at.values()) <= context.options["max_symbols"] or None}
+    wanted = Wanted(context.values(), {}, None, None, context.names("wrt"), context.options["out"], options)
+    (check,) = checks_of([target], wanted)
+    return check.run() if isinstance(check, Declared) else check

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import sys
 import time
@@ -15,11 +16,13 @@ from ...check.declare import Declared
 from ...check.targets import Wanted, checks_of
 from ...errors import EXIT_INTERRUPTED, GradcliError
 from ...lang.values import read_values
+from ...render import TEXT
 from ...results.checks import CheckReport, CheckSummary
 from .. import status
 from ..options import Context, command_options
 from ..output import write_file
 
+MOST_AXES = 64
 VALUE = re.compile(r"[^\W\d][\w.\[\]]*=[^=]")
 
 
@@ -36,6 +39,8 @@ VALUE = re.compile(r"[^\W\d][\w.\[\]]*=[^=]")
     "samples",
     "order",
     "fast",
+    "symbolic",
+    "digits",
     "rtol",
     "atol",
     "eps",
@@ -45,6 +50,7 @@ VALUE = re.compile(r"[^\W\d][\w.\[\]]*=[^=]")
     "jobs",
     "junit",
     "allow_inconclusive",
+    formats=(*TEXT, "github"),
 )
 def gradcheck(context: Context) -> int:
     """Check derivatives: of expressions, scripts and functions, and of gradients written by hand.
@@ -97,7 +103,7 @@ def selected(context: Context) -> list[Declared | CheckReport]:
     tolerances = (options["eps"], options["atol"], options["rtol"])
     wanted = Wanted(
         values,
-        dict(shape_of(text) for text in options["shapes"]),
+        shapes_of(options["shapes"], options["max_elements"]),
         options["grad"],
         options["vjp"],
         context.names("wrt"),
@@ -106,6 +112,8 @@ def selected(context: Context) -> list[Declared | CheckReport]:
             "order": options["order"],
             "samples": options["samples"],
             "fast": options["fast"] or None,
+            "symbolic": options["symbolic"] or None,
+            "digits": options["digits"],
             "seed": options["seed"] or None,
             "tolerances": tolerances if any(t is not None for t in tolerances) else None,
         },
@@ -118,13 +126,26 @@ def selected(context: Context) -> list[Declared | CheckReport]:
     return chosen
 
 
-def shape_of(text: str) -> tuple[str, tuple[int, ...]]:
-    """Return name and shape of --shape x=3,4 (x= for a single number). Raises GradcliError."""
-    name, sign, lengths = text.partition("=")
-    parts = [p for p in lengths.split(",") if p.strip()]
-    if not sign or not name or not all(p.strip().isdigit() for p in parts):
-        raise GradcliError(f"--shape {text}: write NAME=LENGTHS", hint="for example --shape x=3,4", kind="usage")
-    return name, tuple(int(p) for p in parts)
+def shapes_of(texts: tuple[str, ...], limit: int) -> dict[str, tuple[int, ...]]:
+    """Return the shapes of --shape x=3,4 (x= for a single number) by name. Raises GradcliError."""
+    found: dict[str, tuple[int, ...]] = {}
+    for text in texts:
+        name, sign, lengths = text.partition("=")
+        parts = [p for p in lengths.split(",") if p.strip()]
+        if not sign or not name or not all(p.strip().isdigit() for p in parts):
+            raise GradcliError(f"--shape {text}: write NAME=LENGTHS", hint="for example --shape x=3,4", kind="usage")
+        if name in found:
+            raise GradcliError(f"--shape: '{name}' is given twice", kind="usage")
+        if len(parts) > MOST_AXES:
+            raise GradcliError(f"--shape {name}: {len(parts)} axes are too many; NumPy has {MOST_AXES}", kind="limit")
+        found[name] = tuple(int(p) for p in parts)
+        if math.prod(found[name]) > limit:
+            raise GradcliError(
+                f"--shape {text}: it would have {math.prod(found[name])} elements; the limit is {limit}",
+                hint="raise it with --max-elements if there is memory for it",
+                kind="limit",
+            )
+    return found
 
 
 def run(checks: list[Declared | CheckReport], options: dict[str, Any]) -> Iterator[CheckReport]:

@@ -6,15 +6,18 @@ import click
 
 from ...program.transform import hessian as compute
 from ...program.transform import nan_in
+from ..exact import comparison, in_digits, verdict
 from ..options import Context, command_options
 
 
 @click.command(epilog="Examples: gradcli hessian 'x**2 * sin(y)' x=2 y=3; gradcli hessian loss.expr --wrt w --json")
-@command_options("wrt", "out", "chunk_size")
-def hessian(context: Context) -> None:
+@command_options("wrt", "out", "chunk_size", "symbolic", "digits", "max_symbols", "timeout")
+def hessian(context: Context) -> int:
     """Print all second derivatives of TARGET, whose output must be a single number."""
     program, values = context.program()
     options = context.options
+    if options["digits"]:
+        return in_digits(context, program, "hessian")
     result = compute(
         program,
         values,
@@ -23,4 +26,10 @@ def hessian(context: Context) -> None:
         chunk_size=options["chunk_size"],
         max_elements=options["max_elements"],
     )
+    code = 0
+    if options["symbolic"]:
+        blocks = {f"{a}/{b}": block for a, row in result.blocks.items() for b, block in row.items()}
+        result = result._replace(symbolic=comparison(context, program, None).hessian(result.inputs, blocks))
+        code = verdict(result.symbolic)
     context.report(result, nan_in(result))
+    return code

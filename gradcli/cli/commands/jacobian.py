@@ -4,20 +4,36 @@ from __future__ import annotations
 
 import click
 
+from ...errors import GradcliError
 from ...program.transform import jacobian as compute
 from ...program.transform import nan_in
+from ...render import ARRAYS
 from .. import status
+from ..exact import comparison, in_digits, verdict
 from ..options import Context, command_options
 
 
 @click.command(
     epilog="Examples: gradcli jacobian '[x**2 + 3*y, y**2 + 2*x]' x=2 y=3; gradcli jacobian f.expr --sparse -f mtx"
 )
-@command_options("wrt", "out", "mode", "chunk_size", "sparse")
-def jacobian(context: Context) -> None:
+@command_options(
+    "wrt",
+    "out",
+    "mode",
+    "chunk_size",
+    "sparse",
+    "symbolic",
+    "digits",
+    "max_symbols",
+    "timeout",
+    formats=(*ARRAYS, "mtx"),
+)
+def jacobian(context: Context) -> int:
     """Print the Jacobian of TARGET: one block per input, of shape output.shape + input.shape."""
     program, values = context.program()
     options = context.options
+    if options["digits"]:
+        return in_digits(context, program, "jacobian")
     result = compute(
         program,
         values,
@@ -30,4 +46,13 @@ def jacobian(context: Context) -> None:
     )
     if result.products is not None:
         status.detail(f"the Jacobian took {result.products} products")
+    code = 0
+    if options["symbolic"]:
+        if any(item.block is None for item in result.blocks):
+            raise GradcliError("--symbolic needs a dense Jacobian", hint="leave out --sparse", kind="usage")
+        inputs = {item.name: item.value for item in result.blocks}
+        blocks = {item.name: item.block for item in result.blocks}
+        result = result._replace(symbolic=comparison(context, program, None).jacobian(inputs, blocks))
+        code = verdict(result.symbolic)
     context.report(result, nan_in(result))
+    return code

@@ -6,6 +6,7 @@ import click
 
 from ...errors import GradcliError, did_you_mean
 from ...lang.describe import describe
+from ...render import TEXT
 from ...results.operations import Operations
 from ...rules import full_table
 from ...rules.table import NAMES
@@ -15,7 +16,7 @@ from ..output import Output
 
 @click.command(epilog="Examples: gradcli ops; gradcli ops tanh; gradcli ops --json")
 @click.argument("names", nargs=-1, metavar="[NAME]...")
-@output_options
+@output_options((*TEXT, "latex"))
 def ops(output: Output, names: tuple[str, ...]) -> None:
     """List the functions of the language with their derivatives, or tell all about those named."""
     public = {name: entry for name, entry in full_table().items() if entry.public}

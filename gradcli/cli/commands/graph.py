@@ -1,0 +1,25 @@
+"""gradcli graph: the graph that a program records."""
+
+from __future__ import annotations
+
+import click
+
+from ...program.graph import graph as compute
+from ...render import TEXT
+from ..options import Context, command_options, request_of
+
+
+@click.command(
+    epilog="Examples: gradcli graph 'x**2 * sin(y)' x=2 y=3; gradcli graph train.py --values; "
+    "gradcli graph train.py -o graph.svg"
+)
+@command_options("wrt", "out", "gradient", "hook", "values", "all", formats=(*TEXT, "dot", "mermaid", "svg", "png"))
+def graph(context: Context) -> None:
+    """Draw the dynamic graph that TARGET records, from the output down to the leaves.
+
+    On a terminal it is a tree; a result that is used more than once is written out once. Graphs of more than 500
+    nodes are folded: the operations of one module, or of one line, become one node.
+    """
+    program, values = context.program()
+    options = context.options
+    context.output.show(compute(program, values, request_of(context), options["values"], options["all"]))

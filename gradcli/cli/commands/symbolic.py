@@ -1,0 +1,59 @@
+"""gradcli symbolic: derivatives as formulas."""
+
+from __future__ import annotations
+
+import click
+
+from ...errors import GradcliError
+from ...lang.values import read_values
+from .. import status
+from ..options import Context, command_options
+
+FORMATS = ("table", "text", "latex", "python", "c", "json")
+
+
+@click.command(
+    epilog="Examples: gradcli symbolic 'x**2 * sin(y)'; gradcli symbolic 'x**2 * sin(y)' --at x=2 --at y=3; "
+    "gradcli symbolic 'exp(-x**2)' --order 2 --simplify; gradcli symbolic loss.expr -f c"
+)
+@command_options(
+    "wrt", "out", "high_order", "simplify", "timeout", "at", "steps", "max_symbols", "gradient", formats=FORMATS
+)
+def symbolic(context: Context) -> None:
+    """Print the derivative of TARGET for every input as a formula, found by sympy.
+
+    Inputs need no values: names without one are scalars. An array's elements become symbols such as x[0,1]; give it a
+    value, or a shape as in x='zeros(2, 3)'. With -f python and -f c the formulas come as a function.
+    """
+    from ...exact.record import exactly
+    from ...exact.symbolic import Symbolic
+    from ...program.symbolic import formulas
+
+    program, values = context.program()
+    options = context.options
+    point = None
+    if options["at"]:
+        with exactly(Symbolic()):
+            point = {**values, **read_values(options["at"], context.settings)}
+    form = context.output.form
+    if form in ("python", "c") and options["order"] != 1:
+        raise GradcliError(f"-f {form} writes first derivatives only", hint="leave out --order", kind="usage")
+    result, notes = formulas(
+        program,
+        {**(point or {}), **values},
+        wrt=context.names("wrt"),
+        out=options["out"],
+        order=options["order"],
+        simplify=options["simplify"],
+        timeout=options["timeout"],
+        at=point,
+        max_symbols=options["max_symbols"],
+        code=form if form in ("python", "c") else "",
+        unicode=context.output.unicode,
+        digits=context.output.precision or 15,
+        vector=context.vector(),
+        steps=options["steps"],
+    )
+    context.output.show(result)
+    for note in notes:
+        status.note(note)

@@ -1,0 +1,51 @@
+"""gradcli trace: backward, step by step."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+
+from ...errors import GradcliError
+from ...program.trace import trace as compute
+from ...render import TEXT
+from .. import status
+from ..options import Context, command_options, request_of
+
+
+@click.command(
+    epilog="Examples: gradcli trace 'x**2 * sin(y)' x=2 y=3; gradcli trace train.py --step; "
+    "gradcli trace f.expr --json"
+)
+@command_options("wrt", "out", "gradient", "hook", "step", formats=TEXT)
+def trace(context: Context) -> None:
+    """Show how backward runs through the graph of TARGET: one numbered step per node.
+
+    A step shows the operation, the gradient that comes in, the local derivative in symbols and in numbers, and what
+    each operand is sent; hooks and the accumulation into .grad are steps of the story too. With -f json, one JSON
+    document a line.
+    """
+    program, values = context.program()
+    result = compute(program, values, request_of(context))
+    if not context.options["step"]:
+        context.output.show(result)
+        return
+    if context.output.form != "table" or not (status.is_terminal(sys.stdin) and status.is_terminal(sys.stdout)):
+        raise GradcliError(
+            "--step needs a terminal to wait for a key", hint="leave it out, or run it in a terminal", kind="usage"
+        )
+    step_through(context, result)
+
+
+def step_through(context: Context, result: Any) -> None:
+    """Print a trace step by step; any key goes on, q ends."""
+    from ...render import Style
+    from ...render.trace import trace_lines
+
+    first = True
+    for text in trace_lines(result, Style(context.output.precision, True, "trace")):
+        if not first and click.getchar() in ("q", "Q", "\x1b", "\x04"):
+            return
+        first = False
+        context.output.write(context.output.printed(text))

@@ -1,0 +1,54 @@
+"""What grad, jacobian and hessian do with --digits and --symbolic."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..errors import EXIT_FAIL, EXIT_OK, GradcliError
+from ..program.base import Program
+from . import status
+from .options import Context, request_of
+
+
+def in_digits(context: Context, program: Program, kind: str) -> int:
+    """Print values and derivatives in many digits."""
+    from ..program import digits
+
+    options = context.options
+    if options["symbolic"] or options.get("check"):
+        raise GradcliError("--digits goes alone, without --symbolic and --check", kind="usage")
+    work = getattr(digits, f"{kind}_in_digits")
+    context.output.show(work(program, context.values, request_of(context), options["digits"]))
+    return EXIT_OK
+
+
+def comparison(context: Context, program: Program, engine_at: Any) -> Any:
+    """Return the formulas that a result is to be compared with.
+
+    engine_at: the engine's answer for other values of the inputs.
+    """
+    from ..program.agreement import Comparison
+
+    options = context.options
+    vector = context.vector() if "gradient" in options else None
+    return Comparison(
+        program,
+        context.values,
+        context.names("wrt"),
+        options["out"],
+        vector,
+        options["max_symbols"],
+        options["timeout"],
+        engine_at,
+    )
+
+
+def verdict(agreements: tuple[Any, ...]) -> int:
+    """Report where formulas and engine disagree, and return the exit code."""
+    for item in agreements:
+        for note in item.notes:
+            status.note(f"{item.name}: {note}")
+    wrong = [item.name for item in agreements if not item.agrees]
+    if wrong:
+        status.warn(f"the formulas and the engine disagree on {', '.join(wrong)}")
+    return EXIT_FAIL if wrong else EXIT_OK

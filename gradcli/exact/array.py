@@ -1,0 +1,138 @@
+"""Object arrays of exact numbers that NumPy's functions work on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..rules.table import BY_NUMPY, Primitive
+from ..tape.modes import state
+from .field import Field, elementwise
+
+COMPARISONS = {
+    np.less: "less",
+    np.less_equal: "less_equal",
+    np.greater: "greater",
+    np.greater_equal: "greater_equal",
+    np.equal: "equal",
+    np.not_equal: "not_equal",
+    np.logical_and: "logical_and",
+    np.logical_or: "logical_or",
+    np.logical_not: "logical_not",
+    np.bitwise_and: "logical_and",
+    np.bitwise_or: "logical_or",
+    np.invert: "logical_not",
+    np.isnan: "isnan",
+    np.isinf: "isinf",
+    np.isfinite: "isfinite",
+    np.signbit: "signbit",
+}
+REDUCTIONS = {np.maximum: "maximum", np.minimum: "minimum", np.fmax: "maximum", np.fmin: "minimum"}
+
+
+class ExactArray(np.ndarray):
+    """An object array whose elements belong to the field in force.
+
+    NumPy's elementwise functions use the twins of their table entries; the rest of NumPy works as on any object
+    array, and what it returns is made an ExactArray again.
+    """
+
+    record_level = 0
+
+    @staticmethod
+    def __record__(primitive: Primitive, operands: tuple, params: dict) -> Any:
+        """Compute a table entry that a rule calls."""
+        return state.exact.compute(primitive, operands, params)
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, out: Any = None, **options: Any) -> Any:
+        field: Field = state.exact.field
+        plain = tuple(as_plain(x) for x in inputs)
+        if method == "__call__":
+            result = self._called(field, ufunc, plain, options)
+        else:
+            combine = None
+            if ufunc in REDUCTIONS and not field.lazy_pieces:
+                combine = np.frompyfunc(field.functions[REDUCTIONS[ufunc]], 2, 1)
+                options.pop("initial", None)
+            result = getattr(combine or ufunc, method)(*plain, **options)
+        if out is not None:
+            as_plain(out[0])[...] = as_plain(result)
+            return out[0]
+        return exact(result)
+
+    def _called(self, field: Field, ufunc: Any, plain: tuple, options: dict) -> Any:
+        if ufunc in COMPARISONS:
+            function = field.compare(COMPARISONS[ufunc])
+            if function is not None:
+                return settled(elementwise(function, plain))
+        elif ufunc in BY_NUMPY and BY_NUMPY[ufunc].kind == "elementwise":
+            function, _ = field.twin(BY_NUMPY[ufunc], {})
+            return elementwise(function, plain)
+        return ufunc(*plain, **options)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        if function is np.where and len(args) == 3:
+            return exact(elementwise(state.exact.field.choose, tuple(as_plain(x) for x in args)))
+        args, kwargs = as_plain(args), {k: as_plain(v) for k, v in kwargs.items()}
+        return exact(function(*args, **kwargs))
+
+    def __getitem__(self, key: Any) -> Any:
+        return exact(np.ndarray.__getitem__(self, key))
+
+
+def as_plain(x: Any) -> Any:
+    """Return an ExactArray as a plain object array; inside tuples and lists, too."""
+    if isinstance(x, ExactArray):
+        return x.view(np.ndarray)
+    if type(x) in (tuple, list):
+        return type(x)(as_plain(part) for part in x)
+    return x
+
+
+def exact(x: Any) -> Any:
+    """Return an object array or an element as an ExactArray; tuples part by part, everything else as it is."""
+    if isinstance(x, ExactArray):
+        return x
+    if isinstance(x, np.ndarray):
+        return unboxed(x).view(ExactArray) if x.dtype == object else x
+    if type(x) in (tuple, list):
+        return type(x)(exact(part) for part in x)
+    if isinstance(x, tuple):
+        return type(x)(*(exact(part) for part in x))
+    if state.exact is not None and state.exact.field.is_element(x):
+        boxed = np.empty((), object)
+        boxed[()] = x
+        return boxed.view(ExactArray)
+    return x
+
+
+def unboxed(x: np.ndarray) -> np.ndarray:
+    """Return an object array whose elements are numbers: NumPy stores 0-d arrays as elements."""
+    flat = x.ravel().tolist() if x.ndim else [x[()]]
+    if not any(isinstance(e, np.ndarray) for e in flat):
+        return x
+    out = np.empty(x.shape, object)
+    for i, e in zip(np.ndindex(x.shape), flat, strict=True):
+        out[i] = e.item() if isinstance(e, np.ndarray) else e
+    return out
+
+
+def settled(conditions: np.ndarray) -> np.ndarray:
+    """Return conditions as a boolean array, if all of them are true or false."""
+    flat = conditions.ravel().tolist()
+    if all(isinstance(c, bool | np.bool_) for c in flat):
+        return conditions.astype(bool)
+    return conditions
+
+
+def numbers(field: Field, values: Any) -> ExactArray:
+    """Return numbers (nested lists, arrays, a number) as an exact array."""
+    if isinstance(values, float) and type(values) is not float and not isinstance(values, np.floating):
+        plain = np.empty((), object)
+        plain[()] = field.number(values)
+        return plain.view(ExactArray)
+    raw = np.asarray(values)
+    if raw.dtype == object:
+        return exact(elementwise(lambda x: x if field.is_element(x) else field.number(x), (unboxed(as_plain(raw)),)))
+    return exact(elementwise(field.number, (raw.astype(object),)))

@@ -1,0 +1,186 @@
+"""The twin in high precision: elements are mpmath's numbers, derivatives of elementwise entries are found by mpmath.
+
+Local derivatives do not come from the table's rules but from the twins themselves, by differences taken in three
+times the precision; so a wrong rule is seen. At kinks, where the two one-sided derivatives differ, the table's choice
+of a subgradient is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import mpmath
+import numpy as np
+
+from ..rules.table import Primitive
+from .array import exact, numbers
+from .field import Field, Literal, elementwise
+
+
+class Multiprecision(Field):
+    """Real and complex numbers of so many decimal digits, in a context of their own."""
+
+    def __init__(self, digits: int, decimal: bool = True):
+        """decimal: a float stands for the shortest decimal that reads back as it, else for its exact value."""
+        self.context = mpmath.MPContext()
+        self.context.dps = digits
+        self.name = f"{digits} digits"
+        self.decimal = decimal
+        self.functions = functions_of(self.context)
+        self.constants = {"pi": self.context.pi + 0, "e": self.context.e + 0, "tau": 2 * self.context.pi}
+
+    def number(self, x: Any) -> Any:
+        """Return a number as mpf or mpc."""
+        mp = self.context
+        if isinstance(x, mp.mpf | mp.mpc):
+            return x
+        if isinstance(x, Literal):
+            return self.constants.get(x.text) or mp.mpf(x.text)
+        if isinstance(x, complex | np.complexfloating):
+            return mp.mpc(self.number(float(x.real)), self.number(float(x.imag)))
+        if isinstance(x, bool | np.bool_):
+            return mp.mpf(int(x))
+        if isinstance(x, int | np.integer):
+            return mp.mpf(int(x))
+        return mp.mpf(repr(float(x))) if self.decimal else mp.mpf(float(x))
+
+    def given(self, name: str, value: Any) -> Any:
+        """Return an input's value."""
+        return numbers(self, value)
+
+    def as_float(self, x: Any) -> float | None:
+        """Return a number rounded."""
+        return None if isinstance(x, self.context.mpc) else float(x)
+
+    def is_element(self, x: Any) -> bool:
+        """Return whether x is a number of this context."""
+        return isinstance(x, self.context.mpf | self.context.mpc)
+
+    def compare(self, name: str) -> Callable | None:
+        """Return the functions that ask for nan and infinity; NumPy compares by itself."""
+        mp = self.context
+        return {
+            "isnan": lambda x: bool(mp.isnan(x)),
+            "isinf": lambda x: bool(mp.isinf(x)),
+            "isfinite": lambda x: bool(mp.isfinite(x)),
+            "signbit": lambda x: bool(x < 0),
+        }.get(name)
+
+    def choose(self, condition: Any, x: Any, y: Any) -> Any:
+        """Return x where the condition is true, else y."""
+        return x if condition else y
+
+    def guarded(self, function: Callable, primitive: Primitive, params: dict) -> Callable:
+        """Return a twin whose poles are what floating point makes of them, and whose complex branches are nan."""
+        mp = self.context
+
+        def call(*xs: Any) -> Any:
+            xs = tuple(self.number(x) for x in xs)
+            try:
+                result = self.number(function(*xs))
+            except (ZeroDivisionError, ValueError, OverflowError, mp.NoConvergence):
+                return self.at_pole(primitive, params, xs)
+            if isinstance(result, mp.mpc) and not any(isinstance(x, mp.mpc) for x in xs):
+                return result.real if result.imag == 0 else mp.nan
+            return result
+
+        return call
+
+    def at_pole(self, primitive: Primitive, params: dict, xs: tuple) -> Any:
+        """Return infinity or nan as floating point gives it where the twin has no value."""
+        if any(isinstance(x, self.context.mpc) for x in xs):
+            return self.context.mpc(self.context.nan, self.context.nan)
+        with np.errstate(all="ignore"):
+            rounded = float(primitive.forward(*(np.float64(x) for x in xs), **params))
+        return self.context.nan if np.isfinite(rounded) else self.context.mpf(rounded)
+
+    def partial(self, primitive: Primitive, place: int, operands: tuple, out: Any, params: dict) -> Any:
+        """Return partial derivatives by differences in three times the precision; at kinks by the table's rule."""
+        rule = primitive.rules[place]
+        if not callable(rule):
+            return self.number(rule)
+        if any(isinstance(x, self.context.mpc) for x in np.asarray(out).ravel()) and not primitive.holomorphic:
+            return exact(rule(out, *operands, **params))
+        twin, more = self.twin(primitive, params)
+
+        def derivative(*xs: Any) -> Any:
+            def along(t: Any) -> Any:
+                return twin(*xs[:place], t, *xs[place + 1 :])
+
+            found = slope(self.context, along, self.number(xs[place]))
+            return self.by_rule(primitive, place, xs[: len(operands)], params) if found is None else found
+
+        plain = tuple(np.asarray(x).view(np.ndarray) for x in operands)
+        result = exact(elementwise(derivative, (*plain, *more)))
+        return np.conj(result) if primitive.holomorphic else result
+
+    def by_rule(self, primitive: Primitive, place: int, xs: tuple, params: dict) -> Any:
+        """Return the table's derivative, rounded: the choice it makes at a kink."""
+        rounded = [np.float64(self.number(x)) for x in xs]
+        with np.errstate(all="ignore"):
+            out = primitive.forward(*rounded, **params)
+            return self.context.mpf(float(primitive.rules[place](out, *rounded, **params)))
+
+
+def slope(mp: Any, function: Callable, x: Any) -> Any:
+    """Return the derivative of a function of one number; None at a kink, a jump, or where it is not finite."""
+    digits = mp.prec
+    step = mp.ldexp(1, -digits - 10)
+    with mp.workprec(3 * digits + 40):
+        h = step * max(abs(x), mp.ldexp(1, -digits))
+        middle, right, left = function(x), function(x + h), function(x - h)
+        forward, backward = (right - middle) / h, (middle - left) / h
+        if not (mp.isfinite(forward) and mp.isfinite(backward)):
+            return None
+        if abs(forward - backward) > mp.ldexp(abs(forward) + abs(backward) + mp.ldexp(1, -digits), -(digits // 2)):
+            return None
+        result = (right - left) / (2 * h)
+    return +result
+
+
+def functions_of(mp: Any) -> dict[str, Any]:
+    """Return the functions that twins use, in a context."""
+
+    def sign(x: Any) -> Any:
+        return mp.sign(x)
+
+    def half_even(x: Any) -> Any:
+        down = mp.floor(x)
+        rest = x - down
+        up = rest > 0.5 or (rest == 0.5 and int(down) % 2)
+        return down + 1 if up else down
+
+    def either(a: Any, b: Any, first: bool) -> Any:
+        return a + b if a != a or b != b else a if first else b
+
+    def log_gamma(x: Any) -> Any:
+        return mp.re(mp.loggamma(x)) if isinstance(x, mp.mpf) else mp.loggamma(x)
+
+    plain = (
+        "sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh exp log sqrt floor ceil erf erfc erfinv "
+        "erfi gamma besselj bessely besseli besselk polylog zeta"
+    )
+    return {
+        **{name: getattr(mp, name) for name in plain.split()},
+        "abs": abs,
+        "sign": sign,
+        "trunc": lambda x: sign(x) * mp.floor(abs(x)),
+        "round": half_even,
+        "cbrt": lambda x: sign(x) * mp.cbrt(abs(x)),
+        "maximum": lambda a, b: either(a, b, a >= b),
+        "minimum": lambda a, b: either(a, b, a <= b),
+        "loggamma": log_gamma,
+        "polygamma": lambda n, x: mp.psi(int(n), x),
+        "airyai": mp.airyai,
+        "airyaiprime": lambda x: mp.airyai(x, derivative=1),
+        "erfcinv": lambda x: mp.erfinv(1 - x),
+        "expint": mp.expint,
+        "Ei": mp.ei,
+        "betainc_regularized": lambda a, b, low, x: mp.betainc(a, b, low, x, regularized=True),
+        "gammainc_regularized": lambda a, x: mp.gammainc(a, 0, x, regularized=True),
+        "gammaincc_regularized": lambda a, x: mp.gammainc(a, x, regularized=True),
+        "Eq": lambda a, b: a == b,
+        "pi": mp.pi + 0,
+        "nan": mp.nan,
+    }

@@ -1,0 +1,197 @@
+"""Recording on exact numbers: what an operation computes, and how backward runs through it."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import weakref
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from ..errors import GradcliError
+from ..rules.shapes import fit
+from ..rules.table import Primitive
+from ..tape.derive import apply_rules, apply_several
+from ..tape.modes import state
+from ..tape.node import MANY, AccumulateGrad, Node, OutputNode, Rule, Slots, next_seq
+from ..tape.record import outline, saved_values
+from ..tape.tensor import Tensor
+from ..tape.views import track_view
+from .array import COMPARISONS, ExactArray, as_plain, exact, numbers, settled
+from .field import Field, Literal, NoTwinError, elementwise
+from .structural import STRUCTURAL
+
+
+class Exact:
+    """Computes and records operations in a field, in place of the usual recorder."""
+
+    def __init__(self, field: Field):
+        self.field = field
+
+    def record(self, primitive: Primitive, operands: tuple, params: dict) -> Any:
+        """Compute a primitive exactly. Raises GradcliError for one without an exact twin."""
+        raws = tuple(self.operand(x, primitive) for x in operands)
+        nodes = tuple(x._node if isinstance(x, Tensor) else None for x in operands)
+        try:
+            out = self.compute(primitive, raws, params)
+        except NoTwinError as error:
+            raise GradcliError(f"{error}", hint=f"leave out what asks for {self.field.name}", kind="exact") from None
+        wanted = state.grad and primitive.rules and any(node is not None for node in nodes)
+        if primitive.outputs > 1:
+            return self.several(primitive, nodes, out, raws, params, bool(wanted))
+        node = None
+        if wanted and isinstance(out, ExactArray):
+            node = self.node(primitive, nodes, out, raws, params)
+        result = Tensor._wrap(out, node)
+        if primitive.view and isinstance(operands[0], Tensor):
+            track_view(result, operands[0], primitive, params)
+        return result
+
+    def operand(self, x: Any, primitive: Primitive) -> Any:
+        """Return an operand as the field computes with it; conditions and whole numbers as they are."""
+        raw = x._data if isinstance(x, Tensor) else x
+        if isinstance(raw, ExactArray | list | tuple):
+            return numbers(self.field, raw) if isinstance(raw, list | tuple) else raw
+        kind = np.asarray(raw).dtype.kind
+        if kind in "fcO" or (kind in "iu" and primitive.kind == "elementwise"):
+            return numbers(self.field, raw)
+        return raw
+
+    def compute(self, primitive: Primitive, raws: tuple, params: dict) -> Any:
+        """Return the result of an operation on exact arrays. Raises NoTwinError."""
+        structural = STRUCTURAL.get(primitive.name)
+        if structural is not None:
+            return exact(structural(self.field, *raws, **params))
+        if primitive.kind == "elementwise":
+            function, more = self.field.twin(primitive, params)
+            return exact(elementwise(function, (*(as_plain(x) for x in raws), *more)))
+        if primitive.kind == "constant" and primitive.name in COMPARISONS.values():
+            compare = self.field.compare(primitive.name)
+            if compare is not None:
+                return exact(settled(elementwise(compare, tuple(as_plain(x) for x in raws))))
+        try:
+            out = exact(primitive.forward(*raws, **params))
+        except (TypeError, AttributeError, ValueError) as error:
+            if "truth value" in str(error):
+                raise NoTwinError(f"{told(primitive)} needs to compare values, which symbols do not have") from None
+            raise NoTwinError(f"{told(primitive)} has no exact twin") from None
+        if primitive.kind != "constant" and not isinstance(out, ExactArray | tuple):
+            return numbers(self.field, out)  # of nothing NumPy makes a plain number
+        return out
+
+    def node(self, primitive: Primitive, nodes: tuple, out: Any, raws: tuple, params: dict) -> Node:
+        """Return the node of a computed result."""
+        is_partial = primitive.kind == "elementwise"
+        shape = np.shape(raws[0]) if raws else ()
+        name = primitive.node if is_partial else primitive.node_name(shape, params)
+        apply = self.apply if is_partial else self.apply_rule
+        node = Node()
+        node.seq = next_seq()
+        node.hooks = None
+        node.p = nodes
+        node.rule = Rule(name, MANY, apply, True, primitive, params)
+        node.x = (out, *raws) if is_partial else saved_values(primitive, nodes, out, list(raws))
+        node.y = outline(out)
+        return node
+
+    def several(
+        self, primitive: Primitive, nodes: tuple, outs: tuple, raws: tuple, params: dict, wanted: bool
+    ) -> tuple:
+        """Return several results, each with its node."""
+        if not wanted:
+            return tuple(Tensor._wrap(out, None) for out in outs)
+        main = self.node(primitive, nodes, outs, raws, params)
+        results = [OutputNode(main, i) for i in range(len(outs))]
+        main.q = tuple(weakref.ref(node) for node in results)
+        return tuple(Tensor._wrap(out, node) for out, node in zip(outs, results, strict=True))
+
+    def apply(self, node: Node, g: Any) -> tuple:
+        """Multiply by the partial derivatives of an elementwise operation."""
+        out, *operands = node.x
+        primitive, params = node.rule.primitive, node.rule.params
+        grads: list[Any] = []
+        for i, parent in enumerate(node.p):
+            if parent is None:
+                grads.append(None)
+                continue
+            factor = self.field.partial(primitive, i, tuple(operands), out, params)
+            grads.append(exact(fit(self.array(g) * factor, np.shape(operands[i]), np.ndim(out))))
+        return tuple(grads)
+
+    def apply_rule(self, node: Node, g: Any) -> tuple:
+        """Run the table's rule of an operation on whole arrays."""
+        if isinstance(g, Slots):
+            grads = apply_several(node, Slots({i: self.array(part) for i, part in g.items()}))
+        else:
+            grads = apply_rules(node, self.array(g))
+        return tuple(None if grad is None else self.array(grad) for grad in grads)
+
+    def array(self, g: Any) -> ExactArray:
+        """Return a cotangent as an exact array."""
+        found = exact(g)
+        return found if isinstance(found, ExactArray) else numbers(self.field, g)
+
+    # -- what programs ask for -----------------------------------------------------------------------------
+
+    def leaf(self, value: Any, name: str) -> Tensor:
+        """Return a value as a leaf that requires grad."""
+        leaf = Tensor._wrap(self.field.given(name, value), None)
+        leaf._node = AccumulateGrad(leaf)
+        return leaf
+
+    def adopt(self, leaf: Tensor, name: str, value: Any) -> None:
+        """Make a leaf that a script created exact."""
+        leaf._data = self.field.given(name, value)
+        leaf._key = None
+        if leaf._node is not None:
+            leaf._node.data = leaf._data
+
+    def lift(self, x: Any) -> Tensor:
+        """Return a number as a Tensor."""
+        return Tensor._wrap(numbers(self.field, x), None)
+
+    def literal(self, value: Any, text: str) -> Any:
+        """Return a number of a program, or a constant by its name, so that no digit of it is lost."""
+        if not isinstance(value, float) or not (DECIMAL.fullmatch(text) or text in self.field.constants):
+            return value
+        return Literal(value, text.replace("_", ""))
+
+    def whole_number(self, x: Tensor) -> Any:
+        """Return a Tensor that is a whole number as an int, everything else as it is."""
+        if x._data.ndim or x._node is not None or x._data.dtype != object:
+            return x
+        found = self.field.as_float(x._data.item())
+        return int(found) if found is not None and found.is_integer() else x
+
+    def whole_numbers(self, x: Tensor) -> Any:
+        """Return an index that was computed as integers. Raises GradcliError for other numbers."""
+        found = [self.field.as_float(e) for e in np.asarray(x._data).view(np.ndarray).ravel().tolist()]
+        if not all(e is not None and e.is_integer() for e in found):
+            raise GradcliError("an index must be made of whole numbers", kind="shape")
+        integers = np.array(found, np.intp).reshape(x._data.shape)
+        return integers if integers.ndim else int(integers)
+
+    def is_condition(self, x: np.ndarray) -> bool:
+        """Return whether an array holds relations, or true and false, and no numbers."""
+        return x.dtype == object and all(self.field.is_condition(e) for e in x.view(np.ndarray).ravel().tolist())
+
+
+DECIMAL = re.compile(r"[\d_]*\.?[\d_]*(?:[eE][+-]?\d+)?")
+
+
+def told(primitive: Primitive) -> str:
+    """Return what users call an operation."""
+    return re.sub(r"_(outputs?|last|columns)$", "", primitive.name)
+
+
+@contextlib.contextmanager
+def exactly(field: Field) -> Iterator[Exact]:
+    """Compute in a field inside the block."""
+    saved = state.exact
+    state.exact = Exact(field)
+    try:
+        yield state.exact
+    finally:
+        state.exact = saved

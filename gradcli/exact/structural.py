@@ -1,0 +1,244 @@
+"""Operations on whole arrays whose usual way, made for rounded numbers, is not the exact one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .field import Field, NoTwinError, elementwise
+
+
+def plain(x: Any) -> np.ndarray:
+    """Return an array without the class that makes NumPy come back here."""
+    return np.asarray(x).view(np.ndarray)
+
+
+def by_name(field: Field, name: str, *operands: Any) -> Any:
+    """Apply one of the field's functions element by element."""
+    return elementwise(field.functions[name], operands)
+
+
+def where(field: Field, condition: Any, x: Any, y: Any) -> Any:
+    """x where the condition holds, else y."""
+    return elementwise(field.choose, (plain(condition), plain(x), plain(y)))
+
+
+def extreme(name: str) -> Callable:
+    """Return the largest or smallest element over axes."""
+
+    def function(field: Field, x: Any, *, axis: tuple[int, ...], keepdims: bool) -> Any:
+        combine = np.frompyfunc(field.functions[name], 2, 1)
+        result = plain(x)
+        for a in sorted(axis):
+            result = combine.reduce(result, axis=a, keepdims=True)
+        return result if keepdims else squeezed(result, axis)
+
+    return function
+
+
+def squeezed(x: Any, axis: tuple[int, ...]) -> np.ndarray:
+    """Return an array without these axes."""
+    x = np.asarray(x)
+    return x.reshape([n for i, n in enumerate(x.shape) if i - x.ndim not in axis])
+
+
+def summed(x: Any, axis: tuple[int, ...]) -> np.ndarray:
+    """Return sums over axes, kept as axes."""
+    return np.add.reduce(plain(x), axis=axis, keepdims=True) if axis else plain(x)
+
+
+def softmax(field: Field, x: Any, *, axis: tuple[int, ...]) -> Any:
+    """exp(x) / sum(exp(x))."""
+    e = by_name(field, "exp", plain(x))
+    return e / summed(e, axis)
+
+
+def log_softmax(field: Field, x: Any, *, axis: tuple[int, ...]) -> Any:
+    """x - log(sum(exp(x)))."""
+    return plain(x) - by_name(field, "log", summed(by_name(field, "exp", plain(x)), axis))
+
+
+def logsumexp(field: Field, x: Any, *, axis: tuple[int, ...], keepdims: bool) -> Any:
+    """log(sum(exp(x)))."""
+    result = by_name(field, "log", summed(by_name(field, "exp", plain(x)), axis))
+    return result if keepdims else squeezed(result, axis)
+
+
+def norm(field: Field, x: Any, *, axis: tuple[int, ...], keepdims: bool, ord: float) -> Any:
+    """The p-norm over axes."""
+    size = by_name(field, "abs", plain(x))
+    if ord == np.inf or ord == -np.inf:
+        return extreme("maximum" if ord > 0 else "minimum")(field, size, axis=axis, keepdims=keepdims)
+    if ord == 0:
+        raise NoTwinError("the norm of order 0 counts, it is no formula")
+    order = field.number(ord)
+    if ord == 1:
+        result = summed(size, axis)
+    elif ord == 2:
+        result = by_name(field, "sqrt", summed(size * size, axis))
+    else:
+        result = summed(size**order, axis) ** (1 / order)
+    return result if keepdims else squeezed(result, axis)
+
+
+def variance(field: Field, x: Any, *, axis: tuple[int, ...], keepdims: bool, correction: float) -> Any:
+    """Squared deviations from the mean over axes, divided by n - correction."""
+    x = plain(x)
+    n = int(np.prod([x.shape[a] for a in axis]))
+    deviation = x - summed(x, axis) / field.number(n)
+    result = summed(deviation * deviation, axis) / field.number(n - correction)
+    return result if keepdims else squeezed(result, axis)
+
+
+def deviation(field: Field, x: Any, **params: Any) -> Any:
+    """The square root of the variance."""
+    return by_name(field, "sqrt", plain(variance(field, x, **params)))
+
+
+def mean(field: Field, x: Any, *, axis: tuple[int, ...], keepdims: bool) -> Any:
+    """The mean over axes."""
+    x = plain(x)
+    result = summed(x, axis) / field.number(int(np.prod([x.shape[a] for a in axis])))
+    return result if keepdims else squeezed(result, axis)
+
+
+def unchanged(_: Field, x: Any, **__: Any) -> Any:
+    """Another type: exact numbers have no types."""
+    return x
+
+
+def logcumsumexp(field: Field, x: Any) -> Any:
+    """Logarithms of cumulated sums of exponentials along the last axis."""
+    return by_name(field, "log", np.cumsum(by_name(field, "exp", plain(x)), axis=-1))
+
+
+# -- linear algebra -------------------------------------------------------------------------------------
+
+
+def stacked(function: Callable) -> Callable:
+    """Return a function of one matrix (and others beside it) as one of stacks of them."""
+
+    def call(field: Field, *operands: Any, **params: Any) -> Any:
+        arrays = [plain(x) for x in operands]
+        lead = np.broadcast_shapes(*(x.shape[:-2] for x in arrays))
+        arrays = [np.broadcast_to(x, lead + x.shape[-2:]) for x in arrays]
+        results = [function(field, *(x[i] for x in arrays), **params) for i in np.ndindex(lead)]
+        first = np.asarray(results[0], object) if results else np.zeros((), object)
+        out = np.empty((len(results), *first.shape), object)
+        for i, result in enumerate(results):
+            out[i] = result
+        return out.reshape(lead + first.shape)
+
+    return call
+
+
+def eliminated(field: Field, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, Any]:
+    """Return the solution of a x = b and the determinant of a, by Gaussian elimination."""
+    a, b = a.copy(), b.copy()
+    n = len(a)
+    determinant = field.number(1)
+    for k in range(n):
+        pivot = next((i for i in pivots(field, a[:, k], k)), None)
+        if pivot is None:
+            return b * field.functions["nan"], field.number(0)
+        if pivot != k:
+            a[[k, pivot]], b[[k, pivot]] = a[[pivot, k]], b[[pivot, k]]
+            determinant = -determinant
+        determinant = determinant * a[k, k]
+        for i in range(k + 1, n):
+            ratio = a[i, k] / a[k, k]
+            a[i, k:] = a[i, k:] - ratio * a[k, k:]
+            b[i] = b[i] - ratio * b[k]
+    for k in reversed(range(n)):
+        b[k] = (b[k] - a[k, k + 1 :] @ b[k + 1 :] if k + 1 < n else b[k]) / a[k, k]
+    return b, determinant
+
+
+def pivots(field: Field, column: np.ndarray, start: int) -> list[int]:
+    """Return the rows that may be pivots, the best first: the largest, or where sizes are unknown, any but 0."""
+    rows = [i for i in range(start, len(column)) if column[i] != 0]
+    return sorted(rows, key=lambda i: -abs(column[i])) if field.lazy_pieces else rows
+
+
+@stacked
+def inverse(field: Field, a: np.ndarray) -> np.ndarray:
+    """The inverse of a matrix."""
+    return eliminated(field, a, identity(field, len(a)))[0]
+
+
+def identity(field: Field, n: int) -> np.ndarray:
+    """The identity matrix."""
+    return elementwise(field.number, (np.eye(n).astype(object),))
+
+
+@stacked
+def determinant(field: Field, a: np.ndarray) -> Any:
+    """The determinant of a matrix."""
+    if not field.lazy_pieces:
+        return field.functions["matrix"](a).det(method="berkowitz")
+    return eliminated(field, a, identity(field, len(a)))[1]
+
+
+def slogdet(field: Field, a: Any) -> tuple[Any, Any]:
+    """The determinant's sign and the logarithm of its size."""
+    found = plain(determinant(field, a))
+    return by_name(field, "sign", found), by_name(field, "log", by_name(field, "abs", found))
+
+
+@stacked
+def solve(field: Field, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """The solution of a x = b."""
+    return eliminated(field, a, b)[0]
+
+
+@stacked
+def cholesky(field: Field, a: np.ndarray) -> np.ndarray:
+    """The lower triangle L with L L^T = a."""
+    n = len(a)
+    out = elementwise(field.number, (np.zeros((n, n)).astype(object),))
+    root = field.functions["sqrt"]
+    for j in range(n):
+        out[j, j] = root(a[j, j] - out[j, :j] @ out[j, :j] if j else a[j, j])
+        for i in range(j + 1, n):
+            out[i, j] = (a[i, j] - out[i, :j] @ out[j, :j] if j else a[i, j]) / out[j, j]
+    return out
+
+
+def triangular(field: Field, a: Any, b: Any, *, lower: bool, unit: bool) -> Any:
+    """The solution of a x = b where only a triangle of a counts."""
+    a = plain(a)
+    half = np.tril(a, -int(unit)) if lower else np.triu(a, int(unit))
+    if unit:
+        half = half + np.eye(a.shape[-1])
+    return solve(field, numbers_of(field, half), b)
+
+
+def numbers_of(field: Field, x: np.ndarray) -> np.ndarray:
+    """Return an array whose elements, zeros that NumPy put there included, are the field's."""
+    return elementwise(lambda e: e if field.is_element(e) else field.number(e), (x,))
+
+
+STRUCTURAL: dict[str, Callable] = {
+    "where": where,
+    "max": extreme("maximum"),
+    "min": extreme("minimum"),
+    "softmax": softmax,
+    "finite_softmax": softmax,
+    "log_softmax": log_softmax,
+    "logsumexp": logsumexp,
+    "logcumsumexp_last": logcumsumexp,
+    "norm": norm,
+    "var": variance,
+    "std": deviation,
+    "mean": mean,
+    "astype": unchanged,
+    "copy_to": unchanged,
+    "inv": inverse,
+    "det": determinant,
+    "slogdet_outputs": slogdet,
+    "solve_columns": solve,
+    "solve_triangular": triangular,
+    "cholesky_lower": cholesky,
+}

@@ -1,0 +1,197 @@
+"""Values and derivatives of a program in many digits, of which only those that are right are printed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from ..errors import GradcliError
+from ..exact.array import as_plain, exact, unboxed
+from ..exact.multiprecision import Multiprecision
+from ..exact.record import exactly
+from ..results.exact import LongNumbers
+from ..tape.backward import backward
+from ..tape.tensor import Tensor
+from .base import Program, Run, silenced
+from .differentiate import Request, check_output, run_backward
+
+MOST = 100_000
+"""More digits than this are refused."""
+Read = Callable[[], Mapping[str, Any]]
+"""Reads the values of the inputs; called where exact arithmetic is in force, so that no digit is lost."""
+Numbers = dict[str, np.ndarray]
+
+
+def check_digits(digits: int) -> None:
+    """Raise GradcliError for more digits than can be computed in reasonable time."""
+    if not 1 <= digits <= MOST:
+        raise GradcliError(f"--digits {digits}: give a number from 1 to {MOST}", kind="usage")
+
+
+def plain(x: Any) -> np.ndarray:
+    """Return exact data as an ordinary object array."""
+    return np.asarray(as_plain(x))
+
+
+def gradients_of(run: Run, field: Multiprecision) -> Numbers:
+    """Return the gradients that backward left in the inputs, zeros where it left none."""
+    return {
+        name: plain(exact(np.asarray(leaf._grad._data)))
+        if leaf._grad is not None
+        else np.full(np.shape(leaf._data), field.number(0), object)
+        for name, leaf in run.leaves.items()
+    }
+
+
+def gradient_at(program: Program, values: Mapping[str, Any], request: Request, field: Multiprecision) -> tuple:
+    """Return the value of the output and the gradients of all inputs."""
+    with silenced(program):
+        run = program.run(values, wrt=request.wrt, out=request.out, prepare=request)
+    if run.output is not None:
+        run_backward(run.output, request)
+        value = plain(run.output._data)
+    else:
+        value = np.full((), field.context.nan, object)
+    return value, gradients_of(run, field), run
+
+
+def agreed(work: Callable[[int], tuple[np.ndarray, Numbers]], digits: int) -> tuple[np.ndarray, Numbers]:
+    """Return numbers as text with the digits that two precisions agree on, at most `digits`.
+
+    work(digits): computes everything with so many digits.
+    """
+    value, parts = work(digits + 12)
+    again, parts_again = work(digits + 12 + max(20, digits // 2))
+    texts = {name: written(x, parts_again[name], digits) for name, x in parts.items()}
+    return written(value, again, digits), texts
+
+
+def written(x: np.ndarray, better: np.ndarray, digits: int) -> np.ndarray:
+    """Return numbers as text: the digits that agree with the better ones."""
+    out = np.empty(np.shape(x), object)
+    for index in np.ndindex(np.shape(x)):
+        right = right_digits(x[index], better[index], digits)
+        out[index] = number_text(better[index], right, short=x[index] == better[index])
+    return out
+
+
+def right_digits(x: Any, better: Any, digits: int) -> int:
+    """Return how many digits of a number are the same in a better one."""
+    context = better.context if hasattr(better, "context") else None
+    if x == better or context is None or not context.isfinite(better) or not context.isfinite(x):
+        return digits
+    error = abs((x - better) / better) if better != 0 else abs(x)
+    return max(1, min(digits, int(-context.log10(error)))) if error else digits
+
+
+def number_text(x: Any, digits: int, short: bool) -> str:
+    """Return a number with so many significant digits; short: without zeros at its end."""
+    context = getattr(x, "context", None)
+    if context is None:
+        return str(x)
+    if hasattr(x, "imag") and isinstance(x, context.mpc):
+        imag = number_text(x.imag, digits, short)
+        return f"{number_text(x.real, digits, short)}{'' if imag.startswith('-') else '+'}{imag}j"
+    if not context.isfinite(x):
+        return "nan" if context.isnan(x) else "inf" if x > 0 else "-inf"
+    return context.nstr(x, digits, strip_zeros=short)
+
+
+def gradient_in_digits(program: Program, read: Read, request: Request, digits: int) -> LongNumbers:
+    """Return the value and the gradients of a program in so many digits."""
+    check_digits(digits)
+    name: list[str | None] = []
+
+    def work(precision: int) -> tuple[np.ndarray, Numbers]:
+        field = Multiprecision(precision)
+        with exactly(field):
+            value, grads, run = gradient_at(program, read(), request, field)
+        name.append(run.output_name)
+        return value, grads
+
+    value, parts = agreed(work, digits)
+    return LongNumbers(program.title, digits, value, parts, name[0])
+
+
+def jacobian_in_digits(program: Program, read: Read, request: Request, digits: int) -> LongNumbers:
+    """Return the value and the Jacobian of a program in so many digits, a backward pass per element."""
+    check_digits(digits)
+    name: list[str | None] = []
+
+    def work(precision: int) -> tuple[np.ndarray, Numbers]:
+        field = Multiprecision(precision)
+        with exactly(field):
+            with silenced(program):
+                run = program.run(read(), wrt=request.wrt, out=request.out)
+            output = with_graph(run)
+            rows = []
+            for index in np.ndindex(output._data.shape):
+                for leaf in run.leaves.values():
+                    leaf._grad = None
+                unit = np.zeros(output._data.shape)
+                unit[index] = 1
+                if output._node is not None:
+                    backward(output, Tensor._wrap(unit.astype(object), None), retain_graph=True)
+                rows.append(gradients_of(run, field))
+            blocks = {
+                n: unboxed(np.array([row[n] for row in rows], object)).reshape(
+                    output._data.shape + np.shape(leaf._data)
+                )
+                for n, leaf in run.leaves.items()
+            }
+        name.append(run.output_name)
+        return plain(output._data), blocks
+
+    value, parts = agreed(work, digits)
+    return LongNumbers(program.title, digits, value, parts, name[0], "jacobian")
+
+
+def with_graph(run: Run) -> Tensor:
+    """Return a run's output. Raises GradcliError for a script that ran backward itself."""
+    if run.output is None:
+        raise GradcliError(
+            "the script runs backward itself, so there is no output to differentiate",
+            hint="leave its call of backward out, or name the output with --out",
+            kind="target",
+        )
+    check_output(run.output)
+    return run.output
+
+
+def hessian_in_digits(program: Program, read: Read, request: Request, digits: int) -> LongNumbers:
+    """Return the value and the Hessian of a program in so many digits.
+
+    Columns are central differences of exact gradients, in three times the precision.
+    """
+    check_digits(digits)
+    name: list[str | None] = []
+
+    def work(precision: int) -> tuple[np.ndarray, Numbers]:
+        field = Multiprecision(3 * precision + 20)
+        step = field.context.mpf(10) ** (-precision - 5)
+        with exactly(field):
+            values = {n: field.given(n, x) for n, x in read().items()}
+            value, centre, run = gradient_at(program, values, request, field)
+            inputs = {n: plain(leaf._data).copy() for n, leaf in run.leaves.items()}
+            columns: dict[tuple[str, str], list] = {}
+            for other, x in inputs.items():
+                for index in np.ndindex(x.shape):
+                    sides = []
+                    for sign in (1, -1):
+                        moved = x.copy()
+                        moved[index] = moved[index] + sign * step
+                        sides.append(gradient_at(program, {**values, **inputs, other: moved}, request, field)[1])
+                    for n in centre:
+                        columns.setdefault((n, other), []).append((sides[0][n] - sides[1][n]) / (2 * step))
+        blocks = {}
+        for (n, other), parts in columns.items():
+            block = unboxed(np.array(parts, object)).reshape(inputs[other].shape + inputs[n].shape)
+            order = [*range(inputs[other].ndim, block.ndim), *range(inputs[other].ndim)]
+            blocks[f"{n}/{other}"] = block.transpose(order)
+        name.append(run.output_name)
+        return value, blocks
+
+    value, parts = agreed(work, digits)
+    return LongNumbers(program.title, digits, value, parts, name[0], "hessian")

@@ -1,0 +1,158 @@
+"""What a recorded operation computed, and its derivative, written as formulas in the names of its operands."""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..lang.describe import expression_text, formula_of
+from ..rules.index import Index
+from ..rules.table import Primitive, no_gradient
+
+INFIX = {
+    "add": "+",
+    "subtract": "-",
+    "multiply": "*",
+    "divide": "/",
+    "power": "**",
+    "remainder": "%",
+    "floor_divide": "//",
+    **dict.fromkeys(("matrix_product", "matrix_vector", "vector_matrix", "vector_dot"), "@"),
+}
+SHORT = {"absolute": "abs"}
+HIDDEN = {"source", "label"}
+FOLD: dict[type, Callable] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+}
+
+
+def number_text(x: Any) -> str:
+    """Return a number as short as it can be written: 2 for 2.0."""
+    if isinstance(x, bool | np.bool_):
+        return str(bool(x))
+    if isinstance(x, complex | np.complexfloating):
+        return str(x)
+    return repr(int(x)) if float(x).is_integer() and abs(x) < 1e15 else repr(float(x))
+
+
+def constant_text(x: Any) -> str:
+    """Return an operand that no gradient flows to: the number itself, or an array's shape."""
+    if np.ndim(x) == 0:
+        return number_text(np.asarray(x)[()]) if np.asarray(x).dtype.kind in "biufc" else str(x)
+    return f"[{'x'.join(map(str, np.shape(x)))}]"
+
+
+def computed(primitive: Primitive, operands: Sequence[str], shapes: Sequence[tuple], params: dict) -> str:
+    """Return the formula of an operation, such as `u1 * sin_x` or `sum(w, axis=0)`."""
+    name = primitive.name
+    if name in INFIX and len(operands) == 2:
+        return f"{operands[0]} {INFIX[name]} {operands[1]}".replace(" ** ", "**")
+    if name == "affine":
+        return f"{operands[1]} @ {operands[2]}.T + {operands[0]}"
+    if name == "negative":
+        return f"-{operands[0]}"
+    index = params.get("index")
+    if isinstance(index, Index):
+        place = f"[{index_text(index)}]"
+        return f"{operands[0]} with {place} = {operands[1]}" if len(operands) > 1 else f"{operands[0]}{place}"
+    ndim = len(shapes[0]) if shapes else 0
+    words = [f"{k}={parameter_text(k, v, ndim)}" for k, v in params.items() if is_shown(k, v, ndim)]
+    inside = f"[{', '.join(operands)}]" if primitive.arity is None else ", ".join(operands)
+    return f"{SHORT.get(name, name)}({', '.join([inside, *words])})"
+
+
+def is_shown(name: str, value: Any, ndim: int) -> bool:
+    """Return whether a parameter says something that the operation's name does not."""
+    if name in HIDDEN or value is None or value is False:
+        return False
+    if name in ("axis", "axes") and isinstance(value, tuple):
+        return len(value) < ndim or name == "axes"
+    return isinstance(value, bool | int | float | tuple | str)
+
+
+def parameter_text(name: str, value: Any, ndim: int) -> str:
+    """Return a parameter's value, axes counted from the front."""
+    if name in ("axis", "axes"):
+        axes = [a % ndim if ndim else a for a in (value if isinstance(value, tuple) else (value,))]
+        return str(axes[0]) if len(axes) == 1 else str(tuple(axes))
+    return str(value)
+
+
+def index_text(index: Index) -> str:
+    """Return an index as it is written between brackets."""
+    return ", ".join(item_text(item) for item in index.key)
+
+
+def item_text(item: Any) -> str:
+    """Return one item of an index."""
+    if isinstance(item, slice):
+        parts = ["" if n is None else str(n) for n in (item.start, item.stop, item.step)]
+        return ":".join(parts if item.step is not None else parts[:2])
+    if item is Ellipsis:
+        return "..."
+    if isinstance(item, np.ndarray):
+        return "mask" if item.dtype == bool else str(item.tolist()) if item.size <= 4 else f"[{item.size} indices]"
+    return str(item)
+
+
+class _Named(ast.NodeTransformer):
+    """Puts the operands' names into a rule, and computes what has become plain arithmetic."""
+
+    def __init__(self, names: dict[str, ast.expr]):
+        self.names = names
+
+    def visit_Name(self, node: ast.Name) -> Any:
+        return self.names.get(node.id, node)
+
+    def visit_Attribute(self, node: ast.Attribute) -> Any:
+        return ast.Name(node.attr) if isinstance(node.value, ast.Name) and node.value.id in ("np", "math") else node
+
+    def visit_BinOp(self, node: ast.BinOp) -> Any:
+        node = self.generic_visit(node)  # type: ignore[assignment]
+        x, y = node.left, node.right
+        if isinstance(x, ast.Constant) and isinstance(y, ast.Constant) and type(node.op) in FOLD and y.value != 0:
+            return as_number(FOLD[type(node.op)](x.value, y.value))
+        if isinstance(node.op, ast.Pow | ast.Div) and is_number(y, 1):
+            return x
+        if isinstance(node.op, ast.Mult) and (is_number(x, 1) or is_number(y, 1)):
+            return y if is_number(x, 1) else x
+        return node
+
+
+def is_number(node: ast.expr, value: float) -> bool:
+    """Return whether a part of a formula is a certain number."""
+    return isinstance(node, ast.Constant) and node.value == value
+
+
+def as_number(x: Any) -> ast.Constant:
+    """Return a number as part of a formula."""
+    return ast.Constant(int(x) if isinstance(x, float) and x.is_integer() and abs(x) < 1e15 else x)
+
+
+def slope(rule: Any, operands: Sequence[Any], result: str, params: dict) -> str | None:
+    """Return the derivative of an elementwise operation for one operand, in the operands' names.
+
+    operands: a name, or a number. None where the rule is not written as a formula.
+    """
+    if rule is no_gradient:
+        return None
+    found = formula_of(rule)
+    if found is None:
+        return None
+    names, body = found
+    given = dict(zip(names, (result, *operands), strict=False))
+    given.update({k: v for k, v in params.items() if isinstance(v, int | float)})
+    parts: dict[str, ast.expr] = {
+        name: ast.Name(value) if isinstance(value, str) else as_number(value)
+        for name, value in given.items()
+        if isinstance(value, str | int | float)
+    }
+    copy = ast.parse(ast.unparse(body), mode="eval").body
+    return expression_text(_Named(parts).visit(copy))

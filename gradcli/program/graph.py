@@ -1,0 +1,198 @@
+"""The recorded graph of a program, as data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from ..errors import GradcliError
+from ..results.graphs import Graph, GraphNode
+from ..tape.hooks import table_of
+from .base import Program
+from .differentiate import Request
+from .labels import Labels
+from .watch import Pass, is_only_line, module_paths, public_nodes, value_of, watched
+
+FOLD_ABOVE = 500
+"""Graphs with more nodes are folded, unless all of them were asked for."""
+
+
+class Cotangents:
+    """Collects the gradient of every result while backward runs."""
+
+    def __init__(self) -> None:
+        self.found: dict[Any, np.ndarray] = {}
+
+    def started(self, _: Pass, nodes: list[Any]) -> None:
+        """Watch the nodes of a graph."""
+        for node in nodes:
+            if node.public is node or node.output_nr == 0:
+                table_of(node).pre[id(self)] = self.see(node)
+
+    def see(self, node: Any) -> Any:
+        """Return a hook that keeps the gradient of a node's (first) output."""
+
+        def hook(grads: tuple) -> None:
+            if grads[0] is not None:
+                self.found[node.public] = np.array(grads[0].detach()._data)
+
+        return hook
+
+
+def graph(
+    program: Program,
+    given: Mapping[str, np.ndarray],
+    request: Request,
+    values: bool = False,
+    everything: bool = False,
+) -> Graph:
+    """Run a program and return the graph that it recorded: that of its output, or of its last backward.
+
+    values: with the value and gradient of every result. everything: never fold. Raises GradcliError where there
+    is no graph.
+    """
+    cotangents = Cotangents()
+    run, watch = watched(program, given, request, cotangents.started if values else None, differentiate=values)
+    if run.output is not None:
+        roots = [run.output._node]
+    elif watch.passes:
+        roots = watch.passes[-1].roots
+    else:
+        raise GradcliError("the program recorded no graph", kind="target")
+    nodes = public_nodes(roots)
+    labels = Labels(run, nodes)
+    numbers = {node: i + 1 for i, node in enumerate(nodes)}
+    paths = module_paths(run)
+    ends = {root.public for root in roots}
+    leaves = watch.passes[-1].leaves if watch.passes else {}
+    found = [
+        described(node, numbers, labels, paths, node in ends, cotangents.found if values else None, leaves)
+        for node in nodes
+    ]
+    outputs = tuple(dict.fromkeys(numbers[root.public] for root in roots))
+    if len(found) > FOLD_ABOVE and not everything:
+        found, outputs = folded(found, outputs)
+    return Graph(program.title, tuple(found), outputs, values)
+
+
+def described(
+    node: Any,
+    numbers: dict[Any, int],
+    labels: Labels,
+    paths: dict[int, str],
+    is_end: bool,
+    grads: dict[Any, np.ndarray] | None,
+    leaves: dict[Any, Any],
+) -> GraphNode:
+    """Return what there is to say about one node."""
+    span, source = labels.place(node)
+    value = leaves[node] if node in leaves else value_of(node)
+    shape, dtype = (np.shape(value), str(np.asarray(value).dtype)) if value is not None else outline_of(node)
+    return GraphNode(
+        number=numbers[node],
+        kind="leaf" if node.leaf else "output" if is_end else "intermediate",
+        op=node.name(),
+        name=labels.names.get((node, 0)),
+        formula=labels.formula(node),
+        shape=shape,
+        dtype=dtype,
+        inputs=tuple(numbers[p.public] for p in node.parents if p is not None),
+        file=None if span is None else span.origin,
+        line=None if span is None or is_only_line(span) else span.line,
+        source=source,
+        hooks=hook_names(node),
+        scope=scope_of(node, labels, paths),
+        value=None if grads is None or value is None else np.asarray(value),
+        grad=None if grads is None else grads.get(node),
+        label=labels.label(node),
+    )
+
+
+def scope_of(node: Any, labels: Labels, paths: dict[int, str]) -> tuple[str, ...]:
+    """Return the modules that a node was made in, outermost first; for a parameter, those that hold it."""
+    if node.leaf:
+        known = set(paths.values())
+        parts = (labels.name(node) or "").split(".")
+        prefixes = [".".join(parts[:i]) for i in range(1, len(parts))]
+        return tuple(prefix for prefix in prefixes if prefix in known)
+    return tuple(paths.get(id(m), type(m).__name__) for m in getattr(node, "scope", None) or ())
+
+
+def outline_of(node: Any) -> tuple[Any, Any]:
+    """Return the shape and type of a result that was not observed, as far as its node noted them."""
+    found = node.outline
+    if isinstance(found, list) and found:
+        found = found[0]
+    return (found[0], str(found[1])) if isinstance(found, tuple) and len(found) == 2 else (None, None)
+
+
+def hook_names(node: Any) -> tuple[str, ...]:
+    """Return the names of the user's hooks on a node."""
+    table = node.hooks
+    if table is None:
+        return ()
+    kinds = (table.tensor, table.pre, table.post, table.accumulated)
+    hooks = [hook for kind in kinds for hook in kind.values() if getattr(hook, "__module__", "") != __name__]
+    return tuple(getattr(hook, "__name__", type(hook).__name__) for hook in hooks)
+
+
+# -- folding ------------------------------------------------------------------------------------------
+
+
+def folded(nodes: list[GraphNode], outputs: tuple[int, ...]) -> tuple[list[GraphNode], tuple[int, ...]]:
+    """Return a graph in which the operations of one module, or of one line, are one node.
+
+    Raises GradcliError when that is still too many to draw.
+    """
+    groups: dict[Any, list[GraphNode]] = {}
+    for node in nodes:
+        groups.setdefault(group_of(node), []).append(node)
+    if len(groups) > FOLD_ABOVE:
+        raise GradcliError(
+            f"the graph has {len(nodes)} nodes, and {len(groups)} when folded by module and line: too many to draw",
+            hint="draw all of it with --all, best with -f dot or -f json; or a part of it with --out NAME",
+            kind="limit",
+        )
+    numbers = {node.number: i + 1 for i, members in enumerate(groups.values()) for node in members}
+    found = [one_of(members, numbers, set(outputs)) for members in groups.values()]
+    return found, tuple(dict.fromkeys(numbers[i] for i in outputs))
+
+
+def group_of(node: GraphNode) -> Any:
+    """Return what a node is folded by: nothing for leaves and named results, else its module or its line."""
+    if node.kind == "leaf":
+        return node.number
+    return ("module", node.scope[0]) if node.scope else ("line", node.file, node.line)
+
+
+def one_of(members: list[GraphNode], numbers: dict[int, int], outputs: set[int]) -> GraphNode:
+    """Return several nodes as one: its inputs are those from outside."""
+    number = numbers[members[0].number]
+    inputs = dict.fromkeys(numbers[i] for m in members for i in m.inputs)
+    inputs.pop(number, None)
+    if len(members) == 1:
+        return members[0]._replace(number=number, inputs=tuple(inputs))
+    last = members[-1]
+    where = last.scope[0] if last.scope else f"line {last.line}" if last.line else "operations"
+    return last._replace(
+        number=number,
+        kind="output" if any(m.number in outputs for m in members) else "folded",
+        op=where,
+        name=None,
+        formula=names_of(members),
+        inputs=tuple(inputs),
+        hooks=tuple(h for m in members for h in m.hooks),
+        scope=last.scope[:1],
+        operations=len(members),
+    )
+
+
+def names_of(members: Iterable[GraphNode]) -> str:
+    """Return the operations of a folded node, the commonest first."""
+    from collections import Counter
+
+    counts = Counter(m.op.removesuffix("0").removesuffix("Backward") for m in members)
+    words = [f"{n} {name}" for name, n in counts.most_common(4)]
+    return ", ".join(words + (["..."] if len(counts) > 4 else []))

@@ -1,0 +1,111 @@
+"""The derivatives of a program as formulas."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import sympy
+
+from ..errors import GradcliError
+from ..exact import printing
+from ..exact.patience import within
+from ..results.exact import Derivative, Formula, Formulas
+from .base import Program
+from .differentiate import Request
+from .points import evaluated, every_input, point_of
+from .symbols import MAX_SYMBOLS, TIMEOUT, Symbols, derivatives, patient, scalar
+
+
+def simplified(found: list, seconds: float) -> tuple[list, bool]:
+    """Return expressions simplified, as far as that takes no longer; and whether it was finished."""
+    try:
+        with within(seconds):
+            return [(label, shape, [sympy.simplify(e) for e in exprs]) for label, shape, exprs in found], True
+    except TimeoutError:
+        return found, False
+
+
+def labelled(label: str, shape: tuple) -> list[str]:
+    """Return the names of an array's elements."""
+    return [f"{label}[{','.join(map(str, index))}]" if index else label for index in np.ndindex(shape)]
+
+
+def formulas(
+    program: Program,
+    given: Mapping[str, Any],
+    *,
+    wrt: list[str] | None = None,
+    out: str | None = None,
+    order: int = 1,
+    simplify: bool = False,
+    timeout: float = TIMEOUT,
+    at: Mapping[str, Any] | None = None,
+    max_symbols: int = MAX_SYMBOLS,
+    code: str = "",
+    unicode: bool = True,
+    digits: int = 15,
+    vector: np.ndarray | None = None,
+    steps: bool = False,
+) -> tuple[Formulas, list[str]]:
+    """Return the formulas of a program's derivatives, and notes.
+
+    at: a point to evaluate them at. code: python or c, for a function with these formulas.
+    """
+    notes: list[str] = []
+    symbols = patient(timeout, lambda: Symbols(program, given, wrt, out, max_symbols, vector))
+    found = patient(timeout, lambda: derivatives(symbols, order))
+    if simplify:
+        found, done = simplified(found, timeout)
+        if not done:
+            notes.append(f"simplifying took longer than {timeout:g} s, so the formulas are not simplified")
+    point = None if at is None else point_of(symbols, at)
+    formula = printed(unicode)
+    value = [
+        Derivative(label, formula(e), None if point is None else evaluated(e, point, digits))
+        for label, e in zip(labelled("value", symbols.output.shape), symbols.output.ravel().tolist(), strict=True)
+        if symbols.grads is None
+    ]
+    shown = [
+        Derivative(label, formula(e), None if point is None else evaluated(e, point, digits))
+        for name, shape, exprs in found
+        for label, e in zip(labelled(name, shape), exprs, strict=True)
+    ]
+    text = ""
+    if code:
+        writer = {"python": printing.python_code, "c": printing.c_code}[code]
+        inputs = [(name, array.shape) for name, array in every_input(symbols).items()]
+        text = patient(timeout, lambda: written(writer, code, symbols, inputs, found))
+    lines: tuple[Formula, ...] = ()
+    if steps:
+        from .steps import chain_rule
+
+        lines = chain_rule(program, given, Request(wrt=wrt, out=out, vector=vector))
+    return Formulas(symbols.title, tuple(value), tuple(shown), order, text, lines), notes
+
+
+def written(writer: Callable, code: str, symbols: Symbols, inputs: list, found: list) -> str:
+    """Return the formulas as code. Raises GradcliError for functions that the language does not have."""
+    from sympy.printing.codeprinter import PrintMethodNotImplementedError
+
+    try:
+        return writer(symbols.title, inputs, scalar(symbols), found)
+    except PrintMethodNotImplementedError as error:
+        found_name = re.search(r">: (\w+)", str(error))
+        name = found_name[1] if found_name else "one of the functions"
+        library = {"python": "Python's math module", "c": "C's math library"}[code]
+        raise GradcliError(
+            f"{library} has no {name}", hint="use -f text, whose functions gradcli has", kind="exact"
+        ) from None
+
+
+def printed(unicode: bool) -> Callable[[Any], Formula]:
+    """Return the function that writes an expression in all ways."""
+
+    def formula(expr: Any) -> Formula:
+        expr = sympy.sympify(expr)
+        return Formula(printing.text(expr), printing.latex(expr), printing.pretty(expr, unicode))
+
+    return formula

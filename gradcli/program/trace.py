@@ -1,0 +1,212 @@
+"""Backward as it happens: one step per node, with what came in, the local rule, and what was sent where."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from ..errors import GradcliError
+from ..lang.describe import rule_text
+from ..results.graphs import Computed, Flow, HookCall, Pass, Step, Trace
+from ..tape.function import FunctionNode
+from ..tape.hooks import table_of
+from . import formulas, watch
+from .base import Program, Run
+from .differentiate import Request
+from .labels import Labels
+
+
+class Event:
+    """One step as it was seen, before anything has a label."""
+
+    def __init__(self, node: Any, incoming: np.ndarray | None, hooks: list[HookCall]):
+        self.node = node
+        self.incoming = incoming
+        self.hooks = hooks
+        self.sent: tuple[np.ndarray | None, ...] = ()
+        self.before: np.ndarray | None = None
+        self.after: np.ndarray | None = None
+        self.locals: tuple[Any, ...] = ()
+
+
+class Recorder:
+    """Follows backward through hooks of its own on every node; it writes down what it sees, pass by pass."""
+
+    def __init__(self) -> None:
+        self.passes: list[tuple[watch.Pass, list[Any], list[Event]]] = []
+        self.hooked: dict[Any, list[HookCall]] = {}
+
+    def started(self, which: watch.Pass, nodes: list[Any]) -> None:
+        """Follow the nodes of a graph that backward is about to run through."""
+        self.passes.append((which, nodes, []))
+        for node in nodes:
+            table = table_of(node)
+            for number, hook in list(table.tensor.items()):
+                if not isinstance(hook, Logged | Last):
+                    table.tensor[number] = Logged(hook, node, self)
+            if node.leaf and which.kind == "grad":
+                table.tensor.pop(id(self), None)
+                table.tensor[id(self)] = Last(self.before(node))
+            table.pre[id(self)] = self.before(node)
+            table.post[id(self)] = self.after(node)
+
+    def before(self, node: Any) -> Callable:
+        """Return the hook that starts a step."""
+
+        def hook(grads: tuple) -> None:
+            alone = grads[0] if len(grads) == 1 else None
+            event = Event(node, raw(alone), self.hooked.pop(node, []))
+            if node.leaf:
+                event.before = raw(node.variable._grad)
+            else:
+                event.locals = local_values(node)
+            self.passes[-1][2].append(event)
+
+        return hook
+
+    def after(self, node: Any) -> Callable:
+        """Return the hook that ends a step."""
+
+        def hook(grads: tuple, _: tuple) -> None:
+            event = next(e for e in reversed(self.passes[-1][2]) if e.node is node)
+            event.sent = tuple(raw(g) for g in grads)
+            if node.leaf:
+                event.after = raw(node.variable._grad)
+
+        return hook
+
+
+class Last:
+    """Sees the gradient of a leaf that autograd.grad returns: no other hook of ours runs there."""
+
+    def __init__(self, hook: Callable):
+        self.hook = hook
+
+    def __call__(self, gradient: Any) -> None:
+        self.hook((gradient,))
+
+
+class Logged:
+    """A hook of the user's on a tensor's gradient; each call is written down."""
+
+    def __init__(self, hook: Callable, node: Any, recorder: Recorder):
+        self.hook = hook
+        self.node = node
+        self.recorder = recorder
+        self.__name__ = getattr(hook, "__name__", type(hook).__name__)
+        self.__module__ = getattr(hook, "__module__", "")
+
+    def __call__(self, gradient: Any) -> Any:
+        before = raw(gradient)
+        result = self.hook(gradient)
+        after = raw(gradient if result is None else result)
+        if before is not None and after is not None:
+            self.recorder.hooked.setdefault(self.node, []).append(HookCall(self.__name__, before, after))
+        return result
+
+
+def raw(tensor: Any) -> np.ndarray | None:
+    """Return a copy of a tensor's numbers; None for None."""
+    return None if tensor is None else np.array(tensor.detach()._data)
+
+
+def local_values(node: Any) -> tuple[Any, ...]:
+    """Return the local derivative for every operand of an elementwise operation, None where there is none."""
+    primitive = getattr(node, "primitive", None)
+    if primitive is None or primitive.kind != "elementwise":
+        return ()
+    found: list[Any] = []
+    for parent, rule in zip(node.parents, primitive.rules, strict=True):
+        if parent is None:
+            found.append(None)
+        elif not callable(rule):
+            found.append(np.float64(rule))
+        else:
+            found.append(np.array(rule(node.result, *node.operands, **node.params)))
+    return tuple(found)
+
+
+def trace(program: Program, given: Mapping[str, np.ndarray], request: Request) -> Trace:
+    """Run a program and backward, and return every step of it.
+
+    Raises GradcliError where nothing runs backward.
+    """
+    recorder = Recorder()
+    run, _ = watch.watched(program, given, request, recorder.started)
+    if not recorder.passes:
+        raise GradcliError("nothing ran backward", kind="target")
+    return Trace(program.title, tuple(described(run, *seen) for seen in recorder.passes))
+
+
+def described(run: Run, which: watch.Pass, nodes: list[Any], events: list[Event]) -> Pass:
+    """Return one pass with labels, formulas and totals."""
+    public = watch.public_nodes(which.roots)
+    at_end = run.output is not None
+    labels = Labels(run, public, None if at_end else which.names)
+    forward = tuple(
+        Computed(labels.label(node), labels.formula(node), np.asarray(value) if value is not None else None)
+        for node in public
+        for value in [which.leaves.get(node) if node.leaf else watch.value_of(node)]
+    )
+    received: dict[Any, np.ndarray] = {}
+    steps = tuple(step(i + 1, event, which, labels, received) for i, event in enumerate(events))
+    outputs = ", ".join(dict.fromkeys(labels.label(root) for root in which.roots))
+    return Pass(which.kind, outputs, None if at_end else which.line, forward, steps)
+
+
+def step(number: int, event: Event, which: watch.Pass, labels: Labels, received: dict[Any, np.ndarray]) -> Step:
+    """Return one step, and add what it sends to what its operands have received."""
+    node = event.node
+    span, source = labels.place(node)
+    flows: list[Flow] = []
+    for i, (parent, grad) in enumerate(zip(node.parents, event.sent, strict=False)):
+        if parent is None or grad is None:
+            continue
+        total = received[parent] + grad if parent in received else None
+        received[parent] = grad if total is None else total
+        slope, formula = local_rule(node, i, labels)
+        local = event.locals[i] if i < len(event.locals) else None
+        flows.append(Flow(labels.label(parent), slope, formula, local, grad, total))
+    return Step(
+        number=number,
+        op=node.name(),
+        label=labels.label(node),
+        formula=labels.formula(node),
+        line=None if span is None or watch.is_only_line(span) else span.line,
+        source=source,
+        incoming=event.incoming,
+        hooks=tuple(event.hooks),
+        flows=tuple(flows),
+        leaf=node.leaf,
+        before=event.before,
+        after=event.after,
+        captured=node.leaf and event.after is None and which.kind == "grad",
+    )
+
+
+def local_rule(node: Any, place: int, labels: Labels) -> tuple[str, str]:
+    """Return the local derivative for one operand: what it is of, and its formula or description."""
+    target = labels.label(node.parents[place])
+    primitive = getattr(node, "primitive", None)
+    if primitive is None:
+        what = f"{node.name().removesuffix('Backward')}.backward" if isinstance(node, FunctionNode) else "handed on"
+        return "", what
+    if primitive.kind != "elementwise":
+        return "", in_words(primitive.rules[place if primitive.arity is not None else 0], node, labels)
+    slope = f"d({labels.formula(node)})/d{target}"
+    rule = primitive.rules[place]
+    return slope, formulas.slope(rule, labels.operands(node), labels.label(node), node.params) or rule_text(rule)
+
+
+def in_words(rule: Any, node: Any, labels: Labels) -> str:
+    """Return the description of a rule; one that is a short formula gets the operands' names."""
+    text = rule_text(rule)
+    if len(text) > 12:
+        return text
+    words = dict(zip("xy", labels.operands(node), strict=False))
+    real = all(np.asarray(x).dtype.kind != "c" for x in node.operands)
+    text = re.sub(r"\b[xy]\b", lambda m: str(words.get(m[0], m[0])), text)
+    return text.replace("^H", "^T") if real else text

@@ -1,0 +1,136 @@
+"""Running a program under observation: its graph, its modules, and every time it runs backward."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from ..errors import GradcliError, Span
+from ..tape import backward as engine
+from ..tape.kinds import calling_frame
+from ..tape.observe import observed
+from ..tape.plan import reachable
+from ..tape.tensor import Tensor
+from .base import Program, Run
+from .differentiate import Request, run_backward
+
+
+class Pass:
+    """One run of backward: how it was called, the nodes it started at, and from where.
+
+    line: of the call. names: the tensors that had names there and then. leaves: their values at that time.
+    """
+
+    def __init__(self, kind: str, roots: list[Any], frame: Any):
+        self.kind = kind
+        self.roots = roots
+        self.leaves = {node: value_of(node) for node in reachable(roots) if node.leaf}
+        self.line: int | None = None if frame is None else frame.f_lineno
+        found = {} if frame is None else {**frame.f_globals, **frame.f_locals}
+        self.names = {name: x for name, x in found.items() if isinstance(x, Tensor)}
+
+
+class Watch:
+    """An observed run. passes: its runs of backward. started: called before each, with the nodes of its graph."""
+
+    def __init__(self, started: Callable[[Pass, list[Any]], None] | None = None):
+        self.passes: list[Pass] = []
+        self.started = started
+        self.modules: list[Any] = []
+
+    def see(self, kind: str, outputs: tuple) -> None:
+        """Take note that backward is about to start."""
+        roots = [x._node for x in outputs if isinstance(x, Tensor) and x._node is not None]
+        self.passes.append(Pass(kind, roots, calling_frame()))
+        if self.started is not None:
+            self.started(self.passes[-1], reachable(roots))
+
+    @contextlib.contextmanager
+    def watching(self) -> Iterator[None]:
+        """Observe what is recorded and run backward inside the block."""
+        engine.before_backward.append(self.see)
+        try:
+            with observed(lambda: tuple(self.modules)), self.module_calls():
+                yield
+        finally:
+            engine.before_backward.remove(self.see)
+
+    @contextlib.contextmanager
+    def module_calls(self) -> Iterator[None]:
+        """Know which modules are being called."""
+        from ..nn.modules import module as modules
+
+        def enter(module: Any, _: Any) -> None:
+            self.modules.append(module)
+
+        def leave(*_: Any) -> None:
+            self.modules.pop()
+
+        handles = [
+            modules.register_module_forward_pre_hook(enter),
+            modules.register_module_forward_hook(leave, always_call=True),
+        ]
+        try:
+            yield
+        finally:
+            for handle in handles:
+                handle.remove()
+
+
+def watched(
+    program: Program,
+    given: Mapping[str, np.ndarray],
+    request: Request,
+    started: Callable[[Pass, list[Any]], None] | None = None,
+    differentiate: bool = True,
+) -> tuple[Run, Watch]:
+    """Run a program under observation, and backward from its output if it did not run that itself.
+
+    Raises GradcliError for an output that no gradient flows from.
+    """
+    watch = Watch(started)
+    with watch.watching():
+        run = program.run(given, wrt=request.wrt, out=request.out, prepare=request)
+        if run.output is not None:
+            if run.output._node is None:
+                raise GradcliError(
+                    "the output depends on no input, so there is no graph",
+                    hint="check --wrt and --out, and that nothing was detached",
+                    kind="name",
+                )
+            if differentiate:
+                run_backward(run.output, request)
+    return run, watch
+
+
+def public_nodes(roots: list[Any]) -> list[Any]:
+    """Return the nodes that users see behind the roots, in the order they were made."""
+    return list(dict.fromkeys(node.public for node in reachable(roots)))
+
+
+def module_paths(run: Run) -> dict[int, str]:
+    """Return the path, such as net.0, of every module that a run's names lead to, by the module's id."""
+    if "gradcli.nn.modules.module" not in sys.modules:
+        return {}
+    paths: dict[int, str] = {}
+    for name, value in run.modules.items():
+        for path, module in value.named_modules(prefix=name):
+            paths.setdefault(id(module), path)
+    return paths
+
+
+def is_only_line(span: Span) -> bool:
+    """Return whether a place is in a text of one line, so that its number says nothing."""
+    return span.origin is None and "\n" not in span.source.strip()
+
+
+def value_of(node: Any) -> Any:
+    """Return the value of a node's (first) output (of a leaf: at present), None where it was not observed."""
+    if node.leaf:
+        return np.array(node.variable._data)
+    found = getattr(node, "result", None)
+    return found[0] if isinstance(found, tuple) else found

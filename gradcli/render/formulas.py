@@ -1,0 +1,68 @@
+"""Formulas and long numbers as a terminal shows them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from rich.console import Group
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from ..results.exact import Agreement, Formulas, LongNumbers
+from . import Style
+from .exact import long_elements
+from .numbers import label
+
+MOST = 12
+"""Elements whose formula is shown."""
+
+
+def formulas(result: Formulas, style: Style) -> Group:
+    """Return the value and every derivative, written over several lines as on paper."""
+    if result.steps:
+        return Group(*(Text(step.text) for step in result.steps))
+    parts: list[Any] = []
+    for d in result.value[:MOST]:
+        parts += [Text(d.name, style="bold"), Padding(Text(d.formula.pretty), (0, 0, 1, 4))]
+    for d in result.derivatives:
+        over, sign = d.name.split("/"), "∂" if style.unicode else "d"
+        power = {1: "", 2: "²", 3: "³"}.get(len(over), f"^{len(over)}") if style.unicode else f"^{len(over)}"
+        head = f"{sign}{power if len(over) > 1 else ''}/{' '.join(sign + name for name in over)}"
+        parts += [Text(head, style="bold"), Padding(Text(d.formula.pretty, style="cyan"), (0, 0, 0, 4))]
+        if d.value is not None:
+            parts.append(Padding(Text(f"= {d.value}", style="green"), (0, 0, 0, 4)))
+        parts.append(Text(""))
+    return Group(*parts[:-1])
+
+
+def longnumbers(result: LongNumbers, style: Style) -> Table:
+    """Return a table of names and digits."""
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    output = result.output or "value"
+    for index in np.ndindex(result.value.shape):
+        table.add_row(Text(label(output, index), style="bold"), Text(str(result.value[index])))
+    for name, digits in long_elements(result):
+        table.add_row(Text(name, style="bold"), Text(digits, style="green"))
+    return table
+
+
+def agreements(items: tuple[Agreement, ...]) -> Group:
+    """Return a table of the formulas beside a result: the formula, its value, and whether the engine agrees."""
+    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column("by sympy", no_wrap=True)
+    table.add_column("formula", overflow="fold")
+    table.add_column("value in 30 digits", overflow="fold")
+    table.add_column("", no_wrap=True)
+    for item in items:
+        verdict = Text("agrees", style="green") if item.agrees else Text("DISAGREES", style="bold red")
+        for k, index in enumerate(np.ndindex(item.texts.shape)):
+            if k == MOST:
+                table.add_row("...", "", "", "")
+                break
+            formula, value = Text(str(item.texts[index])), str(item.values[index])
+            table.add_row(label(item.name, index), formula, value, verdict)
+    return Group(Text(""), table)

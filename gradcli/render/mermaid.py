@@ -1,0 +1,49 @@
+"""Flowcharts in the language of Mermaid, which code hosts draw inside Markdown; modules become subgraphs."""
+
+from __future__ import annotations
+
+from ..results.graphs import Graph, GraphNode
+from . import Style
+from .dot import by_scope, label
+
+CLASSES = """\
+  classDef leaf fill:#d5e8d4,stroke:#82b366,color:#000
+  classDef intermediate fill:#f5f5f5,stroke:#999,color:#000
+  classDef output fill:#ffe6cc,stroke:#d79b00,color:#000
+  classDef folded fill:#dae8fc,stroke:#6c8ebf,color:#000
+  classDef hooked stroke:#b85450,stroke-width:3px
+"""
+SHAPES = {"leaf": ("(", ")"), "intermediate": ("[", "]"), "output": ("[[", "]]"), "folded": ("[/", "/]")}
+ENTITIES = str.maketrans({'"': "#quot;", "#": "#35;", "<": "#lt;", ">": "#gt;", "&": "#amp;", "\n": "<br>"})
+
+
+def quoted(text: str) -> str:
+    """Return text inside quotation marks."""
+    return '"' + text.translate(ENTITIES) + '"'
+
+
+def drawn(node: GraphNode, style: Style) -> str:
+    """Return the line that declares a node."""
+    left, right = SHAPES[node.kind]
+    return f"n{node.number}{left}{quoted(label(node, style))}{right}:::{node.kind}"
+
+
+def graph(result: Graph, style: Style) -> str:
+    """Return a flowchart with operands below what was computed from them."""
+    groups = by_scope(result)
+    lines = ["flowchart BT"]
+
+    def add(scope: tuple[str, ...]) -> None:
+        indent = "  " * (len(scope) + 1)
+        lines.extend(indent + drawn(node, style) for node in groups[scope])
+        for i, inner in enumerate(groups):
+            if inner[:-1] == scope and inner:
+                lines.append(f"{indent}subgraph s{i} [{quoted(inner[-1])}]")
+                add(inner)
+                lines.append(f"{indent}end")
+
+    add(())
+    lines += [f"  n{source} --> n{node.number}" for node in result.nodes for source in node.inputs]
+    hooked = [f"n{node.number}" for node in result.nodes if node.hooks]
+    text = "\n".join(lines) + "\n" + CLASSES
+    return text + (f"  class {','.join(hooked)} hooked\n" if hooked else "")

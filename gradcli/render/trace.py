@@ -1,0 +1,133 @@
+"""Backward in words: the sentences that a terminal and a file show for each step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from rich.text import Text
+
+from ..results.graphs import Flow, Pass, Step, Trace
+from . import Style
+from .graph import nested
+
+SHORT = 44
+"""The longest array, in characters, that is shown whole."""
+EMPHASIS = {"step": "bold", "sent": "cyan", "leaf": "bold green", "hook": "magenta", "dim": "dim", "": ""}
+
+
+class Words(NamedTuple):
+    """A piece of text, and what it is: a key of EMPHASIS."""
+
+    text: str
+    what: str = ""
+
+
+Line = list[Words]
+
+
+def array_text(x: np.ndarray | None, style: Style) -> str:
+    """Return an array on one line; of a long one, its shape and its beginning."""
+    if x is None:
+        return ""
+    text = nested(x, style.precision or 6)
+    if len(text) <= SHORT:
+        return text
+    shape = ("×" if style.unicode else "x").join(map(str, x.shape))
+    return f"{shape}: {text[: SHORT - 5].rpartition(',')[0]}, ..."
+
+
+def heading(run: Pass, number: int, several: bool) -> Line:
+    """Return the line above a pass."""
+    called = {"backward": "backward", "grad": "autograd.grad"}[run.kind]
+    text = f"{called} from {run.output}"
+    if several:
+        text = f"pass {number}: {text}"
+    return [Words(text, "step"), Words(f"  line {run.line}" if run.line else "", "dim")]
+
+
+def forward(run: Pass, style: Style) -> list[Line]:
+    """Return the lines of the forward part: what every result is and how it came about."""
+    left = [f"{item.label} = {item.formula}" if item.formula else item.label for item in run.forward]
+    width = min(max(map(len, left), default=0), 40)
+    return [
+        [Words(f"  {text:<{width}} = {array_text(item.value, style)}" if item.value is not None else f"  {text}")]
+        for text, item in zip(left, run.forward, strict=True)
+    ]
+
+
+def step(found: Step, style: Style) -> list[Line]:
+    """Return the lines of one step."""
+    head = found.label if found.leaf else f"{found.label} = {found.formula}"
+    lines = [
+        [
+            Words(f"{found.number:>3}  {head}", "step"),
+            Words(f"   {found.op}" + (f"  line {found.line}" if found.line else ""), "dim"),
+        ]
+    ]
+
+    def add(*words: Words) -> None:
+        lines.append([Words("     "), *words])
+
+    arrow = "→" if style.unicode else "->"
+    for hook in found.hooks:
+        same = np.array_equal(hook.before, hook.after, equal_nan=True)
+        change = "" if same else f" becomes {array_text(hook.after, style)}"
+        add(Words(f"hook {hook.name}: {array_text(hook.before, style)}{change}", "hook"))
+    if found.incoming is not None and not found.leaf:
+        add(Words("gradient in  ", "dim"), Words(array_text(found.incoming, style)))
+    for flow in found.flows:
+        lines.extend(flow_lines(found, flow, style, arrow))
+    if found.captured:
+        add(Words(f"returned for {found.label}: {array_text(found.incoming, style)}", "leaf"))
+    elif found.leaf:
+        sum_of = ""
+        if found.before is not None and found.incoming is not None:
+            sum_of = f"{array_text(found.before, style)} + {array_text(found.incoming, style)} = "
+        add(Words(f"{found.label}.grad = {sum_of}{array_text(found.after, style)}", "leaf"))
+    return lines
+
+
+def flow_lines(found: Step, flow: Flow, style: Style, arrow: str) -> list[Line]:
+    """Return what is sent to one operand: the rule in symbols, the numbers, and where they go."""
+    rule = f"{flow.slope} = {flow.formula}" if flow.slope else flow.formula
+    local = array_text(flow.local, style)
+    if flow.slope and local and local != flow.formula:
+        rule += f" = {local}"
+    sent = array_text(flow.grad, style)
+    product = ""
+    if flow.local is not None and found.incoming is not None and not (flow.local.ndim == 0 and flow.local == 1):
+        times = "·" if style.unicode else "*"
+        spread = np.broadcast(found.incoming, flow.local).shape != flow.grad.shape
+        product = f"{array_text(found.incoming, style)} {times} {local} = " if not spread else ""
+    elif found.incoming is not None and np.shape(found.incoming) != flow.grad.shape and flow.slope:
+        product = "summed: "
+    end = f"{product}{sent} {arrow} {flow.to}"
+    if flow.total is not None:
+        end += f", now {array_text(flow.total, style)}"
+    if len(rule) + len(end) > 70:
+        return [[Words(f"     {rule}")], [Words(f"       {end}", "sent")]]
+    return [[Words(f"     {rule}   "), Words(end, "sent")]]
+
+
+def trace(result: Trace, style: Style) -> Text:
+    """Return every pass of backward, its forward part first."""
+    text = Text()
+    for i, line in enumerate(trace_lines(result, style)):
+        text.append("\n" if i else "")
+        text.append(line)
+    return text
+
+
+def trace_lines(result: Trace, style: Style) -> Iterator[Text]:
+    """Yield the lines of a trace, each step with an empty line in front of it and its lines as one text."""
+
+    def joined(lines: list) -> Text:
+        return Text("\n").join(Text.assemble(*[(part.text, EMPHASIS[part.what]) for part in line]) for line in lines)
+
+    for i, run in enumerate(result.passes):
+        yield joined([*([[]] if i else []), [Words("forward", "step")], *forward(run, style), []])
+        yield joined([heading(run, i + 1, len(result.passes) > 1)])
+        for found in run.steps:
+            yield joined([[], *step(found, style)])

@@ -1,0 +1,90 @@
+"""What exact arithmetic finds out: formulas, and numbers of many digits."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+
+class Formula(NamedTuple):
+    """A formula, in the expression language, in LaTeX, and as a terminal shows it over several lines."""
+
+    text: str
+    latex: str
+    pretty: str = ""
+
+
+class Derivative(NamedTuple):
+    """One derivative: with respect to what (x[0,1], or x/y for a mixed one), its formula, its value if asked for.
+
+    steps: how the chain rule makes it, if asked for.
+    """
+
+    name: str
+    formula: Formula
+    value: str | None = None
+    notes: tuple[str, ...] = ()
+
+
+class Formulas(NamedTuple):
+    """The formula of an output and those of its derivatives.
+
+    output: labelled elements of the output. code: a function ready to be pasted, where a format asked for one.
+    steps: lines of the chain rule, as text and as LaTeX.
+    """
+
+    target: str
+    value: tuple[Derivative, ...]
+    derivatives: tuple[Derivative, ...]
+    order: int
+    code: str = ""
+    steps: tuple[Formula, ...] = ()
+
+
+class Agreement(NamedTuple):
+    """What a formula says of one input's gradient: text and value of each element, beside the engine's.
+
+    agrees: whether all do. error: the largest absolute difference. notes: what there is to say about single points.
+    """
+
+    name: str
+    texts: np.ndarray
+    latex: np.ndarray
+    values: np.ndarray
+    agrees: bool
+    error: float
+    notes: tuple[str, ...] = ()
+
+
+class LongNumbers(NamedTuple):
+    """Values and derivatives in many digits, as text: only digits that are right.
+
+    digits: how many were asked for. value and the arrays of `parts` hold strings; parts: label to array, where a
+    label is an input's name or, for second derivatives, two of them.
+    """
+
+    target: str
+    digits: int
+    value: np.ndarray
+    parts: dict[str, np.ndarray]
+    output: str | None = None
+    kind: str = "grad"
+
+
+class Witness(NamedTuple):
+    """One independent answer about a gradient: how many digits agree with the engine's, or why there is none."""
+
+    name: str
+    digits: float | None
+    error: float | None
+    message: str = ""
+
+
+class Witnesses(NamedTuple):
+    """The answers about one input; dissent names the witness that stands alone against the others, if one does."""
+
+    name: str
+    answers: tuple[Witness, ...]
+    agrees: bool
+    dissent: str | None = None
