@@ -14,8 +14,9 @@ from ..errors import GradcliError
 from ..rules.shapes import fit
 from ..rules.table import Primitive
 from ..tape.derive import apply_rules, apply_several
+from ..tape.leaf import AccumulateGrad
 from ..tape.modes import state
-from ..tape.node import MANY, AccumulateGrad, Node, OutputNode, Rule, Slots, next_seq
+from ..tape.node import MANY, Node, OutputNode, Rule, Slots, next_seq
 from ..tape.record import outline, saved_values
 from ..tape.tensor import Tensor
 from ..tape.views import track_view

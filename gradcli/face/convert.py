@@ -70,6 +70,16 @@ def type_(input: Tensor, dtype: Any = None) -> Any:
     return input.to(getattr(dtype, "dtype", dtype)) if dtype is not None else str(input.dtype)
 
 
+@face
+def set_(input: Tensor, source: Tensor) -> Tensor:
+    """Let the tensor share another's memory from now on; a leaf begins a new history."""
+    leaf = input.requires_grad and input.is_leaf
+    if leaf:
+        input.requires_grad_(False)
+    input.data = source
+    return input.requires_grad_(leaf)
+
+
 @face(method=False)
 def detach(input: Tensor) -> Tensor:
     """The same memory outside the graph."""

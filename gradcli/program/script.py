@@ -14,7 +14,7 @@ import numpy as np
 
 from ..errors import EXIT_TARGET, GradcliError, Span, did_you_mean, told
 from ..tape import backward as engine
-from ..tape import node as nodes
+from ..tape import leaf as leaves
 from ..tape.modes import enable_grad, state
 from ..tape.tensor import Tensor
 from .base import Prepare, Program, Run, check_known
@@ -126,7 +126,7 @@ class Execution:
         sys.modules["__main__"] = self.module
         sys.path.insert(0, os.path.dirname(os.path.abspath(script.path)))
         engine.before_backward.append(self.see_backward)
-        nodes.leaf_made.append(self.see_leaf)
+        leaves.leaf_made.append(self.see_leaf)
         try:
             with (
                 script.repeats.stdout(script.stdout or sys.stdout) as stdout,
@@ -137,7 +137,7 @@ class Execution:
                 yield
         finally:
             engine.before_backward.remove(self.see_backward)
-            nodes.leaf_made.remove(self.see_leaf)
+            leaves.leaf_made.remove(self.see_leaf)
             sys.argv, main, sys.path[:] = saved
             if main is not None:
                 sys.modules["__main__"] = main

@@ -11,7 +11,7 @@ import numpy as np
 from ..rules import entry
 from ..rules.index import Index, getitem
 from ..rules.product import matmul
-from . import inplace, protocols
+from . import inference, inplace, protocols  # noqa: F401 - `inference` sets itself up
 from .promote import as_operand
 from .quick import binary, unary
 from .record import dispatch, record

@@ -12,8 +12,9 @@ import numpy as np
 from . import versions
 from .dtypes import DType, as_dtype, as_numpy
 from .hooks import RemovableHandle, add_hook, table_of
-from .modes import inference_mode, state
-from .node import AccumulateGrad, Node
+from .leaf import AccumulateGrad
+from .modes import state
+from .node import Node
 
 NOT_LEAF = (
     "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be "
@@ -192,11 +193,6 @@ class Tensor:
 
     def _is_view(self) -> bool:
         return self._base is not None
-
-    def __delattr__(self, name: str) -> None:
-        if name != "grad":
-            raise RuntimeError(f"'{name}' of a Tensor cannot be deleted")
-        self._grad = None
 
     @property
     def _version(self) -> int:
@@ -434,24 +430,18 @@ def like(source: Tensor, other: Tensor) -> Tensor:
     return other
 
 
-_modes = [0]
+def _undeletable(name: str) -> None:
+    """Let deleting an attribute raise RuntimeError. (A `__delattr__` would slow down every assignment.)"""
+
+    def refuse(self: Tensor) -> None:
+        raise RuntimeError(f"'{name}' of a Tensor cannot be deleted")
+
+    old = vars(Tensor)[name]
+    setattr(Tensor, name, property(old.fget, old.fset, refuse, old.__doc__))
 
 
-def _mark(self: Tensor, *_: Any, **__: Any) -> None:
-    if state.inference:
-        self._inference = True
-
-
-def _watch_inference(begins: bool) -> None:
-    """Have tensors marked as they are made while there is any inference mode; at other times that costs nothing."""
-    _modes[0] += 1 if begins else -1
-    if _modes[0]:
-        Tensor.__init__ = _mark  # type: ignore[method-assign, assignment]
-    elif "__init__" in vars(Tensor):
-        del Tensor.__init__
-
-
-inference_mode.listeners = (_watch_inference,)
+for _name in ("data", "requires_grad"):
+    _undeletable(_name)
 
 
 class allowed:  # noqa: N801 - a namespace
