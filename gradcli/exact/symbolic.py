@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import sympy
 
+from ..errors import GradcliError
 from ..rules.table import Primitive
 from .array import ExactArray, exact
 from .field import Field, Literal, elementwise
@@ -38,7 +39,14 @@ class Symbolic(Field):
         return rational(repr(float(x)))
 
     def given(self, name: str, value: Any) -> Any:
-        """Return symbols of an input's shape."""
+        """Return symbols of an input's shape. Raises GradcliError for a complex input."""
+        elements = np.asarray(value).view(np.ndarray).ravel().tolist()
+        if any(isinstance(e, complex) or (isinstance(e, sympy.Basic) and e.is_real is False) for e in elements):
+            raise GradcliError(
+                f"'{name}' is complex; formulas are made for real inputs",
+                hint="'gradcli grad --digits 50' computes with complex numbers",
+                kind="exact",
+            )
         return symbols_for(name, np.shape(value))
 
     def as_float(self, x: Any) -> float | None:

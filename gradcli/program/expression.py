@@ -152,6 +152,8 @@ def shown(name: str, value: np.ndarray) -> str:
     """Return NAME=VALUE for a value that was given; large ones are left out."""
     if value.size > 12:
         return f"{name}=..."
+    if value.dtype == object:
+        value = value.astype(float)  # exact numbers
     return shlex.quote(f"{name}={value.tolist()}") if value.ndim else f"{name}={value.item():g}"
 
 
