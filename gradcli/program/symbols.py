@@ -40,19 +40,18 @@ class Symbols:
         sizes = {name: int(np.size(x)) for name, x in given.items()}
         self.refuse_many(sum(sizes.values()), max_symbols)
         with exactly(Symbolic()):
-            run = on_symbols(program, given, wrt, out)
-        self.run = run
-        self.inputs = {name: plain(leaf._data) for name, leaf in run.leaves.items()}
-        self.refuse_many(sum(x.size for x in self.inputs.values()), max_symbols)
-        self.grads: dict[str, np.ndarray] | None = None
-        if run.output is None:
-            self.grads = {
-                name: plain(leaf._grad._data) if leaf._grad is not None else zeros(np.shape(leaf._data))
-                for name, leaf in run.leaves.items()
-            }
+            self.run = run = on_symbols(program, given, wrt, out)
+            self.inputs = {name: plain(leaf._data) for name, leaf in run.leaves.items()}
+            self.refuse_many(sum(x.size for x in self.inputs.values()), max_symbols)
+            self.grads: dict[str, np.ndarray] | None = None
             self.output = np.array(sympy.nan, dtype=object)
-        else:
-            self.output = plain(run.output._data)
+            if run.output is not None:
+                self.output = plain(run.output._data)
+            else:
+                self.grads = {
+                    name: plain(leaf._grad._data) if leaf._grad is not None else zeros(np.shape(leaf._data))
+                    for name, leaf in run.leaves.items()
+                }
 
     def refuse_many(self, count: int, limit: int) -> None:
         """Raise GradcliError for more symbols than there may be."""
