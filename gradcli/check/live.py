@@ -91,7 +91,8 @@ def complaint(subject: Traced, nondet_tol: float, batched: bool, forward: bool, 
         return "backward not multiplied by grad_output: a gradient of zeros must give zeros"
     single = [pulled(v) for v in vectors]
     if not all(
-        np.allclose(a, b, rtol=0, atol=nondet_tol) for a, b in zip(single[0], pulled(vectors[0]), strict=True)
+        np.allclose(a, b, rtol=0, atol=nondet_tol, equal_nan=True)
+        for a, b in zip(single[0], pulled(vectors[0]), strict=True)
     ):
         return (
             "Backward is not reentrant: run twice with the same gradient it gives different values, beyond "
@@ -100,7 +101,7 @@ def complaint(subject: Traced, nondet_tol: float, batched: bool, forward: bool, 
     if batched:
         rows = pulled(np.stack(vectors))
         for i, both in enumerate(rows):
-            if not np.allclose(both, np.stack([g[i] for g in single]), rtol=1e-3, atol=1e-5):
+            if not np.allclose(both, np.stack([g[i] for g in single]), rtol=1e-3, atol=1e-5, equal_nan=True):
                 return f"gradcheck or gradgradcheck failed while testing batched gradient computation: input {i}"
     if forward and adjoint_digits(subject, 0) < ADJOINT_DIGITS:
         return "forward and reverse mode disagree"

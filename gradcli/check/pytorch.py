@@ -137,8 +137,10 @@ def check_inputs(given: tuple, wanted: list[str]) -> None:
                 "rounding may hide what is wrong",
                 stacklevel=4,
             )
-        if isinstance(x._data, np.ndarray) and any(
-            n > 1 and not stride for n, stride in zip(x._data.shape, x._data.strides, strict=True)
+        if (
+            isinstance(x._data, np.ndarray)
+            and x._data.size
+            and any(n > 1 and not stride for n, stride in zip(x._data.shape, x._data.strides, strict=True))
         ):
             raise RuntimeError(
                 f"The {i}th input has a dimension with stride 0: its elements share memory, so that they cannot be "

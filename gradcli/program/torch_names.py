@@ -16,7 +16,8 @@ import numpy as np
 import gradcli
 
 from ..errors import nearest
-from ..tape.dtypes import defaults, naming, set_default_dtype
+from ..tape.dtypes import as_dtype, as_numpy, defaults, naming, set_default_dtype
+from ..tape.plan import queue_callback
 from ..tape.tensor import Tensor, allowed
 
 VERSION = "2.13.0"
@@ -101,7 +102,27 @@ class TensorType(type):
 
 def tensor_type(name: str, dtype: Any) -> Any:
     """Return torch.Tensor, torch.FloatTensor and the like."""
-    return TensorType(name, (), {"_wanted": None if dtype is None else np.dtype(dtype)})
+    known = {} if dtype is None else {"dtype": as_dtype(np.dtype(dtype))}
+    return TensorType(name, (), {"_wanted": None if dtype is None else np.dtype(dtype), **known})
+
+
+TYPES = {
+    "Half": np.float16,
+    "Float": np.float32,
+    "Double": np.float64,
+    "Byte": np.uint8,
+    "Char": np.int8,
+    "Short": np.int16,
+    "Int": np.int32,
+    "Long": np.int64,
+    "Bool": np.bool_,
+}
+
+
+class Engine:
+    """What Variable._execution_engine offers."""
+
+    queue_callback = staticmethod(queue_callback)
 
 
 def variable(data: Any, requires_grad: bool = False, volatile: bool = False) -> Tensor:
@@ -110,13 +131,18 @@ def variable(data: Any, requires_grad: bool = False, volatile: bool = False) -> 
     return tensor.detach().requires_grad_() if requires_grad else tensor
 
 
+variable._execution_engine = Engine  # type: ignore[attr-defined]
+
+
 def extras() -> dict[str, dict[str, Any]]:
     """Return what PyTorch's modules have beside the names of ours."""
-    types = {"Tensor": None, "FloatTensor": np.float32, "DoubleTensor": np.float64, "LongTensor": np.int64}
+    types = {"Tensor": None, **{f"{word}Tensor": kind for word, kind in TYPES.items()}}
     return {
         "torch": {
             "__version__": VERSION,
             **{name: tensor_type(name, dtype) for name, dtype in types.items()},
+            "finfo": lambda dtype=None: np.finfo(as_numpy(dtype) or defaults.float),
+            "iinfo": lambda dtype: np.iinfo(as_numpy(dtype)),
             "is_tensor": lambda x: isinstance(x, Tensor),
             "set_printoptions": lambda *args, **options: None,
             "use_deterministic_algorithms": lambda *args, **options: None,

@@ -317,7 +317,7 @@ class Tensor:
 
     def numpy(self, *, force: bool = False) -> np.ndarray:
         """Return the memory as an ndarray. Raises RuntimeError when the tensor requires grad."""
-        if self._node is not None and not force:
+        if self._node is not None and state.grad and not force:
             raise RuntimeError(
                 "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
             )
@@ -401,7 +401,9 @@ class Tensor:
     def __dir__(self) -> list[str]:
         from ..rules import full_table
 
-        return sorted({*object.__dir__(self), *full_table()})
+        return sorted(
+            {*object.__dir__(self), *(n for n in full_table() if import_module(METHODS).method(n) is not None)}
+        )
 
     def __reduce__(self) -> Any:
         if self._node is not None and not self._node.leaf:

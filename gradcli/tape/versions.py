@@ -44,6 +44,14 @@ def separate(array: np.ndarray) -> np.ndarray:
     return np.asarray(_Borrowed(array))
 
 
+def lender_of(array: np.ndarray) -> np.ndarray:
+    """Return the array that owns the memory of `array`, also where that was made an owner of its own."""
+    owner = memory_of(array)
+    while isinstance(owner.base, _Borrowed):
+        owner = memory_of(owner.base.array)
+    return owner
+
+
 class _Borrowed:
     def __init__(self, array: np.ndarray):
         self.array = array
