@@ -10,7 +10,7 @@ from typing import Any
 
 __version__ = "0.1.0"
 
-SUBMODULES = {"autograd", "check", "func", "nn", "linalg", "special", "fft"}
+SUBMODULES = {"autograd", "check", "func", "nn", "linalg", "special", "fft", "optim"}
 HOMES = {
     "Tensor": "tape.tensor",
     "Size": "tape.tensor",
@@ -23,9 +23,13 @@ HOMES = {
     "set_default_dtype": "tape.dtypes",
     "get_default_dtype": "tape.dtypes",
     "device": "tape.device",
+    "is_anomaly_enabled": "tape.anomaly",
+    "is_anomaly_check_nan_enabled": "tape.anomaly",
     "GradcliError": "errors",
     "manual_seed": "face.create",
     "check_gradient": "check.declare",
+    "save": "nn.store",
+    "load": "nn.store",
 }
 FROM_FUNCTIONAL = """
     adaptive_avg_pool1d adaptive_max_pool1d alpha_dropout avg_pool1d bilinear celu celu_ channel_shuffle

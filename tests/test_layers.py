@@ -14,7 +14,7 @@ RANKS = [
     ["tape"],
     ["face"],
     ["linalg", "fft", "special"],
-    ["func", "nn", "lang"],
+    ["func", "nn", "lang", "optim"],
     ["exact"],
     ["program"],
     ["check"],

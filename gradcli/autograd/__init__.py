@@ -6,22 +6,25 @@ from importlib import import_module
 from typing import Any
 
 from ..face.wrap import missing
-from ..tape.anomaly import detect_anomaly
+from ..tape.anomaly import detect_anomaly, set_detect_anomaly
 from ..tape.backward import backward, grad
 from ..tape.function import Function
 from ..tape.modes import enable_grad, inference_mode, no_grad, set_grad_enabled
+from ..tape.saved import SavedTensor
 
 __all__ = [
     "Function",
+    "SavedTensor",
     "backward",
     "detect_anomaly",
     "enable_grad",
     "grad",
     "inference_mode",
     "no_grad",
+    "set_detect_anomaly",
     "set_grad_enabled",
 ]
-SUBMODULES = {"function", "functional", "gradcheck"}
+SUBMODULES = {"anomaly_mode", "function", "functional", "grad_mode", "gradcheck", "graph"}
 _missing = missing(__name__, lambda: [*__all__, *SUBMODULES])
 
 

@@ -1,6 +1,7 @@
 """torch.autograd.function: custom functions."""
 
-from ..tape.function import Function, FunctionNode, once_differentiable
+from ..tape.context import FunctionNode
+from ..tape.function import Function, InplaceFunction, once_differentiable
 
-FunctionCtx = FunctionNode
-__all__ = ["Function", "FunctionCtx", "once_differentiable"]
+FunctionCtx = BackwardCFunction = FunctionNode
+__all__ = ["BackwardCFunction", "Function", "FunctionCtx", "InplaceFunction", "once_differentiable"]

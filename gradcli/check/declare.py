@@ -44,7 +44,10 @@ class Declared:
         file: str | None = None,
         line: int | None = None,
         replay: str | None = None,
+        digits: int | None = None,
+        symbolic: bool = False,
     ):
+        self.digits, self.symbolic = digits, symbolic
         self.f, self.at, self.grad, self.vjp = f, at, grad, vjp
         self.wrt = [wrt] if isinstance(wrt, str) else wrt
         self.name = name or name_of(f)
@@ -111,6 +114,10 @@ class Declared:
             return self.subject(drawn)
 
         report = run_check(make, Place(self.name, self.file, self.line, self.replay_line(seed)), options)
+        if (self.digits is not None or self.symbolic) and drawn:
+            from .witnesses import with_witnesses
+
+            report = with_witnesses(report, self.subject(drawn), self.digits, self.symbolic, seed)
         if report.verdict == "fail" and self.random and drawn:
             return self.simpler(report, drawn, options)
         return report

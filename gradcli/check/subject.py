@@ -236,12 +236,16 @@ class Traced(Subject):
     def call(self, tensors: Sequence[Tensor]) -> Tensor:
         """Call f; several outputs are joined into one vector. Raises CheckError."""
         try:
-            result = self.f(*tensors)
+            result = self.noted(self.f(*tensors))
         except (NotBatchableError, CheckError, KeyboardInterrupt):
             raise
         except BaseException as error:
             raise raised(self.title, error) from error
         return joined(result, self.title)
+
+    def noted(self, result: Any) -> Any:
+        """Return a result; a place to look at it."""
+        return result
 
     def value(self, arrays: Mapping[str, np.ndarray]) -> np.ndarray:
         """Return f at arrays by name."""
@@ -285,17 +289,28 @@ def tensor(x: np.ndarray) -> Tensor:
 
 
 def joined(result: Any, title: str) -> Tensor:
-    """Return a function's result as one Tensor; the real outputs of a tuple are flattened and joined."""
+    """Return a function's result as one real Tensor; the outputs of a tuple are flattened and joined.
+
+    Complex outputs become pairs of real and imaginary parts, along a last axis.
+    """
     from ..rules import entry
 
     if isinstance(result, tuple | list):
-        parts = [x for x in result if isinstance(x, Tensor) and x.dtype.is_floating_point]
-        if not parts:
+        floats = [x for x in result if isinstance(x, Tensor) and (x.dtype.is_floating_point or x.dtype.is_complex)]
+        if not floats:
             raise CheckError(f"{title} returned no Tensor of floating-point numbers")
+        parts = [as_pairs(x) for x in floats]
         return parts[0] if len(result) == 1 else entry("concatenate").function([x.reshape(-1) for x in parts])
     if not isinstance(result, Tensor):
         raise CheckError(
             f"{title} returned {type(result).__name__}, not a Tensor: compute with gradcli's or NumPy's functions "
             "on the arguments, without numpy() or detach()"
         )
-    return result
+    return as_pairs(result)
+
+
+def as_pairs(x: Tensor) -> Tensor:
+    """Return complex numbers as pairs of real ones."""
+    from ..rules import entry
+
+    return entry("view_as_real").function(x) if x.dtype.is_complex else x

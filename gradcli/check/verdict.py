@@ -15,6 +15,8 @@ from .reference import Estimate
 
 ROUNDING = 32
 """How many rounding units of itself an analytic value may be off."""
+OTHERS = 64
+"""How many rounding units of the largest entry in its row it may be off: what sums leave of terms that cancel."""
 FLOOR = {8: 2e-9, 4: 4e-6}
 """Relative differences that no derivative is accused of, by the size of its type in bytes: its own rounding ..."""
 LEEWAY = 1000.0
@@ -172,7 +174,7 @@ def rounding_slack(analytic: np.ndarray, scatter: np.ndarray, itemsize: int) -> 
     unit = 2.0**-53 if itemsize == 8 else 2.0**-24
     largest = size.max(axis=1, keepdims=True, initial=0.0)
     noisy = np.minimum(5 * scatter, 1e-7 * size + 1e3 * unit * largest)
-    return noisy + ROUNDING * unit * size, FLOOR[8 if itemsize >= 8 else 4] * size
+    return noisy + ROUNDING * unit * size + OTHERS * unit * largest, FLOOR[8 if itemsize >= 8 else 4] * size
 
 
 def input_checks(flat: Flat, judgement: Judgement) -> tuple[InputCheck, ...]:

@@ -22,9 +22,12 @@ def in_digits(context: Context, program: Program, kind: str) -> int:
     return EXIT_OK
 
 
-def comparison(context: Context, program: Program) -> Any:
-    """Return the formulas that a result is to be compared with."""
-    from ..program.symbolic import Comparison
+def comparison(context: Context, program: Program, engine_at: Any) -> Any:
+    """Return the formulas that a result is to be compared with.
+
+    engine_at: the engine's answer for other values of the inputs.
+    """
+    from ..program.agreement import Comparison
 
     options = context.options
     vector = context.vector() if "gradient" in options else None
@@ -36,6 +39,7 @@ def comparison(context: Context, program: Program) -> Any:
         vector,
         options["max_symbols"],
         options["timeout"],
+        engine_at,
     )
 
 

@@ -134,7 +134,8 @@ def lambda_of(body: ast.expr, names: tuple[str, ...]) -> ast.Expression:
 
 def elementwise(function: Callable, operands: tuple) -> Any:
     """Apply a function of elements over broadcast object arrays; a 0-d result is an array, too."""
-    result = np.frompyfunc(function, len(operands), 1)(*operands)
+    with np.errstate(all="ignore"):
+        result = np.frompyfunc(function, len(operands), 1)(*operands)
     if isinstance(result, np.ndarray):
         return result
     boxed = np.empty((), object)

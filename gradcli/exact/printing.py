@@ -20,6 +20,7 @@ RENAMED = {
     "besseli": "iv",
     "besselk": "kv",
     "airyai": "airy_ai",
+    "airyaiprime": "airy_ai_slope",
     "Ei": "expi",
     "log": "log",
 }
@@ -27,6 +28,11 @@ RENAMED = {
 
 class LanguagePrinter(StrPrinter):
     """Writes an expression so that the expression language reads it back."""
+
+    def _as_ordered_terms(self, expr: Any, order: Any = None) -> list[Any]:
+        """Return the terms of a sum in an order that is the same in every run: sympy leaves that of choices open."""
+        terms = super()._as_ordered_terms(expr, order)
+        return sorted(terms, key=lambda t: self._print(t) if t.has(sympy.Piecewise) else "")
 
     def _print_Function(self, expr: Any) -> str:  # noqa: N802 - sympy looks for this name
         name = type(expr).__name__
@@ -70,6 +76,10 @@ class LanguagePrinter(StrPrinter):
 
     def _print_Not(self, expr: Any) -> str:  # noqa: N802 - sympy looks for this name
         return f"~({self._print(expr.args[0])})"
+
+    def _print_ITE(self, expr: Any) -> str:  # noqa: N802 - sympy looks for this name
+        condition, yes, no = (self._print(x) for x in expr.args)
+        return f"(({condition}) & ({yes})) | (~({condition}) & ({no}))"
 
     def _print_BooleanTrue(self, expr: Any) -> str:  # noqa: N802 - sympy looks for this name
         return "True"

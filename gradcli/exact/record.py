@@ -75,8 +75,8 @@ class Exact:
             out = exact(primitive.forward(*raws, **params))
         except (TypeError, AttributeError, ValueError) as error:
             if "truth value" in str(error):
-                raise NoTwinError(f"{primitive.name} needs to compare values, which symbols do not have") from None
-            raise NoTwinError(f"{primitive.name} has no exact twin") from None
+                raise NoTwinError(f"{told(primitive)} needs to compare values, which symbols do not have") from None
+            raise NoTwinError(f"{told(primitive)} has no exact twin") from None
         if primitive.kind != "constant" and not isinstance(out, ExactArray | tuple):
             return numbers(self.field, out)  # of nothing NumPy makes a plain number
         return out
@@ -179,6 +179,11 @@ class Exact:
 
 
 DECIMAL = re.compile(r"[\d_]*\.?[\d_]*(?:[eE][+-]?\d+)?")
+
+
+def told(primitive: Primitive) -> str:
+    """Return what users call an operation."""
+    return re.sub(r"_(outputs?|last|columns)$", "", primitive.name)
 
 
 @contextlib.contextmanager

@@ -124,11 +124,12 @@ FUNCTIONS: dict[str, Any] = {
         name: getattr(sympy, name)
         for name in (
             "sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh exp log sqrt floor erf erfc erfinv "
-            "erfi erfcinv gamma loggamma polygamma besselj bessely besseli besselk airyai airyaiprime polylog zeta "
+            "erfi gamma loggamma polygamma besselj bessely besseli besselk airyai airyaiprime polylog zeta "
             "expint Ei Piecewise Eq pi sign nan"
         ).split()
     },
     "ceil": sympy.ceiling,
+    "erfcinv": lambda x: sympy.erfinv(1 - x),
     "abs": sympy.Abs,
     "cbrt": lambda x: sympy.sign(x) * sympy.Abs(x) ** sympy.Rational(1, 3),
     "trunc": lambda x: sympy.sign(x) * sympy.floor(sympy.Abs(x)),

@@ -12,6 +12,7 @@ from ..rules import entry
 from ..rules.cut import cut, places
 from ..rules.shapes import negative_axis
 from ..tape.tensor import Tensor, as_raw
+from ..tape.views import one_of_several
 from .shape import at, reshape
 from .wrap import face, operand
 
@@ -104,6 +105,12 @@ for _ndim in (1, 2, 3):
 @face
 def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple:
     """Cut into parts of a size, or of the given sizes, along dim."""
+    return one_of_several(unsafe_split(tensor, split_size_or_sections, dim))
+
+
+@face(names=("unsafe_split_with_sizes",))
+def unsafe_split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple:
+    """Cut as split does, into parts that may be changed in place."""
     axis = negative_axis(dim, tensor.ndim)
     length = tensor.shape[axis]
     if isinstance(split_size_or_sections, int):
@@ -135,6 +142,12 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple:
     if chunks < 1:
         raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
     return split(input, max(-(-input.shape[dim] // chunks), 1), dim)
+
+
+@face
+def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple:
+    """Cut as chunk does, into parts that may be changed in place."""
+    return unsafe_split(input, max(-(-input.shape[dim] // chunks), 1), dim)
 
 
 @face
@@ -177,7 +190,7 @@ splitting("dsplit", 3, 2)
 @face
 def unbind(input: Tensor, dim: int = 0) -> tuple:
     """The slices along an axis."""
-    return tuple(at(input, dim, i, "Unbind") for i in range(input.shape[dim]))
+    return one_of_several(tuple(at(input, dim, i, "Unbind") for i in range(input.shape[dim])))
 
 
 # -- grids and choices ---------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 
 from ..rules.batch import batched_call
 from ..tape.dtypes import DType, as_dtype
+from ..tape.function import Function
 from ..tape.tensor import Size, Tensor
 
 
@@ -107,7 +108,7 @@ class Batched(Tensor):
         dims = tuple(0 if type(x) is kind else None for x in args)
         values = [x._value if type(x) is kind else x for x in args]
         own = getattr(function, "vmap", None)
-        if own is None:
+        if own is None or own is Function.vmap:
             refuse()
         output, places = own(Info(size, "error"), dims, *values)
         return wrapped(kind, output, places)

@@ -11,8 +11,9 @@ import numpy as np
 from ..rules import entry
 from ..rules.batch import batched_call
 from ..tape import versions
+from ..tape.context import FunctionNode
 from ..tape.derive import scaled
-from ..tape.function import FunctionNode, push_tangents
+from ..tape.function import push_tangents
 from ..tape.modes import enable_grad, set_grad_enabled
 from ..tape.node import MANY, OWNING, Node, OutputNode, Slots
 from ..tape.plan import Plan, reachable
@@ -63,7 +64,7 @@ class Forward:
         if isinstance(node, OutputNode):
             return tangents[0][node.index]
         if versions.newest.seq < node.seq and node.rule.saves:
-            versions.check_unchanged(node, node.saved)
+            versions.check_unchanged(node, node.held)
         if isinstance(node, FunctionNode) and not self.batched:
             result = push_tangents(node, tangents)
             if result is not None:

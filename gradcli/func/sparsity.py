@@ -200,6 +200,10 @@ def result_pattern(node: Node, operands: list[Pattern | None]) -> Pattern:
         known = known or rows_and_columns(operands, shape)
         if known is not None:
             return known
+    if primitive.name == "affine" and len(present) == 1:
+        known = rows_and_columns([operands[1], None], shape) if operands[1] is not None else None
+        if known is not None:
+            return known
     return everything(present, shape)
 
 

@@ -180,7 +180,8 @@ class Evaluator:
         """Call a function; what it raises becomes an error that points at `span`."""
         try:
             return function(*args, **named)
-        except GradcliError:
+        except GradcliError as error:
+            error.span = error.span or span
             raise
         except np.linalg.LinAlgError as error:
             raise GradcliError(str(error), span=span, kind="target", exit_code=EXIT_TARGET) from None

@@ -14,7 +14,7 @@ from . import tree
 from .evaluate import CONSTANTS, Evaluator, Settings, lifted
 from .parse import parse
 
-NAME = re.compile(r"[^\W\d]\w*(?:\.\w+|\[\d+\])*\Z")
+NAME = re.compile(r"(?:[^\W\d]\w*|\d+(?=\.))(?:\.\w+|\[\d+\])*\Z")
 MAX_FILE = 8 << 30
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import contextlib
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -62,8 +64,14 @@ def line_span(path: str, line: int) -> Span | None:
     return Span("".join(lines), start + indent, start + len(text.rstrip()), path)
 
 
-Prepare = Callable[[Mapping[str, Any]], None]
-"""Called with the named Tensors of a run before anything runs backward."""
+class Prepare:
+    """What is to be done to what a program makes: hooks put in place, gradients retained."""
+
+    def tensors(self, names: Mapping[str, Any]) -> None:
+        """Take note of the named Tensors of a run, before anything runs backward."""
+
+    def module(self, name: str, module: Any) -> None:
+        """Take note of a module, before it is called; `name` is empty where the program is the module."""
 
 
 class Program:
@@ -129,3 +137,18 @@ def as_leaf(value: Any, dtype: Any, name: str) -> Tensor:
         dtype = np.dtype(np.complex128 if dtype == np.float64 else np.complex64)
     raw = np.array(raw, dtype)
     return Tensor._wrap(raw[()] if raw.ndim == 0 else raw, None).requires_grad_()
+
+
+@contextlib.contextmanager
+def silenced(program: Program) -> Iterator[None]:
+    """Drop what a script prints inside the block."""
+    if not hasattr(program, "stdout"):
+        yield
+        return
+    saved = program.stdout
+    with open(os.devnull, "w", encoding="utf-8") as nothing:
+        program.stdout = nothing
+        try:
+            yield
+        finally:
+            program.stdout = saved

@@ -10,14 +10,15 @@ import numpy as np
 
 from ..errors import EXIT_TARGET, GradcliError, Span
 from ..results import Gradients, InputGradient
-from ..tape.anomaly import AnomalyError, detect_anomaly
+from ..tape.anomaly import AnomalyError, nan_search
 from ..tape.backward import backward
 from ..tape.hooks import add_hook
 from ..tape.tensor import Tensor
-from .base import Program, Run, check_known
+from .base import Prepare, Program, Run, check_known
+from .modulehook import attach
 
 
-class Request:
+class Request(Prepare):
     """What to compute besides the gradients.
 
     vector: the gradient vector for an output that is no scalar. hooks: in the order given. retain: names of
@@ -39,12 +40,21 @@ class Request:
         self.hooks = list(hooks)
         self.retain = None if retain is None else list(retain)
         self.retained: dict[str, Tensor] = {}
+        self.on_modules: dict[str, list] = {}
 
-    def prepare(self, names: Mapping[str, Any]) -> None:
+    def module(self, name: str, module: Any) -> None:
+        """Attach the hooks that name the module or a part of it; note all names that could be meant."""
+        for path, part in module.named_modules():
+            full = f"{name}.{path}" if name and path else name or path
+            attach(full, part, self.hooks, self.on_modules)
+
+    def tensors(self, names: Mapping[str, Any]) -> None:
         """Attach hooks and ask for retained gradients before anything runs backward."""
         tensors = {name: x for name, x in names.items() if isinstance(x, Tensor)}
         for hook in self.hooks:
-            check_known([hook.name], tensors, "--hook")
+            if hook.name in self.on_modules:
+                continue
+            check_known([hook.name], [*tensors, *self.on_modules], "--hook")
             tensor = tensors[hook.name]
             if tensor._node is None:
                 raise GradcliError(f"--hook: no gradient flows to '{hook.name}'", kind="name")
@@ -67,7 +77,7 @@ def gradient(program: Program, given: Mapping[str, np.ndarray], request: Request
     Raises GradcliError for an output that is no scalar when there is no vector, for a vector of another
     shape, and for names that the program does not have.
     """
-    run = program.run(given, wrt=request.wrt, out=request.out, prepare=request.prepare)
+    run = program.run(given, wrt=request.wrt, out=request.out, prepare=request)
     output = run.output
     if output is not None:
         if not run.leaves:
@@ -145,7 +155,7 @@ def grad_array(tensor: Tensor) -> np.ndarray:
 def first_nan(program: Program, given: Mapping[str, np.ndarray], request: Request) -> tuple[str, Span | None] | None:
     """Return the operation that first makes a NaN, forward or backward, and its place; None if none does."""
     run: Run | None = None
-    with detect_anomaly():
+    with nan_search():
         try:
             run = program.run(given, wrt=request.wrt, out=request.out)
             if run.first_nan is not None:

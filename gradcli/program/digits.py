@@ -14,7 +14,7 @@ from ..exact.record import exactly
 from ..results.exact import LongNumbers
 from ..tape.backward import backward
 from ..tape.tensor import Tensor
-from .base import Program, Run
+from .base import Program, Run, silenced
 from .differentiate import Request, check_output, run_backward
 
 MOST = 100_000
@@ -47,7 +47,8 @@ def gradients_of(run: Run, field: Multiprecision) -> Numbers:
 
 def gradient_at(program: Program, values: Mapping[str, Any], request: Request, field: Multiprecision) -> tuple:
     """Return the value of the output and the gradients of all inputs."""
-    run = program.run(values, wrt=request.wrt, out=request.out, prepare=request.prepare)
+    with silenced(program):
+        run = program.run(values, wrt=request.wrt, out=request.out, prepare=request)
     if run.output is not None:
         run_backward(run.output, request)
         value = plain(run.output._data)
@@ -122,7 +123,8 @@ def jacobian_in_digits(program: Program, read: Read, request: Request, digits: i
     def work(precision: int) -> tuple[np.ndarray, Numbers]:
         field = Multiprecision(precision)
         with exactly(field):
-            run = program.run(read(), wrt=request.wrt, out=request.out)
+            with silenced(program):
+                run = program.run(read(), wrt=request.wrt, out=request.out)
             output = with_graph(run)
             rows = []
             for index in np.ndindex(output._data.shape):

@@ -98,7 +98,7 @@ class ExpressionProgram(Program):
             raise GradcliError("the output is a tuple", hint="choose one part of it, as in `f(x)[0]`", kind="shape")
         tensor = lifted(output)
         if prepare is not None:
-            prepare(evaluator.names)
+            prepare.tensors(evaluator.names)
         return Run(leaves, tensor, evaluator.names, out or self.last_name(), evaluator.where, evaluator.first_nan)
 
     def as_function(

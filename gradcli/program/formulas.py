@@ -21,7 +21,7 @@ INFIX = {
     "power": "**",
     "remainder": "%",
     "floor_divide": "//",
-    **dict.fromkeys(("matrix_product", "matrix_vector", "vector_matrix", "dot"), "@"),
+    **dict.fromkeys(("matrix_product", "matrix_vector", "vector_matrix", "vector_dot"), "@"),
 }
 SHORT = {"absolute": "abs"}
 HIDDEN = {"source", "label"}
@@ -54,6 +54,8 @@ def computed(primitive: Primitive, operands: Sequence[str], shapes: Sequence[tup
     name = primitive.name
     if name in INFIX and len(operands) == 2:
         return f"{operands[0]} {INFIX[name]} {operands[1]}".replace(" ** ", "**")
+    if name == "affine":
+        return f"{operands[1]} @ {operands[2]}.T + {operands[0]}"
     if name == "negative":
         return f"-{operands[0]}"
     index = params.get("index")

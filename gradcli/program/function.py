@@ -45,8 +45,9 @@ class FunctionProgram(Program):
         prepare: Prepare | None = None,
     ) -> Run:
         """Call the function on leaves made of the given values."""
-        names = [p.name for p in self.parameters]
+        names = self.names()
         check_known(given, names, "value")
+        given = {**self.defaults(), **given}
         missing = [p.name for p in self.parameters if p.name not in given and p.default is inspect.Parameter.empty]
         if missing:
             words = " ".join(f"{name}=1" for name in missing)
@@ -62,15 +63,27 @@ class FunctionProgram(Program):
             raise GradcliError("--out names a variable of a program; a function has one output", kind="usage")
         leaves = {name: as_leaf(given[name], self.dtype, name) for name in names if name in given}
         arguments = {name: t if name in wanted else t.detach() for name, t in leaves.items()}
+        self.prepare_module(prepare)
         output = self.call(arguments)
         if prepare is not None:
-            prepare(leaves)
+            prepare.tensors(leaves)
         return Run({name: leaves[name] for name in wanted}, output, dict(leaves))
 
     def missing(self, given: Mapping[str, Any]) -> list[str]:
         """Return the parameters without a value or a default."""
         empty = inspect.Parameter.empty
         return [p.name for p in self.parameters if p.name not in given and p.default is empty]
+
+    def names(self) -> list[str]:
+        """Return the names of all inputs."""
+        return [p.name for p in self.parameters]
+
+    def defaults(self) -> dict[str, np.ndarray]:
+        """Return the values of inputs that need not be given but are differentiated anyway."""
+        return {}
+
+    def prepare_module(self, prepare: Prepare | None) -> None:
+        """Let hooks be put on the module, where there is one."""
 
     def as_function(
         self, given: Mapping[str, np.ndarray], out: str | None = None
@@ -86,10 +99,9 @@ class FunctionProgram(Program):
 
     def call(self, arguments: dict[str, Tensor]) -> Tensor:
         """Return the function's result. Raises GradcliError when it raises, or returns no Tensor."""
-        bare = [p for p in self.parameters if p.kind is inspect.Parameter.POSITIONAL_ONLY and p.name in arguments]
-        named = {name: x for name, x in arguments.items() if name not in {p.name for p in bare}}
+        self.check_shapes(arguments)
         with guarded(self.path, self.title):
-            result = self.function(*(arguments[p.name] for p in bare), **named)
+            result = self.result(arguments)
         if not isinstance(result, Tensor):
             if isinstance(result, int | float | np.ndarray | np.generic):
                 raise GradcliError(
@@ -103,6 +115,15 @@ class FunctionProgram(Program):
                 f"{self.title} returned {type(result).__name__}, not a Tensor", kind="target", exit_code=EXIT_TARGET
             )
         return result
+
+    def check_shapes(self, arguments: dict[str, Tensor]) -> None:
+        """Raise GradcliError for an argument of a shape that cannot be."""
+
+    def result(self, arguments: dict[str, Tensor]) -> Any:
+        """Return what the function returns for arguments by name."""
+        bare = [p for p in self.parameters if p.kind is inspect.Parameter.POSITIONAL_ONLY and p.name in arguments]
+        named = {name: x for name, x in arguments.items() if name not in {p.name for p in bare}}
+        return self.function(*(arguments[p.name] for p in bare), **named)
 
 
 @contextlib.contextmanager
@@ -167,6 +188,14 @@ def find_in(module: Any, path: str, name: str) -> Any:
     return found
 
 
+def is_module(found: Any) -> bool:
+    """Return whether something is a module or a class of modules; does not import them for that."""
+    modules = sys.modules.get("gradcli.nn.modules.module")
+    if modules is None:
+        return False
+    return issubclass(found, modules.Module) if isinstance(found, type) else isinstance(found, modules.Module)
+
+
 def load_function(path: str, source: str, name: str, target: Any) -> Program:
     """Return the program of a function that a file defines. Raises GradcliError when there is none."""
     if not name:
@@ -174,6 +203,10 @@ def load_function(path: str, source: str, name: str, target: Any) -> Program:
     found = find_in(load_module(path, target.stdout), path, name)
     if isinstance(found, type) and issubclass(found, Function):
         return FunctionProgram(as_function(found), f"{path}:{name}", path, target.dtype)
+    if is_module(found):
+        from .module import module_program
+
+        return module_program(found, f"{path}:{name}", path, target.dtype)
     if not callable(found):
         raise GradcliError(f"{path}:{name} is {type(found).__name__}, not a function", kind="usage")
     return FunctionProgram(found, f"{path}:{name}", path, target.dtype)

@@ -66,8 +66,10 @@ def graph(
     numbers = {node: i + 1 for i, node in enumerate(nodes)}
     paths = module_paths(run)
     ends = {root.public for root in roots}
+    leaves = watch.passes[-1].leaves if watch.passes else {}
     found = [
-        described(node, numbers, labels, paths, node in ends, cotangents.found if values else None) for node in nodes
+        described(node, numbers, labels, paths, node in ends, cotangents.found if values else None, leaves)
+        for node in nodes
     ]
     outputs = tuple(dict.fromkeys(numbers[root.public] for root in roots))
     if len(found) > FOLD_ABOVE and not everything:
@@ -82,10 +84,11 @@ def described(
     paths: dict[int, str],
     is_end: bool,
     grads: dict[Any, np.ndarray] | None,
+    leaves: dict[Any, Any],
 ) -> GraphNode:
     """Return what there is to say about one node."""
     span, source = labels.place(node)
-    value = value_of(node)
+    value = leaves[node] if node in leaves else value_of(node)
     shape, dtype = (np.shape(value), str(np.asarray(value).dtype)) if value is not None else outline_of(node)
     return GraphNode(
         number=numbers[node],
@@ -100,11 +103,21 @@ def described(
         line=None if span is None or is_only_line(span) else span.line,
         source=source,
         hooks=hook_names(node),
-        scope=tuple(paths.get(id(m), type(m).__name__) for m in getattr(node, "scope", None) or ()),
+        scope=scope_of(node, labels, paths),
         value=None if grads is None or value is None else np.asarray(value),
         grad=None if grads is None else grads.get(node),
         label=labels.label(node),
     )
+
+
+def scope_of(node: Any, labels: Labels, paths: dict[int, str]) -> tuple[str, ...]:
+    """Return the modules that a node was made in, outermost first; for a parameter, those that hold it."""
+    if node.leaf:
+        known = set(paths.values())
+        parts = (labels.name(node) or "").split(".")
+        prefixes = [".".join(parts[:i]) for i in range(1, len(parts))]
+        return tuple(prefix for prefix in prefixes if prefix in known)
+    return tuple(paths.get(id(m), type(m).__name__) for m in getattr(node, "scope", None) or ())
 
 
 def outline_of(node: Any) -> tuple[Any, Any]:

@@ -11,7 +11,7 @@ from ..errors import GradcliError
 from ..lang import tree
 from ..lang.evaluate import CONSTANTS, Evaluator, Settings, lifted
 from ..lang.parse import parse
-from ..tape.modes import no_grad
+from ..tape.modes import enable_grad, no_grad
 from ..tape.printing import tensor_text
 from ..tape.tensor import Tensor
 from .function import guarded, load_module
@@ -22,14 +22,18 @@ class Hook:
 
     def __init__(self, name: str, action: str, settings: Settings, safe: bool, stream: Any):
         self.name = name
+        self.action = action
         self.__name__ = f"{name}={action}"
         self.stream = stream
         if action == "print":
             self.function: Any = self.show
         elif ".py:" in action:
-            self.function = self.from_file(action, safe)
+            self.from_user = self.from_file(action, safe)
+            self.function = self.from_user
         else:
             self.function = self.from_expression(action, settings)
+
+    from_user: Any = None
 
     def __call__(self, gradient: Tensor) -> Any:
         """Run the action."""
@@ -37,7 +41,12 @@ class Hook:
 
     def show(self, gradient: Tensor) -> None:
         """Print the gradient under the tensor's name."""
-        print(f"{self.name}: {tensor_text(gradient)}", file=self.stream)
+        self.show_as("", gradient)
+
+    def show_as(self, what: str, value: Any) -> None:
+        """Print a value under the hook's name and a word for what it is."""
+        text = tensor_text(value) if isinstance(value, Tensor) else repr(value)
+        print(f"{self.name}{what}: {text}", file=self.stream)
 
     def from_expression(self, action: str, settings: Settings) -> Any:
         """Return the function g -> value of an expression in g."""
@@ -52,8 +61,8 @@ class Hook:
                         kind="name",
                     )
 
-        def function(gradient: Tensor) -> Tensor:
-            with no_grad():
+        def function(gradient: Tensor, recorded: bool = False) -> Tensor:
+            with enable_grad() if recorded else no_grad():
                 result = lifted(Evaluator(program, settings).run({"g": gradient}))
             if result._data.shape != gradient._data.shape:
                 raise GradcliError(
@@ -69,6 +78,8 @@ class Hook:
                     hint="take real(...) of it",
                     kind="value",
                 )
+            if recorded:
+                return result
             return Tensor._wrap(np.asarray(result._data, gradient._data.dtype)[()], None)
 
         return function
@@ -87,8 +98,8 @@ class Hook:
         if not callable(function):
             raise GradcliError(f"--hook {self.name}: {path} defines no function '{name}'", kind="name")
 
-        def call(gradient: Tensor) -> Any:
+        def call(*given: Any) -> Any:
             with guarded(path, f"--hook {self.name}={action}"):
-                return function(gradient)
+                return function(*given)
 
         return call

@@ -18,6 +18,7 @@ from ..tape import node as nodes
 from ..tape.modes import enable_grad, state
 from ..tape.tensor import Tensor
 from .base import Prepare, Program, Run, check_known
+from .function import is_module
 from .instrument import BIND, LAST, instrumented, last_names
 from .repeat import Repeats
 
@@ -65,7 +66,7 @@ class ScriptProgram(Program):
         if not execution.backwards or out is not None:
             output = execution.output(out)
         if prepare is not None and not execution.prepared:
-            prepare(execution.tensors())
+            prepare.tensors(execution.tensors())
         modules = execution.modules()
         return Run(leaves, output, execution.tensors(), out, modules=modules, backwards=execution.backwards)
 
@@ -146,6 +147,8 @@ class Execution:
             elif path in self.given and path not in self.replaced and tensor._data.dtype.kind in "fc":
                 replace_data(tensor, self.given[path], path)
                 self.replaced.add(path)
+        if self.prepare is not None and is_module(value) and not isinstance(value, type):
+            self.prepare.module(name, value)
         return value
 
     def see_last(self, value: Any) -> Any:
@@ -160,7 +163,7 @@ class Execution:
             self.backwards.append(np.array(outputs[0]._data) if single else None)
         if self.prepare is not None and not self.prepared:
             self.prepared = True
-            self.prepare(self.tensors())
+            self.prepare.tensors(self.tensors())
 
     def see_leaf(self, tensor: Any) -> None:
         """Take note of a leaf and the line of the script that made it."""
@@ -271,7 +274,10 @@ def script_error(error: BaseException, script: ScriptProgram) -> GradcliError:
         hint = None
     else:
         hint = did_you_mean(str(getattr(error, "name", "")), []) if getattr(error, "name", None) else None
-    return GradcliError(message + (f"\n{trace}" if trace else ""), hint=hint, kind="target", exit_code=EXIT_TARGET)
+    found = GradcliError(message + (f"\n{trace}" if trace else ""), hint=hint, kind="target", exit_code=EXIT_TARGET)
+    found.cause = error
+    found.cause_line = (frames[-1].filename, frames[-1].lineno or 0) if frames else None
+    return found
 
 
 def own_frame(filename: str, path: str) -> bool:

@@ -53,8 +53,9 @@ MODULES = {
     "torch.nn.functional": "gradcli.nn.functional",
     "torch.nn.init": "gradcli.nn.init",
     "torch.nn.parameter": "gradcli.nn.parameter",
-    "torch.nn.modules": "gradcli.nn",
-    "torch.nn.modules.module": "gradcli.nn.module",
+    "torch.nn.modules": "gradcli.nn.modules",
+    "torch.nn.modules.module": "gradcli.nn.modules.module",
+    "torch.nn.utils": "gradcli.nn.utils",
     "torch.autograd": "gradcli.autograd",
     "torch.autograd.function": "gradcli.autograd.function",
     "torch.autograd.functional": "gradcli.autograd.functional",
@@ -65,6 +66,7 @@ MODULES = {
     "torch.fft": "gradcli.fft",
     "torch.special": "gradcli.special",
     "torch.optim": "gradcli.optim",
+    "torch.optim.optimizer": "gradcli.optim.optimizer",
 }
 """PyTorch's modules and ours."""
 EMPTY: dict[str, dict[str, Any]] = {

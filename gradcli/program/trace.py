@@ -45,8 +45,11 @@ class Recorder:
         for node in nodes:
             table = table_of(node)
             for number, hook in list(table.tensor.items()):
-                if not isinstance(hook, Logged):
+                if not isinstance(hook, Logged | Last):
                     table.tensor[number] = Logged(hook, node, self)
+            if node.leaf and which.kind == "grad":
+                table.tensor.pop(id(self), None)
+                table.tensor[id(self)] = Last(self.before(node))
             table.pre[id(self)] = self.before(node)
             table.post[id(self)] = self.after(node)
 
@@ -74,6 +77,16 @@ class Recorder:
                 event.after = raw(node.variable._grad)
 
         return hook
+
+
+class Last:
+    """Sees the gradient of a leaf that autograd.grad returns: no other hook of ours runs there."""
+
+    def __init__(self, hook: Callable):
+        self.hook = hook
+
+    def __call__(self, gradient: Any) -> None:
+        self.hook((gradient,))
 
 
 class Logged:
@@ -136,7 +149,7 @@ def described(run: Run, which: watch.Pass, nodes: list[Any], events: list[Event]
     forward = tuple(
         Computed(labels.label(node), labels.formula(node), np.asarray(value) if value is not None else None)
         for node in public
-        for value in [watch.value_of(node)]
+        for value in [which.leaves.get(node) if node.leaf else watch.value_of(node)]
     )
     received: dict[Any, np.ndarray] = {}
     steps = tuple(step(i + 1, event, which, labels, received) for i, event in enumerate(events))

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..errors import GradcliError, Span
 from ..tape import backward as engine
-from ..tape.anomaly import calling_frame
+from ..tape.kinds import calling_frame
 from ..tape.observe import observed
 from ..tape.plan import reachable
 from ..tape.tensor import Tensor
@@ -22,12 +22,13 @@ from .differentiate import Request, run_backward
 class Pass:
     """One run of backward: how it was called, the nodes it started at, and from where.
 
-    line: of the call. names: the tensors that had names there and then.
+    line: of the call. names: the tensors that had names there and then. leaves: their values at that time.
     """
 
     def __init__(self, kind: str, roots: list[Any], frame: Any):
         self.kind = kind
         self.roots = roots
+        self.leaves = {node: value_of(node) for node in reachable(roots) if node.leaf}
         self.line: int | None = None if frame is None else frame.f_lineno
         found = {} if frame is None else {**frame.f_globals, **frame.f_locals}
         self.names = {name: x for name, x in found.items() if isinstance(x, Tensor)}
@@ -61,11 +62,7 @@ class Watch:
     @contextlib.contextmanager
     def module_calls(self) -> Iterator[None]:
         """Know which modules are being called."""
-        try:
-            from ..nn.modules import module as modules
-        except ImportError:
-            yield
-            return
+        from ..nn.modules import module as modules
 
         def enter(module: Any, _: Any) -> None:
             self.modules.append(module)
@@ -97,7 +94,7 @@ def watched(
     """
     watch = Watch(started)
     with watch.watching():
-        run = program.run(given, wrt=request.wrt, out=request.out, prepare=request.prepare)
+        run = program.run(given, wrt=request.wrt, out=request.out, prepare=request)
         if run.output is not None:
             if run.output._node is None:
                 raise GradcliError(
@@ -132,8 +129,8 @@ def is_only_line(span: Span) -> bool:
 
 
 def value_of(node: Any) -> Any:
-    """Return the value of a node's (first) output, None where it was not observed."""
+    """Return the value of a node's (first) output (of a leaf: at present), None where it was not observed."""
     if node.leaf:
-        return node.variable._data
+        return np.array(node.variable._data)
     found = getattr(node, "result", None)
     return found[0] if isinstance(found, tuple) else found

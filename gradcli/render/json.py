@@ -52,6 +52,8 @@ def gradients(result: Gradients, style: Style) -> str:
         parts["output"] = result.output
     if result.retained:
         parts["retained"] = {name: plain(g, style.precision) for name, g in result.retained.items()}
+    if result.witnesses:
+        parts["check"] = check_part(result.witnesses[0])
     if result.symbolic:
         parts["symbolic"] = {item.name: agreement_json(item) for item in result.symbolic}
     return document(style.command, result.target, **parts)

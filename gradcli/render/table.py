@@ -149,7 +149,10 @@ def jacobian(result: Jacobian, style: Style) -> Group:
 
 def more_of(result: Any) -> list[Any]:
     """Return what formulas and other answers say of a result, where that was asked for."""
-    return [agreements(result.symbolic)] if result.symbolic else []
+    found: list[Any] = [agreements(result.symbolic)] if result.symbolic else []
+    for report in getattr(result, "witnesses", ()):
+        found += [Text(""), check_text(report, Style())]
+    return found
 
 
 def sparse_text(item: Any, result: Jacobian) -> Text:
@@ -258,6 +261,9 @@ def check_text(check: CheckReport, style: Style) -> Text:
     text.append(indent + visible(reason).replace("\n", indent), "dim" if check.verdict == "pass" else "")
     for finding in check.diagnosis:
         text.append(indent + finding.text, "yellow")
+    if len(check.witnesses) > 1:
+        words = [f"{name} {digits:.1f}" for name, digits in check.witnesses]
+        text.append(indent + "digits that agree with reverse mode: " + ", ".join(words), "dim")
     for note in check.notes:
         text.append(indent + "note: " + note, "dim")
     if check.blame:

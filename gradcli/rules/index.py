@@ -33,6 +33,8 @@ class Index:
     """A NumPy index for arrays of `shape`. Raises IndexError where NumPy would."""
 
     def __init__(self, index: Any, shape: Shape):
+        if isinstance(index, list) and any(i is None or i is Ellipsis or isinstance(i, slice) for i in index):
+            index = tuple(index)
         items = index if isinstance(index, tuple) else (index,)
         self.key = tuple(plain_item(i) for i in items)
         self.shape = shape

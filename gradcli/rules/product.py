@@ -118,6 +118,42 @@ mm = general(
     public=False,
     doc="A B over the last two axes",
 )
+
+
+def affine_db(g, _out, _b, _x, _w):
+    """g summed over the rows."""
+    return g.sum(axis=-2)
+
+
+def affine_dx(g, _out, _b, _x, w):
+    """g conj(w)."""
+    return g @ w.conj()
+
+
+def affine_dw(g, _out, _b, x, _w):
+    """g^T conj(x)."""
+    return transposed(g) @ x.conj()
+
+
+def batch_affine(_size, operands, flags, _params):
+    """Many b, x or w: the matrix product broadcasts, b needs an axis for the rows."""
+    b, x, w = operands
+    return x @ transposed(w) + (b[..., None, :] if flags[0] else b)
+
+
+general(
+    "affine",
+    lambda b, x, w: x @ transposed(w) + b,
+    affine_db,
+    affine_dx,
+    affine_dw,
+    node="Addmm",
+    batch=batch_affine,
+    promote=None,
+    samples=(Sample(A(2), A(4, 3), A(2, 3)),),
+    public=False,
+    doc="x w^T + b for matrices x and w",
+)
 BY_RANK = {(1, 1): inner, (2, 1): mv, (1, 2): vm, (2, 2): mm}
 
 

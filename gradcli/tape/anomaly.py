@@ -1,13 +1,16 @@
-"""Finding the operation behind a NaN: nodes remember where they were made, backward stops at the first NaN."""
+"""Finding the operation behind a NaN or an error: nodes remember where they were made, backward stops there."""
 
 from __future__ import annotations
 
+import linecache
 import sys
+import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from . import quick, record
+from .kinds import change
 from .modes import state
 from .node import Node
 
@@ -20,44 +23,109 @@ class AnomalyError(RuntimeError):
         self.node = node
 
 
-class TracedNode(Node):
-    """A node that knows the file and line it was made at."""
+class nan_search:  # noqa: N801 - a context like PyTorch's
+    """A context in which backward raises AnomalyError at the first NaN, and nodes know their line."""
 
-    __slots__ = ("made_at",)
-
-    def __init__(self) -> None:
-        self.made_at = caller()
-
-
-def caller() -> tuple[str, int] | None:
-    """Return file and line of the nearest frame outside this package."""
-    frame = calling_frame()
-    return None if frame is None else (frame.f_code.co_filename, frame.f_lineno)
-
-
-def calling_frame() -> Any:
-    """Return the nearest frame outside this package, None if there is none."""
-    frame: Any = sys._getframe(2)
-    package = __name__.split(".")[0]
-    while frame is not None and str(frame.f_globals.get("__name__", "")).split(".")[0] == package:
-        frame = frame.f_back
-    return frame
-
-
-class detect_anomaly:  # noqa: N801 - PyTorch's name
-    """A context in which backward raises RuntimeError at the first NaN, naming the operation and its line."""
+    announces = False
 
     def __init__(self, check_nan: bool = True):
         self.check_nan = check_nan
 
     def __enter__(self) -> None:
-        self.previous = state.anomaly, record.Node
-        state.anomaly = self.check_nan
-        record.Node = quick.Node = TracedNode  # type: ignore[misc]
+        self.previous = state.anomaly, state.check_nan, state.explains
+        state.anomaly, state.check_nan, state.explains = True, self.check_nan, self.announces
+        change(traced=1)
 
     def __exit__(self, *_: Any) -> None:
-        state.anomaly, node = self.previous
-        record.Node = quick.Node = node  # type: ignore[misc]
+        state.anomaly, state.check_nan, state.explains = self.previous
+        change(traced=-1)
+
+
+class detect_anomaly(nan_search):  # noqa: N801 - PyTorch's name
+    """A context in which backward raises RuntimeError at the first NaN, naming the operation and its line.
+
+    What else fails in backward is told with the line of the operation, too. check_nan: look for NaNs.
+    """
+
+    announces = True
+
+    def __init__(self, check_nan: bool = True):
+        super().__init__(check_nan)
+        warnings.warn(
+            "Anomaly Detection has been enabled. It makes programs slow: use it for debugging only.", stacklevel=2
+        )
+
+
+class set_detect_anomaly(nan_search):  # noqa: N801 - PyTorch's name
+    """Switch the search for anomalies on or off at once; as a context manager, put the old setting back."""
+
+    announces = True
+
+    def __init__(self, mode: bool, check_nan: bool = True):
+        super().__init__(check_nan)
+        self.previous = state.anomaly, state.check_nan, state.explains
+        change(traced=bool(mode) - state.anomaly)
+        state.anomaly, state.check_nan, state.explains = bool(mode), check_nan, bool(mode)
+
+    def __enter__(self) -> None:
+        """Everything is set already."""
+
+    def __exit__(self, *_: Any) -> None:
+        change(traced=self.previous[0] - state.anomaly)
+        state.anomaly, state.check_nan, state.explains = self.previous
+
+
+def is_anomaly_enabled() -> bool:
+    """Return whether backward is watched."""
+    return state.anomaly
+
+
+def is_anomaly_check_nan_enabled() -> bool:
+    """Return whether a watched backward looks for NaNs."""
+    return state.check_nan
+
+
+def observed(run: Callable[..., tuple], node: Any, *rest: Any) -> tuple:
+    """Run a node; tell where it comes from when that fails. Raises AnomalyError when it hands on a NaN."""
+    outer, state.running = state.running, node
+    try:
+        grads = run(node, *rest)
+        if state.check_nan:
+            check_gradients(node, grads)
+    except Exception:
+        if state.explains:
+            explain(node)
+        raise
+    finally:
+        state.running = outer
+    return grads
+
+
+def explain(node: Any) -> None:
+    """Warn with the line that made a node, and with those of the backward passes that led to it."""
+    text = f"Error detected in {node.name()}. "
+    seen = 0
+    while node is not None and seen < 100:
+        made_at = getattr(node, "made_at", None)
+        if made_at is None:
+            text += "No forward pass information available: enable detect_anomaly during the forward pass, too."
+        else:
+            file, line = made_at
+            code = linecache.getline(file, line).strip()
+            text += f'Traceback of forward call that caused the error:\n  File "{file}", line {line}\n    {code}\n'
+        tell(text)
+        node = getattr(node, "made_by", None)
+        if node is not None:
+            text = f"Previous calculation was induced by {node.name()}. "
+        seen += 1
+
+
+def tell(text: str) -> None:
+    """Warn; where warnings are errors, write to standard error, so that the error at hand stays the one raised."""
+    try:
+        warnings.warn(text, stacklevel=2)
+    except Warning as warning:
+        print(f"Warning: {warning}", file=sys.stderr)
 
 
 def check_gradients(node: Node, grads: tuple) -> None:

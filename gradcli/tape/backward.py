@@ -7,51 +7,68 @@ from typing import Any
 
 import numpy as np
 
+from .dtypes import as_dtype
+from .edges import GradientEdge, node_of, outline_of
 from .node import Node
 from .plan import Plan, as_tuple
 from .record import cast
-from .tensor import Tensor
+from .tensor import Size, Tensor
 from .walk import Cotangent
 
 before_backward: list[Callable[[str, tuple], None]] = []
 """Called with "backward" or "grad" and the outputs when one of these is about to start."""
 
 
+def listed(x: Any) -> tuple:
+    """Return one tensor, one edge, or a sequence of them as a tuple."""
+    return (x,) if isinstance(x, GradientEdge) else as_tuple(x)
+
+
 def as_inputs(x: Any) -> tuple:
     """Return one tensor or a sequence of them as a tuple. Raises RuntimeError unless all require grad."""
-    targets = as_tuple(x)
+    targets = listed(x)
     for t in targets:
-        if not isinstance(t, Tensor):
-            raise RuntimeError(f"all inputs have to be Tensors, but got {type(t).__name__}")
-        if t._node is None:
+        if not isinstance(t, Tensor | GradientEdge):
+            raise RuntimeError(f"all inputs have to be Tensors or GradientEdges, but got {type(t).__name__}")
+        if node_of(t) is None:
             raise RuntimeError("One of the differentiated Tensors does not require grad")
     return targets
 
 
-def cotangent_for(output: Tensor, given: Any, create: bool) -> Cotangent:
+def cotangent_for(output: Any, given: Any, create: bool, place: int = 0) -> Cotangent:
     """Return the vector to start backward with at an output; 1 where none is given for a single element.
 
     Raises RuntimeError for a missing vector of a non-scalar and for one of another shape.
     """
+    shape, dtype = (
+        (output._data.shape, output._data.dtype) if isinstance(output, Tensor) else outline_of(node_of(output))
+    )
     if given is None:
-        if output._data.size != 1:
+        if np.prod(shape, dtype=int) != 1:
             raise RuntimeError(
-                f"grad can be implicitly created only for scalar outputs, this one has shape {list(output.shape)}; "
+                f"grad can be implicitly created only for scalar outputs, this one has shape {list(shape)}; "
                 "pass a gradient of that shape"
             )
-        if output._data.dtype.kind == "c":
-            raise RuntimeError("grad can be implicitly created only for real scalar outputs but got a complex one")
-        raw = np.ones_like(output._data)[()] if output._data.ndim == 0 else np.ones_like(output._data)
+        if dtype.kind == "c":
+            raise RuntimeError(
+                f"grad can be implicitly created only for real scalar outputs but got {as_dtype(dtype)}"
+            )
+        raw = np.ones(shape, dtype)
+        raw = raw if raw.ndim else raw[()]
         return Tensor._wrap(raw, None) if create else raw
     if not isinstance(given, Tensor):
         raise TypeError(f"gradients can be either Tensors or None, but got {type(given).__name__}")
-    if given._data.shape != output._data.shape:
+    if given._data.shape != shape:
         raise RuntimeError(
-            f"Mismatch in shape: the gradient has a shape of {list(given.shape)} and the output has a shape of "
-            f"{list(output.shape)}."
+            f"Mismatch in shape: grad_output[{place}] has a shape of {given.shape} and output[{place}] has a shape "
+            f"of {Size(shape)}."
         )
-    if given._data.dtype.kind == "c" and output._data.dtype.kind != "c":
-        raise RuntimeError("a complex gradient was given for a real output")
+    if (given._data.dtype.kind == "c") != (dtype.kind == "c"):
+        raise RuntimeError(
+            "For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in "
+            f"dtype: grad_output[{place}] has a dtype of {given.dtype} and output[{place}] has a dtype of "
+            f"{as_dtype(dtype)}."
+        )
     return given if create else given._data
 
 
@@ -61,16 +78,13 @@ def roots_of(outputs: tuple, vectors: Any, create: bool) -> list[tuple[Node, Cot
     if len(vectors) != len(outputs):
         raise RuntimeError(f"got {len(outputs)} tensors and {len(vectors)} gradients")
     roots = []
-    for output, vector in zip(outputs, vectors, strict=True):
-        if not isinstance(output, Tensor):
+    for i, (output, vector) in enumerate(zip(outputs, vectors, strict=True)):
+        if not isinstance(output, Tensor | GradientEdge):
             raise TypeError(f"gradients start from Tensors, but got {type(output).__name__}")
-        if output._node is None:
-            raise RuntimeError(
-                "element 0 of tensors does not require grad and does not have a grad_fn"
-                if len(outputs) == 1
-                else "one of the tensors does not require grad and does not have a grad_fn"
-            )
-        roots.append((output._node, cotangent_for(output, vector, create)))
+        node = node_of(output)
+        if node is None:
+            raise RuntimeError(f"element {i} of tensors does not require grad and does not have a grad_fn")
+        roots.append((node, cotangent_for(output, vector, create, i)))
     return roots
 
 
@@ -93,25 +107,24 @@ def backward(
     inputs: only these get a gradient; non-leaves may be among them. Raises RuntimeError when the graph was
     freed, when nothing requires grad, or when a vector is missing or has the wrong shape.
     """
-    outputs = as_tuple(tensors)
+    outputs = listed(tensors)
     announce("backward", outputs)
+    if inputs is not None and len(listed(inputs)) == 0:
+        raise RuntimeError("'inputs' argument to backward cannot be empty.")
     plan = Plan(create_graph if retain_graph is None else retain_graph, create_graph)
     roots = roots_of(outputs, grad_tensors if grad_tensors is not None else grad_variables, create_graph)
     if inputs is None:
         plan.run(roots)
         return
     targets = as_inputs(inputs)
-    if not targets:
-        raise RuntimeError("'inputs' argument to backward cannot be empty.")
-    plan.wanted = dict.fromkeys((t._node for t in targets), None)
+    plan.wanted = dict.fromkeys((node_of(t) for t in targets), None)
+    plan.accumulates = True
     plan.run(roots)
     for t in targets:
-        g = plan.wanted[t._node]
-        if g is not None:
+        g = plan.wanted[node_of(t)]
+        if g is not None and isinstance(t, Tensor) and not t._node.leaf:
             g = cast(plan.wrap(g), t._data.dtype) if create_graph else Tensor._wrap(np.array(g, t._data.dtype), None)
             t._grad = g if t._grad is None else t._grad + g
-            if t._node.leaf and t._node.hooks is not None:
-                plan.accumulated(t._node, plan.unwrap(g))
 
 
 def grad(
@@ -131,7 +144,7 @@ def grad(
     an input that the outputs do not depend on, unless allow_unused (None is returned) or materialize_grads
     (zeros are returned).
     """
-    outputs, targets = as_tuple(outputs), as_inputs(inputs)
+    outputs, targets = listed(outputs), as_inputs(inputs)
     if not targets:
         raise ValueError("grad requires non-empty inputs.")
     announce("grad", outputs)
@@ -140,8 +153,10 @@ def grad(
     plan = Plan(
         create_graph if retain_graph is None else retain_graph,
         create_graph,
-        dict.fromkeys(t._node for t in targets),
+        dict.fromkeys(node_of(t) for t in targets),
     )
+    if materialize_grads and any(isinstance(t, GradientEdge) for t in targets):
+        raise RuntimeError("materialize_grads cannot be used when the given input is a GradientEdge")
     if is_grads_batched:
         roots = batched_roots(outputs, grad_outputs, create_graph)
     else:
@@ -150,13 +165,13 @@ def grad(
     return tuple(_result(plan, t, bool(allow_unused), materialize_grads) for t in targets)
 
 
-def _result(plan: Plan, target: Tensor, allow_unused: bool, materialize: bool) -> Tensor | None:
+def _result(plan: Plan, target: Any, allow_unused: bool, materialize: bool) -> Tensor | None:
     assert plan.wanted is not None
-    g = plan.wanted[target._node]
-    data = target._data
+    node = node_of(target)
+    g = plan.wanted[node]
     if g is None:
         if materialize:
-            zeros = Tensor._wrap(np.zeros(data.shape, data.dtype), None)
+            zeros = Tensor._wrap(np.zeros(target._data.shape, target._data.dtype), None)
             return zeros.requires_grad_() if plan.create else zeros
         if not allow_unused:
             raise RuntimeError(
@@ -164,9 +179,10 @@ def _result(plan: Plan, target: Tensor, allow_unused: bool, materialize: bool) -
                 "allow_unused=True if this is the desired behavior."
             )
         return None
+    dtype = target._data.dtype if isinstance(target, Tensor) else outline_of(node)[1]
     if plan.create:
-        return cast(g, data.dtype)
-    return Tensor._wrap(np.array(g, data.dtype) if g.base is not None or g.dtype != data.dtype else g, None)
+        return cast(g, dtype)
+    return Tensor._wrap(np.array(g, dtype) if g.base is not None or g.dtype != dtype else g, None)
 
 
 def batched_roots(outputs: tuple, vectors: Any, create: bool) -> list[tuple[Node, Cotangent]]:
@@ -178,7 +194,8 @@ def batched_roots(outputs: tuple, vectors: Any, create: bool) -> list[tuple[Node
         if vector is None or vector._data.shape[1:] != output._data.shape:
             shape = None if vector is None else list(vector.shape)
             raise RuntimeError(
-                f"is_grads_batched needs grad_outputs of shape [N, *{list(output.shape)}], got {shape}"
+                "If `is_grads_batched=True`, we interpret the first axis of each grad_output as the batch: wanted "
+                f"shape [N, *{list(output.shape)}], got {shape}"
             )
         roots.append((output._node, vector if create else vector._data))
     return roots

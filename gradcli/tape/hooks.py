@@ -37,7 +37,12 @@ class HookDict(dict):
 
 
 class HookTable:
-    """The hooks of one node: on the gradient of its output, before it, after it, and after accumulation."""
+    """The hooks of one node: on the gradient of its output, before it, after it, and after accumulation.
+
+    packed: whether the node keeps saved values packed by hooks.
+    """
+
+    packed = False
 
     def __init__(self) -> None:
         self.tensor = HookDict()

@@ -14,37 +14,48 @@ from .node import MANY, OWNING, Node, next_seq
 from .record import cast, make_node, record
 from .tensor import Tensor
 from .versions import mark_changed, memory_of
-from .views import move_retained, region_of, register, retake_views
+from .views import move_retained, region_of, register, retake, retake_views, why_not
 
 DIVIDE = entry("divide")
 
 
 def check_allowed(target: Tensor) -> None:
     """Raise RuntimeError where an in-place change would make gradients wrong or is impossible."""
-    if not target._array().flags.writeable:
+    if not writeable(target._array()):
         raise RuntimeError(
             "unsupported operation: more than one element of the written-to tensor refers to a single memory "
             "location, or its memory is read-only. Please clone() the tensor before performing the operation."
         )
+    if target._inference and not state.inference:
+        raise RuntimeError(
+            "Inplace update to inference tensor outside InferenceMode is not allowed: clone() it, and change that"
+        )
     if not state.grad:
         return
+    base = target._base
+    if target._origin is not None and (target._node is not None or (base is not None and base._node is not None)):
+        raise RuntimeError(why_not(target))
     if target._node is not None and target._node.leaf:
         raise RuntimeError(
             "a leaf Variable that requires grad is being used in an in-place operation; "
             "do it inside no_grad(), or on a clone()"
         )
-    base = target._base
-    if base is not None:
-        if base._node is not None and base._node.leaf:
-            raise RuntimeError(
-                "a view of a leaf Variable that requires grad is being used in an in-place operation; "
-                "do it inside no_grad(), or on a clone()"
-            )
-        if target._made_without_grad and base._node is not None:
-            raise RuntimeError(
-                "A view was created in no_grad mode and is being modified inplace with grad mode enabled. "
-                "Make the view with grad mode on, or clone() it."
-            )
+    if base is not None and base._node is not None and base._node.leaf:
+        raise RuntimeError(
+            "a view of a leaf Variable that requires grad is being used in an in-place operation; "
+            "do it inside no_grad(), or on a clone()"
+        )
+
+
+def writeable(data: np.ndarray) -> bool:
+    """Return whether memory can be written to; it can where a broadcast array was cut down to single elements."""
+    if data.flags.writeable:
+        return True
+    owner = memory_of(data)
+    if owner.flags.writeable and all(stride or n == 1 for stride, n in zip(data.strides, data.shape, strict=True)):
+        data.flags.writeable = True
+        return True
+    return False
 
 
 def update(target: Tensor, compute: Callable[[], Any]) -> Tensor:
@@ -54,6 +65,8 @@ def update(target: Tensor, compute: Callable[[], Any]) -> Tensor:
     Raises RuntimeError when the result has another shape, or a type that the target cannot hold.
     """
     check_allowed(target)
+    if target._base is not None and target._node is not None and target._node.hooks is not None:
+        retake(target)  # hooks see gradients of the view as it was, not of what becomes of it
     start = next_seq()
     result = compute()
     if not isinstance(result, Tensor):
@@ -66,12 +79,14 @@ def update(target: Tensor, compute: Callable[[], Any]) -> Tensor:
     if result._data.shape != data.shape:
         result = spread(result, data.shape)
     node = result._node if state.grad else None
+    if node is not None and target._origin is not None:
+        raise RuntimeError(why_not(target))
     if node is not None and node.seq > start:
         node = copied(result)._node
     spare_quotients(target)
     _write(data, result._data, [] if node is None else newer_than(start, node))
     if state.grad:
-        _rebase(target, node)
+        adopt_history(target, node)
     return target
 
 
@@ -122,7 +137,10 @@ def _write(data: np.ndarray, out: Any, nodes: list[Node]) -> None:
     memory = memory_of(data)
     for node in nodes:
         if node.rule.saves:
-            kept = tuple(data if x is out else _kept(x, memory) for x in node.saved)
+            saved = node.saved
+            kept = tuple(data if x is out else _kept(x, memory) for x in saved)
+            if all(new is old for new, old in zip(kept, saved, strict=True)):
+                continue
             if node.rule.kind in (MANY, OWNING):
                 node.x = kept
             else:
@@ -137,7 +155,7 @@ def _kept(x: Any, memory: np.ndarray) -> Any:
     return x.copy() if isinstance(x, np.ndarray) and memory_of(x) is memory else x
 
 
-def _rebase(target: Tensor, node: Node | None) -> None:
+def adopt_history(target: Tensor, node: Node | None) -> None:
     """Give the target a new history; a view hands it on to its base."""
     base = target._base
     if base is None:

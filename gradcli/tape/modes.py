@@ -5,6 +5,8 @@ from __future__ import annotations
 import functools
 import inspect
 import threading
+import warnings
+from collections.abc import Callable, Generator
 from typing import Any
 
 
@@ -14,6 +16,10 @@ class _State(threading.local):
     anomaly = False
     observed = False
     exact: Any = None
+    check_nan = True
+    explains = False
+    running: Any = None
+    plan: Any = None
 
 
 state = _State()
@@ -46,19 +52,18 @@ class _Switch:
 
     def __call__(self, function: Any) -> Any:
         """Return `function` run in this mode; generators and classes' constructors included."""
+        if inspect.isclass(function):
+            warnings.warn(
+                "Decorating classes is deprecated: only functions and methods are to be decorated. The mode holds "
+                "while the class makes an object, not in its methods",
+                FutureWarning,
+                stacklevel=2,
+            )
         if inspect.isgeneratorfunction(function):
 
             @functools.wraps(function)
             def generator(*args: Any, **kwargs: Any) -> Any:
-                inner = function(*args, **kwargs)
-                value = None
-                while True:
-                    with self.again():
-                        try:
-                            out = inner.send(value)
-                        except StopIteration as stop:
-                            return stop.value
-                    value = yield out
+                return (yield from self.steps(function(*args, **kwargs)))
 
             return generator
 
@@ -68,6 +73,25 @@ class _Switch:
                 return function(*args, **kwargs)
 
         return wrapped
+
+    def steps(self, inner: Generator) -> Generator:
+        """Run a generator in this mode, step by step; what is sent or thrown into it gets there."""
+        resume: Any = inner.send
+        value: Any = None
+        while True:
+            with self.again():
+                try:
+                    out = resume(value)
+                except StopIteration as stop:
+                    return stop.value
+            try:
+                resume, value = inner.send, (yield out)
+            except GeneratorExit:
+                with self.again():
+                    inner.close()
+                raise
+            except BaseException as error:
+                resume, value = inner.throw, error
 
     def again(self) -> _Switch:
         """Return a fresh switch of the same setting, for use inside a decorated function."""
@@ -116,19 +140,33 @@ class set_grad_enabled(_Switch):  # noqa: N801 - PyTorch's name
 
 
 class inference_mode(_Switch):  # noqa: N801 - PyTorch's name
-    """Like `no_grad`, and the results may not be saved for backward later."""
+    """Like `no_grad`; what is made in it may not be changed in place, or require grad, outside of it."""
 
-    def __init__(self, mode: bool = True):
+    mode: bool
+    listeners: tuple[Callable[[bool], None], ...] = ()
+    """Called with True when a mode begins, with False when it ends."""
+
+    def __new__(cls, mode: Any = True) -> Any:
+        """Return a switch, or a decorated function for `@inference_mode` without arguments."""
+        self = object.__new__(cls)
         self.mode = mode
+        if callable(mode):
+            self.mode = True
+            return self(mode)
+        return self
 
     def __enter__(self) -> None:
         self.previous, self.previous_inference = state.grad, state.inference
         record_in_this_thread(not self.mode)
         state.inference = self.mode
+        for listen in self.listeners:
+            listen(True)
 
     def __exit__(self, *_: Any) -> None:
         record_in_this_thread(self.previous)
         state.inference = self.previous_inference
+        for listen in self.listeners:
+            listen(False)
 
     def again(self) -> inference_mode:
         """Return a fresh switch of the same setting."""

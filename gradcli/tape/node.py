@@ -20,8 +20,6 @@ from .hooks import add_hook, table_of
 next_seq = itertools.count(0, -1).__next__
 """Sequence numbers count down, so that the smallest is the newest: backward pops them from a min-heap."""
 
-OPERAND_WORDS = ("self", "other", "end", "weight")
-
 
 class Rule:
     """What a node does: shared by all nodes of a quick primitive, made per call where there are parameters.
@@ -62,6 +60,7 @@ class Node:
 
     __slots__ = ("__weakref__", "hooks", "out", "p", "q", "rule", "seq", "x", "y")
     leaf = False
+    nameless = True
     seq: int
     rule: Rule
     hooks: Any
@@ -88,6 +87,11 @@ class Node:
         return (self.out, self.x) if kind == ONE else (self.out, self.x, self.y)
 
     @property
+    def held(self) -> tuple:
+        """What was saved, as it is kept."""
+        return self.saved
+
+    @property
     def outline(self) -> Any:
         """Shape and type of the result (a list of them for several), where the recorder noted them."""
         return self.y
@@ -106,7 +110,7 @@ class Node:
             )
             if self.q is not None and self.rule.kind == MANY and type(saved[0]) is tuple:
                 saved = (self._outputs_as_tensors(saved[0], wrap), *saved[1:])
-        copy = object.__new__(type(self))
+        copy = self.blank()
         copy.seq, copy.rule, copy.hooks = self.seq, self.rule, None
         if self.rule.kind in (MANY, OWNING):
             copy.p, copy.x = parents, saved
@@ -114,6 +118,10 @@ class Node:
             copy.p, copy.q = (*parents, None)[:2]
             copy.out, copy.x, copy.y = (*saved, None)[:3]
         return copy
+
+    def blank(self) -> Node:
+        """Return an empty node of the same kind, for a copy."""
+        return object.__new__(type(self))
 
     def _outputs_as_tensors(self, outs: tuple, wrap: Callable) -> tuple:
         """Return saved outputs, of which there are several, as Tensors with the nodes that they had."""
@@ -141,16 +149,41 @@ class Node:
         return tuple((None, 0) if p is None else (p.public, p.output_nr) for p in self.parents)
 
     @property
+    def output_count(self) -> int:
+        """How many outputs the operation has."""
+        return len(self.q) if self.rule.kind == MANY and type(self.q) is tuple else 1
+
+    def output(self, place: int) -> Node:
+        """Return the node of one output: the main node itself where there is only one."""
+        several = self.rule.kind == MANY and type(self.q) is tuple
+        return self.q[place]() or OutputNode(self, place) if several else self
+
+    @property
     def public(self) -> Node:
         """The node that users see for this one."""
-        if type(self) is Node:
-            self.__class__ = named_class(self.rule.name)
+        if self.nameless:
+            self.__class__ = named_class(self.rule.name, type(self))  # type: ignore[arg-type]
         return self
 
     @property
     def output_nr(self) -> int:
         """Which output of the public node this one stands for."""
         return 0
+
+    @property
+    def _input_metadata(self) -> list:
+        from .edges import input_metadata
+
+        return input_metadata(self)
+
+    def _sequence_nr(self) -> int:
+        return -self.seq
+
+    def __call__(self, *grads: Any) -> Any:
+        """Return what the node makes of the gradients of its outputs: one per input, alone where there is one."""
+        from .edges import run_node
+
+        return run_node(self, grads)
 
     @property
     def metadata(self) -> dict:
@@ -169,33 +202,14 @@ class Node:
         if name in Node.__slots__:
             return None
         if name.startswith("_saved_"):
-            return self._saved(name[len("_saved_") :])
+            from .saved import saved_value
+
+            return saved_value(self, name[len("_saved_") :])
+        if name.startswith("_raw_saved_"):
+            from .saved import raw_saved
+
+            return raw_saved(self, name[len("_raw_saved_") :])
         raise AttributeError(f"'{self.name()}' object has no attribute '{name}'")
-
-    def _saved(self, name: str) -> Any:
-        out, *operands = self.saved or (None,)
-        params = self.rule.params if isinstance(self.rule.params, dict) else {}
-        if name == "result" and out is not None:
-            return as_saved(out, self)
-        place = 1 if name == "exponent" and "Pow" in self.name() else 0
-        place = OPERAND_WORDS.index(name) if name in OPERAND_WORDS else place
-        if name in (*OPERAND_WORDS, "exponent") and place < len(operands):
-            x = operands[place]
-            return x if x is None or (name == "exponent" and not is_array(x)) else as_saved(x, self.parents[place])
-        if name in params:
-            return params[name]
-        raise AttributeError(f"'{self.name()}' saved no {name!r}")
-
-
-def as_saved(x: Any, node: Any) -> Any:
-    """Return what was saved of an operand or the result as users see it: a Tensor with its node."""
-    from .tensor import Tensor
-
-    if isinstance(x, tuple):
-        return x
-    if node is not None and node.leaf:
-        return node.variable if node.variable._data is x else Tensor._wrap(x, node)
-    return Tensor._wrap(np.asarray(x) if not is_array(x) else x, node)
 
 
 def labelled(result: Any, name: str) -> Any:
@@ -210,7 +224,7 @@ def labelled(result: Any, name: str) -> Any:
     return result
 
 
-def second_time(node: Node, g: Any) -> Any:
+def second_time(node: Node, g: Any, owned: bool = False) -> Any:
     """Refuse to run a node whose saved values are gone."""
     raise RuntimeError(FREED)
 
@@ -222,9 +236,9 @@ def spent(name: str, kind: int) -> Rule:
 
 
 @functools.cache
-def named_class(name: str) -> type:
-    """Return the class that nodes of this name have once they are looked at."""
-    return type(name, (Node,), {"__slots__": ()})
+def named_class(name: str, kind: Any) -> type:
+    """Return the class that nodes of this name and kind have once they are looked at."""
+    return type(name, (kind,), {"__slots__": (), "nameless": False})
 
 
 FREED = (
@@ -251,6 +265,7 @@ class AccumulateGrad(Node):
 
     __slots__ = ("data", "tensor_ref")
     leaf = True
+    nameless = False
 
     def __init__(self, tensor: Any):
         self.seq = next_seq()

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from . import inplace, quick, record
-from .anomaly import TracedNode
+from .kinds import TracedNode, active, change
 from .modes import state
 
 
@@ -47,8 +47,9 @@ def observed(scope: Callable[[], Any] = lambda: None) -> Iterator[None]:
         node.primitive, node.operands, node.params, node.result = primitive, tuple(raws), params, kept(out)
         return node
 
-    saved = record.Node, record.make_node, inplace.make_node, quick.key_of, state.observed
-    record.Node = ObservedNode  # type: ignore[misc]
+    saved = record.make_node, inplace.make_node, quick.key_of, state.observed
+    active.observers.append(ObservedNode)
+    change()
     record.make_node = inplace.make_node = make_node
     quick.key_of = lambda tensor: None
     state.observed = True
@@ -57,4 +58,6 @@ def observed(scope: Callable[[], Any] = lambda: None) -> Iterator[None]:
         yield
     finally:
         scopes.pop()
-        record.Node, record.make_node, inplace.make_node, quick.key_of, state.observed = saved  # type: ignore[misc]
+        record.make_node, inplace.make_node, quick.key_of, state.observed = saved  # type: ignore[misc]
+        active.observers.pop()
+        change()

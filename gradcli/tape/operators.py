@@ -137,11 +137,11 @@ def install_part(name: str) -> None:
     """Install the real or imaginary part, which can be assigned to."""
 
     def get(self: Tensor) -> Tensor:
+        if name == "imag" and self.dtype.kind != "c":
+            raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
         return entry(name).function(self)
 
     def change(self: Tensor, value: Any) -> None:
-        if name == "imag" and self.dtype.kind != "c":
-            raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
         inplace.setitem(get(self), ..., value)
 
     setattr(Tensor, name, property(get, change))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,11 +23,14 @@ class Plan:
     """What one backward pass is to do.
 
     retain: keep saved values for another pass. create: cotangents are Tensors and the pass is recorded.
-    wanted: nodes whose cotangent is collected here (None: every leaf's `.grad` is added to).
+    wanted: nodes whose cotangent is collected here (None: every leaf's `.grad` is added to). accumulates: leaves
+    that are reached are added to, wanted ones too.
     on_path: the nodes that lead to wanted ones. pending: for each leaf, how many cotangents it still gets.
     """
 
     def __init__(self, retain: bool, create: bool, wanted: dict[Node, Any] | None = None):
+        self.accumulates = wanted is None
+        self.callbacks: list[Callable[[], None]] = []
         self.retain = retain
         self.create = create
         self.wanted = wanted
@@ -43,15 +46,33 @@ class Plan:
             roots = [root for root in roots if root[0] in self.on_path]
         if leaf_hooks.count:
             self.pending = uses_of_leaves([node for node, _ in roots], self.on_path)
+        self.starts = [node for node, _ in roots]
+        outer, state.plan = state.plan, self
         special = state.anomaly or self.create or self.wanted is not None or self.pending is not None
-        with set_grad_enabled(self.create), np.errstate(all="ignore"):
-            (walk_with_plan if special else walk)(roots, self)
+        try:
+            with set_grad_enabled(self.create), np.errstate(all="ignore"):
+                (walk_with_plan if special else walk)(roots, self)
+            while self.callbacks:
+                self.callbacks.pop(0)()
+        finally:
+            state.plan = outer
+
+    def reached(self) -> set[Node]:
+        """Return the nodes that this pass runs."""
+        return set(reachable(self.starts)) if self.on_path is None else self.on_path
 
     def hooked(self, node: Node, g: Cotangent) -> Cotangent:
         """Run the hooks that come before a node; they may replace the cotangent."""
+        return self.before(node, self.seen(node, g))
+
+    def seen(self, node: Node, g: Cotangent) -> Cotangent:
+        """Run the hooks on the tensor that a node made."""
         table = node.hooks
-        if table.tensor or table.retain:
-            g = run_tensor_hooks(node, g, self)
+        return run_tensor_hooks(node, g, self) if table.tensor or table.retain else g
+
+    def before(self, node: Node, g: Cotangent) -> Cotangent:
+        """Run the hooks on a node that is about to run."""
+        table = node.hooks
         for hook in list(table.pre.values()):
             given = self.shown(node, g)
             result = hook(given)
@@ -63,7 +84,7 @@ class Plan:
     def shown(self, node: Node, g: Cotangent) -> tuple:
         """Return the cotangents of a node's outputs as hooks see them: None for one that has none."""
         if isinstance(g, Slots):
-            return tuple(self.wrap(g[i]) if i in g else None for i in range(len(node.q)))
+            return tuple(self.wrap(g[i]) if i in g else None for i in range(node.output_count))
         return (self.wrap(g),)
 
     def replaced(self, given: tuple, result: Any, hook: Any) -> tuple:
@@ -100,25 +121,44 @@ class Plan:
                 grads = self.replaced(given, result, hook)
         return grads
 
-    def arrived(self, node: Node, g: Cotangent, owned: bool) -> tuple:
-        """Deal with a leaf or a wanted node; return its parents, None for those that lead nowhere."""
+    def arrived(self, node: Node, g: Cotangent, owned: bool) -> tuple[tuple, Cotangent]:
+        """Run the hooks before a node, and deal with it if it is a leaf or wanted.
+
+        Returns its parents, None for those that lead nowhere, () if it is not to run; and the cotangent that it gets.
+        """
+        table = node.hooks
+        if table is not None:
+            g, owned = self.seen(node, g), False
         if self.wanted is not None and node in self.wanted:
             self.wanted[node] = g
         if node.leaf:
-            if self.wanted is None:
-                node.accumulate(g, owned, self.create)
-                if node.hooks is not None:
-                    self.accumulated(node, g)
-            return ()
+            if self.accumulates:
+                self.add_to_leaf(node, g, owned)
+            return (), g
         parents = node.parents
         if self.on_path is not None:
             parents = tuple(p if p in self.on_path else None for p in parents)
-        return parents if any(p is not None for p in parents) else ()
+        leads_on = any(p is not None for p in parents)
+        if table is not None and (leads_on or self.accumulates):
+            g = self.before(node, g)
+        return (parents if leads_on else ()), g
+
+    def add_to_leaf(self, node: Any, g: Cotangent, owned: bool) -> None:
+        """Add a cotangent to a leaf's `.grad`, with the hooks around it."""
+        if node.hooks is None:
+            node.accumulate(g, owned, self.create)
+            return
+        g = self.before(node, g)
+        leaf = node.variable
+        taken = leaf._grad is None
+        node.accumulate(g, owned, self.create)
+        self.accumulated(node, self.unwrap(leaf._grad) if taken else g)
 
     def accumulated(self, node: Any, g: Cotangent) -> None:
         """Run the hooks that come after a leaf's `.grad` was added to, then those after its node."""
         for hook in list(node.hooks.accumulated.values()):
-            hook(node.variable)
+            if hook(node.variable) is not None:
+                raise RuntimeError("Tensor post accumulate grad hooks should return None.")
         for hook in list(node.hooks.post.values()):
             hook((), (self.wrap(g),))
 
@@ -141,9 +181,15 @@ class Plan:
             if self.pending[parent]:
                 waiting[parent.seq] = held
             elif held[2] is not None:
-                g = held[2]
-                self.arrived(parent, g if parent.hooks is None else self.hooked(parent, g), False)
+                self.arrived(parent, held[2], False)
         return rest
+
+
+def queue_callback(function: Callable[[], None]) -> None:
+    """Call a function when the backward pass that is running ends. Raises RuntimeError outside of one."""
+    if state.plan is None:
+        raise RuntimeError("Final callbacks can only be installed during backward pass.")
+    state.plan.callbacks.append(function)
 
 
 def reachable(starts: Iterable[Node]) -> list[Node]:

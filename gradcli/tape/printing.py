@@ -100,6 +100,8 @@ def array_text(data: np.ndarray, indent: int) -> str:
 def tensor_text(tensor: Any, prefix: str = "tensor(") -> str:
     """Return a tensor as `tensor([1., 2.], requires_grad=True)`."""
     data = np.asarray(tensor._data)
+    if data.dtype == object:
+        return f"{prefix}{str(data.tolist()) if data.ndim else data[()]})"
     indent = len(prefix)
     text = prefix + array_text(data, indent)
     suffixes = []

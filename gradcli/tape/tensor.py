@@ -12,7 +12,7 @@ import numpy as np
 from . import versions
 from .dtypes import DType, as_dtype, as_numpy
 from .hooks import RemovableHandle, add_hook, table_of
-from .modes import state
+from .modes import inference_mode, state
 from .node import AccumulateGrad, Node
 
 NOT_LEAF = (
@@ -57,7 +57,8 @@ class Tensor:
     _base: Any = None
     _chain: tuple = ()
     _views: Any = None
-    _made_without_grad = False
+    _origin: tuple[str, int] | None = None
+    _inference = False
     _earlier = 0
     _data: Any
     _node: Any
@@ -160,6 +161,10 @@ class Tensor:
         if requires_grad is not True and not isinstance(requires_grad, bool):
             raise TypeError(f"requires_grad_(): requires_grad must be bool, not {type(requires_grad).__name__}")
         if requires_grad and self._node is None:
+            if self._inference and not state.inference:
+                raise RuntimeError(
+                    "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed: clone() it"
+                )
             if self._data.dtype.kind not in "fc":
                 raise RuntimeError(
                     "only Tensors of floating point and complex dtype can require gradients, "
@@ -185,8 +190,23 @@ class Tensor:
         """Which output of `grad_fn` it is."""
         return 0 if self._node is None else self._node.output_nr
 
+    def _is_view(self) -> bool:
+        return self._base is not None
+
+    def __delattr__(self, name: str) -> None:
+        if name != "grad":
+            raise RuntimeError(f"'{name}' of a Tensor cannot be deleted")
+        self._grad = None
+
     @property
     def _version(self) -> int:
+        """How often its memory was changed in place, as PyTorch tells it."""
+        if self._inference:
+            raise RuntimeError("Inference tensors do not track version counter.")
+        return self._changes
+
+    @property
+    def _changes(self) -> int:
         """How often its memory was changed in place."""
         return self._earlier + (versions.version(self._data) if isinstance(self._data, np.ndarray) else 0)
 
@@ -266,7 +286,7 @@ class Tensor:
 
     def detach(self) -> Tensor:
         """Return the same memory as a tensor outside the graph; in-place changes of it are noticed."""
-        return Tensor._wrap(self._array(), None)
+        return like(self, Tensor._wrap(self._array(), None))
 
     def detach_(self) -> Tensor:
         """Leave the graph."""
@@ -278,15 +298,17 @@ class Tensor:
     @property
     def data(self) -> Tensor:
         """The same memory outside the graph; in-place changes of it are *not* noticed."""
-        return Tensor._wrap(versions.separate(self._array()), None)
+        return like(self, Tensor._wrap(versions.separate(self._array()), None))
 
     @data.setter
     def data(self, value: Tensor) -> None:
         if not isinstance(value, Tensor):
             raise TypeError(f".data must be set to a Tensor, not {type(value).__name__}")
+        if self._node is not None and value._data.dtype.kind not in "fc":
+            raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
         mine, theirs = self._array().__array_interface__, value._array().__array_interface__
         if mine != theirs:
-            earlier = self._version
+            earlier = self._changes
             self._data = value._array()
             self._earlier = earlier - versions.version(self._data)
             self._key = None
@@ -401,6 +423,33 @@ class Tensor:
                 setattr(Tensor, name, method)
                 return getattr(self, name)
         raise AttributeError(f"'Tensor' object has no attribute '{name}'")
+
+
+def like(source: Tensor, other: Tensor) -> Tensor:
+    """Return another tensor on the memory of `source`, made in inference mode if that was."""
+    if other._inference is not source._inference:
+        other._inference = source._inference
+    return other
+
+
+_modes = [0]
+
+
+def _mark(self: Tensor, *_: Any, **__: Any) -> None:
+    if state.inference:
+        self._inference = True
+
+
+def _watch_inference(begins: bool) -> None:
+    """Have tensors marked as they are made while there is any inference mode; at other times that costs nothing."""
+    _modes[0] += 1 if begins else -1
+    if _modes[0]:
+        Tensor.__init__ = _mark  # type: ignore[method-assign, assignment]
+    elif "__init__" in vars(Tensor):
+        del Tensor.__init__
+
+
+inference_mode.listeners = (_watch_inference,)
 
 
 class allowed:  # noqa: N801 - a namespace

@@ -8,9 +8,13 @@ from typing import Any
 import numpy as np
 
 from ..rules.table import Primitive
+from .barrier import refusing_node
 from .modes import state
-from .tensor import Tensor
+from .tensor import Tensor, like
 from .versions import memory_of
+
+NO_GRAD, INFERENCE, SEVERAL, CUSTOM = "no_grad", "inference_mode", "several", "custom"
+"""Origins of views that may not be changed in place where gradients are recorded; `_origin` is one with a place."""
 
 
 def track_view(view: Tensor, source: Tensor, primitive: Primitive, params: dict) -> None:
@@ -21,10 +25,66 @@ def track_view(view: Tensor, source: Tensor, primitive: Primitive, params: dict)
     data = view._data
     if not isinstance(data, np.ndarray) or memory_of(data) is not memory_of(source._data):
         return
+    if source._inference or state.inference:
+        like(source, view)
+    if source._inference:
+        return
     view._chain = (*source._chain, (primitive, params))
-    if not state.grad:
-        view._made_without_grad = True
+    origin = source._origin if state.grad else (INFERENCE if state.inference else NO_GRAD, 0)
+    if origin is not None:
+        view._origin = origin
     register(view, source if source._base is None else source._base)
+
+
+def one_of_several(views: tuple) -> tuple:
+    """Mark what one function returned as views that may not be changed in place."""
+    if state.grad:
+        for i, view in enumerate(views):
+            if view._base is not None:
+                view._origin = (SEVERAL, i)
+    return views
+
+
+def alias(x: Tensor) -> Tensor:
+    """Return a view of a whole tensor, without a node."""
+    from ..rules import entry
+
+    view = Tensor._wrap(x._array(), None)
+    track_view(view, x, entry("reshape"), {"shape": x._data.shape})
+    return view
+
+
+def why_not(view: Tensor, what: str = "is being") -> str | None:
+    """Return why a view may not be changed in place where gradients are recorded; None when it may."""
+    if view._origin is None:
+        return None
+    origin, place = view._origin
+    if origin in (NO_GRAD, INFERENCE):
+        inner = "" if origin == NO_GRAD else ", inside inference_mode,"
+        subject = "A view" if view.is_leaf and view._node is None else "a view of a view"
+        made = "in no_grad mode" if origin == NO_GRAD else "in inference mode"
+        where = "inside the no_grad block" if origin == NO_GRAD else "inside the inference_mode block"
+        if subject == "A view":
+            return (
+                f"A view was created {made} and {what} modified inplace with grad mode enabled{inner}: make the view "
+                f"with grad mode on, make the change {where}, or clone() it"
+            )
+        return (
+            f"a view of a view that was created {made} {what} modified inplace with grad mode enabled: make the "
+            f"first view with grad mode on, or make both the view and the change {where}"
+        )
+    subject = f"Output {place} of {view._node.public.name()}" if view._node is not None else "A view"
+    if origin == SEVERAL:
+        reason = (
+            "This view is the output of a function that returns multiple views. Such functions do not allow the "
+            "output views to be modified inplace: use an out-of-place operation, or clone() it"
+        )
+    else:
+        reason = (
+            "This view was created inside a custom Function (or because an input was returned as-is), whose backward "
+            "an in-place change would bypass: clone() the output of the custom Function"
+        )
+    return f"{subject} is a view and {what} modified inplace. {reason}"
 
 
 def register(view: Tensor, base: Tensor) -> None:
@@ -55,18 +115,27 @@ class _Views:
         return [view for view in (r() for r in self.references) if view is not None]
 
 
-def retake_views(base: Tensor) -> None:
-    """Give every view of `base` the history that follows from the base's present one."""
+def retake(view: Tensor) -> None:
+    """Give a view the history that follows from its base's present one."""
     from .record import record
 
+    again: Any = view._base
+    for primitive, params in view._chain:
+        again = record(primitive, (again,), params)
+    move_retained(view, again._node)
+    view._node = again._node
+
+
+def retake_views(base: Tensor) -> None:
+    """Give every view of `base` the history that follows from the base's present one."""
     if base._views is None:
         return
     for view in base._views.living():
-        again: Any = base
-        for primitive, params in view._chain:
-            again = record(primitive, (again,), params)
-        move_retained(view, again._node)
-        view._node = again._node
+        if view._origin is not None and view._origin[0] == CUSTOM and view._node is not None:
+            message = why_not(view, "its base or another view of its base has been") or ""
+            view._node = refusing_node(view, message, (view._node,))
+            continue
+        retake(view)
 
 
 def move_retained(tensor: Tensor, node: Any) -> None:

@@ -39,14 +39,14 @@ def walk(roots: Roots, plan: Plan) -> None:
                 return
             node, owned, g = waiting.pop(heappop(heap))
         rule = node.rule
-        if node.hooks is not None:
+        if node.hooks is not None and not node.leaf:
             g, owned = plan.hooked(node, g), False
-            if node.hooks.post and not node.leaf:
-                send_all(node, plan.after(node, grads_of(node, g), g), plan, waiting, heap)
+            if node.hooks.post or node.hooks.packed:
+                run_hooked(node, g, plan, waiting, heap)
                 node = None
                 continue
         if newest.seq < node.seq and rule.saves:
-            versions.check_unchanged(node, node.saved)
+            versions.check_unchanged(node, node.held)
         kind = rule.kind
         if kind == ONE:
             g = rule.apply(node, g)
@@ -94,6 +94,14 @@ def walk(roots: Roots, plan: Plan) -> None:
         elif heap and heap[0] < seq:
             send(node, g, waiting, heap)
             node = None
+
+
+def run_hooked(node: Any, g: Cotangent, plan: Plan, waiting: dict[int, list], heap: list[int]) -> None:
+    """Run a node that has hooks after it, or keeps its saved values packed."""
+    if versions.newest.seq < node.seq and node.rule.saves:
+        versions.check_unchanged(node, node.held)
+    runner = node.standing_in(node.parents, None) if node.hooks.packed else node
+    send_all(node, plan.after(node, grads_of(runner, g), g), plan, waiting, heap)
 
 
 def grads_of(node: Node, g: Cotangent) -> tuple:
@@ -171,20 +179,23 @@ def walk_with_plan(roots: Roots, plan: Plan) -> None:
         if not heap:
             return
         node, owned, g = waiting.pop(heappop(heap))
-        if node.hooks is not None:
-            g, owned = plan.hooked(node, g), False
-        parents = plan.arrived(node, g, owned)
+        parents, g = plan.arrived(node, g, owned)
         if not parents:
             continue
-        if versions.newest.seq < node.seq and node.rule.saves:
-            versions.check_unchanged(node, node.saved)
-        rule = node.rule
-        grads = grads_of(node.standing_in(parents, Tensor._wrap if plan.create else None), g)
-        if node.hooks is not None and node.hooks.post:
-            grads = plan.after(node, grads, g)
+        saves = node.rule.saves
         if state.anomaly:
-            from .anomaly import check_gradients
+            from .anomaly import observed
 
-            check_gradients(node, grads)
-        if not plan.retain and rule.saves:
+            grads = observed(run_planned, node, parents, g, plan)
+        else:
+            grads = run_planned(node, parents, g, plan)
+        if not plan.retain and saves:
             node.release()
+
+
+def run_planned(node: Any, parents: tuple, g: Cotangent, plan: Plan) -> tuple:
+    """Return what a node hands to its parents, some of which may want nothing."""
+    if versions.newest.seq < node.seq and node.rule.saves:
+        versions.check_unchanged(node, node.held)
+    grads = grads_of(node.standing_in(parents, Tensor._wrap if plan.create else None), g)
+    return plan.after(node, grads, g) if node.hooks is not None and node.hooks.post else grads

@@ -254,10 +254,198 @@ def test_saved_tensors_are_guarded():
 
 
 def test_functions_are_not_instantiated_and_need_both_passes():
-    with pytest.raises(RuntimeError, match="not to be instantiated"):
-        MyReLU()
+    with pytest.warns(DeprecationWarning, match="should not be instantiated"):
+        relu = MyReLU()
+    with pytest.raises(RuntimeError, match="non-static forward"):
+        relu(leaf([1.0]))
     with pytest.raises(NotImplementedError, match="forward"):
         type("Empty", (Function,), {}).apply(leaf([1.0]))
     half = type("Half", (Function,), {"forward": staticmethod(lambda ctx, x: x * 2)})
     with pytest.raises(NotImplementedError, match="backward"):
         half.apply(leaf([1.0])).sum().backward()
+
+
+class Parts(Function):
+    @staticmethod
+    def forward(ctx, x, kind):
+        return x[:1] if kind == "view" else x
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad.expand(2) * 7, None
+
+
+@pytest.mark.parametrize("kind", ["view", "itself"])
+def test_a_view_made_by_a_function_is_not_changed_in_place(kind):
+    x = leaf([1.0, 2.0])
+    base = x * 1
+    with pytest.raises(
+        RuntimeError, match=r"Output 0 of PartsBackward is a view .* created inside a custom Function"
+    ):
+        Parts.apply(base, kind).add_(1)
+    out = Parts.apply(base, kind)
+    base.add_(1)
+    with pytest.raises(RuntimeError, match="another view of its base has been modified"):
+        out.sum().backward()
+    with g.no_grad():
+        quiet = Parts.apply(x, kind)
+    with pytest.raises(RuntimeError, match="created in no_grad mode"):
+        quiet.zero_()
+    free = Parts.apply(g.ones(2), kind)
+    with pytest.raises(RuntimeError, match="custom Function"):
+        free += x[:1]
+
+
+class AddInPlace(Function):
+    @staticmethod
+    def forward(ctx, x, y, both):
+        ctx.mark_dirty(x)
+        x.add_(y)
+        return (x, x * 2) if both else x
+
+    @staticmethod
+    def backward(ctx, a, b=None):
+        return (a, a, None) if b is None else (a + 2 * b, a + 2 * b, None)
+
+
+def test_a_function_may_change_a_view_in_place():
+    def change(x, y):
+        base = x * 1
+        AddInPlace.apply(base[1:], y, False)
+        AddInPlace.apply(base[:1], y, False)
+        return base * base
+
+    x, y = leaf([1.0, 2.0]), leaf([3.0])
+    assert gradcheck(change, (x, y))
+    assert gradgradcheck(change, (x, y))
+    with pytest.raises(RuntimeError, match="an input that is a view of another Tensor"):
+        AddInPlace.apply((x * 1)[:1], y, True)
+    with pytest.raises(RuntimeError, match="a leaf Variable"):
+        AddInPlace.apply(leaf([1.0]), y, False)
+
+
+def test_views_of_what_a_function_changed_in_place_follow():
+    x, y = leaf([1.0, 2.0]), leaf([3.0, 4.0])
+    base = x * 1
+    view = base[:1]
+    AddInPlace.apply(base, y, False)
+    view.sum().backward()
+    assert y.grad.tolist() == [1.0, 0.0]
+
+
+def test_only_inputs_are_marked_dirty():
+    class Odd(Function):
+        @staticmethod
+        def forward(ctx, x):
+            out = x * 2
+            ctx.mark_dirty(out)
+            return out
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * 2
+
+    x = leaf([1.0])
+    with pytest.warns(UserWarning, match="only inputs"):
+        out = Odd.apply(x)
+    out.backward()
+    assert x.grad.tolist() == [2.0]
+
+
+def test_an_output_returned_twice_is_one_tensor():
+    class Double(Function):
+        @staticmethod
+        def forward(ctx, x):
+            out = x * 2
+            return out, out
+
+        @staticmethod
+        def backward(ctx, a, b):
+            return a * 2 + b * 2
+
+    x = leaf([1.0, 2.0])
+    a, b = Double.apply(x)
+    assert a is b
+    assert gradcheck(lambda x: sum(Double.apply(x)), (x,))
+
+
+def test_default_arguments_reach_setup_context():
+    class Power(Function):
+        @staticmethod
+        def forward(x, n=3):
+            return x**n
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            x, ctx.n = inputs
+            ctx.save_for_backward(x)
+
+        @staticmethod
+        def backward(ctx, grad):
+            (x,) = ctx.saved_tensors
+            return grad * ctx.n * x ** (ctx.n - 1), None
+
+    x = leaf([2.0])
+    Power.apply(x).backward()
+    assert x.grad.tolist() == [12.0]
+    assert isinstance(Power.apply(x).grad_fn, Power._backward_cls)
+
+
+def test_constant_outputs_may_get_no_zeros():
+    class Pair(Function):
+        @staticmethod
+        def forward(ctx, x):
+            a, b = x * 1, x * 2
+            ctx.mark_non_differentiable(b)
+            ctx._materialize_non_diff_grads = False
+            return a, b
+
+        @staticmethod
+        def backward(ctx, a, b):
+            assert b is None
+            return a
+
+    x = leaf([2.0])
+    Pair.apply(x)[0].backward()
+    assert x.grad.tolist() == [1.0]
+
+
+def test_backward_and_vjp_are_one_thing():
+    class Both(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad
+
+        @staticmethod
+        def vjp(ctx, grad):
+            return grad
+
+    with pytest.raises(RuntimeError, match="Implementing both 'backward' and 'vjp'"):
+        Both.apply(leaf([1.0])).backward()
+
+
+def test_several_outputs_need_no_garbage_collector():
+    import gc
+    import weakref
+
+    class Two(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 1, x * 2
+
+        @staticmethod
+        def backward(ctx, a, b):
+            return a + 2 * b
+
+    gc.disable()
+    try:
+        a, b = Two.apply(leaf([1.0]))
+        node = weakref.ref(a.grad_fn)
+        del a, b
+        assert node() is None
+    finally:
+        gc.enable()

@@ -366,3 +366,48 @@ def test_setting_data_keeps_the_version():
     assert c._version == 1
     c.mul_(2)
     assert c._version == 2
+
+
+@pytest.mark.parametrize("cut", [lambda t: t.unbind(), lambda t: t.split(1), lambda t: t.chunk(3)])
+def test_one_of_several_views_is_not_changed_in_place(cut):
+    x = ones(3, 2, requires_grad=True) * 1
+    part = cut(x)[1]
+    with pytest.raises(RuntimeError, match=r"Output 1 of .* function that returns multiple views"):
+        part.mul_(2)
+    with pytest.raises(RuntimeError, match="multiple views"):
+        cut(ones(3, 2))[1].copy_(x[:1].reshape(part.shape))
+    cut(ones(3, 2))[1].mul_(2)
+    for free in (x.unsafe_chunk(3)[0], x.unsafe_split(1)[0], x.unsafe_split_with_sizes([1, 2])[0]):
+        free.mul_(2)
+
+
+def test_a_view_of_a_view_made_without_gradients():
+    with gradcli.no_grad():
+        y = zeros(2).view(2)
+    y.requires_grad_(True)
+    with pytest.raises(RuntimeError, match=r"a view of a view .* is being .* inside the no_grad block"):
+        y.view(2).div_(2)
+    x = zeros(2)
+    with gradcli.inference_mode():
+        y = x.view(2)
+    y.requires_grad_(True)
+    with pytest.raises(RuntimeError, match=r"a view of a view .* is being .* inside the inference_mode"):
+        y.view(2).div_(2)
+
+
+def test_single_elements_of_a_broadcast_tensor_can_be_written():
+    x = ones(1).expand(3)
+    with pytest.raises(RuntimeError, match="single memory location"):
+        x.add_(1)
+    x[0].add_(4)
+    assert x.tolist() == [5.0, 5.0, 5.0]
+
+
+def test_data_of_integers_is_no_data_of_a_leaf():
+    x = ones(2, requires_grad=True)
+    with pytest.raises(RuntimeError, match="floating point or complex"):
+        x.data = ones(2, dtype=gradcli.int64)
+    with pytest.raises(RuntimeError, match="cannot be deleted"):
+        del x.data
+    with pytest.raises(RuntimeError, match="cannot be deleted"):
+        del x.requires_grad

@@ -98,3 +98,42 @@ NAMES = {
 @pytest.mark.parametrize("name", NAMES)
 def test_names(x, name):
     assert NAMES[name](x).grad_fn.name() == name
+
+
+def test_hooks_of_captured_nodes_run_only_where_the_node_runs(x):
+    seen = []
+    y = x * 2
+    z = (y * 3).sum()
+    y.register_hook(lambda _: seen.append("tensor"))
+    y.grad_fn.register_prehook(lambda _: seen.append("before"))
+    y.grad_fn.register_hook(lambda *_: seen.append("after"))
+    grad(z, y, retain_graph=True)
+    assert seen == ["tensor"]
+    grad(z, (x, y), retain_graph=True)
+    assert seen[1:] == ["tensor", "before", "after"]
+    z.backward(inputs=[y])
+    assert seen[4:] == ["tensor", "before"]
+
+
+def test_hooks_before_a_leaf_change_what_is_added_to_chosen_inputs(x):
+    y = x * 2
+    y.grad_fn.next_functions[0][0].register_prehook(lambda gs: (gs[0] * 10,))
+    y.sum().backward(inputs=[x])
+    assert values(x.grad) == [20.0, 20.0]
+
+
+def test_hooks_after_accumulation_return_nothing(x):
+    x.register_post_accumulate_grad_hook(lambda t: t.grad)
+    with pytest.raises(RuntimeError, match="should return None"):
+        x.sum().backward()
+
+
+def test_hooks_on_a_view_do_not_see_what_becomes_of_it(x):
+    base = x * 1
+    view = base[:1]
+    seen = []
+    view.register_hook(lambda p: seen.append(values(p)))
+    view.mul_(5)
+    (view.sum() + base.sum()).backward()
+    assert seen == []
+    assert values(x.grad) == [10.0, 1.0]

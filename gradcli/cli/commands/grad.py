@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 import numpy as np
 
-from ...program.differentiate import first_nan, gradient
+from ...program.differentiate import Request, first_nan, gradient
 from .. import status
 from ..exact import comparison, in_digits, verdict
 from ..options import Context, command_options, request_of
@@ -21,6 +23,7 @@ from ..options import Context, command_options, request_of
     "hook",
     "retain",
     "retain_all",
+    "check",
     "symbolic",
     "digits",
     "max_symbols",
@@ -39,8 +42,18 @@ def grad(context: Context) -> int:
     if options["symbolic"]:
         inputs = {item.name: item.value for item in result.inputs}
         grads = {item.name: item.grad for item in result.inputs}
-        result = result._replace(symbolic=comparison(context, program).gradient(inputs, grads))
+
+        def engine_at(near: Any) -> dict[str, Any]:
+            again = gradient(program, near, Request(wrt=context.names("wrt"), out=options["out"], vector=vector))
+            return {item.name: item.grad for item in again.inputs}
+
+        vector = context.vector()
+        result = result._replace(symbolic=comparison(context, program, engine_at).gradient(inputs, grads))
         code = verdict(result.symbolic)
+    if options["check"]:
+        report = checked(context, result)
+        result = result._replace(witnesses=(report,))
+        code = code or {"fail": 1, "error": 3, "inconclusive": 4}.get(report.verdict, 0)
     context.output.show(result)
     arrays = [(f"the gradient of {item.name}", item.grad) for item in result.inputs]
     if result.value is not None:
@@ -52,3 +65,16 @@ def grad(context: Context) -> int:
             status.warn(f"{what} holds nan" + (f": {found[0]}" if found else ""), found[1] if found else None, advice)
             break
     return code
+
+
+def checked(context: Context, result: Any) -> Any:
+    """Return the report on the gradient: numeric, forward mode, 50 digits and formulas beside it."""
+    from ...check.declare import Declared
+    from ...check.targets import Wanted, checks_of
+
+    target, _ = context.target()
+    at = {item.name: item.value for item in result.inputs}
+    options = {"digits": 50, "symbolic": sum(x.size for x in at.values()) <= context.options["max_symbols"] or None}
+    wanted = Wanted(context.values(), {}, None, None, context.names("wrt"), context.options["out"], options)
+    (check,) = checks_of([target], wanted)
+    return check.run() if isinstance(check, Declared) else check

@@ -29,7 +29,7 @@ def hessian(context: Context) -> int:
     code = 0
     if options["symbolic"]:
         blocks = {f"{a}/{b}": block for a, row in result.blocks.items() for b, block in row.items()}
-        result = result._replace(symbolic=comparison(context, program).hessian(result.inputs, blocks))
+        result = result._replace(symbolic=comparison(context, program, None).hessian(result.inputs, blocks))
         code = verdict(result.symbolic)
     context.report(result, nan_in(result))
     return code

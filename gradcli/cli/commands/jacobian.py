@@ -52,7 +52,7 @@ def jacobian(context: Context) -> int:
             raise GradcliError("--symbolic needs a dense Jacobian", hint="leave out --sparse", kind="usage")
         inputs = {item.name: item.value for item in result.blocks}
         blocks = {item.name: item.block for item in result.blocks}
-        result = result._replace(symbolic=comparison(context, program).jacobian(inputs, blocks))
+        result = result._replace(symbolic=comparison(context, program, None).jacobian(inputs, blocks))
         code = verdict(result.symbolic)
     context.report(result, nan_in(result))
     return code

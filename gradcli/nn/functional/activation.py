@@ -7,6 +7,7 @@ from typing import Any
 from ...face import norms, reduce
 from ...face.create import generator
 from ...face.select import where
+from ...face.wrap import resolve
 from ...rules import entry
 from ...tape.tensor import Tensor
 from .arguments import computed, constant
@@ -14,6 +15,8 @@ from .arguments import computed, constant
 
 def apply(name: str, input: Tensor, inplace: bool = False, *args: Any) -> Tensor:
     """Apply an entry of the table, in place where asked for."""
+    if not (inplace or args):
+        return resolve(name)(input)  # type: ignore[misc]
     return computed(input, inplace, lambda: entry(name).function(input, *args))
 
 

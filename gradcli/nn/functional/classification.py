@@ -99,8 +99,22 @@ def cross_entropy(
     if not 0 <= label_smoothing <= 1:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
     axis = 0 if input.ndim == 1 else 1
+    classes = input.shape[axis] if input.ndim else 1
+    if weight is not None and weight.shape != (classes,):
+        raise RuntimeError(
+            f"cross_entropy: weight tensor should be defined either for all {classes} classes or no classes but got "
+            f"weight tensor of shape: {list(weight.shape)}"
+        )
+    probabilities = target.shape == input.shape and input.ndim > 0
+    if probabilities == (target.dtype.kind in "iub"):
+        raise RuntimeError(
+            "Expected floating point type for target with class probabilities, or whole numbers for target with "
+            f"classes; got {target.dtype} of shape {list(target.shape)} for input of shape {list(input.shape)}"
+        )
+    if probabilities and ignore_index >= 0:
+        raise RuntimeError("ignore_index is not supported for floating point target")
     scores = log_softmax(input, axis)
-    if target.shape != input.shape or target.dtype.kind in "iub":
+    if not probabilities:
         return class_losses(scores, target, weight, ignore_index, reduction, label_smoothing)
     if label_smoothing:
         target = target * (1 - label_smoothing) + label_smoothing / input.shape[axis]

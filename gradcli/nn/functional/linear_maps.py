@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from ...face.linalg import product
 from ...rules import entry
+from ...tape.affine import affine
 from ...tape.tensor import Tensor
 
 
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """input @ weight.T + bias; weight (out, in) or (in,)."""
+    found = affine(input, weight, bias)
+    if found is not None:
+        return found
     if input.ndim > 2 and weight.ndim == 2:
-        flat = product(input.reshape(-1, input.shape[-1]), weight.T)
-        result = flat.reshape(*input.shape[:-1], weight.shape[0])
-    else:
-        result = product(input, weight.T if weight.ndim == 2 else weight)
+        flat = linear(input.reshape(-1, input.shape[-1]), weight, bias)
+        return flat.reshape(*input.shape[:-1], weight.shape[0])
+    result = product(input, weight.T if weight.ndim == 2 else weight)
     return result if bias is None else result + bias
 
 

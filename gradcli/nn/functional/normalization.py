@@ -100,6 +100,8 @@ def batch_norm(
     RuntimeError where running moments are needed and missing.
     """
     shape = along_channels(input)
+    if training and eps <= 0:
+        raise ValueError(f"batch_norm eps must be positive during training, but got {eps}")
     if not training:
         if running_mean is None or running_var is None:
             raise RuntimeError("running_mean and running_var must be defined in evaluation mode")

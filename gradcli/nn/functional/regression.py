@@ -73,6 +73,8 @@ def huber_loss(
     input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0, weight: Tensor | None = None
 ) -> Tensor:
     """(input - target)^2 / 2 near 0, delta (|input - target| - delta / 2) from delta on."""
+    if not isinstance(delta, int | float):
+        raise TypeError(f"delta must be a float or int, got: {type(delta)}")
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
     loss = bowl(input - target, delta)

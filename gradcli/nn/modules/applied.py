@@ -1,0 +1,96 @@
+"""Modules that apply one function with fixed settings: activations, losses, pooling and the like."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+from .. import functional
+from .module import Module
+
+REQUIRED = inspect.Parameter.empty
+KEYWORD, EITHER = inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD
+
+
+class Applied(Module):
+    """A module that calls a function of `nn.functional` with its settings, which are its attributes.
+
+    Derived classes are made by `applied`. `_tensors` are settings that hold a tensor or None and become
+    buffers; `_shown` are those to print, `*` for all but inplace, which is printed where it is set.
+    """
+
+    _function = ""
+    _settings: dict[str, Any] = {}  # noqa: RUF012 - replaced, never changed
+    _tensors: tuple[str, ...] = ()
+    _shown: tuple[str, ...] = ("*",)
+    _modes = False
+    _signature: inspect.Signature
+
+    def __init__(self, *args: Any, **kwargs: Any):
+        super().__init__()
+        try:
+            given = self._signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise TypeError(f"{type(self).__name__}(): {error}") from None
+        given.apply_defaults()
+        for name, value in given.arguments.items():
+            if name in self._tensors:
+                self.register_buffer(name, value)
+            else:
+                setattr(self, name, value)
+        self.check()
+
+    def check(self) -> None:
+        """Complete the settings, or refuse them."""
+
+    def forward(self, *inputs: Any, **named: Any) -> Any:
+        """Apply the function."""
+        settings = {name: getattr(self, name) for name in self._settings}
+        if self._modes:
+            settings["training"] = self.training
+        return getattr(functional, self._function)(*inputs, **named, **settings)
+
+    def extra_repr(self) -> str:
+        """Return the settings as name=value."""
+        if self._shown == ("*",):
+            names = [n for n in self._settings if n not in self._tensors]
+            names = [n for n in names if n != "inplace" or self.inplace]
+        else:
+            names = list(self._shown)
+        return ", ".join(
+            str(getattr(self, n[1:])) if n.startswith("=") else f"{n}={getattr(self, n)!r}" for n in names
+        )
+
+
+def applied(
+    name: str,
+    function: str,
+    doc: str,
+    *,
+    base: type = Applied,
+    shown: tuple[str, ...] = ("*",),
+    tensors: tuple[str, ...] = (),
+    modes: bool = False,
+    keyword_only: bool = False,
+    module: str = "",
+    **settings: Any,
+) -> Any:
+    """Return the class of modules that apply a function of `nn.functional`.
+
+    settings: the function's further arguments, in order, with their defaults (REQUIRED for none). shown: what
+    is printed; `=name` prints the value alone. modes: whether the function asks if the module is in training.
+    """
+    kind = KEYWORD if keyword_only else EITHER
+    signature = inspect.Signature([inspect.Parameter(n, kind, default=value) for n, value in settings.items()])
+    members = {
+        "__doc__": doc,
+        "__module__": module,
+        "__signature__": signature,
+        "_signature": signature,
+        "_function": function,
+        "_settings": settings,
+        "_tensors": tensors,
+        "_shown": shown,
+        "_modes": modes,
+    }
+    return type(name, (base,), members)

@@ -1,0 +1,285 @@
+"""Calling a module that has hooks."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...tape.gate import can_pass, gate
+from ...tape.hooks import checked
+from ...tape.modes import state
+from ...tape.tensor import Tensor
+from .hooks import everywhere
+
+OLD_KIND = (
+    "Using a non-full backward hook when {reason} is deprecated and will be removed in future versions. This hook "
+    "{effect}. Please use register_full_backward_hook to get the documented behavior."
+)
+MISSING = "will be missing some grad_input"
+
+
+def hooked_call(module: Any, args: tuple, kwargs: dict) -> Any:
+    """Call a module's forward and, around it, the hooks of all modules and its own."""
+    called: set[int] = set()
+    try:
+        args, kwargs = before_forward(module, args, kwargs)
+        full, old = backward_hooks(module)
+        pre = [*everywhere._backward_pre_hooks.values(), *module._backward_pre_hooks.values()]
+        watch = BackwardWatch(module, full, pre) if full or pre else None
+        if watch is not None:
+            args = watch.inputs(args)
+        result = module.forward(*args, **kwargs)
+        result = after_forward(module, args, kwargs, result, called, False)
+        if watch is not None:
+            result = watch.outputs(result)
+        if old:
+            watch_last_operation(module, args, result, old)
+        return result
+    except Exception:
+        after_forward(module, args, kwargs, None, called, True)
+        raise
+
+
+def before_forward(module: Any, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
+    """Run the forward pre-hooks; return the arguments that they leave."""
+    for owner in (everywhere, module):
+        for key, hook in list(owner._forward_pre_hooks.items()):
+            if owner._hook_flags.get(key, (False,))[0]:
+                result = run_hook("forward pre-hook", module, hook, args, kwargs)
+                if result is None:
+                    continue
+                if not (isinstance(result, tuple) and len(result) == 2):
+                    raise RuntimeError(
+                        "forward pre-hook must return None or a tuple of (new_args, new_kwargs), "
+                        f"but hook {name_of(hook)!r} of {type(module).__name__} returned {result!r}"
+                    )
+                args, kwargs = result
+            else:
+                result = run_hook("forward pre-hook", module, hook, args)
+                if result is not None:
+                    args = result if isinstance(result, tuple) else (result,)
+    return args, kwargs
+
+
+def after_forward(module: Any, args: tuple, kwargs: dict, result: Any, called: set, failed: bool) -> Any:
+    """Run the forward hooks; return the output that they leave.
+
+    called: notes who was called. failed: forward raised, and only hooks that want to be called always are, if
+    they were not; their own errors become warnings.
+    """
+    for owner in (everywhere, module):
+        for key, hook in list(owner._forward_hooks.items()):
+            with_kwargs, always = owner._hook_flags.get(key, (False, False))
+            if failed and (not always or key in called):
+                continue
+            called.add(key)
+            try:
+                given = (args, kwargs, result) if with_kwargs else (args, result)
+                new = run_hook("forward hook", module, hook, *given)
+            except Exception as error:
+                if not failed:
+                    raise
+                warnings.warn(
+                    f"module forward hook with always_call=True raised {error!r}, which was silenced as another "
+                    "error was raised in forward",
+                    stacklevel=2,
+                )
+                continue
+            result = result if new is None else new
+    return result
+
+
+def run_hook(kind: str, module: Any, hook: Callable, *given: Any) -> Any:
+    """Call a hook; an error in it gets a note that names it and its module."""
+    try:
+        return hook(module, *given)
+    except Exception as error:
+        error.add_note(f"raised in the {kind} {name_of(hook)!r} of {type(module).__name__}")
+        raise
+
+
+def name_of(hook: Any) -> str:
+    """Return a hook's name for messages."""
+    return getattr(hook, "__name__", type(hook).__name__)
+
+
+def backward_hooks(module: Any) -> tuple[list[Callable], list[Callable]]:
+    """Return the full backward hooks and those of the old kind."""
+    full: list = []
+    old: list = []
+    for owner in (everywhere, module):
+        (full if owner._is_full_backward_hook else old).extend(owner._backward_hooks.values())
+    return full, old
+
+
+# -- full backward hooks --------------------------------------------------------------------------
+
+
+class BackwardWatch:
+    """One call of a module with full backward hooks.
+
+    A gate in front of the module and one behind it let the hooks see the gradients of all inputs and all
+    outputs, whatever forward does in between.
+    """
+
+    def __init__(self, module: Any, hooks: list[Callable], pre_hooks: list[Callable]):
+        self.module = module
+        self.hooks = hooks
+        self.pre_hooks = pre_hooks
+        self.places: list[int] | None = None
+        self.count = 0
+        self.given: tuple = ()
+        self.grad_outputs: tuple | None = None
+
+    def inputs(self, args: tuple) -> tuple:
+        """Return the arguments behind the gate in front of the module."""
+        self.count = len(args)
+        self.given = tuple(
+            (x.shape, x.dtype) if isinstance(x, Tensor) and x.dtype.kind in "fc" else None for x in args
+        )
+        args, self.places, node = through_gate(args)
+        if node is not None:
+            node.register_hook(self.leaves)
+        return args
+
+    def outputs(self, result: Any) -> Any:
+        """Return the module's result behind the gate after it."""
+        if not isinstance(result, Tensor | tuple):
+            warnings.warn(
+                "For backward hooks to be called, module output should be a Tensor or a tuple of Tensors but "
+                f"received {type(result)}",
+                stacklevel=4,
+            )
+            return result
+        parts = result if isinstance(result, tuple) else (result,)
+        parts, places, node = through_gate(parts)
+        if node is not None:
+            node.register_hook(lambda grads, _: self.enters(grads, len(parts), places))
+        return parts if isinstance(result, tuple) else parts[0]
+
+    def enters(self, grads: tuple, count: int, places: list[int]) -> tuple | None:
+        """Backward enters the module: run the pre-hooks; where no input has a gradient, the hooks too."""
+        shown = spread(grads, places, count)
+        for hook in self.pre_hooks:
+            result = run_hook("full backward pre-hook", self.module, hook, shown)
+            shown = self.checked(hook, result, shown, "Backward pre hook", "grad_output")
+        self.grad_outputs = shown
+        if not self.places and self.hooks:
+            warnings.warn(
+                "Full backward hook is firing when gradients are computed with respect to module outputs since no "
+                "inputs require gradients.",
+                stacklevel=2,
+            )
+            nothing = (None,) * self.count
+            for hook in self.hooks:
+                result = run_hook("full backward hook", self.module, hook, nothing, shown)
+                if result is not None and not (isinstance(result, tuple) and all(x is None for x in result)):
+                    raise RuntimeError(
+                        "Backward hook for Modules where no input requires gradient should always return None or "
+                        f"None for all gradients; hook {name_of(hook)!r} did not."
+                    )
+        return tuple(shown[i] for i in places) if self.pre_hooks else None
+
+    def leaves(self, grads: tuple, _: tuple) -> tuple | None:
+        """Backward leaves the module: run the hooks."""
+        if self.grad_outputs is None or self.places is None:
+            return None  # backward started inside the module
+        shown = self.with_zeros(spread(grads, self.places, self.count))
+        for hook in self.hooks:
+            result = run_hook("full backward hook", self.module, hook, shown, self.grad_outputs)
+            shown = self.checked(hook, result, shown, "Backward hook", "grad_input")
+        self.grad_outputs = None
+        return tuple(shown[i] if old is not None else None for i, old in zip(self.places, grads, strict=True))
+
+    def with_zeros(self, grads: tuple) -> tuple:
+        """Return gradients of the inputs with zeros for tensors that none reached."""
+        lead = next(
+            (
+                tuple(g.shape[: g.ndim - len(like[0])])
+                for g, like in zip(grads, self.given, strict=True)
+                if g is not None
+            ),
+            (),
+        )
+        return tuple(
+            Tensor._wrap(np.zeros(lead + tuple(like[0]), like[1].numpy), None) if g is None and like else g
+            for g, like in zip(grads, self.given, strict=True)
+        )
+
+    def checked(self, hook: Callable, result: Any, shown: tuple, what: str, name: str) -> tuple:
+        """Return the gradients that a hook leaves. Raises RuntimeError for a wrong number, type or shape."""
+        if result is None:
+            return shown
+        parts = result if isinstance(result, tuple | list) else (result,)
+        if len(parts) != len(shown):
+            raise RuntimeError(
+                f"{what} returned an invalid number of {name}, got {len(parts)}, but expected {len(shown)} "
+                f"(hook {name_of(hook)!r} of {type(self.module).__name__})"
+            )
+        return tuple(
+            new if new is None or old is None or new is old else checked(new, old, hook)
+            for new, old in zip(parts, shown, strict=True)
+        )
+
+
+def through_gate(values: tuple) -> tuple[tuple, list[int], Any]:
+    """Return values with those that require grad behind one gate, their places, and the gate's node (or None)."""
+    places = [i for i, x in enumerate(values) if state.grad and can_pass(x)]
+    if not places:
+        return values, places, None
+    views, node = gate([values[i] for i in places])
+    passed = list(values)
+    for i, view in zip(places, views, strict=True):
+        passed[i] = view
+    return (type(values)(*passed) if hasattr(values, "_fields") else tuple(passed)), places, node
+
+
+def spread(grads: tuple, places: list[int], count: int) -> tuple:
+    """Return gradients at their places among `count`, None elsewhere."""
+    found = dict(zip(places, grads, strict=True))
+    return tuple(found.get(i) for i in range(count))
+
+
+# -- backward hooks of the old kind ---------------------------------------------------------------
+
+
+def first_tensor(result: Any) -> Any:
+    """Return the first tensor in a module's result; None where there is none."""
+    while not isinstance(result, Tensor):
+        parts = list(result.values()) if isinstance(result, dict) else result
+        if not isinstance(parts, tuple | list) or not parts:
+            return None
+        result = next((x for x in parts if isinstance(x, Tensor)), parts[0])
+    return result
+
+
+def watch_last_operation(module: Any, args: tuple, result: Any, hooks: list[Callable]) -> None:
+    """Register hooks on the operation that made a module's result, and warn once where they see too little."""
+    tensor = first_tensor(result)
+    node = None if tensor is None else tensor.grad_fn
+    if node is None:
+        return
+    for hook in hooks:
+        node.register_hook(lambda grads, outs, hook=hook: run_hook("backward hook", module, hook, grads, outs))
+    advice = shortcoming(args, result, node)
+    if advice is not None and not module.__dict__.get("_warned_of_old_hooks"):
+        module.__dict__["_warned_of_old_hooks"] = True
+        warnings.warn(OLD_KIND.format(reason=advice[0], effect=advice[1]), FutureWarning, stacklevel=4)
+
+
+def shortcoming(args: tuple, result: Any, node: Any) -> tuple[str, str] | None:
+    """Return why hooks on a node see less than the module's inputs and outputs, and what that means; else None."""
+    if not isinstance(result, Tensor):
+        if not (isinstance(result, tuple) and all(isinstance(x, Tensor) for x in result)):
+            return "the forward does not return a single Tensor or a tuple of Tensors", MISSING
+        if len({x.grad_fn for x in result}) > 1:
+            return "outputs are generated by different autograd Nodes", "will be missing some grad_output"
+    if not all(isinstance(x, Tensor) for x in args):
+        return "the forward does not take as input a single Tensor or a tuple of Tensors", MISSING
+    wanted = {x.grad_fn for x in args if x.grad_fn is not None}
+    if wanted != {parent for parent, _ in node.next_functions}:
+        return "the forward contains multiple autograd Nodes", MISSING
+    return None

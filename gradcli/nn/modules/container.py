@@ -1,0 +1,309 @@
+"""Modules that hold modules or parameters."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import groupby
+from typing import Any
+
+from ...tape.dtypes import naming
+from ...tape.parameter import Parameter
+from ...tape.tensor import Tensor
+from .module import Module, indented, listing
+
+
+class Numbered(Module):
+    """Modules in order, named 0, 1, 2 ..., with the ways of a list."""
+
+    def _place(self, index: Any, end: bool = False) -> int:
+        """Return a non-negative place. Raises IndexError outside the list; end: the place behind it is fine."""
+        n = len(self)
+        place = operator.index(index)
+        if not -n <= place < n + end:
+            raise IndexError(f"index {place} is out of range")
+        return place % n if place < 0 else place
+
+    def _key(self, index: Any) -> str:
+        return list(self._modules)[self._place(index)]
+
+    def _refill(self, modules: Iterable[Any]) -> None:
+        modules = list(modules)
+        self._modules.clear()
+        for i, module in enumerate(modules):
+            self.add_module(str(i), module)
+
+    def __len__(self) -> int:
+        return len(self._modules)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._modules.values())
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._modules[self._key(index)]
+
+    def __setitem__(self, index: Any, module: Module) -> None:
+        setattr(self, self._key(index), module)
+
+    def __delitem__(self, index: Any) -> None:
+        modules = list(self)
+        del modules[index if isinstance(index, slice) else self._place(index)]
+        self._refill(modules)
+
+    def append(self, module: Module) -> Any:
+        """Add a module at the end; return this."""
+        self.add_module(str(len(self)), module)
+        return self
+
+    def extend(self, modules: Iterable[Module]) -> Any:
+        """Add modules at the end; return this."""
+        check_iterable(modules, f"{type(self).__name__}.extend should be called with an iterable")
+        for module in list(modules):
+            self.append(module)
+        return self
+
+    def insert(self, index: int, module: Module) -> Any:
+        """Put a module before a place; return this."""
+        modules = list(self)
+        modules.insert(self._place(index, end=True), module)
+        self._refill(modules)
+        return self
+
+    def pop(self, index: Any) -> Module:
+        """Take a module out and return it."""
+        module = self[index]
+        del self[index]
+        return module
+
+    def __iadd__(self, other: Iterable[Module]) -> Any:
+        return self.extend(other)
+
+
+class Sequential(Numbered):
+    """Modules called one after another; given one by one, or as an ordered dictionary of names."""
+
+    def __init__(self, *args: Any):
+        super().__init__()
+        named = args[0].items() if len(args) == 1 and isinstance(args[0], Mapping) else enumerate(args)
+        for name, module in named:
+            self.add_module(str(name), module)
+
+    def forward(self, input: Any) -> Any:
+        """Hand each module what the one before returned."""
+        for module in self._modules.values():
+            input = module(input)  # type: ignore[misc]
+        return input
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return type(self)(dict(list(self._modules.items())[index]))
+        return super().__getitem__(index)
+
+    def __add__(self, other: Any) -> Sequential:
+        if not isinstance(other, Sequential):
+            raise ValueError(f"add operator supports only objects of Sequential class, but {type(other)} is given.")
+        return Sequential(*self, *other)
+
+    def __mul__(self, times: int) -> Sequential:
+        return Sequential(*list(self) * times)
+
+
+class ModuleList(Numbered):
+    """A list of modules, which are registered; it has no forward."""
+
+    def __init__(self, modules: Iterable[Module] | None = None):
+        super().__init__()
+        self.extend(modules or ())
+
+    def __getitem__(self, index: Any) -> Any:
+        return type(self)(list(self)[index]) if isinstance(index, slice) else super().__getitem__(index)
+
+    def __add__(self, other: Iterable[Module]) -> ModuleList:
+        return ModuleList([*self, *other])
+
+    def __repr__(self) -> str:
+        lines, place = [], 0
+        for text, group in groupby(repr(child) for child in self):
+            count = len(list(group))
+            name = f"({place})" if count == 1 else f"({place}-{place + count - 1})"
+            times = "" if count == 1 else f"{count} x "
+            lines.append(f"{name}: {indented(times + text)}")
+            place += count
+        return listing(self._get_name(), [], lines)
+
+
+class Keyed(Module):
+    """The ways of a dictionary over what is registered in `_held`."""
+
+    @property
+    def _held(self) -> dict[str, Any]:
+        return self._modules
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._held)
+
+    def __contains__(self, key: Any) -> bool:
+        return key in self._held
+
+    def __getitem__(self, key: str) -> Any:
+        return self._held[key]
+
+    def __delitem__(self, key: str) -> None:
+        del self._held[key]
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        raise NotImplementedError
+
+    def keys(self) -> Any:
+        """The keys."""
+        return self._held.keys()
+
+    def values(self) -> Any:
+        """The values."""
+        return self._held.values()
+
+    def items(self) -> Any:
+        """Pairs of a key and a value."""
+        return self._held.items()
+
+    def clear(self) -> None:
+        """Take everything out."""
+        self._held.clear()
+
+    def pop(self, key: str) -> Any:
+        """Take a value out and return it."""
+        return self._held.pop(key)
+
+    def update(self, other: Any) -> None:
+        """Add what is in a mapping or a sequence of pairs."""
+        check_iterable(other, f"{type(self).__name__}.update should be called with an iterable of key/value pairs")
+        for key, value in other.items() if isinstance(other, Mapping | Keyed) else other:
+            self[key] = value
+
+
+class ModuleDict(Keyed):
+    """A dictionary of modules, which are registered; it has no forward."""
+
+    def __init__(self, modules: Any = None):
+        super().__init__()
+        self.update(modules or {})
+
+    def __setitem__(self, key: str, value: Module) -> None:
+        if key in self._modules:
+            setattr(self, key, value)
+        else:
+            self.add_module(key, value)
+
+
+def check_iterable(value: Any, message: str) -> None:
+    """Raise TypeError for something that cannot be iterated."""
+    if not isinstance(value, Iterable):
+        raise TypeError(f"{message}, but got {type(value).__name__}")
+
+
+def as_parameter(value: Any) -> Any:
+    """Return a tensor as a parameter, anything else as it is."""
+    return Parameter(value) if isinstance(value, Tensor) and not isinstance(value, Parameter) else value
+
+
+TENSOR_TYPES = {"float16": "HalfTensor", "float32": "FloatTensor", "float64": "DoubleTensor"}
+"""PyTorch's old names, which ParameterDict still prints."""
+
+
+def described(key: Any, value: Any, types: dict[str, str]) -> str:
+    """Return a line about a parameter."""
+    if not isinstance(value, Tensor):
+        return f"  ({key}): Object of type: {type(value).__name__}"
+    kind = types.get(value.dtype.name, value.dtype.name)
+    size = "x".join(map(str, value.shape))
+    return f"  ({key}): Parameter containing: [{naming.prefix}.{kind} of size {size}]"
+
+
+class ParameterDict(Keyed):
+    """A dictionary of parameters, which are registered; tensors become parameters."""
+
+    def __init__(self, parameters: Any = None):
+        super().__init__()
+        self.update(parameters or {})
+
+    @property
+    def _held(self) -> dict[str, Any]:
+        return self._parameters
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        if key in self._parameters:
+            self._parameters[key] = as_parameter(value)
+        else:
+            self.register_parameter(key, as_parameter(value))
+
+    def __reversed__(self) -> Iterator[str]:
+        return reversed(self._parameters)
+
+    def copy(self) -> ParameterDict:
+        """Return another dictionary of the same parameters."""
+        return ParameterDict(self._parameters)
+
+    def setdefault(self, key: str, default: Any = None) -> Any:
+        """Return the parameter of a key, which is set to the default if it has none."""
+        if key not in self:
+            self[key] = default
+        return self[key]
+
+    def popitem(self) -> tuple[str, Any]:
+        """Take the last pair out and return it."""
+        return self._parameters.popitem()
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """Return the parameter of a key, or the default."""
+        return self._parameters.get(key, default)
+
+    def extra_repr(self) -> str:
+        """Return a line for each parameter."""
+        return "\n".join(described(key, value, TENSOR_TYPES) for key, value in self.items())
+
+
+class ParameterList(Module):
+    """A list of parameters, which are registered; tensors become parameters."""
+
+    def __init__(self, values: Iterable[Any] | None = None):
+        super().__init__()
+        self.extend(values or ())
+
+    def __len__(self) -> int:
+        return len(self._parameters)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._parameters.values())
+
+    def __getitem__(self, index: Any) -> Any:
+        if not isinstance(index, slice) and not -len(self) <= index < len(self):
+            raise IndexError(f"index {index} is out of range")
+        found = list(self)[index]
+        return ParameterList(found) if isinstance(index, slice) else found
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self._parameters[range(len(self))[index].__str__()] = as_parameter(value)
+
+    def append(self, value: Any) -> ParameterList:
+        """Add a parameter at the end; return this."""
+        self.register_parameter(str(len(self)), as_parameter(value))
+        return self
+
+    def extend(self, values: Iterable[Any]) -> ParameterList:
+        """Add parameters at the end; return this."""
+        for value in list(values):
+            self.append(value)
+        return self
+
+    def __iadd__(self, values: Iterable[Any]) -> ParameterList:
+        return self.extend(values)
+
+    def extra_repr(self) -> str:
+        """Return a line for each parameter."""
+        return "\n".join(described(i, value, {}) for i, value in enumerate(self))
+
+
+__all__ = ["ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequential"]

@@ -1,0 +1,182 @@
+"""Convolutions."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ...tape.tensor import Tensor
+from .. import functional
+from ..functional.arguments import per_axis
+from .linear import fill_uniform, parameter
+from .module import Module
+
+PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
+
+
+class Convolution(Module):
+    """What all convolutions share; `_axes` is the number of axes that windows move along."""
+
+    _axes = 1
+    _transposed = False
+    padding: Any
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Any,
+        stride: Any = 1,
+        padding: Any = 0,
+        dilation: Any = 1,
+        groups: int = 1,
+        bias: bool = True,
+        padding_mode: str = "zeros",
+        device: Any = None,
+        dtype: Any = None,
+        output_padding: Any = 0,
+    ):
+        super().__init__()
+        n = self._axes
+        if groups <= 0:
+            raise ValueError("groups must be a positive integer")
+        if in_channels % groups:
+            raise ValueError("in_channels must be divisible by groups")
+        if out_channels % groups:
+            raise ValueError("out_channels must be divisible by groups")
+        if padding_mode not in PADDING_MODES:
+            raise ValueError(
+                f"padding_mode must be one of {set(PADDING_MODES)}, but got padding_mode='{padding_mode}'"
+            )
+        self.in_channels, self.out_channels = in_channels, out_channels
+        self.kernel_size = per_axis(kernel_size, n, "kernel_size")
+        self.stride, self.dilation = per_axis(stride, n, "stride"), per_axis(dilation, n, "dilation")
+        self.padding = self._checked_padding(padding)
+        self.output_padding = per_axis(output_padding, n, "output_padding")
+        self.groups, self.padding_mode, self.transposed = groups, padding_mode, self._transposed
+        first, second = (in_channels, out_channels) if self._transposed else (out_channels, in_channels)
+        self.weight = parameter(first, second // groups, *self.kernel_size, dtype=dtype, device=device)
+        self.register_parameter("bias", parameter(out_channels, dtype=dtype, device=device) if bias else None)
+        self.reset_parameters()
+
+    def _checked_padding(self, padding: Any) -> Any:
+        if not isinstance(padding, str):
+            return per_axis(padding, self._axes, "padding")
+        if padding not in ("same", "valid"):
+            raise ValueError(f"Invalid padding string '{padding}', should be one of {{'valid', 'same'}}")
+        if padding == "same" and any(s != 1 for s in self.stride):
+            raise ValueError("padding='same' is not supported for strided convolutions")
+        return padding
+
+    def reset_parameters(self) -> None:
+        """Draw weight and bias uniformly from +-1 / sqrt(inputs per output)."""
+        inputs = math.prod(self.weight.shape[1:])
+        if inputs:
+            fill_uniform(self, 1 / math.sqrt(inputs))
+
+    def _margins(self) -> tuple[int, ...]:
+        """Return what to pad, as functional.pad takes it: last axis first."""
+        if self.padding == "valid":
+            return (0,) * (2 * self._axes)
+        if self.padding == "same":
+            totals = [d * (k - 1) for d, k in zip(self.dilation, self.kernel_size, strict=True)]
+            pairs = [(t // 2, t - t // 2) for t in totals]
+        else:
+            pairs = [(p, p) for p in self.padding]
+        return tuple(m for pair in reversed(pairs) for m in pair)
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Convolve."""
+        call = getattr(functional, f"conv{self._axes}d")
+        padding = self.padding
+        if self.padding_mode != "zeros":
+            input, padding = functional.pad(input, self._margins(), self.padding_mode), 0
+        return call(input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
+
+    def extra_repr(self) -> str:
+        """Return the settings that differ from the usual."""
+        none, one = (0,) * self._axes, (1,) * self._axes
+        parts = [f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"]
+        for name, usual in (("padding", none), ("dilation", one), ("output_padding", none), ("groups", 1)):
+            if getattr(self, name) != usual:
+                parts.append(f"{name}={getattr(self, name)}")
+        if self.bias is None:
+            parts.append("bias=False")
+        if self.padding_mode != "zeros":
+            parts.append(f"padding_mode={self.padding_mode}")
+        return ", ".join(parts)
+
+
+class TransposedConvolution(Convolution):
+    """What all transposed convolutions share."""
+
+    _transposed = True
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Any,
+        stride: Any = 1,
+        padding: Any = 0,
+        output_padding: Any = 0,
+        groups: int = 1,
+        bias: bool = True,
+        dilation: Any = 1,
+        padding_mode: str = "zeros",
+        device: Any = None,
+        dtype: Any = None,
+    ):
+        if padding_mode != "zeros":
+            raise ValueError(f'Only "zeros" padding mode is supported for {type(self).__name__}')
+        super().__init__(
+            in_channels,
+            out_channels,
+            kernel_size,
+            stride,
+            padding,
+            dilation,
+            groups,
+            bias,
+            padding_mode,
+            device,
+            dtype,
+            output_padding,
+        )
+
+    def forward(self, input: Tensor, output_size: Any = None) -> Tensor:
+        """Apply the transposed convolution; output_size settles how much of the border is there."""
+        call = getattr(functional, f"conv_transpose{self._axes}d")
+        extra = self.output_padding if output_size is None else self._extra(input, tuple(output_size))
+        return call(input, self.weight, self.bias, self.stride, self.padding, extra, self.groups, self.dilation)
+
+    def _extra(self, input: Tensor, wanted: tuple) -> tuple[int, ...]:
+        """Return the output padding that leads to a size. Raises ValueError where there is none."""
+        n = self._axes
+        axes = zip(input.shape[-n:], self.kernel_size, self.stride, self.padding, self.dilation, strict=True)
+        least = [(m - 1) * s - 2 * p + d * (k - 1) + 1 for m, k, s, p, d in axes]
+        extra = tuple(w - m for w, m in zip(wanted[-n:], least, strict=True))
+        if any(not 0 <= e < s for e, s in zip(extra, self.stride, strict=True)):
+            most = [m + s - 1 for m, s in zip(least, self.stride, strict=True)]
+            raise ValueError(
+                f"requested an output size of {list(wanted[-n:])}, but valid sizes range from {least} to {most}"
+            )
+        return extra
+
+
+def convolution(n: int) -> Any:
+    """Return the class of convolutions in n dimensions."""
+    doc = f"Convolution of (N, C, ...) or (C, ...) along {n} axes; weight (out_channels, in_channels / groups, ...)."
+    return type(f"Conv{n}d", (Convolution,), {"_axes": n, "__doc__": doc, "__module__": __name__})
+
+
+def transposed_convolution(n: int) -> Any:
+    """Return the class of transposed convolutions in n dimensions."""
+    doc = f"Transposed convolution along {n} axes; weight (in_channels, out_channels / groups, ...)."
+    return type(f"ConvTranspose{n}d", (TransposedConvolution,), {"_axes": n, "__doc__": doc, "__module__": __name__})
+
+
+Conv1d, Conv2d, Conv3d = map(convolution, (1, 2, 3))
+ConvTranspose1d, ConvTranspose2d, ConvTranspose3d = map(transposed_convolution, (1, 2, 3))
+
+__all__ = ["Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d"]

@@ -1,0 +1,32 @@
+"""Dropout."""
+
+from __future__ import annotations
+
+from .applied import Applied, applied
+
+
+class Dropping(Applied):
+    """A kind of dropout: works when training only."""
+
+    p: float
+
+    def check(self) -> None:
+        """Raise ValueError unless 0 <= p <= 1."""
+        if not 0 <= self.p <= 1:
+            raise ValueError(f"dropout probability has to be between 0 and 1, but got {self.p}")
+
+
+def dropping(name: str, function: str, doc: str) -> type:
+    """Return the class of a kind of dropout."""
+    shown = ("p", "inplace")
+    return applied(name, function, doc, base=Dropping, module=__name__, modes=True, shown=shown, p=0.5, inplace=False)
+
+
+Dropout = dropping("Dropout", "dropout", "Zero elements with probability p, the others divided by 1 - p.")
+Dropout1d = dropping("Dropout1d", "dropout1d", "Zero channels of (N, C, L).")
+Dropout2d = dropping("Dropout2d", "dropout2d", "Zero channels of (N, C, H, W).")
+Dropout3d = dropping("Dropout3d", "dropout3d", "Zero channels of (N, C, D, H, W).")
+AlphaDropout = dropping("AlphaDropout", "alpha_dropout", "Dropout that keeps mean 0 and variance 1.")
+FeatureAlphaDropout = dropping("FeatureAlphaDropout", "feature_alpha_dropout", "AlphaDropout of whole channels.")
+
+__all__ = ["AlphaDropout", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "FeatureAlphaDropout"]

@@ -1,0 +1,77 @@
+"""Modules defined in a Python file: inputs are those of forward and all parameters."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import numpy as np
+
+from ..errors import GradcliError
+from ..func.functional_call import functional_call
+from .function import FunctionProgram, guarded
+
+
+class ModuleProgram(FunctionProgram):
+    """A module; its parameters, called weight, 0.weight and so on, have their own values unless given."""
+
+    def __init__(self, module: Any, title: str, path: str, dtype: Any = None):
+        super().__init__(module.forward, title, path, dtype)
+        self.module = module
+        self.weights = {name: p for name, p in module.named_parameters() if p.requires_grad}
+        taken = [p.name for p in self.parameters if p.name in self.weights]
+        if taken:
+            raise GradcliError(
+                f"{title}: '{taken[0]}' is both a parameter of the module and an argument of forward",
+                hint="rename the argument of forward",
+                kind="name",
+            )
+
+    def names(self) -> list[str]:
+        """Return the arguments of forward and the names of the parameters."""
+        return [*super().names(), *self.weights]
+
+    def defaults(self) -> dict[str, np.ndarray]:
+        """Return the parameters' own values."""
+        return {name: np.array(p._data) for name, p in self.weights.items()}
+
+    def prepare_module(self, prepare: Any) -> None:
+        """Let the hooks on the module and its parts be put in place."""
+        if prepare is not None:
+            prepare.module("", self.module)
+
+    def check_shapes(self, arguments: dict[str, Any]) -> None:
+        """Raise GradcliError for a parameter of another shape."""
+        for name, p in self.weights.items():
+            if name in arguments and arguments[name]._data.shape != p._data.shape:
+                raise GradcliError(
+                    f"'{name}' has shape {p._data.shape} in the module; the given value has shape "
+                    f"{arguments[name]._data.shape}",
+                    kind="shape",
+                )
+
+    def result(self, arguments: dict[str, Any]) -> Any:
+        """Return what the module returns for arguments and parameters by name."""
+        inputs = {name: x for name, x in arguments.items() if name not in self.weights}
+        weights = {name: x for name, x in arguments.items() if name in self.weights}
+        bare = [inputs.pop(p.name) for p in self.parameters if p.name in inputs and p.kind is p.POSITIONAL_ONLY]
+        return functional_call(self.module, weights, tuple(bare), inputs)
+
+
+def module_program(found: Any, title: str, path: str, dtype: Any) -> ModuleProgram:
+    """Return the program of a module, or of a class of modules that can be made without arguments."""
+    if isinstance(found, type):
+        needed = [
+            p.name
+            for p in inspect.signature(found).parameters.values()
+            if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
+        ]
+        if needed:
+            raise GradcliError(
+                f"{title} needs {', '.join(repr(name) for name in needed)} to be made",
+                hint=f"make one in the file, net = {found.__name__}(...), and write {path}:net",
+                kind="usage",
+            )
+        with guarded(path, title):
+            found = found()
+    return ModuleProgram(found, title, path, dtype)

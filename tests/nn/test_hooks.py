@@ -1,0 +1,361 @@
+"""Hooks on modules: what they see, what they may replace, and in which order they run (worked out by hand)."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+import gradcli
+from gradcli import nn
+from gradcli.nn.modules import module as everywhere
+
+
+def leaf(*values):
+    return gradcli.tensor(values, dtype=gradcli.float64, requires_grad=True)
+
+
+def linear(weight, bias):
+    made = nn.Linear(4, 1)
+    nn.init.constant_(made.weight, weight)
+    nn.init.constant_(made.bias, bias)
+    return made
+
+
+class Weighted(nn.Module):
+    """Sum of its arguments with factors."""
+
+    def __init__(self, *factors):
+        super().__init__()
+        self.factors = factors
+
+    def forward(self, *args):
+        total = self.factors[0] * args[0]
+        for factor, x in zip(self.factors[1:], args[1:], strict=True):
+            total = total + factor * x
+        return total
+
+
+class Chain(nn.Module):
+    """The given functions one after another."""
+
+    def __init__(self, *steps):
+        super().__init__()
+        self.steps = steps
+        self.parts = nn.ModuleList(s for s in steps if isinstance(s, nn.Module))
+
+    def forward(self, x):
+        for step in self.steps:
+            x = step(x)
+        return x
+
+
+class Two(nn.Module):
+    """A product and a multiple: two results."""
+
+    def forward(self, x, y, scale=1.0):
+        return x * y, x * scale
+
+
+def numbers(values):
+    return [None if x is None else x.tolist() for x in values]
+
+
+def with_old_hook(module, *args, change=None):
+    """Register a hook of the old kind and call; return the result and the list of what the hook sees."""
+    seen = []
+
+    def hook(_, grad_input, grad_output):
+        seen.append((numbers(grad_input), numbers(grad_output)))
+        if change is not None:
+            return tuple(g + c for g, c in zip(grad_input, change, strict=True))
+        return None
+
+    module.register_backward_hook(hook)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return module(*args), seen
+
+
+def squares(result, target):
+    return nn.functional.mse_loss(result, target)
+
+
+# -- before and after forward ---------------------------------------------------------------------
+
+
+def test_forward_pre_hook_replaces_the_input():
+    module, x = Weighted(3.0), leaf(1, 2)
+    seen = []
+    handle = module.register_forward_pre_hook(lambda m, args: seen.append((m, args)))
+    assert module(x).tolist() == [3, 6]
+    assert seen == [(module, (x,))]
+    handle.remove()
+    module.register_forward_pre_hook(lambda m, args: args[0] * 10)  # a single value stands for a tuple
+    module.register_forward_pre_hook(lambda m, args: (args[0] + 1,))
+    out = module(x)
+    assert out.tolist() == [33, 63]
+    out.sum().backward()
+    assert x.grad.tolist() == [30, 30]
+    assert len(seen) == 1
+
+
+def test_forward_hook_replaces_the_output():
+    module, x = Weighted(3.0), leaf(1, 2)
+    order = []
+    module.register_forward_hook(lambda m, args, out: order.append((m is module, numbers(args), out.tolist())))
+    module.register_forward_hook(lambda m, args, out: out * 2)
+    module.register_forward_hook(lambda m, args, out: order.append(out.tolist()))
+    module.register_forward_hook(lambda m, args, out: order.append("first"), prepend=True)
+    assert module(x).tolist() == [6, 12]
+    assert order == ["first", (True, [[1, 2]], [3, 6]), [6, 12]]
+
+
+def test_keyword_arguments_reach_hooks_that_ask():
+    module, seen = Two(), []
+    module.register_forward_pre_hook(lambda m, args, kw: (args, {"scale": kw["scale"] + 1}), with_kwargs=True)
+    module.register_forward_hook(lambda m, args, kw, out: seen.append((len(args), kw)), with_kwargs=True)
+    module.register_forward_hook(lambda m, args, out: seen.append(len(args)))
+    product, multiple = module(leaf(2), leaf(5), scale=2.0)
+    assert (product.tolist(), multiple.tolist(), seen) == ([10], [6], [(2, {"scale": 3.0}), 2])
+    module.register_forward_pre_hook(lambda m, args, kw: args[0], with_kwargs=True)
+    with pytest.raises(RuntimeError, match="must return None or a tuple of"):
+        module(leaf(2), leaf(5), scale=2.0)
+
+
+def test_always_called_hooks_run_after_an_error():
+    def fail(x):
+        raise ZeroDivisionError
+
+    module, seen = Chain(fail), []
+    module.register_forward_hook(lambda *given: seen.append("usual"))
+    module.register_forward_hook(lambda m, args, out: seen.append(out), always_call=True)
+    with pytest.raises(ZeroDivisionError):
+        module(leaf(1))
+    assert seen == [None]
+
+
+# -- full backward hooks --------------------------------------------------------------------------
+
+
+def test_full_hook_sees_all_inputs_and_outputs():
+    module, x, y, seen = Two(), leaf(2, 3), leaf(4, 5), []
+    module.register_full_backward_hook(lambda m, gi, go: seen.append((m is module, numbers(gi), numbers(go))))
+    product, multiple = module(x, y, 7.0)
+    (product.sum() * 10 + multiple.sum()).backward()
+    assert seen == [(True, [[47, 57], [20, 30], None], [[10, 10], [1, 1]])]
+    assert (x.grad.tolist(), y.grad.tolist()) == ([47, 57], [20, 30])
+
+
+@pytest.mark.parametrize("through_grad", [False, True])
+def test_full_hooks_replace_gradients(through_grad):
+    module, x = Chain(gradcli.exp, gradcli.log, lambda t: 3 * t), leaf(1, 2)
+    order = []
+    module.register_full_backward_pre_hook(lambda m, go: (go[0] * 10,))
+    module.register_full_backward_pre_hook(lambda m, go: order.append(go[0].tolist()))
+    module.register_full_backward_pre_hook(lambda m, go: order.append("first"), prepend=True)
+    module.register_full_backward_hook(lambda m, gi, go: (gi[0] + 1,))
+    module.register_full_backward_hook(
+        lambda m, gi, go: order.append((gi[0].round(decimals=9).tolist(), numbers(go)))
+    )
+    loss = module(x).sum()
+    if through_grad:
+        (found,) = gradcli.autograd.grad(loss, x)
+    else:
+        loss.backward()
+        found = x.grad
+    np.testing.assert_allclose(found.numpy(), [31, 31])
+    assert order == ["first", [10, 10], ([31, 31], [[10, 10]])]
+
+
+def test_full_hooks_take_part_in_second_derivatives():
+    module, x = Chain(lambda t: t**3), leaf(2)
+    module.register_full_backward_hook(lambda m, gi, go: (gi[0] * x,))
+    (first,) = gradcli.autograd.grad(module(x).sum(), x, create_graph=True)
+    (second,) = gradcli.autograd.grad(first.sum(), x)
+    assert (first.tolist(), second.tolist()) == ([24], [36])  # 3 x^3 and 9 x^2
+
+
+def test_full_hooks_survive_changes_in_place():
+    module, x, seen = nn.Sequential(Weighted(2.0), nn.ReLU(inplace=True), Weighted(3.0)), leaf(-1, 2), []
+    for part in module:
+        part.register_full_backward_hook(lambda m, gi, go: seen.append(gi[0].tolist()))
+    out = module(x)
+    out.mul_(5)
+    out.sum().backward()
+    assert x.grad.tolist() == [0, 30]
+    assert seen == [[15, 15], [0, 15], [0, 30]]
+
+
+def test_full_hook_of_a_module_whose_inputs_want_no_gradient():
+    module, seen = nn.Linear(2, 1), []
+    module.register_full_backward_hook(lambda m, gi, go: seen.append((gi, numbers(go))))
+    with pytest.warns(UserWarning, match="no inputs require gradients"):
+        module(gradcli.ones(2)).sum().backward()
+    assert seen == [((None,), [[1]])]
+    assert module.weight.grad.tolist() == [[1, 1]]
+    module.register_full_backward_hook(lambda m, gi, go: (gradcli.ones(2),))
+    with pytest.warns(UserWarning), pytest.raises(RuntimeError, match="no input requires gradient"):
+        module(gradcli.ones(2)).sum().backward()
+
+
+def test_removed_hooks_and_unrecorded_calls_are_quiet():
+    module, x, seen = Weighted(2.0), leaf(1), []
+    handle = module.register_full_backward_hook(lambda *given: seen.append(1))
+    with gradcli.no_grad():
+        assert not module(x).requires_grad
+    handle.remove()
+    module(x).backward()
+    assert not seen
+    with module.register_full_backward_hook(lambda *given: seen.append(2)):
+        module(x).backward()
+    assert seen == [2]
+
+
+# -- hooks of the old kind ------------------------------------------------------------------------
+
+X, Y, Z = (2.0, 3.0), (6.0, 4.0), (1.0, 5.0)
+OLD = {
+    "as it is": (None, [16, -12], [24, -18], [-40, 30]),
+    "changed": ((888888.0, -777777.0), [1777792, 1777764], [2666688, 2666646], [-3888925, -3888855]),
+}
+
+
+@pytest.mark.parametrize("name", OLD)
+def test_old_hook_sees_the_last_operation_only(name):
+    """2x + 3y - 5z: the last operation is the difference."""
+    change, *wanted = OLD[name]
+    inputs, target = (leaf(*X), leaf(*Y), leaf(*Z)), leaf(9, -1)
+    out, seen = with_old_hook(Weighted(2.0, 3.0, -5.0), *inputs, change=None)
+    del out
+    module = Weighted(2.0, 3.0, -5.0)
+    module.forward = lambda x, y, z: 2 * x + 3 * y - 5 * z
+    out, seen = with_old_hook(module, *inputs, change=change)
+    loss = squares(out, target)
+    assert loss.item() == 50
+    loss.backward()
+    assert seen == [([[8, -6], [-8, 6]], [[8, -6]])]
+    assert [x.grad.tolist() for x in inputs] == wanted
+    assert target.grad.tolist() == [-8, 6]
+
+
+@pytest.mark.parametrize(
+    ("change", "wanted"),
+    [(None, ([16, 12], [24, 18])), ((1000.0, -2000.0), ([2016, 2012], [-5976, -5982]))],
+)
+def test_old_hook_changes_both_terms(change, wanted):
+    x, y, target = leaf(*X), leaf(*Y), leaf(14, 12)
+    out, seen = with_old_hook(Weighted(2.0, 3.0), x, y, change=change)
+    squares(out, target).backward()
+    assert seen == [([[8, 6], [8, 6]], [[8, 6]])]
+    assert (x.grad.tolist(), y.grad.tolist(), target.grad.tolist()) == (*wanted, [-8, -6])
+
+
+LINEAR = {
+    "linear, then / 4": (lambda f: (f, lambda t: t / 4), 20.5, [0.25], 2, 0.25, [0.25]),
+    "/ 4, then linear": (lambda f: (lambda t: t / 4, f), 22, [1], 2, 0.25, [1]),
+    "/ 4, linear, / 4": (lambda f: (lambda t: t / 4, f, lambda t: t / 4), 5.5, [0.25], 0.5, 0.0625, [0.25]),
+}
+
+
+@pytest.mark.parametrize("name", LINEAR)
+def test_old_hook_on_a_linear_layer_between_quotients(name):
+    """Weight 8 and bias 2 on (1, 2, 3, 4)."""
+    steps, value, first, dx, dw, db = LINEAR[name]
+    layer, x = linear(8.0, 2.0), leaf(1, 2, 3, 4)
+    out, seen = with_old_hook(Chain(*steps(layer)), x)
+    out.backward()
+    assert out.tolist() == [value]
+    assert (seen[0][0][0], seen[0][1]) == (first, [[1]])
+    assert x.grad.tolist() == [dx] * 4
+    assert layer.weight.grad.tolist() == [[dw, 2 * dw, 3 * dw, 4 * dw]]
+    assert layer.bias.grad.tolist() == db
+
+
+def test_old_hook_on_a_linear_layer_sees_bias_rows_and_turned_weight():
+    layer = linear(8.0, 2.0)
+    out, seen = with_old_hook(layer, gradcli.tensor([[1.0, 2, 3, 4]], requires_grad=True))
+    out.sum().backward()
+    assert seen == [([[1], [[8, 8, 8, 8]], [[1], [2], [3], [4]]], [[[1]]])]
+    assert layer.weight.grad.tolist() == [[1, 2, 3, 4]]
+
+
+def test_old_hook_warns_once():
+    module = Weighted(2.0, 3.0)
+    module.register_backward_hook(lambda *given: None)
+    with pytest.warns(FutureWarning, match="register_full_backward_hook"):
+        module(leaf(1), leaf(2))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        module(leaf(1), leaf(2))
+
+
+# -- all modules, and errors ----------------------------------------------------------------------
+
+
+def test_hooks_on_all_modules_come_first():
+    net, order = nn.Sequential(Weighted(2.0)), []
+    net[0].register_forward_hook(lambda m, args, out: order.append("own"))
+    handles = [
+        everywhere.register_module_forward_pre_hook(lambda m, args: order.append(f"pre {type(m).__name__}")),
+        everywhere.register_module_forward_hook(lambda m, args, out: order.append(f"post {type(m).__name__}")),
+        everywhere.register_module_full_backward_pre_hook(lambda m, go: order.append(f"in {type(m).__name__}")),
+        everywhere.register_module_full_backward_hook(lambda m, gi, go: order.append(f"out {type(m).__name__}")),
+    ]
+    try:
+        net(leaf(1)).backward()
+    finally:
+        for handle in handles:
+            handle.remove()
+    forth = ["pre Sequential", "pre Weighted", "post Weighted", "own", "post Sequential"]
+    assert order == [*forth, "in Sequential", "in Weighted", "out Weighted", "out Sequential"]
+    net(leaf(1))
+    assert order[len(forth) + 4 :] == ["own"]
+
+
+WRONG = {
+    "count of grad_input": ("full_backward_hook", lambda m, gi, go: (gi[0], gi[0]), "number of grad_input, got 2"),
+    "count of grad_output": ("full_backward_pre_hook", lambda m, go: (), "number of grad_output, got 0"),
+    "shape": ("full_backward_hook", lambda m, gi, go: (gi[0].sum(),), "changed the size"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_unfit_results_are_refused(name):
+    kind, hook, message = WRONG[name]
+    module = Weighted(2.0)
+    getattr(module, f"register_{kind}")(hook)
+    with pytest.raises(RuntimeError, match=message):
+        module(leaf(1, 2)).sum().backward()
+
+
+@pytest.mark.parametrize("kind", ["forward_pre_hook", "forward_hook", "full_backward_hook", "full_backward_pre_hook"])
+def test_errors_name_hook_and_module(kind):
+    def careless(*given):
+        raise KeyError("lost")
+
+    module = Weighted(2.0)
+    getattr(module, f"register_{kind}")(careless)
+    with pytest.raises(KeyError) as caught:
+        module(leaf(1)).backward()
+    assert any("'careless' of Weighted" in note for note in caught.value.__notes__)
+
+
+def test_kinds_cannot_be_mixed_and_hooks_are_callable():
+    module = Weighted(2.0)
+    module.register_full_backward_hook(lambda *given: None)
+    with pytest.raises(RuntimeError, match="Cannot use both regular backward hooks and full backward hooks"):
+        module.register_backward_hook(lambda *given: None)
+    with pytest.raises(TypeError, match="callable"):
+        module.register_forward_hook(3)
+
+
+def test_changed_values_are_noticed_behind_node_hooks():
+    x = leaf(1, 2)
+    y = x.tanh()
+    y.grad_fn.register_hook(lambda gi, go: None)
+    z = y * 1
+    y.add_(1)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        z.sum().backward()

@@ -1,0 +1,159 @@
+"""Starting values: their distributions, what they refuse; states in files; helpers for training."""
+
+from __future__ import annotations
+
+import io
+import math
+import pickle
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import gradcli
+from gradcli import nn
+from gradcli.nn import init, utils
+
+N = 40_000
+ROWS = (200, 200)
+
+# name -> (call, distribution)
+RANDOM = {
+    "uniform_": (lambda x: init.uniform_(x, -1, 3), stats.uniform(-1, 4)),
+    "normal_": (lambda x: init.normal_(x, 2, 0.5), stats.norm(2, 0.5)),
+    "trunc_normal_": (lambda x: init.trunc_normal_(x, 0, 1, -0.5, 2), stats.truncnorm(-0.5, 2)),
+    "xavier_uniform_": (lambda x: init.xavier_uniform_(x, 2), stats.uniform(-2 * math.sqrt(0.015), math.sqrt(0.24))),
+    "xavier_normal_": (init.xavier_normal_, stats.norm(0, math.sqrt(2 / 400))),
+    "kaiming_uniform_": (
+        lambda x: init.kaiming_uniform_(x, math.sqrt(5)),
+        stats.uniform(-1 / math.sqrt(200), 2 / math.sqrt(200)),
+    ),
+    "kaiming_normal_": (
+        lambda x: init.kaiming_normal_(x, mode="fan_out", nonlinearity="relu"),
+        stats.norm(0, math.sqrt(2 / 200)),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", RANDOM)
+def test_distributions(name):
+    call, distribution = RANDOM[name]
+    gradcli.manual_seed(5)
+    x = nn.Parameter(gradcli.zeros(*ROWS))
+    assert call(x) is x
+    assert x.requires_grad
+    assert x.is_leaf
+    first = x.detach().numpy().copy()
+    assert stats.kstest(first.ravel(), distribution.cdf).pvalue > 1e-3
+    gradcli.manual_seed(5)
+    assert (call(x).detach().numpy() == first).all()
+
+
+def test_given_numbers():
+    assert init.eye_(gradcli.zeros(2, 3)).tolist() == [[1, 0, 0], [0, 1, 0]]
+    assert init.constant_(gradcli.zeros(2), 0.5).tolist() == [0.5, 0.5]
+    kernel = init.dirac_(gradcli.ones(4, 2, 3), groups=2)
+    x = gradcli.arange(10.0).reshape(1, 2, 5)
+    doubled = nn.functional.conv1d(x, kernel, padding=1)
+    assert doubled[0].tolist() == [*x[0].tolist()] * 2
+
+
+def test_matrices():
+    for shape in ((5, 3), (3, 5), (4, 2, 2)):
+        x = init.orthogonal_(gradcli.zeros(*shape), gain=2).numpy().reshape(shape[0], -1)
+        small = x @ x.T if x.shape[0] <= x.shape[1] else x.T @ x
+        np.testing.assert_allclose(small, 4 * np.eye(len(small)), atol=1e-12)
+    x = init.sparse_(gradcli.zeros(10, 50), 0.35, std=3.0).numpy()
+    assert set((x == 0).sum(0)) == {4}
+    assert 2 < x[x != 0].std() < 4
+
+
+GAINS = {"linear": 1, "conv2d": 1, "sigmoid": 1, "tanh": 5 / 3, "relu": math.sqrt(2), "selu": 0.75}
+
+
+def test_gains():
+    assert {name: init.calculate_gain(name) for name in GAINS} == GAINS
+    assert init.calculate_gain("leaky_relu", 0.5) == math.sqrt(1.6)
+
+
+REFUSED = {
+    "eye": (lambda: init.eye_(gradcli.ones(3)), "2 dimensions"),
+    "dirac": (lambda: init.dirac_(gradcli.ones(3, 3)), "3, 4, or 5 dimensions"),
+    "dirac groups": (lambda: init.dirac_(gradcli.ones(3, 2, 1), 2), "divisible by groups"),
+    "fans": (lambda: init.xavier_uniform_(gradcli.ones(3)), "fewer than 2 dimensions"),
+    "mode": (lambda: init.kaiming_normal_(gradcli.ones(3, 2), mode="in"), "Mode in not supported"),
+    "nonlinearity": (lambda: init.calculate_gain("cube"), "Unsupported nonlinearity cube"),
+    "slope": (lambda: init.calculate_gain("leaky_relu", "x"), "not a valid number"),
+    "pickled": (lambda: gradcli.load(io.BytesIO(pickle.dumps({"w": 1}))), "pickled data is refused"),
+    "an array": (lambda: gradcli.load(stored(np.save, np.ones(2))), "holds no state"),
+    "objects": (lambda: gradcli.load(stored(np.savez, np.array([{}], object))), "pickled data is refused"),
+}
+
+
+def stored(write, raw):
+    file = io.BytesIO()
+    write(file, raw)
+    file.seek(0)
+    return file
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refused(name):
+    call, message = REFUSED[name]
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+def test_states_in_files(tmp_path):
+    net, twin = nn.BatchNorm1d(2), nn.BatchNorm1d(2)
+    net(gradcli.ones(3, 2) * 5)
+    path = tmp_path / "state.pt"
+    gradcli.save(net.state_dict(), path)
+    assert list(tmp_path.iterdir()) == [path]
+    twin.load_state_dict(gradcli.load(path))
+    assert twin.running_mean.tolist() == [0.5, 0.5]
+    assert twin.num_batches_tracked.dtype == gradcli.int64
+    assert np.load(path)["weight"].tolist() == [1, 1]
+    for wrong in (3, {"a": "text"}, {"a": {"b": 1}}):
+        with pytest.raises(TypeError, match="dictionary of tensors by name"):
+            gradcli.save(wrong, path)
+
+
+def with_grads(*grads):
+    parameters = []
+    for values in grads:
+        p = nn.Parameter(gradcli.zeros(len(values)))
+        p.grad = gradcli.tensor(values, dtype=p.dtype)
+        parameters.append(p)
+    return parameters
+
+
+@pytest.mark.parametrize(("order", "norm"), [(2, 5.0), (1, 7.0), ("inf", 4.0)])
+def test_gradients_are_scaled_to_a_norm(order, norm):
+    parameters = [*with_grads([3.0], [0.0, -4.0]), nn.Parameter(gradcli.zeros(1))]
+    assert utils.clip_grad_norm_(parameters, 1.0, order).item() == pytest.approx(norm)
+    np.testing.assert_allclose(parameters[1].grad.numpy(), [0, -4 / (norm + 1e-6)])
+    before = parameters[0].grad.item()
+    utils.clip_grad_norm_(iter(parameters), 100.0, order)
+    assert parameters[0].grad.item() == before
+
+
+def test_gradients_are_limited():
+    (p,) = parameters = with_grads([3.0, -0.1, -4.0])
+    utils.clip_grad_value_(parameters, 0.5)
+    assert p.grad.tolist() == [0.5, -0.1, -0.5]
+    p.grad = gradcli.tensor([math.inf, 0, 0])
+    assert utils.get_total_norm([p.grad]).item() == math.inf
+    with pytest.raises(RuntimeError, match="non-finite"):
+        utils.clip_grad_norm_(p, 1.0, error_if_nonfinite=True)
+
+
+def test_parameters_as_one_vector():
+    net = nn.Linear(2, 2)
+    vector = utils.parameters_to_vector(net.parameters())
+    assert vector.tolist() == [*net.weight.flatten().tolist(), *net.bias.tolist()]
+    assert vector.requires_grad
+    utils.vector_to_parameters(gradcli.arange(6.0), net.parameters())
+    assert (net.weight.tolist(), net.bias.tolist()) == ([[0, 1], [2, 3]], [4, 5])
+    with pytest.raises(TypeError):
+        utils.vector_to_parameters(3, [])

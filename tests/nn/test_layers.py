@@ -1,0 +1,335 @@
+"""Layers: values against formulas in NumPy, derivatives for inputs and parameters against finite differences."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import signal, special
+
+import gradcli
+from gradcli import nn
+
+
+def sigmoid(x):
+    return 1 / (1 + np.exp(-x))
+
+
+def standardized(x, axes, eps=1e-5):
+    return (x - x.mean(axes, keepdims=True)) / np.sqrt(x.var(axes, keepdims=True) + eps)
+
+
+def correlated(x, w, b):
+    """Convolution of (N, C, L) by plain sums."""
+    full = [[sum(signal.correlate(c, k, "valid") for c, k in zip(n, f, strict=True)) for f in w] for n in x]
+    return np.array(full) + b[:, None]
+
+
+def lstm(x, p):
+    h = c = np.zeros((x.shape[1], p["weight_hh_l0"].shape[1]))
+    outs = []
+    for step in x:
+        gates = step @ p["weight_ih_l0"].T + p["bias_ih_l0"] + h @ p["weight_hh_l0"].T + p["bias_hh_l0"]
+        i, f, g, o = np.split(gates, 4, -1)
+        c = sigmoid(f) * c + sigmoid(i) * np.tanh(g)
+        h = sigmoid(o) * np.tanh(c)
+        outs.append(h)
+    return np.array(outs)
+
+
+def gru(x, p):
+    h = np.zeros((x.shape[1], p["weight_hh_l0"].shape[1]))
+    outs = []
+    for step in x:
+        (xr, xz, xn), (hr, hz, hn) = (
+            np.split(v @ p[f"weight_{s}_l0"].T + p[f"bias_{s}_l0"], 3, -1) for v, s in ((step, "ih"), (h, "hh"))
+        )
+        z = sigmoid(xz + hz)
+        h = (1 - z) * np.tanh(xn + sigmoid(xr + hr) * hn) + z * h
+        outs.append(h)
+    return np.array(outs)
+
+
+def attention(x, p):
+    """Self-attention of two heads on (L, N, E)."""
+    length, batch, width = x.shape
+    q, k, v = np.split(x @ p["in_proj_weight"].T + p["in_proj_bias"], 3, -1)
+    q, k, v = (t.reshape(length, batch, 2, -1).transpose(1, 2, 0, 3) for t in (q, k, v))
+    weights = special.softmax(q @ k.swapaxes(-1, -2) / np.sqrt(width / 2), -1)
+    joined = (weights @ v).transpose(2, 0, 1, 3).reshape(length, batch, width)
+    return joined @ p["out_proj.weight"].T + p["out_proj.bias"]
+
+
+# name -> (module, shapes of inputs, the value from inputs and parameters by name)
+LAYERS = {
+    "Identity": (lambda: nn.Identity(3, key=1), [(3,)], lambda x, p: x),
+    "Linear": (lambda: nn.Linear(4, 3), [(2, 4)], lambda x, p: x @ p["weight"].T + p["bias"]),
+    "Linear vector": (lambda: nn.Linear(4, 3), [(4,)], lambda x, p: x @ p["weight"].T + p["bias"]),
+    "Linear stack": (lambda: nn.Linear(4, 3), [(2, 5, 4)], lambda x, p: x @ p["weight"].T + p["bias"]),
+    "Linear plain": (lambda: nn.Linear(4, 3, bias=False), [(2, 4)], lambda x, p: x @ p["weight"].T),
+    "Bilinear": (
+        lambda: nn.Bilinear(3, 2, 4),
+        [(5, 3), (5, 2)],
+        lambda x, y, p: np.einsum("ni,oij,nj->no", x, p["weight"], y) + p["bias"],
+    ),
+    "ReLU": (nn.ReLU, [(3, 4)], lambda x, p: np.maximum(x, 0)),
+    "LeakyReLU": (lambda: nn.LeakyReLU(0.2), [(3, 4)], lambda x, p: np.where(x > 0, x, 0.2 * x)),
+    "PReLU": (lambda: nn.PReLU(2), [(3, 2, 2)], lambda x, p: np.where(x > 0, x, 0.25 * x)),
+    "ELU": (lambda: nn.ELU(0.5), [(3, 4)], lambda x, p: np.where(x > 0, x, 0.5 * np.expm1(x))),
+    "GELU": (nn.GELU, [(3, 4)], lambda x, p: x * special.ndtr(x)),
+    "SiLU": (nn.SiLU, [(3, 4)], lambda x, p: x * sigmoid(x)),
+    "Tanh": (nn.Tanh, [(3, 4)], lambda x, p: np.tanh(x)),
+    "Sigmoid": (nn.Sigmoid, [(3, 4)], lambda x, p: sigmoid(x)),
+    "Softplus": (lambda: nn.Softplus(2.0), [(3, 4)], lambda x, p: np.log1p(np.exp(2 * x)) / 2),
+    "Softmax": (lambda: nn.Softmax(0), [(3, 4)], lambda x, p: special.softmax(x, 0)),
+    "LogSoftmax": (lambda: nn.LogSoftmax(-1), [(3, 4)], lambda x, p: special.log_softmax(x, -1)),
+    "GLU": (nn.GLU, [(3, 4)], lambda x, p: x[:, :2] * sigmoid(x[:, 2:])),
+    "Flatten": (nn.Flatten, [(2, 3, 4)], lambda x, p: x.reshape(2, 12)),
+    "Unflatten": (lambda: nn.Unflatten(1, (2, 3)), [(2, 6)], lambda x, p: x.reshape(2, 2, 3)),
+    "Conv1d": (lambda: nn.Conv1d(2, 3, 3), [(2, 2, 7)], lambda x, p: correlated(x, p["weight"], p["bias"])),
+    "Conv2d": (lambda: nn.Conv2d(2, 4, (3, 2), stride=2, padding=1, groups=2), [(1, 2, 4, 5)], None),
+    "Conv2d reflect": (lambda: nn.Conv2d(1, 1, 3, padding="same", padding_mode="reflect"), [(1, 1, 4, 4)], None),
+    "ConvTranspose1d": (lambda: nn.ConvTranspose1d(2, 1, 3, stride=2), [(1, 2, 3)], None),
+    "MaxPool2d": (
+        lambda: nn.MaxPool2d(2),
+        [(1, 2, 4, 6)],
+        lambda x, p: x.reshape(1, 2, 2, 2, 3, 2).max((3, 5)),
+    ),
+    "AvgPool2d": (
+        lambda: nn.AvgPool2d(2),
+        [(1, 2, 4, 6)],
+        lambda x, p: x.reshape(1, 2, 2, 2, 3, 2).mean((3, 5)),
+    ),
+    "LayerNorm": (lambda: nn.LayerNorm(4), [(3, 4)], lambda x, p: standardized(x, -1)),
+    "RMSNorm": (
+        lambda: nn.RMSNorm(4, eps=0.0),
+        [(3, 4)],
+        lambda x, p: x / np.sqrt((x * x).mean(-1, keepdims=True)),
+    ),
+    "GroupNorm": (
+        lambda: nn.GroupNorm(2, 4),
+        [(2, 4, 3)],
+        lambda x, p: standardized(x.reshape(2, 2, 6), -1).reshape(2, 4, 3),
+    ),
+    "BatchNorm1d": (lambda: nn.BatchNorm1d(4), [(5, 4)], lambda x, p: standardized(x, 0)),
+    "BatchNorm2d": (lambda: nn.BatchNorm2d(2), [(3, 2, 2, 2)], lambda x, p: standardized(x, (0, 2, 3))),
+    "BatchNorm2d eval": (lambda: nn.BatchNorm2d(2).eval(), [(3, 2, 2, 2)], lambda x, p: x / np.sqrt(1 + 1e-5)),
+    "Dropout eval": (lambda: nn.Dropout(0.9).eval(), [(3, 4)], lambda x, p: x),
+    "RNN": (lambda: nn.RNN(2, 3, num_layers=2, bidirectional=True), [(3, 2, 2)], None),
+    "LSTM": (lambda: nn.LSTM(2, 3), [(4, 2, 2)], lstm),
+    "GRU": (lambda: nn.GRU(2, 3), [(4, 2, 2)], gru),
+    "LSTM batch first": (
+        lambda: nn.LSTM(2, 3, batch_first=True),
+        [(2, 4, 2)],
+        lambda x, p: lstm(x.swapaxes(0, 1), p).swapaxes(0, 1),
+    ),
+    "MultiheadAttention": (
+        lambda: nn.MultiheadAttention(4, 2),
+        [(3, 2, 4)],
+        attention,
+    ),
+    "TransformerEncoderLayer": (lambda: nn.TransformerEncoderLayer(4, 2, 3, 0.0, "gelu"), [(3, 1, 4)], None),
+    "Transformer": (lambda: nn.Transformer(4, 2, 1, 1, 3, 0.0, norm_first=True), [(3, 1, 4), (2, 1, 4)], None),
+    "Sequential": (
+        lambda: nn.Sequential(nn.Linear(2, 3), nn.Tanh(), nn.Linear(3, 1)),
+        [(4, 2)],
+        lambda x, p: np.tanh(x @ p["0.weight"].T + p["0.bias"]) @ p["2.weight"].T + p["2.bias"],
+    ),
+    "MSELoss": (nn.MSELoss, [(3, 2), (3, 2)], lambda x, y, p: ((x - y) ** 2).mean()),
+    "L1Loss sum": (lambda: nn.L1Loss(reduction="sum"), [(3, 2), (3, 2)], lambda x, y, p: abs(x - y).sum()),
+    "HuberLoss": (
+        lambda: nn.HuberLoss(delta=0.5),
+        [(3, 2), (3, 2)],
+        lambda x, y, p: special.huber(0.5, x - y).mean(),
+    ),
+    "SmoothL1Loss": (
+        lambda: nn.SmoothL1Loss(beta=0.5, reduction="none"),
+        [(3, 2), (3, 2)],
+        lambda x, y, p: special.huber(0.5, x - y) / 0.5,
+    ),
+    "KLDivLoss": (
+        lambda: nn.KLDivLoss(reduction="batchmean", log_target=True),
+        [(3, 2), (3, 2)],
+        lambda x, y, p: (np.exp(y) * (y - x)).sum() / 3,
+    ),
+}
+
+
+def made(name):
+    make, shapes, value = LAYERS[name]
+    gradcli.manual_seed(1)
+    rng = np.random.default_rng(2)
+    return make(), [rng.standard_normal(shape) for shape in shapes], value
+
+
+def first_of(result):
+    return result[0] if isinstance(result, tuple) else result
+
+
+def run(module, arrays):
+    tensors = [gradcli.tensor(x) for x in arrays]
+    if isinstance(module, nn.MultiheadAttention):
+        tensors = tensors * 3
+    return first_of(module(*tensors))
+
+
+@pytest.mark.parametrize("name", [name for name, entry in LAYERS.items() if entry[2] is not None])
+def test_values(name):
+    module, arrays, value = made(name)
+    parameters = {n: p.detach().numpy() for n, p in module.named_parameters()}
+    np.testing.assert_allclose(
+        run(module, arrays).detach().numpy(), value(*arrays, parameters), rtol=1e-9, atol=1e-12
+    )
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_derivatives(name):
+    """Along one random direction in all inputs and parameters."""
+    module, arrays, _ = made(name)
+    leaves = [gradcli.tensor(x, requires_grad=True) for x in arrays]
+    out = first_of(module(*(leaves * 3 if isinstance(module, nn.MultiheadAttention) else leaves)))
+    rng = np.random.default_rng(3)
+    weights = rng.standard_normal(out.shape)
+    (out * gradcli.tensor(weights)).sum().backward()
+    moved = [*leaves, *module.parameters()]
+    steps = [rng.standard_normal(p.shape) for p in moved]
+    claimed = sum((p.grad.numpy() * step).sum() for p, step in zip(moved, steps, strict=True) if p.grad is not None)
+
+    def shifted(h):
+        with gradcli.no_grad():
+            for p, step in zip(moved, steps, strict=True):
+                p.data = gradcli.tensor(p.detach().numpy() + h * step)
+            result = (run(module, [leaf.detach().numpy() for leaf in leaves]).numpy() * weights).sum()
+            for p, step in zip(moved, steps, strict=True):
+                p.data = gradcli.tensor(p.detach().numpy() - h * step)
+        return result
+
+    h = 1e-6
+    numeric = (shifted(h) - shifted(-h)) / (2 * h)
+    np.testing.assert_allclose(claimed, numeric, rtol=1e-6, atol=1e-7)
+
+
+# -- layers with targets that are classes, states, or chance --------------------------------------
+
+
+def test_losses_of_classes():
+    rng = np.random.default_rng(4)
+    scores, target, weight = rng.standard_normal((4, 3)), np.array([0, 2, 1, 2]), np.array([1.0, 2.0, 0.5])
+    logs = special.log_softmax(scores, 1)
+    picked = -logs[np.arange(4), target]
+    x, t = gradcli.tensor(scores), gradcli.tensor(target)
+    w = gradcli.tensor(weight)
+    for loss, given, wanted in (
+        (nn.CrossEntropyLoss(), x, picked.mean()),
+        (nn.CrossEntropyLoss(reduction="none", ignore_index=2), x, picked * (target != 2)),
+        (nn.CrossEntropyLoss(weight=w), x, (picked * weight[target]).sum() / weight[target].sum()),
+        (nn.CrossEntropyLoss(label_smoothing=0.1), x, (0.9 * picked - 0.1 * logs.mean(1)).mean()),
+        (nn.NLLLoss(reduction="sum"), gradcli.tensor(logs), picked.sum()),
+    ):
+        np.testing.assert_allclose(loss(given, t).numpy(), wanted)
+    assert list(nn.NLLLoss(weight=w).state_dict()) == ["weight"]
+    p, y = sigmoid(scores), (scores > 0.3).astype(float)
+    wanted = -(y * np.log(p) + (1 - y) * np.log(1 - p)).mean()
+    assert nn.BCELoss()(gradcli.tensor(p), gradcli.tensor(y)).item() == pytest.approx(wanted)
+    assert nn.BCEWithLogitsLoss()(x, gradcli.tensor(y)).item() == pytest.approx(wanted)
+
+
+def test_embedding_looks_up_rows():
+    table = nn.Embedding(4, 2, padding_idx=1)
+    assert table.weight[1].tolist() == [0, 0]
+    out = table(gradcli.tensor([[0, 1], [3, 0]]))
+    assert out[1, 1].tolist() == table.weight[0].tolist()
+    out.sum().backward()
+    assert table.weight.grad.tolist() == [[2, 2], [0, 0], [0, 0], [1, 1]]
+    fixed = nn.Embedding.from_pretrained(gradcli.ones(3, 2))
+    assert not fixed.weight.requires_grad
+
+
+def test_batch_norm_keeps_running_moments():
+    layer, x = nn.BatchNorm1d(2, momentum=0.5), np.array([[1.0, 2.0], [3.0, 6.0]])
+    layer(gradcli.tensor(x))
+    assert layer.running_mean.tolist() == [1, 2]
+    assert layer.running_var.tolist() == [1.5, 4.5]  # half of 1 and half of the unbiased 2 and 8
+    assert layer.num_batches_tracked.item() == 1
+    layer.reset_running_stats()
+    assert layer.running_mean.tolist() == [0, 0]
+
+
+def test_dropout_zeroes_and_scales_what_stays():
+    gradcli.manual_seed(0)
+    x = gradcli.ones(10_000, requires_grad=True)
+    out = nn.Dropout(0.25)(x)
+    assert sorted(set(out.tolist())) == [0, pytest.approx(4 / 3)]
+    assert out.mean().item() == pytest.approx(1, abs=0.03)
+    out.sum().backward()
+    assert x.grad.tolist() == out.tolist()
+
+
+def test_cells_are_steps_of_networks():
+    rng = np.random.default_rng(5)
+    for network, cell in ((nn.LSTM, nn.LSTMCell), (nn.GRU, nn.GRUCell), (nn.RNN, nn.RNNCell)):
+        whole, step = network(2, 3), cell(2, 3)
+        step.load_state_dict({n.removesuffix("_l0"): v for n, v in whole.state_dict().items()})
+        x = gradcli.tensor(rng.standard_normal((4, 2, 2)))
+        out, _ = whole(x)
+        state = None
+        for row in x:
+            state = step(row, state)
+        last = state[0] if isinstance(state, tuple) else state
+        np.testing.assert_allclose(last.detach().numpy(), out[-1].detach().numpy())
+
+
+def test_masks_hide_what_comes_later():
+    mask = nn.Transformer.generate_square_subsequent_mask(3)
+    assert mask.tolist()[1] == [0, 0, -np.inf]
+    layer = nn.TransformerEncoderLayer(4, 2, 3, 0.0)
+    x = gradcli.randn(3, 1, 4).requires_grad_()
+    layer(x, mask)[1].sum().backward()
+    assert x.grad[2].abs().sum().item() == 0
+
+
+SHOWN = {
+    "Conv2d(1, 2, kernel_size=(3, 3), stride=(1, 1), padding=(1, 1), bias=False)": lambda: nn.Conv2d(
+        1, 2, 3, padding=1, bias=False
+    ),
+    "MaxPool2d(kernel_size=2, stride=2, padding=0, dilation=1, ceil_mode=False)": lambda: nn.MaxPool2d(2),
+    "LayerNorm((4,), eps=1e-05, elementwise_affine=True, bias=True)": lambda: nn.LayerNorm(4),
+    "Embedding(3, 2, padding_idx=1)": lambda: nn.Embedding(3, 2, 1),
+    "LSTM(2, 3, num_layers=2, bidirectional=True)": lambda: nn.LSTM(2, 3, 2, bidirectional=True),
+    "LeakyReLU(negative_slope=0.01)": nn.LeakyReLU,
+    "Flatten(start_dim=1, end_dim=-1)": nn.Flatten,
+    "CrossEntropyLoss()": nn.CrossEntropyLoss,
+}
+
+
+@pytest.mark.parametrize("text", SHOWN)
+def test_printing(text):
+    assert repr(SHOWN[text]()) == text
+
+
+REFUSED = {
+    "Bilinear": (lambda: nn.Bilinear(0, 1, 1), ValueError, "in1_features must be > 0"),
+    "Dropout": (lambda: nn.Dropout(2.0), ValueError, "between 0 and 1"),
+    "GroupNorm": (lambda: nn.GroupNorm(2, 3), ValueError, "divisible"),
+    "Conv1d": (lambda: nn.Conv1d(3, 2, 1, groups=2), ValueError, "divisible by groups"),
+    "RNN size": (lambda: nn.RNN(0, 3), ValueError, "input_size must be greater than zero"),
+    "RNN type": (lambda: nn.GRU(1.5, 3), TypeError, "input_size should be of type int, got: float"),
+    "RNN projection": (lambda: nn.LSTM(2, 3, proj_size=3), ValueError, "smaller than hidden_size"),
+    "RNN input": (lambda: nn.RNN(2, 3)(gradcli.ones(4, 5)), RuntimeError, "Expected 2, got 5"),
+    "cell state": (lambda: nn.GRUCell(2, 3)(gradcli.ones(1, 2), gradcli.ones(1, 4)), RuntimeError, "expected 3"),
+    "BatchNorm rank": (lambda: nn.BatchNorm2d(2)(gradcli.ones(2, 2)), ValueError, "expected 4D input (got 2D"),
+    "CircularPad rank": (lambda: nn.CircularPad1d(1)(gradcli.ones(3)), ValueError, "expected 2D or 3D input"),
+    "class weights": (
+        lambda: nn.CrossEntropyLoss(weight=gradcli.ones(2))(gradcli.ones(1, 3), gradcli.tensor([1])),
+        RuntimeError,
+        "all 3 classes",
+    ),
+    "argument": (lambda: nn.ReLU(slope=1), TypeError, "slope"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refused(name):
+    call, error, message = REFUSED[name]
+    with pytest.raises(error) as caught:
+        call()
+    assert message in str(caught.value)

@@ -1,0 +1,236 @@
+"""Modules: what they register, give out and take back, and how they print."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+import pytest
+
+import gradcli
+from gradcli import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.f1 = nn.Linear(2, 3)
+        self.scale = nn.Parameter(gradcli.ones(1))
+        self.register_parameter("bias", None)
+        self.register_buffer("count", gradcli.tensor(0))
+        self.register_buffer("cache", gradcli.zeros(2), persistent=False)
+        self.rest = nn.Sequential(nn.ReLU(), nn.Linear(3, 1, bias=False), nn.Dropout(0.25))
+
+    def forward(self, x):
+        return self.rest(self.f1(x)) * self.scale
+
+
+NAMES = ["scale", "f1.weight", "f1.bias", "rest.1.weight"]
+PRINTED = """Net(
+  (f1): Linear(in_features=2, out_features=3, bias=True)
+  (rest): Sequential(
+    (0): ReLU()
+    (1): Linear(in_features=3, out_features=1, bias=False)
+    (2): Dropout(p=0.25, inplace=False)
+  )
+)"""
+
+
+def test_what_is_registered():
+    net = Net()
+    assert [name for name, _ in net.named_parameters()] == NAMES
+    assert all(p.requires_grad and isinstance(p, nn.Parameter) for p in net.parameters())
+    assert [name for name, _ in net.named_parameters("net", recurse=False)] == ["net.scale"]
+    assert [name for name, _ in net.named_buffers()] == ["count", "cache"]
+    assert [name for name, _ in net.named_children()] == ["f1", "rest"]
+    assert [name for name, _ in net.named_modules()] == ["", "f1", "rest", "rest.0", "rest.1", "rest.2"]
+    assert list(net.state_dict()) == ["scale", "count", *NAMES[1:]]
+    assert net.get_parameter("rest.1.weight") is net.rest[1].weight
+    assert net.get_submodule("rest.0") is net.rest[0]
+    assert net.get_buffer("count") is net.count
+    assert net.bias is None
+    assert {"f1", "scale", "count"} <= set(dir(net))
+
+
+def test_shared_things_count_once():
+    net = nn.Sequential(nn.Linear(2, 2), nn.ReLU())
+    net.append(net[0])
+    assert len(list(net.parameters())) == 2
+    assert len(list(net.named_parameters(remove_duplicate=False))) == 4
+    assert list(net.state_dict()) == ["0.weight", "0.bias", "2.weight", "2.bias"]
+    assert [name for name, _ in net.named_modules()] == ["", "0", "1"]
+
+
+def test_attributes_move_between_registries():
+    net = Net()
+    net.f1 = None
+    assert "f1" in net._modules
+    net.scale = None
+    assert net.scale is None
+    net.count = gradcli.ones(1)
+    assert net.state_dict()["count"].tolist() == [1]
+    del net.rest, net.cache
+    assert not hasattr(net, "rest")
+    net.cache = nn.Parameter(gradcli.ones(1))
+    assert "cache" in dict(net.named_parameters())
+    net.cache = nn.ReLU()
+    assert "cache" not in dict(net.named_parameters())
+    assert isinstance(net.cache, nn.ReLU)
+
+
+def before_init():
+    class Early(nn.Module):
+        def __init__(self):
+            self.weight = nn.Parameter(gradcli.ones(1))
+
+    return Early()
+
+
+REFUSED = {
+    "tensor as parameter": (lambda n: setattr(n, "scale", gradcli.ones(1)), TypeError, "as parameter 'scale'"),
+    "number as module": (lambda n: setattr(n, "f1", 3), TypeError, "cannot assign 'int' as child module 'f1'"),
+    "number as buffer": (lambda n: setattr(n, "count", 3), TypeError, "cannot assign 'int' as buffer 'count'"),
+    "before init": (lambda n: before_init(), AttributeError, "before Module.__init__"),
+    "name with a dot": (lambda n: n.register_parameter("a.b", None), KeyError, 'contain "."'),
+    "empty name": (lambda n: n.register_buffer("", None), KeyError, "be empty"),
+    "name in use": (lambda n: n.register_buffer("forward", None), KeyError, "already exists"),
+    "no module": (lambda n: n.add_module("m", 3), TypeError, "not a Module subclass"),
+    "no attribute": (lambda n: n.missing, AttributeError, "'Net' object has no attribute 'missing'"),
+    "no submodule": (lambda n: n.get_submodule("f1.x"), AttributeError, "Linear has no attribute `x`"),
+    "no parameter": (lambda n: n.get_parameter("count"), AttributeError, "`count` is not an nn.Parameter"),
+    "no forward": (lambda n: nn.Module()(1), NotImplementedError, 'missing the required "forward"'),
+    "mode": (lambda n: n.train(1), ValueError, "expected to be boolean"),
+    "integer type": (lambda n: n.to(gradcli.int64), TypeError, "floating point or complex"),
+    "parameter of numbers": (lambda n: nn.Parameter(3), TypeError, "needs a Tensor"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refused(name):
+    call, error, message = REFUSED[name]
+    with pytest.raises(error) as caught:
+        call(Net())
+    assert message in str(caught.value)
+
+
+def test_modes_types_and_gradients():
+    net = Net()
+    assert net.eval() is net
+    assert not any(m.training for m in net.modules())
+    net.rest.train()
+    assert net.rest[2].training
+    assert not net.f1.training
+    net.float()
+    assert {p.dtype for p in net.parameters()} == {gradcli.float32}
+    assert net.count.dtype == gradcli.int64
+    net.to(gradcli.float64).requires_grad_(False)
+    assert not any(p.requires_grad for p in net.parameters())
+    net.requires_grad_().eval()(gradcli.ones(2)).sum().backward()
+    net.zero_grad(set_to_none=False)
+    assert net.scale.grad.tolist() == [0]
+    net.zero_grad()
+    assert net.scale.grad is None
+    seen = []
+    assert net.apply(lambda m: seen.append(type(m).__name__)) is net
+    assert seen == ["Linear", "ReLU", "Linear", "Dropout", "Sequential", "Net"]
+
+
+def test_state_goes_out_and_comes_back():
+    one, two = Net().eval(), Net().eval()
+    state = one.state_dict()
+    assert str(two.load_state_dict(state)) == "<All keys matched successfully>"
+    x = gradcli.ones(3, 2)
+    assert two(x).tolist() == one(x).tolist()
+    assert two.f1.weight is not one.f1.weight
+    state["f1.bias"].fill_(7)  # shares memory with the module it came from
+    assert one.f1.bias.tolist() == [7, 7, 7]
+    two.load_state_dict({"scale": np.array([4.0])}, strict=False)
+    assert two.scale.tolist() == [4]
+    given = gradcli.tensor([9.0])
+    two.load_state_dict({"scale": given}, strict=False, assign=True)
+    assert two.scale._data is given._data
+
+
+def test_what_does_not_fit_is_listed():
+    state = {name: value for name, value in Net().state_dict().items() if name != "scale"}
+    state |= {"f1.bias": gradcli.ones(2), "extra": gradcli.ones(1), "rest.9.weight": gradcli.ones(1)}
+    with pytest.raises(RuntimeError) as caught:
+        Net().load_state_dict(state)
+    assert str(caught.value).split("\n\t") == [
+        "Error(s) in loading state_dict for Net:",
+        'Missing key(s) in state_dict: "scale". ',
+        'Unexpected key(s) in state_dict: "extra", "rest.9.weight". ',
+        "size mismatch for f1.bias: copying a param with shape gradcli.Size([2]) from checkpoint, the shape in "
+        "current model is gradcli.Size([3]).",
+    ]
+    missing, unexpected = Net().load_state_dict({"extra": gradcli.ones(1)}, strict=False)
+    assert (len(missing), unexpected) == (5, ["extra"])
+    with pytest.raises(TypeError, match="dict-like"):
+        Net().load_state_dict(3)
+
+
+def test_copies_are_independent():
+    net = Net().eval()
+    twin = copy.deepcopy(net)
+    twin.f1.weight.data.fill_(0)
+    assert net.f1.weight.abs().sum().item() > 0
+    assert repr(twin) == repr(net)
+    x = gradcli.ones(2)
+    twin(x).sum().backward()
+    assert net.scale.grad is None
+    assert twin.scale.grad is not None
+
+
+def test_printing():
+    assert repr(Net()) == PRINTED
+    two = gradcli.tensor([1.0, 2.0])
+    assert repr(nn.Parameter(two)) == "Parameter containing:\ntensor([1., 2.], requires_grad=True)"
+    listed = nn.ModuleList([nn.ReLU(), nn.ReLU(), nn.Tanh()])
+    assert repr(listed) == "ModuleList(\n  (0-1): 2 x ReLU()\n  (2): Tanh()\n)"
+    assert repr(nn.ParameterList([two])) == "ParameterList(  (0): Parameter containing: [gradcli.float64 of size 2])"
+    assert repr(nn.Sequential()) == "Sequential()"
+
+
+def test_containers():
+    net = nn.Sequential(*(nn.Linear(1, 1) for _ in range(4)))
+    assert len(net[1:3]) == 2
+    assert net[-1] is net[3]
+    assert isinstance(net.pop(0), nn.Linear)
+    net.insert(0, nn.Tanh())
+    del net[1]
+    assert [type(m).__name__ for m in net] == ["Tanh", "Linear", "Linear"]
+    with pytest.raises(IndexError):
+        net[3]
+    table = nn.ModuleDict({"a": nn.ReLU()})
+    table["b"] = nn.Tanh()
+    table.update([("c", nn.Sigmoid())])
+    assert list(table.keys()) == ["a", "b", "c"]
+    assert "b" in table
+    assert isinstance(table.pop("b"), nn.Tanh)
+    values = nn.ParameterDict({"w": gradcli.ones(2)})
+    assert list(dict(values.named_parameters())) == ["w"]
+    assert isinstance(values["w"], nn.Parameter)
+    several = nn.ParameterList([gradcli.ones(1), gradcli.zeros(1)]).append(gradcli.ones(1))
+    several[1] = gradcli.full((1,), 3.0)
+    assert [p.item() for p in several] == [1, 3, 1]
+
+
+def test_other_tensors_in_place_of_parameters():
+    net = nn.Linear(2, 1)
+    weight = gradcli.tensor([[2.0, 3.0]], requires_grad=True)
+    bias, x = gradcli.zeros(1), gradcli.tensor([5.0, 7.0])
+    gradcli.func.functional_call(net, {"weight": weight, "bias": bias}, x).backward()
+    assert weight.grad.tolist() == [[5, 7]]
+    assert net.weight.grad is None
+    assert isinstance(net.weight, nn.Parameter)
+    with pytest.raises(RuntimeError, match="Missing key"):
+        gradcli.func.functional_call(net, {"weight": weight}, x, strict=True)
+
+
+def test_parameters_give_plain_tensors():
+    p = nn.Parameter(gradcli.tensor([1.0, 2.0]))
+    assert type(p * 2) is gradcli.Tensor
+    assert p.is_leaf
+    (p * p).sum().backward()
+    assert p.grad.tolist() == [2, 4]
+    assert type(copy.deepcopy(p)) is nn.Parameter

@@ -1,0 +1,178 @@
+"""Optimizers: their steps against formulas in plain numbers, their groups, and their states."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+import gradcli
+from gradcli.optim import SGD, Adam, AdamW
+
+GRADS = [0.5, -2.0, 1.5, 0.25]
+
+
+def steps_of(make, grads=GRADS):
+    """Return where a parameter that starts at 1 is after each step."""
+    p = gradcli.tensor([1.0], requires_grad=True)
+    optimizer = make([p])
+    places = []
+    for g in grads:
+        p.grad = gradcli.tensor([g])
+        optimizer.step()
+        places.append(p.item())
+    return places
+
+
+def sgd(grads, lr, momentum=0.0, dampening=0.0, decay=0.0, nesterov=False, sign=1):
+    x, total, places = 1.0, None, []
+    for g in grads:
+        d = sign * g + decay * x
+        if momentum:
+            total = d if total is None else momentum * total + (1 - dampening) * d
+            d = d + momentum * total if nesterov else total
+        x -= lr * d
+        places.append(x)
+    return places
+
+
+def adam(grads, lr, b1=0.9, b2=0.999, eps=1e-8, decay=0.0, decoupled=False, largest=False, sign=1):
+    x, m, v, top, places = 1.0, 0.0, 0.0, 0.0, []
+    for t, g in enumerate(grads, 1):
+        d = sign * g
+        if decoupled:
+            x *= 1 - lr * decay
+        else:
+            d += decay * x
+        m, v = b1 * m + (1 - b1) * d, b2 * v + (1 - b2) * d * d
+        top = max(top, v)
+        x -= lr * m / (1 - b1**t) / (math.sqrt((top if largest else v) / (1 - b2**t)) + eps)
+        places.append(x)
+    return places
+
+
+STEPS = {
+    "SGD": (lambda p: SGD(p, lr=0.1), sgd(GRADS, 0.1)),
+    "momentum": (lambda p: SGD(p, lr=0.1, momentum=0.9), sgd(GRADS, 0.1, 0.9)),
+    "dampening": (lambda p: SGD(p, lr=0.1, momentum=0.9, dampening=0.3), sgd(GRADS, 0.1, 0.9, 0.3)),
+    "decay": (lambda p: SGD(p, lr=0.1, momentum=0.5, weight_decay=0.2), sgd(GRADS, 0.1, 0.5, 0, 0.2)),
+    "nesterov": (lambda p: SGD(p, lr=0.1, momentum=0.9, nesterov=True), sgd(GRADS, 0.1, 0.9, nesterov=True)),
+    "maximize": (lambda p: SGD(p, lr=0.1, maximize=True, weight_decay=0.1), sgd(GRADS, 0.1, decay=0.1, sign=-1)),
+    "Adam": (lambda p: Adam(p, lr=0.1), adam(GRADS, 0.1)),
+    "Adam settings": (
+        lambda p: Adam(p, lr=0.1, betas=(0.5, 0.6), eps=0.1, weight_decay=0.2),
+        adam(GRADS, 0.1, 0.5, 0.6, 0.1, 0.2),
+    ),
+    "amsgrad": (lambda p: Adam(p, 0.1, (0.9, 0.5), amsgrad=True), adam(GRADS, 0.1, b2=0.5, largest=True)),
+    "Adam up": (lambda p: Adam(p, lr=0.1, maximize=True), adam(GRADS, 0.1, sign=-1)),
+    "AdamW": (lambda p: AdamW(p, lr=0.1, weight_decay=0.5), adam(GRADS, 0.1, decay=0.5, decoupled=True)),
+}
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_steps(name):
+    make, wanted = STEPS[name]
+    assert steps_of(make) == pytest.approx(wanted, rel=1e-12)
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_a_state_goes_on_where_it_was(name):
+    make, wanted = STEPS[name]
+    p = gradcli.tensor([1.0], requires_grad=True)
+    optimizer = make([p])
+    for i, g in enumerate(GRADS):
+        if i == 2:
+            state = optimizer.state_dict()
+            optimizer = make([p])
+            optimizer.load_state_dict(state)
+        p.grad = gradcli.tensor([g])
+        optimizer.step()
+    assert p.item() == pytest.approx(wanted[-1], rel=1e-12)
+
+
+def test_groups_closures_and_gradients():
+    x, y = gradcli.tensor(1.0, requires_grad=True), gradcli.tensor([2.0], requires_grad=True)
+    optimizer = SGD([{"params": [x]}, {"params": y, "lr": 0.5}], lr=0.1)
+    unused = gradcli.tensor(7.0, requires_grad=True)
+    optimizer.add_param_group({"params": [unused], "momentum": 0.9})
+    assert [group["lr"] for group in optimizer.param_groups] == [0.1, 0.5, 0.1]
+
+    def loss():
+        optimizer.zero_grad()
+        value = x * x + 3 * y.sum()
+        value.backward()
+        return value
+
+    with gradcli.no_grad():
+        assert optimizer.step(loss).item() == 7
+    assert (x.item(), y.item(), unused.item()) == (0.8, 0.5, 7)
+    optimizer.zero_grad(set_to_none=False)
+    assert (x.grad.item(), unused.grad) == (0, None)
+    optimizer.zero_grad()
+    assert x.grad is None
+    state = optimizer.state_dict()
+    assert state["state"] == {}
+    assert [group["params"] for group in state["param_groups"]] == [[0], [1], [2]]
+
+
+def test_steps_are_changes_in_place():
+    x = gradcli.tensor(2.0, requires_grad=True)
+    y = x * x
+    x.grad = gradcli.tensor(1.0)
+    SGD([x], lr=1.0).step()
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y.backward()
+
+
+def test_hooks_run_around_steps():
+    x, seen = gradcli.tensor(1.0, requires_grad=True), []
+    x.grad = gradcli.tensor(1.0)
+    optimizer = SGD([x], lr=1.0)
+    handle = optimizer.register_step_pre_hook(lambda o, args, kwargs: seen.append(x.item()))
+    optimizer.register_step_post_hook(lambda o, args, kwargs: seen.append(x.item()))
+    optimizer.step()
+    handle.remove()
+    optimizer.step()
+    assert seen == [1, 0, -1]
+
+
+def test_printing():
+    text = repr(SGD([gradcli.ones(1)], lr=0.1, momentum=0.9))
+    assert text.startswith("SGD (\nParameter Group 0\n    dampening: 0\n")
+    assert text.endswith("    momentum: 0.9\n    nesterov: False\n    weight_decay: 0\n)")
+
+
+LEAF = gradcli.tensor([1.0], requires_grad=True)
+REFUSED = {
+    "none": (lambda: SGD([], lr=1), ValueError, "empty parameter list"),
+    "one tensor": (lambda: SGD(LEAF, lr=1), TypeError, "iterable of Tensors"),
+    "numbers": (lambda: SGD([1], lr=1), TypeError, "one of the params is int"),
+    "no leaf": (lambda: SGD([LEAF * 2], lr=1), ValueError, "non-leaf"),
+    "a set": (lambda: SGD([{"params": {LEAF}}], lr=1), TypeError, "ordered collections"),
+    "twice": (lambda: SGD([{"params": [LEAF]}, {"params": [LEAF]}], lr=1), ValueError, "more than one"),
+    "group": (lambda: SGD([LEAF], lr=1).add_param_group([LEAF]), TypeError, "must be a dict"),
+    "lr": (lambda: SGD([LEAF], lr=-1), ValueError, "Invalid learning rate: -1"),
+    "momentum": (lambda: SGD([LEAF], momentum=-1), ValueError, "Invalid momentum value: -1"),
+    "nesterov": (lambda: SGD([LEAF], nesterov=True), ValueError, "Nesterov momentum requires"),
+    "betas": (lambda: Adam([LEAF], betas=(1.0, 0.9)), ValueError, "beta parameter at index 0: 1.0"),
+    "eps": (lambda: AdamW([LEAF], eps=-1), ValueError, "Invalid epsilon value: -1"),
+    "groups": (
+        lambda: SGD([LEAF]).load_state_dict({"state": {}, "param_groups": []}),
+        ValueError,
+        "different number of parameter groups",
+    ),
+    "sizes": (
+        lambda: SGD([LEAF]).load_state_dict({"state": {}, "param_groups": [{"params": [0, 1]}]}),
+        ValueError,
+        "doesn't match the size",
+    ),
+    "name": (lambda: gradcli.optim.Adm, AttributeError, "nearest: Adam"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refused(name):
+    call, error, message = REFUSED[name]
+    with pytest.raises(error) as caught:
+        call()
+    assert message in str(caught.value)

@@ -1,0 +1,98 @@
+"""The affine map in one step gives what its parts give, whatever kind of pass runs through it, in any order."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+import gradcli
+
+RNG = np.random.default_rng(0)
+DATA = [RNG.standard_normal(shape) for shape in ((4, 3), (3, 3), (3,))]
+VECTORS = RNG.standard_normal((2, 4, 3))
+
+
+def in_one_step(x, w, b):
+    return gradcli.nn.functional.linear(x, w, b)
+
+
+def in_parts(x, w, b):
+    return x @ w.T + b
+
+
+def passes(kinds, affine):
+    """Run several passes over one graph and return all that they give."""
+    leaves = [gradcli.tensor(x, requires_grad=True) for x in DATA]
+    x, w, b = leaves
+    y = affine(affine(x, w, b).tanh(), w, b)
+    loss, found = (y * y).sum(), []
+    for kind in kinds:
+        if kind == "backward":
+            loss.backward(retain_graph=True)
+            found += [p.grad.clone() for p in leaves]
+        elif kind == "second":
+            first = gradcli.autograd.grad(loss, leaves, create_graph=True)
+            found += gradcli.autograd.grad(sum((g * g).sum() for g in first), leaves, retain_graph=True)
+        elif kind == "batched":
+            vectors = gradcli.tensor(VECTORS)
+            found += gradcli.autograd.grad(y, leaves, vectors, retain_graph=True, is_grads_batched=True)
+        else:
+            y.grad_fn.next_functions  # noqa: B018 - looking is what matters
+    return [g.detach().numpy() for g in found]
+
+
+@pytest.mark.parametrize(
+    "kinds", list(itertools.permutations(["backward", "second", "batched", "look"])), ids="-".join
+)
+def test_all_passes_agree_with_the_parts(kinds):
+    for got, wanted in zip(passes(kinds, in_one_step), passes(kinds, in_parts), strict=True):
+        np.testing.assert_allclose(got, wanted, rtol=1e-10, atol=1e-12)
+
+
+def test_the_graph_is_that_of_pytorch():
+    x, w, b = (gradcli.tensor(x, requires_grad=True) for x in DATA)
+    out = in_one_step(x, w, b)
+    node = out.grad_fn
+    turn = node.next_functions[2][0]
+    assert [parent.name() for parent, _ in node.next_functions] == ["AccumulateGrad", "AccumulateGrad", "TBackward0"]
+    assert (node.name(), turn.next_functions[0][0].variable is w) == ("AddmmBackward0", True)
+    seen = []
+    node.register_hook(lambda grads, _: seen.append([tuple(g.shape) for g in grads]))
+    turn.register_hook(lambda grads, outs: seen.append(grads[0].tolist() == outs[0].T.tolist()))
+    out.sum().backward()
+    assert seen == [[(3,), (4, 3), (3, 3)], True]
+    np.testing.assert_allclose(w.grad.numpy(), np.ones((3, 4)) @ DATA[0])
+
+
+def test_forward_mode_and_types():
+    x, w, b = (gradcli.tensor(x) for x in DATA)
+    for i in range(3):
+        forth = gradcli.func.jacfwd(in_one_step, i)(x, w, b)
+        np.testing.assert_allclose(forth.numpy(), gradcli.func.jacrev(in_parts, i)(x, w, b).numpy(), atol=1e-12)
+    single = [gradcli.tensor(x, dtype=gradcli.float32, requires_grad=True) for x in DATA]
+    in_one_step(*single).sum().backward()
+    assert {p.grad.dtype for p in single} == {gradcli.float32}
+    with gradcli.no_grad():
+        assert not in_one_step(*single).requires_grad
+    complex_ones = [gradcli.tensor(x + 1j * x, requires_grad=True) for x in DATA]
+    in_one_step(*complex_ones).abs().sum().backward()
+    assert complex_ones[1].grad.dtype == gradcli.complex128
+
+
+def test_changes_in_place_are_noticed():
+    x, w, b = (gradcli.tensor(x, requires_grad=True) for x in DATA)
+    y = in_one_step(x * 1, w, b)
+    with gradcli.no_grad():
+        w.add_(1)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y.sum().backward()
+
+
+def test_large_nodes_say_that_they_were_freed():
+    x = gradcli.ones(200, 200, requires_grad=True)
+    loss = (x * x).sum()
+    loss.backward()
+    with pytest.raises(RuntimeError, match="a second time"):
+        loss.backward()
