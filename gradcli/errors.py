@@ -73,6 +73,14 @@ class GradcliError(Exception):
         self.exit_code = exit_code
 
 
+def visible(text: str) -> str:
+    """Return text with pictures in place of control characters, which a terminal would obey; lines stay lines."""
+    if text.isprintable():
+        return text
+    pictures = {c: 0x2400 + c for c in range(32) if chr(c) not in "\n\t"}
+    return text.translate(pictures | dict.fromkeys(range(0x7F, 0xA0), "\ufffd"))
+
+
 def told(error: BaseException) -> str:
     """Return an exception as `Name: text`, even one whose text cannot be had."""
     try:

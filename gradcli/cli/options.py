@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -115,11 +116,55 @@ class Context:
             status.warn(nan)
 
 
+class Finite(click.ParamType):
+    """A finite number, zero or more (more than zero if positive)."""
+
+    name = "number"
+
+    def __init__(self, positive: bool = False):
+        self.positive = positive
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> float:
+        """Return the number, or fail."""
+        try:
+            number = float(value)
+        except ValueError:
+            number = math.nan
+        if not math.isfinite(number) or number < 0 or (self.positive and not number):
+            self.fail(f"'{value}' is no finite number {'above 0' if self.positive else 'from 0 on'}", param, ctx)
+        return number
+
+
+def once(ctx: Any, param: Any, values: tuple[str, ...]) -> str | None:
+    """Return the value of an option that may be given once."""
+    if len(values) > 1:
+        raise click.BadParameter("it is given twice", ctx, param)
+    return values[0] if values else None
+
+
+def joined(ctx: Any, param: Any, values: tuple[str, ...]) -> str | None:
+    """Return comma-separated names, from one option or several."""
+    if any(not text.strip(", ") for text in values):
+        raise click.BadParameter("it names nothing", ctx, param)
+    return ",".join(values) if values else None
+
+
 OPTIONS: dict[str, Any] = {
     "expression": click.option(
-        "-e", "expression", metavar="EXPR", help="An inline expression, whatever it looks like."
+        "-e",
+        "expression",
+        metavar="EXPR",
+        multiple=True,
+        callback=once,
+        help="An inline expression, whatever it looks like.",
     ),
-    "wrt": click.option("--wrt", metavar="NAMES", help="Differentiate with respect to these inputs only: x,y."),
+    "wrt": click.option(
+        "--wrt",
+        metavar="NAMES",
+        multiple=True,
+        callback=joined,
+        help="Differentiate with respect to these inputs only: x,y.",
+    ),
     "out": click.option("--out", metavar="NAME", help="The name whose value is the output."),
     "gradient": click.option(
         "-g", "--gradient", metavar="VALUE", help="The gradient vector for an output that is no scalar."
@@ -149,14 +194,21 @@ OPTIONS: dict[str, Any] = {
         "--order", type=click.IntRange(1, 2), metavar="N", help="2: check second derivatives (gradgradcheck)."
     ),
     "fast": click.option("--fast", is_flag=True, help="Random directions first; elements only on suspicion."),
-    "rtol": click.option("--rtol", type=float, metavar="X", help="Fixed relative tolerance, as in PyTorch."),
-    "atol": click.option("--atol", type=float, metavar="X", help="Fixed absolute tolerance, as in PyTorch."),
-    "eps": click.option("--eps", type=float, metavar="X", help="Fixed step of the differences, as in PyTorch."),
+    "rtol": click.option("--rtol", type=Finite(), metavar="X", help="Fixed relative tolerance, as in PyTorch."),
+    "atol": click.option("--atol", type=Finite(), metavar="X", help="Fixed absolute tolerance, as in PyTorch."),
+    "eps": click.option(
+        "--eps", type=Finite(positive=True), metavar="X", help="Fixed step of the differences, as in PyTorch."
+    ),
     "keyword": click.option("-k", "keyword", metavar="PATTERN", help="Only checks with this in their name."),
     "list": click.option("--list", "list", is_flag=True, help="List the checks and stop."),
     "stop": click.option("-x", "stop", is_flag=True, help="Stop at the first fail."),
     "jobs": click.option(
-        "-j", "--jobs", type=click.IntRange(1), default=1, metavar="N", help="Processes to run checks in (1)."
+        "-j",
+        "--jobs",
+        type=click.IntRange(1),
+        default=1,
+        metavar="N",
+        help="Processes to run checks in (1); with more, one that dies is an error.",
     ),
     "junit": click.option("--junit", metavar="FILE", help="Also write a JUnit report."),
     "allow_inconclusive": click.option(

@@ -58,13 +58,7 @@ class Output:
     def check(self) -> None:
         """Raise GradcliError for a file that cannot be written, before anything is computed."""
         if self.path is not None:
-            folder = os.path.dirname(os.path.abspath(self.path))
-            if os.path.isdir(self.path):
-                raise GradcliError(f"cannot write {self.path}: it is a directory", kind="file")
-            if not os.path.isdir(folder):
-                raise GradcliError(f"cannot write {self.path}: there is no folder {folder}", kind="file")
-            if not os.access(folder, os.W_OK) and not os.access(self.path, os.W_OK):
-                raise GradcliError(f"cannot write {self.path}: permission denied", kind="file")
+            check_file(self.path)
         elif f".{self.form}" in BINARY and self.form != "svg" and status.is_terminal(streams.results()):
             raise GradcliError(
                 f"a .{self.form} file is not written to a terminal",
@@ -119,6 +113,19 @@ def terminal_width() -> int:
     import shutil
 
     return max(shutil.get_terminal_size((80, 24)).columns, 20)
+
+
+def check_file(path: str) -> None:
+    """Raise GradcliError for a file that cannot be written."""
+    if not path:
+        raise GradcliError("no name of a file to write", hint="for example -o result.json", kind="usage")
+    folder = os.path.dirname(os.path.abspath(path))
+    if os.path.isdir(path):
+        raise GradcliError(f"cannot write {path}: it is a directory", kind="file")
+    if not os.path.isdir(folder):
+        raise GradcliError(f"cannot write {path}: there is no folder {folder}", kind="file")
+    if not os.access(folder, os.W_OK) and not os.access(path, os.W_OK):
+        raise GradcliError(f"cannot write {path}: permission denied", kind="file")
 
 
 def write_file(path: str, content: str | bytes) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 from .. import __version__
 from ..errors import GradcliError
 from ..results import Gradients
-from ..results.checks import CheckReport, CheckSummary, InputCheck
+from ..results.checks import CheckList, CheckReport, CheckSummary, InputCheck
 from ..results.exact import Formulas, LongNumbers
 from ..results.graphs import Graph, GraphNode, Step, Trace
 from ..results.operations import Operations
@@ -161,6 +161,12 @@ def checksummary(result: CheckSummary, style: Style) -> str:
         "seconds": round(result.seconds, 4),
     }
     return document(style.command, result.target, checks=[check_part(c) for c in result.checks], summary=summary)
+
+
+def checklist(result: CheckList, style: Style) -> str:
+    """Return the chosen checks."""
+    checks = [{"name": name, "file": file, "line": line} for name, file, line in result.checks]
+    return document(style.command, result.target, checks=checks)
 
 
 def error(problem: GradcliError) -> str:

@@ -9,8 +9,9 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
+from ..errors import visible
 from ..results import Gradients
-from ..results.checks import CheckReport, CheckSummary
+from ..results.checks import CheckList, CheckReport, CheckSummary
 from ..results.operations import Operation, Operations
 from ..results.transforms import Hessian, Jacobian, Products
 from . import Style
@@ -19,6 +20,7 @@ from .formulas import agreements, formulas, longnumbers
 from .numbers import number
 from .trace import trace
 from .tree import graph
+from .tsv import checklist as lines_of_checks
 
 EDGE = 3
 """Elements shown at either end of an elided axis."""
@@ -232,6 +234,11 @@ def operation_text(op: Operation) -> Text:
     return text
 
 
+def checklist(result: CheckList, style: Style) -> Text:
+    """Return one line per check."""
+    return Text(lines_of_checks(result, style).rstrip("\n"), overflow="fold")
+
+
 MARKS = {"pass": ("✓", "+", "green"), "fail": ("✗", "x", "bold red"), "inconclusive": ("?", "?", "yellow")}
 
 
@@ -246,12 +253,12 @@ def check_text(check: CheckReport, style: Style) -> Text:
     """Return one check: its verdict and reason; for a fail the diagnosis and how to repeat it."""
     mark, plain, colour = MARKS.get(check.verdict, ("!", "!", "bold magenta"))
     text = Text().append(f"{mark if style.unicode else plain} {check.verdict:<12} ", colour)
-    text.append(check.name, "bold")
+    text.append(visible(check.name), "bold")
     if check.file and check.line:
-        text.append(f"  {check.file}:{check.line}", "dim")
+        text.append(f"  {visible(check.file)}:{check.line}", "dim")
     indent = "\n    "
     reason = headline(check) if style.unicode else headline(check).replace("±", "+-")
-    text.append(indent + reason.replace("\n", indent), "dim" if check.verdict == "pass" else "")
+    text.append(indent + visible(reason).replace("\n", indent), "dim" if check.verdict == "pass" else "")
     for finding in check.diagnosis:
         text.append(indent + finding.text, "yellow")
     if len(check.witnesses) > 1:
@@ -262,7 +269,7 @@ def check_text(check: CheckReport, style: Style) -> Text:
     if check.blame:
         text.append(indent + check.blame.replace("\n", indent))
     if check.replay and check.verdict == "fail":
-        text.append(indent + "again: " + check.replay, "cyan")
+        text.append(indent + "again: " + visible(check.replay), "cyan")
     return text
 
 
