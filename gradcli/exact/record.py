@@ -80,6 +80,8 @@ class Exact:
             if "truth value" in str(error):
                 raise NoTwinError(f"{told(primitive)} needs to compare values, which symbols do not have") from None
             raise NoTwinError(f"{told(primitive)} has no exact twin") from None
+        if not isinstance(out, np.ndarray | tuple):
+            out = np.asarray(out)  # a single truth value, or what NumPy makes of nothing
         if primitive.kind != "constant" and not isinstance(out, ExactArray | tuple):
             return numbers(self.field, out)  # of nothing NumPy makes a plain number
         return out
@@ -197,8 +199,8 @@ class Exact:
     def whole_numbers(self, x: Tensor) -> Any:
         """Return an index that was computed as integers. Raises GradcliError for other numbers."""
         found = [self.field.as_float(e) for e in np.asarray(x._data).view(np.ndarray).ravel().tolist()]
-        if not all(e is not None and e.is_integer() for e in found):
-            raise GradcliError("an index must be made of whole numbers", kind="shape")
+        if not all(e is not None and e.is_integer() and abs(e) < 2**62 for e in found):
+            raise GradcliError("an index must be made of whole numbers in the array's range", kind="shape")
         integers = np.array(found, np.intp).reshape(x._data.shape)
         return integers if integers.ndim else int(integers)
 

@@ -153,8 +153,9 @@ def shown(name: str, value: np.ndarray) -> str:
     if value.size > 12:
         return f"{name}=..."
     if value.dtype == object:
-        value = value.astype(float)  # exact numbers
-    return shlex.quote(f"{name}={value.tolist()}") if value.ndim else f"{name}={value.item():g}"
+        value = value.astype(complex)  # exact numbers
+        value = value.real if not value.imag.any() else value
+    return shlex.quote(f"{name}={value.tolist()}") if value.ndim else shlex.quote(f"{name}={value.item():g}")
 
 
 def bound_names(parsed: tree.Program) -> list[str]:

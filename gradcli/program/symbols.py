@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import sympy
 
-from ..errors import GradcliError
+from ..errors import GradcliError, told
 from ..exact.patience import within
 from ..exact.record import exactly
-from ..exact.symbolic import Symbolic
+from ..exact.symbolic import Symbolic, is_own
 from .base import Program, Run, line_span, silenced
 
 MAX_SYMBOLS = 64
@@ -138,6 +138,12 @@ def patient(seconds: float, work: Callable[[], Any]) -> Any:
     except RecursionError:
         raise GradcliError(
             "the formulas are nested too deeply", hint="use 'gradcli grad --digits 50' for numbers", kind="limit"
+        ) from None
+    except (TypeError, ValueError, AttributeError, NotImplementedError, ArithmeticError, IndexError) as error:
+        if not is_own(error):
+            raise
+        raise GradcliError(
+            f"sympy cannot do this: {told(error)}", hint="use 'gradcli grad --digits 50' for numbers", kind="exact"
         ) from None
 
 
