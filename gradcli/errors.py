@@ -94,7 +94,7 @@ def nearest(word: str, known, count: int = 1) -> list[str]:
     """Return up to `count` members of `known` spelt most like `word`, best first."""
     from difflib import SequenceMatcher, get_close_matches
 
-    known = list(known)
+    known = [name for name in known if name != word]
     exact = [name for name in known if name.lower() == word.lower()]
 
     def likeness(name: str) -> float:

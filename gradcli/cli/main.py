@@ -153,7 +153,8 @@ def wants_json(words: list[str]) -> bool:
 
 def option_hint(words: list[str]) -> str | None:
     """Return advice for an expression that was taken for an option."""
+    command = next((word for word in words if word in COMMANDS), "grad")
     for word in words:
         if word.startswith("-") and not word.startswith("--") and any(c in word for c in "*/^+()"):
-            return f"an expression that starts with '-' needs -e: gradcli grad -e '{word}'"
+            return f"an expression that starts with '-' needs -e: gradcli {command} -e '{word}'"
     return None

@@ -32,7 +32,7 @@ class Context:
     def __init__(self, command: str, options: dict[str, Any], formats: tuple[str, ...]):
         self.command = command
         self.options = options
-        self.settings = Settings(options["max_elements"], options["seed"])
+        self.settings = Settings(options["max_elements"], options["seed"], command)
         self.output = Output(options["format"], options["output"], options["precision"], command, formats)
         streams.claim(aside=self.output.form == "json" or options["output"] == "-")
         status.settings.color = options["color"]

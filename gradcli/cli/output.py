@@ -8,6 +8,8 @@ from typing import Any
 
 from ..errors import GradcliError
 from ..render import Style, render
+from ..results import Gradients
+from ..results.transforms import Hessian, Jacobian, Products
 from . import status, streams
 
 CLOSED = (BrokenPipeError,)
@@ -25,6 +27,10 @@ ENDINGS = {
     ".png": "png",
 }
 """The formats that a file's name asks for."""
+LONGEST = 1000
+"""The longest line of a table, in columns."""
+NUMBERS = (Gradients, Jacobian, Hessian, Products)
+"""Results whose tables hold numbers, which are never cut."""
 BINARY = (".npz", ".svg", ".png")
 
 
@@ -75,14 +81,25 @@ class Output:
         """Render a result and write it."""
         rendered = render(result, self.form, Style(self.precision, self.unicode, self.command))
         if self.form == "table":
-            rendered = self.printed(rendered)
+            rendered = self.printed(rendered, self.numbers_of(result))
         self.write(rendered)
 
-    def printed(self, renderable: Any) -> str:
-        """Return what rich makes of a renderable for this terminal (or file) as text."""
+    def numbers_of(self, result: Any) -> Any:
+        """Return a result's numbers as something to render, without the sentences beside them; None for others."""
+        if not isinstance(result, NUMBERS):
+            return None
+        extras: dict[str, Any] = {name: () for name in ("symbolic", "witnesses") if name in result._fields}
+        return render(result._replace(**extras), "table", Style(self.precision, self.unicode, self.command))
+
+    def printed(self, renderable: Any, whole: Any = None) -> str:
+        """Return what rich makes of a renderable for this terminal (or file) as text.
+
+        whole: what must not be cut: lines become as long as it needs, even longer than the terminal is wide.
+        """
         import io
 
         from rich.console import Console
+        from rich.measure import Measurement
 
         buffer = io.StringIO()
         colour = self.path is None and status.colourful(streams.results())
@@ -96,6 +113,9 @@ class Output:
             legacy_windows=False,
             color_system="standard" if colour else None,
         )
+        if whole is not None:
+            wide = console.options.update(max_width=LONGEST, width=LONGEST)
+            console.width = max(width, Measurement.get(console, wide, whole).maximum)
         console.print(renderable)
         lines = [line.rstrip() for line in buffer.getvalue().split("\n")]
         return "\n".join(lines)

@@ -26,11 +26,15 @@ SYNONYMS = {"dim": "axis", "keepdim": "keepdims"}
 
 
 class Settings:
-    """What a run may use: the limit on a value's elements, and the seed of its random numbers."""
+    """What a run may use: the limit on a value's elements, and the seed of its random numbers.
 
-    def __init__(self, max_elements: int = limits.DEFAULT_MAX_ELEMENTS, seed: int = 0):
+    command: the command that runs it, for hints.
+    """
+
+    def __init__(self, max_elements: int = limits.DEFAULT_MAX_ELEMENTS, seed: int = 0, command: str = "grad"):
         self.max_elements = max_elements
         self.seed = seed
+        self.command = command
 
 
 def function_names() -> list[str]:

@@ -139,11 +139,12 @@ class ExpressionProgram(Program):
         near = [(name, did_you_mean(name, [*self.bound, *given])) for name in missing]
         advice = next((f"'{name}': {text} or " for name, text in near if text), "")
         listed = ", ".join(f"'{name}'" for name in missing)
+        line = [shlex.quote(self.title), *(shown(*item) for item in given.items()), words]
         return GradcliError(
             f"no value for {listed}",
             span=self.parsed.span(free[missing[0]]),
             hint=f"{advice}give {'it' if len(missing) == 1 else 'them'} on the command line: "
-            f"gradcli grad {shlex.quote(self.title)} {' '.join([*(shown(*item) for item in given.items()), words])}",
+            f"gradcli {self.settings.command} {' '.join(line)}",
             kind="name",
         )
 
