@@ -26,6 +26,17 @@ from .output import Output
 FLOAT_TYPES = ("float32", "float64", "complex128")
 
 
+def completed(what: str) -> Callable:
+    """Return the completion of that name (in complete.py), to be imported when a shell asks."""
+
+    def call(ctx: click.Context, param: click.Parameter, incomplete: str) -> Any:
+        from .complete import offer
+
+        return offer(what, ctx, param, incomplete)
+
+    return call
+
+
 class Context:
     """What the options of a call say."""
 
@@ -33,7 +44,9 @@ class Context:
         self.command = command
         self.options = options
         self.settings = Settings(options["max_elements"], options["seed"], command)
-        self.output = Output(options["format"], options["output"], options["precision"], command, formats)
+        self.output = Output(
+            options["format"], options["output"], options["precision"], command, formats, options["save"]
+        )
         streams.claim(aside=self.output.form == "json" or options["output"] == "-")
         status.settings.color = options["color"]
         status.settings.quiet = options["quiet"]
@@ -163,28 +176,45 @@ OPTIONS: dict[str, Any] = {
         metavar="NAMES",
         multiple=True,
         callback=joined,
+        shell_complete=completed("inputs"),
         help="Differentiate with respect to these inputs only: x,y.",
     ),
-    "out": click.option("--out", metavar="NAME", help="The name whose value is the output."),
+    "out": click.option(
+        "--out", metavar="NAME", shell_complete=completed("names"), help="The name whose value is the output."
+    ),
     "gradient": click.option(
-        "-g", "--gradient", metavar="VALUE", help="The gradient vector for an output that is no scalar."
+        "-g",
+        "--gradient",
+        metavar="VALUE",
+        shell_complete=completed("value"),
+        help="The gradient vector for an output that is no scalar.",
     ),
     "tangent": click.option(
         "--tangent",
         "-t",
         multiple=True,
         metavar="NAME=VALUE",
+        shell_complete=completed("given_inputs"),
         help="The direction, input by input; inputs left out stay fixed. Repeatable.",
     ),
-    "grad": click.option("--grad", metavar="NAME", help="The gradient by hand, in the same file: g(*arguments)."),
+    "grad": click.option(
+        "--grad",
+        metavar="NAME",
+        shell_complete=completed("defined"),
+        help="The gradient by hand, in the same file: g(*arguments).",
+    ),
     "vjp": click.option(
-        "--vjp", metavar="NAME", help="The backward pass by hand, in the same file: b(cotangent, *arguments)."
+        "--vjp",
+        metavar="NAME",
+        shell_complete=completed("defined"),
+        help="The backward pass by hand, in the same file: b(cotangent, *arguments).",
     ),
     "shape": click.option(
         "--shape",
         "shapes",
         multiple=True,
         metavar="NAME=3,4",
+        shell_complete=completed("given_inputs"),
         help="Draw this input at random, with this shape. Repeatable.",
     ),
     "samples": click.option(
@@ -210,7 +240,9 @@ OPTIONS: dict[str, Any] = {
         metavar="N",
         help="Processes to run checks in (1); with more, one that dies is an error.",
     ),
-    "junit": click.option("--junit", metavar="FILE", help="Also write a JUnit report."),
+    "junit": click.option(
+        "--junit", metavar="FILE", shell_complete=completed("files"), help="Also write a JUnit report."
+    ),
     "allow_inconclusive": click.option(
         "--allow-inconclusive", is_flag=True, help="Exit with 0 when no check fails but some are inconclusive."
     ),
@@ -231,10 +263,15 @@ OPTIONS: dict[str, Any] = {
         "hooks",
         multiple=True,
         metavar="NAME=ACTION",
+        shell_complete=completed("hooks"),
         help="Run ACTION on NAME's gradient: print, an expression in g, or FILE.py:function. Repeatable.",
     ),
     "retain": click.option(
-        "--retain", multiple=True, metavar="NAME", help="Also report the gradient of this intermediate result."
+        "--retain",
+        multiple=True,
+        metavar="NAME",
+        shell_complete=completed("names"),
+        help="Also report the gradient of this intermediate result.",
     ),
     "retain_all": click.option("--retain-all", is_flag=True, help="Report the gradients of all named results."),
     "dtype": click.option("--dtype", type=click.Choice(FLOAT_TYPES), help="The type of the inputs (float64)."),
@@ -250,6 +287,23 @@ OPTIONS: dict[str, Any] = {
     ),
     "safe": click.option("--safe", is_flag=True, help="Never execute Python: refuse scripts."),
     "torch": click.option("--torch", is_flag=True, help="In a script, let `import torch` mean gradcli's own engine."),
+    "over": click.option(
+        "--over",
+        multiple=True,
+        metavar="NAME=FROM:TO",
+        shell_complete=completed("given_inputs"),
+        help="The input along which to plot, and its range: x=-3:3. Twice for a map.",
+    ),
+    "points": click.option(
+        "--points", type=click.IntRange(2, 1000), metavar="N", help="Points along each input (200; 60 for a map)."
+    ),
+    "plot": click.option("--plot", is_flag=True, help="Draw heat maps; with -o FILE.svg or FILE.png, a picture."),
+    "save": click.option(
+        "--save",
+        metavar="FILE",
+        shell_complete=completed("files"),
+        help="Also save the table, as a terminal shows it, as FILE.svg or FILE.html.",
+    ),
     "values": click.option("--values", is_flag=True, help="Show the value and the gradient of every result."),
     "all": click.option("--all", "all", is_flag=True, help="Draw every node, however many there are."),
     "digits": click.option(
@@ -271,14 +325,26 @@ OPTIONS: dict[str, Any] = {
     "high_order": click.option(
         "--order", type=click.IntRange(1, 10), default=1, metavar="N", help="Order of the derivatives (1)."
     ),
-    "at": click.option("--at", multiple=True, metavar="NAME=VALUE", help="Evaluate the formulas there. Repeatable."),
+    "at": click.option(
+        "--at",
+        multiple=True,
+        metavar="NAME=VALUE",
+        shell_complete=completed("given_inputs"),
+        help="Evaluate the formulas there. Repeatable.",
+    ),
     "steps": click.option("--steps", is_flag=True, help="Show the chain rule, node by node."),
     "step": click.option("--step", is_flag=True, help="Wait for a key after each step."),
     "detect_anomaly": click.option(
         "--detect-anomaly", is_flag=True, help="Name the first operation that makes a nan."
     ),
     "json": click.option("--json", "format", flag_value="json", help="The same as -f json."),
-    "output": click.option("-o", "--output", metavar="FILE", help="Write to FILE instead; - is standard output."),
+    "output": click.option(
+        "-o",
+        "--output",
+        metavar="FILE",
+        shell_complete=completed("files"),
+        help="Write to FILE instead; - is standard output.",
+    ),
     "precision": click.option(
         "--precision", type=click.IntRange(1, 50), metavar="N", help="Significant digits to print."
     ),
@@ -298,6 +364,7 @@ COMMON = (
     "format",
     "json",
     "output",
+    "save",
     "precision",
     "color",
     "quiet",
@@ -327,7 +394,8 @@ def command_options(*names: str, formats: tuple[str, ...] = ARRAYS) -> Callable:
 
         for name in reversed([*names, *COMMON]):
             call = (format_option(formats) if name == "format" else OPTIONS[name])(call)
-        return click.argument("words", nargs=-1, metavar="TARGET [NAME=VALUE]...")(call)
+        metavar = "TARGET [NAME=VALUE]..."
+        return click.argument("words", nargs=-1, metavar=metavar, shell_complete=completed("words"))(call)
 
     return decorate
 
@@ -337,14 +405,14 @@ def output_options(formats: tuple[str, ...]) -> Callable:
 
     def decorate(function: Callable) -> Callable:
         @functools.wraps(function)
-        def call(format: str | None, output: str | None, color: str, **others: Any) -> Any:
+        def call(format: str | None, output: str | None, save: str | None, color: str, **others: Any) -> Any:
             status.settings.color = color
             name = str(click.get_current_context().info_name)
-            shown = Output(format, output, None, name, formats)
+            shown = Output(format, output, None, name, formats, save)
             shown.check()
             return function(shown, **others)
 
-        for name in ("color", "output", "json"):
+        for name in ("color", "save", "output", "json"):
             call = OPTIONS[name](call)
         return format_option(formats)(call)
 

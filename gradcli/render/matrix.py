@@ -33,14 +33,19 @@ def matrix(block: np.ndarray, over: str, row: tuple[str, tuple], column: tuple[s
     (row_name, row_shape), (column_name, column_shape) = row, column
     rows, columns = int(np.prod(row_shape)), int(np.prod(column_shape))
     flat = block.reshape((rows, columns))
-    plain = over if style.unicode else over.replace("∂²", "d2").replace("∂", "d")
-    title = Text().append(plain, "bold")
-    title.append(f"   {shape_text(np.empty(row_shape))} by {shape_text(np.empty(column_shape))}", "dim")
+    title = title_of(over, row_shape, column_shape, style)
     if not flat.size:
         return Group(title, Text("empty", style="dim"))
     if max(rows, columns) > LARGE:
         return Group(title, summary(flat, style), heat_map(flat, style))
     return Group(title, labelled(flat, names_of(row_name, row_shape), names_of(column_name, column_shape), style))
+
+
+def title_of(over: str, rows: tuple, columns: tuple, style: Style) -> Text:
+    """Return what a block holds, and the shapes of both sides."""
+    plain = over if style.unicode else over.replace("∂²", "d2").replace("∂", "d")
+    sides = f"   {shape_text(np.empty(rows))} by {shape_text(np.empty(columns))}"
+    return Text().append(plain, "bold").append(sides, "dim")
 
 
 def labelled(flat: np.ndarray, rows: list[str], columns: list[str], style: Style) -> Table:
@@ -94,8 +99,8 @@ def heat_map(flat: np.ndarray, style: Style) -> Text:
                 text.append("?", style="bold reverse red")
                 continue
             peak = part.flat[int(np.argmax(np.abs(part)))]
-            level = 0 if peak == 0 else 1 + min(3, int(4 * min(abs(float(peak)) / largest, 1) ** 0.5))
-            text.append(scale[level], style="green" if peak > 0 else "red")
+            level = 0 if peak == 0 else 1 + min(3, int(4 * min(float(abs(peak)) / largest, 1) ** 0.5))
+            text.append(scale[level], style="cyan" if np.iscomplexobj(peak) else "green" if peak > 0 else "red")
         text.append("│\n" if style.unicode else "|\n", style="dim")
     text.right_crop(1)
     return text

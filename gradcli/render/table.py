@@ -18,6 +18,7 @@ from . import Style
 from .checks import headline, summary_line
 from .formulas import agreements, formulas, longnumbers
 from .numbers import number
+from .plot import curve, heatmaps, surface
 from .trace import trace
 from .tree import graph
 from .tsv import checklist as lines_of_checks
@@ -275,13 +276,16 @@ def check_text(check: CheckReport, style: Style) -> Text:
 
 __all__ = [
     "checksummary",
+    "curve",
     "formulas",
     "gradients",
     "graph",
+    "heatmaps",
     "hessian",
     "jacobian",
     "longnumbers",
     "operations",
     "products",
+    "surface",
     "trace",
 ]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from ..errors import visible
 from . import Style
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     from ..results.exact import LongNumbers
     from ..results.graphs import Graph, Trace
     from ..results.operations import Operations
+    from ..results.plots import Curve, Surface
     from ..results.transforms import Hessian, Jacobian, Products
 
 
@@ -138,3 +141,22 @@ def trace(result: Trace, style: Style) -> str:
 def longnumbers(result: LongNumbers, style: Style) -> str:
     """Return every derivative with its digits."""
     return "".join(f"{name}\t{digits}\n" for name, digits in long_elements(result))
+
+
+def columns(style: Style, *arrays: Any) -> str:
+    """Return arrays of one shape side by side, an element a line."""
+    return "".join(
+        "\t".join(number(x, style.precision) for x in row) + "\n"
+        for row in zip(*(a.ravel() for a in arrays), strict=True)
+    )
+
+
+def curve(result: Curve, style: Style) -> str:
+    """Return three columns: input, value, derivative."""
+    return columns(style, result.x, result.value, result.derivative)
+
+
+def surface(result: Surface, style: Style) -> str:
+    """Return five columns: both inputs, value, both derivatives."""
+    x, y = np.meshgrid(result.x, result.y, indexing="ij")
+    return columns(style, x, y, result.value, *result.slopes)

@@ -20,7 +20,7 @@ from ...render import TEXT
 from ...results.checks import CheckList, CheckReport, CheckSummary
 from .. import status
 from ..options import Context, command_options
-from ..output import check_file, write_file
+from ..output import check_writable, write_file
 
 MOST_AXES = 64
 VALUE = re.compile(r"[^\W\d][\w.\[\]]*=[^=]")
@@ -61,7 +61,7 @@ def gradcheck(context: Context) -> int:
     options = context.options
     context.output.check()
     if options["junit"] is not None:
-        check_file(options["junit"])
+        check_writable(options["junit"])
     checks = selected(context)
     target = options["words"][0] if options["words"] else options["expression"]
     if options["list"]:
