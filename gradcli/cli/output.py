@@ -28,6 +28,8 @@ ENDINGS = {
 """The formats that a file's name asks for."""
 LOOKS = (".svg", ".html", ".htm")
 """The files that --save writes."""
+PLAIN = str.maketrans("…×·∂²", "~x*d2")
+"""What stands for the commonest characters where there is only ASCII, of the same width."""
 FILE_SIZE = (100, 40)
 """Columns and lines of a table in a file."""
 BINARY = (".npz", ".svg", ".png")
@@ -110,7 +112,8 @@ class Output:
         console = console_for(self.size[0], self.path is None and status.colourful(sys.stdout))
         console.print(renderable)
         lines = [line.rstrip() for line in console.file.getvalue().split("\n")]
-        return "\n".join(lines)
+        text = "\n".join(lines)
+        return text if self.unicode else text.translate(PLAIN)
 
     def save(self, renderable: Any) -> None:
         """Write what a terminal shows of a renderable as a picture or a page, in colour unless that is unwanted."""
