@@ -33,6 +33,8 @@ NUMBERS = (Gradients, Jacobian, Hessian, Products)
 """Results whose tables hold numbers, which are never cut."""
 LOOKS = (".svg", ".html", ".htm")
 """The files that --save writes."""
+PLAIN = str.maketrans("…×·∂²", "~x*d2")
+"""What stands for the commonest characters where there is only ASCII, of the same width."""
 FILE_SIZE = (100, 40)
 """Columns and lines of a table in a file."""
 BINARY = (".npz", ".svg", ".png")
@@ -127,7 +129,8 @@ class Output:
         widen(console, whole)
         console.print(renderable)
         lines = [line.rstrip() for line in console.file.getvalue().split("\n")]
-        return "\n".join(lines)
+        text = "\n".join(lines)
+        return text if self.unicode else text.translate(PLAIN)
 
     def save(self, renderable: Any, whole: Any = None) -> None:
         """Write what a terminal shows of a renderable as a picture or a page, in colour unless that is unwanted."""

@@ -37,14 +37,17 @@ class Drawing:
         self.rows = rows
         self.values = values
 
-    def __rich_console__(self, console: Any, options: Any) -> Iterator[Table]:
+    def __rich_console__(self, console: Any, options: Any) -> Iterator[Table | Text]:
         widest = max(cell_len(line.prefix + head(line)) for line in self.lines)
         widths = {name: max(cell_len(row[name]) for row in self.rows) for name in FACTS}
         shown = {name: width + GAP for name, width in widths.items() if width}
         for name in SPARE:
             if widest + sum(shown.values()) > options.max_width:
                 shown.pop(name, None)
-        yield self.table(list(shown))
+        if self.values and widest + sum(shown.values()) > options.max_width:
+            yield Text("\n").join(beneath(line, row) for line, row in zip(self.lines, self.rows, strict=True))
+        else:
+            yield self.table(list(shown))
 
     def table(self, names: list[str]) -> Table:
         """Return the tree with some of the columns."""
@@ -53,9 +56,21 @@ class Drawing:
         for name in names:
             table.add_column(name if name in ("value", "gradient") else "", no_wrap=True, overflow="ellipsis")
         for line, row in zip(self.lines, self.rows, strict=True):
-            first = Text(line.prefix, "dim") + Text(head(line), "dim" if line.again else LOOKS[line.node.kind])
-            table.add_row(first, *(Text(row[name], FACTS[name]) for name in names))
+            table.add_row(first_of(line), *(Text(row[name], FACTS[name]) for name in names))
         return table
+
+
+def first_of(line: Line) -> Text:
+    """Return what stands at the left: the branches, and what the node is."""
+    return Text(line.prefix, "dim") + Text(head(line), "dim" if line.again else LOOKS[line.node.kind])
+
+
+def beneath(line: Line, row: dict[str, str]) -> Text:
+    """Return a line of the tree, and value and gradient below it: for a terminal too narrow for columns."""
+    indent = line.prefix.replace("├─", "│ ").replace("└─", "  ").replace("|-", "| ").replace("`-", "  ")
+    told = [Text(f"{name} {row[name]}", FACTS[name]) for name in ("value", "gradient") if row[name]]
+    text = first_of(line)
+    return text + Text(f"\n{indent}   ", "dim") + Text("  ").join(told) if told else text
 
 
 def graph(result: Graph, style: Style) -> Drawing:
