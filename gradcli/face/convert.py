@@ -67,7 +67,13 @@ def type_as(input: Tensor, other: Tensor) -> Tensor:
 @face
 def type_(input: Tensor, dtype: Any = None) -> Any:
     """The tensor in a type, or the name of its type."""
-    return input.to(dtype) if dtype is not None else str(input.dtype)
+    return input.to(getattr(dtype, "dtype", dtype)) if dtype is not None else str(input.dtype)
+
+
+@face(method=False)
+def detach(input: Tensor) -> Tensor:
+    """The same memory outside the graph."""
+    return input.detach()
 
 
 @face

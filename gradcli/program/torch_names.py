@@ -19,6 +19,7 @@ from ..errors import nearest
 from ..tape.dtypes import as_dtype, as_numpy, defaults, naming, set_default_dtype
 from ..tape.plan import queue_callback
 from ..tape.tensor import Tensor, allowed
+from .outputs import with_out
 
 VERSION = "2.13.0"
 """The version of PyTorch whose behaviour is followed."""
@@ -40,7 +41,10 @@ class Names(ModuleType):
         if full in MODULES or full in EMPTY:
             return importlib.import_module(full)
         try:
-            return getattr(self._real, name)
+            found = getattr(self._real, name)
+            if self.__name__ in WITH_OUT:
+                found = self.__dict__[name] = with_out(found)
+            return found
         except AttributeError:
             known = [n for n in dir(self._real) if not n.startswith("_")]
             words = nearest(name, known, 3)
@@ -48,6 +52,8 @@ class Names(ModuleType):
             raise AttributeError(f"gradcli has no {full}{advice}") from None
 
 
+WITH_OUT = {"torch", "torch.linalg", "torch.special", "torch.fft"}
+"""Modules whose functions take out=."""
 MODULES = {
     "torch": "gradcli",
     "torch.nn": "gradcli.nn",

@@ -79,7 +79,9 @@ def power_dx(_, x, y):
 
 
 def power_dy(out, x, y):
-    """out * log(x); 0 where x is 0 and y is not negative."""
+    """out * log(x), complex if out is; 0 where x is 0 and y is not negative."""
+    if out.dtype.kind == "c":
+        x = x + 0j
     flat = (x == 0) & (abs(y) == y)
     return np.where(flat, 0.0, out * np.log(np.where(flat, 1.0, x)))
 
