@@ -34,6 +34,8 @@ class Flat:
         out = subject.value(subject.at)
         self.out_shape, self.out_dtype = out.shape, out.dtype
         self.f0 = real_view(out).astype(float)
+        if out.dtype.kind not in "fc":
+            raise CheckError(f"the output has type {out.dtype}, which has no derivative")
         self.unit = float(np.finfo(out.dtype).eps) / 2
         self.scales = np.concatenate([scales_of(p) for p in self.parts]) if self.size else np.zeros(0)
         self.calls = 1

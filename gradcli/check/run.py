@@ -92,6 +92,9 @@ def checked(subject: Subject, options: Options, report: Callable[..., CheckRepor
         size = np.abs(flat.f0)
     if not np.isfinite(flat.f0).all():
         return report("inconclusive", "the function is not finite at this point")
+    strange = [name for name in subject.wrt if not np.isfinite(subject.at[name]).all()]
+    if strange:
+        return report("inconclusive", f"the input {', '.join(strange)} holds nan or infinity")
     if (drift > 1e3 * flat.unit * size).any():
         worst = float((drift / np.maximum(size, 1e-300)).max())
         return report(

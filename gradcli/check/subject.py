@@ -94,6 +94,11 @@ class Subject:
         rows = []
         for i in range(count):
             rows.append(self.value({**self.at, **{name: x[i] for name, x in stacks.items()}}))
+        shapes = {row.shape for row in rows}
+        if len(shapes) > 1:
+            raise CheckError(
+                f"the output's shape depends on the values of the inputs: {' and '.join(map(str, sorted(shapes)))}"
+            )
         return np.stack(rows)
 
     def jacobian(self, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -261,7 +266,7 @@ class Traced(Subject):
         try:
             with no_grad(), np.errstate(all="ignore"):
                 (out,), _ = batch_or_loop(lambda *xs: self.call(xs), leaves, dims, lambda xs: (tuple(xs), {}), count)
-        except CheckError:
+        except (CheckError, ValueError):
             self.batchable = False
             return super().values(stacks, count)
         return np.array(out._data)

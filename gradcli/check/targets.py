@@ -48,6 +48,24 @@ class Wanted:
         """The inputs: arrays and shapes by name."""
         return {**self.values, **self.shapes}
 
+    def refuse_for(self, path: str) -> None:
+        """Raise GradcliError for options that a file's declared checks cannot use: they have points of their own."""
+        given = {
+            **{f"{name}=": name for name in self.values},
+            **{f"--shape {name}": name for name in self.shapes},
+            "--grad": self.grad,
+            "--vjp": self.vjp,
+            "--wrt": self.wrt,
+            "--out": self.out,
+        }
+        for option, value in given.items():
+            if value is not None:
+                raise GradcliError(
+                    f"{path} declares its checks with their inputs, so {option} has no use",
+                    hint=f"name a function to check it elsewhere: {path}:f x=2",
+                    kind="usage",
+                )
+
     def words(self) -> str:
         """Return the options as they would be typed again."""
         parts = [f"{name}={np.asarray(x).tolist()}" for name, x in self.values.items() if np.size(x) <= 12]
@@ -94,6 +112,7 @@ def of_file(path: str, target: Target, wanted: Wanted) -> list[Declared | CheckR
     """Return the checks that a file declares, with the options of the command line."""
     if target.safe:
         raise GradcliError(f"--safe: {path} is Python, which would have to be executed", kind="usage")
+    wanted.refuse_for(path)
     found = declared_in(path, target.stdout)
     if isinstance(found, CheckReport):
         return [found]

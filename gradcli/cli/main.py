@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 import warnings
 from importlib import import_module
@@ -27,8 +28,12 @@ COMMANDS = {
     "symbolic": "Derivatives as formulas, by sympy.",
     "graph": "The recorded graph: a tree, dot, mermaid, svg or png.",
     "trace": "Backward, step by step.",
+    "plot": "A function and its derivative, drawn.",
     "ops": "The functions of the language, with their derivatives.",
+    "completion": "A completion script for bash, zsh or fish.",
 }
+COMPLETE = "_GRADCLI_COMPLETE"
+"""The variable by which a completion script asks what may follow."""
 
 
 class LazyGroup(click.Group):
@@ -51,6 +56,12 @@ class LazyGroup(click.Group):
             raise GradcliError(f"unknown command '{name}'", hint=hint or "see 'gradcli --help'", kind="usage")
         return super().resolve_command(ctx, args)
 
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[Any]:
+        from click.shell_completion import CompletionItem
+
+        found = [CompletionItem(name, help=text) for name, text in COMMANDS.items() if name.startswith(incomplete)]
+        return found + click.Command.shell_complete(self, ctx, incomplete)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
@@ -68,6 +79,10 @@ def cli() -> None:
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command line and return the exit code."""
+    if COMPLETE in os.environ:
+        from .shells import answer
+
+        return answer(cli, os.environ[COMPLETE])
     words = sys.argv[1:] if argv is None else argv
     words, script_words = split_at_dashes(words)
     as_json = wants_json(words)
@@ -153,7 +168,8 @@ def wants_json(words: list[str]) -> bool:
 
 def option_hint(words: list[str]) -> str | None:
     """Return advice for an expression that was taken for an option."""
+    command = next((word for word in words if word in COMMANDS), "grad")
     for word in words:
         if word.startswith("-") and not word.startswith("--") and any(c in word for c in "*/^+()"):
-            return f"an expression that starts with '-' needs -e: gradcli grad -e '{word}'"
+            return f"an expression that starts with '-' needs -e: gradcli {command} -e '{word}'"
     return None

@@ -41,10 +41,9 @@ class Comparison:
         self.engine_at = engine_at
         with exactly(Symbolic()):
             self.given = read()
-        rounded = {name: np.shape(x) for name, x in self.given.items()}
         self.symbols = patient(
             timeout,
-            lambda: Symbols(program, {n: np.zeros(s) for n, s in rounded.items()}, wrt, out, max_symbols, vector),
+            lambda: Symbols(program, self.given, wrt, out, max_symbols, vector),
         )
 
     def against(

@@ -139,11 +139,12 @@ class ExpressionProgram(Program):
         near = [(name, did_you_mean(name, [*self.bound, *given])) for name in missing]
         advice = next((f"'{name}': {text} or " for name, text in near if text), "")
         listed = ", ".join(f"'{name}'" for name in missing)
+        line = [shlex.quote(self.title), *(shown(*item) for item in given.items()), words]
         return GradcliError(
             f"no value for {listed}",
             span=self.parsed.span(free[missing[0]]),
             hint=f"{advice}give {'it' if len(missing) == 1 else 'them'} on the command line: "
-            f"gradcli grad {shlex.quote(self.title)} {' '.join([*(shown(*item) for item in given.items()), words])}",
+            f"gradcli {self.settings.command} {' '.join(line)}",
             kind="name",
         )
 
@@ -152,7 +153,10 @@ def shown(name: str, value: np.ndarray) -> str:
     """Return NAME=VALUE for a value that was given; large ones are left out."""
     if value.size > 12:
         return f"{name}=..."
-    return shlex.quote(f"{name}={value.tolist()}") if value.ndim else f"{name}={value.item():g}"
+    if value.dtype == object:
+        value = value.astype(complex)  # exact numbers
+        value = value.real if not value.imag.any() else value
+    return shlex.quote(f"{name}={value.tolist()}") if value.ndim else shlex.quote(f"{name}={value.item():g}")
 
 
 def bound_names(parsed: tree.Program) -> list[str]:

@@ -67,7 +67,7 @@ class FunctionProgram(Program):
         output = self.call(arguments)
         if prepare is not None:
             prepare.tensors(leaves)
-        return Run({name: leaves[name] for name in wanted}, output, dict(leaves))
+        return Run({name: leaves[name] for name in wanted}, output, dict(leaves), modules=self.modules())
 
     def missing(self, given: Mapping[str, Any]) -> list[str]:
         """Return the parameters without a value or a default."""
@@ -80,6 +80,10 @@ class FunctionProgram(Program):
 
     def defaults(self) -> dict[str, np.ndarray]:
         """Return the values of inputs that need not be given but are differentiated anyway."""
+        return {}
+
+    def modules(self) -> dict[str, Any]:
+        """Return the nn modules by the names that their parts' names begin with."""
         return {}
 
     def prepare_module(self, prepare: Prepare | None) -> None:

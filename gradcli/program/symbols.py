@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import sympy
 
-from ..errors import GradcliError
+from ..errors import GradcliError, told
 from ..exact.patience import within
 from ..exact.record import exactly
-from ..exact.symbolic import Symbolic
+from ..exact.symbolic import Symbolic, is_own
 from .base import Program, Run, line_span, silenced
 
 MAX_SYMBOLS = 64
@@ -40,19 +40,18 @@ class Symbols:
         sizes = {name: int(np.size(x)) for name, x in given.items()}
         self.refuse_many(sum(sizes.values()), max_symbols)
         with exactly(Symbolic()):
-            run = on_symbols(program, given, wrt, out)
-        self.run = run
-        self.inputs = {name: plain(leaf._data) for name, leaf in run.leaves.items()}
-        self.refuse_many(sum(x.size for x in self.inputs.values()), max_symbols)
-        self.grads: dict[str, np.ndarray] | None = None
-        if run.output is None:
-            self.grads = {
-                name: plain(leaf._grad._data) if leaf._grad is not None else zeros(np.shape(leaf._data))
-                for name, leaf in run.leaves.items()
-            }
+            self.run = run = on_symbols(program, given, wrt, out)
+            self.inputs = {name: plain(leaf._data) for name, leaf in run.leaves.items()}
+            self.refuse_many(sum(x.size for x in self.inputs.values()), max_symbols)
+            self.grads: dict[str, np.ndarray] | None = None
             self.output = np.array(sympy.nan, dtype=object)
-        else:
-            self.output = plain(run.output._data)
+            if run.output is not None:
+                self.output = plain(run.output._data)
+            else:
+                self.grads = {
+                    name: plain(leaf._grad._data) if leaf._grad is not None else zeros(np.shape(leaf._data))
+                    for name, leaf in run.leaves.items()
+                }
 
     def refuse_many(self, count: int, limit: int) -> None:
         """Raise GradcliError for more symbols than there may be."""
@@ -139,6 +138,12 @@ def patient(seconds: float, work: Callable[[], Any]) -> Any:
     except RecursionError:
         raise GradcliError(
             "the formulas are nested too deeply", hint="use 'gradcli grad --digits 50' for numbers", kind="limit"
+        ) from None
+    except (TypeError, ValueError, AttributeError, NotImplementedError, ArithmeticError, IndexError) as error:
+        if not is_own(error):
+            raise
+        raise GradcliError(
+            f"sympy cannot do this: {told(error)}", hint="use 'gradcli grad --digits 50' for numbers", kind="exact"
         ) from None
 
 

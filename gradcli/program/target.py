@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import os
 import stat
 from typing import Any
@@ -56,6 +58,8 @@ def load_program(target: Target) -> Program:
         return named_object(path + ".py", name, target)
     if os.path.isdir(text):
         raise GradcliError(f"{text} is a directory", hint="name a file in it", kind="file")
+    if text.endswith(os.sep):
+        raise GradcliError(f"no such folder: {text}", hint=nearest_file(text.rstrip(os.sep)), kind="file")
     looks_like_file = text.endswith((".py", ".expr"))
     if not looks_like_file and not os.path.exists(text):
         return expression(text, None, text, target)
@@ -73,8 +77,15 @@ def load_program(target: Target) -> Program:
 
 
 def expression(source: str, origin: str | None, title: str, target: Target) -> Program:
-    """Return an expression program."""
-    return ExpressionProgram(parse(source, origin), title, target.settings, target.dtype)
+    """Return an expression program. Raises GradcliError for arguments, which only scripts have."""
+    parsed = parse(source, origin)
+    if target.argv:
+        raise GradcliError(
+            f"{title} is an expression, which takes no arguments: {' '.join(target.argv)}",
+            hint="what follows -- is for scripts; give values as NAME=VALUE before it",
+            kind="usage",
+        )
+    return ExpressionProgram(parsed, title, target.settings, target.dtype)
 
 
 def script(path: str, source: str, target: Target, reason: GradcliError) -> Program:
@@ -140,6 +151,11 @@ def decoded(data: bytes, place: str) -> str:
     """Return bytes as text."""
     if len(data) > MAX_TEXT:
         raise GradcliError(f"{place} is longer than {MAX_TEXT} bytes (1 MiB)", kind="limit")
+    if place.endswith(".py"):
+        import tokenize
+
+        with contextlib.suppress(SyntaxError, UnicodeDecodeError, LookupError):  # as Python reads it
+            return data.decode(tokenize.detect_encoding(io.BytesIO(data).readline)[0])
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

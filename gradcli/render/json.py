@@ -11,10 +11,11 @@ import numpy as np
 from .. import __version__
 from ..errors import GradcliError
 from ..results import Gradients
-from ..results.checks import CheckReport, CheckSummary, InputCheck
+from ..results.checks import CheckList, CheckReport, CheckSummary, InputCheck
 from ..results.exact import Formulas, LongNumbers
 from ..results.graphs import Graph, GraphNode, Step, Trace
 from ..results.operations import Operations
+from ..results.plots import Curve, Surface
 from ..results.transforms import Hessian, Jacobian, Products
 from . import Style
 from .exact import agreement_json
@@ -163,6 +164,12 @@ def checksummary(result: CheckSummary, style: Style) -> str:
     return document(style.command, result.target, checks=[check_part(c) for c in result.checks], summary=summary)
 
 
+def checklist(result: CheckList, style: Style) -> str:
+    """Return the chosen checks."""
+    checks = [{"name": name, "file": file, "line": line} for name, file, line in result.checks]
+    return document(style.command, result.target, checks=checks)
+
+
 def error(problem: GradcliError) -> str:
     """Return an error as a document."""
     span = problem.span
@@ -308,3 +315,25 @@ def formulas(result: Formulas, style: Style) -> str:
     if result.steps:
         parts["steps"] = [{"text": s.text, "latex": s.latex} for s in result.steps]
     return document(style.command, result.target, **parts)
+
+
+def curve(result: Curve, style: Style) -> str:
+    """Return the points, and value and derivative at each."""
+    return plotted(result, style, {result.name: result.x}, {result.name: result.derivative})
+
+
+def surface(result: Surface, style: Style) -> str:
+    """Return the points of both axes; value and derivatives have a row for each point of the first."""
+    over = dict(zip(result.names, (result.x, result.y), strict=True))
+    return plotted(result, style, over, dict(zip(result.names, result.slopes, strict=True)))
+
+
+def plotted(result: Any, style: Style, over: dict[str, Any], slopes: dict[str, Any]) -> str:
+    """Return the document of a plot."""
+    numbers = {
+        "over": {name: plain(x, style.precision) for name, x in over.items()},
+        "value": plain(result.value, style.precision),
+        "derivative": {name: plain(x, style.precision) for name, x in slopes.items()},
+    }
+    more = {} if result.output is None else {"output": result.output}
+    return document(style.command, result.target, **numbers, **more)

@@ -86,3 +86,10 @@ class CheckSummary(NamedTuple):
     def count(self, verdict: str) -> int:
         """Return how many checks have a verdict."""
         return sum(check.verdict == verdict for check in self.checks)
+
+
+class CheckList(NamedTuple):
+    """The checks that a command line chose: name, file and line each."""
+
+    target: str
+    checks: tuple[tuple[str, str | None, int | None], ...]

@@ -72,6 +72,8 @@ def update(target: Tensor, compute: Callable[[], Any]) -> Tensor:
     Raises RuntimeError when the result has another shape, or a type that the target cannot hold.
     """
     check_allowed(target)
+    if state.exact is not None:
+        state.exact.make_exact(target)
     if target._base is not None and target._node is not None and target._node.hooks is not None:
         retake(target)  # hooks see gradients of the view as it was, not of what becomes of it
     start = next_seq()
@@ -253,6 +255,8 @@ def set_history(tensor: Tensor, node: Node | None) -> None:
 
 def setitem(target: Tensor, key: Any, value: Any) -> None:
     """target[key] = value, recorded. Raises IndexError and RuntimeError for keys and values that do not fit."""
+    if state.exact is not None:
+        state.exact.make_exact(target)
     data = target._array()
     index = Index(key, data.shape)
     check_allowed(target, None if data.flags.writeable or not index.basic else data[index.view_key])

@@ -34,7 +34,7 @@ class newest:  # noqa: N801 - a namespace
 
 def memory_of(array: Any) -> Any:
     """Return the array that owns the memory of `array` (`.data` of a tensor counts as an owner)."""
-    while type(array.base) is np.ndarray:
+    while isinstance(array.base, np.ndarray):
         array = array.base
     return array
 

@@ -55,6 +55,11 @@ def grad(context: Context) -> int:
         result = result._replace(witnesses=(report,))
         code = code or {"fail": 1, "error": 3, "inconclusive": 4}.get(report.verdict, 0)
     context.output.show(result)
+    if result.detached:
+        status.warn(
+            "the output does not depend on any input, so all gradients are zeros",
+            hint="detach(), no_grad() and numpy() cut the graph",
+        )
     arrays = [(f"the gradient of {item.name}", item.grad) for item in result.inputs]
     if result.value is not None:
         arrays.insert(0, ("the value", result.value))

@@ -17,10 +17,10 @@ from ...check.targets import Wanted, checks_of
 from ...errors import EXIT_INTERRUPTED, GradcliError
 from ...lang.values import read_values
 from ...render import TEXT
-from ...results.checks import CheckReport, CheckSummary
+from ...results.checks import CheckList, CheckReport, CheckSummary
 from .. import status
 from ..options import Context, command_options
-from ..output import write_file
+from ..output import check_writable, write_file
 
 MOST_AXES = 64
 VALUE = re.compile(r"[^\W\d][\w.\[\]]*=[^=]")
@@ -60,10 +60,12 @@ def gradcheck(context: Context) -> int:
     """
     options = context.options
     context.output.check()
+    if options["junit"] is not None:
+        check_writable(options["junit"])
     checks = selected(context)
+    target = options["words"][0] if options["words"] else options["expression"]
     if options["list"]:
-        lines = [f"{c.file or ''}:{c.line or ''}\t{c.name}\n" if c.file else f"{c.name}\n" for c in checks]
-        context.output.write("".join(lines))
+        context.output.show(CheckList(target, tuple((c.name, c.file, c.line) for c in checks)))
         return 0
     start = time.perf_counter()
     reports: list[CheckReport] = []
@@ -73,7 +75,6 @@ def gradcheck(context: Context) -> int:
             reports.append(report)
     except KeyboardInterrupt:
         interrupted = True
-    target = options["words"][0] if options["words"] else options["expression"]
     summary = CheckSummary(target, tuple(reports), time.perf_counter() - start)
     context.output.show(summary)
     if options["junit"]:
@@ -100,10 +101,15 @@ def selected(context: Context) -> list[Declared | CheckReport]:
         raise GradcliError(
             "no TARGET given", hint="for example: gradcli gradcheck 'x**2 * sin(y)' x=2 y=3", kind="usage"
         )
+    shapes = shapes_of(options["shapes"], options["max_elements"])
+    if both := [name for name in shapes if name in values]:
+        raise GradcliError(f"'{both[0]}' is given a value and a shape", hint="give one of them", kind="usage")
+    if options["grad"] is not None and options["vjp"] is not None:
+        raise GradcliError("--grad and --vjp go one at a time", hint="check one, then the other", kind="usage")
     tolerances = (options["eps"], options["atol"], options["rtol"])
     wanted = Wanted(
         values,
-        shapes_of(options["shapes"], options["max_elements"]),
+        shapes,
         options["grad"],
         options["vjp"],
         context.names("wrt"),

@@ -10,7 +10,7 @@ import click
 from ...errors import GradcliError
 from ...program.trace import trace as compute
 from ...render import TEXT
-from .. import status
+from .. import status, streams
 from ..options import Context, command_options, request_of
 
 
@@ -31,7 +31,9 @@ def trace(context: Context) -> None:
     if not context.options["step"]:
         context.output.show(result)
         return
-    if context.output.form != "table" or not (status.is_terminal(sys.stdin) and status.is_terminal(sys.stdout)):
+    if context.output.form != "table" or not (
+        status.is_terminal(sys.stdin) and status.is_terminal(streams.results())
+    ):
         raise GradcliError(
             "--step needs a terminal to wait for a key", hint="leave it out, or run it in a terminal", kind="usage"
         )
