@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 import time
@@ -60,6 +61,8 @@ def gradcheck(context: Context) -> int:
     context.output.check()
     checks = selected(context)
     if options["list"]:
+        if options["save"]:
+            raise GradcliError("--list shows no table to save", hint="leave out --save", kind="usage")
         lines = [f"{c.file or ''}:{c.line or ''}\t{c.name}\n" if c.file else f"{c.name}\n" for c in checks]
         context.output.write("".join(lines))
         return 0
@@ -142,13 +145,15 @@ def run(checks: list[Declared | CheckReport], options: dict[str, Any]) -> Iterat
 
 def progress(reports: Iterator[CheckReport], total: int) -> Iterator[CheckReport]:
     """Show how far the checks are, on a terminal's standard error, when there are many."""
-    if total < 5 or not status.is_terminal(sys.stderr) or status.settings.quiet:
+    plain = os.environ.get("TERM") == "dumb" or status.settings.quiet
+    if total < 5 or plain or not status.is_terminal(sys.stderr):
         yield from reports
         return
     from rich.console import Console
     from rich.progress import track
 
-    yield from track(reports, "checking", total=total, console=Console(stderr=True), transient=True)
+    console = Console(stderr=True, no_color=not status.colourful(sys.stderr))
+    yield from track(reports, "checking", total=total, console=console, transient=True)
 
 
 def exit_code(summary: CheckSummary, allow_inconclusive: bool) -> int:
