@@ -95,14 +95,14 @@ class Output:
 
     @property
     def unicode(self) -> bool:
-        """Whether standard output takes more than ASCII."""
+        """Whether standard output takes more than ASCII. LC_ALL=C says no, whatever Python makes of it."""
+        if os.environ.get("LC_ALL") in ("C", "POSIX") and not os.environ.get("PYTHONIOENCODING"):
+            return False
         return (getattr(streams.results(), "encoding", None) or "").lower().startswith("utf")
 
     def show(self, result: Any) -> None:
         """Render a result and write it."""
-        if self.saved is not None:
-            shown = render(result, "table", Style(self.precision, True, self.command, terminal_size()))
-            self.save(shown, self.numbers_of(result))
+        self.save(result)
         rendered = render(result, self.form, Style(self.precision, self.unicode, self.command, self.size))
         if self.form == "table":
             rendered = self.printed(rendered, self.numbers_of(result))
@@ -132,15 +132,24 @@ class Output:
         text = "\n".join(lines)
         return text if self.unicode else text.translate(PLAIN)
 
-    def save(self, renderable: Any, whole: Any = None) -> None:
-        """Write what a terminal shows of a renderable as a picture or a page, in colour unless that is unwanted."""
+    def save(self, result: Any) -> None:
+        """Where --save asks for it, write what a terminal shows of a result, in colour unless that is unwanted."""
         import re
 
+        if self.saved is None:
+            return
         colour = status.settings.color != "never" and not os.environ.get("NO_COLOR")
-        console = console_for(terminal_size()[0], colour, record=True)
+        look = render(result, "table", Style(self.precision, True, self.command, terminal_size()))
+        whole = self.numbers_of(result)
+        if not colour:  # what is recorded keeps its colours, so let there be none
+            plain = console_for(terminal_size()[0], False)
+            widen(plain, whole)
+            plain.print(look)
+            look = plain.file.getvalue()
+        console = console_for(terminal_size()[0], True, record=True)
         widen(console, whole)
-        console.print(renderable)
-        path = str(self.saved)
+        console.print(look, markup=False)
+        path = self.saved
         if path.endswith(".svg"):
             picture = console.export_svg(title=f"gradcli {self.command}")
             write_file(path, re.sub(r"\s*@font-face \{.*?\}", "", picture, flags=re.S))  # nothing is fetched

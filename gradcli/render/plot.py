@@ -36,15 +36,16 @@ def curve(result: Curve, style: Style) -> Group:
     output = result.output or result.target
     rows = min(max((style.size[1] - 2) // 2 - 3, LEAST), MOST)
     left = max(label_width(result.value, rows), label_width(result.derivative, rows))
+    size = (rows, room(left, result.name, style))
     parts = [
-        panel(result.x, result.value, rows, left, style, FUNCTION, result.derivative),
-        panel(result.x, result.derivative, rows, left, style, DERIVATIVE, None),
+        panel(result.x, result.value, size, left, style, FUNCTION, result.derivative),
+        panel(result.x, result.derivative, size, left, style, DERIVATIVE, None),
     ]
     heads = [Text(short(output, style), FUNCTION), Text(f"{frame.d}/{frame.d}{result.name}", DERIVATIVE)]
     gaps = int((~np.isfinite(result.value)).sum())
     if gaps:
         heads[0].append(f"   no value at {gaps} of {result.value.size} points", "dim")
-    foot = x_axis(result.x, result.name, left, style)
+    foot = x_axis(result.x, result.name, size[1], left, style)
     return Group(heads[0], *parts[0], *foot, heads[1], *parts[1], *foot)
 
 
@@ -60,12 +61,23 @@ def label_width(y: np.ndarray, rows: int) -> int:
     return max(map(len, ticks(*extent(y), max(rows // 2, 2))[1]), default=1)
 
 
+def room(left: int, name: str, style: Style) -> int:
+    """Return the columns of a picture between its axis and the name at the other end."""
+    return max(style.size[0] - left - 4 - cell_len(name), 8)
+
+
 def panel(
-    x: np.ndarray, y: np.ndarray, rows: int, left: int, style: Style, look: str, slope: np.ndarray | None
+    x: np.ndarray,
+    y: np.ndarray,
+    size: tuple[int, int],
+    left: int,
+    style: Style,
+    look: str,
+    slope: np.ndarray | None,
 ) -> list[Text]:
     """Return the lines of a curve with its vertical axis. slope: tells a jump from a steep part, where known."""
     frame = Frame(style.unicode)
-    columns = max(style.size[0] - left - 3, 8)
+    rows, columns = size
     low, high = extent(y)
     canvas = Canvas(columns, rows, style.unicode)
     across, up = (x - x[0]) / (x[-1] - x[0]), (y - low) / (high - low)
@@ -100,23 +112,21 @@ def row_of(y: float, low: float, high: float, rows: int) -> int:
     return round((high - y) / (high - low) * (rows - 1))
 
 
-def x_axis(x: np.ndarray, name: str, left: int, style: Style) -> list[Text]:
-    """Return the horizontal axis and its numbers, the input's name at the end."""
+def x_axis(x: np.ndarray, name: str, columns: int, left: int, style: Style) -> list[Text]:
+    """Return the horizontal axis, the input's name at its end, and the numbers below."""
     frame = Frame(style.unicode)
-    columns = max(style.size[0] - left - 3, 8)
     places, texts = ticks(float(x[0]), float(x[-1]), max(columns // 12, 2))
-    floor, numbers = [frame.floor] * columns, [" "] * (columns + 1)
+    floor, numbers = [frame.floor] * columns, [" "] * columns
     free = 0
     for place, text in zip(places, texts, strict=True):
         column = round((place - x[0]) / (x[-1] - x[0]) * (columns - 1))
         floor[column] = frame.foot
         start = min(max(column - len(text) // 2, 0), columns - len(text))
-        if start >= free and start + len(text) <= columns - cell_len(name) - 1:
+        if start >= free:
             numbers[start : start + len(text)] = text
             free = start + len(text) + 1
-    numbers[columns - cell_len(name) :] = name
     head = " " * (left + 2)
-    return [Text(f"{head}{frame.corner}{''.join(floor)}", "dim"), Text(f"{head} {''.join(numbers)}", "dim")]
+    return [Text(f"{head}{frame.corner}{''.join(floor)} {name}", "dim"), Text(f"{head} {''.join(numbers)}", "dim")]
 
 
 def surface(result: Surface, style: Style) -> Group:
@@ -124,7 +134,7 @@ def surface(result: Surface, style: Style) -> Group:
     frame = Frame(style.unicode)
     rows = min(max(style.size[1] - 7, LEAST), 2 * MOST)
     left = max(map(len, ticks(float(result.y[0]), float(result.y[-1]), max(rows // 2, 2))[1]), default=1)
-    columns = max(min(style.size[0] - left - 3, 4 * rows), 8)
+    columns = min(room(left, result.names[0], style), 4 * rows)
     low, high = extent(result.value)
     places, texts = ticks(float(result.y[0]), float(result.y[-1]), max(rows // 2, 2))
     at = {
@@ -138,8 +148,7 @@ def surface(result: Surface, style: Style) -> Group:
     ]
     head = Text(short(result.output or result.target, style), FUNCTION)
     head.append(f"   {result.names[1]} upwards, arrows along the gradient", "dim")
-    narrow = Style(style.precision, style.unicode, style.command, (columns + left + 3, style.size[1]))
-    return Group(head, *lines, *x_axis(result.x, result.names[0], left, narrow), legend(low, high, style))
+    return Group(head, *lines, *x_axis(result.x, result.names[0], columns, left, style), legend(low, high, style))
 
 
 def map_row(result: Surface, row: int, shape: tuple[int, int], ends: tuple[float, float], style: Style) -> Text:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import re
 import sys
 import time
@@ -65,6 +66,8 @@ def gradcheck(context: Context) -> int:
     checks = selected(context)
     target = options["words"][0] if options["words"] else options["expression"]
     if options["list"]:
+        if options["save"]:
+            raise GradcliError("--list shows no table to save", hint="leave out --save", kind="usage")
         context.output.show(CheckList(target, tuple((c.name, c.file, c.line) for c in checks)))
         return 0
     start = time.perf_counter()
@@ -163,13 +166,15 @@ def run(checks: list[Declared | CheckReport], options: dict[str, Any]) -> Iterat
 
 def progress(reports: Iterator[CheckReport], total: int) -> Iterator[CheckReport]:
     """Show how far the checks are, on a terminal's standard error, when there are many."""
-    if total < 5 or not status.is_terminal(sys.stderr) or status.settings.quiet:
+    plain = os.environ.get("TERM") == "dumb" or status.settings.quiet
+    if total < 5 or plain or not status.is_terminal(sys.stderr):
         yield from reports
         return
     from rich.console import Console
     from rich.progress import track
 
-    yield from track(reports, "checking", total=total, console=Console(stderr=True), transient=True)
+    console = Console(stderr=True, no_color=not status.colourful(sys.stderr))
+    yield from track(reports, "checking", total=total, console=console, transient=True)
 
 
 def exit_code(summary: CheckSummary, allow_inconclusive: bool) -> int:

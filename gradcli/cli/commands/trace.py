@@ -37,6 +37,7 @@ def trace(context: Context) -> None:
         raise GradcliError(
             "--step needs a terminal to wait for a key", hint="leave it out, or run it in a terminal", kind="usage"
         )
+    context.output.save(result)
     step_through(context, result)
 
 
