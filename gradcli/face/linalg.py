@@ -8,6 +8,7 @@ import numpy as np
 
 from ..rules import entry
 from ..rules.product import matmul as table_matmul
+from ..tape.operators import seen
 from ..tape.tensor import Tensor
 from .wrap import face, operand
 
@@ -46,7 +47,7 @@ def product(input: Any, other: Any) -> Tensor:
 @face
 def matmul(input: Any, other: Any) -> Tensor:
     """Matrix product of vectors, matrices and stacks of matrices."""
-    return product(input, other)
+    return seen(product(input, other), input, other)
 
 
 @face(names=("ger",))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -68,12 +69,12 @@ def slice_index(input: Tensor, dim: int, index: Any, name: str) -> Index:
 def whole(function: Callable) -> Callable:
     """Let a function of tensors with axes take 0-d tensors as well."""
 
+    @functools.wraps(function)
     def call(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         if input.ndim:
             return function(input, *args, **kwargs)
         return function(as_vector(input), *args, **kwargs).reshape(())
 
-    call.__name__, call.__doc__ = function.__name__, function.__doc__
     return call
 
 

@@ -14,6 +14,7 @@ from ..tape.operators import recorders
 from ..tape.quick import binary, unary
 from ..tape.refusal import as_pytorch
 from ..tape.tensor import Tensor, as_raw
+from .nodes import FACE_NODES, showing
 
 FACE: dict[str, Callable] = {}
 METHODS: set[str] = set()
@@ -49,6 +50,9 @@ def face(function: Callable | None = None, *, names: tuple[str, ...] = (), metho
     """
 
     def enter(function: Callable) -> Callable:
+        spec = FACE_NODES.get(function.__name__)
+        show = None if spec is None else showing(function, spec)
+
         @functools.wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
             if kwargs:
@@ -59,7 +63,7 @@ def face(function: Callable | None = None, *, names: tuple[str, ...] = (), metho
                 raise as_pytorch(error, [x for x in args if isinstance(x, Tensor)]) from None
             if type(result) is Tensor and result._base is not None:
                 own(result, (*args, *kwargs.values()))
-            return result
+            return result if show is None else show(result, args, kwargs)
 
         for name in (
             function.__name__.rstrip("_") if function.__name__ in RESERVED else function.__name__,

@@ -15,7 +15,16 @@ BETWEEN_JUMPS = ((3.2, 3.8), (1.0, 1.05))
 # -- the four operations --------------------------------------------------------------------------
 
 elementwise(np.add, 1, 1, node="Add", twin="x + y", doc="Sum of two arrays.")
-elementwise(np.subtract, 1, -1, aliases=("sub",), node="Sub", twin="x - y", doc="Difference of two arrays.")
+elementwise(
+    np.subtract,
+    1,
+    -1,
+    aliases=("sub",),
+    node="Sub",
+    variants=("RsubBackward1", None),
+    twin="x - y",
+    doc="Difference of two arrays.",
+)
 elementwise(
     np.multiply,
     second_operand,
@@ -93,7 +102,8 @@ elementwise(
     name="power",
     numpy=(np.power, np.float_power),
     aliases=("pow", "float_power"),
-    node="Pow",
+    node="PowBackward1",
+    variants=("PowBackward2", "PowBackward0"),
     domain=(POSITIVE, REAL),
     twin="x**y",
     doc="x raised to the power y.",
@@ -190,6 +200,8 @@ elementwise(
     1,
     lambda _, x, y: -np.floor_divide(x, y),
     aliases=("mod",),
+    node="RemainderBackward1",
+    variants=("RemainderBackward2", "RemainderBackward0"),
     domain=BETWEEN_JUMPS,
     complex=False,
     twin="x - y * floor(x / y)",
@@ -200,6 +212,8 @@ elementwise(
     np.fmod,
     1,
     lambda _, x, y: -trunc_divide(x, y),
+    node="FmodBackward1",
+    variants=(None, "FmodBackward0"),
     domain=BETWEEN_JUMPS,
     complex=False,
     twin="x - y * trunc(x / y)",

@@ -87,6 +87,7 @@ class Primitive:
         bind: Callable | None = None,
         aliases: Iterable[str] = (),
         node: str | Callable | None = None,
+        variants: tuple[str | None, str | None] = (None, None),
         numpy: Iterable[Any] = (),
         doc: str = "",
         subgradient: str = "",
@@ -112,6 +113,7 @@ class Primitive:
         self.aliases = tuple(aliases)
         label = node or "".join(part[:1].upper() + part[1:] for part in name.split("_"))
         self.node: Any = label if callable(label) else backward_name(label)
+        self.variants = variants
         self.doc = doc
         self.subgradient = subgradient
         self.domain = domain
@@ -177,6 +179,11 @@ class Primitive:
     def node_name(self, shape: tuple[int, ...], params: dict) -> str:
         """Return the name of a node of this primitive for an operand of a shape."""
         return backward_name(self.node(shape, params)) if callable(self.node) else self.node
+
+    def variant(self, operands: Iterable) -> str:
+        """Return the name of an elementwise node: PyTorch has further forms for Python numbers."""
+        numbers = [type(x) in (int, float, complex) for x in operands]  # NumPy's scalars are 0-d tensors
+        return (numbers[0] and self.variants[0]) or (numbers[-1] and self.variants[1]) or self.node
 
     def function(self, *args: Any, **kwargs: Any) -> Any:
         """Call with NumPy's arguments, such as `axis=` and `keepdims=`.

@@ -34,6 +34,7 @@ elementwise(
 elementwise(
     np.log1p,
     lambda _, x: 1 / (x + 1),
+    node="Log1P",
     domain=((-0.8, 3.0),),
     twin="log(1 + x)",
     doc="log(1 + x), accurate near 0.",
@@ -138,6 +139,7 @@ elementwise(
 elementwise(
     np.deg2rad,
     math.pi / 180,
+    node="Deg2Rad",
     aliases=("radians",),
     numpy=(np.deg2rad, np.radians),
     complex=False,
@@ -147,6 +149,7 @@ elementwise(
 elementwise(
     np.rad2deg,
     180 / math.pi,
+    node="Rad2Deg",
     aliases=("degrees",),
     numpy=(np.rad2deg, np.degrees),
     complex=False,

@@ -136,7 +136,9 @@ class Node:
 
     def name(self) -> str:
         """Return the name of the operation, such as MulBackward0."""
-        return self.rule.name
+        from .facade import name_of
+
+        return name_of(self)
 
     def __repr__(self) -> str:
         address = f" object at {id(self):#x}" if naming.addresses else ""
@@ -145,7 +147,9 @@ class Node:
     @property
     def next_functions(self) -> tuple:
         """The nodes that gradients flow to next, each with the number of its output."""
-        return tuple((None, 0) if p is None else (p.public, p.output_nr) for p in self.parents)
+        from .facade import next_functions
+
+        return next_functions(self)
 
     @property
     def output_count(self) -> int:
@@ -161,7 +165,7 @@ class Node:
     def public(self) -> Node:
         """The node that users see for this one."""
         if self.nameless:
-            self.__class__ = named_class(self.rule.name, type(self))  # type: ignore[arg-type]
+            self.__class__ = named_class(self.name(), type(self))  # type: ignore[arg-type]
         return self
 
     @property

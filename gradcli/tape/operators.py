@@ -12,11 +12,13 @@ from ..rules import entry
 from ..rules.index import Index, getitem
 from ..rules.product import matmul
 from . import inference, inplace, protocols  # noqa: F401 - `inference` sets itself up
+from .facade import as_one
+from .modes import state
 from .promote import as_operand
 from .quick import binary, unary
 from .record import dispatch, record
 from .refusal import as_pytorch
-from .tensor import Tensor
+from .tensor import Tensor, allowed
 
 BINARY = {
     "add": (operator.add, "add"),
@@ -45,6 +47,9 @@ BITS = {
 recorders: dict[str, Callable] = {}
 
 
+SYMMETRIC = ("add", "mul")
+
+
 def install(name: str, method: Callable) -> None:
     """Set a special method of Tensor, named so that tracebacks and help show it."""
     method.__name__ = name
@@ -62,6 +67,11 @@ def install_arithmetic(name: str, apply: Callable, primitive: Any) -> None:
     recorders[primitive.name] = function
 
     def reflected(self: Tensor, other: Any) -> Any:
+        if type(other) is int or type(other) is float:
+            if name in SYMMETRIC and not state.observed and state.exact is None:
+                return function(self, other)  # PyTorch's order, and the quicker one
+            if name == "truediv" and allowed.float_of_grad and self.dtype.kind == "f":
+                return recorders["multiply"](recorders["reciprocal"](self), other)  # as PyTorch rounds
         return function(as_operand(other), self) if operand(other) else NotImplemented
 
     def in_place(self: Tensor, other: Any) -> Any:
@@ -97,9 +107,22 @@ def matrix_product(self: Tensor, other: Any) -> Any:
 def checked_product(x: Any, y: Any) -> Any:
     """Return x @ y. Raises RuntimeError for shapes that do not fit."""
     try:
-        return matmul(x, y)
+        return seen(matmul(x, y), x, y)
     except ValueError as error:
         raise as_pytorch(error) from None
+
+
+def seen(result: Any, x: Any, y: Any) -> Any:
+    """Return a matrix product with the nodes that PyTorch gives it: it flattens what stacks allow."""
+    if getattr(result, "_node", None) is None or result.ndim < 2 or (x.ndim < 3 and y.ndim < 3):
+        return result
+    if y.ndim < 3:
+        spec = f"UnsafeView({'Mv' if y.ndim == 1 else 'Mm'}(View(x), y))"
+    elif x.ndim < 3:
+        return result
+    else:
+        spec = "UnsafeView(Bmm(View(Expand(x)), View(Expand(y))))"
+    return as_one(spec, result, {"x": x, "y": y})
 
 
 def getitem_method(self: Tensor, key: Any) -> Tensor:
@@ -122,6 +145,7 @@ for _name, _entry in {"neg": "negative", "abs": "absolute", "pos": "positive", "
         install(f"__{_name}__", recorders[_entry])
     else:
         install(f"__{_name}__", lambda self, primitive=_primitive: dispatch(primitive, (self,)))
+recorders["reciprocal"] = unary(entry("reciprocal"))
 install("__matmul__", matrix_product)
 install("__rmatmul__", lambda self, other: checked_product(as_operand(other), self))
 install("__getitem__", getitem_method)

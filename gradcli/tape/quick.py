@@ -68,6 +68,20 @@ def unary(primitive: Primitive) -> Callable[[Any], Any]:
 
 def binary(primitive: Primitive, apply: Callable | None = None) -> Callable[[Any, Any], Any]:
     """Return the recorder of an elementwise function of two operands; `apply` computes it on raw data."""
+    name = primitive.variants[1]
+    function = recorder(primitive, apply, primitive.node)
+    if name is None:
+        return function
+    with_number = recorder(primitive, apply, name)
+
+    def choose(x: Any, y: Any) -> Any:
+        return (with_number if type(y) is int or type(y) is float else function)(x, y)
+
+    return _named(choose, primitive)
+
+
+def recorder(primitive: Primitive, apply: Callable | None, name: str) -> Callable[[Any, Any], Any]:
+    """Return the recorder of an elementwise function of two operands, whose nodes have the given name."""
     forward = apply or primitive.forward
     dx, dy = primitive.rules
     (both_out, both_x, both_y), left, right = (
@@ -77,7 +91,7 @@ def binary(primitive: Primitive, apply: Callable | None = None) -> Callable[[Any
     is_product = dx is second_operand and dy is first_operand
     apply_pair = product if is_product else pair_rule(dx, dy, primitive.pair, (both_out, both_x, both_y))
     kind = PRODUCT if is_product else TWO
-    rule = Rule(primitive.node, kind, apply_pair, both_out or both_x or both_y, primitive)
+    rule = Rule(name, kind, apply_pair, both_out or both_x or both_y, primitive)
 
     def function(x: Any, y: Any) -> Any:
         if (type(x) is not Tensor and type(x) is not Parameter) or (key := x._key or key_of(x)) is None:

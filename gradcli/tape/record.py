@@ -18,6 +18,7 @@ from .refusal import as_pytorch
 from .tensor import LARGE, Tensor
 from .views import track_view
 
+PLAIN = (None, None)
 FLOAT16, FLOAT64, INT8 = np.dtype(np.float16), np.dtype(np.float64), np.dtype(np.int8)
 
 
@@ -118,11 +119,12 @@ def make_node(primitive: Primitive, nodes: tuple, out: Any, raws: list, params: 
     if is_complex and not primitive.complex:
         raise RuntimeError(f"{primitive.name} does not support automatic differentiation for complex numbers")
     if primitive.kind == "elementwise":
+        name = primitive.node if primitive.variants == PLAIN else primitive.variant(raws)
         mixed = (params, [getattr(x, "shape", ()) for x in raws], out.ndim, is_complex and primitive.holomorphic)
         if out.size >= LARGE and not is_complex:
-            rule = Rule(primitive.node, OWNING, apply_large, primitive.saves, primitive, mixed)
+            rule = Rule(name, OWNING, apply_large, primitive.saves, primitive, mixed)
         else:
-            rule = Rule(primitive.node, MANY, apply_partials, primitive.saves, primitive, mixed)
+            rule = Rule(name, MANY, apply_partials, primitive.saves, primitive, mixed)
     else:
         name = primitive.node_name(getattr(raws[0], "shape", ()), params)
         apply = apply_rules if primitive.outputs == 1 else apply_several

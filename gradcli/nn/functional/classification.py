@@ -10,6 +10,7 @@ import numpy as np
 from ...face.products import einsum
 from ...face.reduce import picked
 from ...face.select import where
+from ...tape.facade import as_one
 from ...tape.tensor import Tensor
 from .activation import log_softmax, logsigmoid
 from .arguments import constant, legacy, over, reduced, run
@@ -47,6 +48,15 @@ def class_losses(
     smoothing: float = 0.0,
 ) -> Tensor:
     """Return -scores of the target classes, weighed; the mean divides by the sum of the weights."""
+    found = weighed_losses(scores, target, weight, ignore_index, reduction, smoothing)
+    planes = "2D" if scores.ndim > 2 else ""
+    return found if smoothing else as_one(f"NllLoss{planes}(scores)", found, {"scores": scores})
+
+
+def weighed_losses(
+    scores: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, reduction: str, smoothing: float
+) -> Tensor:
+    """Return the losses as composed of simpler operations."""
     check_target(scores, target)
     classes = target.detach().numpy().reshape(() if scores.ndim == 1 else tuple(target.shape))
     axis = 0 if scores.ndim == 1 else 1

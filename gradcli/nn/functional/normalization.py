@@ -63,7 +63,7 @@ def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None,
     if eps is None:
         eps = float(np.finfo(input.dtype.numpy).eps)
     mean = (input * input).mean(tuple(range(-len(shape), 0)), keepdim=True)
-    return affine(input / (mean + eps).sqrt(), weight, None)
+    return affine(input * (mean + eps).rsqrt(), weight, None)
 
 
 def group_norm(

@@ -6,8 +6,11 @@ import math
 import warnings
 from typing import Any
 
+import numpy as np
+
 from ...face.create import zeros
 from ...face.join import cat, stack
+from ...tape.facade import as_one
 from ...tape.tensor import Tensor
 from .. import functional
 from .linear import fill_uniform, parameter
@@ -49,6 +52,10 @@ def check_type(name: str, value: Any, kind: type) -> None:
     """Raise TypeError for an argument of another type."""
     if not isinstance(value, kind):
         raise TypeError(f"{name} should be of type {kind.__name__}, got: {type(value).__name__}")
+
+
+LAYER = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+"""The parameters of one layer, without the end of their names."""
 
 
 class RNNBase(Module):
@@ -174,7 +181,11 @@ class RNNBase(Module):
             if projection is not None:
                 state = (functional.linear(state[0], projection), *state[1:])
             outputs[t] = state[0]
-        return stack(outputs), state
+        found = stack(outputs)
+        if self.mode == "LSTM" and projection is None and x.dtype == np.float32:
+            given = {name + end: getattr(self, name + end, None) for name in LAYER}
+            as_one(f"MkldnnRnnLayer(x, {', '.join(given)}, none, none)", found, {"x": x, **given})
+        return found, state
 
     def extra_repr(self) -> str:
         """Return the settings that differ from the usual."""
