@@ -120,9 +120,9 @@ class Context:
         """Return the arrays that --tangent NAME=VALUE gives."""
         return read_values(self.options["tangent"], self.settings)
 
-    def report(self, result: Any, nan: str | None) -> None:
-        """Show a result of derivatives; then note inputs without influence, and say where it holds nan."""
-        self.output.show(result)
+    def report(self, result: Any, nan: str | None, shown: Any = None) -> None:
+        """Show a result of derivatives (or another for it); then note inputs without influence, and where is nan."""
+        self.output.show(result if shown is None else shown)
         for name in result.unused:
             status.note(f"the output does not depend on '{name}'; its derivatives are zeros")
         if nan is not None:

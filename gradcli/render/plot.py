@@ -183,20 +183,21 @@ def arrow(result: Surface, i: int, j: int, shape: tuple[int, int], style: Style)
 
 
 def legend(low: float, high: float, style: Style) -> Text:
-    """Return which values the shades stand for."""
-    scale = SHADES if style.unicode else SHADES_PLAIN
-    text = Text("  ")
-    for level, shade in enumerate(scale):
-        edge = low + level * (high - low) / 5
-        text.append(shade * 2, SHADE_LOOKS[level])
-        text.append(f" {edge:.3g}.. " if level else f" ..{low + (high - low) / 5:.3g} ", "dim")
+    """Return the shades in order, and between two the value at which they change."""
+    text = Text("  shades: ", "dim")
+    for level, shade in enumerate(SHADES if style.unicode else SHADES_PLAIN):
+        if level:
+            text.append(f" {low + level * (high - low) / 5:.3g} ", "dim")
+            text.append(shade, SHADE_LOOKS[level])
+        else:
+            text.append("blank", "dim")
     return text
 
 
 def heatmaps(result: HeatMaps, style: Style) -> Group:
     """Return the value, and a heat map of each block."""
     from .matrix import heat_map, summary, title_of
-    from .table import blocks_of, head_of
+    from .table import blocks_of, head_of, more_of
 
     jacobian = result.jacobian
     items = []
@@ -206,4 +207,4 @@ def heatmaps(result: HeatMaps, style: Style) -> Group:
         items.append(Group(title_of(over, jacobian.value.shape, item.value.shape, style)))
         if flat.size:
             items[-1].renderables.extend([summary(flat, style), heat_map(flat, style)])
-    return Group(*head_of(jacobian, style), *blocks_of(items))
+    return Group(*head_of(jacobian, style), *blocks_of(items), *more_of(jacobian, style))

@@ -60,8 +60,6 @@ def jacobian(context: Context) -> int:
     drawn = options["plot"] or context.output.form in ("svg", "png")
     if drawn and any(item.block is None for item in result.blocks):
         raise GradcliError("--plot needs a dense Jacobian", hint="leave out --sparse", kind="usage")
-    if drawn and context.output.form in ("table", "svg", "png"):
-        context.output.show(HeatMaps(result))
-    else:
-        context.report(result, nan_in(result))
+    picture = drawn and context.output.form in ("table", "svg", "png")
+    context.report(result, nan_in(result), HeatMaps(result) if picture else result)
     return code
