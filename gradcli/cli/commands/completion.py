@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from ...errors import GradcliError, did_you_mean
+from ..help import Command
 from ..main import COMPLETE, cli
 from ..options import completed
 from ..output import Output
@@ -12,8 +13,9 @@ from ..shells import SHELLS, script
 
 
 @click.command(
+    cls=Command,
     epilog='Examples: eval "$(gradcli completion bash)"; gradcli completion zsh > ~/.zfunc/_gradcli; '
-    "gradcli completion fish > ~/.config/fish/completions/gradcli.fish"
+    "gradcli completion fish > ~/.config/fish/completions/gradcli.fish",
 )
 @click.argument("shell", metavar="SHELL", shell_complete=completed("shells"))
 def completion(shell: str) -> None:

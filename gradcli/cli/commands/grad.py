@@ -10,11 +10,13 @@ import numpy as np
 from ...program.differentiate import Request, first_nan, gradient
 from .. import status
 from ..exact import comparison, in_digits, verdict
+from ..help import Command
 from ..options import Context, command_options, request_of
 
 
 @click.command(
-    epilog="Examples: gradcli grad 'x**2 * sin(y)' x=2 y=3; gradcli grad model.expr --wrt w; gradcli grad train.py"
+    cls=Command,
+    epilog="Examples: gradcli grad 'x**2 * sin(y)' x=2 y=3; gradcli grad model.expr --wrt w; gradcli grad train.py",
 )
 @command_options(
     "wrt",

@@ -20,6 +20,7 @@ from ...lang.values import read_values
 from ...render import TEXT
 from ...results.checks import CheckList, CheckReport, CheckSummary
 from .. import status
+from ..help import Command
 from ..options import Context, command_options
 from ..output import check_writable, write_file
 
@@ -28,8 +29,9 @@ VALUE = re.compile(r"[^\W\d][\w.\[\]]*=[^=]")
 
 
 @click.command(
+    cls=Command,
     epilog="Examples: gradcli gradcheck 'x**2 * sin(y)' x=2 y=3; gradcli gradcheck grads.py:f --grad g --shape x=3; "
-    "gradcli gradcheck tests/ -j 4 --junit report.xml"
+    "gradcli gradcheck tests/ -j 4 --junit report.xml",
 )
 @command_options(
     "wrt",

@@ -11,12 +11,14 @@ from ...render import ARRAYS
 from ...results.plots import HeatMaps
 from .. import status
 from ..exact import comparison, in_digits, verdict
+from ..help import Command
 from ..options import Context, command_options
 
 
 @click.command(
+    cls=Command,
     epilog="Examples: gradcli jacobian '[x**2 + 3*y, y**2 + 2*x]' x=2 y=3; gradcli jacobian f.expr --sparse -f mtx; "
-    "gradcli jacobian 'softmax(x)' x='randn(30)' --plot"
+    "gradcli jacobian 'softmax(x)' x='randn(30)' --plot",
 )
 @command_options(
     "wrt",

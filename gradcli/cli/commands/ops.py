@@ -10,11 +10,12 @@ from ...render import TEXT
 from ...results.operations import Operations
 from ...rules import full_table
 from ...rules.table import NAMES
+from ..help import Command
 from ..options import completed, output_options
 from ..output import Output
 
 
-@click.command(epilog="Examples: gradcli ops; gradcli ops tanh; gradcli ops --json")
+@click.command(cls=Command, epilog="Examples: gradcli ops; gradcli ops tanh; gradcli ops --json")
 @click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=completed("functions"))
 @output_options((*TEXT, "latex"))
 def ops(output: Output, names: tuple[str, ...]) -> None:

@@ -11,12 +11,14 @@ from ...errors import GradcliError
 from ...program.trace import trace as compute
 from ...render import TEXT
 from .. import status, streams
+from ..help import Command
 from ..options import Context, command_options, request_of
 
 
 @click.command(
+    cls=Command,
     epilog="Examples: gradcli trace 'x**2 * sin(y)' x=2 y=3; gradcli trace train.py --step; "
-    "gradcli trace f.expr --json"
+    "gradcli trace f.expr --json",
 )
 @command_options("wrt", "out", "gradient", "hook", "step", formats=TEXT)
 def trace(context: Context) -> None:
