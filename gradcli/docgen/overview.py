@@ -31,10 +31,10 @@ def overview_page(date: str) -> str:
             [
                 ".Nm",
                 *paragraphs(
-                    "differentiates expressions, programs and Python scripts with an engine of its own, which records
-                    a "
-                    "dynamic graph on NumPy and runs backward over it, and checks derivatives that were written by
-                    hand."
+                    "differentiates expressions, programs and Python scripts with an engine of its own, which "
+                    "records a "
+                    "dynamic graph on NumPy and runs backward over it, and checks derivatives that were written "
+                    "by hand."
                 ),
                 ".Pp",
                 "The commands are:",

@@ -24,8 +24,8 @@ PROGRAMS = [
 DATA = ("*.npy, *.npz, *.csv, *.tsv, *.txt, *.json", "Arrays for `NAME=@FILE`. Pickled arrays are refused.")
 WRITTEN = (
     ".gradcli-*",
-    "Where `-o` writes first, beside the file that it names, which is then replaced: it is written whole or not at
-    all.",
+    "Where `-o` writes first, beside the file that it names, which is then replaced: it is written whole or not "
+    "at all.",
 )
 TARGETS = """
 A target is an inline expression; `-` for a program on standard input; a file in the expression language of
@@ -88,8 +88,8 @@ The schemas are JSON Schema 2020-12; gradcli-json(5) has the same in words. They
 """,
 }
 OPTIONS = {
-    "--hook": "ACTION's result, if it is not None, replaces the gradient. What it prints goes to standard output,
-    with "
+    "--hook": "ACTION's result, if it is not None, replaces the gradient. What it prints goes to standard output, "
+    "with "
     "`--json` to standard error.",
     "--format": "In `tsv`, every line is the name of an element, a tab, and its value in full precision.",
     "--json": "Errors are then printed as JSON, too.",
