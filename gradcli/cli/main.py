@@ -27,6 +27,7 @@ COMMANDS = {
     "graph": "The recorded graph: a tree, dot, mermaid, svg or png.",
     "trace": "Backward, step by step.",
     "ops": "The functions of the language, with their derivatives.",
+    "schema": "The form of the JSON that commands print.",
 }
 
 
