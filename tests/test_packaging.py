@@ -150,6 +150,8 @@ def test_the_hook_for_pre_commit_runs(tmp_path):
     command = [sys.executable, "-m", *entry.split(), *words.split(", ")]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     for gradient, code in (("2 * x", 0), ("3 * x", 1)):
-        (tmp_path / "square.py").write_text(declared % gradient)
-        done = subprocess.run(command, cwd=tmp_path, env=environment, check=False, capture_output=True, text=True)
+        folder = tmp_path / str(code)
+        folder.mkdir()
+        (folder / "square.py").write_text(declared % gradient)
+        done = subprocess.run(command, cwd=folder, env=environment, check=False, capture_output=True, text=True)
         assert done.returncode == code, done.stdout + done.stderr

@@ -19,11 +19,9 @@ def functions() -> Iterator[Item]:
         if entry.public:
             told = describe(entry)
             doc = told.doc.strip().split("\n")[0]
-            doc = (
-                f"{doc[:1].upper()}{doc[1:]}"
-                if doc.split(" ")[0].strip(",;:").isalpha() and len(doc.split(" ")[0]) > 1
-                else doc
-            )
+            first = doc.split(" ")[0]
+            if len(first) > 1 and first.isalpha() and first != "nan":
+                doc = doc[0].upper() + doc[1:]
             also = f" Also called {' and '.join(f'`{other}`' for other in told.aliases)}." if told.aliases else ""
             yield argument(name + told.signature), doc + also
 

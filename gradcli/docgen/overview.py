@@ -32,9 +32,7 @@ def overview_page(date: str) -> str:
                 ".Nm",
                 *paragraphs(
                     "differentiates expressions, programs and Python scripts with an engine of its own, which "
-                    "records a "
-                    "dynamic graph on NumPy and runs backward over it, and checks derivatives that were written "
-                    "by hand."
+                    "records a dynamic graph on NumPy, and checks derivatives written by hand."
                 ),
                 ".Pp",
                 "The commands are:",
