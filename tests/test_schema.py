@@ -39,6 +39,9 @@ gradcheck 'x**2 * sin(y)' x=2 y=3 --digits 40 --symbolic --json
 gradcheck 'abs(x)' x=0 --json
 gradcheck 'x * [1, 2]' x='[1, 2]' --json
 gradcheck samples --json
+gradcheck samples --list --json
+plot 'x^2 + a' --over x=-1:1 a=2 --points 5 --json
+plot 'log(x) * y' --over x=-1:1 --over y=0:1 --points 5 --json
 gradcheck samples/gradients.py:mean_square --grad mean_square_gradient x='[1, 2, 4]' --json
 symbolic 'x^2 * y' --steps --json
 symbolic 'x^2 * y' --order 2 --at x=2 --at y=1 --json
