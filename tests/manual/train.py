@@ -1,4 +1,4 @@
-"""Two steps of gradient descent: what the manual's examples call train.py."""
+"""A loss and its backward: what the manual's examples call train.py."""
 
 import gradcli
 
