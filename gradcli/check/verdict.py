@@ -21,6 +21,8 @@ FLOOR = {8: 2e-9, 4: 4e-6}
 """Relative differences that no derivative is accused of, by the size of its type in bytes: its own rounding ..."""
 LEEWAY = 1000.0
 """... unless the reference is known so many times better."""
+OWN_NOISE = 3.0
+"""How many times the scatter of the claimed derivative it may be off, before that is an error of its rule."""
 COARSE = 0.02
 """A relative error beyond which the reference says nothing about an element."""
 
@@ -103,6 +105,18 @@ class Judgement:
             off = np.abs(a - ref.value)
             self.state[open_ & (off > SURE * ref.error + self.slack + self.floor)] = FAIL
             self.state[open_ & (off <= self.room(ref.error))] = PASS
+
+    def doubt(self, scatter: np.ndarray) -> None:
+        """Take back what was held against entries that are off by no more than they scatter about a smooth curve."""
+        with np.errstate(all="ignore"):
+            off = np.abs(self.analytic - self.reference.value)
+            own = (self.state == FAIL) & (off <= OWN_NOISE * scatter)
+        for j, i in np.argwhere(own):
+            size = max(abs(self.analytic[j, i]), abs(self.reference.value[j, i]))
+            self.state[j, i] = self.unsure(
+                "rounding hides the claimed derivative: between close points it scatters by about "
+                f"{scatter[j, i] / size:.1g} relative"
+            )
 
     def decide(self, i: int, rows: np.ndarray, found: Estimate) -> int:
         """Decide rows of a column by their close look; return 1 if an entry is wrong."""
