@@ -12,7 +12,7 @@ import numpy as np
 
 from ..results.checks import CheckReport
 from .run import Options, Place, run_check
-from .second import second_order
+from .second import SecondOrder
 from .subject import CheckError, HandWritten, Subject, Traced, name_of, raised
 
 REGISTRY: list[Declared] = []
@@ -85,7 +85,7 @@ class Declared:
                 raise CheckError("order=2 needs a function of Tensors, without grad= and vjp=")
             return HandWritten(self.f, at, grad=self.grad, vjp=self.vjp, wrt=self.wrt)
         subject = Traced(self.f, at, wrt=self.wrt, title=self.name)
-        return second_order(subject, self.seed) if self.order == 2 else subject
+        return SecondOrder(subject, self.seed) if self.order == 2 else subject
 
     def run(self) -> CheckReport:
         """Check all samples; return the first that fails, made as simple as possible, else the worst."""

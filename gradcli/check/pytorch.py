@@ -13,7 +13,7 @@ from ..tape.tensor import Tensor
 from .fixed import ATOL, EPS, RTOL
 from .live import Live, complaint
 from .run import Options, Place, run_check
-from .second import second_order
+from .second import SecondOrder
 from .subject import Traced, name_of
 
 
@@ -100,7 +100,7 @@ def _check(
         arrays = {name: np.array(x.detach()._data) for name, x in tensors.items()}
         subject = Live(call, arrays, wrt=wanted, title=name_of(func))
         subjects[:] = [subject]
-        return second_order(subject, 0) if order == 2 else subject
+        return SecondOrder(subject, 0) if order == 2 else subject
 
     connected = order == 2 or depends(func(*given))
     if connected is None:

@@ -12,30 +12,34 @@ from ..tape.tensor import Tensor
 from .subject import CheckError, Traced
 
 
-def second_order(subject: Traced, seed: int) -> Traced:
-    """Return the subject whose function is the product of a random vector with the first derivative.
+class SecondOrder(Traced):
+    """The product of a random vector with a function's first derivative, as a function.
 
     The vector is one more input, so that the derivative for it, the first derivative again, is checked as well.
+    first: the function's own subject; vector: the name of the vector.
     """
-    name, vector = direction(subject, seed)
-    places = [i for i, n in enumerate(subject.at) if n in subject.wrt]
 
-    def product(*tensors: Tensor) -> Any:
+    def __init__(self, first: Traced, seed: int):
+        self.first = first
+        self.vector, vector = direction(first, seed)
+        at = {**first.at, self.vector: vector}
+        title = f"the derivative of {first.title}"
+        super().__init__(self.product, at, wrt=[*first.wrt, self.vector], title=title)
+        self.batchable = False
+
+    def product(self, *tensors: Tensor) -> Any:
+        """Return the products for the inputs of interest."""
         *xs, v = tensors
+        places = [i for i, n in enumerate(self.first.at) if n in self.first.wrt]
         with enable_grad():
             inputs = [x if x.requires_grad else x.detach().requires_grad_() for x in (xs[i] for i in places)]
             for i, x in zip(places, inputs, strict=True):
                 xs[i] = x
-            result = subject.call(xs)
+            result = self.first.call(xs)
             if result._node is None:
-                raise CheckError(f"{subject.title} does not depend on its inputs through recorded operations")
+                raise CheckError(f"{self.first.title} does not depend on its inputs through recorded operations")
             found = grad(result, inputs, v, create_graph=True, materialize_grads=True)
         return tuple(found)
-
-    at = {**subject.at, name: vector}
-    second = Traced(product, at, wrt=[*subject.wrt, name], title=f"the derivative of {subject.title}")
-    second.batchable = False
-    return second
 
 
 def direction(subject: Traced, seed: int) -> tuple[str, np.ndarray]:

@@ -194,8 +194,9 @@ class Exact:
         """Return a Tensor that is a whole number as an int, everything else as it is."""
         if x._data.ndim or x._node is not None or x._data.dtype != object:
             return x
-        found = self.field.as_float(x._data.item())
-        return int(found) if found is not None and found.is_integer() else x
+        element = x._data.item()
+        found = self.field.as_float(element)
+        return int(found) if found is not None and found.is_integer() and element - int(found) == 0 else x
 
     def whole_numbers(self, x: Tensor) -> Any:
         """Return an index that was computed as integers. Raises GradcliError for other numbers."""

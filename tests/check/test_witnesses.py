@@ -1,0 +1,45 @@
+"""The exact witnesses of gradcheck: what they see, at scalars, second derivatives and where rounding rules."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from click.testing import CliRunner
+
+from gradcli.cli.main import cli
+
+
+def digits(*words: str) -> dict[str, float]:
+    """Return to how many digits each witness agrees."""
+    done = CliRunner().invoke(cli, ["gradcheck", *words, "-f", "table"], env={"COLUMNS": "200"})
+    line = re.search(r"digits that agree with reverse mode: (.*)", done.output)
+    assert line, done.output
+    return {name: float(number) for name, number in re.findall(r"([a-z0-9\- ]+?) ([\d.]+)(?:, |$)", line.group(1))}
+
+
+@pytest.mark.parametrize(
+    "target", ["sin(x)", "x^2 * sin(x)", "exp(x) / x", "tanh(sin(x))", "where(x > 1, x*x, sin(x))"]
+)
+@pytest.mark.parametrize("x", ["2", "3", "2.5", "[2, 3]"])
+def test_fifty_digits_confirm_right_derivatives_at_whole_numbers_too(target, x):
+    whole = f"sum({target})" if x.startswith("[") else target
+    assert digits(whole, f"x={x}", "--digits", "50")["50-digit"] > 14.5
+
+
+@pytest.mark.parametrize("words", [["x=1"], ["x=0.7"]])
+def test_second_derivatives_have_all_witnesses(words):
+    found = digits("x * sin(x)", *words, "--order", "2", "--digits", "40", "--symbolic")
+    assert found["40-digit"] > 14.5
+    assert found["symbolic x"] > 14.5
+
+
+def test_several_inputs_and_second_derivatives():
+    found = digits("sum(sin(x) * y)", "x=[1, 2]", "y=3", "--order", "2", "--digits", "40", "--symbolic")
+    assert min(found[name] for name in ("40-digit", "symbolic x", "symbolic y")) > 14.5
+
+
+def test_a_numeric_answer_is_worth_no_more_digits_than_it_knows():
+    found = digits("(1 - cos(x)) / x^2", "x=3e-6", "--digits", "50")
+    assert found["numeric"] < 1
+    assert found["50-digit"] < 1
