@@ -45,6 +45,8 @@ def turned_grad(node: Node, g: Any, _owned: bool) -> tuple:
 
 
 SHARED = "shared"
+plain = True
+"""Whether new nodes are plain ones; kinds.change sets it."""
 AFFINE = Rule("AddmmBackward0", OWNING, affine_grads, True, entry("affine"), {})
 TURN = Rule("TBackward0", OWNING, turned_grad, False, entry("swapaxes"), {"axis1": -1, "axis2": -2})
 
@@ -64,7 +66,7 @@ def affine(x: Any, w: Any, b: Any) -> Tensor | None:
         return None
     if data.shape[1] != weight.shape[1] or bias.shape[0] != weight.shape[0]:
         return None
-    if state.observed:
+    if state.observed or not plain:
         return record(entry("affine"), (b, x, w), {})
     result = Tensor()
     turned_weight = weight.T
