@@ -14,7 +14,7 @@ RANKS = [
     ["tape"],
     ["face"],
     ["linalg", "fft", "special"],
-    ["func", "nn", "lang", "optim"],
+    ["func", "nn", "lang", "optim", "utils"],
     ["exact"],
     ["program"],
     ["check"],
