@@ -265,6 +265,7 @@ def script_error(error: BaseException, script: ScriptProgram) -> GradcliError:
         hint = None
     else:
         hint = did_you_mean(str(getattr(error, "name", "")), []) if getattr(error, "name", None) else None
+    hint = hint or "; ".join(getattr(error, "__notes__", ())) or None
     found = GradcliError(message + (f"\n{trace}" if trace else ""), hint=hint, kind="target", exit_code=EXIT_TARGET)
     found.cause = error
     found.cause_line = (frames[-1].filename, frames[-1].lineno or 0) if frames else None
