@@ -9,10 +9,10 @@ import numpy as np
 
 from ..rules import entry
 from ..tape import inplace
-from ..tape.dtypes import ALIASES, DType, as_dtype, as_numpy
+from ..tape.dtypes import ALIASES, DType, as_dtype, as_numpy, naming
 from ..tape.dtypes import result_type as raw_result_type
 from ..tape.record import cast, dispatch
-from ..tape.tensor import Tensor, as_raw
+from ..tape.tensor import Size, Tensor, as_raw
 from .create import check_device, lengths
 from .wrap import face
 
@@ -67,7 +67,16 @@ def type_as(input: Tensor, other: Tensor) -> Tensor:
 @face
 def type_(input: Tensor, dtype: Any = None) -> Any:
     """The tensor in a type, or the name of its type."""
-    return input.to(dtype) if dtype is not None else str(input.dtype)
+    return input.to(dtype) if dtype is not None else f"{naming.prefix}.{input.dtype.title}Tensor"
+
+
+@face
+def new(input: Tensor, *args: Any) -> Tensor:
+    """A tensor of the same type with the given numbers, or with zeros of the given lengths."""
+    if len(args) == 1 and not isinstance(args[0], int | Size):
+        return Tensor._wrap(as_raw(args[0]).astype(input._data.dtype), None)
+    shape = args[0] if args and isinstance(args[0], Size) else args or (0,)
+    return Tensor._wrap(np.zeros(tuple(shape), input._data.dtype), None)
 
 
 @face
