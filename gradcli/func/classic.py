@@ -109,7 +109,7 @@ def scalar(func: Callable, name: str) -> Callable:
         if not isinstance(out, Tensor):
             raise TypeError(f"{name}: the function must return a Tensor, got {type(out).__name__}")
         if out._data.size != 1:
-            raise RuntimeError(f"{name}: the function must return a single number, got shape {list(out.shape)}")
+            raise RuntimeError(f"The Tensor returned by the function given to {name} should contain a single element")
         return out.reshape(())
 
     return call

@@ -13,6 +13,7 @@ from .node import FREED, Node, OutputNode, next_seq
 from .packing import Packed, hooks_of, packed
 from .saved import saved_tensor
 from .tensor import Tensor
+from .versions import changed_text, spoken
 
 SLOT_NAMES = ("p", "q", "x", "y", "out")
 """Names of a node's slots, which a custom function's node leaves to its user: `ctx.x = ...`."""
@@ -131,11 +132,9 @@ class FunctionNode(Node):
         if type(tensor) is Packed:
             return Tensor._wrap(tensor.open(), node)
         if tensor._version != saved.count:
-            raise RuntimeError(
-                "one of the variables needed for gradient computation has been modified by an inplace operation: a "
-                f"tensor of shape {list(tensor.shape)} that {self.name()} saved is at version {tensor._version}; "
-                f"expected version {saved.count} instead"
-            )
+            name = "" if tensor.grad_fn is None else tensor.grad_fn.name()
+            origin = f", which is output {tensor.output_nr} of {spoken(name)}," if name else ""
+            raise RuntimeError(changed_text(tensor.dtype, tensor.shape, origin, tensor._version, saved.count))
         if saved.place is not None:
             return Tensor._wrap(tensor._data, node)
         if state.grad and id(tensor) not in self._own and tensor._node is None and differentiable(tensor):
