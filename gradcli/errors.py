@@ -79,11 +79,28 @@ class GradcliError(Exception):
         self.exit_code = exit_code
 
 
+def visible(text: str) -> str:
+    """Return text with pictures in place of control characters, which a terminal would obey; lines stay lines."""
+    if text.isprintable():
+        return text
+    pictures = {c: 0x2400 + c for c in range(32) if chr(c) not in "\n\t"}
+    return text.translate(pictures | dict.fromkeys(range(0x7F, 0xA0), "\ufffd"))
+
+
+def told(error: BaseException) -> str:
+    """Return an exception as `Name: text`, even one whose text cannot be had."""
+    try:
+        text = str(error)
+    except Exception:
+        text = ""
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
 def nearest(word: str, known, count: int = 1) -> list[str]:
     """Return up to `count` members of `known` spelt most like `word`, best first."""
     from difflib import SequenceMatcher, get_close_matches
 
-    known = list(known)
+    known = [name for name in known if name != word]
     exact = [name for name in known if name.lower() == word.lower()]
 
     def likeness(name: str) -> float:

@@ -65,7 +65,13 @@ def test_case(case, tmp_path):
         place = tmp_path / name
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(content)
-    environment = {**os.environ, "COLUMNS": "80", "NO_COLOR": "1", "GRADCLI_PYTHON": sys.executable}
+    environment = {
+        **os.environ,
+        "COLUMNS": "80",
+        "LC_ALL": "C.UTF-8",
+        "NO_COLOR": "1",
+        "GRADCLI_PYTHON": sys.executable,
+    }
     prelude = 'gradcli() { "$GRADCLI_PYTHON" -m gradcli "$@"; }\n'
     done = subprocess.run(
         ["bash", "-c", prelude + case.command],

@@ -35,7 +35,7 @@ def test_console_example(command, expected):
     done = subprocess.run(
         ["bash", "-c", f'gradcli() {{ "{sys.executable}" -m gradcli "$@"; }}\n{command}'],
         cwd=ROOT,
-        env={**os.environ, "COLUMNS": "80", "NO_COLOR": "1"},
+        env={**os.environ, "COLUMNS": "80", "LC_ALL": "C.UTF-8", "NO_COLOR": "1"},
         capture_output=True,
         text=True,
         check=False,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -18,6 +19,8 @@ EXPECTED = {
     "scalar.expr": ([], [], {"x": 4 * math.sin(3), "y": 4 * math.cos(3)}),
     # A x - b = (1, 2, -2), so 2 A^T r = 2 (2*1 + 1*2, 3*2 - 2)
     "arrays.expr": ([], [], {"x[0]": 8, "x[1]": 8}),
+    # the log-density of a normal: ((x - mu) / sigma^2, ...), and d/d sigma = ((x - mu)^2 - sigma^2) / sigma^3
+    "density.expr": ([], [], {"x": -0.2, "mu": 0.2, "sigma": -0.42}),
     "jacobian_rows.expr": (["-g", "[0, 1]"], [], {"x[0]": 2, "x[1]": 6}),
     "leaves.py": ([], ["is_leaf: True False False False", "gradient of y1: tensor(-4.)"], {"x": 4}),
     # 2 y = (4, 8, 12) is clipped to (4, 5, 5), then doubled
@@ -99,9 +102,39 @@ def test_declared_checks():
     ]
 
 
+def test_the_c_kernel(tmp_path):
+    """Where there is a C compiler, the kernel is built and checked; elsewhere the sample says what is missing."""
+    library = tmp_path / "kernel.so"
+    compiler = shutil.which("cc")
+    if compiler is None:
+        done = gradcli("grad", "samples/kernel.py")
+        assert done.returncode == 3
+        assert "build it: cc" in done.stderr
+        return
+    subprocess.run(
+        [compiler, "-O2", "-shared", "-fPIC", "-o", str(library), "samples/kernel.c", "-lm"], cwd=ROOT, check=True
+    )
+    environment = {**os.environ, "KERNEL_LIBRARY": str(library), "NO_COLOR": "1"}
+
+    def run(*words: str) -> subprocess.CompletedProcess:
+        command = [sys.executable, "-m", "gradcli", *words]
+        return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+
+    done = run("grad", "samples/kernel.py")
+    got = dict(line.split("\t") for line in done.stdout.splitlines())
+    for name, x in (("x[0]", -1.0), ("x[1]", 0.0), ("x[2]", 2.0)):
+        s = 1 / (1 + math.exp(-x))
+        assert float(got[name]) == pytest.approx(s + x * s * (1 - s), rel=1e-12)
+    done = run("gradcheck", "samples/kernel.py:Swish", "x=[-1, 0, 2]")
+    assert done.returncode == 0, done.stderr
+    done = run("gradcheck", "samples/kernel.py:Swish", "x=[-1, 0, 2]", "--order", "2")
+    assert done.returncode == 3  # backward is in C, too, so there is no second derivative
+    assert "once_differentiable" in done.stdout + done.stderr
+
+
 def test_every_sample_is_tested():
     files = {p.name for p in SAMPLES.iterdir() if p.suffix in (".expr", ".py")}
-    assert files == {*EXPECTED, "function.py", "gradients.py"}
+    assert files == {*EXPECTED, "function.py", "gradients.py", "kernel.py"}
 
 
 def test_the_demo_runs():

@@ -23,7 +23,7 @@ from .fit import SAFETY
 from .flat import Flat
 from .measure import MARGIN, NARROW, even_weights, scatter_of_values
 from .subject import Traced
-from .verdict import FLOOR, ROUNDING
+from .verdict import FLOOR, LEEWAY, ROUNDING
 
 LEAST = 20_000
 """Elements from which on this way is tried."""
@@ -77,6 +77,11 @@ def pulled(record: Trace, rows: np.ndarray, columns: np.ndarray, m: int, matrix:
     return np.concatenate(products, axis=1)[colours[rows], columns]
 
 
+def room(error: np.ndarray, size: np.ndarray) -> np.ndarray:
+    """Return how far elements may be from a reference with such errors."""
+    return MARGIN * error + ROUNDING * 2.0**-53 * size + np.minimum(FLOOR[8] * size, LEEWAY * error)
+
+
 class Look:
     """Differences along groups of inputs, for pairs of row and column: value, error, and which are settled."""
 
@@ -125,7 +130,7 @@ class Look:
         gaps = np.abs((up[COUNT:] - base) / h[COUNT:] - (base - down[COUNT:]) / h[COUNT:])
         smooth = gaps[1] <= 8 * visible[1] + 1e-2 * gaps[0]
         size = np.abs(claimed)
-        near = np.abs(claimed - value) <= MARGIN * error + (ROUNDING * 2.0**-53 + FLOOR[8]) * size
+        near = np.abs(claimed - value) <= room(error, size)
         seen = (error <= RESOLVED * np.abs(value)) | ((error <= 2 * rounding) & (size <= SMALL * self.largest))
         still = ((up == base) & (down == base)).all(axis=0) & (claimed == 0)
         good = still | (near & agree & smooth & seen)
@@ -160,7 +165,7 @@ def summary(
     mine = np.flatnonzero((columns >= flat.edges[k]) & (columns < flat.edges[k + 1]))
     name, shape = flat.subject.wrt[k], flat.arrays[k].shape
     if not len(mine):
-        return InputCheck(name, shape, "pass", 0.0, 0.0, 17.0, 0.0, None)
+        return InputCheck(name, shape, "pass", 0.0, 0.0, 17.0, None, None)
     claimed, value, error = claimed[mine], value[mine], error[mine]
     gap, size = np.abs(claimed - value), np.abs(value)
     known = size > MARGIN * error
@@ -170,9 +175,7 @@ def summary(
     worst = WorstElement(
         flat.row(int(rows[mine[place]])), label[1], claimed[place], value[place], float(MARGIN * error[place])
     )
-    blind = MARGIN * error[known] / size[known]
+    blind = float((room(error, size)[known] / size[known]).max()) if known.any() else None
     most = float(relative.max())
     digits = float(np.clip(-np.log10(max(most, 1e-17)), 0, 17))
-    return InputCheck(
-        name, shape, "pass", float(gap[known].max(initial=0)), most, digits, float(blind.max(initial=0)), worst
-    )
+    return InputCheck(name, shape, "pass", float(gap[known].max(initial=0)), most, digits, blind, worst)

@@ -13,7 +13,7 @@ import numpy as np
 from ..results.checks import CheckReport
 from .run import Options, Place, run_check
 from .second import second_order
-from .subject import CheckError, HandWritten, Subject, Traced, name_of
+from .subject import CheckError, HandWritten, Subject, Traced, name_of, raised
 
 REGISTRY: list[Declared] = []
 """All checks declared in this process, in order."""
@@ -59,7 +59,12 @@ class Declared:
         """Return the arrays of one sample. Raises CheckError for an `at` that gives none."""
         at = self.at
         if callable(at) and not isinstance(at, Mapping):
-            at = at(rng)
+            try:
+                at = at(rng)
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:
+                raise raised(name_of(self.at), error) from error
         if at is None:
             at = {}
         if not isinstance(at, Mapping):

@@ -30,6 +30,12 @@ AT_CENTRE = np.where(ODD, np.arange(NODES) * np.where(np.arange(NODES) % 4 == 1,
 AT_END = np.arange(NODES) ** 2.0 * np.where(np.arange(NODES) % 2 == 1, 1.0, -1.0)
 """Their derivatives at -1."""
 
+
+def rounding_of(size: np.ndarray, unit: float) -> np.ndarray:
+    """Return how far values of some size are off by rounding, and by underflow: a few of the smallest numbers."""
+    return unit * size + 16 * float(np.finfo(np.float32 if unit > 1e-10 else np.float64).smallest_subnormal)
+
+
 Line = Callable[[np.ndarray], np.ndarray]
 """A function of offsets (k,) that returns values (k, m)."""
 
@@ -49,7 +55,7 @@ class Fit:
         values = np.where(self.finite, values, 0.0)
         coefficients = transform(places) @ values
         size = np.abs(coefficients)
-        floor = unit * np.abs(values).max(axis=0)
+        floor = rounding_of(np.abs(values).max(axis=0), unit)
         self.constant = (values == values[:1]).all(axis=0)
         tail = size[-TAIL:].max(axis=0)
         relative = size[-TAIL:] / np.maximum(tail, np.finfo(float).tiny)

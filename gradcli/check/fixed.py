@@ -19,6 +19,8 @@ def judge_fixed(flat: Flat, judgement: Judgement, eps: float | None, atol: float
     elements = np.repeat(np.arange(n), 2)
     values = flat.along(elements, np.tile([eps, -eps], n)).reshape((n, 2, len(flat.f0)))
     numeric = ((values[:, 0] - values[:, 1]) / (2 * eps)).T
+    judgement.margin = 1.0
+    judgement.slack[:] = judgement.floor[:] = 0
     reference = judgement.reference
     reference.value[:], reference.error[:] = numeric, atol + rtol * np.abs(numeric)
     with np.errstate(all="ignore"):

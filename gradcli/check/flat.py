@@ -34,6 +34,8 @@ class Flat:
         out = subject.value(subject.at)
         self.out_shape, self.out_dtype = out.shape, out.dtype
         self.f0 = real_view(out).astype(float)
+        if out.dtype.kind not in "fc":
+            raise CheckError(f"the output has type {out.dtype}, which has no derivative")
         self.unit = float(np.finfo(out.dtype).eps) / 2
         self.scales = np.concatenate([scales_of(p) for p in self.parts]) if self.size else np.zeros(0)
         self.calls = 1
@@ -132,7 +134,11 @@ class Flat:
 
 
 def scales_of(x: np.ndarray) -> np.ndarray:
-    """Return the size of each element; zeros take the median size of the others, or 1."""
+    """Return the size of each element; zeros take the median size of the others, or 1.
+
+    Numbers so small that steps beside them would be cut off count as zeros.
+    """
     size = np.abs(x.astype(float))
-    known = size[(size > 0) & np.isfinite(size)]
-    return np.where(size > 0, size, np.median(known) if known.size else 1.0)
+    least = float(np.finfo(x.dtype).tiny / np.finfo(x.dtype).eps)
+    known = size[(size > least) & np.isfinite(size)]
+    return np.where(size > least, size, np.median(known) if known.size else 1.0)

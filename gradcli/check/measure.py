@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .fit import SAFETY
+from .fit import SAFETY, rounding_of
 from .flat import Flat
 from .reference import Estimate, estimate
 
@@ -93,7 +93,7 @@ class Reference:
         value = (WEIGHTS[:, None] * slopes[:, :3]).sum(axis=1)
         inner = (INNER[:, None] * slopes[:, :3]).sum(axis=1)
         largest = np.maximum(np.maximum(np.abs(up), np.abs(down)), np.abs(f0))
-        noise = np.maximum(flat.unit * largest.max(axis=1), self.noise)
+        noise = np.maximum(rounding_of(largest.max(axis=1), flat.unit), self.noise)
         rounding = SAFETY * noise * (np.abs(WEIGHTS)[:, None] / h[:, :3]).sum(axis=1)
         last, before = np.abs(value - inner), np.abs(inner - slopes[:, 2])
         error = last * np.clip(10 * last / np.maximum(before, np.finfo(float).tiny), 0.02, 1) + rounding
@@ -114,7 +114,7 @@ class Reference:
         self.value[:, elements] = np.where(better, value, old_value)
         self.error[:, elements] = np.where(better, error, np.where(known & good & ~fits, np.inf, old_error))
         self.limited[:, elements] = np.where(better, limited, self.limited[:, elements])
-        self.settled[:, elements] |= (better & (error <= CLEAR * np.abs(value))) | same.T
+        self.settled[:, elements] |= better & (error <= CLEAR * np.abs(value)) & ~same.T
         self.same[:, elements] |= same.T
 
     def look_closely(self, i: int, rows: np.ndarray) -> Estimate:
@@ -131,6 +131,14 @@ class Reference:
         self.value[rows[use], i] = found.value[use]
         self.error[rows, i] = np.where(use, found.error, np.inf)
         return found
+
+    def sides(self, j: int, i: int) -> tuple[float, float] | None:
+        """Return the left and the right derivative of entry (j, i), None where no kink was seen."""
+        rows, found = self.estimates.get(i, (np.zeros(0, int), None))
+        for k in np.flatnonzero(rows == j):
+            if found is not None and found.kind[k] == "kink":
+                return float(found.left[k]), float(found.right[k])
+        return None
 
 
 def scatter_of_values(flat: Flat) -> np.ndarray:

@@ -171,7 +171,7 @@ def transposed(case: Case) -> tuple[str, str] | None:
             return "transposed", "the gradient is the transpose of the derivative"
     if rows == case.a.shape[1] and rows > 1 and case.explains(case.r.T):
         return "transposed", "the Jacobian is transposed (rows are outputs, columns are inputs)"
-    if len(shape) == 2 and min(shape) > 1:
+    if len(shape) == 2 and min(shape) > 1 and case.array.dtype.kind == "f":
         r = case.r.reshape((rows, *shape))
         if case.explains(np.swapaxes(r, -1, -2).reshape(case.r.shape)):
             return "transposed", "the gradient holds the transposed derivative, reshaped"

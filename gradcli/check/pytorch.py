@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 from ..results.checks import CheckReport
 from ..tape.tensor import Tensor
 from .fixed import ATOL, EPS, RTOL
+from .live import Live, complaint
 from .run import Options, Place, run_check
 from .second import second_order
 from .subject import Traced, name_of
@@ -44,7 +46,8 @@ def gradcheck(
     derivative is wrong or cannot be confirmed (or returns False with raise_exception=False), ValueError when no
     input requires grad.
     """
-    return _check(func, inputs, None, eps, atol, rtol, raise_exception, fast_mode)
+    extra = (nondet_tol, check_batched_grad, check_forward_ad)
+    return _check(func, inputs, None, (eps, atol, rtol), raise_exception, fast_mode, extra)
 
 
 def gradgradcheck(
@@ -67,25 +70,25 @@ def gradgradcheck(
     masked: bool = False,
 ) -> bool:
     """Check second derivatives: those of the gradient, as a function of the inputs. Arguments as in gradcheck."""
-    return _check(func, inputs, 2, eps, atol, rtol, raise_exception, fast_mode)
+    extra = (nondet_tol, check_batched_grad, check_fwd_over_rev)
+    return _check(func, inputs, 2, (eps, atol, rtol), raise_exception, fast_mode, extra)
 
 
 def _check(
     func: Callable,
     inputs: Any,
     order: int | None,
-    eps: float | None,
-    atol: float | None,
-    rtol: float | None,
+    tolerances: tuple,
     raise_exception: bool,
     fast: bool,
+    extra: tuple[float, bool, bool],
 ) -> bool:
     given = tuple(inputs) if isinstance(inputs, tuple | list) else (inputs,)
     tensors = {f"input {i}": x for i, x in enumerate(given) if isinstance(x, Tensor)}
     wanted = [name for name, x in tensors.items() if x._node is not None]
-    if not wanted:
-        raise ValueError("gradcheck expects at least one input tensor to require gradient, but none of them do")
+    check_inputs(given, wanted)
     places = [i for i, x in enumerate(given) if isinstance(x, Tensor)]
+    subjects: list[Live] = []
 
     def call(*xs: Tensor) -> Any:
         arguments = list(given)
@@ -95,30 +98,71 @@ def _check(
 
     def make() -> Traced:
         arrays = {name: np.array(x.detach()._data) for name, x in tensors.items()}
-        subject = Traced(call, arrays, wrt=wanted, title=name_of(func))
+        subject = Live(call, arrays, wrt=wanted, title=name_of(func))
+        subjects[:] = [subject]
         return second_order(subject, 0) if order == 2 else subject
 
-    tolerances = None
-    if eps is not None or atol is not None or rtol is not None:
-        tolerances = (EPS if eps is None else eps, ATOL if atol is None else atol, RTOL if rtol is None else rtol)
-    report = run_check(make, Place(name_of(func)), Options(fast=fast, tolerances=tolerances))
-    if report.verdict == "pass":
+    connected = order == 2 or depends(func(*given))
+    if connected is None:
         return True
-    if raise_exception:
-        if report.error is not None:
-            raise report.error
-        raise GradcheckError(text_of(report))
-    return False
+    fixed = None
+    if any(x is not None for x in tolerances) or extra[0]:
+        fixed = tuple(d if x is None else x for x, d in zip(tolerances, (EPS, ATOL, RTOL), strict=True))
+    report = run_check(make, Place(name_of(func)), Options(fast=fast, tolerances=fixed))
+    if report.error is not None:
+        raise report.error
+    if report.verdict != "pass":
+        text = text_of(report, subjects[0] if order is None and subjects else None)
+        if connected:
+            text = complaint(make(), extra[0], False, False, linear=False) or text
+        if not connected:
+            text = f"Numerical gradient for function expected to be zero: no output requires grad\n{text}"
+    else:
+        text = complaint(make(), *extra) or ""
+    if text and raise_exception:
+        raise GradcheckError(text)
+    return not text
 
 
-def text_of(report: CheckReport) -> str:
-    """Return a report as an exception's message."""
+def check_inputs(given: tuple, wanted: list[str]) -> None:
+    """Warn of low precision. Raises ValueError when nothing is to be checked, RuntimeError for broadcast inputs."""
+    if not wanted:
+        raise ValueError("gradcheck expects at least one input tensor to require gradient, but none of them do")
+    for i, x in enumerate(given):
+        if not isinstance(x, Tensor) or x._node is None:
+            continue
+        if x._data.dtype.name not in ("float64", "complex128"):
+            warnings.warn(
+                f"Input #{i} requires gradient and is not a double precision floating point or complex: its own "
+                "rounding may hide what is wrong",
+                stacklevel=4,
+            )
+        if (
+            isinstance(x._data, np.ndarray)
+            and x._data.size
+            and any(n > 1 and not stride for n, stride in zip(x._data.shape, x._data.strides, strict=True))
+        ):
+            raise RuntimeError(
+                f"The {i}th input has a dimension with stride 0: its elements share memory, so that they cannot be "
+                "changed one by one. clone() it, or expand() it inside the function"
+            )
+
+
+def depends(result: Any) -> bool | None:
+    """Return whether any output requires grad; None where there are no outputs at all."""
+    parts = [x for x in (result if isinstance(result, tuple | list) else (result,)) if isinstance(x, Tensor)]
+    return any(x.requires_grad for x in parts) if parts else None
+
+
+def text_of(report: CheckReport, subject: Live | None) -> str:
+    """Return a report as an exception's message; the subject knows which output an element belongs to."""
     lines = []
     for item in report.inputs:
         if item.verdict != "pass" and item.worst is not None:
             worst = item.worst
+            output, place, part = subject.place_of(worst.output) if subject is not None else (0, worst.output, "")
             lines.append(
-                f"Jacobian mismatch for output {list(worst.output)} with respect to {item.name} at "
+                f"{part}Jacobian mismatch for output {output} with respect to {item.name}, at {list(place)} and "
                 f"{list(worst.place)}: numerical: {worst.numeric:.12g} (error {worst.numeric_error:.2g}), "
                 f"analytical: {worst.analytic:.12g}"
             )

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from .fit import Fit, Line, centred, one_sided, representable
+from .fit import Fit, Line, centred, one_sided, representable, rounding_of
 
 FINE = 1e-7
 MORE = 10
@@ -104,7 +104,7 @@ class Small:
         self.right = (up - f0) / column
         self.left = (f0 - down) / column
         largest = np.fmax(np.fmax(np.abs(up), np.abs(down)), np.abs(f0))
-        self.visible = 2 * unit * largest / column
+        self.visible = 2 * rounding_of(largest, unit) / column
         self.constant = (up == f0) & (down == f0)
         self.up_gap, self.down_gap = up - f0, f0 - down
         self.largest = largest

@@ -19,7 +19,7 @@ from .flat import Flat
 from .kink import in_hull
 from .measure import MARGIN, Reference
 from .reference import estimate
-from .subject import CheckError, Subject, Traced, WrongShapeError
+from .subject import CheckError, ComplexError, Subject, Traced, WrongShapeError
 from .verdict import PASS, Judgement, input_checks, rounding_slack
 
 NEIGHBOURS = 3
@@ -71,6 +71,8 @@ def run_check(make: Callable[[], Subject], place: Place, options: Options | None
             return checked(make(), options, report)
     except WrongShapeError as error:
         return report("fail", str(error), diagnosis=(Finding("shape", "the gradient has a wrong shape"),))
+    except ComplexError as error:
+        return report("fail", str(error), diagnosis=(Finding("complex", "a real input has a real gradient"),))
     except CheckError as error:
         cause = error.__cause__
         return report("error", str(error), error=cause if isinstance(cause, Exception) else None)
@@ -90,6 +92,9 @@ def checked(subject: Subject, options: Options, report: Callable[..., CheckRepor
         size = np.abs(flat.f0)
     if not np.isfinite(flat.f0).all():
         return report("inconclusive", "the function is not finite at this point")
+    strange = [name for name in subject.wrt if not np.isfinite(subject.at[name]).all()]
+    if strange:
+        return report("inconclusive", f"the input {', '.join(strange)} holds nan or infinity")
     if (drift > 1e3 * flat.unit * size).any():
         worst = float((drift / np.maximum(size, 1e-300)).max())
         return report(
@@ -105,9 +110,9 @@ def checked(subject: Subject, options: Options, report: Callable[..., CheckRepor
         raise WrongShapeError(f"the derivative has {analytic.shape} elements, {(len(flat.f0), flat.size)} are needed")
     again_called = analytic.size <= SCATTER_LIMIT and not subject.traced
     repeated = flat.jacobian(subject.jacobian(subject.at)) if again_called else analytic
-    slack = rounding_slack(analytic, scatter(subject, flat, analytic), item_size(subject))
     reference = Reference(flat)
-    judgement = Judgement(analytic, reference, slack)
+    rounding = rounding_slack(analytic, scatter(subject, flat, analytic), item_size(subject))
+    judgement = Judgement(analytic, reference, *rounding)
     unsteady = unsteady_finding(analytic, repeated)
     if options.tolerances is not None:
         judge_fixed(flat, judgement, *options.tolerances)
@@ -128,9 +133,10 @@ def checked(subject: Subject, options: Options, report: Callable[..., CheckRepor
     if isinstance(subject, Traced):
         if verdict == "fail" and options.blame:
             guilty = blame(subject, is_wrong)
-        witnesses = (("forward mode", adjoint_digits(subject, options.seed)),)
-        if witnesses[0][1] < ADJOINT_DIGITS:
-            text = f"forward and reverse mode agree to {witnesses[0][1]:.1f} digits only"
+        agreement = adjoint_digits(subject, options.seed)
+        witnesses = () if np.isnan(agreement) else (("forward mode", agreement),)
+        if agreement < ADJOINT_DIGITS:
+            text = f"forward and reverse mode agree to {agreement:.1f} digits only"
             findings = (*findings, Finding("modes disagree", text))
     return report(
         verdict,
@@ -152,7 +158,10 @@ ADJOINT_DIGITS = 6.0
 
 
 def adjoint_digits(subject: Traced, seed: int) -> float:
-    """Return to how many digits <v, J u> and <J^T v, u> agree for random u and v: forward against reverse mode."""
+    """Return to how many digits <v, J u> and <J^T v, u> agree for random u and v: forward against reverse mode.
+
+    nan where they are not finite.
+    """
     rng = np.random.default_rng(seed + 2)
     record = subject.recorded(subject.at, tuple(i for i, n in enumerate(subject.at) if n in subject.wrt))
     (out,) = record.outputs
@@ -245,11 +254,11 @@ def projections_agree(flat: Flat, judgement: Judgement, seed: int) -> bool:
             return flat.points(x + offsets[:, None] * direction)
 
         found = estimate(line, np.float64(1.0), 0.3, flat.f0, flat.unit)
-        room = MARGIN * found.error + np.abs(judgement.slack) @ np.abs(direction)
+        room = MARGIN * found.error + (judgement.slack + judgement.floor) @ np.abs(direction)
         if not ((found.kind == "smooth") & (np.abs(claimed - found.value) <= room)).all():
             return False
         with np.errstate(all="ignore"):
-            least = min(least, float(np.nanmin(np.abs(found.value) / np.maximum(MARGIN * found.error, 1e-300))))
+            least = min(least, float(np.nanmin(np.abs(found.value) / np.maximum(room, 1e-300))))
     judgement.state[:] = PASS
     judgement.reference.value[:] = analytic
     judgement.reference.error[:] = np.abs(analytic) / max(least, 1e-300) / MARGIN

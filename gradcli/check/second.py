@@ -17,12 +17,7 @@ def second_order(subject: Traced, seed: int) -> Traced:
 
     The vector is one more input, so that the derivative for it, the first derivative again, is checked as well.
     """
-    rng = np.random.default_rng(seed + 1)
-    out = subject.value(subject.at)
-    vector = rng.standard_normal(out.shape) + (1j * rng.standard_normal(out.shape) if out.dtype.kind == "c" else 0)
-    name = "gradient"
-    while name in subject.at:
-        name += "_"
+    name, vector = direction(subject, seed)
     places = [i for i, n in enumerate(subject.at) if n in subject.wrt]
 
     def product(*tensors: Tensor) -> Any:
@@ -37,7 +32,18 @@ def second_order(subject: Traced, seed: int) -> Traced:
             found = grad(result, inputs, v, create_graph=True, materialize_grads=True)
         return tuple(found)
 
-    at = {**subject.at, name: np.asarray(vector, out.dtype)}
+    at = {**subject.at, name: vector}
     second = Traced(product, at, wrt=[*subject.wrt, name], title=f"the derivative of {subject.title}")
     second.batchable = False
     return second
+
+
+def direction(subject: Traced, seed: int) -> tuple[str, np.ndarray]:
+    """Return a random vector in the shape of the output, and a name for it that no input has."""
+    rng = np.random.default_rng(seed + 1)
+    out = subject.value(subject.at)
+    vector = rng.standard_normal(out.shape) + (1j * rng.standard_normal(out.shape) if out.dtype.kind == "c" else 0)
+    name = "gradient"
+    while name in subject.at:
+        name += "_"
+    return name, np.asarray(vector, out.dtype)

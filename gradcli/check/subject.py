@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import told
 from ..func.batched import NotBatchableError
 from ..func.mapping import batch_or_loop
 from ..func.reverse import reverse_blocks
@@ -21,6 +22,13 @@ class CheckError(Exception):
 
 class WrongShapeError(CheckError):
     """The derivative has another shape than the derivative of this function has."""
+
+
+def raised(what: str, error: BaseException) -> CheckError:
+    """Return what the user's code raised as a CheckError."""
+    if isinstance(error, SystemExit):
+        return CheckError(f"{what} exited with status {error.code}")
+    return CheckError(f"{what} raised {told(error)}")
 
 
 def plain_array(x: Any, what: str) -> np.ndarray:
@@ -38,6 +46,25 @@ def plain_array(x: Any, what: str) -> np.ndarray:
     if raw.dtype.kind not in "fc":
         raise CheckError(f"{what} returned {type(x).__name__} of type {raw.dtype}, not numbers")
     return raw
+
+
+class ComplexError(CheckError):
+    """The derivative for a real input has an imaginary part."""
+
+
+def fitting(raw: np.ndarray, like: np.ndarray, name: str) -> np.ndarray:
+    """Return a gradient as the input's kind of number.
+
+    An imaginary part for a real input is dropped where it is no more than rounding. Raises ComplexError.
+    """
+    if raw.dtype.kind != "c" or like.dtype.kind == "c":
+        return raw
+    size, imaginary = np.abs(raw).max(initial=0.0), np.abs(raw.imag).max(initial=0.0)
+    if not imaginary <= (1e-9 if raw.dtype == np.complex128 else 1e-5) * size:
+        raise ComplexError(
+            f"the gradient of '{name}' has imaginary parts (up to {imaginary:.3g}), but '{name}' is real"
+        )
+    return raw.real
 
 
 class Subject:
@@ -67,6 +94,11 @@ class Subject:
         rows = []
         for i in range(count):
             rows.append(self.value({**self.at, **{name: x[i] for name, x in stacks.items()}}))
+        shapes = {row.shape for row in rows}
+        if len(shapes) > 1:
+            raise CheckError(
+                f"the output's shape depends on the values of the inputs: {' and '.join(map(str, sorted(shapes)))}"
+            )
         return np.stack(rows)
 
     def jacobian(self, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -110,8 +142,10 @@ class HandWritten(Subject):
         try:
             with np.errstate(all="ignore"):
                 result = function(*before, *copies)
-        except Exception as error:
-            raise CheckError(f"{what} raised {type(error).__name__}: {error}") from error
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            raise raised(what, error) from error
         for (name, x), copy in zip(arrays.items(), given, strict=True):
             if not np.array_equal(x, copy, equal_nan=True):
                 raise CheckError(f"{what} changes its argument '{name}' in place; it must work on a copy")
@@ -137,7 +171,7 @@ class HandWritten(Subject):
 
     def fitted(self, part: Any, out: np.ndarray, name: str) -> np.ndarray:
         """Return a gradient in the shape output.shape + input.shape. Raises WrongShapeError."""
-        raw = plain_array(part, f"{name_of(self.grad or self.vjp)} for '{name}'")
+        raw = fitting(plain_array(part, f"{name_of(self.grad or self.vjp)} for '{name}'"), self.at[name], name)
         wanted = out.shape + self.at[name].shape
         if raw.shape != wanted:
             if out.size == 1 and raw.shape == self.at[name].shape:
@@ -155,7 +189,7 @@ class HandWritten(Subject):
             cotangent[place] = 1
             parts = self.parts(self.call(self.vjp, arrays, what, cotangent if out.ndim else cotangent[()]), what)
             for name, block in blocks.items():
-                raw = plain_array(parts[name], f"{what} for '{name}'")
+                raw = fitting(plain_array(parts[name], f"{what} for '{name}'"), self.at[name], name)
                 if raw.shape != self.at[name].shape:
                     raise WrongShapeError(
                         f"{what} gives '{name}' a gradient of shape {raw.shape}; it must have shape "
@@ -207,12 +241,16 @@ class Traced(Subject):
     def call(self, tensors: Sequence[Tensor]) -> Tensor:
         """Call f; several outputs are joined into one vector. Raises CheckError."""
         try:
-            result = self.f(*tensors)
-        except NotBatchableError:
+            result = self.noted(self.f(*tensors))
+        except (NotBatchableError, CheckError, KeyboardInterrupt):
             raise
-        except Exception as error:
-            raise CheckError(f"{self.title} raised {type(error).__name__}: {error}") from error
+        except BaseException as error:
+            raise raised(self.title, error) from error
         return joined(result, self.title)
+
+    def noted(self, result: Any) -> Any:
+        """Return a result; a place to look at it."""
+        return result
 
     def value(self, arrays: Mapping[str, np.ndarray]) -> np.ndarray:
         """Return f at arrays by name."""
@@ -228,7 +266,7 @@ class Traced(Subject):
         try:
             with no_grad(), np.errstate(all="ignore"):
                 (out,), _ = batch_or_loop(lambda *xs: self.call(xs), leaves, dims, lambda xs: (tuple(xs), {}), count)
-        except CheckError:
+        except (CheckError, ValueError):
             self.batchable = False
             return super().values(stacks, count)
         return np.array(out._data)
@@ -239,8 +277,10 @@ class Traced(Subject):
         record = self.recorded(arrays, places)
         try:
             blocks = reverse_blocks(record, retain=True)[0]
-        except Exception as error:
-            raise CheckError(f"backward raised {type(error).__name__}: {error}") from error
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            raise raised("backward", error) from error
         return {name: np.asarray(block._data) for name, block in zip(self.wrt, blocks, strict=True)}
 
     def recorded(self, arrays: Mapping[str, np.ndarray], places: tuple[int, ...]) -> Any:
@@ -254,17 +294,28 @@ def tensor(x: np.ndarray) -> Tensor:
 
 
 def joined(result: Any, title: str) -> Tensor:
-    """Return a function's result as one Tensor; the real outputs of a tuple are flattened and joined."""
+    """Return a function's result as one real Tensor; the outputs of a tuple are flattened and joined.
+
+    Complex outputs become pairs of real and imaginary parts, along a last axis.
+    """
     from ..rules import entry
 
     if isinstance(result, tuple | list):
-        parts = [x for x in result if isinstance(x, Tensor) and x.dtype.is_floating_point]
-        if not parts:
+        floats = [x for x in result if isinstance(x, Tensor) and (x.dtype.is_floating_point or x.dtype.is_complex)]
+        if not floats:
             raise CheckError(f"{title} returned no Tensor of floating-point numbers")
+        parts = [as_pairs(x) for x in floats]
         return parts[0] if len(result) == 1 else entry("concatenate").function([x.reshape(-1) for x in parts])
     if not isinstance(result, Tensor):
         raise CheckError(
             f"{title} returned {type(result).__name__}, not a Tensor: compute with gradcli's or NumPy's functions "
             "on the arguments, without numpy() or detach()"
         )
-    return result
+    return as_pairs(result)
+
+
+def as_pairs(x: Tensor) -> Tensor:
+    """Return complex numbers as pairs of real ones."""
+    from ..rules import entry
+
+    return entry("view_as_real").function(x) if x.dtype.is_complex else x

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import os
 import shlex
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from ..errors import GradcliError, did_you_mean
+from ..errors import EXIT_TARGET, GradcliError, did_you_mean
+from ..program.base import check_known
 from ..program.function import find_in, load_module
+from ..program.script import ScriptProgram
 from ..program.target import Target, load_program
 from ..results.checks import CheckReport
 from .collect import declared_in, files_in, mentions_checks
 from .declare import Declared
+from .script import ScriptCheck, leaves_of
 
 
 class Wanted:
@@ -43,6 +47,24 @@ class Wanted:
     def at(self) -> dict[str, Any]:
         """The inputs: arrays and shapes by name."""
         return {**self.values, **self.shapes}
+
+    def refuse_for(self, path: str) -> None:
+        """Raise GradcliError for options that a file's declared checks cannot use: they have points of their own."""
+        given = {
+            **{f"{name}=": name for name in self.values},
+            **{f"--shape {name}": name for name in self.shapes},
+            "--grad": self.grad,
+            "--vjp": self.vjp,
+            "--wrt": self.wrt,
+            "--out": self.out,
+        }
+        for option, value in given.items():
+            if value is not None:
+                raise GradcliError(
+                    f"{path} declares its checks with their inputs, so {option} has no use",
+                    hint=f"name a function to check it elsewhere: {path}:f x=2",
+                    kind="usage",
+                )
 
     def words(self) -> str:
         """Return the options as they would be typed again."""
@@ -80,8 +102,6 @@ def of_target(target: Target, wanted: Wanted) -> list[Declared | CheckReport]:
     if colon and not target.inline and (wanted.grad or wanted.vjp):
         return [hand_written(path + ".py", name, target, wanted)]
     if not target.inline and text.endswith(".py") and os.path.isfile(text) and mentions_checks(text):
-        if target.safe:
-            raise GradcliError(f"--safe: {text} is Python, which would have to be executed", kind="usage")
         return of_file(text, target, wanted)
     if wanted.grad or wanted.vjp:
         raise GradcliError("--grad and --vjp need a function: FILE.py:f --grad g", kind="usage")
@@ -90,6 +110,9 @@ def of_target(target: Target, wanted: Wanted) -> list[Declared | CheckReport]:
 
 def of_file(path: str, target: Target, wanted: Wanted) -> list[Declared | CheckReport]:
     """Return the checks that a file declares, with the options of the command line."""
+    if target.safe:
+        raise GradcliError(f"--safe: {path} is Python, which would have to be executed", kind="usage")
+    wanted.refuse_for(path)
     found = declared_in(path, target.stdout)
     if isinstance(found, CheckReport):
         return [found]
@@ -100,27 +123,39 @@ def of_file(path: str, target: Target, wanted: Wanted) -> list[Declared | CheckR
     return list(found)
 
 
-def of_program(target: Target, wanted: Wanted) -> Declared:
-    """Return the check of the engine's derivative of a program."""
-    program = load_program(target)
+def of_program(target: Target, wanted: Wanted) -> Declared | CheckReport:
+    """Return the check of the engine's derivative of a program; a report when the program raises."""
+    path = target.text.partition(":")[0]
+    where: dict[str, Any] = {
+        "name": target.text,
+        "file": path if not target.inline and os.path.exists(path) else None,
+        "replay": f"gradcli gradcheck {shlex.quote(target.text)} {wanted.words()}".rstrip(),
+    }
     rng = np.random.default_rng(wanted.options.get("seed", 0))
-    drawn = {name: rng.standard_normal(shape) for name, shape in wanted.shapes.items()}
-    function, at = program.as_function({**wanted.values, **drawn}, wanted.out)
+    start = time.perf_counter()
+    try:
+        program = load_program(target)
+        drawn = {name: rng.standard_normal(shape) for name, shape in wanted.shapes.items()}
+        given = {**wanted.values, **drawn}
+        if isinstance(program, ScriptProgram):
+            function, at = None, leaves_of(program, given, wanted.out)
+        else:
+            function, at = program.as_function(given, wanted.out)
+    except GradcliError as error:
+        if error.exit_code != EXIT_TARGET:
+            raise
+        return CheckReport(
+            target.text, where["file"], None, "error", time.perf_counter() - start, message=error.message
+        )
     if not at:
         raise GradcliError("the program has no inputs, so there is nothing to check", kind="name")
+    if wanted.wrt is not None:
+        check_known(wanted.wrt, at, "--wrt")
     points: dict[str, Any] = {**at, **{name: wanted.shapes[name] for name in wanted.shapes if name in at}}
-    file = (
-        target.text.partition(":")[0] if not target.inline and os.path.exists(target.text.partition(":")[0]) else None
-    )
-    check = Declared(
-        function,
-        points,
-        wrt=wanted.wrt,
-        name=target.text,
-        file=file,
-        replay=f"gradcli gradcheck {shlex.quote(target.text)} {wanted.words()}".rstrip(),
-    )
-    return with_options(check, wanted)
+    if isinstance(program, ScriptProgram):
+        return with_options(ScriptCheck(program, points, out=wanted.out, wrt=wanted.wrt, **where), wanted)
+    assert function is not None
+    return with_options(Declared(function, points, wrt=wanted.wrt, **where), wanted)
 
 
 def hand_written(path: str, name: str, target: Target, wanted: Wanted) -> Declared:

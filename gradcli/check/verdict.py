@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +18,9 @@ ROUNDING = 32
 OTHERS = 64
 """How many rounding units of the largest entry in its row it may be off: what sums leave of terms that cancel."""
 FLOOR = {8: 2e-9, 4: 4e-6}
-"""Relative differences that no derivative is accused of, by the size of its type in bytes: its own rounding."""
+"""Relative differences that no derivative is accused of, by the size of its type in bytes: its own rounding ..."""
+LEEWAY = 1000.0
+"""... unless the reference is known so many times better."""
 COARSE = 0.02
 """A relative error beyond which the reference says nothing about an element."""
 
@@ -30,22 +33,29 @@ PASS, FAIL, UNSURE = 0, 1, 2
 class Judgement:
     """What was decided about every entry of a Jacobian.
 
-    state: PASS, FAIL or UNSURE per entry. excess: how far a wrong entry is off, in units of its error. reasons:
-    why columns are unsure. kinks: columns with a kink, by row.
+    state: PASS, FAIL or UNSURE per entry. reasons: why columns are unsure. kinks: columns with a kink, by row.
+    slack: the rounding that an entry may have; floor: the differences that need a reference much better to be
+    held against it. margin: the errors of the reference that an entry may be off.
     """
 
-    def __init__(self, analytic: np.ndarray, reference: Reference, slack: np.ndarray):
-        self.analytic, self.reference, self.slack = analytic, reference, slack
+    margin = MARGIN
+
+    def __init__(self, analytic: np.ndarray, reference: Reference, slack: np.ndarray, floor: np.ndarray):
+        self.analytic, self.reference, self.slack, self.floor = analytic, reference, slack, floor
         self.state = np.full(analytic.shape, UNSURE)
         self.notes: list[str] = []
         self.reasons: dict[str, int] = {}
         self.kinks: dict[int, list[int]] = {}
 
+    def room(self, error: Any, where: Any = ...) -> Any:
+        """Return how far entries may be from a reference with such errors: what is beyond is wrong."""
+        return self.margin * error + self.slack[where] + np.minimum(self.floor[where], LEEWAY * error)
+
     def cheap(self) -> None:
         """Decide the entries that the cheap look settles: right ones, and zeros of functions that stand still."""
         ref, a = self.reference, self.analytic
         with np.errstate(all="ignore"):
-            near = np.abs(a - ref.value) <= MARGIN * ref.error + self.slack
+            near = np.abs(a - ref.value) <= self.room(ref.error)
         self.state[ref.settled & near & np.isfinite(a)] = PASS
         self.state[ref.same & (a == 0)] = PASS
         if a.size >= LARGE:
@@ -91,8 +101,8 @@ class Judgement:
         open_ = self.state == UNSURE
         with np.errstate(all="ignore"):
             off = np.abs(a - ref.value)
-            self.state[open_ & (off > SURE * ref.error + self.slack)] = FAIL
-            self.state[open_ & (off <= MARGIN * ref.error + self.slack)] = PASS
+            self.state[open_ & (off > SURE * ref.error + self.slack + self.floor)] = FAIL
+            self.state[open_ & (off <= self.room(ref.error))] = PASS
 
     def decide(self, i: int, rows: np.ndarray, found: Estimate) -> int:
         """Decide rows of a column by their close look; return 1 if an entry is wrong."""
@@ -104,30 +114,31 @@ class Judgement:
 
     def entry(self, j: int, i: int, k: int, found: Estimate) -> int:
         """Return what is to be said about entry (j, i), whose estimate is the k-th."""
-        a, slack, kind = float(self.analytic[j, i]), float(self.slack[j, i]), found.kind[k]
+        a, kind = float(self.analytic[j, i]), found.kind[k]
         value, error = float(found.value[k]), float(found.error[k])
         if kind == "jump":
             return self.unsure("the function jumps at this point")
         if kind == "none":
             return self.unsure("no numeric derivative can be had here: nan, infinities or a singularity in reach")
         if np.isinf(value):
-            return PASS if a == value else FAIL
+            return self.unsure("the derivative is infinite at this point") if a == value else FAIL
         if not np.isfinite(a):
             return FAIL
         if kind == "kink":
             low, high = sorted((float(found.left[k]), float(found.right[k])))
-            room = MARGIN * max(float(found.left_error[k]), float(found.right_error[k])) + slack
+            room = float(self.room(max(float(found.left_error[k]), float(found.right_error[k])), (j, i)))
             if low - room <= a <= high + room:
                 self.kinks.setdefault(j, []).append(i)
                 return PASS
             return FAIL
-        if abs(a - value) <= MARGIN * error + slack:
+        if abs(a - value) <= self.room(error, (j, i)):
             if error * MARGIN > COARSE * max(abs(a), abs(value)) and a != 0 and self.significant(j, i):
                 reason = "the function is too noisy" if kind == "noise" else "rounding hides the derivative"
                 return self.unsure(f"{reason} to say more than {value:.3g} ± {MARGIN * error:.2g}")
             return PASS
         other, other_error = float(found.other[k]), float(found.other_error[k])
-        if np.isfinite(other) and abs(a - other) <= MARGIN * other_error + slack:
+        if np.isfinite(other) and abs(a - other) <= self.room(other_error, (j, i)):
+            self.reference.value[j, i], self.reference.error[j, i] = other, other_error
             return PASS
         return FAIL
 
@@ -154,8 +165,8 @@ class Judgement:
         return "inconclusive" if (self.state == UNSURE).any() else "pass"
 
 
-def rounding_slack(analytic: np.ndarray, scatter: np.ndarray, itemsize: int) -> np.ndarray:
-    """Return how far an analytic value may be off by its own rounding.
+def rounding_slack(analytic: np.ndarray, scatter: np.ndarray, itemsize: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return how far an analytic value may be off by its own rounding, and its floor.
 
     scatter: how much it changes at neighbouring points, a few rounding units away.
     """
@@ -163,7 +174,7 @@ def rounding_slack(analytic: np.ndarray, scatter: np.ndarray, itemsize: int) -> 
     unit = 2.0**-53 if itemsize == 8 else 2.0**-24
     largest = size.max(axis=1, keepdims=True, initial=0.0)
     noisy = np.minimum(5 * scatter, 1e-7 * size + 1e3 * unit * largest)
-    return noisy + ROUNDING * unit * size + OTHERS * unit * largest + FLOOR[8 if itemsize >= 8 else 4] * size
+    return noisy + ROUNDING * unit * size + OTHERS * unit * largest, FLOOR[8 if itemsize >= 8 else 4] * size
 
 
 def input_checks(flat: Flat, judgement: Judgement) -> tuple[InputCheck, ...]:
@@ -178,32 +189,38 @@ def one_input(flat: Flat, judgement: Judgement, k: int) -> InputCheck:
     state, a = judgement.state[:, columns], judgement.analytic[:, columns]
     value, error = judgement.reference.value[:, columns], judgement.reference.error[:, columns]
     if not a.size:
-        return InputCheck(name, shape, "pass", 0.0, 0.0, 17.0, 0.0, None)
-    verdict = "fail" if (state == FAIL).any() else "inconclusive" if (state == UNSURE).any() else "pass"
+        return InputCheck(name, shape, "pass", 0.0, 0.0, 17.0, None, None)
+    wrong = state == FAIL
+    verdict = "fail" if wrong.any() else "inconclusive" if (state == UNSURE).any() else "pass"
     with np.errstate(all="ignore"):
-        gap = np.abs(a - value)
-        relative = gap / np.maximum(np.abs(value), np.finfo(float).tiny)
-        known = np.isfinite(gap) & (np.abs(value) > MARGIN * error)
-        blind = MARGIN * error / np.abs(value)
+        gap = np.where(np.isfinite(a) | ~np.isfinite(value), np.abs(a - value), np.inf)
+        relative = gap / np.abs(value)
+        room = judgement.room(error, (slice(None), columns))
+        known = np.isfinite(gap) & (np.abs(value) > judgement.margin * error)
         excess = gap / (error + judgement.slack[:, columns] + np.finfo(float).tiny)
-    excess = np.where(np.isfinite(a) | ~np.isfinite(value), excess, np.inf)
-    if (state == FAIL).any():
-        excess = np.where(state == FAIL, np.where(np.isnan(excess), np.inf, excess), -1.0)
+    if wrong.any():
+        excess = np.where(wrong, np.where(np.isnan(excess), np.inf, excess), -1.0)
         ties = np.isclose(excess, excess.max()) if np.isfinite(excess.max()) else np.isinf(excess)
         excess = np.where(ties, np.where(np.isnan(relative), np.inf, relative), -1.0)
     j, i = np.unravel_index(int(np.argmax(np.where(np.isnan(excess), -1.0, excess))), a.shape)
-    worst_relative = float(relative[known].max()) if known.any() else 0.0
-    if not np.isfinite(a).all() and np.isfinite(value).any():
-        worst_relative = float("inf") if (~np.isfinite(a) & np.isfinite(value)).any() else worst_relative
-    label = flat.label(int(flat.edges[k]) + int(i))
-    worst = WorstElement(flat.row(int(j)), label[1], a[j, i], value[j, i], float(MARGIN * error[j, i]))
+    counted = known | (wrong & ~np.isnan(gap))
+    most = float(relative[counted].max()) if counted.any() else 0.0
+    column = int(flat.edges[k]) + int(i)
+    worst = WorstElement(
+        flat.row(int(j)),
+        flat.label(column)[1],
+        a[j, i],
+        value[j, i],
+        float(judgement.margin * error[j, i]),
+        judgement.reference.sides(int(j), column),
+    )
     return InputCheck(
         name,
         shape,
         verdict,
-        float(gap[known].max()) if known.any() else 0.0,
-        worst_relative,
-        float(np.clip(-np.log10(max(worst_relative, 1e-17)), 0, 17)),
-        float(blind[known].max()) if known.any() else 0.0,
+        float(gap[counted].max()) if counted.any() else 0.0,
+        most,
+        float(np.clip(-np.log10(max(most, 1e-17)), 0, 17)),
+        float((room[known] / np.abs(value[known])).max()) if known.any() else None,
         worst,
     )

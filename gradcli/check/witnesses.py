@@ -266,7 +266,8 @@ def by_formulas(subject: Traced, blocks: dict[str, np.ndarray], found: Witnessed
 
     from ..exact.record import exactly
     from ..exact.symbolic import Symbolic, symbols_for
-    from ..program.symbolic import MAX_SYMBOLS, TIMEOUT, cleaned, compared, patient, plain
+    from ..program.agreement import compared
+    from ..program.symbols import MAX_SYMBOLS, TIMEOUT, cleaned, patient, plain
     from ..tape.tensor import Tensor
 
     total = sum(np.size(x) for x in subject.at.values())

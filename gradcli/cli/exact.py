@@ -27,7 +27,7 @@ def comparison(context: Context, program: Program, engine_at: Any) -> Any:
 
     engine_at: the engine's answer for other values of the inputs.
     """
-    from ..program.symbolic import Comparison
+    from ..program.agreement import Comparison
 
     options = context.options
     vector = context.vector() if "gradient" in options else None

@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+import warnings
 from importlib import import_module
+from itertools import pairwise
 from typing import Any
 
 import click
@@ -13,7 +15,7 @@ import numpy as np
 
 from .. import __version__
 from ..errors import EXIT_DEFECT, EXIT_INTERRUPTED, EXIT_OK, GradcliError, did_you_mean
-from . import status
+from . import status, streams
 
 COMMANDS = {
     "grad": "Value and gradient of an expression, a file or a script.",
@@ -26,8 +28,12 @@ COMMANDS = {
     "symbolic": "Derivatives as formulas, by sympy.",
     "graph": "The recorded graph: a tree, dot, mermaid, svg or png.",
     "trace": "Backward, step by step.",
+    "plot": "A function and its derivative, drawn.",
     "ops": "The functions of the language, with their derivatives.",
+    "completion": "A completion script for bash, zsh or fish.",
 }
+COMPLETE = "_GRADCLI_COMPLETE"
+"""The variable by which a completion script asks what may follow."""
 
 
 class LazyGroup(click.Group):
@@ -50,6 +56,12 @@ class LazyGroup(click.Group):
             raise GradcliError(f"unknown command '{name}'", hint=hint or "see 'gradcli --help'", kind="usage")
         return super().resolve_command(ctx, args)
 
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[Any]:
+        from click.shell_completion import CompletionItem
+
+        found = [CompletionItem(name, help=text) for name, text in COMMANDS.items() if name.startswith(incomplete)]
+        return found + click.Command.shell_complete(self, ctx, incomplete)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
@@ -67,22 +79,29 @@ def cli() -> None:
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command line and return the exit code."""
+    if COMPLETE in os.environ:
+        from .shells import answer
+
+        return answer(cli, os.environ[COMPLETE])
     words = sys.argv[1:] if argv is None else argv
     words, script_words = split_at_dashes(words)
     as_json = wants_json(words)
+    streams.open_missing()
     np.seterr(all="ignore")
+    warnings.showwarning = status.show_warning  # type: ignore[assignment]
     try:
-        code = cli.main(words, prog_name="gradcli", standalone_mode=False, obj=tuple(script_words))
-        sys.stdout.flush()
+        code = cli.main(words or ["--help"], prog_name="gradcli", standalone_mode=False, obj=tuple(script_words))
         return code if isinstance(code, int) else EXIT_OK
     except (KeyboardInterrupt, click.Abort):
         status.say("interrupted")
         return EXIT_INTERRUPTED
-    except BrokenPipeError:
-        silence_stdout()
+    except (BrokenPipeError, streams.NobodyReadsError):
+        streams.silence()
         return EXIT_OK
     except Exception as error:
         return fail(as_gradcli_error(error, words), as_json)
+    finally:
+        streams.release()
 
 
 def as_gradcli_error(error: Exception, words: list[str]) -> GradcliError:
@@ -126,21 +145,10 @@ def fail(error: GradcliError, as_json: bool) -> int:
     if as_json:
         from ..render.json import error as document
 
-        try:
-            sys.stdout.write(document(error))
-            sys.stdout.flush()
-        except BrokenPipeError:
-            silence_stdout()
-        except OSError:
-            pass
+        with contextlib.suppress(OSError, ValueError, streams.NobodyReadsError):
+            streams.write(document(error))
     status.report(error)
     return error.exit_code
-
-
-def silence_stdout() -> None:
-    """Let nothing more be written to a pipe that nobody reads."""
-    with contextlib.suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def split_at_dashes(words: list[str]) -> tuple[list[str], list[str]]:
@@ -153,15 +161,15 @@ def split_at_dashes(words: list[str]) -> tuple[list[str], list[str]]:
 
 def wants_json(words: list[str]) -> bool:
     """Return whether the command line asks for JSON, even if it cannot be parsed."""
-    pairs = zip(words, [*words[1:], ""], strict=True)
-    return any(
-        w in ("--json", "-fjson", "--format=json") or (w in ("-f", "--format") and n == "json") for w, n in pairs
+    return any(word in ("--json", "-fjson", "--format=json") for word in words) or any(
+        first in ("-f", "--format") and second == "json" for first, second in pairwise(words)
     )
 
 
 def option_hint(words: list[str]) -> str | None:
     """Return advice for an expression that was taken for an option."""
+    command = next((word for word in words if word in COMMANDS), "grad")
     for word in words:
         if word.startswith("-") and not word.startswith("--") and any(c in word for c in "*/^+()"):
-            return f"an expression that starts with '-' needs -e: gradcli grad -e '{word}'"
+            return f"an expression that starts with '-' needs -e: gradcli {command} -e '{word}'"
     return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -19,10 +20,21 @@ from ..program.differentiate import Request
 from ..program.target import Target, load_program
 from ..render import ARRAYS
 from ..tape.dtypes import set_default_dtype
-from . import status
+from . import status, streams
 from .output import Output
 
 FLOAT_TYPES = ("float32", "float64", "complex128")
+
+
+def completed(what: str) -> Callable:
+    """Return the completion of that name (in complete.py), to be imported when a shell asks."""
+
+    def call(ctx: click.Context, param: click.Parameter, incomplete: str) -> Any:
+        from .complete import offer
+
+        return offer(what, ctx, param, incomplete)
+
+    return call
 
 
 class Context:
@@ -31,8 +43,11 @@ class Context:
     def __init__(self, command: str, options: dict[str, Any], formats: tuple[str, ...]):
         self.command = command
         self.options = options
-        self.settings = Settings(options["max_elements"], options["seed"])
-        self.output = Output(options["format"], options["output"], options["precision"], command, formats)
+        self.settings = Settings(options["max_elements"], options["seed"], command)
+        self.output = Output(
+            options["format"], options["output"], options["precision"], command, formats, options["save"]
+        )
+        streams.claim(aside=self.output.form == "json" or options["output"] == "-")
         status.settings.color = options["color"]
         status.settings.quiet = options["quiet"]
         status.settings.verbose = options["verbose"]
@@ -67,13 +82,12 @@ class Context:
 
     def as_target(self, text: str, inline: bool = False) -> Target:
         """Return a target with the settings of this call."""
-        quiet_output = self.output.form == "json" or self.options["output"] == "-"
         return Target(
             text,
             inline=inline,
             safe=self.options["safe"],
             argv=self.options["argv"],
-            stdout=sys.stderr if quiet_output else sys.stdout,
+            stdout=sys.stdout,
             settings=self.settings,
             dtype=self.dtype,
             torch=self.options.get("torch", False),
@@ -106,40 +120,101 @@ class Context:
         """Return the arrays that --tangent NAME=VALUE gives."""
         return read_values(self.options["tangent"], self.settings)
 
-    def report(self, result: Any, nan: str | None) -> None:
-        """Show a result of derivatives; then note inputs without influence, and say where it holds nan."""
-        self.output.show(result)
+    def report(self, result: Any, nan: str | None, shown: Any = None) -> None:
+        """Show a result of derivatives (or another for it); then note inputs without influence, and where is nan."""
+        self.output.show(result if shown is None else shown)
         for name in result.unused:
             status.note(f"the output does not depend on '{name}'; its derivatives are zeros")
         if nan is not None:
             status.warn(nan)
 
 
+class Finite(click.ParamType):
+    """A finite number, zero or more (more than zero if positive)."""
+
+    name = "number"
+
+    def __init__(self, positive: bool = False):
+        self.positive = positive
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> float:
+        """Return the number, or fail."""
+        try:
+            number = float(value)
+        except ValueError:
+            number = math.nan
+        if not math.isfinite(number) or number < 0 or (self.positive and not number):
+            self.fail(f"'{value}' is no finite number {'above 0' if self.positive else 'from 0 on'}", param, ctx)
+        return number
+
+
+def once(ctx: Any, param: Any, values: tuple[str, ...]) -> str | None:
+    """Return the value of an option that may be given once."""
+    if len(values) > 1:
+        raise click.BadParameter("it is given twice", ctx, param)
+    return values[0] if values else None
+
+
+def joined(ctx: Any, param: Any, values: tuple[str, ...]) -> str | None:
+    """Return comma-separated names, from one option or several."""
+    if any(not text.strip(", ") for text in values):
+        raise click.BadParameter("it names nothing", ctx, param)
+    return ",".join(values) if values else None
+
+
 OPTIONS: dict[str, Any] = {
     "expression": click.option(
-        "-e", "expression", metavar="EXPR", help="An inline expression, whatever it looks like."
+        "-e",
+        "expression",
+        metavar="EXPR",
+        multiple=True,
+        callback=once,
+        help="An inline expression, whatever it looks like.",
     ),
-    "wrt": click.option("--wrt", metavar="NAMES", help="Differentiate with respect to these inputs only: x,y."),
-    "out": click.option("--out", metavar="NAME", help="The name whose value is the output."),
+    "wrt": click.option(
+        "--wrt",
+        metavar="NAMES",
+        multiple=True,
+        callback=joined,
+        shell_complete=completed("inputs"),
+        help="Differentiate with respect to these inputs only: x,y.",
+    ),
+    "out": click.option(
+        "--out", metavar="NAME", shell_complete=completed("names"), help="The name whose value is the output."
+    ),
     "gradient": click.option(
-        "-g", "--gradient", metavar="VALUE", help="The gradient vector for an output that is no scalar."
+        "-g",
+        "--gradient",
+        metavar="VALUE",
+        shell_complete=completed("value"),
+        help="The gradient vector for an output that is no scalar.",
     ),
     "tangent": click.option(
         "--tangent",
         "-t",
         multiple=True,
         metavar="NAME=VALUE",
+        shell_complete=completed("given_inputs"),
         help="The direction, input by input; inputs left out stay fixed. Repeatable.",
     ),
-    "grad": click.option("--grad", metavar="NAME", help="The gradient by hand, in the same file: g(*arguments)."),
+    "grad": click.option(
+        "--grad",
+        metavar="NAME",
+        shell_complete=completed("defined"),
+        help="The gradient by hand, in the same file: g(*arguments).",
+    ),
     "vjp": click.option(
-        "--vjp", metavar="NAME", help="The backward pass by hand, in the same file: b(cotangent, *arguments)."
+        "--vjp",
+        metavar="NAME",
+        shell_complete=completed("defined"),
+        help="The backward pass by hand, in the same file: b(cotangent, *arguments).",
     ),
     "shape": click.option(
         "--shape",
         "shapes",
         multiple=True,
         metavar="NAME=3,4",
+        shell_complete=completed("given_inputs"),
         help="Draw this input at random, with this shape. Repeatable.",
     ),
     "samples": click.option(
@@ -149,16 +224,25 @@ OPTIONS: dict[str, Any] = {
         "--order", type=click.IntRange(1, 2), metavar="N", help="2: check second derivatives (gradgradcheck)."
     ),
     "fast": click.option("--fast", is_flag=True, help="Random directions first; elements only on suspicion."),
-    "rtol": click.option("--rtol", type=float, metavar="X", help="Fixed relative tolerance, as in PyTorch."),
-    "atol": click.option("--atol", type=float, metavar="X", help="Fixed absolute tolerance, as in PyTorch."),
-    "eps": click.option("--eps", type=float, metavar="X", help="Fixed step of the differences, as in PyTorch."),
+    "rtol": click.option("--rtol", type=Finite(), metavar="X", help="Fixed relative tolerance, as in PyTorch."),
+    "atol": click.option("--atol", type=Finite(), metavar="X", help="Fixed absolute tolerance, as in PyTorch."),
+    "eps": click.option(
+        "--eps", type=Finite(positive=True), metavar="X", help="Fixed step of the differences, as in PyTorch."
+    ),
     "keyword": click.option("-k", "keyword", metavar="PATTERN", help="Only checks with this in their name."),
     "list": click.option("--list", "list", is_flag=True, help="List the checks and stop."),
     "stop": click.option("-x", "stop", is_flag=True, help="Stop at the first fail."),
     "jobs": click.option(
-        "-j", "--jobs", type=click.IntRange(1), default=1, metavar="N", help="Processes to run checks in (1)."
+        "-j",
+        "--jobs",
+        type=click.IntRange(1),
+        default=1,
+        metavar="N",
+        help="Processes to run checks in (1); with more, one that dies is an error.",
     ),
-    "junit": click.option("--junit", metavar="FILE", help="Also write a JUnit report."),
+    "junit": click.option(
+        "--junit", metavar="FILE", shell_complete=completed("files"), help="Also write a JUnit report."
+    ),
     "allow_inconclusive": click.option(
         "--allow-inconclusive", is_flag=True, help="Exit with 0 when no check fails but some are inconclusive."
     ),
@@ -179,10 +263,15 @@ OPTIONS: dict[str, Any] = {
         "hooks",
         multiple=True,
         metavar="NAME=ACTION",
+        shell_complete=completed("hooks"),
         help="Run ACTION on NAME's gradient: print, an expression in g, or FILE.py:function. Repeatable.",
     ),
     "retain": click.option(
-        "--retain", multiple=True, metavar="NAME", help="Also report the gradient of this intermediate result."
+        "--retain",
+        multiple=True,
+        metavar="NAME",
+        shell_complete=completed("names"),
+        help="Also report the gradient of this intermediate result.",
     ),
     "retain_all": click.option("--retain-all", is_flag=True, help="Report the gradients of all named results."),
     "dtype": click.option("--dtype", type=click.Choice(FLOAT_TYPES), help="The type of the inputs (float64)."),
@@ -198,6 +287,23 @@ OPTIONS: dict[str, Any] = {
     ),
     "safe": click.option("--safe", is_flag=True, help="Never execute Python: refuse scripts."),
     "torch": click.option("--torch", is_flag=True, help="In a script, let `import torch` mean gradcli's own engine."),
+    "over": click.option(
+        "--over",
+        multiple=True,
+        metavar="NAME=FROM:TO",
+        shell_complete=completed("given_inputs"),
+        help="The input along which to plot, and its range: x=-3:3. Twice for a map.",
+    ),
+    "points": click.option(
+        "--points", type=click.IntRange(2, 1000), metavar="N", help="Points along each input (200; 60 for a map)."
+    ),
+    "plot": click.option("--plot", is_flag=True, help="Draw heat maps; with -o FILE.svg or FILE.png, a picture."),
+    "save": click.option(
+        "--save",
+        metavar="FILE",
+        shell_complete=completed("files"),
+        help="Also save the table, as a terminal shows it, as FILE.svg or FILE.html.",
+    ),
     "values": click.option("--values", is_flag=True, help="Show the value and the gradient of every result."),
     "all": click.option("--all", "all", is_flag=True, help="Draw every node, however many there are."),
     "digits": click.option(
@@ -219,14 +325,26 @@ OPTIONS: dict[str, Any] = {
     "high_order": click.option(
         "--order", type=click.IntRange(1, 10), default=1, metavar="N", help="Order of the derivatives (1)."
     ),
-    "at": click.option("--at", multiple=True, metavar="NAME=VALUE", help="Evaluate the formulas there. Repeatable."),
+    "at": click.option(
+        "--at",
+        multiple=True,
+        metavar="NAME=VALUE",
+        shell_complete=completed("given_inputs"),
+        help="Evaluate the formulas there. Repeatable.",
+    ),
     "steps": click.option("--steps", is_flag=True, help="Show the chain rule, node by node."),
     "step": click.option("--step", is_flag=True, help="Wait for a key after each step."),
     "detect_anomaly": click.option(
         "--detect-anomaly", is_flag=True, help="Name the first operation that makes a nan."
     ),
     "json": click.option("--json", "format", flag_value="json", help="The same as -f json."),
-    "output": click.option("-o", "--output", metavar="FILE", help="Write to FILE instead; - is standard output."),
+    "output": click.option(
+        "-o",
+        "--output",
+        metavar="FILE",
+        shell_complete=completed("files"),
+        help="Write to FILE instead; - is standard output.",
+    ),
     "precision": click.option(
         "--precision", type=click.IntRange(1, 50), metavar="N", help="Significant digits to print."
     ),
@@ -246,6 +364,7 @@ COMMON = (
     "format",
     "json",
     "output",
+    "save",
     "precision",
     "color",
     "quiet",
@@ -275,7 +394,8 @@ def command_options(*names: str, formats: tuple[str, ...] = ARRAYS) -> Callable:
 
         for name in reversed([*names, *COMMON]):
             call = (format_option(formats) if name == "format" else OPTIONS[name])(call)
-        return click.argument("words", nargs=-1, metavar="TARGET [NAME=VALUE]...")(call)
+        metavar = "TARGET [NAME=VALUE]..."
+        return click.argument("words", nargs=-1, metavar=metavar, shell_complete=completed("words"))(call)
 
     return decorate
 
@@ -285,14 +405,14 @@ def output_options(formats: tuple[str, ...]) -> Callable:
 
     def decorate(function: Callable) -> Callable:
         @functools.wraps(function)
-        def call(format: str | None, output: str | None, color: str, **others: Any) -> Any:
+        def call(format: str | None, output: str | None, save: str | None, color: str, **others: Any) -> Any:
             status.settings.color = color
             name = str(click.get_current_context().info_name)
-            shown = Output(format, output, None, name, formats)
+            shown = Output(format, output, None, name, formats, save)
             shown.check()
             return function(shown, **others)
 
-        for name in ("color", "output", "json"):
+        for name in ("color", "save", "output", "json"):
             call = OPTIONS[name](call)
         return format_option(formats)(call)
 
@@ -326,6 +446,5 @@ def hooks_of(context: Context) -> list:
                 hint="ACTION is print, an expression in g such as g*2, or FILE.py:function",
                 kind="usage",
             )
-        stream = sys.stderr if context.output.form == "json" else sys.stdout
-        hooks.append(Hook(name, action, context.settings, context.options["safe"], stream))
+        hooks.append(Hook(name, action, context.settings, context.options["safe"], sys.stdout))
     return hooks

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import os
-import sys
 from typing import Any
 
 from ..errors import GradcliError
 from ..render import Style, render
-from . import status
+from ..results import Gradients
+from ..results.transforms import Hessian, Jacobian, Products
+from . import status, streams
 
 CLOSED = (BrokenPipeError,)
 ENDINGS = {
@@ -26,6 +27,16 @@ ENDINGS = {
     ".png": "png",
 }
 """The formats that a file's name asks for."""
+LONGEST = 1000
+"""The longest line of a table, in columns."""
+NUMBERS = (Gradients, Jacobian, Hessian, Products)
+"""Results whose tables hold numbers, which are never cut."""
+LOOKS = (".svg", ".html", ".htm")
+"""The files that --save writes."""
+PLAIN = str.maketrans("…×·∂²", "~x*d2")
+"""What stands for the commonest characters where there is only ASCII, of the same width."""
+FILE_SIZE = (100, 40)
+"""Columns and lines of a table in a file."""
 BINARY = (".npz", ".svg", ".png")
 
 
@@ -33,18 +44,25 @@ class Output:
     """How a result is to be shown.
 
     form: a format, None for `table` on a terminal and `tsv` elsewhere. path: a file, None or - for standard
-    output. formats: those that the command has.
+    output. formats: those that the command has. save: a file for the look of the table, besides.
     """
 
     def __init__(
-        self, form: str | None, path: str | None, precision: int | None, command: str, formats: tuple[str, ...]
+        self,
+        form: str | None,
+        path: str | None,
+        precision: int | None,
+        command: str,
+        formats: tuple[str, ...],
+        save: str | None = None,
     ):
+        self.saved = save
         self.path = None if path == "-" else path
         self.precision = precision
         self.command = command
         self.explicit = form is not None
         if form is None:
-            form = "table" if path is None and status.is_terminal(sys.stdout) else formats[1]
+            form = "table" if path is None and status.is_terminal(streams.results()) else formats[1]
             kind = os.path.splitext(path or "")[1]
             named = ENDINGS.get(kind, form)
             if named not in formats and kind in BINARY:
@@ -58,15 +76,17 @@ class Output:
 
     def check(self) -> None:
         """Raise GradcliError for a file that cannot be written, before anything is computed."""
+        if self.saved is not None:
+            if not self.saved.endswith(LOOKS):
+                raise GradcliError(
+                    f"--save {self.saved}: a saved look is FILE.svg or FILE.html",
+                    hint="-o FILE writes the other formats",
+                    kind="usage",
+                )
+            check_writable(self.saved)
         if self.path is not None:
-            folder = os.path.dirname(os.path.abspath(self.path))
-            if os.path.isdir(self.path):
-                raise GradcliError(f"cannot write {self.path}: it is a directory", kind="file")
-            if not os.path.isdir(folder):
-                raise GradcliError(f"cannot write {self.path}: there is no folder {folder}", kind="file")
-            if not os.access(folder, os.W_OK) and not os.access(self.path, os.W_OK):
-                raise GradcliError(f"cannot write {self.path}: permission denied", kind="file")
-        elif f".{self.form}" in BINARY and self.form != "svg" and status.is_terminal(sys.stdout):
+            check_writable(self.path)
+        elif f".{self.form}" in BINARY and self.form != "svg" and status.is_terminal(streams.results()):
             raise GradcliError(
                 f"a .{self.form} file is not written to a terminal",
                 hint=f"write it to a file: -o FILE.{self.form}",
@@ -75,55 +95,121 @@ class Output:
 
     @property
     def unicode(self) -> bool:
-        """Whether standard output takes more than ASCII."""
-        return (getattr(sys.stdout, "encoding", None) or "").lower().startswith("utf")
+        """Whether standard output takes more than ASCII. LC_ALL=C says no, whatever Python makes of it."""
+        if os.environ.get("LC_ALL") in ("C", "POSIX") and not os.environ.get("PYTHONIOENCODING"):
+            return False
+        return (getattr(streams.results(), "encoding", None) or "").lower().startswith("utf")
 
     def show(self, result: Any) -> None:
         """Render a result and write it."""
-        rendered = render(result, self.form, Style(self.precision, self.unicode, self.command))
+        self.save(result)
+        rendered = render(result, self.form, Style(self.precision, self.unicode, self.command, self.size))
         if self.form == "table":
-            rendered = self.printed(rendered)
+            rendered = self.printed(rendered, self.numbers_of(result))
         self.write(rendered)
 
-    def printed(self, renderable: Any) -> str:
-        """Return what rich makes of a renderable for this terminal (or file) as text."""
-        import io
+    def numbers_of(self, result: Any) -> Any:
+        """Return a result's numbers as something to render, without the sentences beside them; None for others."""
+        if not isinstance(result, NUMBERS):
+            return None
+        extras: dict[str, Any] = {name: () for name in ("symbolic", "witnesses") if name in result._fields}
+        return render(result._replace(**extras), "table", Style(self.precision, self.unicode, self.command))
 
-        from rich.console import Console
+    @property
+    def size(self) -> tuple[int, int]:
+        """Columns and lines: the terminal's, or those of a file."""
+        return terminal_size() if self.path is None else FILE_SIZE
 
-        buffer = io.StringIO()
-        colour = self.path is None and status.colourful(sys.stdout)
-        width = terminal_width() if self.path is None else 100
-        console = Console(
-            file=buffer,
-            force_terminal=colour,
-            no_color=not colour,
-            width=width,
-            highlight=False,
-            legacy_windows=False,
-            color_system="standard" if colour else None,
-        )
+    def printed(self, renderable: Any, whole: Any = None) -> str:
+        """Return what rich makes of a renderable for this terminal (or file) as text.
+
+        whole: what must not be cut: lines become as long as it needs, even longer than the terminal is wide.
+        """
+        console = console_for(self.size[0], self.path is None and status.colourful(streams.results()))
+        widen(console, whole)
         console.print(renderable)
-        lines = [line.rstrip() for line in buffer.getvalue().split("\n")]
-        return "\n".join(lines)
+        lines = [line.rstrip() for line in console.file.getvalue().split("\n")]
+        text = "\n".join(lines)
+        return text if self.unicode else text.translate(PLAIN)
+
+    def save(self, result: Any) -> None:
+        """Where --save asks for it, write what a terminal shows of a result, in colour unless that is unwanted."""
+        import re
+
+        if self.saved is None:
+            return
+        colour = status.settings.color != "never" and not os.environ.get("NO_COLOR")
+        look = render(result, "table", Style(self.precision, True, self.command, terminal_size()))
+        whole = self.numbers_of(result)
+        if not colour:  # what is recorded keeps its colours, so let there be none
+            plain = console_for(terminal_size()[0], False)
+            widen(plain, whole)
+            plain.print(look)
+            look = plain.file.getvalue()
+        console = console_for(terminal_size()[0], True, record=True)
+        widen(console, whole)
+        console.print(look, markup=False)
+        path = self.saved
+        if path.endswith(".svg"):
+            picture = console.export_svg(title=f"gradcli {self.command}")
+            write_file(path, re.sub(r"\s*@font-face \{.*?\}", "", picture, flags=re.S))  # nothing is fetched
+        else:
+            write_file(path, console.export_html(inline_styles=True))
 
     def write(self, text: str | bytes) -> None:
         """Write to standard output, or to the file. Raises GradcliError when that is impossible."""
         if self.path is not None:
             write_file(self.path, text)
-        elif isinstance(text, bytes):
-            sys.stdout.buffer.write(text)
-            sys.stdout.flush()
         else:
-            sys.stdout.write(status.printable(text, sys.stdout))
-            sys.stdout.flush()
+            streams.write(text)
 
 
-def terminal_width() -> int:
-    """Return the width of the terminal in columns: COLUMNS, else what the terminal says, else 80."""
+def terminal_size() -> tuple[int, int]:
+    """Return columns and lines of the terminal: COLUMNS and LINES, else what it says, else 80 and 24."""
     import shutil
 
-    return max(shutil.get_terminal_size((80, 24)).columns, 20)
+    columns, lines = shutil.get_terminal_size((80, 24))
+    return max(columns, 20), lines
+
+
+def console_for(width: int, colour: bool, record: bool = False) -> Any:
+    """Return a console of rich that prints into a text."""
+    import io
+
+    from rich.console import Console
+
+    return Console(
+        file=io.StringIO(),
+        force_terminal=colour,
+        no_color=not colour,
+        width=width,
+        highlight=False,
+        legacy_windows=False,
+        color_system="standard" if colour else None,
+        record=record,
+    )
+
+
+def widen(console: Any, whole: Any) -> None:
+    """Make a console as wide as what must not be cut needs it."""
+    if whole is not None:
+        from rich.measure import Measurement
+
+        wide = console.options.update(max_width=LONGEST, width=LONGEST)
+        console.width = max(console.width, Measurement.get(console, wide, whole).maximum)
+
+
+def check_writable(path: str) -> None:
+    """Raise GradcliError for a file that cannot be written."""
+    if not path:
+        raise GradcliError("no name of a file to write", hint="for example -o result.json", kind="usage")
+    folder = os.path.dirname(os.path.abspath(path))
+    if os.path.isdir(path):
+        raise GradcliError(f"cannot write {path}: it is a directory", kind="file")
+    if not os.path.isdir(folder):
+        raise GradcliError(f"cannot write {path}: there is no folder {folder}", kind="file")
+    if not os.access(folder, os.W_OK) and not os.access(path, os.W_OK):
+        raise GradcliError(f"cannot write {path}: permission denied", kind="file")
 
 
 def write_file(path: str, content: str | bytes) -> None:

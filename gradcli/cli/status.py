@@ -6,7 +6,7 @@ import os
 import sys
 from typing import Any
 
-from ..errors import GradcliError, Span
+from ..errors import GradcliError, Span, visible
 
 RED, YELLOW, CYAN, BOLD, PLAIN = "\x1b[1;31m", "\x1b[33m", "\x1b[36m", "\x1b[1m", "\x1b[0m"
 
@@ -63,13 +63,13 @@ def excerpt(span: Span, colour: bool) -> str:
         line = ("..." if begin else "") + cut + ("..." if begin + 100 < len(span.text) else "")
         column = column - begin + (3 if begin else 0)
         width = max(min(width, len(cut) - (column - (3 if begin else 0))), 1)
-    line = line.replace("\t", " ")
+    line = visible(line.replace("\t", " "))
     marks = "^" * width
     if colour:
         marks = f"{RED}{marks}{PLAIN}"
     place = ""
     if span.origin is not None:
-        place = f"  {span.origin}, line {span.line}\n"
+        place = f"  {visible(span.origin)}, line {span.line}\n"
     elif "\n" in span.source.strip():
         place = f"  line {span.line}\n"
     return f"{place}  {line}\n  {' ' * column}{marks}"
@@ -79,11 +79,11 @@ def message_text(word: str, tint: str, message: str, span: Span | None, hint: st
     """Return a message as it is printed: what, where, what to do."""
     colour = colourful(sys.stderr)
     head = f"{tint}{word}:{PLAIN}" if colour else f"{word}:"
-    lines = [f"{head} {message}"]
+    lines = [f"{head} {visible(message)}"]
     if span is not None:
         lines.append(excerpt(span, colour))
     if hint:
-        lines.append(f"{CYAN}hint:{PLAIN} {hint}" if colour else f"hint: {hint}")
+        lines.append(f"{CYAN}hint:{PLAIN} {visible(hint)}" if colour else f"hint: {visible(hint)}")
     return "\n".join(lines)
 
 
@@ -96,6 +96,13 @@ def warn(message: str, span: Span | None = None, hint: str | None = None) -> Non
     """Print a warning, unless -q."""
     if not settings.quiet:
         say(message_text("warning", YELLOW, message, span, hint))
+
+
+def show_warning(message: Any, category: Any, filename: str, lineno: int, *_: Any) -> None:
+    """Print what Python's warnings say; the place only where it is in the user's code."""
+    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    ours = os.path.abspath(filename).startswith(package + os.sep)
+    warn(f"{message}" if ours else f"{filename}:{lineno}: {message}")
 
 
 def note(message: str) -> None:

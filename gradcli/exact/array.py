@@ -80,6 +80,11 @@ class ExactArray(np.ndarray):
     def __getitem__(self, key: Any) -> Any:
         return exact(np.ndarray.__getitem__(self, key))
 
+    def __setitem__(self, key: Any, value: Any) -> None:
+        if isinstance(value, np.ndarray) and value.dtype == object and not value.ndim:
+            value = value.item()  # NumPy would store the array itself as an element
+        np.ndarray.__setitem__(self, key, value)
+
 
 def as_plain(x: Any) -> Any:
     """Return an ExactArray as a plain object array; inside tuples and lists, too."""

@@ -20,6 +20,7 @@ RENAMED = {
     "besseli": "iv",
     "besselk": "kv",
     "airyai": "airy_ai",
+    "airyaiprime": "airy_ai_slope",
     "Ei": "expi",
     "log": "log",
 }
@@ -27,6 +28,11 @@ RENAMED = {
 
 class LanguagePrinter(StrPrinter):
     """Writes an expression so that the expression language reads it back."""
+
+    def _as_ordered_terms(self, expr: Any, order: Any = None) -> list[Any]:
+        """Return the terms of a sum in an order that is the same in every run: sympy leaves that of choices open."""
+        terms = super()._as_ordered_terms(expr, order)
+        return sorted(terms, key=lambda t: self._print(t) if t.has(sympy.Piecewise) else "")
 
     def _print_Function(self, expr: Any) -> str:  # noqa: N802 - sympy looks for this name
         name = type(expr).__name__
@@ -70,6 +76,10 @@ class LanguagePrinter(StrPrinter):
 
     def _print_Not(self, expr: Any) -> str:  # noqa: N802 - sympy looks for this name
         return f"~({self._print(expr.args[0])})"
+
+    def _print_ITE(self, expr: Any) -> str:  # noqa: N802 - sympy looks for this name
+        condition, yes, no = (self._print(x) for x in expr.args)
+        return f"(({condition}) & ({yes})) | (~({condition}) & ({no}))"
 
     def _print_BooleanTrue(self, expr: Any) -> str:  # noqa: N802 - sympy looks for this name
         return "True"
@@ -133,7 +143,7 @@ class _C(C99CodePrinter):
     """C99 whose array elements are indexed."""
 
     def __init__(self, names: dict[str, str]):
-        super().__init__()
+        super().__init__({"strict": True})
         self.names = names
 
     def _print_Symbol(self, expr: Any) -> str:  # noqa: N802 - sympy looks for this name
@@ -167,7 +177,7 @@ def python_code(target: str, inputs: Inputs, value: Any, derivatives: Sequence[t
 
     derivatives: label, shape and expressions of each.
     """
-    printer = _Python({"fully_qualified_modules": False, "strict": False})
+    printer = _Python({"fully_qualified_modules": False, "strict": True})
     parts, rest = shared([value, *(e for _, _, found in derivatives for e in found)])
     body = [f"    {name} = {printer.doprint(part)}" for name, part in parts]
     words = [printer.doprint(e) for e in rest]

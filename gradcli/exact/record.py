@@ -14,8 +14,9 @@ from ..errors import GradcliError
 from ..rules.shapes import fit
 from ..rules.table import Primitive
 from ..tape.derive import apply_rules, apply_several
+from ..tape.leaf import AccumulateGrad
 from ..tape.modes import state
-from ..tape.node import MANY, AccumulateGrad, Node, OutputNode, Rule, Slots, next_seq
+from ..tape.node import MANY, Node, OutputNode, Rule, Slots, next_seq
 from ..tape.record import outline, saved_values
 from ..tape.tensor import Tensor
 from ..tape.views import track_view
@@ -29,6 +30,7 @@ class Exact:
 
     def __init__(self, field: Field):
         self.field = field
+        self.converted: list[tuple[Tensor, Any]] = []
 
     def record(self, primitive: Primitive, operands: tuple, params: dict) -> Any:
         """Compute a primitive exactly. Raises GradcliError for one without an exact twin."""
@@ -51,6 +53,8 @@ class Exact:
 
     def operand(self, x: Any, primitive: Primitive) -> Any:
         """Return an operand as the field computes with it; conditions and whole numbers as they are."""
+        if isinstance(x, Tensor) and primitive.view:
+            self.make_exact(x)  # so that the view shares its memory
         raw = x._data if isinstance(x, Tensor) else x
         if isinstance(raw, ExactArray | list | tuple):
             return numbers(self.field, raw) if isinstance(raw, list | tuple) else raw
@@ -75,8 +79,10 @@ class Exact:
             out = exact(primitive.forward(*raws, **params))
         except (TypeError, AttributeError, ValueError) as error:
             if "truth value" in str(error):
-                raise NoTwinError(f"{primitive.name} needs to compare values, which symbols do not have") from None
-            raise NoTwinError(f"{primitive.name} has no exact twin") from None
+                raise NoTwinError(f"{told(primitive)} needs to compare values, which symbols do not have") from None
+            raise NoTwinError(f"{told(primitive)} has no exact twin") from None
+        if not isinstance(out, np.ndarray | tuple):
+            out = np.asarray(out)  # a single truth value, or what NumPy makes of nothing
         if primitive.kind != "constant" and not isinstance(out, ExactArray | tuple):
             return numbers(self.field, out)  # of nothing NumPy makes a plain number
         return out
@@ -92,7 +98,8 @@ class Exact:
         node.hooks = None
         node.p = nodes
         node.rule = Rule(name, MANY, apply, True, primitive, params)
-        node.x = (out, *raws) if is_partial else saved_values(primitive, nodes, out, list(raws))
+        saved = (out, *raws) if is_partial else saved_values(primitive, nodes, out, list(raws))
+        node.x = tuple(apart(x) for x in saved)
         node.y = outline(out)
         return node
 
@@ -148,6 +155,31 @@ class Exact:
         if leaf._node is not None:
             leaf._node.data = leaf._data
 
+    def make_exact(self, tensor: Tensor) -> None:
+        """Give a tensor that is viewed or changed in place exact memory, and its base and the views of that, too.
+
+        It gets its rounded numbers back at the end of exact arithmetic.
+        """
+        base = tensor if tensor._base is None else tensor._base
+        if base._data.dtype.kind not in "fc":
+            return
+        self.convert(base, numbers(self.field, base._data))
+        for view in base._views.living() if base._views is not None else ():
+            data: Any = base._data
+            for primitive, params in view._chain:
+                data = primitive.forward(data, **params)
+            self.convert(view, data)
+
+    def convert(self, tensor: Tensor, data: Any) -> None:
+        """Replace a tensor's data for the time being."""
+        self.converted.append((tensor, tensor._data))
+        tensor._data, tensor._key = data, None
+
+    def restore(self) -> None:
+        """Give converted tensors their rounded numbers back."""
+        for tensor, data in reversed(self.converted):
+            tensor._data, tensor._key = data, None
+
     def lift(self, x: Any) -> Tensor:
         """Return a number as a Tensor."""
         return Tensor._wrap(numbers(self.field, x), None)
@@ -168,8 +200,8 @@ class Exact:
     def whole_numbers(self, x: Tensor) -> Any:
         """Return an index that was computed as integers. Raises GradcliError for other numbers."""
         found = [self.field.as_float(e) for e in np.asarray(x._data).view(np.ndarray).ravel().tolist()]
-        if not all(e is not None and e.is_integer() for e in found):
-            raise GradcliError("an index must be made of whole numbers", kind="shape")
+        if not all(e is not None and e.is_integer() and abs(e) < 2**62 for e in found):
+            raise GradcliError("an index must be made of whole numbers in the array's range", kind="shape")
         integers = np.array(found, np.intp).reshape(x._data.shape)
         return integers if integers.ndim else int(integers)
 
@@ -181,6 +213,18 @@ class Exact:
 DECIMAL = re.compile(r"[\d_]*\.?[\d_]*(?:[eE][+-]?\d+)?")
 
 
+def apart(x: Any) -> Any:
+    """Return an exact array in memory of its own: what happens to the tensor in place does not reach it."""
+    if isinstance(x, tuple):
+        return tuple(apart(part) for part in x)
+    return x.copy() if isinstance(x, ExactArray) else x
+
+
+def told(primitive: Primitive) -> str:
+    """Return what users call an operation."""
+    return re.sub(r"_(outputs?|last|columns)$", "", primitive.name)
+
+
 @contextlib.contextmanager
 def exactly(field: Field) -> Iterator[Exact]:
     """Compute in a field inside the block."""
@@ -189,4 +233,5 @@ def exactly(field: Field) -> Iterator[Exact]:
     try:
         yield state.exact
     finally:
+        state.exact.restore()
         state.exact = saved

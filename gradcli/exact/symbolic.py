@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import sympy
 
+from ..errors import GradcliError
 from ..rules.table import Primitive
 from .array import ExactArray, exact
 from .field import Field, Literal, elementwise
@@ -37,8 +38,24 @@ class Symbolic(Field):
             return sympy.Integer(int(x))
         return rational(repr(float(x)))
 
+    def counted(self, x: Any) -> Any:
+        """Return an operand of a function: true counts as 1, a relation as 1 where it holds."""
+        found = self.number(x)
+        if found in (sympy.true, sympy.false):
+            return sympy.Integer(int(bool(found)))
+        if isinstance(found, sympy.logic.boolalg.Boolean) and not isinstance(found, sympy.Symbol):
+            return sympy.Piecewise((1, found), (0, True))
+        return found
+
     def given(self, name: str, value: Any) -> Any:
-        """Return symbols of an input's shape."""
+        """Return symbols of an input's shape. Raises GradcliError for a complex input."""
+        elements = np.asarray(value).view(np.ndarray).ravel().tolist()
+        if any(isinstance(e, complex) or (isinstance(e, sympy.Basic) and e.is_real is False) for e in elements):
+            raise GradcliError(
+                f"'{name}' is complex; formulas are made for real inputs",
+                hint="'gradcli grad --digits 50' computes with complex numbers",
+                kind="exact",
+            )
         return symbols_for(name, np.shape(value))
 
     def as_float(self, x: Any) -> float | None:
@@ -90,9 +107,17 @@ class Symbolic(Field):
         """Return a twin that makes its arguments exact numbers first."""
 
         def call(*xs: Any) -> Any:
-            return self.number(function(*(self.number(x) for x in xs)))
+            return self.number(function(*(self.counted(x) for x in xs)))
 
         return call
+
+
+def is_own(error: BaseException) -> bool:
+    """Return whether an error was raised inside sympy."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return trace is not None and str(trace.tb_frame.f_globals.get("__name__", "")).startswith("sympy.")
 
 
 def rational(text: str) -> Any:

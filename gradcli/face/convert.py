@@ -12,7 +12,7 @@ from ..tape import inplace
 from ..tape.dtypes import ALIASES, DType, as_dtype, as_numpy, naming
 from ..tape.dtypes import result_type as raw_result_type
 from ..tape.record import cast, dispatch
-from ..tape.tensor import Size, Tensor, as_raw
+from ..tape.tensor import Tensor, as_raw
 from .create import check_device, lengths
 from .wrap import face
 
@@ -67,16 +67,27 @@ def type_as(input: Tensor, other: Tensor) -> Tensor:
 @face
 def type_(input: Tensor, dtype: Any = None) -> Any:
     """The tensor in a type, or the name of its type."""
-    return input.to(dtype) if dtype is not None else f"{naming.prefix}.{input.dtype.title}Tensor"
+    return (
+        input.to(getattr(dtype, "dtype", dtype))
+        if dtype is not None
+        else f"{naming.prefix}.{input.dtype.title}Tensor"
+    )
 
 
 @face
-def new(input: Tensor, *args: Any) -> Tensor:
-    """A tensor of the same type with the given numbers, or with zeros of the given lengths."""
-    if len(args) == 1 and not isinstance(args[0], int | Size):
-        return Tensor._wrap(as_raw(args[0]).astype(input._data.dtype), None)
-    shape = args[0] if args and isinstance(args[0], Size) else args or (0,)
-    return Tensor._wrap(np.zeros(tuple(shape), input._data.dtype), None)
+def set_(input: Tensor, source: Tensor) -> Tensor:
+    """Let the tensor share another's memory from now on; a leaf begins a new history."""
+    leaf = input.requires_grad and input.is_leaf
+    if leaf:
+        input.requires_grad_(False)
+    input.data = source
+    return input.requires_grad_(leaf)
+
+
+@face(method=False)
+def detach(input: Tensor) -> Tensor:
+    """The same memory outside the graph."""
+    return input.detach()
 
 
 @face
@@ -158,7 +169,13 @@ def is_signed(input: Tensor) -> bool:
     return input.dtype.kind not in "bu"
 
 
-@face(names=("is_neg", "is_inference"))
+@face
+def is_inference(input: Tensor) -> bool:
+    """Whether it was made in inference mode."""
+    return input._inference
+
+
+@face(names=("is_neg",))
 def is_conj(input: Tensor) -> bool:
     """Whether it is a lazy view of another tensor: never, operations are carried out at once."""
     return False

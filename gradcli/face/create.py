@@ -11,7 +11,7 @@ import numpy as np
 
 from ..errors import noted
 from ..tape.dtypes import as_numpy, defaults
-from ..tape.tensor import Tensor, as_raw
+from ..tape.tensor import Size, Tensor, as_raw
 from .wrap import face
 
 Number = Any
@@ -266,6 +266,14 @@ def randint_like(input: Tensor, low: int, high: int | None = None, *, dtype: Any
     """randint in the shape and type of input."""
     low, high = (0, low) if high is None else (low, high)
     return randint(low, high, tuple(input.shape), dtype=dtype or input._data.dtype)
+
+
+@face
+def new(self: Tensor, *args: Any, device: Any = None) -> Tensor:
+    """A tensor of the same type: of the given lengths, or of the given numbers."""
+    if len(args) == 1 and not isinstance(args[0], int | Size):
+        return tensor(args[0], dtype=self._data.dtype, device=device)
+    return zeros(*args, dtype=self._data.dtype, device=device) if args else tensor([], dtype=self._data.dtype)
 
 
 def new_maker(make: Any) -> None:

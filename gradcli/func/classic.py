@@ -2,58 +2,73 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from ..tape.modes import set_grad_enabled
+from ..tape.modes import set_grad_enabled, state
 from ..tape.tensor import Tensor
+from .batched import cover
 from .forward import forward_blocks, push_all, tensor, zeros_like
 from .reverse import checked, public, pull, reverse_blocks
 from .trace import Trace, trace
 
 Tensors = Tensor | tuple[Tensor, ...]
+STRICT = "This is not allowed in strict mode."
+INDEPENDENT = "The output of the user-provided function is independent of input {}. " + STRICT
+CONSTANT = "The jacobian of the user-provided function is independent of input {}. " + STRICT[:-1] + " with a graph."
 
 
-def prepared(func: Callable, inputs: Any, create_graph: bool, name: str) -> tuple[Trace, bool, bool]:
+def given_tensors(x: Any, text: str) -> tuple[Tensor, ...]:
+    """Return one Tensor or a sequence of them as a tuple. Raises TypeError, with `text` in front, for others."""
+    given = tuple(x) if isinstance(x, tuple | list) else (x,)
+    for i, each in enumerate(given):
+        if not isinstance(each, Tensor):
+            where = f"the value at index {i} has" if isinstance(x, tuple | list) else "it has"
+            raise TypeError(f"{text} must be either a Tensor or a tuple of Tensors, but {where} type {type(each)}.")
+    return given
+
+
+def prepared(func: Callable, inputs: Any, create_graph: bool, strict: bool, name: str) -> tuple[Trace, bool, bool]:
     """Return one recorded call, and whether inputs and outputs are tuples.
 
-    Raises TypeError for inputs or outputs that are neither a Tensor nor a tuple of Tensors.
+    Raises TypeError for inputs or outputs that are neither a Tensor nor a tuple of Tensors, RuntimeError for
+    outputs outside the graph when `strict` demands that all are in it.
     """
-    many = isinstance(inputs, tuple | list)
-    given = tuple(inputs) if many else (inputs,)
-    for x in given:
-        if not isinstance(x, Tensor):
-            raise TypeError(f"{name}: the inputs must be a Tensor or a tuple of Tensors, got {type(x).__name__}")
+    given = given_tensors(inputs, f"The inputs given to {name}")
     several = False
 
     def call(*xs: Any) -> Any:
         nonlocal several
         result = func(*xs)
         several = isinstance(result, tuple | list)
-        for x in result if several else (result,):
-            if not isinstance(x, Tensor):
-                raise TypeError(
-                    f"{name}: the function must return a Tensor or a tuple of Tensors, got {type(x).__name__}"
-                )
-        return tuple(result) if several else result
+        return given_tensors(result, f"The outputs of the user-provided function given to {name}")
 
     with set_grad_enabled(create_graph):
         record = trace(call, given if create_graph else tuple(x.detach() for x in given), {}, None)
     record.nested = create_graph
-    return record, many, several
+    for i, out in enumerate(record.outputs):
+        if strict and out._node is None:
+            raise RuntimeError(f"Output {i} of the user-provided function does not require gradients. {STRICT}")
+    return record, isinstance(inputs, tuple | list), several
 
 
-def check_strict(parts: list, strict: bool, what: str) -> None:
-    """Raise RuntimeError for a part that is missing when `strict` demands that all are there."""
-    if strict and any(part is None for part in parts):
-        raise RuntimeError(f"{what}: an output is independent of an input. This is not allowed in strict mode.")
+def demand(parts: Sequence, text: str) -> None:
+    """Raise RuntimeError, with its place in `text`, for the first part that is missing."""
+    for i, part in enumerate(parts):
+        if part is None:
+            raise RuntimeError(text.format(i))
 
 
-def unpacked(parts: list, many: bool) -> Any:
+def unpacked(parts: Sequence, many: bool) -> Any:
     """Return parts as a tuple, or the only one."""
     return tuple(parts) if many else parts[0]
+
+
+def graph_of(parts: Sequence) -> list:
+    """Return the nodes of tensors; None for constants."""
+    return [x._node for x in parts]
 
 
 def jacobian(
@@ -72,13 +87,20 @@ def jacobian(
     """
     if strategy not in ("forward-mode", "reverse-mode"):
         raise ValueError(f"jacobian: strategy must be 'forward-mode' or 'reverse-mode', got {strategy!r}")
-    record, many, several = prepared(func, inputs, create_graph, "jacobian")
+    if strict and (vectorize or strategy == "forward-mode"):
+        what = "vectorize=True" if strategy == "reverse-mode" else 'strategy="forward-mode"'
+        raise RuntimeError(f"jacobian: strict=True and {what} are not supported together")
+    record, many, several = prepared(func, inputs, create_graph, strict, "jacobian")
     if strict:
-        for out in record.outputs:
+        for j, out in enumerate(record.outputs):
             seeds = [(out, Tensor._wrap(np.ones_like(out._data), None))]
-            check_strict([None] if out._node is None else pull(record, seeds, True, False), True, "jacobian")
-    rows = (forward_blocks if strategy == "forward-mode" else reverse_blocks)(record)
-    return unpacked([unpacked(row, many) for row in rows], several)
+            text = f"Output {j} of the user-provided function is independent of input {{}}. {STRICT}"
+            demand(pull(record, seeds, True, False), text)
+    with set_grad_enabled(create_graph or state.grad):
+        rows = (forward_blocks if strategy == "forward-mode" else reverse_blocks)(record)
+    for row in rows if strict and create_graph else ():
+        demand(graph_of(row), CONSTANT)
+    return unpacked([unpacked([cover(block) for block in row], many) for row in rows], several)
 
 
 def hessian(
@@ -93,46 +115,90 @@ def hessian(
 
     A tuple of inputs gives a tuple of tuples of blocks. Raises RuntimeError when the output is no scalar.
     """
+    given_tensors(inputs, "The inputs given to hessian")
+    if strict and vectorize:
+        raise RuntimeError("hessian: strict=True and vectorize=True are not supported together")
+    single = scalar(func, "hessian", strict)
 
     def gradient(*xs: Tensor) -> Any:
-        result = jacobian(scalar(func, "hessian"), xs, create_graph=True, strict=strict)
+        result = jacobian(single, xs, create_graph=True)
+        if strict:
+            demand(graph_of(result), STEADY)
         return result if isinstance(inputs, tuple | list) else result[0]
 
-    return jacobian(gradient, inputs, create_graph, strict, strategy=outer_jacobian_strategy)
+    return jacobian(gradient, inputs, create_graph, strategy=outer_jacobian_strategy)
 
 
-def scalar(func: Callable, name: str) -> Callable:
+STEADY = "The jacobian of the user-provided function with respect to input {} is independent of the input. " + STRICT
+
+
+def scalar(func: Callable, name: str, strict: bool = False) -> Callable:
     """Return func with a check that it returns a single number. Raises RuntimeError otherwise."""
 
     def call(*xs: Any) -> Tensor:
-        out = func(*xs)
-        if not isinstance(out, Tensor):
-            raise TypeError(f"{name}: the function must return a Tensor, got {type(out).__name__}")
-        if out._data.size != 1:
+        result = func(*xs)
+        outs = given_tensors(result, f"The outputs of the user-provided function given to {name}")
+        if isinstance(result, tuple | list):
+            raise RuntimeError(f"The function given to {name} should return a single Tensor")
+        if outs[0].numel() != 1:
             raise RuntimeError(f"The Tensor returned by the function given to {name} should contain a single element")
-        return out.reshape(())
+        if strict and outs[0]._node is None:
+            raise RuntimeError(f"Output 0 of the user-provided function does not require gradients. {STRICT}")
+        return outs[0].reshape(())
 
     return call
 
 
-def vectors(v: Any, like: list[Tensor], name: str, what: str) -> list[Tensor]:
-    """Return the given vectors; ones for a single number. Raises RuntimeError when they are needed, or do not fit."""
+def vectors(v: Any, like: list[Tensor], many: bool, name: str) -> list[Tensor]:
+    """Return the given vectors as the pass needs them; ones for a single number. Raises errors as `fitting` does."""
+    given = fitting(v, [cover(x) for x in like], many, name)
+    return checked(given, like) if given is not None else [Tensor._wrap(np.ones_like(like[0]._data), None)]
+
+
+def fitting(v: Any, like: Sequence[Tensor], many: bool, name: str) -> tuple[Tensor, ...] | None:
+    """Return the given vectors, None for none. Raises RuntimeError when they are needed, or do not fit.
+
+    like: what they belong to, outputs for vjp and inputs otherwise.
+    """
     if v is None:
-        if len(like) != 1 or like[0]._data.size != 1:
-            raise RuntimeError(f"{name}: the vector v can only be left out when {what} is a single number")
-        return [Tensor._wrap(np.ones_like(like[0]._data), None)]
-    return checked(v if isinstance(v, tuple | list) else (v,), like)
+        if len(like) != 1 or like[0].numel() != 1:
+            what = "user-provided function returns" if name == "vjp" else "input to the user-provided function is"
+            raise RuntimeError(
+                f"The vector v can only be None if the {what} a single Tensor with a single element: pass v to {name}"
+            )
+        return None
+    given = given_tensors(v, f"The v given to {name}")
+    if len(given) != len(like):
+        if not many:
+            raise RuntimeError("The given v should contain a single Tensor.")
+        raise RuntimeError(f"v is a tuple of invalid length: should be {len(like)} but got {len(given)}.")
+    for i, (part, x) in enumerate(zip(given, like, strict=True)):
+        if tuple(part.shape) != tuple(x.shape):
+            where = f"Entry {i} in v" if many else "v"
+            raise RuntimeError(f"{where} has invalid size: should be {x.shape} but got {part.shape}.")
+    return given
 
 
 def vjp(
     func: Callable, inputs: Tensors, v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
     """Return (outputs, v J): the product of a vector with the Jacobian, shaped like the inputs."""
-    record, many, several = prepared(func, inputs, create_graph, "vjp")
-    given = vectors(v, record.outputs, "vjp", "the output")
-    grads = pull(record, list(zip(record.outputs, given, strict=True)), create_graph, create_graph)
-    check_strict(grads, strict, "vjp")
-    products = [public(g, x) for g, x in zip(grads, record.inputs, strict=True)]
+    return row_product(func, inputs, v, create_graph, strict, "vjp", CONSTANT)
+
+
+def row_product(
+    func: Callable, inputs: Tensors, v: Any, create_graph: bool, strict: bool, name: str, constant: str
+) -> tuple[Any, Any]:
+    """Return (outputs, v J); `constant` is the complaint about a product that depends on no input."""
+    record, many, several = prepared(func, inputs, create_graph, strict, name)
+    given = vectors(v, record.outputs, several, name)
+    with set_grad_enabled(create_graph or state.grad):
+        grads = pull(record, list(zip(record.outputs, given, strict=True)), create_graph, create_graph)
+    if strict:
+        demand(grads, INDEPENDENT)
+    products = [cover(public(g, x)) for g, x in zip(grads, record.inputs, strict=True)]
+    if strict and create_graph:
+        demand(graph_of(products), constant)
     return results(record, several), unpacked(products, many)
 
 
@@ -140,17 +206,30 @@ def jvp(
     func: Callable, inputs: Tensors, v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
     """Return (outputs, J v): the derivative in the direction v, shaped like the outputs."""
-    record, _, several = prepared(func, inputs, create_graph, "jvp")
-    given = vectors(v, record.inputs, "jvp", "the input")
-    tangents = push_all(record, given, create_graph)
-    check_strict(tangents, strict, "jvp")
-    products = [zeros_like(out) if t is None else tensor(t) for t, out in zip(tangents, record.outputs, strict=True)]
+    return column_product(func, inputs, v, create_graph, strict, "jvp")
+
+
+def column_product(
+    func: Callable, inputs: Tensors, v: Any, create_graph: bool, strict: bool, name: str
+) -> tuple[Any, Any]:
+    """Return (outputs, J v)."""
+    record, many, several = prepared(func, inputs, create_graph, strict, name)
+    given = vectors(v, record.inputs, many, name)
+    with set_grad_enabled(create_graph or state.grad):
+        tangents = push_all(record, given, create_graph)
+    if strict:
+        demand(tangents, INDEPENDENT)
+    products = [
+        cover(zeros_like(out) if t is None else tensor(t)) for t, out in zip(tangents, record.outputs, strict=True)
+    ]
+    if strict and create_graph:
+        demand(graph_of(products), CONSTANT)
     return results(record, several), unpacked(products, several)
 
 
 def results(record: Trace, several: bool) -> Any:
     """Return the outputs of a call as the caller may have them."""
-    return unpacked([record.public(x) for x in record.outputs], several)
+    return unpacked([record.public(cover(x)) for x in record.outputs], several)
 
 
 def second_product(product: Callable, name: str) -> Callable:
@@ -160,16 +239,18 @@ def second_product(product: Callable, name: str) -> Callable:
         func: Callable, inputs: Tensors, v: Any = None, create_graph: bool = False, strict: bool = False
     ) -> tuple[Any, Any]:
         many = isinstance(inputs, tuple | list)
-        if v is None:
-            vectors(None, list(inputs) if isinstance(inputs, tuple | list) else [inputs], name, "the input")
+        given = given_tensors(inputs, f"The inputs given to {name}")
+        fitting(v, given, many, name)
+        ones = unpacked([Tensor._wrap(np.ones(tuple(x.shape), x.dtype.dtype), None) for x in given], many)
         values: list[Tensor] = []
+        single = scalar(func, name, strict)
 
         def gradient(*xs: Tensor) -> Any:
-            out, grads = vjp(scalar(func, name), xs if many else xs[0], create_graph=True, strict=strict)
+            out, grads = row_product(single, xs if many else xs[0], None, True, strict, name, STEADY)
             values.append(out)
             return grads
 
-        _, result = product(gradient, inputs, v, create_graph, strict)
+        _, result = product(gradient, inputs, ones if v is None else v, create_graph, strict)
         return (values[0] if create_graph else values[0].detach()), result
 
     multiply.__name__ = name

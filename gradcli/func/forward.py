@@ -119,8 +119,8 @@ class Forward:
         outlines = node.outline if isinstance(node.outline, list) else [node.outline]
         with enable_grad():
             copy = self.standing_in(node, tangents)
-            probes = [self.probe(*part) for part in outlines]
-            slots = Slots({i: p for i, p in enumerate(probes) if p._node is not None})
+            probes = [None if part is None else self.probe(*part) for part in outlines]
+            slots = Slots({i: p for i, p in enumerate(probes) if p is not None and p._node is not None})
             grads = grads_of(copy, slots if isinstance(node.outline, list) else probes[0])
         plan = Plan(self.create, self.create, dict.fromkeys(p._node for p in slots.values()))
         roots = [
@@ -131,8 +131,10 @@ class Forward:
         plan.run(roots)
         assert plan.wanted is not None
         lead = next(tuple(t.shape[: int(self.batched)]) for t in tangents if t is not None)
-        found = [plan.wanted.get(p._node) for p in probes]
-        found = [self.zeros(lead, p) if t is None else t for t, p in zip(found, probes, strict=True)]
+        found = [None if p is None else plan.wanted.get(p._node) for p in probes]
+        found = [
+            self.zeros(lead, p) if t is None and p is not None else t for t, p in zip(found, probes, strict=True)
+        ]
         return found if isinstance(node.outline, list) else found[0]
 
     def probe(self, shape: tuple, dtype: np.dtype) -> Tensor:

@@ -26,11 +26,15 @@ SYNONYMS = {"dim": "axis", "keepdim": "keepdims"}
 
 
 class Settings:
-    """What a run may use: the limit on a value's elements, and the seed of its random numbers."""
+    """What a run may use: the limit on a value's elements, and the seed of its random numbers.
 
-    def __init__(self, max_elements: int = limits.DEFAULT_MAX_ELEMENTS, seed: int = 0):
+    command: the command that runs it, for hints.
+    """
+
+    def __init__(self, max_elements: int = limits.DEFAULT_MAX_ELEMENTS, seed: int = 0, command: str = "grad"):
         self.max_elements = max_elements
         self.seed = seed
+        self.command = command
 
 
 def function_names() -> list[str]:
@@ -353,7 +357,7 @@ def stacked(items: tuple) -> Tensor:
     shapes = {x._data.shape for x in tensors}
     if len(shapes) > 1:
         raise ValueError(f"the rows of a list must have one shape, not {' and '.join(map(str, sorted(shapes)))}")
-    if all(x._node is None for x in tensors):
+    if state.exact is None and all(x._node is None for x in tensors):
         return Tensor._wrap(np.array([x._data for x in tensors]), None)
     return entry("stack").function(tensors)
 

@@ -62,6 +62,24 @@ def all_pairs(x: Any, y: Any, *_: Any, **__: Any) -> int:
     return size(x) * size(y)
 
 
+def sliding(x: Any, y: Any, *_: Any, **__: Any) -> int:
+    """Return how many elements the windows have that convolve and correlate multiply."""
+    return (size(x) + size(y)) * min(size(x), size(y))
+
+
+def grid(*xs: Any, indexing: str = "xy", sparse: Any = False, copy: Any = True) -> int:
+    """Return how many elements meshgrid's results have together."""
+    return sum(map(size, xs)) if sparse else product(map(size, xs)) * len(xs)
+
+
+def contracted(x: Any, y: Any, axes: Any = 2) -> int:
+    """Return how many elements tensordot has."""
+    a = shape_of(x)
+    left = a[len(a) - as_int(axes) :] if rank(axes) == 0 else [a[i] for i in as_shape(axes[0])]
+    common = max(product(left), 1)
+    return (size(x) // common) * (size(y) // common)
+
+
 def summed(subscripts: Any, *xs: Any) -> int:
     """Return how many elements einsum's result has."""
     from ..rules.einsum import expanded
@@ -93,10 +111,17 @@ ESTIMATES: dict[str, Any] = {
     "resize": lambda x, new_shape: lengths(new_shape),
     "vander": lambda x, N=None, increasing=False: size(x) * as_int(size(x) if N is None else N),  # noqa: N803
     "diagflat": lambda x, k=0: (size(x) + abs(as_int(k))) ** 2,
-    "convolve": all_pairs,
-    "correlate": all_pairs,
+    "convolve": sliding,
+    "correlate": sliding,
+    "meshgrid": grid,
+    "tensordot": contracted,
+    "inner": lambda x, y: contracted(x, y, ((-1,), (-1,))) if rank(x) * rank(y) else all_pairs(x, y),
     "diag": lambda x, k=0: (size(x) + abs(as_int(k))) ** 2 if rank(x) == 1 else size(x),
 }
+
+
+WORKING = ("convolve", "correlate")
+"""Calls whose estimate is the space that they work in, not their result."""
 
 
 def check_call(name: str, args: tuple, named: dict, limit: int, span: Span) -> None:
@@ -106,14 +131,14 @@ def check_call(name: str, args: tuple, named: dict, limit: int, span: Span) -> N
         count = estimate(*args, **named) if estimate else product(np.broadcast_shapes(*map(shape_of, args)))
     except Exception:
         return  # the call itself will say what is wrong
-    check_count(count, limit, span)
+    check_count(count, limit, span, "computing this would take" if name in WORKING else "this value would have")
 
 
-def check_count(count: int, limit: int, span: Span) -> None:
+def check_count(count: int, limit: int, span: Span, what: str = "this value would have") -> None:
     """Raise GradcliError when a value has more than `limit` elements."""
     if count > limit:
         raise GradcliError(
-            f"this value would have {count} elements; the limit is {limit}",
+            f"{what} {count} elements; the limit is {limit}",
             span=span,
             hint="raise it with --max-elements if there is memory for it",
             kind="limit",

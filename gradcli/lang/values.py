@@ -81,7 +81,9 @@ def read_value(text: str, settings: Settings, name: str = "value") -> np.ndarray
 def read_file(spec: str, name: str) -> np.ndarray:
     """Return the array in a file: .npy, .npz (FILE:key), .csv, .tsv, .txt, .json, or - for JSON on standard input."""
     if spec == "-":
-        return from_json(sys.stdin.read(), name, "standard input")
+        return from_json(standard_input().read(), name, "standard input")
+    if not spec.strip():
+        raise GradcliError(f"{name}: no file after @", hint=f"for example {name}=@data.npy", kind="usage")
     path, _, key = spec.partition(":") if ".npz:" in spec else (spec, "", "")
     if not os.path.exists(path):
         raise GradcliError(f"{name}: no such file: {path}", hint=nearest_file(path), kind="file")
@@ -108,6 +110,13 @@ def read_file(spec: str, name: str) -> np.ndarray:
             f"{name}: cannot read {path}: {str(error).splitlines()[0] if str(error) else error!r}", kind="file"
         ) from None
     return checked_numbers(raw, f"{name}: {path}")
+
+
+def standard_input() -> Any:
+    """Return the stream. Raises GradcliError when it is closed."""
+    if sys.stdin is None or sys.stdin.closed:
+        raise GradcliError("standard input is closed", hint="pipe something into it, or name a file", kind="file")
+    return sys.stdin
 
 
 def nearest_file(path: str) -> str | None:
@@ -146,6 +155,8 @@ def from_npz(path: str, key: str, name: str) -> Any:
             names = list(archive.files)
             if not key and len(names) == 1:
                 key = names[0]
+            if not names:
+                raise GradcliError(f"{name}: {path} holds no arrays", kind="file")
             if key not in names:
                 wanted = f"no array '{key}' in {path}" if key else f"{path} holds {len(names)} arrays"
                 raise GradcliError(f"{name}: {wanted}", hint=f"choose one: {path}:{'|'.join(names)}", kind="file")
@@ -170,12 +181,16 @@ def from_text(separator: str | None) -> Any:
 
     def read(path: str, key: str, name: str) -> Any:
         with open(path, encoding="utf-8-sig") as file:
-            rows = [line for line in (raw.split("#")[0].strip() for raw in file) if line]
+            numbered = [(i + 1, raw.split("#")[0].strip()) for i, raw in enumerate(file)]
+        rows = [(i, line.split(separator)) for i, line in numbered if line]
         if not rows:
             raise GradcliError(f"{name}: {path} is empty", kind="file")
-        if not is_number(rows[0].split(separator)[0]):
+        check_separator(rows[-1][1], separator, f"{name}: {path}, row {rows[-1][0]}")
+        if not any(is_number(cell) for cell in rows[0][1]):
             rows = rows[1:]
-        table = [[number(cell, path, i + 1, name) for cell in row.split(separator)] for i, row in enumerate(rows)]
+        if not rows:
+            raise GradcliError(f"{name}: {path} has a heading and no numbers", kind="file")
+        table = [[number(cell, path, i, name) for cell in row] for i, row in rows]
         lengths = {len(row) for row in table}
         if len(lengths) != 1:
             raise GradcliError(f"{name}: the rows of {path} have different lengths: {sorted(lengths)}", kind="file")
@@ -183,6 +198,17 @@ def from_text(separator: str | None) -> Any:
         return array[:, 0] if array.shape[1] == 1 else array[0] if array.shape[0] == 1 else array
 
     return read
+
+
+def check_separator(cells: list[str], separator: str | None, place: str) -> None:
+    """Raise GradcliError for a row that another separator than the file type's would split into numbers."""
+    for other in (";", ",", "\t"):
+        if other == separator:
+            continue
+        for cell in cells:
+            if other in cell and all(is_number(part) for part in cell.split(other)):
+                word = {",": "commas", "\t": "tabs", None: "blanks"}[separator]
+                raise GradcliError(f"{place}: numbers are separated by {other!r} there, not by {word}", kind="file")
 
 
 def is_number(text: str) -> bool:
@@ -229,6 +255,8 @@ def from_json(text: str, name: str, place: str) -> np.ndarray:
         return float(x)
 
     try:
+        if not text.strip():
+            raise GradcliError(f"{name}: {place} is empty or was read before", kind="file")
         return np.array(plain(json.loads(text)))
     except json.JSONDecodeError as error:
         raise GradcliError(f"{name}: {place} is no JSON: {error}", kind="file") from None

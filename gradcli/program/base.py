@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ class Run:
     the program ran backward itself. names: every named Tensor, for hooks and retained gradients. where: maps
     nodes to a place in the source, for messages; first_nan: the operation that first made a nan, and its
     place, where that was looked for. modules: the nn modules that the program's names lead to.
+    backwards: what the program itself ran backward on: the value of the single output, else None.
     """
 
     def __init__(
@@ -32,6 +33,7 @@ class Run:
         where: Callable[[Any], Any] | None = None,
         first_nan: tuple[str, Any] | None = None,
         modules: Mapping[str, Any] | None = None,
+        backwards: Sequence[Any] = (),
     ):
         self.leaves = leaves
         self.output = output
@@ -40,6 +42,7 @@ class Run:
         self.where = where or line_of
         self.first_nan = first_nan
         self.modules = modules or {}
+        self.backwards = backwards
 
 
 def line_of(node: Any) -> Span | None:
@@ -115,8 +118,9 @@ class Program:
 def check_known(names: Iterable[str], known: Iterable[str], option: str) -> None:
     """Raise GradcliError for a name that the program does not have."""
     known = list(known)
+    there = set(known)
     for name in names:
-        if name not in known:
+        if name not in there:
             advice = did_you_mean(name, known)
             listed = f"the names are {', '.join(known)}" if known else "it has no names"
             raise GradcliError(f"{option}: the program has no '{name}'", hint=advice or listed, kind="name")

@@ -90,7 +90,8 @@ def gradient(program: Program, given: Mapping[str, np.ndarray], request: Request
     inputs = tuple(input_gradient(name, leaf) for name, leaf in run.leaves.items())
     retained = {name: grad_array(t) for name, t in request.retained.items()}
     value = None if output is None else np.asarray(output._data)
-    return Gradients(program.title, value, inputs, retained, run.output_name)
+    detached = output is not None and output._node is None
+    return Gradients(program.title, value, inputs, retained, run.output_name, detached=detached)
 
 
 def check_output(output: Tensor) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..errors import GradcliError
 from ..exact.array import as_plain, exact, unboxed
+from ..exact.field import elementwise
 from ..exact.multiprecision import Multiprecision
 from ..exact.record import exactly
 from ..results.exact import LongNumbers
@@ -17,7 +18,7 @@ from ..tape.tensor import Tensor
 from .base import Program, Run, silenced
 from .differentiate import Request, check_output, run_backward
 
-MOST = 100_000
+MOST = 10_000
 """More digits than this are refused."""
 Read = Callable[[], Mapping[str, Any]]
 """Reads the values of the inputs; called where exact arithmetic is in force, so that no digit is lost."""
@@ -184,7 +185,8 @@ def hessian_in_digits(program: Program, read: Read, request: Request, digits: in
                         moved[index] = moved[index] + sign * step
                         sides.append(gradient_at(program, {**values, **inputs, other: moved}, request, field)[1])
                     for n in centre:
-                        columns.setdefault((n, other), []).append((sides[0][n] - sides[1][n]) / (2 * step))
+                        slopes = second_slope(field, step, sides[0][n], centre[n], sides[1][n])
+                        columns.setdefault((n, other), []).append(slopes)
         blocks = {}
         for (n, other), parts in columns.items():
             block = unboxed(np.array(parts, object)).reshape(inputs[other].shape + inputs[n].shape)
@@ -195,3 +197,20 @@ def hessian_in_digits(program: Program, read: Read, request: Request, digits: in
 
     value, parts = agreed(work, digits)
     return LongNumbers(program.title, digits, value, parts, name[0], "hessian")
+
+
+def second_slope(
+    field: Multiprecision, step: Any, up: np.ndarray, middle: np.ndarray, down: np.ndarray
+) -> np.ndarray:
+    """Return the derivative of a gradient by differences; nan at a kink, where the gradient jumps."""
+    mp = field.context
+    small = mp.sqrt(step)
+
+    def one(a: Any, b: Any, c: Any) -> Any:
+        largest = max(abs(a), abs(b), abs(c), 1)
+        if abs(a - b) > small * largest or abs(b - c) > small * largest:
+            return mp.nan
+        result = (a - c) / (2 * step)
+        return result if abs(result) > step * small else mp.zero
+
+    return elementwise(one, (up, middle, down))

@@ -26,13 +26,19 @@ class ExpressionProgram(Program):
         self.dtype = dtype or defaults.float
         self.bound = bound_names(parsed)
         self.literals = literal_names(parsed)
+        self._free: dict[frozenset[str], dict[str, tree.Expr]] = {}
 
     def free_names(self, given: Iterable[str] = ()) -> dict[str, tree.Expr]:
         """Return the names that are read before the program binds them, with the first place.
 
         pi, e and the like count only when they are among the given names.
         """
-        given = set(given)
+        constants = frozenset(CONSTANTS).intersection(given)
+        if constants not in self._free:
+            self._free[constants] = self._find_free(constants)
+        return self._free[constants]
+
+    def _find_free(self, given: frozenset[str]) -> dict[str, tree.Expr]:
         known: set[str] = set()
         free: dict[str, tree.Expr] = {}
         for statement in self.parsed.statements:
@@ -50,7 +56,8 @@ class ExpressionProgram(Program):
 
     def input_names(self, given: Iterable[str] = ()) -> list[str]:
         """Return the names of the inputs: free names, and those bound once to a literal or a constructor."""
-        return [*self.free_names(given), *(name for name in self.literals if name not in self.free_names(given))]
+        free = self.free_names(given)
+        return [*free, *(name for name in self.literals if name not in free)]
 
     def missing(self, given: Mapping[str, Any]) -> list[str]:
         """Return the free names without a value."""
@@ -73,14 +80,15 @@ class ExpressionProgram(Program):
         """Run on values of the inputs."""
         names = self.input_names(given)
         self.check_given(given, names)
-        wanted = names if wrt is None else list(wrt)
+        wanted = set(names) if wrt is None else dict.fromkeys(wrt)
         check_known(wanted, names, "--wrt")
         evaluator = Evaluator(self.parsed, self.settings)
         leaves: dict[str, Any] = {}
+        literals = set(self.literals)
         with no_grad():
             for statement in self.parsed.statements:
                 name = statement.target
-                if name in self.literals and name not in given:
+                if name in literals and name not in given:
                     leaves[name] = lifted(evaluator.value(statement.value))
         values = {name: leaves[name]._data if name in leaves else given[name] for name in names}
         leaves = {name: as_leaf(values[name], self.dtype, name) for name in names if name in wanted}
@@ -131,11 +139,12 @@ class ExpressionProgram(Program):
         near = [(name, did_you_mean(name, [*self.bound, *given])) for name in missing]
         advice = next((f"'{name}': {text} or " for name, text in near if text), "")
         listed = ", ".join(f"'{name}'" for name in missing)
+        line = [shlex.quote(self.title), *(shown(*item) for item in given.items()), words]
         return GradcliError(
             f"no value for {listed}",
             span=self.parsed.span(free[missing[0]]),
             hint=f"{advice}give {'it' if len(missing) == 1 else 'them'} on the command line: "
-            f"gradcli grad {shlex.quote(self.title)} {' '.join([*(shown(*item) for item in given.items()), words])}",
+            f"gradcli {self.settings.command} {' '.join(line)}",
             kind="name",
         )
 
@@ -144,7 +153,10 @@ def shown(name: str, value: np.ndarray) -> str:
     """Return NAME=VALUE for a value that was given; large ones are left out."""
     if value.size > 12:
         return f"{name}=..."
-    return shlex.quote(f"{name}={value.tolist()}") if value.ndim else f"{name}={value.item():g}"
+    if value.dtype == object:
+        value = value.astype(complex)  # exact numbers
+        value = value.real if not value.imag.any() else value
+    return shlex.quote(f"{name}={value.tolist()}") if value.ndim else shlex.quote(f"{name}={value.item():g}")
 
 
 def bound_names(parsed: tree.Program) -> list[str]:
@@ -158,10 +170,11 @@ def literal_names(parsed: tree.Program) -> list[str]:
     for statement in parsed.statements:
         if statement.target is not None:
             counts[statement.target] = counts.get(statement.target, 0) + 1
+    bound = set(counts)
     return [
         s.target
         for s in parsed.statements
-        if s.target is not None and counts[s.target] == 1 and s.index is None and is_literal(s.value, set(counts))
+        if s.target is not None and counts[s.target] == 1 and s.index is None and is_literal(s.value, bound)
     ]
 
 

@@ -67,7 +67,7 @@ class FunctionProgram(Program):
         output = self.call(arguments)
         if prepare is not None:
             prepare.tensors(leaves)
-        return Run({name: leaves[name] for name in wanted}, output, dict(leaves))
+        return Run({name: leaves[name] for name in wanted}, output, dict(leaves), modules=self.modules())
 
     def missing(self, given: Mapping[str, Any]) -> list[str]:
         """Return the parameters without a value or a default."""
@@ -80,6 +80,10 @@ class FunctionProgram(Program):
 
     def defaults(self) -> dict[str, np.ndarray]:
         """Return the values of inputs that need not be given but are differentiated anyway."""
+        return {}
+
+    def modules(self) -> dict[str, Any]:
+        """Return the nn modules by the names that their parts' names begin with."""
         return {}
 
     def prepare_module(self, prepare: Prepare | None) -> None:
@@ -129,15 +133,15 @@ class FunctionProgram(Program):
 @contextlib.contextmanager
 def guarded(path: str, what: str) -> Any:
     """Turn what the user's code raises into a GradcliError with the code's own frames."""
-    from .script import ScriptProgram, script_error
+    from .script import ScriptProgram, exit_text, script_error
 
     try:
         yield
-    except GradcliError:
+    except (GradcliError, KeyboardInterrupt):
         raise
     except SystemExit as stop:
-        raise GradcliError(f"{what} exited with status {stop.code}", kind="target", exit_code=EXIT_TARGET) from None
-    except Exception as error:
+        raise GradcliError(f"{what} {exit_text(stop.code)}", kind="target", exit_code=EXIT_TARGET) from None
+    except BaseException as error:
         raise script_error(error, ScriptProgram(path, "")) from None
 
 

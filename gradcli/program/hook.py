@@ -71,6 +71,13 @@ class Hook:
                     span=program.span(program.statements[-1].value),
                     kind="shape",
                 )
+            if result._data.dtype.kind == "c" and gradient._data.dtype.kind != "c":
+                raise GradcliError(
+                    f"--hook {self.name}: the action made a real gradient complex",
+                    span=program.span(program.statements[-1].value),
+                    hint="take real(...) of it",
+                    kind="value",
+                )
             if recorded:
                 return result
             return Tensor._wrap(np.asarray(result._data, gradient._data.dtype)[()], None)

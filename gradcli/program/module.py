@@ -35,6 +35,10 @@ class ModuleProgram(FunctionProgram):
         """Return the parameters' own values."""
         return {name: np.array(p._data) for name, p in self.weights.items()}
 
+    def modules(self) -> dict[str, Any]:
+        """Return the module, whose parts have names of their own."""
+        return {"": self.module}
+
     def prepare_module(self, prepare: Any) -> None:
         """Let the hooks on the module and its parts be put in place."""
         if prepare is not None:

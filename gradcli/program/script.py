@@ -12,14 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import EXIT_TARGET, GradcliError, Span, did_you_mean
+from ..errors import EXIT_TARGET, GradcliError, Span, did_you_mean, told
 from ..tape import backward as engine
-from ..tape import node as nodes
-from ..tape.modes import state
+from ..tape import leaf as leaves
+from ..tape.modes import enable_grad, state
 from ..tape.tensor import Tensor
 from .base import Prepare, Program, Run, check_known
 from .function import is_module
 from .instrument import BIND, LAST, instrumented, last_names
+from .repeat import Repeats
 
 
 class ScriptProgram(Program):
@@ -32,6 +33,7 @@ class ScriptProgram(Program):
         self.argv = argv
         self.stdout = stdout
         self.torch = torch
+        self.repeats = Repeats()
 
     def run(
         self,
@@ -61,11 +63,12 @@ class ScriptProgram(Program):
             check_known(wanted, leaves, "--wrt")
             leaves = {name: leaves[name] for name in wanted}
         output = None
-        if not execution.ran_backward or out is not None:
+        if not execution.backwards or out is not None:
             output = execution.output(out)
         if prepare is not None and not execution.prepared:
             prepare.tensors(execution.tensors())
-        return Run(leaves, output, execution.tensors(), out, modules=execution.modules())
+        modules = execution.modules()
+        return Run(leaves, output, execution.tensors(), out, modules=modules, backwards=execution.backwards)
 
 
 class Execution:
@@ -76,7 +79,7 @@ class Execution:
         self.given = given
         self.prepare = prepare
         self.replaced: set[str] = set()
-        self.ran_backward = False
+        self.backwards: list[Any] = []
         self.prepared = False
         self.last: Any = None
         self.made: list[tuple[Any, int]] = []
@@ -99,12 +102,20 @@ class Execution:
             except SystemExit as stop:
                 if stop.code not in (None, 0):
                     raise GradcliError(
-                        f"{script.path} exited with status {stop.code}", kind="target", exit_code=EXIT_TARGET
+                        f"{script.path} {exit_text(stop.code)}", kind="target", exit_code=EXIT_TARGET
                     ) from None
-            except GradcliError:
+            except (GradcliError, KeyboardInterrupt):
                 raise
-            except Exception as error:
+            except BaseException as error:
+                self.name_hooked(error)
                 raise script_error(error, script) from None
+
+    def name_hooked(self, error: BaseException) -> None:
+        """Put the script's name of a tensor into the note that says in which hook an error was raised."""
+        node, what = getattr(error, "hooked", (None, ""))
+        name = next((n for n, t in self.tensors().items() if node is not None and t._node is node), None)
+        if name is not None and getattr(error, "__notes__", None):
+            error.__notes__[-1] = f"raised in {what}'{name}'"
 
     @contextlib.contextmanager
     def surroundings(self) -> Iterator[None]:
@@ -115,13 +126,18 @@ class Execution:
         sys.modules["__main__"] = self.module
         sys.path.insert(0, os.path.dirname(os.path.abspath(script.path)))
         engine.before_backward.append(self.see_backward)
-        nodes.leaf_made.append(self.see_leaf)
+        leaves.leaf_made.append(self.see_leaf)
         try:
-            with contextlib.redirect_stdout(script.stdout or sys.stdout), named_torch(script.torch):
+            with (
+                script.repeats.stdout(script.stdout or sys.stdout) as stdout,
+                contextlib.redirect_stdout(stdout),
+                named_torch(script.torch),
+                enable_grad(),
+            ):
                 yield
         finally:
             engine.before_backward.remove(self.see_backward)
-            nodes.leaf_made.remove(self.see_leaf)
+            leaves.leaf_made.remove(self.see_leaf)
             sys.argv, main, sys.path[:] = saved
             if main is not None:
                 sys.modules["__main__"] = main
@@ -148,9 +164,11 @@ class Execution:
         self.last = value
         return value
 
-    def see_backward(self, kind: str, _: tuple) -> None:
-        """Take note that the script runs backward; hooks are put in place before the first time."""
-        self.ran_backward = self.ran_backward or kind == "backward"
+    def see_backward(self, kind: str, outputs: tuple) -> None:
+        """Take note that the script runs backward, and on what; hooks are put in place before the first time."""
+        if kind == "backward":
+            single = len(outputs) == 1 and isinstance(outputs[0], Tensor) and not self.backwards
+            self.backwards.append(np.array(outputs[0]._data) if single else None)
         if self.prepare is not None and not self.prepared:
             self.prepared = True
             self.prepare.tensors(self.tensors())
@@ -259,17 +277,22 @@ def script_error(error: BaseException, script: ScriptProgram) -> GradcliError:
     """Return what a script raised, with the traceback limited to the script's own frames."""
     frames = [f for f in traceback.extract_tb(error.__traceback__) if own_frame(f.filename, script.path)]
     trace = "".join(traceback.format_list(frames)).rstrip().replace(f"{BIND}(", "(")
-    text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-    message = f"{script.path} raised {text}"
+    message = f"{script.path} raised {told(error)}"
+    for line in getattr(error, "__notes__", ()):
+        message += f"\n  {line}"
     if isinstance(error, NameError):
         hint = None
     else:
         hint = did_you_mean(str(getattr(error, "name", "")), []) if getattr(error, "name", None) else None
-    hint = hint or "; ".join(getattr(error, "__notes__", ())) or None
     found = GradcliError(message + (f"\n{trace}" if trace else ""), hint=hint, kind="target", exit_code=EXIT_TARGET)
     found.cause = error
     found.cause_line = (frames[-1].filename, frames[-1].lineno or 0) if frames else None
     return found
+
+
+def exit_text(code: Any) -> str:
+    """Return what to say of a script that ended itself: with a status, or with a message."""
+    return f"exited with status {code}" if isinstance(code, int) else f"ended: {code}"
 
 
 def own_frame(filename: str, path: str) -> bool:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import os
 import stat
-import sys
 from typing import Any
 
 from ..errors import GradcliError
 from ..lang.evaluate import Settings
 from ..lang.parse import MAX_TEXT, NotInLanguageError, parse
-from ..lang.values import nearest_file
+from ..lang.values import nearest_file, standard_input
 from .base import Program
 from .expression import ExpressionProgram
 
@@ -57,6 +58,8 @@ def load_program(target: Target) -> Program:
         return named_object(path + ".py", name, target)
     if os.path.isdir(text):
         raise GradcliError(f"{text} is a directory", hint="name a file in it", kind="file")
+    if text.endswith(os.sep):
+        raise GradcliError(f"no such folder: {text}", hint=nearest_file(text.rstrip(os.sep)), kind="file")
     looks_like_file = text.endswith((".py", ".expr"))
     if not looks_like_file and not os.path.exists(text):
         return expression(text, None, text, target)
@@ -74,8 +77,15 @@ def load_program(target: Target) -> Program:
 
 
 def expression(source: str, origin: str | None, title: str, target: Target) -> Program:
-    """Return an expression program."""
-    return ExpressionProgram(parse(source, origin), title, target.settings, target.dtype)
+    """Return an expression program. Raises GradcliError for arguments, which only scripts have."""
+    parsed = parse(source, origin)
+    if target.argv:
+        raise GradcliError(
+            f"{title} is an expression, which takes no arguments: {' '.join(target.argv)}",
+            hint="what follows -- is for scripts; give values as NAME=VALUE before it",
+            kind="usage",
+        )
+    return ExpressionProgram(parsed, title, target.settings, target.dtype)
 
 
 def script(path: str, source: str, target: Target, reason: GradcliError) -> Program:
@@ -115,7 +125,7 @@ def is_python(source: str) -> bool:
 
 def read_standard_input() -> str:
     """Return the text on standard input. Raises GradcliError when it is too long or no UTF-8."""
-    return decoded(sys.stdin.buffer.read(MAX_TEXT + 1), "standard input")
+    return decoded(standard_input().buffer.read(MAX_TEXT + 1), "standard input")
 
 
 def read_source(path: str) -> str:
@@ -141,6 +151,11 @@ def decoded(data: bytes, place: str) -> str:
     """Return bytes as text."""
     if len(data) > MAX_TEXT:
         raise GradcliError(f"{place} is longer than {MAX_TEXT} bytes (1 MiB)", kind="limit")
+    if place.endswith(".py"):
+        import tokenize
+
+        with contextlib.suppress(SyntaxError, UnicodeDecodeError, LookupError):  # as Python reads it
+            return data.decode(tokenize.detect_encoding(io.BytesIO(data).readline)[0])
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -3,30 +3,25 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import importlib
 import importlib.abc
 import importlib.machinery
 import sys
 from collections.abc import Iterator
-from types import FunctionType, ModuleType
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 
-import gradcli
-
 from ..errors import nearest
 from ..face.checked import LinAlgError
 from ..tape.anomaly import AnomalyError
-from ..tape.dtypes import DType, as_numpy, defaults, naming, set_default_dtype
-from ..tape.modes import is_grad_enabled
+from ..tape.dtypes import DType, defaults, naming, set_default_dtype
 from ..tape.parameter import Parameter
 from ..tape.refusal import DimensionError, ShapeError
 from ..tape.tensor import Size, Tensor, allowed
-
-VERSION = "2.13.0"
-"""The version of PyTorch whose behaviour is followed."""
+from .outputs import with_out
+from .torch_types import VERSION, extras
 
 
 class Names(ModuleType):
@@ -46,51 +41,18 @@ class Names(ModuleType):
             return importlib.import_module(full)
         try:
             found = getattr(self._real, name)
+            if self.__name__ in WITH_OUT:
+                found = self.__dict__[name] = with_out(found)
+            return found
         except AttributeError:
             known = [n for n in dir(self._real) if not n.startswith("_")]
             words = nearest(name, known, 3)
             advice = f"; nearest: {', '.join(words)}" if words else ""
             raise AttributeError(f"gradcli has no {full}{advice}") from None
-        if full not in HOOKED and isinstance(found, FunctionType) and self.__name__ in WITH_OUT:
-            found = self.__dict__[name] = with_out(found)
-        return found
 
 
-WITH_OUT = {"torch", "torch.linalg", "torch.fft", "torch.special"}
-"""Modules whose functions take `out=`, the tensor that the result is written into."""
-HOOKED = {"torch.save", "torch.load", "torch.manual_seed"}
-
-
-def with_out(function: Any) -> Any:
-    """Return a function of tensors that takes `out=`."""
-
-    @functools.wraps(function)
-    def call(*args: Any, out: Any = None, **kwargs: Any) -> Any:
-        result = function(*args, **kwargs)
-        if out is None or not isinstance(result, Tensor):
-            return result if out is None else put_parts(result, out)
-        return put(result, out)
-
-    return call
-
-
-def put(result: Tensor, out: Tensor) -> Tensor:
-    """Write a result into a tensor, which takes its shape. Raises RuntimeError where a gradient would be lost."""
-    if is_grad_enabled() and (result.requires_grad or out.requires_grad):
-        raise RuntimeError(
-            "out=... arguments don't support automatic differentiation, but one of the arguments requires grad."
-        )
-    if out.shape == result.shape:
-        return out.copy_(result)
-    out.data = result.detach().to(out.dtype)
-    return out
-
-
-def put_parts(results: Any, out: Any) -> Any:
-    """Write several results into as many tensors."""
-    return type(out)(put(result, place) for result, place in zip(results, out, strict=True))
-
-
+WITH_OUT = {"torch", "torch.linalg", "torch.special", "torch.fft"}
+"""Modules whose functions take out=."""
 MODULES = {
     "torch": "gradcli",
     "torch.functional": "gradcli",
@@ -143,98 +105,6 @@ EMPTY: dict[str, dict[str, Any]] = {
     "torch.version": {"__version__": VERSION, "cuda": None},
 }
 """Modules that exist only to say no."""
-
-
-class TensorType(type):
-    """The class torch.Tensor: every tensor is an instance, and calling it makes one of numbers or of a shape."""
-
-    def __instancecheck__(cls, x: Any) -> bool:
-        return isinstance(x, Tensor) and (cls._wanted is None or x._data.dtype == cls._wanted)  # type: ignore
-
-    def __subclasscheck__(cls, other: type) -> bool:
-        return issubclass(other, Tensor)
-
-    def __eq__(cls, other: object) -> bool:
-        return cls is other or (other is Tensor and cls._wanted is None)  # type: ignore[attr-defined]
-
-    def __hash__(cls) -> int:
-        return hash(cls.__name__)
-
-    def __call__(cls, *args: Any) -> Any:
-        """Return a tensor of the given numbers, or an uninitialised one of the given lengths."""
-        kind = cls._wanted or np.dtype(defaults.float)  # type: ignore[attr-defined]
-        if len(args) == 1 and isinstance(args[0], Size):
-            return gradcli.zeros(*args[0], dtype=kind)
-        if len(args) == 1 and not isinstance(args[0], int):
-            return gradcli.tensor(args[0], dtype=kind)
-        return gradcli.zeros(*args, dtype=kind) if args else gradcli.tensor([], dtype=kind)
-
-    def __getattr__(cls, name: str) -> Any:
-        return getattr(Tensor, name)
-
-
-def tensor_type(name: str, dtype: Any) -> Any:
-    """Return torch.Tensor, torch.FloatTensor and the like."""
-    return TensorType(name, (), {"_wanted": None if dtype is None else np.dtype(dtype)})
-
-
-TYPES = {
-    **{"Tensor": None, "FloatTensor": np.float32, "DoubleTensor": np.float64, "HalfTensor": np.float16},
-    **{"LongTensor": np.int64, "IntTensor": np.int32, "ShortTensor": np.int16, "CharTensor": np.int8},
-    **{"ByteTensor": np.uint8, "BoolTensor": np.bool_},
-}
-"""The types of tensors by their old names."""
-
-
-def set_default_tensor_type(kind: Any) -> None:
-    """Set the default type by the old name of a type of tensors."""
-    name = kind.split(".")[-1] if isinstance(kind, str) else kind.__name__
-    set_default_dtype(np.dtype(TYPES[name]))
-
-
-def set_default_device(device: Any) -> None:
-    """Check that the device is the CPU."""
-    gradcli.device(device)
-
-
-def sized_item(self: Size, key: Any) -> Any:
-    """A part of a size is a size."""
-    found = tuple.__getitem__(self, key)
-    return Size(found) if isinstance(key, slice) else found
-
-
-def variable(data: Any, requires_grad: bool = False, volatile: bool = False) -> Tensor:
-    """The old name for a tensor that backward knows of."""
-    tensor = data if isinstance(data, Tensor) else gradcli.tensor(data)
-    return tensor.detach().requires_grad_() if requires_grad else tensor
-
-
-def extras() -> dict[str, dict[str, Any]]:
-    """Return what PyTorch's modules have beside the names of ours."""
-    return {
-        "torch": {
-            "__version__": VERSION,
-            **{name: tensor_type(name, dtype) for name, dtype in TYPES.items()},
-            **{name: f"torch.{name}" for name in ("contiguous_format", "channels_last", "preserve_format")},
-            "strided": "torch.strided",
-            "set_default_tensor_type": set_default_tensor_type,
-            "set_default_device": set_default_device,
-            "get_default_device": lambda: gradcli.device("cpu"),
-            "typename": lambda x: x.type() if isinstance(x, Tensor) else type(x).__name__,
-            "compile": lambda model=None, **options: model if model is not None else lambda function: function,
-            "vmap": gradcli.func.vmap,
-            "finfo": lambda dtype=np.float32: np.finfo(as_numpy(dtype)),
-            "iinfo": lambda dtype: np.iinfo(as_numpy(dtype)),
-            "seed": lambda: gradcli.manual_seed(0),
-            "initial_seed": lambda: 0,
-            "is_tensor": lambda x: isinstance(x, Tensor),
-            "set_printoptions": lambda *args, **options: None,
-            "use_deterministic_algorithms": lambda *args, **options: None,
-            "set_num_threads": lambda n: None,
-            "get_num_threads": lambda: 1,
-        },
-        "torch.autograd": {"Variable": variable},
-    }
 
 
 class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -295,6 +165,12 @@ def give_names(names: dict[type, tuple[str, str]]) -> None:
     """Let classes have other modules and names."""
     for kind, (module, name) in names.items():
         kind.__module__, kind.__name__, kind.__qualname__ = module, name, name
+
+
+def sized_item(self: Size, key: Any) -> Any:
+    """A part of a size is a size."""
+    found = tuple.__getitem__(self, key)
+    return Size(found) if isinstance(key, slice) else found
 
 
 @contextlib.contextmanager

@@ -204,9 +204,12 @@ def local_rule(node: Any, place: int, labels: Labels) -> tuple[str, str]:
 def in_words(rule: Any, node: Any, labels: Labels) -> str:
     """Return the description of a rule; one that is a short formula gets the operands' names."""
     text = rule_text(rule)
-    if len(text) > 12:
+    if len(text) > 14:
         return text
-    words = dict(zip("xy", labels.operands(node), strict=False))
-    real = all(np.asarray(x).dtype.kind != "c" for x in node.operands)
-    text = re.sub(r"\b[xy]\b", lambda m: str(words.get(m[0], m[0])), text)
-    return text.replace("^H", "^T") if real else text
+    code = getattr(rule, "__wrapped__", rule).__code__
+    names = [name.lstrip("_") for name in code.co_varnames[2 : code.co_argcount]]
+    words = dict(zip(names, labels.operands(node), strict=False))
+    text = re.sub(r"\b[a-zA-Z]\b", lambda m: str(words.get(m[0], m[0])), text)
+    if any(np.asarray(x).dtype.kind == "c" for x in node.operands):
+        return text
+    return re.sub(r"conj\(([^()]*)\)", r"\1", text).replace("^H", "^T")

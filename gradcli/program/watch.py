@@ -119,7 +119,8 @@ def module_paths(run: Run) -> dict[int, str]:
     paths: dict[int, str] = {}
     for name, value in run.modules.items():
         for path, module in value.named_modules(prefix=name):
-            paths.setdefault(id(module), path)
+            if path:
+                paths.setdefault(id(module), path)
     return paths
 
 

@@ -11,9 +11,19 @@ ARRAYS = (*TEXT, "latex", "npz")
 
 
 class Style:
-    """How to print. precision: digits, None for all. unicode: whether more than ASCII may be used."""
+    """How to print.
 
-    def __init__(self, precision: int | None = None, unicode: bool = True, command: str = ""):
+    precision: digits, None for all. unicode: whether more than ASCII may be used. size: columns and lines there are.
+    """
+
+    def __init__(
+        self,
+        precision: int | None = None,
+        unicode: bool = True,
+        command: str = "",
+        size: tuple[int, int] = (80, 24),
+    ):
+        self.size = size
         self.precision = precision
         self.unicode = unicode
         self.command = command

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..results.checks import CheckReport, CheckSummary, InputCheck
+from ..results.checks import CheckReport, CheckSummary, InputCheck, WorstElement
 from .numbers import label
 
 
@@ -20,8 +20,32 @@ def worst_text(item: InputCheck) -> str:
         return ""
     row = f"d out{list(worst.output)}/" if worst.output else ""
     place = f"{row}{'d ' if row else ''}{label(item.name, worst.place)}"
-    numeric = f"{value_text(worst.numeric)} ± {worst.numeric_error:.2g}"
-    return f"{place}: claimed {value_text(worst.analytic)}, numeric {numeric}"
+    claimed = f"{place}: claimed {value_text(worst.analytic)}"
+    if worst.sides is not None:
+        low, high = sorted(worst.sides)
+        return f"{claimed}; at this kink it must lie in [{low:.7g}, {high:.7g}]"
+    return f"{claimed}, numeric {value_text(worst.numeric)} ± {worst.numeric_error:.2g}"
+
+
+def relative_text(worst: WorstElement | None) -> str:
+    """Return how far the worst element is off, relative to a reference that is not zero."""
+    if worst is None or worst.sides is not None or not abs(worst.numeric) > worst.numeric_error:
+        return ""
+    return f" (relative error {abs(worst.analytic - worst.numeric) / abs(worst.numeric):.3g})"
+
+
+def agreement(check: CheckReport) -> str:
+    """Return what a pass says: to how many digits, and which error would have been seen."""
+    items = [item for item in check.inputs if item.worst is not None]
+    if not items:
+        return "nothing to check: there are no elements"
+    known = [item for item in items if item.resolution is not None]
+    if not known:
+        error = max(item.worst.numeric_error for item in items if item.worst is not None)
+        return check.notes[0] if check.notes else f"the derivative is zero to within {error:.1g}"
+    seen = max(item.resolution for item in known if item.resolution is not None)
+    digits = min(item.digits for item in known)
+    return f"{digits:.1f} digits agree; an error above {seen:.1g} relative would have been seen"
 
 
 def worst_input(check: CheckReport) -> InputCheck | None:
@@ -35,12 +59,9 @@ def headline(check: CheckReport) -> str:
     """Return the reason for a verdict in one line."""
     item = worst_input(check)
     if check.verdict == "pass":
-        if item is None:
-            return "nothing to check"
-        seen = f"an error above {max(i.resolution for i in check.inputs):.1g} relative would have been seen"
-        return f"{min(i.digits for i in check.inputs):.1f} digits agree; {seen}"
+        return agreement(check)
     if check.verdict == "fail" and item is not None:
-        return f"{worst_text(item)} (relative error {item.max_rel_error:.3g})"
+        return f"{worst_text(item)}{relative_text(item.worst)}"
     return check.message or "no reason was given"
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from ..results.checks import CheckReport, CheckSummary
+from ..results.checks import CheckList, CheckReport, CheckSummary
 from . import Style
 from .checks import headline, summary_line
+from .tsv import checklist as lines_of_checks
 
 LEVELS = {"fail": "error", "error": "error", "inconclusive": "warning"}
 
@@ -22,6 +23,11 @@ def annotation(check: CheckReport) -> str:
     lines = [headline(check), *(finding.text for finding in check.diagnosis)]
     title = escaped("gradcheck " + check.name, True)
     return f"::{LEVELS[check.verdict]} {place}title={title}::{escaped(chr(10).join(lines))}\n"
+
+
+def checklist(result: CheckList, style: Style) -> str:
+    """Return one line per check."""
+    return lines_of_checks(result, style)
 
 
 def checksummary(result: CheckSummary, style: Style) -> str:

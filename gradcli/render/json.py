@@ -11,10 +11,11 @@ import numpy as np
 from .. import __version__
 from ..errors import GradcliError
 from ..results import Gradients
-from ..results.checks import CheckReport, CheckSummary, InputCheck
+from ..results.checks import CheckList, CheckReport, CheckSummary, InputCheck
 from ..results.exact import Formulas, LongNumbers
 from ..results.graphs import Graph, GraphNode, Step, Trace
 from ..results.operations import Operations
+from ..results.plots import Curve, Surface
 from ..results.transforms import Hessian, Jacobian, Products
 from . import Style
 from .exact import agreement_json
@@ -116,7 +117,7 @@ def input_part(item: InputCheck) -> dict[str, Any]:
         "max_abs_error": plain(np.float64(item.max_abs_error)),
         "max_rel_error": plain(np.float64(item.max_rel_error)),
         "digits": round(item.digits, 2),
-        "resolution": plain(np.float64(item.resolution)),
+        "resolution": None if item.resolution is None else plain(np.float64(item.resolution)),
         "worst": None,
     }
     worst = item.worst
@@ -128,6 +129,8 @@ def input_part(item: InputCheck) -> dict[str, Any]:
             "numeric": plain(worst.numeric),
             "numeric_error": plain(np.float64(worst.numeric_error)),
         }
+        if worst.sides is not None:
+            part["worst"]["one_sided"] = [plain(np.float64(x)) for x in worst.sides]
     return part
 
 
@@ -159,6 +162,12 @@ def checksummary(result: CheckSummary, style: Style) -> str:
         "seconds": round(result.seconds, 4),
     }
     return document(style.command, result.target, checks=[check_part(c) for c in result.checks], summary=summary)
+
+
+def checklist(result: CheckList, style: Style) -> str:
+    """Return the chosen checks."""
+    checks = [{"name": name, "file": file, "line": line} for name, file, line in result.checks]
+    return document(style.command, result.target, checks=checks)
 
 
 def error(problem: GradcliError) -> str:
@@ -306,3 +315,25 @@ def formulas(result: Formulas, style: Style) -> str:
     if result.steps:
         parts["steps"] = [{"text": s.text, "latex": s.latex} for s in result.steps]
     return document(style.command, result.target, **parts)
+
+
+def curve(result: Curve, style: Style) -> str:
+    """Return the points, and value and derivative at each."""
+    return plotted(result, style, {result.name: result.x}, {result.name: result.derivative})
+
+
+def surface(result: Surface, style: Style) -> str:
+    """Return the points of both axes; value and derivatives have a row for each point of the first."""
+    over = dict(zip(result.names, (result.x, result.y), strict=True))
+    return plotted(result, style, over, dict(zip(result.names, result.slopes, strict=True)))
+
+
+def plotted(result: Any, style: Style, over: dict[str, Any], slopes: dict[str, Any]) -> str:
+    """Return the document of a plot."""
+    numbers = {
+        "over": {name: plain(x, style.precision) for name, x in over.items()},
+        "value": plain(result.value, style.precision),
+        "derivative": {name: plain(x, style.precision) for name, x in slopes.items()},
+    }
+    more = {} if result.output is None else {"output": result.output}
+    return document(style.command, result.target, **numbers, **more)

@@ -8,6 +8,8 @@ from ..results.checks import CheckSummary
 from . import Style
 from .checks import headline
 
+FORBIDDEN = dict.fromkeys({*range(32), *range(0xD800, 0xE000), 0xFFFE, 0xFFFF} - {9, 10})
+
 
 def checksummary(result: CheckSummary, style: Style) -> str:
     """Return one test case per check; inconclusive ones count as skipped."""
@@ -22,10 +24,14 @@ def checksummary(result: CheckSummary, style: Style) -> str:
     )
     for check in result.checks:
         case = ElementTree.SubElement(
-            suite, "testcase", classname=check.file or "gradcheck", name=check.name, time=f"{check.seconds:.3f}"
+            suite,
+            "testcase",
+            classname=printable(check.file or "gradcheck"),
+            name=printable(check.name),
+            time=f"{check.seconds:.3f}",
         )
         if check.file:
-            case.set("file", check.file)
+            case.set("file", printable(check.file))
         if check.line:
             case.set("line", str(check.line))
         tag = {"fail": "failure", "error": "error", "inconclusive": "skipped"}.get(check.verdict)
@@ -40,4 +46,4 @@ def checksummary(result: CheckSummary, style: Style) -> str:
 
 def printable(text: str) -> str:
     """Return text without the control characters that XML forbids."""
-    return "".join(c for c in text if c >= " " or c in "\n\t")
+    return text.translate(FORBIDDEN)

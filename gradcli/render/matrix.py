@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from rich.cells import cell_len
 from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
 from . import Style
+from .arrays import EDGES, places, shade, shape_text
 from .numbers import label, number
-from .table import LONG, places, shade, shape_text
 
 HEAT = " ░▒▓█"
 HEAT_PLAIN = " .:+#"
@@ -33,9 +34,7 @@ def matrix(block: np.ndarray, over: str, row: tuple[str, tuple], column: tuple[s
     (row_name, row_shape), (column_name, column_shape) = row, column
     rows, columns = int(np.prod(row_shape)), int(np.prod(column_shape))
     flat = block.reshape((rows, columns))
-    plain = over if style.unicode else over.replace("∂²", "d2").replace("∂", "d")
-    title = Text().append(plain, "bold")
-    title.append(f"   {shape_text(np.empty(row_shape))} by {shape_text(np.empty(column_shape))}", "dim")
+    title = title_of(over, row_shape, column_shape, style)
     if not flat.size:
         return Group(title, Text("empty", style="dim"))
     if max(rows, columns) > LARGE:
@@ -43,27 +42,40 @@ def matrix(block: np.ndarray, over: str, row: tuple[str, tuple], column: tuple[s
     return Group(title, labelled(flat, names_of(row_name, row_shape), names_of(column_name, column_shape), style))
 
 
+def title_of(over: str, rows: tuple, columns: tuple, style: Style) -> Text:
+    """Return what a block holds, and the shapes of both sides."""
+    plain = over if style.unicode else over.replace("∂²", "d2").replace("∂", "d")
+    sides = f"   {shape_text(np.empty(rows))} by {shape_text(np.empty(columns))}"
+    return Text().append(plain, "bold").append(sides, "dim")
+
+
 def labelled(flat: np.ndarray, rows: list[str], columns: list[str], style: Style) -> Table:
     """Return a matrix with the names of its rows and columns; long ones are elided."""
     finite = np.abs(flat[np.isfinite(flat)])
     largest = float(finite.max()) if finite.size else 0.0
-    dots = "…" if style.unicode else "..."
-    shown = places(len(columns)) if len(columns) > LONG else list(range(len(columns)))
+    dots = Text("…" if style.unicode else "...")
+
+    def cell(i: int | None, j: int | None) -> Text:
+        if i is None or j is None:
+            return dots
+        return Text(number(flat[i, j], style.precision or 6), style=shade(flat[i, j], largest), no_wrap=True)
+
+    down = places(len(rows))
+    left = max((cell_len(rows[i]) for i in down if i is not None), default=0)
+    for edge in EDGES:
+        across = places(len(columns), edge)
+        cells = [[cell(i, j) for j in across] for i in down]
+        numbers = [max(map(len, column)) for column in zip(*cells, strict=True)]
+        heads = [dots.plain if j is None else columns[j] for j in across]
+        widths = [max(cell_len(head), width) for head, width in zip(heads, numbers, strict=True)]
+        if left + sum(widths) + 2 * len(widths) <= style.size[0]:
+            break
     table = Table(box=None, header_style="dim", pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column("")
-    for j in shown:
-        table.add_column(dots if j is None else columns[j], justify="right", no_wrap=True)
-    for i in places(len(rows)):
-        if i is None:
-            table.add_row(*[dots] * (len(shown) + 1))
-            continue
-        cells = [
-            Text(dots)
-            if j is None
-            else Text(number(flat[i, j], style.precision or 6), style=shade(flat[i, j], largest))
-            for j in shown
-        ]
-        table.add_row(Text(rows[i], style="bold"), *cells)
+    table.add_column("", overflow="fold")
+    for head, width in zip(heads, numbers, strict=True):
+        table.add_column(head, justify="right", overflow="fold", min_width=width)
+    for i, line in zip(down, cells, strict=True):
+        table.add_row(dots if i is None else Text(rows[i], style="bold"), *line)
     return table
 
 
@@ -94,8 +106,8 @@ def heat_map(flat: np.ndarray, style: Style) -> Text:
                 text.append("?", style="bold reverse red")
                 continue
             peak = part.flat[int(np.argmax(np.abs(part)))]
-            level = 0 if peak == 0 else 1 + min(3, int(4 * min(abs(float(peak)) / largest, 1) ** 0.5))
-            text.append(scale[level], style="green" if peak > 0 else "red")
+            level = 0 if peak == 0 else 1 + min(3, int(4 * min(float(abs(peak)) / largest, 1) ** 0.5))
+            text.append(scale[level], style="cyan" if np.iscomplexobj(peak) else "green" if peak > 0 else "red")
         text.append("│\n" if style.unicode else "|\n", style="dim")
     text.right_crop(1)
     return text

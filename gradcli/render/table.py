@@ -4,125 +4,45 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
+from rich.cells import cell_len
 from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
+from ..errors import visible
 from ..results import Gradients
-from ..results.checks import CheckReport, CheckSummary
+from ..results.checks import CheckList, CheckReport, CheckSummary
 from ..results.operations import Operation, Operations
 from ..results.transforms import Hessian, Jacobian, Products
 from . import Style
+from .arrays import Row, fitting, named_arrays, shade
 from .checks import headline, summary_line
 from .formulas import agreements, formulas, longnumbers
 from .numbers import number
+from .plot import curve, heatmaps, surface
 from .trace import trace
 from .tree import graph
-
-EDGE = 3
-"""Elements shown at either end of an elided axis."""
-LONG = 8
-"""Axes longer than this are elided."""
-
-
-def shape_text(array: np.ndarray) -> str:
-    """Return a shape for people: 3×4, or scalar."""
-    return "×".join(map(str, array.shape)) if array.ndim else "scalar"
-
-
-def shade(x: Any, largest: float) -> str:
-    """Return the style of a number: its colour shows the sign, its weight the size beside the largest."""
-    if isinstance(x, complex | np.complexfloating):
-        return "cyan"
-    if not np.isfinite(x):
-        return "bold reverse red"
-    if x == 0:
-        return "dim"
-    colour = "green" if x > 0 else "red"
-    ratio = abs(float(x)) / largest if largest else 1.0
-    return f"bold {colour}" if ratio >= 0.5 else colour if ratio >= 0.01 else f"dim {colour}"
-
-
-def places(length: int) -> list[int | None]:
-    """Return the positions to show along an axis; None stands for those left out."""
-    if length <= LONG:
-        return list(range(length))
-    return [*range(EDGE), None, *range(length - EDGE, length)]
-
-
-def array_text(array: np.ndarray, style: Style, coloured: bool) -> Text:
-    """Return an array as aligned, coloured text; three axes and more are shown slice by slice."""
-    finite = np.abs(array[np.isfinite(array)]) if array.size else np.zeros(0)
-    largest = float(finite.max()) if finite.size else 0.0
-    digits = style.precision or 6
-
-    def cell(x: Any, width: int = 0) -> Text:
-        return Text(number(x, digits).rjust(width), style=shade(x, largest) if coloured else "")
-
-    return block(array, cell, digits, "…" if style.unicode else "...")
-
-
-def block(array: np.ndarray, cell: Any, digits: int, dots: str) -> Text:
-    """Return an array as text: a number, a line, a matrix, or blocks of them."""
-    if array.ndim == 0:
-        return cell(array[()])
-    if array.size == 0:
-        return Text("empty", style="dim")
-    if array.ndim == 1:
-        return row_text([None if i is None else array[i] for i in places(len(array))], cell, dots, None)
-    rows = places(array.shape[0])
-    if array.ndim == 2:
-        columns = places(array.shape[1])
-        widths = [
-            None if j is None else max(len(number(array[i, j], digits)) for i in rows if i is not None)
-            for j in columns
-        ]
-        lines = []
-        for i in rows:
-            if i is None:
-                lines.append(Text(dots))
-            else:
-                items = [None if j is None else array[i, j] for j in columns]
-                lines.append(row_text(items, cell, dots, widths))
-        return Text("\n").join(lines)
-    parts = [Text(dots) if i is None else block(array[i], cell, digits, dots) for i in rows]
-    return Text("\n\n").join(parts)
-
-
-def row_text(items: list, cell: Any, dots: str, widths: list | None) -> Text:
-    """Return one row of an array."""
-    cells = [Text(dots) if x is None else cell(x, widths[k] if widths else 0) for k, x in enumerate(items)]
-    return Text("[") + Text("  " if widths else ", ").join(cells) + Text("]")
+from .tsv import checklist as lines_of_checks
 
 
 def gradients(result: Gradients, style: Style) -> Group:
     """Return the value and a table of the gradients."""
-    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
-    for heading in ("input", "shape", "value", "gradient"):
-        table.add_column(heading, no_wrap=heading != "value", vertical="top", overflow="fold")
-    for item in result.inputs:
-        table.add_row(
-            Text(item.name, style="bold"),
-            Text(shape_text(item.grad), style="dim"),
-            array_text(item.value, style, False),
-            array_text(item.grad, style, True),
-        )
-    for name, grad in result.retained.items():
-        table.add_row(
-            Text(name, style="italic"), Text(shape_text(grad), style="dim"), "", array_text(grad, style, True)
-        )
-    head = []
-    if result.value is not None:
-        output = result.output or "value"
-        head = [Text(f"{output} ", style="bold") + array_text(result.value, style, False), Text("")]
-    return Group(*head, table, *more_of(result))
+    rows = [
+        Row(Text(item.name, style="bold"), item.grad, [(item.value, False), (item.grad, True)])
+        for item in result.inputs
+    ]
+    rows += [
+        Row(Text(name, style="italic"), grad, [(None, False), (grad, True)]) for name, grad in result.retained.items()
+    ]
+    head = head_of(result, style) if result.value is not None else []
+    return Group(*head, *named_arrays(("input", "shape", "value", "gradient"), rows, style), *more_of(result, style))
 
 
 def head_of(result: Any, style: Style) -> list[Any]:
     """Return the line with the value of the output, and an empty one."""
     output = result.output or "value"
-    return [Text(f"{output} ", style="bold") + array_text(result.value, style, False), Text("")]
+    room = style.size[0] - cell_len(output) - 1
+    return [Text(f"{output} ", style="bold") + fitting(result.value, style, False, room), Text("")]
 
 
 def blocks_of(items: list[Any]) -> list[Any]:
@@ -142,14 +62,14 @@ def jacobian(result: Jacobian, style: Style) -> Group:
             items.append(matrix(item.block, over, output, (item.name, item.value.shape), style))
         else:
             items.append(sparse_text(item, result))
-    return Group(*head_of(result, style), *blocks_of(items), *more_of(result))
+    return Group(*head_of(result, style), *blocks_of(items), *more_of(result, style))
 
 
-def more_of(result: Any) -> list[Any]:
+def more_of(result: Any, style: Style) -> list[Any]:
     """Return what formulas and other answers say of a result, where that was asked for."""
     found: list[Any] = [agreements(result.symbolic)] if result.symbolic else []
     for report in getattr(result, "witnesses", ()):
-        found += [Text(""), check_text(report, Style())]
+        found += [Text(""), check_text(report, style)]
     return found
 
 
@@ -185,17 +105,14 @@ def hessian(result: Hessian, style: Style) -> Group:
         for name, row in result.blocks.items()
         for other, block in row.items()
     ]
-    return Group(*head_of(result, style), *blocks_of(items), *more_of(result))
+    return Group(*head_of(result, style), *blocks_of(items), *more_of(result, style))
 
 
 def products(result: Products, style: Style) -> Group:
     """Return the value, and a table of the products."""
-    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
-    for heading in ("output" if result.kind == "jvp" else "input", "shape", result.kind):
-        table.add_column(heading, no_wrap=True, vertical="top", overflow="fold")
-    for name, x in result.parts.items():
-        table.add_row(Text(name, style="bold"), Text(shape_text(x), style="dim"), array_text(x, style, True))
-    return Group(*head_of(result, style), table)
+    rows = [Row(Text(name, style="bold"), x, [(x, True)]) for name, x in result.parts.items()]
+    headings = ("output" if result.kind == "jvp" else "input", "shape", result.kind)
+    return Group(*head_of(result, style), *named_arrays(headings, rows, style))
 
 
 def operations(result: Operations, style: Style) -> Any:
@@ -232,6 +149,11 @@ def operation_text(op: Operation) -> Text:
     return text
 
 
+def checklist(result: CheckList, style: Style) -> Text:
+    """Return one line per check."""
+    return Text(lines_of_checks(result, style).rstrip("\n"), overflow="fold")
+
+
 MARKS = {"pass": ("✓", "+", "green"), "fail": ("✗", "x", "bold red"), "inconclusive": ("?", "?", "yellow")}
 
 
@@ -246,12 +168,12 @@ def check_text(check: CheckReport, style: Style) -> Text:
     """Return one check: its verdict and reason; for a fail the diagnosis and how to repeat it."""
     mark, plain, colour = MARKS.get(check.verdict, ("!", "!", "bold magenta"))
     text = Text().append(f"{mark if style.unicode else plain} {check.verdict:<12} ", colour)
-    text.append(check.name, "bold")
+    text.append(visible(check.name), "bold")
     if check.file and check.line:
-        text.append(f"  {check.file}:{check.line}", "dim")
+        text.append(f"  {visible(check.file)}:{check.line}", "dim")
     indent = "\n    "
     reason = headline(check) if style.unicode else headline(check).replace("±", "+-")
-    text.append(indent + reason.replace("\n", indent), "dim" if check.verdict == "pass" else "")
+    text.append(indent + visible(reason).replace("\n", indent), "dim" if check.verdict == "pass" else "")
     for finding in check.diagnosis:
         text.append(indent + finding.text, "yellow")
     if len(check.witnesses) > 1:
@@ -262,19 +184,22 @@ def check_text(check: CheckReport, style: Style) -> Text:
     if check.blame:
         text.append(indent + check.blame.replace("\n", indent))
     if check.replay and check.verdict == "fail":
-        text.append(indent + "again: " + check.replay, "cyan")
+        text.append(indent + "again: " + visible(check.replay), "cyan")
     return text
 
 
 __all__ = [
     "checksummary",
+    "curve",
     "formulas",
     "gradients",
     "graph",
+    "heatmaps",
     "hessian",
     "jacobian",
     "longnumbers",
     "operations",
     "products",
+    "surface",
     "trace",
 ]

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from ..errors import visible
 from . import Style
 from .exact import long_elements
 from .numbers import elements, number, pairs
 
 if TYPE_CHECKING:
     from ..results import Gradients
-    from ..results.checks import CheckSummary
+    from ..results.checks import CheckList, CheckSummary
     from ..results.exact import LongNumbers
     from ..results.graphs import Graph, Trace
     from ..results.operations import Operations
+    from ..results.plots import Curve, Surface
     from ..results.transforms import Hessian, Jacobian, Products
 
 
@@ -76,15 +80,24 @@ def checksummary(result: CheckSummary, style: Style) -> str:
     """Return one line per check: verdict, name, file, line, seconds, reason."""
     from .checks import headline
 
+    lines = []
+    for c in result.checks:
+        place = f"{one_line(c.file or '')}\t{c.line or ''}"
+        lines.append(f"{c.verdict}\t{one_line(c.name)}\t{place}\t{c.seconds:.3f}\t{one_line(headline(c))}\n")
+    return "".join(lines)
+
+
+def checklist(result: CheckList, style: Style) -> str:
+    """Return one line per check: FILE:LINE, name; the name alone where there is no file."""
+    places = [(f"{file}:{line or ''}\t" if file else "", name) for name, file, line in result.checks]
     return "".join(
-        f"{c.verdict}\t{c.name}\t{c.file or ''}\t{c.line or ''}\t{c.seconds:.3f}\t{one_line(headline(c))}\n"
-        for c in result.checks
+        f"{one_line(place)}\t{one_line(name)}\n" if place else f"{one_line(name)}\n" for place, name in places
     )
 
 
 def one_line(text: str) -> str:
-    """Return text without tabs and line breaks."""
-    return " ".join(text.split())
+    """Return text without tabs, line breaks and control characters."""
+    return visible(" ".join(text.split()))
 
 
 def graph(result: Graph, style: Style) -> str:
@@ -128,3 +141,22 @@ def trace(result: Trace, style: Style) -> str:
 def longnumbers(result: LongNumbers, style: Style) -> str:
     """Return every derivative with its digits."""
     return "".join(f"{name}\t{digits}\n" for name, digits in long_elements(result))
+
+
+def columns(style: Style, *arrays: Any) -> str:
+    """Return arrays of one shape side by side, an element a line."""
+    return "".join(
+        "\t".join(number(x, style.precision) for x in row) + "\n"
+        for row in zip(*(a.ravel() for a in arrays), strict=True)
+    )
+
+
+def curve(result: Curve, style: Style) -> str:
+    """Return three columns: input, value, derivative."""
+    return columns(style, result.x, result.value, result.derivative)
+
+
+def surface(result: Surface, style: Style) -> str:
+    """Return five columns: both inputs, value, both derivatives."""
+    x, y = np.meshgrid(result.x, result.y, indexing="ij")
+    return columns(style, x, y, result.value, *result.slopes)

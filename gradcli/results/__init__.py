@@ -24,6 +24,7 @@ class Gradients(NamedTuple):
 
     retained: the gradients of intermediate results by name. output: the output's name, where it has one. symbolic
     and witnesses: what formulas and other independent answers say, input by input, where that was asked for.
+    detached: whether the output depends on no input at all, so that the gradients are zeros.
     """
 
     target: str
@@ -33,6 +34,7 @@ class Gradients(NamedTuple):
     output: str | None = None
     symbolic: tuple[Any, ...] = ()
     witnesses: tuple[Any, ...] = ()
+    detached: bool = False
 
 
 Result = Any

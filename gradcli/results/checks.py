@@ -9,7 +9,7 @@ class WorstElement(NamedTuple):
     """The element whose derivative is furthest from its reference.
 
     output: the index of the output element, place: that of the input element. numeric_error: the half-width
-    of the reference's interval.
+    of the reference's interval. sides: the left and the right derivative at a kink.
     """
 
     output: tuple[int, ...]
@@ -17,10 +17,15 @@ class WorstElement(NamedTuple):
     analytic: Any
     numeric: Any
     numeric_error: float
+    sides: tuple[float, float] | None = None
 
 
 class InputCheck(NamedTuple):
-    """What was found for one input. resolution: the relative error that would have been seen."""
+    """What was found for one input.
+
+    resolution: the relative error above which any element would have been called wrong; None where no derivative
+    is known to be other than zero.
+    """
 
     name: str
     shape: tuple[int, ...]
@@ -28,7 +33,7 @@ class InputCheck(NamedTuple):
     max_abs_error: float
     max_rel_error: float
     digits: float
-    resolution: float
+    resolution: float | None
     worst: WorstElement | None
 
 
@@ -81,3 +86,10 @@ class CheckSummary(NamedTuple):
     def count(self, verdict: str) -> int:
         """Return how many checks have a verdict."""
         return sum(check.verdict == verdict for check in self.checks)
+
+
+class CheckList(NamedTuple):
+    """The checks that a command line chose: name, file and line each."""
+
+    target: str
+    checks: tuple[tuple[str, str | None, int | None], ...]

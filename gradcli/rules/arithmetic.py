@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 
 import numpy as np
@@ -35,6 +36,14 @@ elementwise(
 )
 
 
+def inverse(_, _x, y):
+    """1 / y."""
+    try:
+        return 1 / y
+    except ZeroDivisionError:  # Python's zero, which NumPy would divide by
+        return complex(math.nan, math.nan) if isinstance(y, complex) else math.copysign(math.inf, y)
+
+
 def quotient_pair(g, out, _x, y):
     """g / y, and -out times that."""
     gx = g / y
@@ -43,7 +52,7 @@ def quotient_pair(g, out, _x, y):
 
 elementwise(
     np.divide,
-    lambda _, _x, y: 1 / y,
+    inverse,
     lambda out, _, y: -out / y,
     pair=quotient_pair,
     aliases=("div", "true_divide"),
@@ -79,7 +88,9 @@ def power_dx(_, x, y):
 
 
 def power_dy(out, x, y):
-    """out * log(x); 0 where x is 0 and y is not negative."""
+    """out * log(x), complex if out is; 0 where x is 0 and y is not negative."""
+    if out.dtype.kind == "c":
+        x = x + 0j
     flat = (x == 0) & (abs(y) == y)
     return np.where(flat, 0.0, out * np.log(np.where(flat, 1.0, x)))
 

@@ -146,7 +146,6 @@ airy_slope: Any = elementwise(
     lambda _, x: x * airy_ai(x),
     name="airy_ai_slope",
     complex=False,
-    public=False,
     twin="airyaiprime(x)",
     doc="Derivative of the Airy function Ai.",
 )

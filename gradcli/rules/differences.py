@@ -135,6 +135,8 @@ def convolve(a, v, mode="full"):
     n, m = shape_of(a)[0], shape_of(v)[0]
     if not m:
         raise ValueError("convolve: a vector is empty")
+    if mode not in ("full", "same", "valid"):
+        raise ValueError(f"mode must be 'full', 'same' or 'valid', not {mode!r}")
     start, stop = {"full": (0, n + m - 1), "same": ((m - 1) // 2, (m - 1) // 2 + n), "valid": (m - 1, n)}[mode]
     places = np.arange(start, stop)[:, None] - np.arange(m)
     inside = (places >= 0) & (places < n)

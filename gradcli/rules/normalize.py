@@ -20,11 +20,12 @@ def standardize_forward(x, *, axis, eps):
     return deviation / np.sqrt(sum_kept(deviation * deviation, axis) / max(count(x.shape, axis), 1) + eps)
 
 
-def standardize_vjp(g, out, x, *, axis, eps):
-    """(g - mean(g) - out mean(g out)) / sqrt(variance + eps)."""
+def standardize_vjp(g, _, x, *, axis, eps):
+    """(g - mean(g) - out mean(g out)) / sqrt(variance + eps). The result is not saved: it may be changed in place."""
     n = max(count(x.shape, axis), 1)
     deviation = centred(x, axis)
     scale = np.sqrt(sum_kept(deviation * deviation, axis) / n + eps)
+    out = deviation / scale
     return (g - sum_kept(g, axis) / n - out * (sum_kept(g * out, axis) / n)) / scale
 
 

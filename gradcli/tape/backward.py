@@ -163,8 +163,6 @@ def grad(
         create_graph,
         dict.fromkeys(node_of(t) for t in targets),
     )
-    if materialize_grads and any(isinstance(t, GradientEdge) for t in targets):
-        raise RuntimeError("materialize_grads cannot be used when the given input is a GradientEdge")
     if is_grads_batched:
         roots = batched_roots(outputs, grad_outputs, create_graph)
     else:
@@ -179,6 +177,8 @@ def _result(plan: Plan, place: int, target: Any, allow_unused: bool, materialize
     g = plan.wanted[node]
     if g is None:
         if materialize:
+            if isinstance(target, GradientEdge):
+                raise RuntimeError("materialize_grads cannot be used when the given input is a GradientEdge")
             zeros = Tensor._wrap(np.zeros(target._data.shape, target._data.dtype), None)
             return zeros.requires_grad_() if plan.create else zeros
         if not allow_unused:

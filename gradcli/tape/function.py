@@ -110,7 +110,7 @@ def call(cls: Any, args: tuple, kwargs: dict) -> Any:
     wanted = state.grad and any(p is not None for p in parents)
     ctx.needs_input_grad = tuple(p is not None for p in parents)
     ctx._own = {id(x) for x in args if isinstance(x, Tensor)}
-    before = [x._version if isinstance(x, Tensor) else 0 for x in args]
+    before = [x._changes if isinstance(x, Tensor) else 0 for x in args]
     with no_grad():
         if has_setup(cls):
             output = cls.forward(*args, **kwargs)
@@ -202,7 +202,7 @@ def changed_inputs(ctx: Any, args: tuple, outputs: tuple, wanted: bool) -> set[i
 def output_tensor(x: Tensor, version: int | None, dirty: bool) -> Tensor:
     """Return the tensor that stands for an output; version: that of x before the call if it was an argument."""
     if version is not None and dirty:
-        if x._version == version and isinstance(x._data, np.ndarray):
+        if x._changes == version and isinstance(x._data, np.ndarray):
             versions.mark_changed(x._data)
         return x
     if version is not None:

@@ -104,13 +104,24 @@ def run_tensor_hooks(node: Any, g: Any, plan: Any) -> Any:
     table = node.hooks
     for hook in list(table.tensor.values()):
         tensor = plan.wrap(g if plan.create else g.copy())
-        result = hook(tensor)
-        g = plan.unwrap(tensor if result is None else checked(result, tensor, hook))
+        try:
+            result = hook(tensor)
+            g = plan.unwrap(tensor if result is None else checked(result, tensor, hook))
+        except Exception as error:
+            name = getattr(hook, "__name__", type(hook).__name__)
+            blame(error, node, f"the hook {name!r} on the gradient of ", f"shape {tuple(tensor.shape)}")
+            raise
     for reference in table.retain:
         tensor = reference()
         if tensor is not None:
             tensor._retain(plan.wrap(g if plan.create else g.copy()))
     return g
+
+
+def blame(error: Exception, node: Any, what: str, otherwise: str) -> None:
+    """Let an error say which hook raised it: as a note, and as (node, words) for those who know names of tensors."""
+    error.add_note(f"raised in {what}a tensor of {otherwise} made by {node.name()}")
+    error.hooked = (node, what)  # type: ignore[attr-defined]
 
 
 def checked(result: Any, given: Any, hook: Any) -> Any:

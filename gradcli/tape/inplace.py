@@ -14,18 +14,29 @@ from .modes import state
 from .node import MANY, OWNING, Node, next_seq
 from .record import cast, make_node, record
 from .tensor import Tensor
-from .versions import mark_changed, memory_of
+from .versions import lender_of, mark_changed, memory_of
 from .views import move_retained, region_of, register, retake, retake_views, why_not
 
 DIVIDE = entry("divide")
+before_change: list[Callable[[Tensor], None]] = []
+"""Called with a tensor whose memory is about to change."""
 
 
-def check_allowed(target: Tensor, subject: str = "a leaf Variable") -> None:
-    """Raise RuntimeError where an in-place change would make gradients wrong or is impossible."""
-    if not writeable(target._array()):
+def check_allowed(target: Tensor, part: np.ndarray | None = None, subject: str = "a leaf Variable") -> None:
+    """Raise RuntimeError where an in-place change would make gradients wrong or is impossible.
+
+    part: the only part of its memory that is to change.
+    """
+    if not writeable(target._array() if part is None else part):
         raise RuntimeError(
             "unsupported operation: more than one element of the written-to tensor refers to a single memory "
             "location, or its memory is read-only. Please clone() the tensor before performing the operation."
+        )
+    for listen in before_change:
+        listen(target)
+    if target._inference and not state.inference:
+        raise RuntimeError(
+            "Inplace update to inference tensor outside InferenceMode is not allowed: clone() it, and change that"
         )
     if not state.grad:
         return
@@ -64,6 +75,8 @@ def update(target: Tensor, compute: Callable[[], Any]) -> Tensor:
     Raises RuntimeError when the result has another shape, or a type that the target cannot hold.
     """
     check_allowed(target)
+    if state.exact is not None:
+        state.exact.make_exact(target)
     if target._base is not None and target._node is not None and target._node.hooks is not None:
         retake(target)  # hooks see gradients of the view as it was, not of what becomes of it
     start = next_seq()
@@ -153,7 +166,7 @@ def _write(data: np.ndarray, out: Any, nodes: list[Node], by: str = "") -> None:
 
 
 def _kept(x: Any, memory: np.ndarray) -> Any:
-    return x.copy() if isinstance(x, np.ndarray) and memory_of(x) is memory else x
+    return x.copy() if isinstance(x, np.ndarray) and lender_of(x) is memory else x
 
 
 def adopt_history(target: Tensor, node: Node | None) -> None:
@@ -247,9 +260,12 @@ def set_history(tensor: Tensor, node: Node | None) -> None:
 
 def setitem(target: Tensor, key: Any, value: Any) -> None:
     """target[key] = value, recorded. Raises IndexError and RuntimeError for keys and values that do not fit."""
-    check_allowed(target, "a view of a leaf Variable")
-    index = Index(key, target._data.shape)
+    if state.exact is not None:
+        state.exact.make_exact(target)
     data = target._array()
+    index = Index(key, data.shape)
+    part = None if data.flags.writeable or not index.basic else data[index.view_key]
+    check_allowed(target, part, "a view of a leaf Variable")
     value = fitting(value, target)
     recorded = state.grad and (target._node is not None or value._node is not None)
     if target._base is not None and state.grad:
@@ -266,7 +282,12 @@ def setitem(target: Tensor, key: Any, value: Any) -> None:
     if isinstance(raw, np.ndarray) and memory_of(raw) is memory_of(data):
         raw = raw.copy()
     try:
-        data[index.key] = raw
+        if data.flags.writeable:
+            data[index.key] = raw
+        else:
+            view = data[index.view_key]
+            view.flags.writeable = True
+            view[...] = raw
     except ValueError as error:
         raise RuntimeError(f"shape mismatch in an indexed assignment: {error}") from None
     mark_changed(data, "CopySlices" if recorded else "")

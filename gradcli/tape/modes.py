@@ -6,7 +6,7 @@ import functools
 import inspect
 import threading
 import warnings
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from typing import Any
 
 
@@ -140,19 +140,33 @@ class set_grad_enabled(_Switch):  # noqa: N801 - PyTorch's name
 
 
 class inference_mode(_Switch):  # noqa: N801 - PyTorch's name
-    """Like `no_grad`, and the results may not be saved for backward later."""
+    """Like `no_grad`; what is made in it may not be changed in place, or require grad, outside of it."""
 
-    def __init__(self, mode: bool = True):
+    mode: bool
+    listeners: tuple[Callable[[bool], None], ...] = ()
+    """Called with True when a mode begins, with False when it ends."""
+
+    def __new__(cls, mode: Any = True) -> Any:
+        """Return a switch, or a decorated function for `@inference_mode` without arguments."""
+        self = object.__new__(cls)
         self.mode = mode
+        if callable(mode):
+            self.mode = True
+            return self(mode)
+        return self
 
     def __enter__(self) -> None:
         self.previous, self.previous_inference = state.grad, state.inference
         record_in_this_thread(not self.mode)
         state.inference = self.mode
+        for listen in self.listeners:
+            listen(True)
 
     def __exit__(self, *_: Any) -> None:
         record_in_this_thread(self.previous)
         state.inference = self.previous_inference
+        for listen in self.listeners:
+            listen(False)
 
     def again(self) -> inference_mode:
         """Return a fresh switch of the same setting."""

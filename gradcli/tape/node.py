@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import functools
 import itertools
-import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -15,7 +14,7 @@ import numpy as np
 
 from . import tuning  # noqa: F401 - sets up the process
 from .dtypes import naming
-from .hooks import add_hook, table_of
+from .hooks import table_of
 
 next_seq = itertools.count(0, -1).__next__
 """Sequence numbers count down, so that the smallest is the newest: backward pops them from a min-heap."""
@@ -258,67 +257,6 @@ def is_array(x: Any) -> bool:
     return isinstance(x, np.ndarray | np.generic)
 
 
-leaf_made: list[Callable[[Any], None]] = []
-"""Called with every new leaf that requires grad."""
-
-ACCUMULATE = Rule("AccumulateGrad", MANY, lambda node, g: (), False)
-
-
-class AccumulateGrad(Node):
-    """Where a leaf's gradient is added up. It knows the leaf weakly and keeps its data."""
-
-    __slots__ = ("data", "tensor_ref")
-    leaf = True
-    nameless = False
-
-    def __init__(self, tensor: Any):
-        self.seq = next_seq()
-        self.p = self.x = ()
-        self.rule = ACCUMULATE
-        self.hooks = None
-        self.tensor_ref = weakref.ref(tensor)
-        self.data = tensor._data
-        for listener in leaf_made:
-            listener(tensor)
-
-    def register_hook(self, hook: Any) -> Any:
-        """Call hook((), grad_outputs) after the leaf's `.grad` was added to."""
-        return add_hook(self, "post", hook)
-
-    @property
-    def variable(self) -> Any:
-        """The leaf; made anew from its data if the user let go of it."""
-        tensor = self.tensor_ref()
-        if tensor is None:
-            from .tensor import Tensor
-
-            tensor = Tensor._wrap(self.data, self)
-            self.tensor_ref = weakref.ref(tensor)
-        return tensor
-
-    def accumulate(self, g: Any, owned: bool, create: bool) -> None:
-        """Add the cotangent to the leaf's `.grad`.
-
-        g: a Tensor when create says that the graph of the gradient is wanted, else a raw array; owned says
-        that nobody else holds it.
-        """
-        leaf = self.variable
-        old = leaf._grad
-        if create:
-            g = g if g._data.dtype == leaf._data.dtype else g.to(leaf.dtype)
-            leaf._grad = g if old is None else old + g
-            return
-        dtype = leaf._data.dtype
-        if g.dtype != dtype:
-            g, owned = cast_raw(g, dtype), True
-        if old is None:
-            leaf._grad = leaf._wrap(g if owned or not isinstance(g, np.ndarray) else g.copy(), None)
-        elif isinstance(old._data, np.ndarray) and old._node is None and old._data.flags.writeable:
-            old._data += g
-        else:
-            leaf._grad = leaf._wrap(old._data + g, None)
-
-
 class OutputNode(Node):
     """One output of a node that has several: it hands its cotangent on to its place."""
 
@@ -361,10 +299,3 @@ class Slots(dict):
 
     def __add__(self, other: Slots) -> Slots:
         return Slots({**self, **{k: self[k] + g if k in self else g for k, g in other.items()}})
-
-
-def cast_raw(g: Any, dtype: Any) -> Any:
-    """Return raw data in another dtype; a complex cotangent of something real keeps its real part."""
-    if g.dtype.kind == "c" and dtype.kind != "c":
-        g = g.real
-    return g.astype(dtype)

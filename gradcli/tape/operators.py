@@ -12,7 +12,7 @@ import numpy as np
 from ..rules import entry
 from ..rules.index import Index, getitem
 from ..rules.product import matmul
-from . import inplace, protocols
+from . import inference, inplace, protocols  # noqa: F401 - `inference` sets itself up
 from .facade import as_one
 from .modes import state
 from .promote import as_operand

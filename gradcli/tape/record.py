@@ -128,7 +128,7 @@ def make_node(primitive: Primitive, nodes: tuple, out: Any, raws: list, params: 
     else:
         name = primitive.node_name(getattr(raws[0], "shape", ()), params)
         apply = apply_rules if primitive.outputs == 1 else apply_several
-        rule = Rule(name, MANY, apply, primitive.saves, primitive, params)
+        rule = Rule(name, MANY, apply, primitive.saves or saves_index(params), primitive, params)
     node = Node()
     node.y = outline(out)
     node.seq = next_seq()
@@ -137,6 +137,12 @@ def make_node(primitive: Primitive, nodes: tuple, out: Any, raws: list, params: 
     node.rule = rule
     node.hooks = None
     return node
+
+
+def saves_index(params: dict) -> bool:
+    """Return whether a node keeps arrays of indices: as in PyTorch, backward frees them."""
+    index = params.get("index")
+    return index is not None and not getattr(index, "basic", True)
 
 
 def outline(out: Any) -> Any:

@@ -43,7 +43,7 @@ class SavedTensor:
     _holder: Any
 
     def __init__(self) -> None:
-        raise TypeError("Trying to create a SavedTensor object from Python is forbidden.")
+        raise RuntimeError("Trying to create a SavedTensor object from Python is forbidden.")
 
     def register_hooks(self, pack_hook: Callable, unpack_hook: Callable) -> None:
         """Pack the tensor away now, unpack it when it is needed. Raises RuntimeError when that is too late."""

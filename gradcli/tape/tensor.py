@@ -13,8 +13,9 @@ from ..errors import noted
 from . import versions
 from .dtypes import DType, as_dtype, as_numpy
 from .hooks import RemovableHandle, add_hook, table_of
+from .leaf import AccumulateGrad
 from .modes import state
-from .node import AccumulateGrad, Node
+from .node import Node
 
 NOT_LEAF = (
     "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be "
@@ -62,6 +63,7 @@ class Tensor:
     _chain: tuple = ()
     _views: Any = None
     _origin: tuple[str, int] | None = None
+    _inference = False
     _earlier = 0
     _data: Any
     _node: Any
@@ -166,6 +168,10 @@ class Tensor:
         if requires_grad is not True and not isinstance(requires_grad, bool):
             raise TypeError(f"requires_grad_(): requires_grad must be bool, not {type(requires_grad).__name__}")
         if requires_grad and self._node is None:
+            if self._inference and not state.inference:
+                raise RuntimeError(
+                    "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed: clone() it"
+                )
             if self._data.dtype.kind not in "fc":
                 raise noted(
                     RuntimeError("only Tensors of floating point dtype can require gradients"),
@@ -194,13 +200,15 @@ class Tensor:
     def _is_view(self) -> bool:
         return self._base is not None
 
-    def __delattr__(self, name: str) -> None:
-        if name != "grad":
-            raise RuntimeError(f"'{name}' of a Tensor cannot be deleted")
-        self._grad = None
-
     @property
     def _version(self) -> int:
+        """How often its memory was changed in place, as PyTorch tells it."""
+        if self._inference:
+            raise RuntimeError("Inference tensors do not track version counter.")
+        return self._changes
+
+    @property
+    def _changes(self) -> int:
         """How often its memory was changed in place."""
         return self._earlier + (versions.version(self._data) if isinstance(self._data, np.ndarray) else 0)
 
@@ -291,7 +299,7 @@ class Tensor:
 
     def detach(self) -> Tensor:
         """Return the same memory as a tensor outside the graph; in-place changes of it are noticed."""
-        return Tensor._wrap(self._array(), None)
+        return like(self, Tensor._wrap(self._array(), None))
 
     def detach_(self) -> Tensor:
         """Leave the graph."""
@@ -308,7 +316,7 @@ class Tensor:
     @property
     def data(self) -> Tensor:
         """The same memory outside the graph; in-place changes of it are *not* noticed."""
-        return Tensor._wrap(versions.separate(self._array()), None)
+        return like(self, Tensor._wrap(versions.separate(self._array()), None))
 
     @data.setter
     def data(self, value: Tensor) -> None:
@@ -318,7 +326,7 @@ class Tensor:
             raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
         mine, theirs = self._array().__array_interface__, value._array().__array_interface__
         if mine != theirs:
-            earlier = self._version
+            earlier = self._changes
             self._data = value._array()
             self._earlier = earlier - versions.version(self._data)
             self._key = None
@@ -327,7 +335,7 @@ class Tensor:
 
     def numpy(self, *, force: bool = False) -> np.ndarray:
         """Return the memory as an ndarray. Raises RuntimeError when the tensor requires grad."""
-        if self._node is not None and not force:
+        if self._node is not None and state.grad and not force:
             raise RuntimeError(
                 "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
             )
@@ -411,7 +419,9 @@ class Tensor:
     def __dir__(self) -> list[str]:
         from ..rules import full_table
 
-        return sorted({*object.__dir__(self), *full_table()})
+        return sorted(
+            {*object.__dir__(self), *(n for n in full_table() if import_module(METHODS).method(n) is not None)}
+        )
 
     def __reduce__(self) -> Any:
         if self._node is not None and not self._node.leaf:
@@ -440,6 +450,27 @@ class Tensor:
                 setattr(Tensor, name, method)
                 return getattr(self, name)
         raise AttributeError(f"'Tensor' object has no attribute '{name}'")
+
+
+def like(source: Tensor, other: Tensor) -> Tensor:
+    """Return another tensor on the memory of `source`, made in inference mode if that was."""
+    if other._inference is not source._inference:
+        other._inference = source._inference
+    return other
+
+
+def _undeletable(name: str) -> None:
+    """Let deleting an attribute raise RuntimeError. (A `__delattr__` would slow down every assignment.)"""
+
+    def refuse(self: Tensor) -> None:
+        raise RuntimeError(f"'{name}' of a Tensor cannot be deleted")
+
+    old = vars(Tensor)[name]
+    setattr(Tensor, name, property(old.fget, old.fset, refuse, old.__doc__))
+
+
+for _name in ("data", "requires_grad"):
+    _undeletable(_name)
 
 
 class allowed:  # noqa: N801 - a namespace

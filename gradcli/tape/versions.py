@@ -40,7 +40,7 @@ class newest:  # noqa: N801 - a namespace
 
 def memory_of(array: Any) -> Any:
     """Return the array that owns the memory of `array` (`.data` of a tensor counts as an owner)."""
-    while type(array.base) is np.ndarray:
+    while isinstance(array.base, np.ndarray):
         array = array.base
     return array
 
@@ -48,6 +48,14 @@ def memory_of(array: Any) -> Any:
 def separate(array: np.ndarray) -> np.ndarray:
     """Return the same memory as an owner of its own, whose changes are not tracked for `array`."""
     return np.asarray(_Borrowed(array))
+
+
+def lender_of(array: np.ndarray) -> np.ndarray:
+    """Return the array that owns the memory of `array`, also where that was made an owner of its own."""
+    owner = memory_of(array)
+    while isinstance(owner.base, _Borrowed):
+        owner = memory_of(owner.base.array)
+    return owner
 
 
 class _Borrowed:

@@ -10,7 +10,7 @@ import numpy as np
 from ..rules.table import Primitive
 from .barrier import refusing_node
 from .modes import state
-from .tensor import Tensor
+from .tensor import Tensor, like
 from .versions import memory_of, spoken
 
 NO_GRAD, INFERENCE, SEVERAL, CUSTOM = "no_grad", "inference_mode", "several", "custom"
@@ -24,6 +24,10 @@ def track_view(view: Tensor, source: Tensor, primitive: Primitive, params: dict)
     """
     data = view._data
     if not isinstance(data, np.ndarray) or memory_of(data) is not memory_of(source._data):
+        return
+    if source._inference or state.inference:
+        like(source, view)
+    if source._inference:
         return
     view._chain = (*source._chain, (primitive, params))
     origin = source._origin if state.grad else (INFERENCE if state.inference else NO_GRAD, 0)

@@ -262,3 +262,81 @@ def test_a_gradient_has_the_type_of_its_tensor(create):
     (found,) = gradcli.autograd.grad(x.real.sum(), x, create_graph=create)
     x.real.sum().backward(create_graph=create)
     assert found.dtype == x.grad.dtype == x.dtype
+
+
+def test_gathered_elements_are_freed_like_other_saved_values():
+    x = gradcli.tensor([1.0, 2.0], requires_grad=True)
+    y = x[[1, 1]]
+    y.sum().backward(retain_graph=True)
+    y.sum().backward()
+    with pytest.raises(RuntimeError, match="second time"):
+        y.sum().backward()
+
+
+def test_numpy_is_allowed_where_nothing_is_recorded():
+    x = gradcli.tensor([1.0, 2.0], requires_grad=True)
+    with pytest.raises(RuntimeError, match="detach"):
+        x.numpy()
+    with gradcli.no_grad():
+        assert x.numpy().tolist() == [1.0, 2.0]
+
+
+def test_a_list_with_slices_or_lists_is_a_tuple_of_indices():
+    x = gradcli.arange(16.0).reshape(4, 4)
+    assert x[[[1, 2], slice(None, 2)]].tolist() == [[4.0, 5.0], [8.0, 9.0]]
+    assert x[[[1, 1, 3], [0]]].tolist() == [4.0, 4.0, 12.0]
+    assert x[[1, 2]].shape == (2, 4)
+
+
+def test_callbacks_run_when_backward_ends():
+    from gradcli.tape.plan import queue_callback
+
+    seen = []
+    x = gradcli.tensor([1.0], requires_grad=True)
+    y = x * 2
+    y.register_hook(
+        lambda _: queue_callback(lambda: (seen.append("end"), queue_callback(lambda: seen.append("last"))))
+    )
+    x.register_post_accumulate_grad_hook(lambda _: seen.append("leaf"))
+    y.backward()
+    assert seen == ["leaf", "end", "last"]
+    with pytest.raises(RuntimeError, match="during backward pass"):
+        queue_callback(print)
+
+
+LARGE_PROGRAMS = {
+    "sigmoid": gradcli.sigmoid,
+    "exp": gradcli.exp,
+    "square": lambda x: x * x,
+    "cube": lambda x: x**3,
+    "quotient": lambda x: 1 / (x * x + 1),
+    "constant": lambda x: 3 - x,
+}
+
+
+@pytest.mark.parametrize("name", LARGE_PROGRAMS)
+def test_second_derivatives_of_large_tensors(name):
+    function = LARGE_PROGRAMS[name]
+    numbers = np.linspace(-2, 2, 20_000)
+    seconds = []
+    for x in (numbers, numbers[:10]):
+        t = gradcli.tensor(x, dtype=gradcli.double, requires_grad=True)
+        (first,) = grad((function(t) * t).sum(), t, create_graph=True)
+        seconds.append(np.asarray(grad(first.sum(), t)[0]))
+    assert np.allclose(seconds[0][:10], seconds[1])
+
+
+def test_a_standardized_result_may_be_changed_in_place():
+    x = gradcli.randn(3, 4, requires_grad=True)
+    expected = grad(gradcli.nn.functional.layer_norm(x, (4,)).relu().sum(), x)[0]
+    y = gradcli.nn.functional.layer_norm(x, (4,))
+    y.relu_()
+    assert gradcli.allclose(grad(y.sum(), x)[0], expected)
+
+
+def test_powers_of_a_negative_number_with_complex_exponents():
+    y = gradcli.tensor([0.5 + 1j, 1 - 0.3j], dtype=gradcli.cdouble, requires_grad=True)
+    expected = np.conj((-1 + 0j) ** np.asarray(y.detach()) * 1j * np.pi)
+    for base in (-1, -1.0, gradcli.tensor([-1.0, -1.0], dtype=gradcli.double)):
+        out = gradcli.pow(base, y)
+        assert np.allclose(np.asarray(grad(out, y, gradcli.ones_like(out))[0]), expected)

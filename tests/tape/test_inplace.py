@@ -387,8 +387,9 @@ def test_a_view_of_a_view_made_without_gradients():
     y.requires_grad_(True)
     with pytest.raises(RuntimeError, match=r"a view of a view .* is being .* inside the no_grad block"):
         y.view(2).div_(2)
+    x = zeros(2)
     with gradcli.inference_mode():
-        y = zeros(2).view(2)
+        y = x.view(2)
     y.requires_grad_(True)
     with pytest.raises(RuntimeError, match=r"a view of a view .* is being .* inside the inference_mode"):
         y.view(2).div_(2)

@@ -10,11 +10,13 @@ import numpy as np
 from ...program.differentiate import Request, first_nan, gradient
 from .. import status
 from ..exact import comparison, in_digits, verdict
+from ..help import Command
 from ..options import Context, command_options, request_of
 
 
 @click.command(
-    epilog="Examples: gradcli grad 'x**2 * sin(y)' x=2 y=3; gradcli grad model.expr --wrt w; gradcli grad train.py"
+    cls=Command,
+    epilog="Examples: gradcli grad 'x**2 * sin(y)' x=2 y=3; gradcli grad model.expr --wrt w; gradcli grad train.py",
 )
 @command_options(
     "wrt",
@@ -55,6 +57,11 @@ def grad(context: Context) -> int:
         result = result._replace(witnesses=(report,))
         code = code or {"fail": 1, "error": 3, "inconclusive": 4}.get(report.verdict, 0)
     context.output.show(result)
+    if result.detached:
+        status.warn(
+            "the output does not depend on any input, so all gradients are zeros",
+            hint="detach(), no_grad() and numpy() cut the graph",
+        )
     arrays = [(f"the gradient of {item.name}", item.grad) for item in result.inputs]
     if result.value is not None:
         arrays.insert(0, ("the value", result.value))

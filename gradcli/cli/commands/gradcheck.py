@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import os
 import re
 import sys
 import time
@@ -16,17 +18,20 @@ from ...check.targets import Wanted, checks_of
 from ...errors import EXIT_INTERRUPTED, GradcliError
 from ...lang.values import read_values
 from ...render import TEXT
-from ...results.checks import CheckReport, CheckSummary
+from ...results.checks import CheckList, CheckReport, CheckSummary
 from .. import status
+from ..help import Command
 from ..options import Context, command_options
-from ..output import write_file
+from ..output import check_writable, write_file
 
+MOST_AXES = 64
 VALUE = re.compile(r"[^\W\d][\w.\[\]]*=[^=]")
 
 
 @click.command(
+    cls=Command,
     epilog="Examples: gradcli gradcheck 'x**2 * sin(y)' x=2 y=3; gradcli gradcheck grads.py:f --grad g --shape x=3; "
-    "gradcli gradcheck tests/ -j 4 --junit report.xml"
+    "gradcli gradcheck tests/ -j 4 --junit report.xml",
 )
 @command_options(
     "wrt",
@@ -58,10 +63,14 @@ def gradcheck(context: Context) -> int:
     """
     options = context.options
     context.output.check()
+    if options["junit"] is not None:
+        check_writable(options["junit"])
     checks = selected(context)
+    target = options["words"][0] if options["words"] else options["expression"]
     if options["list"]:
-        lines = [f"{c.file or ''}:{c.line or ''}\t{c.name}\n" if c.file else f"{c.name}\n" for c in checks]
-        context.output.write("".join(lines))
+        if options["save"]:
+            raise GradcliError("--list shows no table to save", hint="leave out --save", kind="usage")
+        context.output.show(CheckList(target, tuple((c.name, c.file, c.line) for c in checks)))
         return 0
     start = time.perf_counter()
     reports: list[CheckReport] = []
@@ -71,7 +80,6 @@ def gradcheck(context: Context) -> int:
             reports.append(report)
     except KeyboardInterrupt:
         interrupted = True
-    target = options["words"][0] if options["words"] else options["expression"]
     summary = CheckSummary(target, tuple(reports), time.perf_counter() - start)
     context.output.show(summary)
     if options["junit"]:
@@ -98,10 +106,15 @@ def selected(context: Context) -> list[Declared | CheckReport]:
         raise GradcliError(
             "no TARGET given", hint="for example: gradcli gradcheck 'x**2 * sin(y)' x=2 y=3", kind="usage"
         )
+    shapes = shapes_of(options["shapes"], options["max_elements"])
+    if both := [name for name in shapes if name in values]:
+        raise GradcliError(f"'{both[0]}' is given a value and a shape", hint="give one of them", kind="usage")
+    if options["grad"] is not None and options["vjp"] is not None:
+        raise GradcliError("--grad and --vjp go one at a time", hint="check one, then the other", kind="usage")
     tolerances = (options["eps"], options["atol"], options["rtol"])
     wanted = Wanted(
         values,
-        dict(shape_of(text) for text in options["shapes"]),
+        shapes,
         options["grad"],
         options["vjp"],
         context.names("wrt"),
@@ -124,13 +137,26 @@ def selected(context: Context) -> list[Declared | CheckReport]:
     return chosen
 
 
-def shape_of(text: str) -> tuple[str, tuple[int, ...]]:
-    """Return name and shape of --shape x=3,4 (x= for a single number). Raises GradcliError."""
-    name, sign, lengths = text.partition("=")
-    parts = [p for p in lengths.split(",") if p.strip()]
-    if not sign or not name or not all(p.strip().isdigit() for p in parts):
-        raise GradcliError(f"--shape {text}: write NAME=LENGTHS", hint="for example --shape x=3,4", kind="usage")
-    return name, tuple(int(p) for p in parts)
+def shapes_of(texts: tuple[str, ...], limit: int) -> dict[str, tuple[int, ...]]:
+    """Return the shapes of --shape x=3,4 (x= for a single number) by name. Raises GradcliError."""
+    found: dict[str, tuple[int, ...]] = {}
+    for text in texts:
+        name, sign, lengths = text.partition("=")
+        parts = [p for p in lengths.split(",") if p.strip()]
+        if not sign or not name or not all(p.strip().isdigit() for p in parts):
+            raise GradcliError(f"--shape {text}: write NAME=LENGTHS", hint="for example --shape x=3,4", kind="usage")
+        if name in found:
+            raise GradcliError(f"--shape: '{name}' is given twice", kind="usage")
+        if len(parts) > MOST_AXES:
+            raise GradcliError(f"--shape {name}: {len(parts)} axes are too many; NumPy has {MOST_AXES}", kind="limit")
+        found[name] = tuple(int(p) for p in parts)
+        if math.prod(found[name]) > limit:
+            raise GradcliError(
+                f"--shape {text}: it would have {math.prod(found[name])} elements; the limit is {limit}",
+                hint="raise it with --max-elements if there is memory for it",
+                kind="limit",
+            )
+    return found
 
 
 def run(checks: list[Declared | CheckReport], options: dict[str, Any]) -> Iterator[CheckReport]:
@@ -142,13 +168,15 @@ def run(checks: list[Declared | CheckReport], options: dict[str, Any]) -> Iterat
 
 def progress(reports: Iterator[CheckReport], total: int) -> Iterator[CheckReport]:
     """Show how far the checks are, on a terminal's standard error, when there are many."""
-    if total < 5 or not status.is_terminal(sys.stderr) or status.settings.quiet:
+    plain = os.environ.get("TERM") == "dumb" or status.settings.quiet
+    if total < 5 or plain or not status.is_terminal(sys.stderr):
         yield from reports
         return
     from rich.console import Console
     from rich.progress import track
 
-    yield from track(reports, "checking", total=total, console=Console(stderr=True), transient=True)
+    console = Console(stderr=True, no_color=not status.colourful(sys.stderr))
+    yield from track(reports, "checking", total=total, console=console, transient=True)
 
 
 def exit_code(summary: CheckSummary, allow_inconclusive: bool) -> int:

@@ -6,12 +6,14 @@ import click
 
 from ...program.graph import graph as compute
 from ...render import TEXT
+from ..help import Command
 from ..options import Context, command_options, request_of
 
 
 @click.command(
+    cls=Command,
     epilog="Examples: gradcli graph 'x**2 * sin(y)' x=2 y=3; gradcli graph train.py --values; "
-    "gradcli graph train.py -o graph.svg"
+    "gradcli graph train.py -o graph.svg",
 )
 @command_options("wrt", "out", "gradient", "hook", "values", "all", formats=(*TEXT, "dot", "mermaid", "svg", "png"))
 def graph(context: Context) -> None:

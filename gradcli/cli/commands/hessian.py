@@ -7,10 +7,13 @@ import click
 from ...program.transform import hessian as compute
 from ...program.transform import nan_in
 from ..exact import comparison, in_digits, verdict
+from ..help import Command
 from ..options import Context, command_options
 
 
-@click.command(epilog="Examples: gradcli hessian 'x**2 * sin(y)' x=2 y=3; gradcli hessian loss.expr --wrt w --json")
+@click.command(
+    cls=Command, epilog="Examples: gradcli hessian 'x**2 * sin(y)' x=2 y=3; gradcli hessian loss.expr --wrt w --json"
+)
 @command_options("wrt", "out", "chunk_size", "symbolic", "digits", "max_symbols", "timeout")
 def hessian(context: Context) -> int:
     """Print all second derivatives of TARGET, whose output must be a single number."""

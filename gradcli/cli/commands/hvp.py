@@ -6,10 +6,11 @@ import click
 
 from ...program.transform import hvp as compute
 from ...program.transform import nan_in
+from ..help import Command
 from ..options import Context, command_options
 
 
-@click.command(epilog="Example: gradcli hvp 'x**2 * y' x=2 y=3 --tangent x=1")
+@click.command(cls=Command, epilog="Example: gradcli hvp 'x**2 * y' x=2 y=3 --tangent x=1")
 @command_options("wrt", "out", "tangent")
 def hvp(context: Context) -> None:
     """Print the product of the Hessian of TARGET with the vector given by --tangent."""

@@ -8,13 +8,17 @@ from ...errors import GradcliError
 from ...program.transform import jacobian as compute
 from ...program.transform import nan_in
 from ...render import ARRAYS
+from ...results.plots import HeatMaps
 from .. import status
 from ..exact import comparison, in_digits, verdict
+from ..help import Command
 from ..options import Context, command_options
 
 
 @click.command(
-    epilog="Examples: gradcli jacobian '[x**2 + 3*y, y**2 + 2*x]' x=2 y=3; gradcli jacobian f.expr --sparse -f mtx"
+    cls=Command,
+    epilog="Examples: gradcli jacobian '[x**2 + 3*y, y**2 + 2*x]' x=2 y=3; gradcli jacobian f.expr --sparse -f mtx; "
+    "gradcli jacobian 'softmax(x)' x='randn(30)' --plot",
 )
 @command_options(
     "wrt",
@@ -26,7 +30,8 @@ from ..options import Context, command_options
     "digits",
     "max_symbols",
     "timeout",
-    formats=(*ARRAYS, "mtx"),
+    "plot",
+    formats=(*ARRAYS, "mtx", "svg", "png"),
 )
 def jacobian(context: Context) -> int:
     """Print the Jacobian of TARGET: one block per input, of shape output.shape + input.shape."""
@@ -54,5 +59,9 @@ def jacobian(context: Context) -> int:
         blocks = {item.name: item.block for item in result.blocks}
         result = result._replace(symbolic=comparison(context, program, None).jacobian(inputs, blocks))
         code = verdict(result.symbolic)
-    context.report(result, nan_in(result))
+    drawn = options["plot"] or context.output.form in ("svg", "png")
+    if drawn and any(item.block is None for item in result.blocks):
+        raise GradcliError("--plot needs a dense Jacobian", hint="leave out --sparse", kind="usage")
+    picture = drawn and context.output.form in ("table", "svg", "png")
+    context.report(result, nan_in(result), HeatMaps(result) if picture else result)
     return code

@@ -6,10 +6,11 @@ import click
 
 from ...program.transform import jvp as compute
 from ...program.transform import nan_in
+from ..help import Command
 from ..options import Context, command_options
 
 
-@click.command(epilog="Example: gradcli jvp '[x*y, x+y]' x=2 y=3 --tangent x=1")
+@click.command(cls=Command, epilog="Example: gradcli jvp '[x*y, x+y]' x=2 y=3 --tangent x=1")
 @command_options("wrt", "out", "tangent")
 def jvp(context: Context) -> None:
     """Print the derivative of TARGET in the direction given by --tangent."""

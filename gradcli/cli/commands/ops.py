@@ -10,12 +10,13 @@ from ...render import TEXT
 from ...results.operations import Operations
 from ...rules import full_table
 from ...rules.table import NAMES
-from ..options import output_options
+from ..help import Command
+from ..options import completed, output_options
 from ..output import Output
 
 
-@click.command(epilog="Examples: gradcli ops; gradcli ops tanh; gradcli ops --json")
-@click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.command(cls=Command, epilog="Examples: gradcli ops; gradcli ops tanh; gradcli ops --json")
+@click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=completed("functions"))
 @output_options((*TEXT, "latex"))
 def ops(output: Output, names: tuple[str, ...]) -> None:
     """List the functions of the language with their derivatives, or tell all about those named."""

@@ -7,14 +7,16 @@ import click
 from ...errors import GradcliError
 from ...lang.values import read_values
 from .. import status
+from ..help import Command
 from ..options import Context, command_options
 
 FORMATS = ("table", "text", "latex", "python", "c", "json")
 
 
 @click.command(
+    cls=Command,
     epilog="Examples: gradcli symbolic 'x**2 * sin(y)'; gradcli symbolic 'x**2 * sin(y)' --at x=2 --at y=3; "
-    "gradcli symbolic 'exp(-x**2)' --order 2 --simplify; gradcli symbolic loss.expr -f c"
+    "gradcli symbolic 'exp(-x**2)' --order 2 --simplify; gradcli symbolic loss.expr -f c",
 )
 @command_options(
     "wrt", "out", "high_order", "simplify", "timeout", "at", "steps", "max_symbols", "gradient", formats=FORMATS

@@ -10,13 +10,15 @@ import click
 from ...errors import GradcliError
 from ...program.trace import trace as compute
 from ...render import TEXT
-from .. import status
+from .. import status, streams
+from ..help import Command
 from ..options import Context, command_options, request_of
 
 
 @click.command(
+    cls=Command,
     epilog="Examples: gradcli trace 'x**2 * sin(y)' x=2 y=3; gradcli trace train.py --step; "
-    "gradcli trace f.expr --json"
+    "gradcli trace f.expr --json",
 )
 @command_options("wrt", "out", "gradient", "hook", "step", formats=TEXT)
 def trace(context: Context) -> None:
@@ -31,10 +33,13 @@ def trace(context: Context) -> None:
     if not context.options["step"]:
         context.output.show(result)
         return
-    if context.output.form != "table" or not (status.is_terminal(sys.stdin) and status.is_terminal(sys.stdout)):
+    if context.output.form != "table" or not (
+        status.is_terminal(sys.stdin) and status.is_terminal(streams.results())
+    ):
         raise GradcliError(
             "--step needs a terminal to wait for a key", hint="leave it out, or run it in a terminal", kind="usage"
         )
+    context.output.save(result)
     step_through(context, result)
 
 

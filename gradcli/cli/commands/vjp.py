@@ -6,10 +6,11 @@ import click
 
 from ...program.transform import nan_in
 from ...program.transform import vjp as compute
+from ..help import Command
 from ..options import Context, command_options
 
 
-@click.command(epilog="Example: gradcli vjp 'x * [1, 2, 3]' x=2 -g '[1, 0, 1]'")
+@click.command(cls=Command, epilog="Example: gradcli vjp 'x * [1, 2, 3]' x=2 -g '[1, 0, 1]'")
 @command_options("wrt", "out", "gradient")
 def vjp(context: Context) -> None:
     """Print the product of a vector (--gradient) with the Jacobian of TARGET, for every input."""

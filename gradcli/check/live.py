@@ -1,0 +1,111 @@
+"""The function that PyTorch's gradcheck is given: called with tensors that require grad, its outputs kept apart."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..func.reverse import pull
+from ..tape.modes import enable_grad
+from ..tape.tensor import Tensor
+from .run import ADJOINT_DIGITS, adjoint_digits
+from .subject import Subject, Traced, tensor
+
+
+class Live(Traced):
+    """A function that sees its inputs as the user's program would: those to be checked require grad."""
+
+    outlines: list | None = None
+
+    def call(self, tensors: Sequence[Tensor]) -> Tensor:
+        """Call f with gradients on. Raises CheckError."""
+        names = list(self.at)
+        for name, x in zip(names, tensors, strict=True):
+            if name in self.wrt and x._node is None:
+                x.requires_grad_()
+        with enable_grad():
+            return super().call(tensors)
+
+    def noted(self, result: Any) -> Any:
+        """Return a result; note shapes and types of its parts. Raises AssertionError when they were others before."""
+        parts = result if isinstance(result, tuple | list) else (result,)
+        found = [(tuple(x.shape), x.dtype) for x in parts if isinstance(x, Tensor)]
+        if self.outlines is None:
+            self.outlines = found
+        for word, place in (("shape", 0), ("dtype", 1)):
+            if [x[place] for x in found] != [x[place] for x in self.outlines]:
+                raise AssertionError(
+                    f"the function must return outputs with the same {word} when inputs are perturbed: got "
+                    f"{[x[place] for x in self.outlines]}, then {[x[place] for x in found]}"
+                )
+        return result
+
+    def value(self, arrays: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Return f at arrays by name."""
+        return np.array(self.call([tensor(x) for x in arrays.values()])._data)
+
+    def values(self, stacks: Mapping[str, np.ndarray], count: int) -> np.ndarray:
+        """Return f at many points; one by one where outputs change their form, which then is told."""
+        try:
+            return super().values(stacks, count)
+        except ValueError:
+            return Subject.values(self, stacks, count)
+
+    def place_of(self, place: tuple[int, ...]) -> tuple[int, tuple[int, ...], str]:
+        """Return which output an element of the joined result belongs to, its index there, and which part it is."""
+        outlines = [(s, d.is_complex) for s, d in self.outlines or () if d.is_floating_point or d.is_complex]
+        number = 0
+        if len(outlines) > 1 and len(place) == 1:
+            rest = place[0]
+            while rest >= (size := math.prod(outlines[number][0]) * (1 + outlines[number][1])):
+                rest, number = rest - size, number + 1
+            shape, is_complex = outlines[number]
+            place = tuple(int(k) for k in np.unravel_index(rest, (*shape, 2) if is_complex else shape or (1,)))
+        if not outlines or not outlines[number][1]:
+            return number, place, ""
+        part = "imaginary" if place[-1] else "real"
+        return number, place[:-1], f"While considering the {part} part of complex outputs only, "
+
+
+def complaint(subject: Traced, nondet_tol: float, batched: bool, forward: bool, *, linear: bool = True) -> str | None:
+    """Return what is wrong with a backward pass beside its values; None if nothing is. linear: look at that, too.
+
+    It must be linear (0 gives 0), give the same twice up to nondet_tol, and agree with itself on a batch, if that
+    is asked for, and with forward mode.
+    """
+    record = subject.recorded(subject.at, tuple(i for i, n in enumerate(subject.at) if n in subject.wrt))
+    (out,) = record.outputs
+    if out._node is None:
+        return None
+    rng = np.random.default_rng(3)
+    vectors = [np.asarray(rng.standard_normal(out._data.shape), out._data.dtype) for _ in range(2)]
+
+    def pulled(raw: Any) -> list:
+        grads = pull(record, [(out, Tensor._wrap(raw, None))], True, False)
+        return [np.zeros(()) if g is None else g for g in grads]
+
+    if linear and any(np.any(g != 0) for g in pulled(np.zeros_like(vectors[0]))):
+        return "backward not multiplied by grad_output: a gradient of zeros must give zeros"
+    single = [pulled(v) for v in vectors]
+    if not all(
+        np.allclose(a, b, rtol=0, atol=nondet_tol, equal_nan=True)
+        for a, b in zip(single[0], pulled(vectors[0]), strict=True)
+    ):
+        return (
+            "Backward is not reentrant: run twice with the same gradient it gives different values, beyond "
+            f"nondet_tol={nondet_tol}"
+        )
+    if batched:
+        rows = pulled(np.stack(vectors))
+        for i, both in enumerate(rows):
+            if not np.allclose(both, np.stack([g[i] for g in single]), rtol=1e-3, atol=1e-5, equal_nan=True):
+                return f"gradcheck or gradgradcheck failed while testing batched gradient computation: input {i}"
+    if forward and adjoint_digits(subject, 0) < ADJOINT_DIGITS:
+        return "forward and reverse mode disagree"
+    return None
+
+
+__all__ = ["Live", "complaint"]

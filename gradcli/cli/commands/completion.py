@@ -1,0 +1,34 @@
+"""gradcli completion: scripts that teach a shell what may follow."""
+
+from __future__ import annotations
+
+import click
+
+from ...errors import GradcliError, did_you_mean
+from ..help import Command
+from ..main import COMPLETE, cli
+from ..options import completed
+from ..output import Output
+from ..shells import SHELLS, script
+
+
+@click.command(
+    cls=Command,
+    epilog='Examples: eval "$(gradcli completion bash)"; gradcli completion zsh > ~/.zfunc/_gradcli; '
+    "gradcli completion fish > ~/.config/fish/completions/gradcli.fish",
+)
+@click.argument("shell", metavar="SHELL", shell_complete=completed("shells"))
+def completion(shell: str) -> None:
+    """Print a completion script for SHELL: bash, zsh or fish.
+
+    Have it run by the shell's start-up file, as in the examples. Then TAB completes commands, options and their
+    choices, files, the functions of FILE.py:, the names of a program after --wrt, --out, --retain and --hook, and its
+    inputs as NAME=. Nothing is executed for that.
+    """
+    if shell not in SHELLS:
+        raise GradcliError(
+            f"there is no completion for '{shell}'",
+            hint=did_you_mean(shell, SHELLS) or f"the shells are {', '.join(SHELLS)}",
+            kind="usage",
+        )
+    Output("text", None, None, "completion", ("text",)).write(script(shell, cli, COMPLETE))

@@ -1,0 +1,46 @@
+"""gradcli plot: a function and its derivative, drawn."""
+
+from __future__ import annotations
+
+import click
+
+from ...errors import GradcliError
+from ...lang.values import read_value, split_value
+from ...program.plot import bounds
+from ...program.plot import plot as compute
+from ...render import TEXT
+from ..help import Command
+from ..options import Context, command_options
+
+POINTS = {1: 200, 2: 60}
+
+
+@click.command(
+    cls=Command,
+    epilog="Examples: gradcli plot 'sin(x) / x' --over x=-10:10; gradcli plot 'exp(-a*x)' --over x=0:5 a=2 -f tsv; "
+    "gradcli plot 'x*exp(-x^2-y^2)' --over x=-2:2 --over y=-2:2; gradcli plot loss.expr --over w=-pi:pi -o loss.svg",
+)
+@command_options("over", "points", "out", formats=(*TEXT, "svg", "png"))
+def plot(context: Context) -> None:
+    """Draw TARGET and its derivative over a range of one input; over two, a map with arrows along the gradient.
+
+    All other inputs keep the values given. On a terminal it is drawn with characters; -o FILE.svg or FILE.png draws
+    with matplotlib. -f tsv prints columns: input, value, derivative (two inputs: both, value, both derivatives).
+    Where there is no value (nan, inf) there is a gap.
+    """
+    program, values = context.program()
+    over = dict(ranged(context, text) for text in context.options["over"])
+    if not 1 <= len(over) <= 2 or len(over) < len(context.options["over"]):
+        raise GradcliError("plot needs --over with one input or two", hint="for example: --over x=-3:3", kind="usage")
+    points = context.options["points"] or POINTS[len(over)]
+    context.output.show(compute(program, values, over, points, context.options["out"]))
+
+
+def ranged(context: Context, text: str) -> tuple[str, tuple[float, float]]:
+    """Return name and ends of --over NAME=FROM:TO. Raises GradcliError."""
+    name, ends = split_value(text)
+    low, colon, high = ends.partition(":")
+    if not colon or not low.strip() or not high.strip():
+        raise GradcliError(f"--over {text}: write NAME=FROM:TO", hint="for example: --over x=-3:3", kind="usage")
+    option = f"--over {name}"
+    return name, bounds(read_value(low, context.settings, option), read_value(high, context.settings, option), text)

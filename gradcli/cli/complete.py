@@ -1,0 +1,229 @@
+"""What a shell may offer after TAB. Files are parsed, never executed; whatever goes wrong, nothing is offered."""
+
+from __future__ import annotations
+
+import ast
+import os
+from collections.abc import Iterable, Iterator
+
+import click
+from click.shell_completion import CompletionItem
+
+PROGRAMS = (".py", ".expr")
+ARRAY_FILES = (".npy", ".npz", ".csv", ".tsv", ".txt", ".json")
+DEFINITIONS = (ast.FunctionDef, ast.ClassDef)
+Items = list[CompletionItem]
+
+
+def item(value: str, help: str | None = None) -> CompletionItem:
+    """Return something to offer; what ends in = : or / is to be gone on with."""
+    return CompletionItem(value, "more" if value.endswith(("=", ":", "/")) else "plain", help)
+
+
+def items(values: Iterable[str], incomplete: str, head: str = "") -> Items:
+    """Return the values that go on where the incomplete word stops, with a head in front."""
+    return [item(head + value) for value in values if (head + value).startswith(incomplete)]
+
+
+def entries(incomplete: str, endings: tuple[str, ...] = (), head: str = "") -> Items:
+    """Return folders, and files with one of the endings (all without any), beside the incomplete path."""
+    folder, name = os.path.split(incomplete)
+    found = []
+    with os.scandir(os.path.expanduser(folder) or ".") as inside:
+        for entry in sorted(inside, key=lambda e: e.name):
+            if not entry.name.startswith(name) or (entry.name.startswith(".") and not name):
+                continue
+            path = head + incomplete[: len(incomplete) - len(name)] + entry.name
+            if entry.is_dir():
+                found.append(item(path + "/"))
+            elif not endings or entry.name.endswith(endings):
+                found.append(item(path))
+    return found
+
+
+def array_files(incomplete: str, head: str = "") -> Items:
+    """Return what may follow the @ of a value: files of numbers, and the arrays in an .npz file."""
+    path, colon, _ = incomplete.partition(".npz:")
+    if not colon:
+        return entries(incomplete, ARRAY_FILES, head)
+    from zipfile import ZipFile
+
+    with ZipFile(os.path.expanduser(path + ".npz")) as archive:
+        names = [name.removesuffix(".npy") for name in archive.namelist()]
+    return items(names, head + incomplete, f"{head}{path}.npz:")
+
+
+def read(path: str) -> str:
+    """Return the text of a regular file (reading a pipe might never end)."""
+    from ..program.target import read_source
+
+    path = os.path.expanduser(path)
+    if not os.path.isfile(path):
+        raise FileNotFoundError(path)
+    return read_source(path)
+
+
+def definitions(path: str) -> Iterator[ast.FunctionDef | ast.ClassDef]:
+    """Yield the public functions and classes that a Python file defines at its top."""
+    for node in ast.parse(read(path)).body:
+        if isinstance(node, DEFINITIONS) and not node.name.startswith("_"):
+            yield node
+
+
+def parameters(node: ast.FunctionDef, left_out: int = 0) -> list[str]:
+    """Return the names of a function's parameters, without the first few."""
+    spec = node.args
+    return [a.arg for a in [*spec.posonlyargs, *spec.args, *spec.kwonlyargs]][left_out:]
+
+
+def inputs_of_definition(path: str, name: str) -> list[str]:
+    """Return the parameters of a function, or of a class's forward (without self or ctx)."""
+    for node in definitions(path):
+        if node.name != name:
+            continue
+        if isinstance(node, ast.FunctionDef):
+            return parameters(node)
+        for part in node.body:
+            if isinstance(part, ast.FunctionDef) and part.name == "forward":
+                split = any(isinstance(p, ast.FunctionDef) and p.name == "setup_context" for p in node.body)
+                return parameters(part, 0 if split else 1)
+    return []
+
+
+def assigned(source: str) -> list[str]:
+    """Return the names that a script assigns to at its top."""
+    nodes = [n for s in ast.parse(source).body if isinstance(s, ast.Assign | ast.AnnAssign) for n in ast.walk(s)]
+    names = [n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
+    return list(dict.fromkeys(names))
+
+
+def names_of(text: str, inline: bool = False) -> tuple[list[str], list[str]]:
+    """Return the inputs of a target, and all its names."""
+    from ..errors import GradcliError
+    from ..lang.parse import parse
+    from ..program.expression import ExpressionProgram
+
+    path, colon, name = text.partition(".py:")
+    if colon and not inline:
+        names = inputs_of_definition(path + ".py", name)
+        return names, names
+    if text == "-" and not inline:
+        return [], []
+    is_file = not inline and (text.endswith(PROGRAMS) or os.path.exists(os.path.expanduser(text)))
+    source = read(text) if is_file else text
+    try:
+        program = ExpressionProgram(parse(source), text)
+    except GradcliError:
+        names = assigned(source) if text.endswith(".py") else []
+        return names, names
+    names = program.input_names()
+    return names, list(dict.fromkeys([*names, *program.bound]))
+
+
+def names_here(ctx: click.Context) -> tuple[list[str], list[str]]:
+    """Return the inputs and names of the target on the command line."""
+    words, text = ctx.params.get("words") or (), ctx.params.get("expression")
+    if text is not None:
+        return names_of(text, inline=True)
+    return names_of(words[0]) if words else ([], [])
+
+
+def targets(incomplete: str, folders: bool) -> Items:
+    """Return files that can be targets, and what a Python file defines."""
+    path, colon, _ = incomplete.partition(".py:")
+    if not colon:
+        found = entries(incomplete, PROGRAMS)
+        return found if not folders or not incomplete.endswith("/") else [CompletionItem(incomplete, "plain"), *found]
+    return [
+        CompletionItem(f"{path}.py:{node.name}", "plain", (ast.get_docstring(node) or "").partition("\n")[0] or None)
+        for node in definitions(path + ".py")
+        if f"{path}.py:{node.name}".startswith(incomplete)
+    ]
+
+
+def words(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
+    """Complete a TARGET, then NAME=VALUE; a command named gradcheck takes several targets and folders."""
+    given = ctx.params.get("words") or ()
+    several = ctx.info_name == "gradcheck"
+    name, sign, value = incomplete.partition("=")
+    if sign:
+        return array_files(value[1:], f"{name}=@") if value.startswith("@") else []
+    first = not given and ctx.params.get("expression") is None
+    found = targets(incomplete, several) if first or several else []
+    if not first:
+        taken = {word.partition("=")[0] for word in given}
+        found += items((f"{name}=" for name in names_here(ctx)[0] if name not in taken), incomplete)
+    return found
+
+
+def inputs(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
+    """Complete a comma-separated list of inputs."""
+    head, comma, _ = incomplete.rpartition(",")
+    taken = head.split(",")
+    return items((n for n in names_here(ctx)[0] if n not in taken), incomplete, head + comma)
+
+
+def names(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
+    """Complete a name of the program."""
+    return items(names_here(ctx)[1], incomplete)
+
+
+def hooks(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
+    """Complete NAME=ACTION."""
+    name, sign, action = incomplete.partition("=")
+    if not sign:
+        return items((f"{name}=" for name in names_here(ctx)[1]), incomplete)
+    ways = items(["print"], incomplete, f"{name}=")
+    found = targets(action, False) if action else []
+    return ways + [item(f"{name}={x.value}") for x in found if not x.value.endswith(".expr")]
+
+
+def given_inputs(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
+    """Complete NAME=VALUE for an input."""
+    name, sign, value = incomplete.partition("=")
+    if sign:
+        return array_files(value[1:], f"{name}=@") if value.startswith("@") else []
+    return items((f"{name}=" for name in names_here(ctx)[0]), incomplete)
+
+
+def value(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
+    """Complete @FILE."""
+    return array_files(incomplete[1:], "@") if incomplete.startswith("@") else []
+
+
+def defined(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
+    """Complete a function of the target's file."""
+    path = str((ctx.params.get("words") or ("",))[0]).partition(".py")[0] + ".py"
+    return items((node.name for node in definitions(path)), incomplete)
+
+
+def files(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
+    """Complete any file."""
+    return entries(incomplete)
+
+
+def functions(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
+    """Complete a function of the language, with what it computes."""
+    from ..rules import full_table
+
+    table = full_table()
+    return [
+        CompletionItem(name, "plain", table[name].doc)
+        for name in sorted(table)
+        if table[name].public and name.startswith(incomplete)
+    ]
+
+
+def offer(what: str, ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
+    """Return what one of the functions above offers; nothing where it would raise."""
+    try:
+        return globals()[what](ctx, param, incomplete)
+    except Exception:
+        return []
+
+
+def shells(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
+    """Complete the name of a shell."""
+    from .shells import SHELLS
+
+    return items(SHELLS, incomplete)

@@ -1,0 +1,87 @@
+"""Standard output, kept for results: what the user's code prints, or closes, does not touch them."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from typing import Any
+
+from . import status
+
+
+class NobodyReadsError(Exception):
+    """The pipe that standard output leads to was closed: no reason to fail."""
+
+
+class _Results:
+    """The stream for results, None for standard output itself; and what to put back afterwards."""
+
+    stream: Any = None
+    aside = False
+
+
+def open_missing() -> None:
+    """Let output to a standard stream that was closed before the start go nowhere."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 - for the rest of the process
+
+
+def claim(aside: bool) -> None:
+    """Keep a copy of standard output for results; with aside, all else written to it goes to standard error."""
+    release()
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        sys.stdout.flush()
+        number = sys.stdout.fileno()
+        copy = os.dup(number)
+        _Results.stream = open(copy, "w", encoding=sys.stdout.encoding, errors=sys.stdout.errors)  # noqa: SIM115
+        if aside:
+            os.dup2(sys.stderr.fileno(), number)
+            _Results.aside = True
+
+
+def results() -> Any:
+    """Return the stream for results."""
+    return _Results.stream or sys.stdout
+
+
+def write(text: Any) -> None:
+    """Write a result, text or bytes, after what the user's code has printed so far. Raises NobodyReadsError."""
+    flush()
+    stream = results()
+    try:
+        if isinstance(text, bytes):
+            stream.buffer.write(text)
+        else:
+            stream.write(status.printable(text, stream))
+        stream.flush()
+    except BrokenPipeError:
+        raise NobodyReadsError from None
+
+
+def flush() -> None:
+    """Write out what the user's code has printed so far."""
+    with contextlib.suppress(OSError, ValueError):
+        sys.stdout.flush()
+
+
+def release() -> None:
+    """Give standard output back."""
+    stream, aside = _Results.stream, _Results.aside
+    _Results.stream, _Results.aside = None, False
+    if stream is None:
+        return
+    flush()
+    with contextlib.suppress(OSError, ValueError):
+        if aside:
+            os.dup2(stream.fileno(), sys.stdout.fileno())
+    with contextlib.suppress(OSError, ValueError):
+        stream.close()
+
+
+def silence() -> None:
+    """Let nothing more be written to a pipe that nobody reads."""
+    for stream in (_Results.stream, sys.stdout):
+        with contextlib.suppress(OSError, ValueError, AttributeError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

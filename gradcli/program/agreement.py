@@ -1,0 +1,196 @@
+"""Whether formulas and the engine agree at a point."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import sympy
+
+from ..exact import printing
+from ..exact.record import exactly
+from ..exact.symbolic import Symbolic
+from ..results.exact import Agreement
+from .base import Program
+from .points import as_number, number_at, point_of
+from .symbols import MAX_SYMBOLS, TIMEOUT, Symbols, cleaned, derivatives, patient
+
+EngineAt = Callable[[Mapping[str, np.ndarray]], Mapping[str, np.ndarray]]
+
+
+class Comparison:
+    """What is to be compared: a program, its point, and how much time and size formulas may take.
+
+    read: reads the given values, exact ones where exact arithmetic is in force. engine_at: the engine's answer for
+    other values of the inputs, to tell its rounding from its rules.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        read: Callable[[], Mapping[str, Any]],
+        wrt: list[str] | None = None,
+        out: str | None = None,
+        vector: np.ndarray | None = None,
+        max_symbols: int = MAX_SYMBOLS,
+        timeout: float = TIMEOUT,
+        engine_at: EngineAt | None = None,
+    ):
+        self.timeout = timeout
+        self.engine_at = engine_at
+        with exactly(Symbolic()):
+            self.given = read()
+        self.symbols = patient(
+            timeout,
+            lambda: Symbols(program, self.given, wrt, out, max_symbols, vector),
+        )
+
+    def against(
+        self, found: Callable[[], list], values: Mapping[str, np.ndarray], engine: Mapping[str, np.ndarray]
+    ) -> tuple[Agreement, ...]:
+        """Return how expressions compare with the engine's arrays, by label. values: those of all inputs."""
+        at = {**dict(values), **self.given}
+
+        def work() -> list[Agreement]:
+            point = point_of(self.symbols, at)
+            expressions = found()
+            items = compared(expressions, point, engine)
+            if self.engine_at is None or all(item.agrees for item in items):
+                return items
+            return [
+                self.excused(item, parts, values) if not item.agrees else item
+                for item, parts in zip(items, expressions, strict=True)
+            ]
+
+        return tuple(patient(self.timeout, work))
+
+    def excused(self, item: Agreement, parts: tuple, values: Mapping[str, np.ndarray]) -> Agreement:
+        """Return a disagreement, or what rounding explains of it: there the error changes from point to point."""
+        assert self.engine_at is not None
+        label, _, exprs = parts
+        rng = np.random.default_rng(0)
+        errors = []
+        for _ in range(6):
+            near = {name: np.asarray(x * (1 + 1e-3 * rng.uniform(-1, 1, np.shape(x)))) for name, x in values.items()}
+            mine = np.asarray(self.engine_at(near)[label]).ravel()
+            point = point_of(self.symbols, near)
+            exact = np.array([complex(as_number(number_at(e, point))).real for e in exprs])
+            errors.append((mine - exact) / np.max(np.abs(exact), initial=1e-300))
+        mean, spread = np.abs(np.mean(errors, axis=0)), np.std(errors, axis=0)
+        if not (mean <= 2 * spread + 1e-9).all():
+            return item
+        lost = float(np.max(np.abs(errors)))
+        note = f"rounding leaves the engine's value about {max(-np.log10(max(lost, 1e-17)), 0):.0f} right digits here"
+        return item._replace(agrees=True, notes=(*item.notes, note))
+
+    def gradient(self, values: Mapping[str, Any], engine: Mapping[str, Any]) -> tuple[Agreement, ...]:
+        """Return how the formulas of the gradient compare."""
+        return self.against(lambda: derivatives(self.symbols, 1), values, engine)
+
+    def jacobian(self, values: Mapping[str, Any], engine: Mapping[str, Any]) -> tuple[Agreement, ...]:
+        """Return how the formulas of the Jacobian compare, block by block."""
+        out = self.symbols.output
+
+        def found() -> list:
+            return [
+                (
+                    name,
+                    out.shape + array.shape,
+                    [cleaned(sympy.diff(e, s)) for e in out.ravel().tolist() for s in array.ravel().tolist()],
+                )
+                for name, array in self.symbols.inputs.items()
+            ]
+
+        return self.against(found, values, engine)
+
+    def hessian(self, values: Mapping[str, Any], engine: Mapping[str, Any]) -> tuple[Agreement, ...]:
+        """Return how the formulas of the Hessian compare, block by block."""
+
+        def found() -> list:
+            first = derivatives(self.symbols, 1)
+            return [
+                (
+                    f"{name}/{other}",
+                    shape + array.shape,
+                    [cleaned(sympy.diff(e, s)) for e in exprs for s in array.ravel().tolist()],
+                )
+                for name, shape, exprs in first
+                for other, array in self.symbols.inputs.items()
+            ]
+
+        return self.against(found, values, engine)
+
+
+def compared(found: list, point: dict[Any, Any], engine: Mapping[str, np.ndarray]) -> list[Agreement]:
+    """Return the agreement of expressions with the engine's numbers.
+
+    Tolerances follow from the formula itself: how much it changes when the point moves by a rounding error.
+    """
+    results = []
+    for name, shape, exprs in found:
+        numbers = [number_at(e, point) for e in exprs]
+        ours = np.asarray(engine[name]).reshape(-1).tolist()
+        scale = max((abs(x) for x in ours if np.isfinite(x)), default=0.0)
+        notes: list[str] = []
+        agrees, error = True, 0.0
+        for expr, number, mine in zip(exprs, numbers, ours, strict=True):
+            exact_value = as_number(number)
+            difference = abs(exact_value - mine)
+            if same(exact_value, mine):
+                continue
+            if np.isfinite(difference) and difference <= 1e-9 * max(scale, abs(exact_value)):
+                error = max(error, difference)
+                continue
+            if beside(expr, point, mine, scale, notes):
+                continue
+            agrees = False
+            error = max(error, difference) if np.isfinite(difference) else float("inf")
+        texts = array_of([printing.text(e) for e in exprs], shape)
+        latex = array_of([printing.latex(e) for e in exprs], shape)
+        values = array_of([str(n).replace("oo", "inf").replace("zinf", "inf") for n in numbers], shape)
+        results.append(Agreement(name, texts, latex, values, agrees, error, tuple(dict.fromkeys(notes))))
+    return results
+
+
+def same(a: Any, b: Any) -> bool:
+    """Return whether two numbers are the same infinity, or both nan."""
+    return a == b or (a != a and b != b)
+
+
+def beside(expr: Any, point: dict[Any, Any], mine: float, scale: float, notes: list[str]) -> bool:
+    """Return whether the engine's number lies among those that the formula gives close to the point.
+
+    At a kink the formula has one slope on either side, and any between them is right; near a singularity, a rounding
+    error of the point explains a difference.
+    """
+    rng = np.random.default_rng(0)
+    free = sorted(sympy.sympify(expr).free_symbols, key=lambda s: s.name)
+    for size, why in ((sympy.Rational(1, 10**20), "kink"), (sympy.Rational(1, 2**50), "rounding")):
+        nearby = []
+        for _ in range(6):
+            signs = rng.choice([-1, 1], len(free)).tolist()
+            moved = {
+                s: point[s] + size * sign * max(abs(point[s]), size) for s, sign in zip(free, signs, strict=True)
+            }
+            nearby.append(as_number(number_at(expr, {**point, **moved})))
+        nearby += [as_number(number_at(expr, point))]
+        finite = [x.real for x in map(complex, nearby) if np.isfinite(x)]
+        if not finite:
+            return not np.isfinite(mine)
+        low, high = min(finite), max(finite)
+        room = 1e-9 * max(scale, abs(low), abs(high)) + (high - low if why == "rounding" else 0.0) * 100
+        if not np.isfinite(mine):
+            return not all(np.isfinite(x) for x in nearby)
+        if low - room <= mine.real <= high + room:
+            if why == "kink" and high - low > room:
+                notes.append(f"at a kink: the slopes beside it are {low:.6g} and {high:.6g}")
+            return True
+    return False
+
+
+def array_of(items: list[str], shape: tuple[int, ...]) -> np.ndarray:
+    """Return texts as an object array of a shape."""
+    out = np.empty(len(items), object)
+    out[:] = items
+    return out.reshape(shape)

@@ -1,0 +1,91 @@
+"""Formulas at a point: their values in many digits, and limits where they have none."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import sympy
+
+from ..errors import GradcliError
+from ..exact.array import ExactArray
+from ..exact.patience import within
+from ..exact.symbolic import Symbolic
+from .symbols import Symbols, plain
+
+DIGITS = 30
+
+
+def every_input(symbols: Symbols) -> dict[str, np.ndarray]:
+    """Return the symbols of all inputs: also of those that are not differentiated."""
+    found = dict(symbols.inputs)
+    for name, tensor in symbols.run.names.items():
+        data = getattr(tensor, "_data", None)
+        if isinstance(data, ExactArray) and all(isinstance(e, sympy.Symbol) for e in plain(data).ravel().tolist()):
+            first = plain(data).ravel().tolist()
+            if first and first[0].name.partition("[")[0] == name:
+                found.setdefault(name, plain(data))
+    return found
+
+
+def point_of(symbols: Symbols, at: Mapping[str, Any]) -> dict[Any, Any]:
+    """Return the exact number for every symbol. Raises GradcliError for symbols without one."""
+    field = Symbolic()
+    point: dict[Any, Any] = {}
+    for name, array in every_input(symbols).items():
+        if name not in at:
+            raise GradcliError(f"--at gives no value for '{name}'", hint=f"add --at {name}=1", kind="name")
+        values = np.asarray(at[name]).view(np.ndarray)
+        if values.shape != array.shape:
+            raise GradcliError(
+                f"--at: '{name}' has shape {array.shape}; the value has shape {values.shape}", kind="shape"
+            )
+        for s, x in zip(array.ravel().tolist(), values.ravel().tolist(), strict=True):
+            point[s] = field.number(x)
+    return point
+
+
+def number_at(expr: Any, point: Mapping[Any, Any], digits: int = DIGITS) -> Any:
+    """Return an expression's value at a point, to so many digits; nan where it has none."""
+    expr = sympy.sympify(expr)
+    if not expr.free_symbols:
+        result = expr
+    else:
+        result = expr.xreplace({s: x for s, x in point.items() if s in expr.free_symbols})
+    try:
+        result = sympy.sympify(result).doit() if result.has(sympy.Piecewise) else result
+        return sympy.N(result, digits)
+    except (ValueError, TypeError, ZeroDivisionError):
+        return sympy.nan
+
+
+def evaluated(expr: Any, point: Mapping[Any, Any], digits: int) -> str:
+    """Return an expression's value at a point as text."""
+    found = number_at(expr, point, digits)
+    if found in (sympy.zoo, sympy.nan):
+        return sides(expr, point)
+    return str(found).replace("oo", "inf")
+
+
+def sides(expr: Any, point: Mapping[Any, Any]) -> str:
+    """Return the one-sided limits at a point where a formula has no value, if sympy finds them in time."""
+    free = sorted(sympy.sympify(expr).free_symbols, key=lambda s: s.name)
+    for s in free:
+        others = {t: x for t, x in point.items() if t is not s}
+        try:
+            with within(5):
+                left, right = (sympy.limit(expr.xreplace(others), s, point[s], side) for side in "-+")
+        except (TimeoutError, NotImplementedError, ValueError, TypeError):
+            continue
+        return f"singular: {left} from below, {right} from above, in {s.name}".replace("oo", "inf")
+    return "nan"
+
+
+def as_number(found: Any) -> complex | float:
+    """Return a value of sympy's as a float (complex where it is)."""
+    try:
+        number = complex(found)
+    except TypeError:
+        return float("nan")
+    return number.real if number.imag == 0 else number

@@ -1,0 +1,190 @@
+"""A program run on symbols, and the derivatives of what comes out."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import sympy
+
+from ..errors import GradcliError, told
+from ..exact.patience import within
+from ..exact.record import exactly
+from ..exact.symbolic import Symbolic, is_own
+from .base import Program, Run, line_span, silenced
+
+MAX_SYMBOLS = 64
+TIMEOUT = 20.0
+
+
+class Symbols:
+    """A program run on symbols: its output, and the symbols of every input.
+
+    output: an object array of expressions. inputs: object arrays of symbols by name.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        given: Mapping[str, Any],
+        wrt: list[str] | None = None,
+        out: str | None = None,
+        max_symbols: int = MAX_SYMBOLS,
+        vector: np.ndarray | None = None,
+    ):
+        self.title = program.title
+        self.vector = vector
+        given = {**given, **dict.fromkeys(program.missing(given), np.float64(0))}
+        sizes = {name: int(np.size(x)) for name, x in given.items()}
+        self.refuse_many(sum(sizes.values()), max_symbols)
+        with exactly(Symbolic()):
+            self.run = run = on_symbols(program, given, wrt, out)
+            self.inputs = {name: plain(leaf._data) for name, leaf in run.leaves.items()}
+            self.refuse_many(sum(x.size for x in self.inputs.values()), max_symbols)
+            self.grads: dict[str, np.ndarray] | None = None
+            self.output = np.array(sympy.nan, dtype=object)
+            if run.output is not None:
+                self.output = plain(run.output._data)
+            else:
+                self.grads = {
+                    name: plain(leaf._grad._data) if leaf._grad is not None else zeros(np.shape(leaf._data))
+                    for name, leaf in run.leaves.items()
+                }
+
+    def refuse_many(self, count: int, limit: int) -> None:
+        """Raise GradcliError for more symbols than there may be."""
+        if count > limit:
+            raise GradcliError(
+                f"the inputs have {count} elements; formulas are made for at most {limit}",
+                hint="use smaller arrays, narrow with --wrt, or raise --max-symbols; "
+                "'gradcli grad --digits 50' gives numbers at any size",
+                kind="limit",
+            )
+
+    def symbols(self) -> dict[str, Any]:
+        """Return every symbol of the inputs by its name."""
+        return {s.name: s for array in self.inputs.values() for s in array.ravel().tolist()}
+
+
+NEEDS_NUMBERS = ("truth value of Relational", "convert expression to float", "Cannot convert symbols")
+
+
+def on_symbols(program: Program, given: Mapping[str, Any], wrt: list[str] | None, out: str | None) -> Run:
+    """Run a program on symbols, what it prints suppressed.
+
+    Raises GradcliError, naming the line, where it needs numbers: in an `if`, for example.
+    """
+    try:
+        with silenced(program):
+            return program.run(given, wrt=wrt, out=out)
+    except GradcliError as error:
+        if not isinstance(error.cause, TypeError) or not any(s in str(error.cause) for s in NEEDS_NUMBERS):
+            raise
+        raise GradcliError(
+            "the program needs a number here, and has only a symbol",
+            span=line_span(*error.cause_line) if error.cause_line else None,
+            hint="choose with where(condition, x, y), which is a formula, instead of an if",
+            kind="exact",
+        ) from None
+
+
+def plain(x: Any) -> np.ndarray:
+    """Return exact data as an ordinary object array of expressions."""
+    raw = np.asarray(x).view(np.ndarray)
+    if raw.dtype == object:
+        return raw
+    field = Symbolic()
+    out = np.empty(raw.shape, object)
+    for index in np.ndindex(raw.shape):
+        out[index] = field.number(raw[index])
+    return out
+
+
+def zeros(shape: tuple[int, ...]) -> np.ndarray:
+    """Return an array of zero expressions."""
+    return plain(np.zeros(shape))
+
+
+def cleaned(expr: Any) -> Any:
+    """Return a derivative without what has no value: the slope of a jump is 0 beside it."""
+    expr = sympy.sympify(expr)
+    if expr.has(sympy.DiracDelta):
+        expr = expr.replace(sympy.DiracDelta, lambda *_: sympy.Integer(0))
+    steps = (sympy.floor, sympy.ceiling, sympy.sign)
+    flat = [d for d in expr.atoms(sympy.Derivative) if isinstance(d.expr, steps)]
+    flat += [
+        s for s in expr.atoms(sympy.Subs) if isinstance(s.expr, sympy.Derivative) and isinstance(s.expr.expr, steps)
+    ]
+    if flat:
+        expr = expr.xreplace(dict.fromkeys(flat, sympy.Integer(0)))
+    return expr.replace(
+        lambda e: isinstance(e, sympy.polylog) and e.args[0] == 1, lambda e: -sympy.log(1 - e.args[1])
+    )
+
+
+def patient(seconds: float, work: Callable[[], Any]) -> Any:
+    """Return what work returns. Raises GradcliError when it takes longer than that."""
+    try:
+        with within(seconds):
+            return work()
+    except TimeoutError:
+        raise GradcliError(
+            f"the formulas take longer than {seconds:g} s",
+            hint="wait longer with --timeout, narrow with --wrt, or use 'gradcli grad --digits 50' for numbers",
+            kind="limit",
+        ) from None
+    except RecursionError:
+        raise GradcliError(
+            "the formulas are nested too deeply", hint="use 'gradcli grad --digits 50' for numbers", kind="limit"
+        ) from None
+    except (TypeError, ValueError, AttributeError, NotImplementedError, ArithmeticError, IndexError) as error:
+        if not is_own(error):
+            raise
+        raise GradcliError(
+            f"sympy cannot do this: {told(error)}", hint="use 'gradcli grad --digits 50' for numbers", kind="exact"
+        ) from None
+
+
+def derivatives(symbols: Symbols, order: int) -> list[tuple[str, tuple, list[Any]]]:
+    """Return label, shape and expressions of the derivatives of an order, each unordered pair of inputs once.
+
+    The output must be scalar; elements of arrays are the last axes' elements, and for orders above 1, the label of
+    every single derivative names its elements.
+    """
+    if symbols.grads is not None:
+        return [(name, g.shape, g.ravel().tolist()) for name, g in symbols.grads.items()]
+    expr = scalar(symbols)
+    if order == 1:
+        return [
+            (name, array.shape, [cleaned(sympy.diff(expr, s)) for s in array.ravel().tolist()])
+            for name, array in symbols.inputs.items()
+        ]
+    every = [s for array in symbols.inputs.values() for s in array.ravel().tolist()]
+    found: list[tuple[str, tuple, list[Any]]] = []
+    known: dict[tuple, Any] = {(): expr}
+    for k in range(1, order + 1):
+        known_next: dict[tuple, Any] = {}
+        for places in itertools.combinations_with_replacement(range(len(every)), k):
+            known_next[places] = cleaned(sympy.diff(known[places[:-1]], every[places[-1]]))
+        known = known_next
+    for places, value in known.items():
+        found.append(("/".join(every[i].name for i in places), (), [value]))
+    return found
+
+
+def scalar(symbols: Symbols) -> Any:
+    """Return the output's expression, or its product with the vector. Raises GradcliError unless it is single."""
+    found = symbols.output.ravel().tolist()
+    if symbols.vector is not None:
+        field = Symbolic()
+        weights = np.broadcast_to(symbols.vector, symbols.output.shape).ravel().tolist()
+        return sympy.Add(*(field.number(w) * e for w, e in zip(weights, found, strict=True)))
+    if len(found) != 1:
+        raise GradcliError(
+            f"the output has shape {symbols.output.shape}; formulas of derivatives need a single number",
+            hint="sum it, choose an element with --out, or use 'gradcli jacobian --symbolic'",
+            kind="shape",
+        )
+    return sympy.sympify(found[0])

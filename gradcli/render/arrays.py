@@ -1,0 +1,159 @@
+"""Arrays as a terminal shows them: aligned, coloured by sign, elided where they are long or room is short."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from rich.table import Table
+from rich.text import Text
+
+from . import Style
+from .numbers import number
+
+EDGE = 3
+"""Elements shown at either end of an elided axis."""
+LONG = 8
+"""Axes longer than this are elided."""
+
+
+def shape_text(array: np.ndarray) -> str:
+    """Return a shape for people: 3×4, or scalar."""
+    return "×".join(map(str, array.shape)) if array.ndim else "scalar"
+
+
+def shade(x: Any, largest: float) -> str:
+    """Return the style of a number: its colour shows the sign, its weight the size beside the largest."""
+    if isinstance(x, complex | np.complexfloating):
+        return "cyan"
+    if not np.isfinite(x):
+        return "bold reverse red"
+    if x == 0:
+        return "dim"
+    colour = "green" if x > 0 else "red"
+    ratio = abs(float(x)) / largest if largest else 1.0
+    return f"bold {colour}" if ratio >= 0.5 else colour if ratio >= 0.01 else f"dim {colour}"
+
+
+def places(length: int, edge: int | None = None) -> list[int | None]:
+    """Return the positions to show along an axis; None stands for those left out. edge: how many at either end."""
+    if length <= (LONG if edge is None else 2 * edge + 1):
+        return list(range(length))
+    edge = edge or EDGE
+    return [*range(edge), None, *range(length - edge, length)]
+
+
+def array_text(array: np.ndarray, style: Style, coloured: bool, edge: int | None = None) -> Text:
+    """Return an array as aligned, coloured text; three axes and more are shown slice by slice."""
+    finite = np.abs(array[np.isfinite(array)]) if array.size else np.zeros(0)
+    largest = float(finite.max()) if finite.size else 0.0
+    digits = style.precision or 6
+
+    def cell(x: Any, width: int = 0) -> Text:
+        return Text(number(x, digits).rjust(width), style=shade(x, largest) if coloured else "")
+
+    return block(array, cell, digits, "…" if style.unicode else "...", edge)
+
+
+def block(array: np.ndarray, cell: Any, digits: int, dots: str, edge: int | None) -> Text:
+    """Return an array as text: a number, a line, a matrix, or blocks of them."""
+    if array.ndim == 0:
+        return cell(array[()])
+    if array.size == 0:
+        return Text("empty", style="dim")
+    if array.ndim == 1:
+        return row_text([None if i is None else array[i] for i in places(len(array), edge)], cell, dots, None)
+    rows = places(array.shape[0])
+    if array.ndim == 2:
+        columns = places(array.shape[1], edge)
+        widths = [
+            None if j is None else max(len(number(array[i, j], digits)) for i in rows if i is not None)
+            for j in columns
+        ]
+        lines = []
+        for i in rows:
+            if i is None:
+                lines.append(Text(dots))
+            else:
+                items = [None if j is None else array[i, j] for j in columns]
+                lines.append(row_text(items, cell, dots, widths))
+        return Text("\n").join(lines)
+    parts = [Text(dots) if i is None else block(array[i], cell, digits, dots, edge) for i in rows]
+    return Text("\n\n").join(parts)
+
+
+def row_text(items: list, cell: Any, dots: str, widths: list | None) -> Text:
+    """Return one row of an array."""
+    cells = [Text(dots) if x is None else cell(x, widths[k] if widths else 0) for k, x in enumerate(items)]
+    return Text("[") + Text("  " if widths else ", ").join(cells) + Text("]")
+
+
+EDGES = (None, 3, 2, 1)
+"""How many elements to leave at either end of long axes, until a text fits; None for what is usual."""
+
+
+def width_of(text: Text) -> int:
+    """Return the width of the longest line."""
+    return max(map(len, text.plain.split("\n")))
+
+
+def fitting(array: np.ndarray, style: Style, coloured: bool, width: int) -> Text:
+    """Return an array as text that is no wider than `width`, where eliding can do that."""
+    text = Text()
+    for edge in EDGES:
+        text = array_text(array, style, coloured, edge)
+        if width_of(text) <= width:
+            break
+    return text
+
+
+class Row(NamedTuple):
+    """A name, an array whose shape is shown, and arrays, each with whether it is coloured."""
+
+    name: Text
+    like: np.ndarray
+    arrays: list[tuple[np.ndarray | None, bool]]
+
+
+def named_arrays(headings: tuple[str, ...], rows: list[Row], style: Style) -> list[Any]:
+    """Return a table of arrays by name; where it does not fit, the arrays stand below their name."""
+    shapes = [shape_text(row.like) for row in rows]
+    fixed = max([len(headings[0]), *(len(row.name) for row in rows)]) + max(map(len, [headings[1], *shapes])) + 2
+    for edge in EDGES:
+        cells = [
+            [Text() if x is None else array_text(x, style, look, edge) for x, look in row.arrays] for row in rows
+        ]
+        columns = list(zip(*cells, strict=True)) if cells else [()] * len(headings[2:])
+        widths = [
+            max([len(heading), *map(width_of, column)]) for heading, column in zip(headings[2:], columns, strict=True)
+        ]
+        if fixed + sum(widths) + 2 * len(widths) <= style.size[0]:
+            return [side_by_side(headings, rows, shapes, cells)]
+    return below_each_other(headings, rows, shapes, style)
+
+
+def side_by_side(headings: tuple[str, ...], rows: list[Row], shapes: list[str], cells: list[list[Text]]) -> Table:
+    """Return a table with one row for each name."""
+    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
+    for heading in headings:
+        table.add_column(heading, no_wrap=True, vertical="top")
+    for row, shape, texts in zip(rows, shapes, cells, strict=True):
+        table.add_row(row.name, Text(shape, style="dim"), *texts)
+    return table
+
+
+def below_each_other(headings: tuple[str, ...], rows: list[Row], shapes: list[str], style: Style) -> list[Any]:
+    """Return for each name a line, and what belongs to it indented below."""
+    label = max(map(len, headings[2:])) + 4
+    parts: list[Any] = []
+    for row, shape in zip(rows, shapes, strict=True):
+        parts.append(row.name + Text(f"  {shape}", style="dim"))
+        table = Table.grid(padding=(0, 2, 0, 0))
+        table.add_column(no_wrap=True, min_width=label - 2)
+        table.add_column(overflow="fold")
+        for heading, (array, coloured) in zip(headings[2:], row.arrays, strict=True):
+            if array is not None:
+                text = fitting(array, style, coloured, style.size[0] - label)
+                table.add_row(Text(f"  {heading}", style="dim"), text)
+        parts.append(table)
+    return parts

@@ -1,0 +1,86 @@
+"""Plots as pictures, drawn by matplotlib."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import numpy as np
+
+from ..errors import GradcliError
+from ..results.plots import Curve, HeatMaps, Surface
+from .canvas import extent
+
+SIZE = (7.0, 5.0)
+"""Inches."""
+
+
+def figure(size: tuple[float, float] = SIZE) -> Any:
+    """Return an empty figure. Raises GradcliError where matplotlib is not installed."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise GradcliError(
+            "drawing pictures needs matplotlib, which is not installed",
+            hint="pip install 'gradcli[plot]'",
+            kind="usage",
+        ) from None
+    return Figure(size, layout="constrained")
+
+
+def saved(picture: Any, kind: str) -> bytes:
+    """Return a figure as the bytes of a file, without the date."""
+    buffer = io.BytesIO()
+    picture.savefig(buffer, format=kind, metadata={"Date": None} if kind == "svg" else None)
+    return buffer.getvalue()
+
+
+def label(text: str) -> str:
+    """Return text in which matplotlib sees no formula."""
+    return text.replace("$", r"\$")
+
+
+def curve(result: Curve, kind: str) -> bytes:
+    """Return the function and its derivative, one above the other."""
+    picture = figure()
+    upper, lower = picture.subplots(2, sharex=True)
+    name = label(result.output or result.target)
+    derivative = label(f"∂/∂{result.name}")
+    for axes, y, text, colour in ((upper, result.value, name, "C0"), (lower, result.derivative, derivative, "C1")):
+        axes.plot(result.x, np.where(np.isfinite(y), y, np.nan), color=colour, label=text)
+        low, high = extent(y)
+        axes.set(xlim=(result.x[0], result.x[-1]), ylim=(low - (high - low) / 20, high + (high - low) / 20))
+        axes.grid(alpha=0.3)
+        axes.legend()
+    lower.set_xlabel(label(result.name))
+    return saved(picture, kind)
+
+
+def surface(result: Surface, kind: str) -> bytes:
+    """Return filled contours with arrows along the gradient."""
+    picture = figure()
+    axes = picture.subplots()
+    value = np.ma.masked_invalid(result.value.T)
+    picture.colorbar(axes.contourf(result.x, result.y, value, 20))
+    i, j = (np.linspace(0, len(side) - 1, min(len(side), 16) + 2).astype(int)[1:-1] for side in (result.x, result.y))
+    right, up = (slope[np.ix_(i, j)].T for slope in result.slopes)
+    axes.quiver(result.x[i], result.y[j], right, up, color="white", angles="xy")
+    axes.set(
+        title=label(result.output or result.target), xlabel=label(result.names[0]), ylabel=label(result.names[1])
+    )
+    return saved(picture, kind)
+
+
+def heatmaps(result: HeatMaps, kind: str) -> bytes:
+    """Return the blocks of a Jacobian side by side, colours by sign and size."""
+    jacobian = result.jacobian
+    blocks = [item for item in jacobian.blocks if item.block is not None and item.block.size]
+    picture = figure((4.5 * max(len(blocks), 1), 4.0))
+    drawn = picture.subplots(1, max(len(blocks), 1), squeeze=False)[0]
+    for axes, item in zip(drawn, blocks, strict=False):
+        flat = np.real(np.asarray(item.block)).reshape(jacobian.value.size, item.value.size)
+        largest = np.abs(flat[np.isfinite(flat)]).max(initial=0) or 1.0
+        shown = axes.imshow(flat, cmap="RdBu_r", vmin=-largest, vmax=largest, aspect="auto", interpolation="nearest")
+        axes.set_title(label(f"∂{jacobian.output or 'out'}/∂{item.name}"))
+        picture.colorbar(shown, ax=axes)
+    return saved(picture, kind)

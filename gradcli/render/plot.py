@@ -1,0 +1,210 @@
+"""Plots for a terminal: curves one above the other, and maps with arrows."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+from rich.cells import cell_len
+from rich.console import Group
+from rich.text import Text
+
+from ..results.plots import Curve, HeatMaps, Surface
+from . import Style
+from .canvas import Canvas, extent, ticks
+
+FUNCTION, DERIVATIVE = "bold cyan", "bold yellow"
+SHADES, SHADES_PLAIN = " ░▒▓█", " .:+#"
+SHADE_LOOKS = ("", "blue", "cyan", "green", "yellow")
+ARROWS = "→↗↑↖←↙↓↘"
+ARROWS_PLAIN = ">>^<<<v>"
+LEAST, MOST = 4, 16
+"""Rows of a panel."""
+
+
+class Frame:
+    """The characters around a picture."""
+
+    def __init__(self, unicode: bool):
+        self.side, self.mark, self.corner, self.floor, self.foot, self.zero = "│┤└─┬┄" if unicode else "|++-+-"
+        self.d = "∂" if unicode else "d"
+
+
+def curve(result: Curve, style: Style) -> Group:
+    """Return the function and, below it, the derivative, each with axes of its own."""
+    frame = Frame(style.unicode)
+    output = result.output or result.target
+    rows = min(max((style.size[1] - 2) // 2 - 3, LEAST), MOST)
+    left = max(label_width(result.value, rows), label_width(result.derivative, rows))
+    size = (rows, room(left, result.name, style))
+    parts = [
+        panel(result.x, result.value, size, left, style, FUNCTION, result.derivative),
+        panel(result.x, result.derivative, size, left, style, DERIVATIVE, None),
+    ]
+    heads = [Text(short(output, style), FUNCTION), Text(f"{frame.d}/{frame.d}{result.name}", DERIVATIVE)]
+    gaps = int((~np.isfinite(result.value)).sum())
+    if gaps:
+        heads[0].append(f"   no value at {gaps} of {result.value.size} points", "dim")
+    foot = x_axis(result.x, result.name, size[1], left, style)
+    return Group(heads[0], *parts[0], *foot, heads[1], *parts[1], *foot)
+
+
+def short(text: str, style: Style) -> str:
+    """Return the first line of a text, cut where it fills half of the terminal."""
+    first = text.strip().split("\n")[0]
+    limit = max(style.size[0] // 2, 10)
+    return first if len(first) <= limit else first[: limit - 3] + "..."
+
+
+def label_width(y: np.ndarray, rows: int) -> int:
+    """Return the width of the numbers beside a picture."""
+    return max(map(len, ticks(*extent(y), max(rows // 2, 2))[1]), default=1)
+
+
+def room(left: int, name: str, style: Style) -> int:
+    """Return the columns of a picture between its axis and the name at the other end."""
+    return max(style.size[0] - left - 4 - cell_len(name), 8)
+
+
+def panel(
+    x: np.ndarray,
+    y: np.ndarray,
+    size: tuple[int, int],
+    left: int,
+    style: Style,
+    look: str,
+    slope: np.ndarray | None,
+) -> list[Text]:
+    """Return the lines of a curve with its vertical axis. slope: tells a jump from a steep part, where known."""
+    frame = Frame(style.unicode)
+    rows, columns = size
+    low, high = extent(y)
+    canvas = Canvas(columns, rows, style.unicode)
+    across, up = (x - x[0]) / (x[-1] - x[0]), (y - low) / (high - low)
+    for i in np.flatnonzero(np.isfinite(y)).tolist():
+        canvas.line((across[i], up[i]), (across[i], up[i]))
+    for i, j in pairwise(range(len(x))):
+        if np.isfinite(y[i]) and np.isfinite(y[j]) and not jumps(i, x, y, up, slope):
+            canvas.line((across[i], up[i]), (across[j], up[j]))
+    places, texts = ticks(low, high, max(rows // 2, 2))
+    at = {row_of(place, low, high, rows): text for place, text in zip(places, texts, strict=True)}
+    zero = row_of(0, low, high, rows) if low < 0 < high else None
+    lines = []
+    for row, drawn in enumerate(canvas.rows()):
+        line = Text(f" {at.get(row, ''):>{left}} {frame.mark if row in at else frame.side}", "dim")
+        for letter in drawn:
+            line.append(frame.zero if letter == " " and row == zero else letter, "dim" if letter == " " else look)
+        lines.append(line)
+    return lines
+
+
+def jumps(i: int, x: np.ndarray, y: np.ndarray, up: np.ndarray, slope: np.ndarray | None) -> bool:
+    """Return whether a curve is to be broken between a point and the next: at a pole, or at a step."""
+    if min(up[i], up[i + 1]) < 0 and max(up[i], up[i + 1]) > 1:
+        return True
+    if slope is None or not np.isfinite(slope[i : i + 2]).all() or abs(up[i + 1] - up[i]) < 0.02:
+        return False
+    return abs(y[i + 1] - y[i]) > 8 * np.abs(slope[i : i + 2]).max() * (x[i + 1] - x[i])
+
+
+def row_of(y: float, low: float, high: float, rows: int) -> int:
+    """Return the row of text that a height falls into."""
+    return round((high - y) / (high - low) * (rows - 1))
+
+
+def x_axis(x: np.ndarray, name: str, columns: int, left: int, style: Style) -> list[Text]:
+    """Return the horizontal axis, the input's name at its end, and the numbers below."""
+    frame = Frame(style.unicode)
+    places, texts = ticks(float(x[0]), float(x[-1]), max(columns // 12, 2))
+    floor, numbers = [frame.floor] * columns, [" "] * columns
+    free = 0
+    for place, text in zip(places, texts, strict=True):
+        column = round((place - x[0]) / (x[-1] - x[0]) * (columns - 1))
+        floor[column] = frame.foot
+        start = min(max(column - len(text) // 2, 0), columns - len(text))
+        if start >= free:
+            numbers[start : start + len(text)] = text
+            free = start + len(text) + 1
+    head = " " * (left + 2)
+    return [Text(f"{head}{frame.corner}{''.join(floor)} {name}", "dim"), Text(f"{head} {''.join(numbers)}", "dim")]
+
+
+def surface(result: Surface, style: Style) -> Group:
+    """Return a map shaded by value, with arrows up the slope, axes and the meaning of the shades."""
+    frame = Frame(style.unicode)
+    rows = min(max(style.size[1] - 7, LEAST), 2 * MOST)
+    left = max(map(len, ticks(float(result.y[0]), float(result.y[-1]), max(rows // 2, 2))[1]), default=1)
+    columns = min(room(left, result.names[0], style), 4 * rows)
+    low, high = extent(result.value)
+    places, texts = ticks(float(result.y[0]), float(result.y[-1]), max(rows // 2, 2))
+    at = {
+        row_of(place, float(result.y[0]), float(result.y[-1]), rows): text
+        for place, text in zip(places, texts, strict=True)
+    }
+    lines = [
+        Text(f" {at.get(row, ''):>{left}} {frame.mark if row in at else frame.side}", "dim")
+        + map_row(result, row, (rows, columns), (low, high), style)
+        for row in range(rows)
+    ]
+    head = Text(short(result.output or result.target, style), FUNCTION)
+    head.append(f"   {result.names[1]} upwards, arrows along the gradient", "dim")
+    return Group(head, *lines, *x_axis(result.x, result.names[0], columns, left, style), legend(low, high, style))
+
+
+def map_row(result: Surface, row: int, shape: tuple[int, int], ends: tuple[float, float], style: Style) -> Text:
+    """Return a line of a map."""
+    rows, columns = shape
+    low, high = ends
+    scale = SHADES if style.unicode else SHADES_PLAIN
+    j = round((1 - (row + 0.5) / rows) * (len(result.y) - 1))
+    text = Text()
+    for column in range(columns):
+        i = round((column + 0.5) / columns * (len(result.x) - 1))
+        value = result.value[i, j]
+        if not np.isfinite(value):
+            text.append("?", "dim red")
+        elif row % 3 == 1 and column % 8 == 4:
+            text.append(arrow(result, i, j, shape, style), "bold white")
+        else:
+            level = min(max(int(5 * (value - low) / (high - low)), 0), 4)
+            text.append(scale[level], SHADE_LOOKS[level])
+    return text
+
+
+def arrow(result: Surface, i: int, j: int, shape: tuple[int, int], style: Style) -> str:
+    """Return the arrow of steepest ascent in the picture, a dot where there is none."""
+    rows, columns = shape
+    right = result.slopes[0][i, j] * (result.x[-1] - result.x[0]) / columns
+    up = result.slopes[1][i, j] * (result.y[-1] - result.y[0]) / (2 * rows)  # a character is twice as high as wide
+    if not np.isfinite(right + up) or right == up == 0:
+        return "·" if style.unicode else "o"
+    eighth = round(float(np.arctan2(up, right)) / (np.pi / 4)) % 8
+    return (ARROWS if style.unicode else ARROWS_PLAIN)[eighth]
+
+
+def legend(low: float, high: float, style: Style) -> Text:
+    """Return the shades in order, and between two the value at which they change."""
+    text = Text("  shades: ", "dim")
+    for level, shade in enumerate(SHADES if style.unicode else SHADES_PLAIN):
+        if level:
+            text.append(f" {low + level * (high - low) / 5:.3g} ", "dim")
+            text.append(shade, SHADE_LOOKS[level])
+        else:
+            text.append("blank", "dim")
+    return text
+
+
+def heatmaps(result: HeatMaps, style: Style) -> Group:
+    """Return the value, and a heat map of each block."""
+    from .matrix import heat_map, summary, title_of
+    from .table import blocks_of, head_of, more_of
+
+    jacobian = result.jacobian
+    items = []
+    for item in jacobian.blocks:
+        flat = np.asarray(item.block).reshape(jacobian.value.size, item.value.size)
+        over = f"∂{jacobian.output or 'out'}/∂{item.name}"
+        items.append(Group(title_of(over, jacobian.value.shape, item.value.shape, style)))
+        if flat.size:
+            items[-1].renderables.extend([summary(flat, style), heat_map(flat, style)])
+    return Group(*head_of(jacobian, style), *blocks_of(items), *more_of(jacobian, style))

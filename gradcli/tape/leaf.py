@@ -1,0 +1,79 @@
+"""Leaves of the graph: the nodes where gradients are added up."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .hooks import add_hook
+from .node import MANY, Node, Rule, next_seq
+
+leaf_made: list[Callable[[Any], None]] = []
+"""Called with every new leaf that requires grad."""
+
+ACCUMULATE = Rule("AccumulateGrad", MANY, lambda node, g: (), False)
+
+
+class AccumulateGrad(Node):
+    """Where a leaf's gradient is added up. It knows the leaf weakly and keeps its data."""
+
+    __slots__ = ("data", "tensor_ref")
+    leaf = True
+    nameless = False
+
+    def __init__(self, tensor: Any):
+        self.seq = next_seq()
+        self.p = self.x = ()
+        self.rule = ACCUMULATE
+        self.hooks = None
+        self.tensor_ref = weakref.ref(tensor)
+        self.data = tensor._data
+        for listener in leaf_made:
+            listener(tensor)
+
+    def register_hook(self, hook: Any) -> Any:
+        """Call hook((), grad_outputs) after the leaf's `.grad` was added to."""
+        return add_hook(self, "post", hook)
+
+    @property
+    def variable(self) -> Any:
+        """The leaf; made anew from its data if the user let go of it."""
+        tensor = self.tensor_ref()
+        if tensor is None:
+            from .tensor import Tensor
+
+            tensor = Tensor._wrap(self.data, self)
+            self.tensor_ref = weakref.ref(tensor)
+        return tensor
+
+    def accumulate(self, g: Any, owned: bool, create: bool) -> None:
+        """Add the cotangent to the leaf's `.grad`.
+
+        g: a Tensor when create says that the graph of the gradient is wanted, else a raw array; owned says
+        that nobody else holds it.
+        """
+        leaf = self.variable
+        old = leaf._grad
+        if create:
+            g = g if g._data.dtype == leaf._data.dtype else g.to(leaf.dtype)
+            leaf._grad = g if old is None else old + g
+            return
+        dtype = leaf._data.dtype
+        if g.dtype != dtype:
+            g, owned = cast_raw(g, dtype), True
+        if old is None:
+            leaf._grad = leaf._wrap(g if owned or not isinstance(g, np.ndarray) else g.copy(), None)
+        elif isinstance(old._data, np.ndarray) and old._node is None and old._data.flags.writeable:
+            old._data += g
+        else:
+            leaf._grad = leaf._wrap(old._data + g, None)
+
+
+def cast_raw(g: Any, dtype: Any) -> Any:
+    """Return raw data in another dtype; a complex cotangent of something real keeps its real part."""
+    if g.dtype.kind == "c" and dtype.kind != "c":
+        g = g.real
+    return g.astype(dtype)

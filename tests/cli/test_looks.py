@@ -1,0 +1,165 @@
+"""What tables look like on narrow and wide terminals, with and without colour and Unicode."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import subprocess
+import sys
+
+import click
+import pytest
+
+from gradcli.cli.main import COMMANDS, cli, main
+
+NUMBER = re.compile(r"-?\d+\.?\d*(?:e[-+]\d+)?")
+WIDE = ["grad", "sum(A @ x * 1e-7)", "A=reshape(arange(60.), (5, 12)) / 7", "x=linspace(-1, 1, 12)"]
+LONG = ["grad", "sum(a_rather_long_name * y)", "a_rather_long_name=linspace(-1000, 1, 20)", "y=123456.789"]
+SQUARE = ["jacobian", "softmax(x)", "x=linspace(-1, 1, 12)"]
+GRAPH = ["graph", "u = x * y; z = sin(u) + u", "x=2", "y=3", "--values"]
+SYMBOLIC = ["symbolic", "x**2 * sin(y) * exp(-x*y) / (1 + x**2 + y**2)"]
+CHECK = ["gradcheck", "x**2 * sin(y)", "x=2", "y=3"]
+HESSIAN = ["hessian", "sum(x**3) * y", "x=[1, 2, 3]", "y=2"]
+JVP = ["jvp", "A @ x", "A=reshape(arange(9.), (3, 3)) / 7", "x=[1, 2, 3]", "--tangent", "x=[1, 0, 0]"]
+EVERY = {
+    words[0] + str(i): words for i, words in enumerate([WIDE, LONG, SQUARE, GRAPH, SYMBOLIC, CHECK, HESSIAN, JVP])
+}
+
+
+def shown(capsys, monkeypatch, words, width: int, plain: bool = False, color: str = "never") -> str:
+    """Return what a command prints for a terminal of that width."""
+    monkeypatch.setenv("COLUMNS", str(width))
+    monkeypatch.setenv("LC_ALL", "C" if plain else "C.UTF-8")
+    assert main([*words, "-f", "table", "--color", color]) == 0
+    return capsys.readouterr().out
+
+
+SNAPSHOTS = {
+    (40, False): """\
+value 1.85714e-06
+
+A  5×12
+  value     [      0  …  1.57143]
+            [1.71429  …  3.28571]
+            [3.42857  …        5]
+            [5.14286  …  6.71429]
+            [6.85714  …  8.42857]
+  gradient  [-1e-07  …  1e-07]
+            [-1e-07  …  1e-07]
+            [-1e-07  …  1e-07]
+            [-1e-07  …  1e-07]
+            [-1e-07  …  1e-07]
+x  12
+  value     [-1, …, 1]
+  gradient  [1.71429e-06, …, 2.5e-06]
+""",
+    (80, True): """\
+value 1.85714e-06
+
+input  shape  value                    gradient
+A      5x12   [      0  ...  1.57143]  [-1e-07  ...  1e-07]
+              [1.71429  ...  3.28571]  [-1e-07  ...  1e-07]
+              [3.42857  ...        5]  [-1e-07  ...  1e-07]
+              [5.14286  ...  6.71429]  [-1e-07  ...  1e-07]
+              [6.85714  ...  8.42857]  [-1e-07  ...  1e-07]
+x      12     [-1, ..., 1]             [1.71429e-06, ..., 2.5e-06]
+""",
+    (120, False): """\
+value 1.85714e-06
+
+input  shape  value                                     gradient
+A      5×12   [      0  0.142857  …  1.42857  1.57143]  [-1e-07  -8.18182e-08  …  8.18182e-08  1e-07]
+              [1.71429   1.85714  …  3.14286  3.28571]  [-1e-07  -8.18182e-08  …  8.18182e-08  1e-07]
+              [3.42857   3.57143  …  4.85714        5]  [-1e-07  -8.18182e-08  …  8.18182e-08  1e-07]
+              [5.14286   5.28571  …  6.57143  6.71429]  [-1e-07  -8.18182e-08  …  8.18182e-08  1e-07]
+              [6.85714         7  …  8.28571  8.42857]  [-1e-07  -8.18182e-08  …  8.18182e-08  1e-07]
+x      12     [-1, -0.818182, …, 0.818182, 1]           [1.71429e-06, 1.78571e-06, …, 2.42857e-06, 2.5e-06]
+""",
+}
+
+
+@pytest.mark.parametrize("key", SNAPSHOTS, ids=str)
+def test_snapshot(key, capsys, monkeypatch):
+    width, plain = key
+    assert shown(capsys, monkeypatch, WIDE, width, plain) == SNAPSHOTS[key]
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 120, 200])
+@pytest.mark.parametrize("name", EVERY)
+def test_fits_and_cuts_no_number(name, width, capsys, monkeypatch):
+    words = EVERY[name]
+    text = shown(capsys, monkeypatch, words, width)
+    assert max(map(len, text.splitlines())) <= width
+    numbers = set(NUMBER.findall(shown(capsys, monkeypatch, words, 1000)))
+    if words[0] not in ("gradcheck", "symbolic"):
+        assert set(NUMBER.findall(text)) <= numbers | {"2"}  # elided perhaps, but never cut
+    plain = shown(capsys, monkeypatch, words, width, plain=True)
+    assert plain.isascii() and "\\u" not in plain
+    assert max(map(len, plain.splitlines())) <= width
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_colour_changes_nothing_else(name, capsys, monkeypatch):
+    coloured = shown(capsys, monkeypatch, EVERY[name], 60, color="always")
+    assert "\x1b[" in coloured
+    steady = re.compile(r" in \d+\.\d+ s|± \S+|\x1b\[[\d;]*m")
+    plain = steady.sub("", shown(capsys, monkeypatch, EVERY[name], 60))
+    assert [line.rstrip() for line in steady.sub("", coloured).splitlines()] == plain.splitlines()
+
+
+@pytest.mark.parametrize(
+    ("settings", "coloured"),
+    [
+        ({"TERM": "xterm"}, True),
+        ({"TERM": "dumb"}, False),
+        ({"TERM": "xterm", "NO_COLOR": "1"}, False),
+        ({"TERM": "dumb", "FORCE_COLOR": "1"}, True),
+    ],
+    ids=str,
+)
+def test_colour_on_a_terminal(settings, coloured):
+    environment = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "FORCE_COLOR", "TERM")}
+    ours, theirs = pty.openpty()
+    subprocess.run(
+        [sys.executable, "-m", "gradcli", "grad", "x**2", "x=3"],
+        stdout=theirs,
+        env={**environment, **settings},
+        check=True,
+    )
+    os.close(theirs)
+    seen = os.read(ours, 65536).decode()
+    os.close(ours)
+    assert "gradient" in seen
+    assert ("\x1b[" in seen) == coloured
+
+
+def test_progress_is_for_terminals_only(tmp_path):
+    checks = "import gradcli\n" + "".join(
+        f"@gradcli.check(at={{'x': 1.0}})\ndef f{i}(x): return x**2\n" for i in range(6)
+    )
+    (tmp_path / "c.py").write_text(checks)
+    command = [sys.executable, "-m", "gradcli", "gradcheck", str(tmp_path / "c.py"), "-f", "tsv"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stderr == ""
+    for term, bar in (("dumb", False), ("xterm", True)):
+        ours, theirs = pty.openpty()
+        subprocess.run(
+            command, stdout=subprocess.DEVNULL, stderr=theirs, env={**os.environ, "TERM": term}, check=True
+        )
+        os.write(theirs, b"end")
+        seen = os.read(ours, 65536).decode()
+        os.close(theirs)
+        os.close(ours)
+        assert ("checking" in seen) == bar
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_fits_80_columns_and_has_examples(name, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    main([name, "--help"])
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 80
+    command = cli.get_command(click.Context(cli), name)
+    assert command is not None and command.epilog and command.epilog.startswith(("Example", "Examples"))
+    assert all(text.startswith(("gradcli", "eval")) for text in command.epilog.partition(": ")[2].split("; "))

@@ -1,0 +1,82 @@
+"""The functions that `symbolic -f python` and `-f c` write compute what the engine computes."""
+
+from __future__ import annotations
+
+import ctypes
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+
+from gradcli.errors import GradcliError
+from gradcli.lang.parse import parse
+from gradcli.program.differentiate import Request, gradient
+from gradcli.program.expression import ExpressionProgram
+from gradcli.program.symbolic import formulas
+
+CASES = [
+    ("sin(x*y) + exp(-x**2) / y", {"x": 0.7, "y": 1.3}),
+    ("log(1 + x**2) * tanh(y) - sqrt(x + 4)", {"x": 0.7, "y": -1.3}),
+    ("maximum(x, y) * abs(x) + where(x > y, x**3, y)", {"x": 0.7, "y": -1.3}),
+    ("erf(x) * gamma(3) + arctan2(x, y) + hypot(x, y)", {"x": 0.7, "y": 1.3}),
+    ("sum(softmax(w * x) * w)", {"x": 0.7, "w": [0.5, -0.2, 1.1]}),
+    ("sum(A @ A)", {"A": [[1.0, 2.0], [0.5, -1.0]]}),
+]
+
+
+def prepared(text, values, code):
+    program = ExpressionProgram(parse(text), text)
+    given = {name: np.array(x, float) for name, x in values.items()}
+    result, _ = formulas(program, given, code=code)
+    return result.code, given, gradient(program, given, Request())
+
+
+@pytest.mark.parametrize(("text", "values"), CASES, ids=[c[0] for c in CASES])
+def test_python(text, values):
+    source, given, expected = prepared(text, values, "python")
+    space: dict = {}
+    exec(source, space)
+    arguments = [given[item.name] if given[item.name].ndim else float(given[item.name]) for item in expected.inputs]
+    value, *slopes = space["value_and_gradient"](*arguments)
+    assert value == pytest.approx(float(expected.value), rel=1e-12)
+    for item, slope in zip(expected.inputs, slopes, strict=True):
+        assert np.allclose(slope, item.grad, 1e-11, 1e-13)
+
+
+def test_c(tmp_path):
+    """All cases in one library, where there is a compiler; everywhere, what was written looks like C."""
+    sources, wanted = [], []
+    for i, (text, values) in enumerate(CASES):
+        source, given, expected = prepared(text, values, "c")
+        assert source.startswith("#include <math.h>\n")
+        assert source.count("{") == source.count("}")
+        sources.append(source.replace("value_and_gradient", f"f{i}"))
+        wanted.append((given, expected))
+    compiler = shutil.which("cc")
+    if compiler is None:
+        return
+    (tmp_path / "f.c").write_text("\n".join(sources))
+    library = tmp_path / "f.so"
+    subprocess.run(
+        [compiler, "-Wall", "-Werror", "-shared", "-fPIC", "-o", library, tmp_path / "f.c", "-lm"], check=True
+    )
+    loaded = ctypes.CDLL(str(library))
+    for i, (given, expected) in enumerate(wanted):
+        function = loaded[f"f{i}"]
+        function.restype = ctypes.c_double
+        arguments: list = []
+        for item in expected.inputs:
+            x = given[item.name]
+            arguments.append(x.ctypes.data_as(ctypes.c_void_p) if x.ndim else ctypes.c_double(float(x)))
+        slopes = [np.zeros(item.grad.shape) for item in expected.inputs]
+        value = function(*arguments, *(s.ctypes.data_as(ctypes.c_void_p) for s in slopes))
+        assert value == pytest.approx(float(expected.value), rel=1e-12)
+        for item, slope in zip(expected.inputs, slopes, strict=True):
+            assert np.allclose(slope, item.grad, 1e-11, 1e-13)
+
+
+@pytest.mark.parametrize("code", ["python", "c"])
+def test_functions_that_a_language_does_not_have(code):
+    with pytest.raises(GradcliError, match="has no polygamma"):
+        prepared("digamma(x)", {"x": 1.5}, code)

@@ -1,0 +1,106 @@
+"""Derivatives from textbooks: what sympy finds by running the program equals the formula known by heart."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import sympy
+
+from gradcli.lang.evaluate import Settings
+from gradcli.lang.parse import parse
+from gradcli.program.differentiate import Request
+from gradcli.program.digits import gradient_in_digits
+from gradcli.program.expression import ExpressionProgram
+from gradcli.program.symbols import Symbols, derivatives
+
+# program, input, its derivative for that input
+SCALARS = [
+    ("x**n", "x", "n * x**(n - 1)"),
+    ("a**x", "x", "log(a) * a**x"),
+    ("sin(x)**2 + cos(x)**2", "x", "0 * x"),
+    ("tan(x)", "x", "1 / cos(x)**2"),
+    ("x**x", "x", "x**x * (log(x) + 1)"),
+    ("atan(x)", "x", "1 / (1 + x**2)"),
+    ("asinh(x)", "x", "1 / sqrt(1 + x**2)"),
+    ("log(x + sqrt(x**2 + 1))", "x", "1 / sqrt(1 + x**2)"),
+    ("exp(-x**2 / 2) / sqrt(2 * pi)", "x", "-x * exp(-x**2 / 2) / sqrt(2 * pi)"),
+    ("erf(x)", "x", "2 / sqrt(pi) * exp(-x**2)"),
+    ("gammaln(x)", "x", "digamma(x)"),
+    ("sigmoid(x)", "x", "sigmoid(x) * (1 - sigmoid(x))"),
+    ("softplus(x)", "x", "sigmoid(x)"),
+    ("tanh(x)", "x", "1 - tanh(x)**2"),
+    ("x * log(x) - x", "x", "log(x)"),
+    ("hypot(x, y)", "x", "x / hypot(x, y)"),
+    ("arctan2(y, x)", "x", "-y / (x**2 + y**2)"),
+    # log-densities: normal, exponential, gamma, Laplace (beside its kink), Cauchy, Poisson
+    ("-((x - m) / s)**2 / 2 - log(s) - log(2 * pi) / 2", "s", "((x - m)**2 - s**2) / s**3"),
+    ("log(r) - r * x", "r", "1 / r - x"),
+    ("a * log(b) - gammaln(a) + (a - 1) * log(x) - b * x", "a", "log(b) - digamma(a) + log(x)"),
+    ("-abs(x - m) / b - log(2 * b)", "m", "sign(x - m) / b"),
+    ("-log(pi) - log(1 + x**2)", "x", "-2 * x / (1 + x**2)"),
+    ("k * log(l) - l - gammaln(k + 1)", "l", "k / l - 1"),
+]
+# program, shapes, input, its gradient (NumPy, on values)
+MATRICES = [
+    ("trace(A @ X)", {"A": (2, 3), "X": (3, 2)}, "X", lambda v: v["A"].T),
+    ("x @ A @ x", {"x": (3,), "A": (3, 3)}, "x", lambda v: (v["A"] + v["A"].T) @ v["x"]),
+    (
+        "logdet(A @ A.T + eye(2))",
+        {"A": (2, 2)},
+        "A",
+        lambda v: 2 * np.linalg.inv(v["A"] @ v["A"].T + np.eye(2)) @ v["A"],
+    ),
+    ("det(A)", {"A": (3, 3)}, "A", lambda v: np.linalg.det(v["A"]) * np.linalg.inv(v["A"]).T),
+    ("trace(inv(A))", {"A": (2, 2)}, "A", lambda v: -(np.linalg.inv(v["A"]) @ np.linalg.inv(v["A"])).T),
+    (
+        "sum((A @ x - b)**2)",
+        {"A": (3, 2), "x": (2,), "b": (3,)},
+        "x",
+        lambda v: 2 * v["A"].T @ (v["A"] @ v["x"] - v["b"]),
+    ),
+    (
+        "-log_softmax(x)[1]",
+        {"x": (3,)},
+        "x",
+        lambda v: np.exp(v["x"]) / np.exp(v["x"]).sum() - np.array([0.0, 1.0, 0.0]),
+    ),
+    ("norm(x)", {"x": (3,)}, "x", lambda v: v["x"] / np.linalg.norm(v["x"])),
+    (
+        "u @ solve(A, w)",
+        {"u": (2,), "A": (2, 2), "w": (2,)},
+        "A",
+        lambda v: -np.outer(np.linalg.solve(v["A"].T, v["u"]), np.linalg.solve(v["A"], v["w"])),
+    ),
+]
+
+
+def expression(text):
+    return ExpressionProgram(parse(text), text, Settings())
+
+
+@pytest.mark.parametrize(("text", "name", "expected"), SCALARS, ids=[case[0] for case in SCALARS])
+def test_scalar(text, name, expected):
+    ((_, _, (found,)),) = derivatives(Symbols(expression(text), {}, [name]), 1)
+    known = Symbols(expression(expected), {}).output.item()
+    rng = np.random.default_rng(1)
+    for _ in range(3):
+        point = {s: sympy.Rational(round(float(rng.uniform(0.3, 2.5)), 3)) for s in (found - known).free_symbols}
+        assert abs(sympy.N((found - known).xreplace(point), 30)) < 1e-25
+
+
+@pytest.mark.parametrize(("text", "shapes", "name", "expected"), MATRICES, ids=[case[0] for case in MATRICES])
+def test_matrix_identity(text, shapes, name, expected):
+    rng = np.random.default_rng(2)
+    values = {n: np.round(rng.uniform(0.5, 2.0, shape), 2) for n, shape in shapes.items()}
+    wanted = expected(values)
+    symbols = Symbols(expression(text), values, [name])
+    ((_, shape, exprs),) = derivatives(symbols, 1)
+    point = {
+        sympy.Symbol(f"{n}[{','.join(map(str, i))}]", real=True): sympy.Rational(repr(float(v[i])))
+        for n, v in values.items()
+        for i in np.ndindex(v.shape)
+    }
+    found = np.array([float(sympy.N(e.xreplace(point), 20)) for e in exprs]).reshape(shape)
+    assert np.allclose(found, wanted, 1e-11, 1e-12)
+    digits = gradient_in_digits(expression(text), lambda: values, Request(wrt=[name]), 30).parts[name]
+    assert np.allclose(digits.astype(float), wanted, 1e-11, 1e-12)

@@ -1,0 +1,134 @@
+"""torch.autograd.functional: results with a graph, modes, and what it refuses."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import gradcli as g
+from gradcli.autograd import gradcheck, gradgradcheck
+from gradcli.autograd.functional import hessian, hvp, jacobian, jvp, vhp, vjp
+
+
+def leaf(*shape, seed=0):
+    return g.tensor(np.random.default_rng(seed).normal(size=shape), dtype=g.double, requires_grad=True)
+
+
+def sums(x, y):
+    return (x * y.exp()).sum(0), x.sin() * y[0]
+
+
+def number(x, y):
+    return (x**3).sum() * y.cos().sum() + (x * y).sin().sum()
+
+
+X, Y = leaf(2, 2), leaf(2, 2, seed=1)
+V, W = leaf(2, 2, seed=2), leaf(2, 2, seed=3)
+PRODUCTS = {
+    "jacobian": lambda x, y, v, w: [b for row in jacobian(sums, (x, y), create_graph=True) for b in row],
+    "jacobian forward": lambda x, y, v, w: [
+        b for row in jacobian(sums, (x, y), create_graph=True, strategy="forward-mode") for b in row
+    ],
+    "hessian": lambda x, y, v, w: [b for row in hessian(number, (x, y), create_graph=True) for b in row],
+    "vjp": lambda x, y, v, w: vjp(sums, (x, y), (v[0], w), create_graph=True)[1],
+    "jvp": lambda x, y, v, w: jvp(sums, (x, y), (v, w), create_graph=True)[1],
+    "hvp": lambda x, y, v, w: hvp(number, (x, y), (v, w), create_graph=True)[1],
+    "vhp": lambda x, y, v, w: vhp(number, (x, y), (v, w), create_graph=True)[1],
+}
+
+
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_results_can_be_differentiated(name):
+    def call(x, y, v, w):
+        return tuple(PRODUCTS[name](x, y, v, w))
+
+    assert gradcheck(call, (X, Y, V, W))
+    if name in ("vjp", "hvp"):
+        assert gradgradcheck(call, (X, Y, V, W))
+
+
+def test_products_agree_with_the_matrices():
+    (a, b), (c, d) = hessian(number, (X, Y))
+    for product in (hvp, vhp):
+        out, (p, q) = product(number, (X, Y), (V, W))
+        assert out.item() == number(X, Y).item()
+        pairs = (p, (a * V).sum((2, 3)) + (b * W).sum((2, 3))), (q, (c * V).sum((2, 3)) + (d * W).sum((2, 3)))
+        for found, expected in pairs:
+            assert g.allclose(found, expected)
+    assert vhp(lambda x: x**2, g.ones(1, dtype=g.double))[1].tolist() == [2.0]
+
+
+def test_a_graph_is_made_without_gradients_too():
+    with g.no_grad():
+        assert jacobian(g.exp, X, create_graph=True).grad_fn is not None
+        assert hessian(lambda x: x.exp().sum(), X, create_graph=True).grad_fn is not None
+        assert jacobian(g.exp, X).grad_fn is None
+
+
+def detached(x):
+    return x.detach().sum()
+
+
+def unrelated(x):
+    return g.ones(4, dtype=g.double, requires_grad=True).sum()
+
+
+def linear(x):
+    return (3 * x).sum()
+
+
+REFUSED = [
+    (jacobian, "not a tensor", TypeError, "The inputs given to jacobian must be either a Tensor"),
+    (hessian, "not a tensor", TypeError, "The inputs given to hessian must be either a Tensor"),
+    (vhp, "not a tensor", TypeError, "The inputs given to vhp must be either a Tensor"),
+    (jacobian, lambda x: (x, "bar"), TypeError, "The outputs of the user-provided function given to jacobian must"),
+    (hvp, lambda x: (x, "bar"), TypeError, "The outputs of the user-provided function given to hvp must"),
+    (hessian, lambda x: (x, x), RuntimeError, "hessian should return a single Tensor"),
+    (hessian, lambda x: x, RuntimeError, "hessian should contain a single element"),
+    (jacobian, detached, RuntimeError, "Output 0 of the user-provided function does not require gradients"),
+    (hessian, detached, RuntimeError, "Output 0 of the user-provided function does not require gradients"),
+    (vhp, detached, RuntimeError, "Output 0 of the user-provided function does not require gradients"),
+    (jacobian, unrelated, RuntimeError, "Output 0 of the user-provided function is independent of input 0"),
+    (vjp, unrelated, RuntimeError, "The output of the user-provided function is independent of input 0"),
+    (hvp, unrelated, RuntimeError, "The output of the user-provided function is independent of input 0"),
+    (hessian, unrelated, RuntimeError, "jacobian of the user-provided function with respect to input 0 is"),
+    (hessian, linear, RuntimeError, "jacobian of the user-provided function with respect to input 0 is"),
+    (vhp, linear, RuntimeError, "jacobian of the user-provided function with respect to input 0 is"),
+]
+
+
+@pytest.mark.parametrize(("transform", "function", "kind", "text"), REFUSED)
+def test_what_is_refused(transform, function, kind, text):
+    x = g.ones(4, dtype=g.double)
+    more = {jacobian: (), hessian: (), vjp: (None,)}.get(transform, (x,))
+    with pytest.raises(kind, match=text):
+        if function == "not a tensor":
+            transform(linear, (x, 2), *more)
+        else:
+            transform(function, x, *more, strict=True)
+
+
+@pytest.mark.parametrize("transform", [vjp, jvp, jacobian])
+def test_strict_with_a_graph_wants_a_jacobian_that_varies(transform):
+    x = g.ones(4, dtype=g.double, requires_grad=True)
+    more = () if transform is jacobian else (g.ones(4, dtype=g.double),)
+    with pytest.raises(RuntimeError, match="jacobian of the user-provided function is independent of input 0"):
+        transform(g.clone, x, *more, create_graph=True, strict=True)
+    with pytest.raises(RuntimeError, match="not supported together"):
+        jacobian(g.clone, x, strict=True, vectorize=True)
+
+
+@pytest.mark.parametrize("product", [vjp, jvp, hvp, vhp])
+def test_vectors_that_do_not_fit(product):
+    x = g.ones(4, dtype=g.double)
+    function = linear if product in (hvp, vhp) else g.exp
+    with pytest.raises(RuntimeError, match="The vector v can only be None if the"):
+        product(function, x)
+    with pytest.raises(RuntimeError, match="should contain a single Tensor"):
+        product(function, x, (x, x))
+    with pytest.raises(RuntimeError, match=r"v has invalid size: should be gradcli.Size\(\[4\]\) but got"):
+        product(function, x, x[:2])
+    with pytest.raises(TypeError, match="must be either a Tensor or a tuple of Tensors"):
+        product(function, x, (x, 2))
+    with pytest.raises(RuntimeError, match="invalid length"):
+        product(lambda *xs: function(xs[0]) if product in (hvp, vhp) else xs, (x, x), (x,))
