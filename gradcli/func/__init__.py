@@ -8,6 +8,7 @@ from .forward import jacfwd, jvp
 from .functional_call import functional_call
 from .mapping import vmap
 from .reverse import grad, grad_and_value, jacrev, vjp
+from .stateless import stack_module_state
 from .trace import Argnums
 
 
@@ -19,4 +20,15 @@ def hessian(func: Callable, argnums: Argnums = 0) -> Callable:
     return jacrev(jacrev(func, argnums), argnums)
 
 
-__all__ = ["functional_call", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "vjp", "vmap"]
+__all__ = [
+    "functional_call",
+    "grad",
+    "grad_and_value",
+    "hessian",
+    "jacfwd",
+    "jacrev",
+    "jvp",
+    "stack_module_state",
+    "vjp",
+    "vmap",
+]

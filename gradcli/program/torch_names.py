@@ -63,6 +63,7 @@ MODULES = {
     "torch.utils.data.sampler": "gradcli.utils.data",
     "torch.utils.checkpoint": "gradcli.utils.checkpoint",
     "torch.utils.benchmark": "gradcli.utils.benchmark",
+    "torch.library": "gradcli.utils.library",
     "torch.optim.lr_scheduler": "gradcli.optim.lr_scheduler",
     "torch.nn": "gradcli.nn",
     "torch.nn.functional": "gradcli.nn.functional",
@@ -71,12 +72,17 @@ MODULES = {
     "torch.nn.modules": "gradcli.nn.modules",
     "torch.nn.modules.module": "gradcli.nn.modules.module",
     "torch.nn.utils": "gradcli.nn.utils",
+    "torch.nn.utils.parametrizations": "gradcli.nn.utils.parametrizations",
+    "torch.nn.utils.parametrize": "gradcli.nn.utils.parametrize",
     "torch.autograd": "gradcli.autograd",
     "torch.autograd.function": "gradcli.autograd.function",
     "torch.autograd.functional": "gradcli.autograd.functional",
     "torch.autograd.gradcheck": "gradcli.autograd.gradcheck",
+    "torch.autograd.profiler": "gradcli.autograd.profiler",
+    "torch.autograd.forward_ad": "gradcli.autograd.forward_ad",
     "torch.autograd.graph": "gradcli.autograd.graph",
     "torch.func": "gradcli.func",
+    "functorch": "gradcli.func",
     "torch.linalg": "gradcli.linalg",
     "torch.fft": "gradcli.fft",
     "torch.special": "gradcli.special",
@@ -84,6 +90,7 @@ MODULES = {
     "torch.optim.optimizer": "gradcli.optim.optimizer",
 }
 """PyTorch's modules and ours."""
+TOPS = {"torch", "functorch"}
 EMPTY: dict[str, dict[str, Any]] = {
     "torch.cuda": {
         "is_available": lambda: False,
@@ -101,7 +108,12 @@ EMPTY: dict[str, dict[str, Any]] = {
     "torch.xpu": {"is_available": lambda: False},
     "torch.backends": {},
     "torch.backends.mps": {"is_available": lambda: False},
-    "torch.backends.cudnn": {"deterministic": False, "benchmark": False, "is_available": lambda: False},
+    "torch.backends.cudnn": {
+        "flags": lambda **options: contextlib.nullcontext(),
+        "deterministic": False,
+        "benchmark": False,
+        "is_available": lambda: False,
+    },
     "torch.version": {"__version__": VERSION, "cuda": None},
 }
 """Modules that exist only to say no."""
@@ -177,7 +189,7 @@ def sized_item(self: Size, key: Any) -> Any:
 def as_torch() -> Iterator[None]:
     """Let `import torch` mean this engine, float32 be the default type, and tensors print as PyTorch's."""
     finder = Finder()
-    hidden = {name: sys.modules.pop(name) for name in list(sys.modules) if name.split(".")[0] == "torch"}
+    hidden = {name: sys.modules.pop(name) for name in list(sys.modules) if name.split(".")[0] in TOPS}
     before = defaults.float, naming.prefix, naming.addresses, allowed.float_of_grad
     sys.meta_path.insert(0, finder)
     set_default_dtype(np.float32)
@@ -191,7 +203,7 @@ def as_torch() -> Iterator[None]:
         sys.meta_path.remove(finder)
         give_names(shown)
         del Size.__getitem__
-        for name in [n for n in sys.modules if n.split(".")[0] == "torch"]:
+        for name in [n for n in sys.modules if n.split(".")[0] in TOPS]:
             del sys.modules[name]
         sys.modules.update(hidden)
         kind, naming.prefix, naming.addresses, allowed.float_of_grad = before

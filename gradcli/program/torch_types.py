@@ -8,6 +8,7 @@ import numpy as np
 
 import gradcli
 
+from ..func.stateless import make_functional, make_functional_with_buffers
 from ..tape.dtypes import as_dtype, as_numpy, defaults, set_default_dtype
 from ..tape.plan import queue_callback
 from ..tape.tensor import Size, Tensor
@@ -109,6 +110,10 @@ def extras() -> dict[str, dict[str, Any]]:
             "get_num_threads": lambda: 1,
         },
         "torch.autograd": {"Variable": variable},
+        "functorch": {
+            "make_functional": make_functional,
+            "make_functional_with_buffers": make_functional_with_buffers,
+        },
     }
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from ..errors import noted
 from . import versions
 from .dtypes import DType, as_dtype, as_numpy
+from .dual import duals, hidden
 from .hooks import RemovableHandle, add_hook, table_of
 from .leaf import AccumulateGrad
 from .modes import state
@@ -148,12 +149,12 @@ class Tensor:
     @property
     def is_leaf(self) -> bool:
         """Whether the user made it: no operation that wants a gradient produced it."""
-        return self._node is None or self._node.leaf
+        return self._node is None or self._node.leaf or (duals.ever and hidden(self._node))
 
     @property
     def requires_grad(self) -> bool:
         """Whether operations on it are recorded."""
-        return self._node is not None
+        return self._node is not None and not (duals.ever and hidden(self._node))
 
     @requires_grad.setter
     def requires_grad(self, wanted: bool) -> None:
@@ -190,7 +191,7 @@ class Tensor:
     @property
     def grad_fn(self) -> Node | None:
         """The node of the operation that made it; None for leaves."""
-        return None if self._node is None or self._node.leaf else self._node.public
+        return None if self.is_leaf else self._node.public  # type: ignore[union-attr]
 
     @property
     def output_nr(self) -> int:
@@ -335,7 +336,7 @@ class Tensor:
 
     def numpy(self, *, force: bool = False) -> np.ndarray:
         """Return the memory as an ndarray. Raises RuntimeError when the tensor requires grad."""
-        if self._node is not None and state.grad and not force:
+        if state.grad and not force and self.requires_grad:
             raise RuntimeError(
                 "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
             )
