@@ -20,6 +20,11 @@ HOMES = {
         "container": "ModuleDict ModuleList ParameterDict ParameterList Sequential",
         "conv": "Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d",
         "dropout": "AlphaDropout Dropout Dropout1d Dropout2d Dropout3d FeatureAlphaDropout",
+        "lazy": """
+            LazyBatchNorm1d LazyBatchNorm2d LazyBatchNorm3d LazyConv1d LazyConv2d LazyConv3d LazyConvTranspose1d
+            LazyConvTranspose2d LazyConvTranspose3d LazyInstanceNorm1d LazyInstanceNorm2d LazyInstanceNorm3d
+            LazyLinear
+        """,
         "linear": "Bilinear Identity Linear NonDynamicallyQuantizableLinear",
         "loss": """
             BCELoss BCEWithLogitsLoss CTCLoss CosineEmbeddingLoss CrossEntropyLoss GaussianNLLLoss
@@ -29,6 +34,7 @@ HOMES = {
         """,
         "module": "Module",
         "normalization": "GroupNorm LayerNorm LocalResponseNorm RMSNorm",
+        "parallel": "DataParallel",
         "pooling": """
             MaxPool1d MaxPool2d MaxPool3d AvgPool1d AvgPool2d AvgPool3d LPPool1d LPPool2d LPPool3d MaxUnpool1d
             MaxUnpool2d MaxUnpool3d AdaptiveAvgPool1d AdaptiveAvgPool2d AdaptiveAvgPool3d AdaptiveMaxPool1d
