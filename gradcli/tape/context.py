@@ -141,6 +141,10 @@ class FunctionNode(Node):
             return stashed(tensor, self, "saved by save_for_backward")
         return tensor
 
+    def apply(self, *grads: Tensor) -> Any:
+        """Return what the user's backward makes of gradients."""
+        return self._function.backward(self, *grads)
+
     # -- what the engine calls ---------------------------------------------------------------------------
 
     @property

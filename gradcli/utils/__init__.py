@@ -7,7 +7,7 @@ from typing import Any
 
 from ..face.wrap import missing
 
-__all__ = ["benchmark", "checkpoint", "data"]
+__all__ = ["benchmark", "checkpoint", "data", "library"]
 absent = missing(__name__, lambda: __all__)
 
 
