@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .barrier import barrier
+from .dtypes import naming
 from .kinds import active, caller
 from .modes import state
 from .node import FREED, Node, OutputNode, next_seq
@@ -140,6 +141,10 @@ class FunctionNode(Node):
         if state.grad and id(tensor) not in self._own and tensor._node is None and differentiable(tensor):
             return stashed(tensor, self, "saved by save_for_backward")
         return tensor
+
+    def __repr__(self) -> str:
+        text = super().__repr__()
+        return text.replace("<", "<torch.autograd.function.", 1) if naming.addresses else text
 
     def apply(self, *grads: Tensor) -> Any:
         """Return what the user's backward makes of gradients."""

@@ -36,7 +36,8 @@ def check_allowed(target: Tensor, part: np.ndarray | None = None, subject: str =
         listen(target)
     if target._inference and not state.inference:
         raise RuntimeError(
-            "Inplace update to inference tensor outside InferenceMode is not allowed: clone() it, and change that"
+            "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a "
+            "normal tensor before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details."
         )
     if not state.grad:
         return

@@ -171,7 +171,7 @@ class Tensor:
         if requires_grad and self._node is None:
             if self._inference and not state.inference:
                 raise RuntimeError(
-                    "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed: clone() it"
+                    "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed."
                 )
             if self._data.dtype.kind not in "fc":
                 raise noted(
