@@ -2,15 +2,21 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+OLDEST := .venv-oldest
 READY := $(VENV)/.ready
 
-.PHONY: demo test lint format bench clean
+.PHONY: demo test test-oldest lint format man bench clean
 
 demo: $(READY)
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh samples/demo.sh
 
 test: $(READY)
 	$(BIN)/python -m pytest -n auto
+
+# A part of the tests with the oldest versions of what gradcli needs; TESTS=tests runs them all.
+TESTS := tests/test_cases.py tests/tape
+test-oldest: $(OLDEST)/.ready
+	$(OLDEST)/bin/python -m pytest -n auto $(TESTS)
 
 lint: $(READY)
 	$(BIN)/ruff check gradcli tests samples
@@ -21,13 +27,21 @@ format: $(READY)
 	$(BIN)/ruff check --fix gradcli tests samples
 	$(BIN)/ruff format gradcli tests
 
+man: $(READY)
+	$(BIN)/python -m gradcli.docgen man
+
 bench: $(READY)
 	$(BIN)/python tests/bench.py
 
 clean:
-	rm -rf $(VENV) dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(OLDEST) dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 $(READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
 	@touch $(READY)
+
+$(OLDEST)/.ready: pyproject.toml .ci/oldest.txt
+	$(PYTHON) -m venv $(OLDEST)
+	$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check -r .ci/oldest.txt -e .
+	@touch $@

@@ -1,14 +1,152 @@
-"""The committed manual pages are what the commands' help says now."""
+"""The manual: the committed pages are generated, complete and well-formed, and their examples run."""
 
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
+import click
 import pytest
 
-from gradcli.docgen import DATE, pages
+from gradcli.cli.main import COMMANDS, cli
+from gradcli.docgen import pages
+from gradcli.lang.evaluate import CONSTANTS
+from gradcli.lang.parse import PROPERTIES
+from gradcli.rules import full_table
+from gradcli.schema import names, schema_of
 
-MAN = Path(__file__).parents[1] / "man"
+ROOT = Path(__file__).parents[1]
+MAN = ROOT / "man"
+PAGES = pages()
+SECTIONS = ["DESCRIPTION", "ENVIRONMENT", "FILES", "EXIT STATUS", "EXAMPLES", "SEE ALSO"]
 
 
-@pytest.mark.parametrize("name", pages(DATE))
+def plain(text: str) -> str:
+    """Return roff text as it is printed."""
+    for escape, character in (
+        ("\\&", ""),
+        ("\\-", "-"),
+        ("\\(aq", "'"),
+        ("\\(ha", "^"),
+        ("\\(ti", "~"),
+        ("\\(ga", "`"),
+    ):
+        text = text.replace(escape, character)
+    return text.replace("\\e", "\\")
+
+
+def examples(page: str) -> list[str]:
+    """Return the command lines of the section EXAMPLES."""
+    body = PAGES[page].partition(".Sh EXAMPLES\n")[2].partition(".Sh ")[0]
+    return [
+        e.strip()
+        for e in plain(body).replace(".Bd -literal -offset indent\n", "").replace(".Ed\n", "").split("$ ")[1:]
+    ]
+
+
+@pytest.mark.parametrize("name", PAGES)
 def test_page_is_current(name):
-    assert (MAN / name).read_text() == pages(DATE)[name], "run python -m gradcli.docgen"
+    assert (MAN / name).read_text() == PAGES[name], "run python -m gradcli.docgen man"
+
+
+def test_no_page_is_left_over():
+    assert {str(path.relative_to(MAN)) for path in MAN.glob("*/*")} == set(PAGES)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_sections(name):
+    found = re.findall(r"^\.Sh (.*)$", PAGES[name], re.M)
+    assert found == ["NAME", *(["SYNOPSIS"] if name.endswith(".1") else []), *SECTIONS]
+    for variable in ("NO_COLOR", "FORCE_COLOR", "COLUMNS", "TERM"):
+        assert f".It Ev {variable}\n" in PAGES[name]
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_references_lead_to_pages(name):
+    for other, section in re.findall(r"^\.Xr (\S+) (\d)", PAGES[name], re.M):
+        assert f"man{section}/{other}.{section}" in PAGES
+        assert not name.endswith(f"/{other}.{section}")
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_page_is_well_formed(name):
+    text = PAGES[name]
+    for opening, closing in ((".Bl", ".El"), (".Bd", ".Ed")):
+        assert len(re.findall(rf"^\{opening}\b", text, re.M)) == len(re.findall(rf"^\{closing}$", text, re.M))
+    assert text.isascii()
+    assert not re.search(r"\n\n|[ \t]\n", text)
+    if shutil.which("mandoc"):
+        lint = subprocess.run(["mandoc", "-Tlint", MAN / name], capture_output=True, text=True, check=False).stdout
+        complaints = [line for line in lint.splitlines() if "referenced manual not found: Xr gradcli" not in line]
+        assert complaints == []  # that references are there is tested above
+
+
+@pytest.mark.parametrize("name", ["", *COMMANDS])
+def test_options_are_those_of_help(name):
+    command = [sys.executable, "-m", "gradcli", *([name] if name else []), "--help"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "200"}
+    shown = subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stdout
+    listed = re.search(r"^Options:\n((?:  .*\n|\n)+)", shown, re.M)
+    assert listed is not None, shown
+    told = {flag for line in listed[1].splitlines() for flag in re.findall(r"(?:^  |, )(--?[\w-]+)", line[:60])}
+    page = PAGES[f"man1/gradcli-{name}.1" if name else "man1/gradcli.1"]
+    heads = re.findall(r"^\.It (Fl .*)$", page, re.M)
+    assert {f"-{plain(flag)}" for head in heads for flag in re.findall(r"Fl (\S+)", head)} == told
+    assert len(heads) == len(set(heads))
+
+
+def test_the_help_names_every_command():
+    context = click.Context(cli)
+    for name in COMMANDS:
+        assert cli.get_command(context, name) is not None
+        assert f"man1/gradcli-{name}.1" in PAGES
+        assert f".Xr gradcli-{name} 1" in PAGES["man1/gradcli.1"]
+
+
+def test_the_language_is_told_whole():
+    text = plain(PAGES["man7/gradcli-expressions.7"])
+    for name, entry in full_table().items():
+        if entry.public:
+            assert re.search(rf'^\.It "?{name}\(', text, re.M), name
+            assert all(alias in text for alias in entry.aliases)
+    for name in (*CONSTANTS, *(f"x.{name}" for name in PROPERTIES)):
+        assert f".It Va {name}\n" in text, name
+
+
+def test_every_key_of_every_document_is_told():
+    told = set(re.findall(r"^\.It Va (\S+)$", plain(PAGES["man5/gradcli-json.5"]), re.M))
+
+    def keys(part: object) -> set[str]:
+        if isinstance(part, list):
+            return set().union(*map(keys, part)) if part else set()
+        if not isinstance(part, dict):
+            return set()
+        own = set(part["properties"]) if isinstance(part.get("properties"), dict) and "type" in part else set()
+        return own.union(*map(keys, part.values()))
+
+    for name in names():
+        assert keys(schema_of(name)) - {"re", "im"} <= told, name
+
+
+EXAMPLES = sorted({(example, page) for page in PAGES for example in examples(page)})
+
+
+def test_every_page_has_examples():
+    assert {page for _, page in EXAMPLES} == set(PAGES)
+
+
+@pytest.mark.parametrize("example", sorted({example for example, _ in EXAMPLES}))
+def test_example_runs(example, tmp_path):
+    if re.search(r"\.(svg|png)\b", example) and "gradcli graph" in example and shutil.which("dot") is None:
+        pytest.skip("Graphviz is not installed")
+    folder = shutil.copytree(Path(__file__).parent / "manual", tmp_path / "manual")
+    shell = f'set -o pipefail\ngradcli() {{ "{sys.executable}" -m gradcli "$@"; }}\n{example}'
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        ["bash", "-c", shell], cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr

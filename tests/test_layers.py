@@ -9,7 +9,7 @@ import pytest
 
 PACKAGE = Path(__file__).parents[1] / "gradcli"
 RANKS = [
-    ["errors", "results"],
+    ["errors", "results", "schema"],
     ["rules"],
     ["tape"],
     ["face"],
@@ -21,7 +21,7 @@ RANKS = [
     ["cli"],
 ]
 RANK = {name: i for i, names in enumerate(RANKS) for name in names}
-FREE = {"__init__", "__main__", "autograd", "byte_compile", "docgen"}
+FREE = {"__init__", "__main__", "autograd", "byte_compile", "docgen", "pytest_plugin"}
 """Faces that only hand names on; `gradcli.autograd` is PyTorch's name for parts of the tape."""
 
 

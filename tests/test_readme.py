@@ -1,9 +1,11 @@
-"""The README's commands print what it says."""
+"""The README's commands and programs run, and print what it says."""
 
 from __future__ import annotations
 
+import importlib.metadata
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -14,26 +16,36 @@ from .text import matches
 
 ROOT = Path(__file__).parents[1]
 TEXT = (ROOT / "README.md").read_text()
+BLOCKS = re.findall(r"```(\w*)\n(.*?)```", TEXT, re.S)
+HAS_PLUGIN = "gradcli" in {point.name for point in importlib.metadata.entry_points(group="pytest11")}
+PLUGIN = "" if HAS_PLUGIN else "-p gradcli.pytest_plugin"
+SHELL = f"""
+gradcli() {{ "{sys.executable}" -m gradcli "$@"; }}
+pytest() {{ "{sys.executable}" -m pytest {PLUGIN} -p no:cacheprovider "$@"; }}
+"""
 
 
-def console_examples() -> list[tuple[str, str]]:
-    """Return (command, output) of every `$ gradcli` example."""
-    found = []
-    for block in re.findall(r"```console\n(.*?)```", TEXT, re.S):
-        for part in re.split(r"^\$ ", block, flags=re.M)[1:]:
-            command, _, output = part.partition("\n")
-            if command.startswith("gradcli"):
-                found.append((command, output.strip("\n")))
-    return found
+def blocks(kind: str) -> list[str]:
+    """Return the code blocks of one kind."""
+    return [text for name, text in BLOCKS if name == kind]
 
 
-@pytest.mark.parametrize(("command", "expected"), console_examples(), ids=lambda x: x[:40])
+def console_commands() -> list[tuple[str, str]]:
+    """Return (command, output) of every line that begins with `$`."""
+    parts = [part for block in blocks("console") for part in re.split(r"^\$ ", block, flags=re.M)[1:]]
+    return [(command, output.strip("\n")) for command, _, output in (part.partition("\n") for part in parts)]
+
+
+EXAMPLES = [example for example in console_commands() if example[0].startswith("gradcli")]
+
+
+@pytest.mark.parametrize(("command", "expected"), EXAMPLES, ids=lambda x: x[:40])
 def test_console_example(command, expected):
     piped = command.endswith("| cat") or "--json" in command
     if not piped:
         command += " -f table"
     done = subprocess.run(
-        ["bash", "-c", f'gradcli() {{ "{sys.executable}" -m gradcli "$@"; }}\n{command}'],
+        ["bash", "-c", f"{SHELL}\n{command}"],
         cwd=ROOT,
         env={**os.environ, "COLUMNS": "80", "LC_ALL": "C.UTF-8", "NO_COLOR": "1"},
         capture_output=True,
@@ -48,12 +60,42 @@ def steady(text: str) -> str:
     return re.sub(r"± \S+", "± e", re.sub(r"in \d+\.\d+ s", "in t s", text))
 
 
-def test_python_example(capsys):
-    (code,) = re.findall(r"```python\n(import gradcli.*?)```", TEXT, re.S)
-    exec(code, {})
-    comments = re.findall(r"# (.*)", code)
-    assert capsys.readouterr().out.splitlines() == comments
+@pytest.mark.parametrize("command", [c for c, _ in console_commands() if not c.startswith("gradcli")])
+def test_other_commands_are_targets_of_make(command):
+    words = command.partition("#")[0].split()
+    assert words[0] == "make", command
+    assert re.search(rf"^{words[1]}:", (ROOT / "Makefile").read_text(), re.M)
 
 
-def test_there_are_five_examples():
-    assert len(console_examples()) >= 6
+@pytest.mark.parametrize("code", blocks("python"), ids=lambda code: code.split("\n")[-2][:30])
+def test_python_example(code):
+    """What a program prints is what its comments say; ` / ` stands for the end of a line."""
+    command = [sys.executable, "-c", code]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    assert done.returncode == 0, done.stderr
+    expected = "\n".join(re.findall(r"  # (.*)", code)).replace(" / ", "\n")
+    assert matches(expected, done.stdout), done.stdout
+
+
+@pytest.mark.parametrize("code", blocks("sh"))
+def test_shell_example(code, tmp_path):
+    """The commands run in a folder that has the samples and nothing else."""
+    shutil.copytree(ROOT / "samples", tmp_path / "samples")
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = ["bash", "-ec", f"{SHELL}\n{code}"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, env=environment)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert (tmp_path / "gradcheck.xml").exists()
+    assert "2 passed" in done.stdout
+
+
+def test_every_block_is_run():
+    assert {kind for kind, _ in BLOCKS} == {"console", "python", "sh"}
+    assert len(EXAMPLES) >= 12
+    assert len(blocks("python")) >= 3
+
+
+def test_files_that_it_names_exist():
+    for name in re.findall(r"`((?:samples|tests|man)/[\w./-]+)`", TEXT):
+        assert (ROOT / name).exists(), name

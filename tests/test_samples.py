@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -146,3 +147,58 @@ def test_the_demo_runs():
     assert "0.56448" in done.stdout
     assert "\x1b[" in done.stdout
     assert "did you mean 'sin'" in done.stderr
+
+
+@pytest.fixture
+def on_path(tmp_path):
+    """Return an environment in which `gradcli` is a command."""
+    script = tmp_path / "bin" / "gradcli"
+    script.parent.mkdir()
+    script.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m gradcli "$@"\n')
+    script.chmod(0o755)
+    return {**os.environ, "PYTHONPATH": str(ROOT), "PATH": f"{script.parent}:{os.environ['PATH']}"}
+
+
+def descend(environment: dict, *words: str, **more: str) -> subprocess.CompletedProcess:
+    command = ["sh", str(SAMPLES / "descent.sh"), *words]
+    return subprocess.run(command, env={**environment, **more}, capture_output=True, text=True, check=False)
+
+
+def test_gradient_descent_in_the_shell(on_path):
+    done = descend(on_path)
+    assert done.returncode == 0, done.stderr
+    # 2 (x - 1) + y / 2 = 0 and 4 (y + 1/2) + x / 2 = 0
+    point = dict(word.split("=") for word in done.stdout.splitlines()[-1].split(" ")[2:])
+    assert float(point["x"]) == pytest.approx(36 / 31, abs=1e-4)
+    assert float(point["y"]) == pytest.approx(-20 / 31, abs=1e-4)
+    assert descend(on_path, "cosh(t)", "t=1", RATE="1", SMALL="1e-9").stdout.startswith("0 1.18 t=1\n")
+
+
+def test_gradient_descent_says_when_it_fails(on_path):
+    done = descend(on_path, STEPS="1")
+    assert done.returncode == 1
+    assert "no minimum in 1 steps" in done.stderr
+    assert descend(on_path, "x +").returncode == 2
+
+
+def test_the_workflow_guards_a_gradient(on_path, tmp_path):
+    """The workflow's own commands, on a project with the files that it names: right, and then wrong."""
+    text = (SAMPLES / "ci" / "gradcheck.yml").read_text()
+    commands = re.findall(r"run: (gradcli .*)", text)
+    loss = "def loss(w):\n    return (w**2).sum()\n\n\ndef loss_gradient(w):\n    return %s * w\n"
+    for factor, code in ((2, 0), (3, 1)):
+        project = tmp_path / f"project{factor}"
+        (project / "src").mkdir(parents=True)
+        source = (SAMPLES / "gradients.py").read_text()
+        broken = source.replace("/ len(y)", "") if code else source
+        (project / "src" / "gradients.py").write_text(broken)
+        (project / "src" / "loss.py").write_text(loss % factor)
+        for command in commands:
+            done = subprocess.run(
+                ["sh", "-c", command], cwd=project, env=on_path, capture_output=True, text=True, check=False
+            )
+            assert done.returncode == code, done.stdout + done.stderr
+            assert done.stdout.startswith("::error file=src/") == bool(code)
+        assert (project / "gradcheck.xml").exists()
+    assert len(commands) == 2
+    assert not re.search(r"\t| $", text, re.M)

@@ -31,6 +31,7 @@ COMMANDS = {
     "plot": "A function and its derivative, drawn.",
     "ops": "The functions of the language, with their derivatives.",
     "completion": "A completion script for bash, zsh or fish.",
+    "schema": "The form of the JSON that commands print.",
 }
 COMPLETE = "_GRADCLI_COMPLETE"
 """The variable by which a completion script asks what may follow."""

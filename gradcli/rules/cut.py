@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from .shapes import as_int, negative_axis, rank, shape_of
-from .table import composition
+from .table import composition, named_in_numpy
 
 
 def cut(x, axis, cuts):
@@ -72,7 +70,7 @@ def unstack(x, *, axis=0):
 for function in (split, array_split, hsplit, vsplit, dsplit, unstack):
     composition(
         function,
-        numpy=(getattr(np, function.__name__),),
+        numpy=named_in_numpy(function.__name__),
         samples=(),
         doc=f"{(function.__doc__ or '')[:-1]} (several results).",
     )

@@ -236,6 +236,11 @@ def recorder_of(operands: Iterable[Any]) -> Callable | None:
     return best
 
 
+def named_in_numpy(name: str) -> tuple:
+    """Return NumPy's function of a name, for `numpy=`; nothing where this NumPy is too old to have it."""
+    return (getattr(np, name),) if hasattr(np, name) else ()
+
+
 def no_gradient(_g, *_):
     """Give an operand that only steers (a condition, an index) no gradient."""
 

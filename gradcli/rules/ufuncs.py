@@ -10,7 +10,7 @@ from .movement import clone
 from .product import matmul
 from .scan import cumprod, cumsum
 from .shapes import arrayed, dtype_of, rank, raw, shape_of
-from .table import A, Sample, composition
+from .table import A, Sample, composition, named_in_numpy
 
 
 def fabs(x):
@@ -105,7 +105,7 @@ ENTRIES: list[tuple[Any, tuple[Sample, ...]]] = [
     (matrix_transpose, (Sample(A(2, 3)),)),
 ]
 for function, samples in ENTRIES:
-    composition(function, numpy=(getattr(np, function.__name__),), samples=samples, doc=function.__doc__)
+    composition(function, numpy=named_in_numpy(function.__name__), samples=samples, doc=function.__doc__)
 OTHERS: list[tuple[str, Any, tuple]] = [
     ("modf", modf, (np.modf,)),
     ("divmod", divmod_, (np.divmod,)),

@@ -52,8 +52,8 @@ CALLS = [
     lambda x: np.divmod(x, 0.7)[1],
     lambda x: np.modf(x)[0],
     lambda x: np.frexp(x)[0],
-    lambda x: np.matvec(x, V),
-    lambda x: np.cumulative_sum(x, axis=0, include_initial=True),
+    *([lambda x: np.matvec(x, V)] if hasattr(np, "matvec") else []),  # NumPy 2.2
+    *([lambda x: np.cumulative_sum(x, axis=0, include_initial=True)] if hasattr(np, "cumulative_sum") else []),  # 2.1
     lambda x: np.cov(x, aweights=V),
     lambda x: np.block([[x, x**2], [x[:1], x[:1]]]),
     lambda x: np.vstack([x, V]),

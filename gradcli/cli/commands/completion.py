@@ -14,8 +14,8 @@ from ..shells import SHELLS, script
 
 @click.command(
     cls=Command,
-    epilog='Examples: eval "$(gradcli completion bash)"; gradcli completion zsh > ~/.zfunc/_gradcli; '
-    "gradcli completion fish > ~/.config/fish/completions/gradcli.fish",
+    epilog='Examples: eval "$(gradcli completion bash)"; gradcli completion zsh > _gradcli; '
+    "gradcli completion fish > gradcli.fish",
 )
 @click.argument("shell", metavar="SHELL", shell_complete=completed("shells"))
 def completion(shell: str) -> None:

@@ -17,8 +17,7 @@ from ..options import Context, command_options, request_of
 
 @click.command(
     cls=Command,
-    epilog="Examples: gradcli trace 'x**2 * sin(y)' x=2 y=3; gradcli trace train.py --step; "
-    "gradcli trace f.expr --json",
+    epilog="Examples: gradcli trace 'x**2 * sin(y)' x=2 y=3; gradcli trace train.py; gradcli trace loss.expr --json",
 )
 @command_options("wrt", "out", "gradient", "hook", "step", formats=TEXT)
 def trace(context: Context) -> None:

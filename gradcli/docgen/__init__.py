@@ -1,0 +1,28 @@
+"""Manual pages, generated from the commands, the table of functions and the JSON schemas.
+
+`python -m gradcli.docgen man` writes them. What no help text says stands in `texts.py`.
+"""
+
+from __future__ import annotations
+
+import click
+
+from ..cli.main import COMMANDS, cli
+from .commands import command_page
+from .documents import json_page
+from .language import expressions_page
+from .overview import overview_page
+
+DATE = "November 21, 2026"
+
+
+def pages(date: str = DATE) -> dict[str, str]:
+    """Return the text of every page by file name, such as man1/gradcli-grad.1."""
+    context = click.Context(cli, info_name="gradcli", **cli.context_settings)
+    found = {"man1/gradcli.1": overview_page(date)}
+    for name in COMMANDS:
+        command = cli.get_command(context, name)
+        if command is not None:
+            inner = click.Context(command, info_name=name, parent=context)
+            found[f"man1/gradcli-{name}.1"] = command_page(name, command, inner, date)
+    return {**found, "man5/gradcli-json.5": json_page(date), "man7/gradcli-expressions.7": expressions_page(date)}

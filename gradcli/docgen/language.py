@@ -1,0 +1,66 @@
+"""The page gradcli-expressions(7): the language, and the table of its functions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..lang.describe import describe
+from ..lang.evaluate import CONSTANTS
+from ..lang.parse import PROPERTIES
+from ..rules import full_table
+from . import texts
+from .commands import environment, exit_status
+from .mdoc import Item, argument, examples, page, paragraphs, section, see_also, tagged
+
+
+def functions() -> Iterator[Item]:
+    """Yield every function of the language: its call, the first line on it, and its other names."""
+    for name, entry in sorted(full_table().items()):
+        if entry.public:
+            told = describe(entry)
+            doc = told.doc.strip().split("\n")[0]
+            first = doc.split(" ")[0]
+            if len(first) > 1 and first.isalpha() and first != "nan":
+                doc = doc[0].upper() + doc[1:]
+            also = f" Also called {' and '.join(f'`{other}`' for other in told.aliases)}." if told.aliases else ""
+            yield argument(name + told.signature), doc + also
+
+
+def expressions_page(date: str) -> str:
+    """Return the page."""
+    return page(
+        "gradcli-expressions",
+        7,
+        "the expression language of gradcli",
+        date,
+        section(
+            "DESCRIPTION",
+            [
+                *paragraphs(texts.LANGUAGE),
+                ".Ss Syntax",
+                *paragraphs(texts.SYNTAX),
+                *tagged((argument(form), text) for form, text in texts.FORMS),
+                ".Pp",
+                "An array has these properties:",
+                *tagged(((f"Va x.{name}", texts.PROPERTIES[name]) for name in PROPERTIES), compact=True),
+                ".Ss Constants",
+                *tagged(((f"Va {name}", texts.CONSTANTS[name]) for name in CONSTANTS), compact=True),
+                ".Ss Inputs and the output",
+                *paragraphs(texts.INPUTS),
+                ".Ss Functions",
+                *paragraphs(texts.FUNCTIONS),
+                *tagged(functions()),
+            ],
+        ),
+        environment(),
+        section(
+            "FILES",
+            tagged(
+                (f"Pa {argument(name)}", text)
+                for name, text in [("*.expr", "Programs in this language."), texts.DATA]
+            ),
+        ),
+        exit_status(),
+        section("EXAMPLES", examples(texts.LANGUAGE_EXAMPLES)),
+        section("SEE ALSO", see_also(["gradcli(1)", "gradcli-grad(1)", "gradcli-ops(1)", "gradcli-json(5)"])),
+    )

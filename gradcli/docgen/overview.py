@@ -1,0 +1,59 @@
+"""The page gradcli(1): what all commands have in common."""
+
+from __future__ import annotations
+
+from ..cli.main import COMMANDS
+from . import texts
+from .commands import environment, exit_status
+from .mdoc import argument, examples, page, paragraphs, section, see_also, tagged
+
+
+def overview_page(date: str) -> str:
+    """Return the page."""
+    commands = tagged((f"Cm {name}", f"{text} See gradcli-{name}(1).") for name, text in COMMANDS.items())
+    options = tagged(
+        [
+            ("Fl h , Fl \\-help", "Print a summary; after a command, one of its options."),
+            ("Fl \\-version", "Print the version."),
+        ]
+    )
+    references = [f"gradcli-{name}(1)" for name in COMMANDS] + ["gradcli-json(5)", "gradcli-expressions(7)"]
+    return page(
+        "gradcli",
+        1,
+        "compute and check gradients",
+        date,
+        section(
+            "SYNOPSIS", [".Nm", ".Op Fl h | Fl \\-help", ".Op Fl \\-version", ".Ar command", ".Op Ar argument ..."]
+        ),
+        section(
+            "DESCRIPTION",
+            [
+                ".Nm",
+                *paragraphs(
+                    "differentiates expressions, programs and Python scripts with an engine of its own, which "
+                    "records a dynamic graph on NumPy, and checks derivatives written by hand."
+                ),
+                ".Pp",
+                "The commands are:",
+                *commands,
+                ".Pp",
+                "The options are:",
+                *options,
+                ".Ss Targets",
+                *paragraphs(texts.TARGETS),
+                ".Ss Values",
+                *paragraphs(texts.VALUES),
+                ".Ss Output",
+                *paragraphs(texts.OUTPUT),
+            ],
+        ),
+        environment(),
+        section(
+            "FILES",
+            tagged((f"Pa {argument(name)}", text) for name, text in [*texts.PROGRAMS, texts.DATA, texts.WRITTEN]),
+        ),
+        exit_status(),
+        section("EXAMPLES", examples(texts.EXAMPLES[""])),
+        section("SEE ALSO", see_also(references)),
+    )

@@ -1,0 +1,183 @@
+"""What the manual says beyond the commands' help, in running text: `code` is quoted, gradcli(1) is a reference."""
+
+from __future__ import annotations
+
+EXIT_STATUS = [
+    ("0", "Done; every check passed."),
+    ("1", "A check found a wrong derivative, or two ways to compute one disagree."),
+    ("2", "Bad usage or bad input: options, expressions, files, shapes, missing names."),
+    ("3", "The target itself raised an error while running."),
+    ("4", "No wrong derivative was found, but at least one check is inconclusive."),
+    ("70", "A defect in gradcli itself; please report it."),
+    ("130", "Interrupted."),
+]
+ENVIRONMENT = [
+    ("NO_COLOR", "If set and not empty, there is no colour, unless `--color always` is given."),
+    ("FORCE_COLOR", "If set and not empty, there is colour also in files and pipes."),
+    ("COLUMNS", "The width of tables, if it is not that of the terminal."),
+    ("TERM", "If it is `dumb`, there is no colour."),
+]
+PROGRAMS = [
+    ("*.expr", "Programs in the expression language, see gradcli-expressions(7): parsed, never executed."),
+    ("*.py", "Python scripts, functions and declared checks: executed, unless `--safe` is given."),
+]
+DATA = ("*.npy, *.npz, *.csv, *.tsv, *.txt, *.json", "Arrays for `NAME=@FILE`. Pickled arrays are refused.")
+WRITTEN = (
+    ".gradcli-*",
+    "Where `-o` writes first, beside the file that it names, which is then replaced.",
+)
+TARGETS = """
+A target is an inline expression; `-` for a program on standard input; a file in the expression language of
+gradcli-expressions(7), which is parsed and never executed; a Python script, which is executed as `python file.py`
+would execute it, with the arguments after `--` as its own; or `FILE.py:NAME` for a function, whose inputs are its
+parameters, a custom Function or a Module of that file.
+
+A name that ends in .py or .expr, or has .py: in it, is always a file; any other is a file only if that file exists.
+A Python file whose statements all belong to the expression language is read as such. After `-e` comes an
+expression, whatever it looks like.
+
+The inputs of an expression program are the names that the command line gives values to, and those that the program
+binds to numbers or array constructors. Its output is the last bare expression, or else the last assignment. The
+inputs of a script are its tensors that require grad, by their global names, `net.f1.weight` for those of a module
+and `leaf@line 12` for those without a name; if the script ran backward itself, their gradients are reported, else
+its output is the tensor in its last statement.
+"""
+VALUES = """
+A value is an expression without names, such as `2`, `[[1, 2], [3, 4]]`, `linspace(0, 1, 5)` or `randn(3, 4)`, or
+`@FILE` for a .npy, .npz, .csv, .tsv, .txt or .json file, `@FILE.npz:KEY` for one array of several, or `@-` for JSON
+on standard input. It overrides the value that the program gives to that input.
+"""
+OUTPUT = """
+Results go to standard output, everything else to standard error. The default format is a table on a terminal and
+tab-separated lines elsewhere: the name of an element, a tab, and its value in full precision. With `--json` there
+is one JSON document, described in gradcli-json(5), and errors are JSON, too.
+"""
+DESCRIPTIONS = {
+    "grad": """
+The gradient of a non-scalar output needs `--gradient`, a vector of the output's shape; gradcli-jacobian(1) prints
+all rows instead. Hooks run in the order in which they are given.
+
+In tab-separated lines there are the gradients only; the other formats have the value of the output, too.
+""",
+    "gradcheck": """
+The numeric derivative comes with an estimate of its error, so that there is no step and no tolerance to choose. A
+check passes when the claimed derivative agrees within that error, and says how small a mistake it would have seen;
+it fails when the two differ by clearly more, and names the worst element, both values, and the mistake that
+explains them; and it is inconclusive, with the reason, where the function does not allow a decision: noise, values
+that are not finite, a kink whose one-sided derivatives cannot be told. At a kink, a value in the generalized
+gradient passes.
+
+With pytest, `pytest --gradcheck` runs the same declared checks as tests; `--gradcheck-allow-inconclusive` lets
+inconclusive ones pass.
+""",
+    "ops": """
+The whole table stands in gradcli-expressions(7), too.
+""",
+    "schema": """
+The schemas are JSON Schema 2020-12; gradcli-json(5) has the same in words. They change only by adding keys.
+""",
+}
+OPTIONS = {
+    "--hook": "ACTION's result, if it is not None, replaces the gradient. What it prints goes to standard output, "
+    "with `--json` to standard error.",
+    "--format": "In `tsv`, every line is the name of an element, a tab, and its value in full precision.",
+    "--json": "Errors are then printed as JSON, too.",
+    "--output": "The file is written whole or not at all; its ending chooses the format.",
+    "--seed": "The same command gives the same numbers.",
+    "--torch": "The default type is then float32, as there.",
+    "--color": "See ENVIRONMENT.",
+    "--help": "",
+}
+EXAMPLES = {
+    "": [
+        "gradcli grad 'x**2 * sin(y)' x=2 y=3",
+        "echo 'x = 2; x^3' | gradcli grad - --json",
+        "gradcli gradcheck grads.py:f --grad g --shape x=3",
+    ],
+    "grad": [
+        "gradcli grad 'sum((A @ x - b)^2)' A=@a.npy b=@b.csv x='zeros(3)' --wrt x",
+        "gradcli grad '[x[0]^2, x[0]*x[1]]' x='[2, 3]' --gradient '[1, 0]'",
+        "gradcli grad 'y = 2*x; sum(y^2)' x='[1, 3]' --hook 'y=clip(g, -5, 5)' --retain y",
+        "gradcli grad train.py w=0.5 -- --epochs 3",
+    ],
+}
+LANGUAGE = """
+A program of the expression language is what an inline target, `-e` or a file holds. It has Python's syntax for
+expressions and NumPy's names and meanings for functions. It is parsed and never executed as Python: nothing in it
+can read a file, run code or reach a Python object.
+"""
+SYNTAX = """
+There is one statement a line, or several separated by `;`:
+
+    name = expression
+    name[index] = expression
+    expression
+
+A `#` begins a comment. The parts of an expression are:
+"""
+FORMS = [
+    ("2 0.5 1e-3 2j", "Numbers, all of them floating-point or complex; integers are taken as floats."),
+    ("[[1, 2], [3, 4]]", "An array, as nested lists."),
+    ("x + y, x - y, x * y, x / y, x // y, x % y", "Arithmetic, element by element, with broadcasting."),
+    ("x**y, x^y", "Power; `^` has the precedence of `**`, and both group from the right."),
+    ("x @ y", "The matrix product."),
+    ("-x, +x, ~x", "Signs, and the negation of booleans."),
+    ("x < y, x <= y, x == y, x != y, x >= y, x > y", "Comparisons, which may be chained: `0 < x < 1`."),
+    ("a and b, a or b, not a, a & b, a | b", "Logic of booleans, element by element."),
+    ("a if c else b", "The element of a where c is true, else that of b: the same as `where(c, a, b)`."),
+    ("x[0], x[1:, ::2], x[..., -1], x[x > 0]", "Elements and slices, counted from 0; negative steps are allowed."),
+    ("f(x, axis=0), x.f(axis=0)", "A call; every function may also be written as a method of its first argument."),
+]
+PROPERTIES = {
+    "T": "The array with its axes in reverse order.",
+    "mT": "The array with its last two axes exchanged.",
+    "H": "The conjugate of the transpose.",
+    "shape": "The lengths of the axes.",
+    "ndim": "How many axes there are.",
+    "size": "How many elements there are.",
+    "real": "The real part.",
+    "imag": "The imaginary part.",
+}
+CONSTANTS = {
+    "pi": "The circumference of a circle over its diameter, 3.14159...",
+    "e": "The base of natural logarithms, 2.71828...",
+    "tau": "Twice pi, 6.28318...",
+    "inf": "Infinity.",
+    "nan": "Not a number.",
+}
+INPUTS = """
+The output is the last bare expression, or else the last assignment; `--out NAME` picks another.
+
+The inputs are the names given on the command line and the names that the program binds to literals or array
+constructors: `x = 2`, `w = [[3, 1]]`, `v = linspace(0, 1, 5)`, `r = randn(3, 4)`. A name that the program later
+binds again or assigns into is no input, and `const(3)` makes a constant. A value on the command line overrides that
+of the program. With `--wrt` only some inputs are differentiated.
+
+A name that is neither bound nor given is an error that lists every missing name and the command line that would
+work. A program of more than 1 MiB, a nesting of more than 200 levels, or a value of more elements than
+`--max-elements` allows is refused.
+"""
+FUNCTIONS = """
+What a function is differentiated by, where it is tested and what it gives at a kink is printed by gradcli-ops(1).
+`dim` is understood as well as `axis`; functions that take a shape take it as `zeros(1, 2)` and as `zeros((1, 2))`.
+"""
+LANGUAGE_EXAMPLES = [
+    "gradcli grad 'x**2 * sin(y)' x=2 y=3",
+    "gradcli grad 'r = A @ x - b; sum(r^2)' A='[[2, 0], [1, 3]]' b='[1, 2]' x='[1, 1]' --wrt x",
+    "gradcli grad 'n = zeros(1, 2); n[0, 0] = x**2; n[0, 1] = x; sum(n)' x=3",
+    "gradcli grad '(x**2 if x > 0 else -x).sum()' x='linspace(-1, 1, 4)'",
+    "gradcli grad model.expr --wrt w",
+]
+JSON = """
+With `--json` a command prints one document on standard output. Numbers have full precision. An array is nested
+lists, and a plain number where it has no axes; nan and the infinities are the strings `nan`, `inf` and `-inf`, and
+a complex number is `{"re": a, "im": b}`.
+
+Keys are only ever added. A program should ignore those that it does not know; those marked optional may be missing.
+The same is printed as JSON Schema by gradcli-schema(1).
+"""
+JSON_EXAMPLES = [
+    "gradcli grad 'x**2 * sin(y)' x=2 y=3 --json",
+    "gradcli jacobian 'x * x' x='[2, 3]' --sparse --json",
+    "gradcli schema grad -o grad.schema.json",
+]

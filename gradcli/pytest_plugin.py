@@ -1,0 +1,107 @@
+"""A plugin for pytest: `pytest --gradcheck` runs the checks that Python files declare with `@gradcli.check`.
+
+Without the option it costs nothing: neither NumPy nor any other part of gradcli is imported.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from .check.declare import Declared
+    from .results.checks import CheckReport
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the options."""
+    group = parser.getgroup("gradcli", "gradients (gradcli)")
+    group.addoption(
+        "--gradcheck", action="store_true", help="run the checks declared with @gradcli.check in all Python files"
+    )
+    group.addoption(
+        "--gradcheck-allow-inconclusive", action="store_true", help="an inconclusive gradcheck is no failure"
+    )
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    """Collect a Python file that may declare checks."""
+    if not parent.config.getoption("gradcheck") or file_path.suffix != ".py":
+        return None
+    from .check.collect import mentions_checks
+
+    return DeclaringFile.from_parent(parent, path=file_path) if mentions_checks(str(file_path)) else None
+
+
+class DeclaringFile(pytest.Module):
+    """A file that may declare checks, imported the way pytest imports test modules."""
+
+    def collect(self) -> Iterator[Any]:
+        """Yield the checks that the file declares, in order."""
+        from .check.collect import mentions_checks, same_file
+        from .check.declare import REGISTRY
+
+        before = len(REGISTRY)
+        self.obj  # noqa: B018 - imports the file, unless it was imported before
+        path = str(self.path)
+        seen: dict[str, int] = {}
+        for place, check in enumerate(REGISTRY):
+            # a check of a function from elsewhere belongs here, too, unless that file declares checks of its own
+            imported = place >= before and check.file is not None and not mentions_checks(check.file)
+            if check.file is None or not (same_file(check.file, path) or imported):
+                continue
+            if same_file(check.file, path):
+                check.file = os.path.relpath(path)
+            seen[check.name] = seen.get(check.name, 0) + 1
+            name = check.name if seen[check.name] == 1 else f"{check.name}-{seen[check.name]}"
+            yield DeclaredCheck.from_parent(self, name=name, check=check)
+
+
+class UnprovenError(Exception):
+    """A check that did not pass. report: what was found."""
+
+    def __init__(self, report: CheckReport):
+        super().__init__(report.verdict)
+        self.report = report
+
+
+class DeclaredCheck(pytest.Item):
+    """One declared check."""
+
+    def __init__(self, *, check: Declared, **more: Any):
+        super().__init__(**more)
+        self.check = check
+
+    def runtest(self) -> None:
+        """Run the check. Raises UnprovenError unless it passes, or is inconclusive and that is allowed."""
+        import numpy as np
+
+        with np.errstate(all="ignore"):
+            report = self.check.run()
+        allowed = ["pass", "inconclusive"] if self.config.getoption("gradcheck_allow_inconclusive") else ["pass"]
+        if report.verdict not in allowed:
+            raise UnprovenError(report)
+        self.add_report_section("call", "gradcheck", report_text(report))
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo, style: Any = None) -> Any:
+        """Return what `gradcli gradcheck` says of the check."""
+        if isinstance(excinfo.value, UnprovenError):
+            return report_text(excinfo.value.report)
+        return super().repr_failure(excinfo, style)
+
+    def reportinfo(self) -> tuple[Path, int | None, str]:
+        """Return where the checked function stands, and the check's name."""
+        line = None if self.check.line is None else self.check.line - 1
+        return Path(os.path.abspath(self.check.file or self.path)), line, f"gradcheck: {self.name}"
+
+
+def report_text(report: CheckReport) -> str:
+    """Return a report as `gradcli gradcheck` prints it."""
+    from .render import Style
+    from .render.table import check_text
+
+    return check_text(report, Style()).plain

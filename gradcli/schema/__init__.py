@@ -1,0 +1,68 @@
+"""JSON Schemas (2020-12) of what commands print with --json: one file per command, and what they share.
+
+A file holds the keys of its command; the head that all documents have and the definitions that it uses are added
+here, so that what `gradcli schema` prints stands on its own.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+FOLDER = Path(__file__).parent
+WITHOUT_HEAD = ("error", "trace")
+"""Documents that do not begin with schema, command, target and version, or whose file says so itself."""
+
+
+def names() -> list[str]:
+    """Return what there are schemas for: commands, and `error`."""
+    return sorted(path.stem for path in FOLDER.glob("*.json") if path.stem != "common")
+
+
+@functools.cache
+def read(name: str) -> dict[str, Any]:
+    """Return the content of a file of this folder."""
+    return json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))
+
+
+def schema_of(name: str) -> dict[str, Any]:
+    """Return the schema of a command's output, or of errors, complete in itself."""
+    own, common = read(name), read("common")
+    if name not in WITHOUT_HEAD:
+        head = common["head"]
+        command = {"command": {**head["properties"]["command"], "const": name}}
+        own = {
+            **own,
+            "properties": {**head["properties"], **command, **own["properties"]},
+            "required": [*head["required"], *own["required"]],
+        }
+    used = closure(own, common["$defs"])
+    definitions = {key: value for key, value in common["$defs"].items() if key in used}
+    return {"$schema": DIALECT, **own, **({"$defs": definitions} if definitions else {})}
+
+
+def closure(part: Any, definitions: dict[str, Any]) -> set[str]:
+    """Return the names of all definitions that a schema uses, directly or through others."""
+    found: set[str] = set()
+    waiting = list(references(part))
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found.add(name)
+            waiting += references(definitions[name])
+    return found
+
+
+def references(part: Any) -> Iterator[str]:
+    """Yield the names that a schema refers to."""
+    if isinstance(part, dict):
+        if "$ref" in part:
+            yield str(part["$ref"]).rpartition("/")[2]
+        part = list(part.values())
+    if isinstance(part, list):
+        for item in part:
+            yield from references(item)

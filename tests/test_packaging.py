@@ -1,0 +1,157 @@
+"""What strangers get: the wheel and the source archive are complete, reproducible, and work when installed."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tarfile
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import gradcli
+
+ROOT = Path(__file__).parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+MANUAL = {f"share/man/{page.parent.name}/{page.name}" for page in (ROOT / "man").glob("man?/*")}
+
+pytest.importorskip("hatchling")
+
+
+def build(folder: Path) -> dict[str, Path]:
+    """Build both archives into a folder; return them by kind."""
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-t", "sdist", "-d", str(folder)]
+    environment = {**os.environ, "SOURCE_DATE_EPOCH": "1700000000"}
+    subprocess.run(command, cwd=ROOT, env=environment, check=True, capture_output=True)
+    (wheel,), (sdist,) = folder.glob("*.whl"), folder.glob("*.tar.gz")
+    return {"wheel": wheel, "sdist": sdist}
+
+
+@pytest.fixture(scope="module")
+def archives(tmp_path_factory):
+    return build(tmp_path_factory.mktemp("first"))
+
+
+@pytest.fixture(scope="module")
+def bin_folder(archives, tmp_path_factory):
+    """Install the wheel into a new environment that sees the packages of this one; return its folder of commands."""
+    place = tmp_path_factory.mktemp("environment")
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", place], check=True)
+    python = place / "bin" / "python"
+    pip = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-deps", "--no-index"]
+    subprocess.run([*pip, archives["wheel"]], check=True)
+    code = "import sysconfig; print(sysconfig.get_path('purelib'))"
+    packages = subprocess.run([python, "-c", code], check=True, capture_output=True, text=True).stdout.strip()
+    Path(packages, "others.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    return place / "bin"
+
+
+def run(command: list, folder: Path, **more: str) -> subprocess.CompletedProcess:
+    """Run a command of an installation, without anything of this one in its environment."""
+    environment = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "MANPATH")}
+    return subprocess.run(
+        command, cwd=folder, env={**environment, **more}, check=False, capture_output=True, text=True, timeout=60
+    )
+
+
+def test_two_builds_are_identical(archives, tmp_path):
+    for kind, again in build(tmp_path).items():
+        assert again.read_bytes() == archives[kind].read_bytes(), kind
+
+
+def test_the_wheel_holds_the_package_and_the_manual_and_nothing_else(archives):
+    names = set(zipfile.ZipFile(archives["wheel"]).namelist())
+    prefix = f"gradcli-{gradcli.__version__}"
+    sources = {
+        str(path.relative_to(ROOT))
+        for path in (ROOT / "gradcli").rglob("*")
+        if path.is_file()
+        and path.suffix != ".pyc"
+        and path.relative_to(ROOT).parts[1] not in ("docgen", "byte_compile.py")
+    }
+    data = {name.removeprefix(f"{prefix}.data/data/") for name in names if f"{prefix}.data/" in name}
+    assert data == MANUAL
+    assert {name for name in names if name.startswith("gradcli/")} == sources
+    assert {name.split("/")[0] for name in names} == {"gradcli", f"{prefix}.data", f"{prefix}.dist-info"}
+
+
+def test_the_source_archive_holds_all_that_is_needed_to_test_it(archives):
+    with tarfile.open(archives["sdist"]) as sdist:
+        names = {name.partition("/")[2] for name in sdist.getnames()}
+    wanted = {
+        "pyproject.toml",
+        "README.md",
+        "LICENSE",
+        "CHANGELOG.md",
+        "Makefile",
+        ".ci/run",
+        ".ci/oldest.txt",
+        "PKG-INFO",
+    }
+    for folder in ("gradcli", "tests", "samples", "man"):
+        files = (p for p in (ROOT / folder).rglob("*") if p.is_file() and "__pycache__" not in p.parts)
+        wanted |= {str(path.relative_to(ROOT)) for path in files}
+    assert wanted <= names
+    assert not [name for name in names if name.endswith((".pyc", ".so")) or ".venv" in name]
+
+
+def test_the_metadata(archives):
+    with zipfile.ZipFile(archives["wheel"]) as wheel:
+        text = wheel.read(f"gradcli-{gradcli.__version__}.dist-info/METADATA").decode()
+        entries = wheel.read(f"gradcli-{gradcli.__version__}.dist-info/entry_points.txt").decode()
+    assert f"\nVersion: {gradcli.__version__}\n" in text
+    assert "Provides-Extra: plot" in text and "Provides-Extra: dev" in text
+    assert re.search(r"^Requires-Dist: matplotlib.*; extra == 'plot'$", text, re.M)
+    assert "gradcli = gradcli.__main__:main" in entries
+    assert "[pytest11]\ngradcli = gradcli.pytest_plugin" in entries
+
+
+@pytest.mark.parametrize("command", [["gradcli"], ["python", "-m", "gradcli"]], ids=" ".join)
+def test_the_installed_command(bin_folder, command, tmp_path):
+    words = [bin_folder / command[0], *command[1:]]
+    done = run([*words, "--version"], tmp_path)
+    assert done.stdout == f"gradcli, version {gradcli.__version__}\n", done.stderr
+    done = run([*words, "grad", "x**2 * sin(y)", "x=2", "y=3"], tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("x\t0.56448")
+    done = run([*words, "schema", "grad"], tmp_path)  # data files are found, too
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.skipif(shutil.which("man") is None, reason="there is no man")
+def test_the_manual_is_found(bin_folder, tmp_path):
+    for page in ("gradcli", "gradcli-grad", "gradcli-expressions", "gradcli-json"):
+        done = run(["man", "-w", page], tmp_path, PATH=f"{bin_folder}:{os.environ['PATH']}")
+        if done.returncode and not run(["man", "-w", "ls"], tmp_path).stdout:
+            pytest.skip("this man does not find its own pages")
+        assert str(bin_folder.parent) in done.stdout, done.stderr
+
+
+def test_the_lower_bounds_are_those_tested():
+    pinned = dict(re.findall(r"^([\w-]+)==([\d.]+)$", (ROOT / ".ci/oldest.txt").read_text(), re.M))
+    needed = [*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["dev"]]
+    for name, bound in (text.split(">=") for text in needed):
+        if name not in ("ruff", "mypy", "hatchling"):
+            assert (pinned[name] + ".0").startswith(bound + "."), name
+
+
+def test_the_hook_for_pre_commit_runs(tmp_path):
+    """The hook's entry and arguments, as pre-commit puts them together, find the declared checks of a folder."""
+    text = (ROOT / ".pre-commit-hooks.yaml").read_text()
+    (entry,), (words,) = re.findall(r"^  entry: (.*)$", text, re.M), re.findall(r"^  args: \[(.*)\]$", text, re.M)
+    assert "pass_filenames: false" in text
+    declared = "import gradcli\n\n@gradcli.check(at={'x': 2.0}, grad=lambda x: %s)\ndef square(x):\n    return x**2\n"
+    command = [sys.executable, "-m", *entry.split(), *words.split(", ")]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    for gradient, code in (("2 * x", 0), ("3 * x", 1)):
+        folder = tmp_path / str(code)
+        folder.mkdir()
+        (folder / "square.py").write_text(declared % gradient)
+        done = subprocess.run(command, cwd=folder, env=environment, check=False, capture_output=True, text=True)
+        assert done.returncode == code, done.stdout + done.stderr

@@ -1,0 +1,146 @@
+"""`pytest --gradcheck`: declared checks are tests; without the option nothing happens."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest_plugins = ["pytester"]
+ROOT = Path(__file__).parents[1]
+INSTALLED = "gradcli" in {point.name for point in importlib.metadata.entry_points(group="pytest11")}
+PLUGIN = ["-p", "no:cacheprovider", *([] if INSTALLED else ["-p", "gradcli.pytest_plugin"])]
+GRADIENTS = """
+import numpy as np
+import gradcli
+
+def double(x):
+    return 2 * x
+
+@gradcli.check(at={"x": [1.0, 2.0]}, grad=double)
+def right(x):
+    return (x**2).sum()
+
+@gradcli.check(at={"x": [1.0, 2.0]}, grad=lambda x: -2 * x)
+def wrong(x):
+    return (x**2).sum()
+
+@gradcli.check(at={"x": [1.0]}, grad=double)
+def noisy(x):
+    return np.random.rand()
+
+@gradcli.check(at={"x": [1.0]}, grad=double)
+def broken(x):
+    raise ValueError("no luck")
+"""
+
+
+@pytest.fixture
+def run(pytester, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]))
+    monkeypatch.delenv("PYTEST_ADDOPTS", raising=False)
+
+    def call(*words: str) -> pytest.RunResult:
+        return pytester.runpytest_subprocess(*PLUGIN, *words)
+
+    return call
+
+
+def test_declared_checks_are_tests(pytester, run):
+    pytester.makepyfile(gradients=GRADIENTS, plain="1 / 0  # never imported")
+    result = run("--gradcheck", "-v")
+    result.assert_outcomes(passed=1, failed=3)
+    result.stdout.fnmatch_lines(["gradients.py::right PASSED*", "gradients.py::wrong FAILED*"])
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+
+
+def test_a_fail_shows_the_report_of_the_command(pytester, run):
+    pytester.makepyfile(gradients=GRADIENTS)
+    result = run("--gradcheck", "-k", "wrong")
+    command = [sys.executable, "-m", "gradcli", "gradcheck", "gradients.py", "-k", "wrong", "-f", "table"]
+    environment = {**os.environ, "COLUMNS": "300", "NO_COLOR": "1"}
+    printed = subprocess.run(command, capture_output=True, text=True, check=False, env=environment).stdout
+    report = [line.strip() for line in printed.splitlines()[:-1]]
+    assert "the sign is wrong" in "".join(report)
+    assert any(re.search(r"gradients\.py:\d+", line) for line in report)
+    result.stdout.fnmatch_lines([f"*{glob(line)}*" for line in report])
+    assert "Traceback" not in result.stdout.str()
+
+
+def glob(text: str) -> str:
+    """Return a pattern for exactly this text, except for the error of the reference."""
+    return re.sub(r"± \S+", "± *", text.replace("[", "[[]"))
+
+
+def test_inconclusive_is_a_failure_unless_allowed(pytester, run):
+    pytester.makepyfile(gradients=GRADIENTS)
+    result = run("--gradcheck", "-k", "noisy")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*inconclusive*"])
+    run("--gradcheck", "-k", "noisy", "--gradcheck-allow-inconclusive").assert_outcomes(passed=1)
+    run("--gradcheck", "-k", "wrong", "--gradcheck-allow-inconclusive").assert_outcomes(failed=1)
+
+
+def test_an_error_names_what_was_raised(pytester, run):
+    pytester.makepyfile(gradients=GRADIENTS)
+    result = run("--gradcheck", "-k", "broken", "--gradcheck-allow-inconclusive")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*no luck*"])
+
+
+def test_in_a_test_module_checks_stand_beside_tests(pytester, run):
+    pytester.makepyfile(test_both=GRADIENTS + "\ndef test_right():\n    assert right(np.ones(2)) == 2\n")
+    run().assert_outcomes(passed=1)
+    run("--gradcheck").assert_outcomes(passed=2, failed=3)
+    run("--gradcheck", "test_both.py::right").assert_outcomes(passed=1)
+
+
+def test_checks_of_imported_functions_belong_to_the_file_that_declares_them(pytester, run):
+    pytester.makepyfile(
+        functions="def f(x):\n    return x**2\n",
+        gradients="""
+            import gradcli, functions, shared
+            gradcli.check(functions.f, at={"x": 1.0}, grad=lambda x: 2 * x)
+            gradcli.check(at={"x": 1.0}, grad=lambda x: 2 * x, name="again")(functions.f)
+            gradcli.check(functions.f, at={"x": 3.0}, grad=lambda x: 2 * x)
+        """,
+        shared="import gradcli\n\n@gradcli.check(at={'x': 1.0}, grad=lambda x: 2 * x)\ndef g(x):\n    return x**2\n",
+    )
+    result = run("--gradcheck", "-v")
+    result.assert_outcomes(passed=4)
+    lines = [
+        "gradients.py::f PASSED*",
+        "gradients.py::again PASSED*",
+        "gradients.py::f-2 PASSED*",
+        "shared.py::g PASSED*",
+    ]
+    for line in lines:
+        result.stdout.fnmatch_lines([line])
+
+
+def test_a_file_that_cannot_be_imported_is_an_error(pytester, run):
+    pytester.makepyfile(gradients="import gradcli\ngradcli.check\n1 / 0  # check(\n")
+    result = run("--gradcheck")
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["*ZeroDivisionError*"])
+
+
+def test_without_the_option_nothing_is_imported(pytester, run):
+    pytester.makepyfile(
+        gradients=GRADIENTS,
+        test_imports="""
+            import sys
+
+            def test_imports():
+                assert "gradcli.pytest_plugin" in sys.modules
+                assert "numpy" not in sys.modules
+                loaded = {name for name in sys.modules if name.startswith("gradcli")}
+                assert loaded == {"gradcli", "gradcli.pytest_plugin"}
+        """,
+    )
+    run("-p", "no:hypothesispytest").assert_outcomes(passed=1)

@@ -1,0 +1,149 @@
+"""Every JSON document that commands print is what its schema says, and no key is left unsaid."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+from gradcli.cli.main import COMMANDS, cli
+from gradcli.schema import names, schema_of
+
+from .test_cases import CASES, cases_of
+
+jsonschema = pytest.importorskip("jsonschema")
+ROOT = Path(__file__).parents[1]
+IN_JSON = [
+    case
+    for path in CASES
+    for case in cases_of(path)
+    if "json" in case.command and "gradcli" in case.command and "gradcli schema" not in case.command
+]
+DIRECT = """
+grad 'x**2 * sin(y)' x=2 y=3 --json
+grad 'x / x' x=0 --json
+grad 'real(x * conj(x))' x=1+2j --dtype complex128 --json
+grad 'y = x*x; sum(y)' x='[1, 2]' --retain y --symbolic --check --json
+grad 'x**2 * sin(y)' x=2 y=3 --digits 30 --json
+grad samples/network.py --json
+jacobian 'x * x' x='[2, 3]' --sparse --json
+jacobian 'x * x' x='[2, 3]' --symbolic --json
+jacobian 'x * [1, 2]' x=3 y=1 --json
+hessian 'x * x * y' x=3 y=2 --digits 20 --json
+hessian 'sum(x**3)' x='[1, 2]' --symbolic --json
+vjp 'x * [1, 2, 3]' x=2 -g '[1, 0, 1]' --json
+jvp '[x*y, x+y]' x=2 y=3 --tangent x=1 --json
+hvp 'x**2 * y' x=2 y=3 --tangent x=1 --json
+gradcheck 'x**2 * sin(y)' x=2 y=3 --digits 40 --symbolic --json
+gradcheck 'abs(x)' x=0 --json
+gradcheck 'x * [1, 2]' x='[1, 2]' --json
+gradcheck samples --json
+gradcheck samples --list --json
+plot 'x^2 + a' --over x=-1:1 a=2 --points 5 --json
+plot 'log(x) * y' --over x=-1:1 --over y=0:1 --points 5 --json
+gradcheck samples/gradients.py:mean_square --grad mean_square_gradient x='[1, 2, 4]' --json
+symbolic 'x^2 * y' --steps --json
+symbolic 'x^2 * y' --order 2 --at x=2 --at y=1 --json
+graph samples/network.py --json
+graph 'y = sin(x); sum(y * y)' x='[2, 3]' --values --json
+trace samples/hooks.py --json
+trace 'sin(x) * x' x=2 --json
+ops --json
+ops tanh nothing --json
+grad 'x**2 + sinn(y)' x=1 y=2 --json
+grad 'x' --json
+grad missing.expr --json
+frobnicate --json
+"""
+
+
+def closed(schema: Any) -> Any:
+    """Return a schema that allows no keys beyond those it names."""
+    if isinstance(schema, list):
+        return [closed(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    parts = {key: closed(value) for key, value in schema.items()}
+    is_object = isinstance(schema.get("properties"), dict) and schema.get("type") == "object"
+    return {"additionalProperties": False, **parts} if is_object else parts
+
+
+VALIDATORS = {name: jsonschema.Draft202012Validator(closed(schema_of(name))) for name in names()}
+
+
+def validate(text: str) -> int:
+    """Check every document of an output against its schema; return how many there were."""
+    documents = [json.loads(line) for line in text.splitlines() if line.startswith("{")]
+    for document in documents:
+        name = "error" if "error" in document else "trace" if "event" in document else document["command"]
+        problems = [f"{'/'.join(map(str, e.path))}: {e.message}" for e in VALIDATORS[name].iter_errors(document)]
+        assert not problems, problems
+    return len(documents)
+
+
+def run(command: str, folder: Path, tmp_path: Path) -> str:
+    """Run a command line for the shell; return what every gradcli in it wrote to its standard output."""
+    log = tmp_path / "log"
+    log.touch()
+    shell = f'gradcli() {{ "{sys.executable}" -m gradcli "$@" | tee -a "{log}"; }}\n{command}'
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "NO_COLOR": "1"}
+    subprocess.run(["bash", "-c", shell], cwd=folder, env=environment, check=False, capture_output=True, timeout=60)
+    return log.read_text()
+
+
+@pytest.mark.parametrize("command", DIRECT.strip().splitlines())
+def test_direct_runs(command, tmp_path):
+    assert validate(run(f"gradcli {command}", ROOT, tmp_path)) > 0
+
+
+@pytest.mark.parametrize("case", IN_JSON, ids=repr)
+def test_cases(case, tmp_path):
+    folder = tmp_path / "work"
+    for name, content in case.files.items():
+        place = folder / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(content)
+    folder.mkdir(exist_ok=True)
+    validate(run(case.command, folder, tmp_path))
+    for path in folder.glob("*.json"):
+        if path.name not in case.files:
+            assert validate(path.read_text()) > 0
+
+
+def test_there_are_cases_in_json():
+    assert len(IN_JSON) > 10
+
+
+@pytest.mark.parametrize("name", names())
+def test_schemas_are_schemas(name):
+    jsonschema.Draft202012Validator.check_schema(schema_of(name))
+
+
+@pytest.mark.parametrize("name", names())
+def test_every_key_has_a_description(name):
+    def check(part: Any, path: str) -> None:
+        if isinstance(part, dict):
+            if part.get("type") == "object":
+                for key, value in part.get("properties", {}).items():
+                    assert value.get("description") or key in ("re", "im"), f"{path}/{key}"
+            for key, value in part.items():
+                check(value, f"{path}/{key}")
+        elif isinstance(part, list):
+            for item in part:
+                check(item, path)
+
+    check(schema_of(name), name)
+
+
+def test_every_command_with_json_has_a_schema():
+    for name in COMMANDS:
+        command = cli.get_command(click.Context(cli), name)
+        formats = [p.type.choices for p in command.params if p.name == "format" and isinstance(p.type, click.Choice)]
+        if any("json" in choices for choices in formats):
+            assert name in names(), f"write gradcli/schema/{name}.json"
