@@ -15,6 +15,7 @@ RANKS = [
     ["face"],
     ["linalg", "fft", "special"],
     ["func", "nn", "lang", "optim", "utils"],
+    ["distributions"],
     ["exact"],
     ["program"],
     ["check"],

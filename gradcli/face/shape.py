@@ -152,11 +152,11 @@ def broadcast_to(input: Tensor, size: Any) -> Tensor:
 
 @face(method=False)
 def broadcast_tensors(*tensors: Tensor) -> tuple:
-    """All tensors expanded to their common shape."""
+    """All tensors expanded to their common shape; those that have it as they are."""
     if len(tensors) == 1 and isinstance(tensors[0], list | tuple):
         tensors = tuple(tensors[0])
     shape = np.broadcast_shapes(*(x.shape for x in tensors))
-    return tuple(expand(x, shape) for x in tensors)
+    return tuple(x if tuple(x.shape) == shape else expand(x, shape) for x in tensors)
 
 
 @face
