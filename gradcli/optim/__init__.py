@@ -7,11 +7,27 @@ from typing import Any
 
 from ..face.wrap import missing
 from .adam import Adam, AdamW
+from .lbfgs import LBFGS
 from .optimizer import Optimizer
 from .scaled import Adadelta, Adagrad, RMSprop
 from .sgd import SGD
+from .variants import ASGD, Adamax, NAdam, RAdam, Rprop
 
-__all__ = ["SGD", "Adadelta", "Adagrad", "Adam", "AdamW", "Optimizer", "RMSprop"]
+__all__ = [
+    "ASGD",
+    "LBFGS",
+    "SGD",
+    "Adadelta",
+    "Adagrad",
+    "Adam",
+    "AdamW",
+    "Adamax",
+    "NAdam",
+    "Optimizer",
+    "RAdam",
+    "RMSprop",
+    "Rprop",
+]
 absent = missing(__name__, lambda: [*__all__, "lr_scheduler"])
 
 

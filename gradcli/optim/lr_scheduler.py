@@ -5,14 +5,19 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from typing import Any
 
 from ..face.wrap import missing
+from ..tape.tensor import Tensor
 from .optimizer import Optimizer
 
 
 class LRScheduler:
     """A schedule. Derived classes define `get_lr`, the rates of the groups at `last_epoch`."""
+
+    recursive = True
+    """Whether a rate comes from the one before."""
 
     def __init__(self, optimizer: Optimizer, last_epoch: int = -1):
         if not isinstance(optimizer, Optimizer):
@@ -20,7 +25,7 @@ class LRScheduler:
         self.optimizer = optimizer
         for group in optimizer.param_groups:
             if last_epoch == -1:
-                group["initial_lr"] = group["lr"]
+                group.setdefault("initial_lr", group["lr"])
             elif "initial_lr" not in group:
                 raise KeyError("param 'initial_lr' is not specified in the groups when resuming an optimizer")
         self.base_lrs = [group["initial_lr"] for group in optimizer.param_groups]
@@ -36,9 +41,18 @@ class LRScheduler:
         return self._last_lr
 
     def step(self, epoch: int | None = None) -> None:
-        """Go on by one epoch."""
+        """Go on by one epoch, or begin anew and go on to the given one."""
+        if epoch is not None and self.recursive:
+            self.set_rates(self.base_lrs)
+            for self.last_epoch in range(epoch + 1):
+                self.set_rates(self.get_lr())
+            return
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
-        for group, rate in zip(self.optimizer.param_groups, self.get_lr(), strict=True):
+        self.set_rates(self.get_lr())
+
+    def set_rates(self, rates: Sequence[float]) -> None:
+        """Give each group its rate."""
+        for group, rate in zip(self.optimizer.param_groups, rates, strict=True):
             group["lr"] = rate
         self._last_lr = self.rates
 
@@ -231,7 +245,7 @@ class ReduceLROnPlateau:
 
     def step(self, metrics: Any, epoch: int | None = None) -> None:
         """Take in the measure of one epoch."""
-        value = float(metrics)
+        value = float(metrics.item() if isinstance(metrics, Tensor) else metrics)
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
         if self.is_better(value):
             self.best, self.num_bad_epochs = value, 0
@@ -254,7 +268,9 @@ class ReduceLROnPlateau:
 
 
 _LRScheduler: Callable = LRScheduler
-__all__ = [
+COMPOSED = ("ChainedScheduler", "CosineAnnealingWarmRestarts", "CyclicLR", "OneCycleLR", "SequentialLR")
+__all__ = [  # noqa: PLE0604
+    *COMPOSED,
     "ConstantLR",
     "CosineAnnealingLR",
     "ExponentialLR",
@@ -267,4 +283,8 @@ __all__ = [
     "ReduceLROnPlateau",
     "StepLR",
 ]
-__getattr__ = missing(__name__, lambda: __all__)
+absent = missing(__name__, lambda: __all__)
+
+
+def __getattr__(name: str) -> Any:
+    return getattr(import_module("gradcli.optim.cyclic"), name) if name in COMPOSED else absent(name)

@@ -52,7 +52,7 @@ def test_plateau():
     schedule = lr_scheduler.ReduceLROnPlateau(optimizer, factor=0.5, patience=1, cooldown=1, min_lr=0.2)
     rates = []
     for loss in (3.0, 2.0, 2.0, 2.0, 2.0, 2.0, 2.0, 2.0, 2.0):
-        schedule.step(gradcli.tensor(loss))
+        schedule.step(gradcli.tensor(loss, requires_grad=True) * 1)
         rates.append(schedule.get_last_lr()[0])
     assert rates == [1, 1, 1, 0.5, 0.5, 0.5, 0.25, 0.25, 0.25]
 
