@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from .forward import jacfwd, jvp
+from .forward import jacfwd, jvp, linearize
 from .functional_call import functional_call
 from .mapping import vmap
 from .reverse import grad, grad_and_value, jacrev, vjp
@@ -28,6 +28,7 @@ __all__ = [
     "jacfwd",
     "jacrev",
     "jvp",
+    "linearize",
     "stack_module_state",
     "vjp",
     "vmap",

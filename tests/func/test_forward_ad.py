@@ -6,6 +6,7 @@ import pytest
 
 import gradcli
 from gradcli.autograd import Function, forward_ad, grad, gradcheck
+from gradcli.func import linearize
 from gradcli.nn import Linear
 
 X, T = gradcli.tensor([1.0, 2.0]), gradcli.tensor([3.0, -1.0])
@@ -117,3 +118,12 @@ def test_levels():
     forward_ad.exit_dual_level()
     with pytest.raises(RuntimeError, match="none is active"):
         forward_ad.exit_dual_level()
+
+
+def test_linearize():
+    value, pushed = linearize(lambda x: {"a": x**2, "b": x.sum()}, X)
+    assert value["a"].tolist() == [1.0, 4.0]
+    for _ in range(2):
+        found = pushed(T)
+        assert found["a"].tolist() == [6.0, -4.0]
+        assert found["b"].item() == 2.0
