@@ -73,6 +73,12 @@ MODULES = {
     "torch.nn.modules.module": "gradcli.nn.modules.module",
     "torch.nn.utils": "gradcli.nn.utils",
     "torch.nn.utils.parametrizations": "gradcli.nn.utils.parametrizations",
+    "torch.nn.utils.rnn": "gradcli.nn.utils.rnn",
+    "torch.distributions": "gradcli.distributions",
+    **{
+        f"torch.distributions.{name}": "gradcli.distributions"
+        for name in ("normal", "categorical", "bernoulli", "kl")
+    },
     "torch.nn.utils.parametrize": "gradcli.nn.utils.parametrize",
     "torch.autograd": "gradcli.autograd",
     "torch.autograd.function": "gradcli.autograd.function",

@@ -17,6 +17,7 @@ HOMES = {
         """,
         "attention": "MultiheadAttention",
         "batchnorm": "BatchNorm1d BatchNorm2d BatchNorm3d InstanceNorm1d InstanceNorm2d InstanceNorm3d",
+        "cells": "GRUCell LSTMCell RNNCell RNNCellBase",
         "container": "ModuleDict ModuleList ParameterDict ParameterList Sequential",
         "conv": "Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d",
         "dropout": "AlphaDropout Dropout Dropout1d Dropout2d Dropout3d FeatureAlphaDropout",
@@ -40,7 +41,7 @@ HOMES = {
             MaxUnpool2d MaxUnpool3d AdaptiveAvgPool1d AdaptiveAvgPool2d AdaptiveAvgPool3d AdaptiveMaxPool1d
             AdaptiveMaxPool2d AdaptiveMaxPool3d FractionalMaxPool2d FractionalMaxPool3d
         """,
-        "rnn": "GRU GRUCell LSTM LSTMCell RNN RNNBase RNNCell RNNCellBase",
+        "rnn": "GRU LSTM RNN RNNBase",
         "shaping": """
             ChannelShuffle CircularPad1d CircularPad2d CircularPad3d ConstantPad1d ConstantPad2d ConstantPad3d
             CosineSimilarity Flatten Fold PairwiseDistance PixelShuffle PixelUnshuffle ReflectionPad1d

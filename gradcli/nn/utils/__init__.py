@@ -15,7 +15,7 @@ HOMES = {
     **dict.fromkeys(("parameters_to_vector", "vector_to_parameters"), "convert_parameters"),
     **dict.fromkeys(("remove_spectral_norm", "remove_weight_norm", "spectral_norm", "weight_norm"), "norms"),
 }
-SUBMODULES = ("parametrizations", "parametrize")
+SUBMODULES = ("parametrizations", "parametrize", "rnn")
 __all__ = [*HOMES, *SUBMODULES]  # noqa: PLE0604
 absent = missing(__name__, lambda: __all__)
 
