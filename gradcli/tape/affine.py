@@ -28,6 +28,8 @@ def affine_grads(node: Node, g: Any, _owned: bool) -> tuple:
     _, _, data, turned_weight = node.x
     db = None if b is None else g.sum(-2)
     dx = None if x is None else g @ turned_weight.swapaxes(-1, -2)
+    if type(turned_weight) is Tensor and turned_weight._node is not None:
+        turned_weight._node.out = SHARED  # dx leads there, even where nothing is wanted of the weight yet
     if turn is None:
         return db, dx, None
     if type(g) is not np.ndarray:
