@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import gradcli
-from gradcli.utils.checkpoint import checkpoint
+from gradcli.nn.functional import dropout
+from gradcli.utils.checkpoint import checkpoint, checkpoint_sequential
 from gradcli.utils.data import ConcatDataset, DataLoader, Dataset, IterableDataset, TensorDataset, random_split
 
 ROWS = gradcli.arange(10.0).reshape(5, 2)
@@ -63,7 +64,38 @@ def test_split():
         random_split(range(10), [3, 3])
 
 
-def test_checkpoint_gives_the_same_gradient():
+@pytest.mark.parametrize("keep", [False, True])
+def test_checkpoints_compute_anew(keep):
+    x, w = gradcli.tensor([2.0], requires_grad=True), gradcli.tensor([3.0], requires_grad=True)
+    calls = []
+
+    def cube(t):
+        calls.append(t.requires_grad)
+        return dropout(t * w * t.exp().log() * t, 0.5) if keep else t * w * t.exp().log() * t
+
+    gradcli.manual_seed(1)
+    y = checkpoint(cube, x, use_reentrant=False)
+    assert calls == [True]
+    y.backward(retain_graph=keep)
+    assert calls == [True, True]
+    share = y.item() / 24  # 0, or 2 where dropout let it pass: the second call draws the same
+    assert x.grad.item() == pytest.approx(36 * share)
+    assert w.grad.item() == pytest.approx(8 * share)
+
+
+def test_checkpoints_in_segments():
     x = gradcli.tensor([2.0], requires_grad=True)
-    checkpoint(lambda t: t**3, x, use_reentrant=False).backward()
-    assert x.grad.tolist() == [12.0]
+    calls = []
+    steps = [lambda t, i=i: calls.append(i) or t * t for i in range(3)]
+    checkpoint_sequential(steps, 2, x, use_reentrant=False).backward()
+    assert calls == [0, 1, 2, 0]
+    assert x.grad.tolist() == [8 * 2.0**7]
+    with gradcli.no_grad():
+        assert checkpoint(steps[0], x).tolist() == [4.0]
+
+
+def test_a_checkpoint_that_changes_is_refused():
+    x, calls = gradcli.tensor([2.0], requires_grad=True), []
+    y = checkpoint(lambda t: (calls.append(1) or t * t) if not calls else t * 2, x)
+    with pytest.raises(RuntimeError, match="different number of tensors"):
+        y.backward()
