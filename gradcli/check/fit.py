@@ -14,6 +14,10 @@ NODES = 17
 """Nodes of a fit, 0 among them."""
 TAIL = 5
 """The last coefficients of a fit, which show the plateau."""
+HIGH = 6
+"""From this coefficient on they count as high: an analytic function that no wider fit resolves has them."""
+CLEAR = 30.0
+"""How many times larger than the plateau a coefficient is beyond doubt."""
 SAFETY = 3.0
 """How many standard deviations of the noise an error covers."""
 FLAT = 40.0
@@ -45,8 +49,9 @@ class Fit:
 
     width: how far the interval reaches. noise: the size of the last coefficients; rounded: whether that is no
     more than rounding; finite: whether all samples were finite; constant: whether all were equal. at_end: the
-    fit's value at its first end, where a one-sided fit touches the point. order: the last coefficient that
-    counts; spread: in how many of its steps the function changes much, apart from its trend.
+    fit's value at its first end, where a one-sided fit touches the point. curved: whether high coefficients count
+    beyond doubt; spread: in how many of its steps the function changes much, apart from its trend. variation: the
+    size of the largest coefficient but the constant one.
     """
 
     def __init__(self, places: np.ndarray, values: np.ndarray, width: float, unit: float, weights: np.ndarray):
@@ -72,7 +77,8 @@ class Fit:
             weights[np.minimum(last + 2, NODES - 1)]
         )
         self.error = np.where(self.finite, SAFETY * self.noise * spread + plateau * following, np.inf)
-        self.order = last
+        self.curved = (size[HIGH:-TAIL] > CLEAR * plateau).any(axis=0)
+        self.variation = size[1:].max(axis=0)
         steps = np.abs(np.diff(values, axis=0) - np.diff(places)[:, None] * coefficients[1])
         self.spread = (steps > 0.25 * steps.max(axis=0)).sum(axis=0)
         signs = np.where(ODD, -1.0, 1.0)[:, None]

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from .estimate import Estimate
 from .fit import SAFETY, rounding_of
 from .flat import Flat
-from .reference import Estimate, estimate
+from .reference import estimate
 
 REACH = 0.05
 """The half-width of the cheap look, in units of the scale of x."""
@@ -19,6 +20,10 @@ PAIRS = np.cos(np.pi * np.array([1, 3, 5]) / 14)
 OTHER_REACHES = (0.01, 0.3, 0.002)
 """Looked at next where the first reach leaves too large an error: from its series, or from rounding."""
 NARROW = (1e-3, 3e-7)
+SMALL = 1e-3
+"""The scale of x below which a function that does not change is looked at further away, ..."""
+WIDE = 0.3
+"""... so far."""
 CLEAR = 3e-7
 """The relative error that settles an element in the cheap look."""
 ENOUGH = 20
@@ -76,6 +81,16 @@ class Reference:
             values = values.reshape((*offsets.shape, len(flat.f0)))
             with np.errstate(all="ignore"):
                 self.judge(elements, h[:, :, None], values[:, : h.shape[1]], values[:, h.shape[1] :])
+        small = chosen[(flat.scales[chosen] < SMALL) & self.same[:, chosen].any(axis=0)]
+        if small.size:
+            self.same[:, small] &= self.stands_still(small)
+
+    def stands_still(self, elements: np.ndarray) -> np.ndarray:
+        """Return where the function is the same far away, too: small steps may change less than it rounds."""
+        flat = self.flat
+        far = flat.along(np.repeat(elements, 2), np.tile([WIDE, -WIDE], len(elements)))
+        far = far.reshape((len(elements), 2, -1))
+        return (~np.isfinite(far) | (far == flat.f0)).all(axis=1).T
 
     def steps(self, elements: np.ndarray, steps: np.ndarray) -> np.ndarray:
         """Return steps by element, in units of its scale, such that x + h and x - h are exact."""

@@ -12,48 +12,24 @@ their decay); More and Wild, "Estimating computational noise", SIAM J. Sci. Comp
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
-from .fit import Fit, Line, centred, one_sided, representable, rounding_of
+from .estimate import Estimate, limit, small_steps
+from .fit import Fit, Line, centred, one_sided
+from .plateau import Plateaus, longest_run
 
 FINE = 1e-7
 MORE = 10
 """Fits that are averaged where noise hides more than FINE of a derivative."""
-SINGLE = 5e-7
-"""The noise, relative to the value, that intermediate results in float32 may leave."""
 RATIO = 4.0
 """Between the half-widths of consecutive fits."""
 TOP = 0.3
 """The first half-width, in units of the scale of x."""
 LEVELS = 24
 UPWARD = 8
-
-
-class Estimate:
-    """Derivatives of m functions at 0 along a line.
-
-    value, error: the reference and the half-width of its interval, infinite where there is none. other,
-    other_error: a second candidate where small and large steps disagree, nan where there is none. left, right
-    and their errors: one-sided derivatives where `kind` is "kink" or "edge". kind: "smooth", "noise" (the
-    plateau is far above rounding), "kink", "jump", "edge" (the function ends here), "none".
-    """
-
-    def __init__(self, m: int):
-        self.value = np.full(m, np.nan)
-        self.error = np.full(m, np.inf)
-        self.other = np.full(m, np.nan)
-        self.other_error = np.full(m, np.nan)
-        self.left, self.left_error = np.full(m, np.nan), np.full(m, np.inf)
-        self.right, self.right_error = np.full(m, np.nan), np.full(m, np.inf)
-        self.kind = np.full(m, "none", dtype=object)
-        self.noise = np.zeros(m)
-        self.width = np.full(m, np.nan)
-
-    def put(self, where: np.ndarray, value: Any, error: Any, kind: str) -> None:
-        """Set value, error and kind at some places."""
-        self.value[where], self.error[where], self.kind[where] = value[where], error[where], kind
 
 
 def smallest_step(x: float, scale: float, unit: float) -> float:
@@ -80,80 +56,30 @@ def estimate(line: Line, x: Any, scale: float, f0: np.ndarray, unit: float, enou
         best = np.minimum(best, usable)
         width /= RATIO
     width = TOP * scale
-    for _ in range(UPWARD):
-        top = fits[0]
-        coarse = top.error > enough * np.maximum(np.abs(top.value), np.finfo(float).tiny)
-        if not (top.rounded & top.finite & coarse).any():
+    first = len(fits)
+    upward = max(UPWARD, math.ceil(math.log(1 / min(scale, 1.0), RATIO)))
+    for _ in range(min(upward, LEVELS)):
+        if not wider_may_tell(fits, enough).any():
             break
         width *= RATIO
         fits.insert(0, centred(line, x, width, unit))
     small = small_steps(line, x, scale, least, f0, unit)
-    decision = Decision(line, x, scale, f0, unit, least, fits, small)
+    decision = Decision(line, x, scale, f0, unit, least, fits, small, len(fits) - first)
     result = decision.result()
     decision.average(result)
     return result
 
 
-class Small:
-    """Slopes over small symmetric steps: steps (k,), central, right and left slopes (k, m), visible error (k, m)."""
-
-    def __init__(self, steps: np.ndarray, up: np.ndarray, down: np.ndarray, f0: np.ndarray, unit: float):
-        self.steps = steps
-        column = steps[:, None]
-        self.central = (up - down) / (2 * column)
-        self.right = (up - f0) / column
-        self.left = (f0 - down) / column
-        largest = np.fmax(np.fmax(np.abs(up), np.abs(down)), np.abs(f0))
-        self.visible = 2 * rounding_of(largest, unit) / column
-        self.constant = (up == f0) & (down == f0)
-        self.up_gap, self.down_gap = up - f0, f0 - down
-        self.largest = largest
+def wider_may_tell(fits: list[Fit], enough: float) -> np.ndarray:
+    """Return where a fit wider than the first may know more: that is rounded but coarse, constant, or over noise."""
+    top = fits[0]
+    coarse = top.error > enough * np.maximum(np.abs(top.value), np.finfo(float).tiny)
+    least = np.min([np.where(fit.rounded, np.inf, fit.noise) for fit in fits], axis=0)
+    return top.finite & ((top.rounded & coarse) | top.constant | (~top.rounded & (top.noise <= 30 * least)))
 
 
-def small_steps(line: Line, x: Any, scale: float, least: float, f0: np.ndarray, unit: float) -> Small:
-    """Return slopes over steps from the smallest sensible one up to a hundredth of the scale."""
-    steps = np.geomspace(max(least / 4, 4 * np.finfo(float).tiny), 0.01 * scale, 13)
-    away = -1.0 if float(x) < 0 else 1.0
-    steps = np.abs(representable(x, away * steps))
-    values = line(np.concatenate([steps, -steps]))
-    return Small(steps, values[: len(steps)], values[len(steps) :], f0, unit)
-
-
-def longest_run(rows: np.ndarray) -> np.ndarray:
-    """Return, per column, the length of the longest run of true rows."""
-    run = np.zeros(rows.shape[1], int)
-    longest = run.copy()
-    for row in rows:
-        run = np.where(row, run + 1, 0)
-        longest = np.maximum(longest, run)
-    return longest
-
-
-class Decision:
+class Decision(Plateaus):
     """Chooses among the fits of one line, and looks closer where they do not settle it."""
-
-    def __init__(
-        self,
-        line: Line,
-        x: Any,
-        scale: float,
-        f0: np.ndarray,
-        unit: float,
-        least: float,
-        fits: list[Fit],
-        small: Small,
-    ):
-        self.line, self.x, self.scale, self.f0, self.unit, self.least = line, x, scale, f0, unit, least
-        self.small = small
-        self.columns = np.arange(len(f0))
-        self.values = np.stack([fit.value for fit in fits])
-        self.errors = np.stack([fit.error for fit in fits])
-        self.noise = np.stack([np.where(fit.finite, fit.noise, np.nan) for fit in fits])
-        self.rounded = np.stack([fit.rounded & fit.finite for fit in fits])
-        self.constant = np.stack([fit.constant for fit in fits])
-        self.orders = np.stack([fit.order for fit in fits])
-        self.spreads = np.stack([fit.spread for fit in fits])
-        self.widths = np.array([fit.width for fit in fits])
 
     def result(self) -> Estimate:
         """Return the estimate."""
@@ -164,10 +90,11 @@ class Decision:
         result.put(found, self.values[chosen, self.columns], self.errors[chosen, self.columns], "smooth")
         result.noise = self.noise[chosen, self.columns]
         result.width = np.where(found, self.widths[chosen], np.nan)
-        sharp, jump = self.kinked(), self.jumps()
+        stairs = self.on_stairs(result)
+        sharp, jump = self.kinked() & ~stairs, self.jumps() & ~stairs
         found &= ~sharp & ~jump
-        self.settle_noise(result, found, chosen, sharp | jump)
-        self.compare_small_steps(result, found, self.widths[chosen])
+        self.settle_noise(result, found, chosen, sharp | jump | stairs)
+        self.compare_small_steps(result, found & ~stairs, self.widths[chosen])
         open_ = (result.kind == "none") | sharp | jump
         if open_.any():
             self.look_aside(result, open_, jump)
@@ -213,50 +140,6 @@ class Decision:
                 steady = (np.abs(gaps - middle) <= 0.05 * np.abs(middle)).all(axis=0)
             found |= steady & (np.abs(middle) > 1e3 * self.unit * self.small.largest[0])
         return found
-
-    def settle_noise(self, result: Estimate, found: np.ndarray, chosen: np.ndarray, skip: np.ndarray) -> None:
-        """Where wide fits share one plateau far above rounding, that is noise, or structure that they do not resolve.
-
-        It is structure where a narrower fit resolves a curve (four coefficients and more), where few steps make
-        the plateau (a jump, a spike), or where the function is constant over more than float32 rounds away.
-        Elsewhere a narrow fit may sit within one stair of rounded intermediate results, and does not see the
-        noise: then what wide fits say counts, and the narrow one is a second candidate.
-        """
-        with np.errstate(all="ignore"):
-            steady = (self.noise[1:] > 0.4 * self.noise[:-1]) & (self.noise[1:] < 2.5 * self.noise[:-1])
-        steady &= ~self.rounded[1:] & ~self.rounded[:-1]
-        noisy = (longest_run(steady) >= 2) & ~skip
-        if not noisy.any():
-            return
-        member = np.zeros_like(self.rounded)
-        member[1:] |= steady
-        member[:-1] |= steady
-        pick = np.where(member, self.errors, np.inf).argmin(axis=0)
-        value, error = self.values[pick, self.columns], self.errors[pick, self.columns]
-        level = self.noise[pick, self.columns]
-        wide = self.spread_of(member)
-        below = np.cumsum(member, axis=0) == member.sum(axis=0)
-        first = np.argmax(self.rounded & below, axis=0)
-        flat = self.constant[chosen, self.columns]
-        single = flat & (level <= SINGLE * self.small.largest[-1])
-        resolved = found & (
-            ((self.orders[first, self.columns] >= 4) & ~flat)
-            | ((wide < 4) & ~single)
-            | (flat & ~single & (self.widths[chosen] > 3e-7 * abs(float(self.x))))
-        )
-        noisy &= ~resolved
-        conflict = noisy & found & (self.widths[chosen] < self.widths[pick])
-        conflict &= np.abs(value - result.value) > error + result.error
-        other = conflict & ~flat
-        result.other[other], result.other_error[other] = result.value[other], result.error[other]
-        changed = conflict | (noisy & ~found)
-        result.put(changed, value, error, "noise")
-        result.noise[changed] = level[changed]
-        result.width[changed] = self.widths[pick][changed]
-
-    def spread_of(self, member: np.ndarray) -> np.ndarray:
-        """Return in how many steps the fits that share a plateau change, on average."""
-        return (self.spreads * member).sum(axis=0) / np.maximum(member.sum(axis=0), 1)
 
     def compare_small_steps(self, result: Estimate, found: np.ndarray, widths: np.ndarray) -> None:
         """Where slopes over steps inside a smooth fit contradict it, note them as a second candidate."""
@@ -307,23 +190,3 @@ class Decision:
         for j in np.flatnonzero(where & ~np.isfinite(error)):
             value[j], error[j] = limit(slopes[:, j], self.small.visible[:, j])
         return value, error
-
-
-def limit(slopes: np.ndarray, visible: np.ndarray) -> tuple[float, float]:
-    """Return the limit of slopes over falling steps, and its error: for ends where no power series holds.
-
-    slopes, visible: over rising steps. Aitken's extrapolation; slopes that keep growing have an infinite limit
-    with error 0.
-    """
-    usable = np.isfinite(slopes) & (visible < 0.01 * np.maximum(np.abs(slopes), 1e-300))
-    falling = slopes[usable][::-1]
-    if len(falling) < 5:
-        return np.nan, np.inf
-    ratios = falling[1:] / falling[:-1]
-    if (ratios[-4:] > 1.2).all() and np.ptp(ratios[-4:]) < 0.5 * ratios[-1]:
-        return float(np.sign(falling[-1]) * np.inf), 0.0
-    first, second = falling[-2] - falling[-3], falling[-1] - falling[-2]
-    if second == first:
-        return float(falling[-1]), abs(float(second)) + float(visible[usable][0]) * 4
-    end = falling[-1] - second**2 / (second - first)
-    return float(end), 2 * abs(float(falling[-1] - end)) + 4 * float(visible[usable][0])

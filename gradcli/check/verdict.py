@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from ..results.checks import InputCheck, WorstElement
+from .estimate import Estimate
 from .flat import Flat
 from .measure import ENOUGH, MARGIN, OTHER_REACHES, SURE, Reference
-from .reference import Estimate
 
 ROUNDING = 32
 """How many rounding units of itself an analytic value may be off."""
@@ -132,7 +132,11 @@ class Judgement:
                 return PASS
             return FAIL
         if abs(a - value) <= self.room(error, (j, i)):
-            if error * MARGIN > COARSE * max(abs(a), abs(value)) and a != 0 and self.significant(j, i):
+            if (
+                error * MARGIN > COARSE * max(abs(a), abs(value))
+                and (a != 0 or kind == "noise")
+                and self.significant(j, i)
+            ):
                 reason = "the function is too noisy" if kind == "noise" else "rounding hides the derivative"
                 return self.unsure(f"{reason} to say more than {value:.3g} ± {MARGIN * error:.2g}")
             return PASS

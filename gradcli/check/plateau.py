@@ -1,0 +1,196 @@
+"""Noise, stairs and structure: what the plateaus say that fits of different widths share.
+
+Wide fits of a function with rounded intermediate results end in one plateau, and so do those of a function that
+swings or jumps faster than they resolve; narrow fits may sit on one stair and see no noise at all.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .estimate import Estimate, Small
+from .fit import FLAT, Fit, Line, centred
+
+SINGLE = 5e-7
+"""The noise, relative to the value, that intermediate results in float32 may leave."""
+STAIR = 30.0
+"""How many times the noise of a fit the edges of stairs, that its rounding makes, may be high."""
+SUDDEN = 1e6
+"""How many times the noise of an analytic curve's fit may grow at twice the width (coefficients grow 2**16 times)."""
+MANY, GROWTH = 6, 0.2
+"""Noise over so many fits, that grows with less than this power of their width, is a plateau however it scatters."""
+THROUGH = 1e-3
+"""A fit whose noise is so small beside a plateau sees through it."""
+FEW = 4
+"""Fewer edges than this in a fit are no noise."""
+APART = 3e-7
+"""Edges closer together than this, in units of x or of 1, are rounding: of x, or of 1 beside a small x."""
+
+
+def alike(noise: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """Return where two fits have the same plateau, as noise has at every width."""
+    return (noise > 0.4 * other) & (noise < 2.5 * other)
+
+
+def longest_run(rows: np.ndarray) -> np.ndarray:
+    """Return, per column, the length of the longest run of true rows."""
+    run = np.zeros(rows.shape[1], int)
+    longest = run.copy()
+    for row in rows:
+        run = np.where(row, run + 1, 0)
+        longest = np.maximum(longest, run)
+    return longest
+
+
+class Plateaus:
+    """The fits of a line, by falling width, as arrays of shape (fits, m)."""
+
+    def __init__(
+        self,
+        line: Line,
+        x: Any,
+        scale: float,
+        f0: np.ndarray,
+        unit: float,
+        least: float,
+        fits: list[Fit],
+        small: Small,
+        far: int,
+    ):
+        """Take in fits by falling width, of which the first `far` are wider than the scale of x suggests."""
+        self.line, self.x, self.scale, self.f0, self.unit, self.least = line, x, scale, f0, unit, least
+        self.small, self.far = small, far
+        self.columns = np.arange(len(f0))
+        self.values = np.stack([fit.value for fit in fits])
+        self.errors = np.stack([fit.error for fit in fits])
+        self.noise = np.stack([np.where(fit.finite, fit.noise, np.nan) for fit in fits])
+        self.rounded = np.stack([fit.rounded & fit.finite for fit in fits])
+        self.constant = np.stack([fit.constant for fit in fits])
+        self.curved = np.stack([fit.curved for fit in fits])
+        self.changes = np.stack([np.where(fit.finite, fit.variation, np.inf) for fit in fits])
+        self.spreads = np.stack([fit.spread for fit in fits])
+        self.widths = np.array([fit.width for fit in fits])
+
+    def on_stairs(self, result: Estimate) -> np.ndarray:
+        """Take a far wider fit where all that narrow ones see are stairs that rounding makes; return where.
+
+        So it is with 1 - cos(x) at 1e-7: the function changes by less than the rounding of cos(x) over the whole
+        scale of x. The wider fit resolves it, and its noise explains where the narrow ones contradict it.
+        """
+        if not self.far:
+            return np.zeros(len(self.f0), bool)
+        usable = np.where(self.rounded[: self.far] & ~self.constant[: self.far], self.errors[: self.far], np.inf)
+        wide = usable.argmin(axis=0)
+        value, error = self.values[wide, self.columns], self.errors[wide, self.columns]
+        noise = STAIR * self.noise[wide, self.columns]
+        with np.errstate(all="ignore"):
+            apart = np.abs(value - result.value)
+            stairs = ~(apart <= error + result.error) & ~(apart * result.width > noise)
+            gaps = np.maximum(np.abs(self.small.up_gap[:7]), np.abs(self.small.down_gap[:7])).max(axis=0)
+        stairs &= np.isfinite(usable[wide, self.columns]) & (gaps <= noise)
+        self.doubt_constants(result, ~stairs)
+        result.put(stairs, value, error, "smooth")
+        result.noise[stairs] = self.noise[wide, self.columns][stairs]
+        result.width[stairs] = self.widths[wide][stairs]
+        return stairs
+
+    def doubt_constants(self, result: Estimate, where: np.ndarray) -> None:
+        """Give constants on a tiny interval the error that rounding of its size may hide there."""
+        same = self.constant & self.rounded
+        widest = np.argmax(same, axis=0)
+        beyond = np.maximum(widest - 1, 0)
+        change = 2 * self.changes[beyond, self.columns]
+        hidden = change <= FLAT * self.unit * np.maximum(1.0, np.maximum(abs(float(self.x)), np.abs(self.f0)))
+        doubtful = where & same.any(axis=0) & (widest > 0) & hidden & (result.value == 0)
+        doubtful &= self.widths[widest] < APART * max(1.0, abs(float(self.x)))
+        result.error[doubtful] = np.maximum(result.error, change / self.widths[widest])[doubtful]
+
+    def settle_noise(self, result: Estimate, found: np.ndarray, chosen: np.ndarray, skip: np.ndarray) -> None:
+        """Where wide fits share one plateau far above rounding, that is noise, or structure that they do not resolve.
+
+        It is structure where narrower fits resolve a curve that goes on beside them, and where few steps make the
+        plateau (a jump, a spike). Elsewhere a narrow fit may sit within one stair of rounded intermediate results,
+        and does not see the noise: then what wide fits say counts. The narrow one is a second candidate, unless
+        it is a constant that rounding explains.
+        """
+        unit_of_x = max(1.0, abs(float(self.x)))
+        far_apart = found & (self.widths[chosen] > APART * unit_of_x)
+        member = self.plateau(np.where(far_apart, self.far, 0))
+        noisy = member.any(axis=0) & ~skip
+        if not noisy.any():
+            return
+        pick = np.where(member, self.errors, np.inf).argmin(axis=0)
+        value, error = self.values[pick, self.columns], self.errors[pick, self.columns]
+        level = self.noise[pick, self.columns]
+        curves = self.resolve_curves(result, noisy, member)
+        flat = found & self.constant[chosen, self.columns]
+        single = flat & (level <= SINGLE * self.small.largest[-1])
+        high = level > FLAT * self.unit * np.maximum(unit_of_x, np.abs(self.f0))
+        genuine = far_apart & ~single & (high | ~flat)
+        few = self.spread_of(member) < FEW
+        noisy &= ~curves & ~(genuine & few)
+        narrow = noisy & found & (self.widths[chosen] < self.widths[pick])
+        with np.errstate(all="ignore"):
+            precise = result.error < np.maximum(error, 0.01 * np.abs(result.value))
+        other = narrow & np.where(flat, genuine | (few & high), precise)
+        result.other[other], result.other_error[other] = result.value[other], result.error[other]
+        changed = narrow | (noisy & ~found)
+        result.put(changed, value, error, "noise")
+        result.noise[changed] = level[changed]
+        result.width[changed] = self.widths[pick][changed]
+
+    def plateau(self, begin: np.ndarray) -> np.ndarray:
+        """Return which fits share a plateau: of those that rounding does not explain, from index `begin` on."""
+        open_ = ~self.rounded & (np.arange(len(self.noise))[:, None] >= begin)
+        with np.errstate(all="ignore"):
+            steady = alike(self.noise[1:], self.noise[:-1]) & open_[1:] & open_[:-1]
+        member = self.level_plateau(begin)
+        several = longest_run(steady) >= 2
+        member[1:] |= steady & several
+        member[:-1] |= steady & several
+        return member
+
+    def level_plateau(self, begin: np.ndarray) -> np.ndarray:
+        """Return which fits, wider than the first resolved one, have noise that does not grow with their width."""
+        begun = np.arange(len(self.noise))[:, None] >= begin
+        wide = begun & (np.cumsum(begun & (self.rounded | np.isnan(self.noise)), axis=0) == 0)
+        count = wide.sum(axis=0)
+        with np.errstate(all="ignore"):
+            logs = np.where(wide, np.log(self.noise), 0.0)
+            along = np.where(wide, np.log(self.widths)[:, None], 0.0)
+            apart = wide * (along - along.sum(axis=0) / count)
+            growth = (apart * logs).sum(axis=0) / (apart**2).sum(axis=0)
+        return wide & (count >= MANY) & (np.abs(growth) < GROWTH)
+
+    def resolve_curves(self, result: Estimate, noisy: np.ndarray, member: np.ndarray) -> np.ndarray:
+        """Take the best fit below a plateau where the first that sees through it is a piece of an analytic curve.
+
+        Such a curve goes on at two and four times the width. Stairs do not, however smooth they are in between:
+        there the next edge shows. Returns where it is so.
+        """
+        found = np.zeros(len(self.f0), bool)
+        with np.errstate(all="ignore"):
+            seen = THROUGH * self.noise[np.argmax(member, axis=0), self.columns]
+            member = member & (self.noise > seen)
+            below = np.cumsum(member, axis=0) == member.sum(axis=0)
+            clear = below & (self.rounded | (self.noise <= seen))
+        first = np.argmax(clear, axis=0)
+        where = noisy & clear.any(axis=0) & self.curved[first, self.columns]
+        for k in np.unique(first[where]):
+            mine = where & (first == k)
+            twice = centred(self.line, self.x, 2 * self.widths[k], self.unit)
+            before, after = self.noise[k], self.noise[max(k - 1, 0)]
+            found |= mine & twice.finite & (twice.noise <= SUDDEN * before) & ~(after > SUDDEN * twice.noise)
+        curved = self.curved & (np.arange(len(self.errors))[:, None] >= first)
+        narrow = np.where(curved, self.errors, np.inf).argmin(axis=0)
+        value, error = self.values[narrow, self.columns], self.errors[narrow, self.columns]
+        result.put(found, value, error, "smooth")
+        result.noise[found] = self.noise[narrow, self.columns][found]
+        result.width[found] = self.widths[narrow][found]
+        return found
+
+    def spread_of(self, member: np.ndarray) -> np.ndarray:
+        """Return in how many steps the fits that share a plateau change, on average."""
+        return (self.spreads * member).sum(axis=0) / np.maximum(member.sum(axis=0), 1)

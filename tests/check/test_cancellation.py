@@ -1,0 +1,81 @@
+"""Rounding that looks like a slope, and steps that look like rounding: neither is to be held against a gradient.
+
+The true derivatives of the functions that cancel are mpmath's, in 60 digits; those of the others follow by hand.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import mpmath as mp
+import numpy as np
+import pytest
+
+from gradcli import check_gradient
+
+CANCELLING = {
+    "1 - cos": (lambda x: 1 - np.cos(x), lambda x: 1 - mp.cos(x)),
+    "(1 - cos) / x^2": (lambda x: (1 - np.cos(x)) / x**2, lambda x: (1 - mp.cos(x)) / x**2),
+    "log(1 + x) / x": (lambda x: np.log(1 + x) / x, lambda x: mp.log(1 + x) / x),
+    "(exp - 1 - x) / x^2": (lambda x: (np.exp(x) - 1 - x) / x**2, lambda x: (mp.exp(x) - 1 - x) / x**2),
+    "(sqrt(1 + x) - 1) / x": (lambda x: (np.sqrt(1 + x) - 1) / x, lambda x: (mp.sqrt(1 + x) - 1) / x),
+    "(x - sin) / x^3": (lambda x: (x - np.sin(x)) / x**3, lambda x: (x - mp.sin(x)) / x**3),
+    "log(1 + x^2)": (lambda x: np.log(1 + x**2), lambda x: mp.log(1 + x**2)),
+    "x - sin": (lambda x: x - np.sin(x), lambda x: x - mp.sin(x)),
+    "(1e6 + x) - 1e6": (lambda x: (1e6 + x) - 1e6, lambda x: x),
+    "saturated sigmoid": (lambda x: 1 / (1 + np.exp(-30 - x)), lambda x: 1 / (1 + mp.exp(-30 - x))),
+    "small root": (lambda x: (np.sqrt(1e8 + 4 * x) - 1e4) / 2, lambda x: (mp.sqrt(10**8 + 4 * x) - 10**4) / 2),
+}
+PLACES = [1e-10, 1e-8, 3e-8, 1e-6, 3e-6, 1e-4, 1e-3, 1e-2, 0.3]
+
+
+def verdict(f, claimed: float, x: float) -> str:
+    return check_gradient(f, lambda x: np.asarray(claimed), at={"x": np.float64(x)}).verdict
+
+
+@pytest.mark.parametrize("name", CANCELLING)
+def test_rounding_is_no_slope(name):
+    f, exact = CANCELLING[name]
+    counts: Counter[str] = Counter()
+    for x in PLACES:
+        with mp.workdps(60):
+            true = float(mp.diff(exact, mp.mpf(x), h=mp.mpf(x) * mp.mpf(10) ** -20))
+        assert verdict(f, true, x) != "fail", x
+        for wrong in (-true, 1.5 * true):
+            found = verdict(f, wrong, x)
+            assert found != "pass", (x, wrong)
+            counts[found] += 1
+    # where rounding leaves no digit of the slope, as in (x - sin) / x^3 below 1e-3, nobody can tell
+    assert counts["fail"] >= 2, counts
+
+
+STRUCTURES = {
+    "steps and slope": (lambda x, _: np.floor(x) + x, lambda x: 1.0),
+    "teeth": (lambda x, _: (50 * x) % 1 * x, lambda x: 50 * x + (50 * x) % 1),
+    "rounded to 3 digits, times x": (lambda x, _: np.round(x, 3) * x, lambda x: np.round(x, 3)),
+    "fast sine": (lambda x, _: np.sin(1e6 * x), lambda x: 1e6 * np.cos(1e6 * x)),
+    "sine in float32": (lambda x, _: np.float64(np.float32(np.sin(x))), np.cos),
+    "jump beside": (lambda x, near: np.where(x > near, 2 * x, x), lambda x: 1.0),
+    "kink beside": (lambda x, near: np.maximum(x - near, 0) + x, lambda x: 1.0),
+    "step beside": (lambda x, near: np.where(x > near, 1.0, 0.0) + x / near, lambda x: 1 / (1.01 * x)),
+}
+
+
+@pytest.mark.parametrize("name", STRUCTURES)
+@pytest.mark.parametrize("x", [0.01371, 0.5371, 1.371, 13.71])
+def test_steps_are_no_rounding(name, x):
+    function, derivative = STRUCTURES[name]
+
+    def f(t):
+        return function(t, 1.01 * x)
+
+    true = float(derivative(x))
+    assert verdict(f, true, x) == "pass"
+    assert verdict(f, 1.1 * true, x) == "fail"
+    assert verdict(f, -true, x) == "fail"
+
+
+@pytest.mark.parametrize("name", ["1 - cos", "log(1 + x^2)", "saturated sigmoid", "(1e6 + x) - 1e6"])
+@pytest.mark.parametrize("x", [1e-10, 1e-8, 1e-6])
+def test_zero_is_wrong_where_the_function_only_seems_to_stand_still(name, x):
+    assert verdict(CANCELLING[name][0], 0.0, x) == "fail"
