@@ -60,7 +60,7 @@ def checkpoint(function: Callable, *args: Any, use_reentrant: bool | None = None
 
 
 def checkpoint_sequential(functions: Any, segments: int, input: Any, **settings: Any) -> Any:
-    """Return what functions applied one after another make of the input; all segments but the last are checkpoints."""
+    """Apply functions one after another; all segments of them but the last are checkpoints."""
     functions = list(functions)
     size = len(functions) // segments
 
