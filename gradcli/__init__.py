@@ -10,7 +10,7 @@ from typing import Any
 
 __version__ = "0.1.0"
 
-SUBMODULES = {"autograd", "check", "func", "nn", "linalg", "special", "fft", "optim"}
+SUBMODULES = {"autograd", "check", "func", "nn", "linalg", "special", "fft", "optim", "utils", "distributions"}
 HOMES = {
     "Tensor": "tape.tensor",
     "Size": "tape.tensor",

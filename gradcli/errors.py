@@ -45,6 +45,12 @@ class Span:
         return self.source[begin : end if end >= 0 else None].rstrip("\r")
 
 
+def noted(error: BaseException, advice: str) -> BaseException:
+    """Return an error with advice behind its message: the message itself stays as PyTorch's."""
+    error.add_note(advice)
+    return error
+
+
 class GradcliError(Exception):
     """Something the user can put right.
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..func.forward import push_all
 from ..func.reverse import pull
 from ..tape.modes import enable_grad
 from ..tape.tensor import Tensor
@@ -70,6 +71,30 @@ class Live(Traced):
         return number, place[:-1], f"While considering the {part} part of complex outputs only, "
 
 
+class Pushed(Live):
+    """A function whose derivative is taken in forward mode, one column after another."""
+
+    def jacobian(self, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """Return the Jacobian by forward mode."""
+        places = tuple(i for i, name in enumerate(arrays) if name in self.wrt)
+        blocks = {}
+        for place, name in enumerate(self.wrt):
+            columns = [self.column(arrays, places, place, index) for index in np.ndindex(*arrays[name].shape)]
+            whole = np.stack(columns, -1) if columns else np.zeros((*self.value(arrays).shape, 0))
+            blocks[name] = whole.reshape(*whole.shape[:-1], *arrays[name].shape)
+        return blocks
+
+    def column(self, arrays: Mapping[str, np.ndarray], places: tuple[int, ...], place: int, index: tuple) -> Any:
+        """Return the derivative for one element of an input. Each comes from a call of its own, as in PyTorch."""
+        record = self.recorded(arrays, places)
+        x, (out,) = record.inputs[place], record.outputs
+        seed = np.zeros(x.shape, x._data.dtype)
+        seed[index] = 1
+        seeds = [Tensor._wrap(seed[()], None) if i == place else None for i in range(len(places))]
+        (found,) = push_all(record, seeds, False)
+        return np.zeros(out.shape, out._data.dtype) if found is None else np.asarray(found)
+
+
 def complaint(subject: Traced, nondet_tol: float, batched: bool, forward: bool, *, linear: bool = True) -> str | None:
     """Return what is wrong with a backward pass beside its values; None if nothing is. linear: look at that, too.
 
@@ -108,4 +133,4 @@ def complaint(subject: Traced, nondet_tol: float, batched: bool, forward: bool, 
     return None
 
 
-__all__ = ["Live", "complaint"]
+__all__ = ["Live", "Pushed", "complaint"]

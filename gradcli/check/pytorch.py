@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from ..results.checks import CheckReport
+from ..errors import noted
+from ..results.checks import CheckReport, InputCheck
 from ..tape.tensor import Tensor
 from .fixed import ATOL, EPS, RTOL
-from .live import Live, complaint
+from .live import Live, Pushed, complaint
 from .run import Options, Place, run_check
 from .second import SecondOrder
 from .subject import Traced, name_of
+
+SHOWN = 10_000
+"""Elements of a Jacobian that an error shows, if it has no more."""
 
 
 class GradcheckError(RuntimeError):
@@ -46,8 +51,10 @@ def gradcheck(
     derivative is wrong or cannot be confirmed (or returns False with raise_exception=False), ValueError when no
     input requires grad.
     """
+    if not (check_forward_ad or check_backward_ad):
+        raise AssertionError("Expected at least one of check_forward_ad or check_backward_ad to be True")
     extra = (nondet_tol, check_batched_grad, check_forward_ad)
-    return _check(func, inputs, None, (eps, atol, rtol), raise_exception, fast_mode, extra)
+    return _check(func, inputs, None, (eps, atol, rtol), raise_exception, fast_mode, extra, check_backward_ad)
 
 
 def gradgradcheck(
@@ -82,6 +89,7 @@ def _check(
     raise_exception: bool,
     fast: bool,
     extra: tuple[float, bool, bool],
+    backward: bool = True,
 ) -> bool:
     given = tuple(inputs) if isinstance(inputs, tuple | list) else (inputs,)
     tensors = {f"input {i}": x for i, x in enumerate(given) if isinstance(x, Tensor)}
@@ -98,7 +106,7 @@ def _check(
 
     def make() -> Traced:
         arrays = {name: np.array(x.detach()._data) for name, x in tensors.items()}
-        subject = Live(call, arrays, wrt=wanted, title=name_of(func))
+        subject = (Live if backward else Pushed)(call, arrays, wrt=wanted, title=name_of(func))
         subjects[:] = [subject]
         return SecondOrder(subject, 0) if order == 2 else subject
 
@@ -113,21 +121,51 @@ def _check(
         raise report.error
     if report.verdict != "pass":
         text = text_of(report, subjects[0] if order is None and subjects else None)
-        if connected:
+        if connected and backward:
             text = complaint(make(), extra[0], False, False, linear=False) or text
         if not connected:
             text = f"Numerical gradient for function expected to be zero: no output requires grad\n{text}"
     else:
-        text = complaint(make(), *extra) or ""
+        text = (backward and complaint(make(), *extra)) or ""
     if text and raise_exception:
-        raise GradcheckError(text)
+        error: BaseException = GradcheckError(text)
+        worst = next((x for x in report.inputs if x.verdict != "pass" and x.worst is not None), None)
+        if worst is not None and order is None and text.startswith("gradcheck: fail"):
+            error = noted(GradcheckError(mismatch(subjects[0], worst)), text)
+        raise error
     return not text
+
+
+def mismatch(subject: Live, item: InputCheck) -> str:
+    """Return PyTorch's words for a wrong derivative, with both matrices: a row for each element of the input."""
+    output, _, part = subject.place_of(item.worst.output)  # type: ignore[union-attr]
+    sizes = [math.prod(s) * (1 + d.is_complex) for s, d in subject.outlines or ()]
+    rows = slice(sum(sizes[:output]), sum(sizes[: output + 1]))
+    x = subject.at[item.name]
+
+    def value(index: tuple, step: float) -> np.ndarray:
+        moved = np.array(x)
+        moved[index] += step
+        return subject.value({**subject.at, item.name: moved}).ravel()[rows]
+
+    text = f"{part}Jacobian mismatch for output {output} with respect to {item.name},\n"
+    if x.size * (rows.stop - rows.start) > SHOWN or x.dtype.kind == "c" or part:
+        return text
+    numeric = [(value(i, EPS) - value(i, -EPS)) / (2 * EPS) for i in np.ndindex(x.shape)]
+    analytic = subject.jacobian(subject.at)[item.name].reshape(-1, x.size)[rows].T
+    shown = [Tensor._wrap(np.ascontiguousarray(m), None) for m in (np.array(numeric), analytic)]
+    return (
+        text + "\n".join(f"{word}:{m!r}" for word, m in zip(("numerical", "analytical"), shown, strict=True)) + "\n"
+    )
 
 
 def check_inputs(given: tuple, wanted: list[str]) -> None:
     """Warn of low precision. Raises ValueError when nothing is to be checked, RuntimeError for broadcast inputs."""
     if not wanted:
-        raise ValueError("gradcheck expects at least one input tensor to require gradient, but none of them do")
+        raise ValueError(
+            "gradcheck expects at least one input tensor to require gradient, but none of them have "
+            "requires_grad=True."
+        )
     for i, x in enumerate(given):
         if not isinstance(x, Tensor) or x._node is None:
             continue

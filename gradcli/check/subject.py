@@ -285,7 +285,8 @@ class Traced(Subject):
 
     def recorded(self, arrays: Mapping[str, np.ndarray], places: tuple[int, ...]) -> Any:
         """Return one recorded call with fresh inputs for the arguments at `places`."""
-        return trace(lambda *xs: self.call(xs), tuple(tensor(x) for x in arrays.values()), {}, places)
+        with no_grad():  # nothing will be differentiated further
+            return trace(lambda *xs: self.call(xs), tuple(tensor(x) for x in arrays.values()), {}, places)
 
 
 def tensor(x: np.ndarray) -> Tensor:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..rules import entry
 from ..tape import inplace
-from ..tape.dtypes import ALIASES, DType, as_dtype, as_numpy
+from ..tape.dtypes import ALIASES, DType, as_dtype, as_numpy, naming
 from ..tape.dtypes import result_type as raw_result_type
 from ..tape.record import cast, dispatch
 from ..tape.tensor import Tensor, as_raw
@@ -67,7 +67,11 @@ def type_as(input: Tensor, other: Tensor) -> Tensor:
 @face
 def type_(input: Tensor, dtype: Any = None) -> Any:
     """The tensor in a type, or the name of its type."""
-    return input.to(getattr(dtype, "dtype", dtype)) if dtype is not None else str(input.dtype)
+    return (
+        input.to(getattr(dtype, "dtype", dtype))
+        if dtype is not None
+        else f"{naming.prefix}.{input.dtype.title}Tensor"
+    )
 
 
 @face

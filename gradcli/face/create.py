@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import noted
 from ..tape.dtypes import as_numpy, defaults
 from ..tape.tensor import Size, Tensor, as_raw
 from .wrap import face
@@ -39,6 +40,11 @@ def finished(raw: Any, dtype: Any, requires_grad: bool, device: Any = None) -> T
     if wanted is not None and raw.dtype != wanted:
         raw = raw.astype(wanted)
     tensor = Tensor._wrap(raw[()] if raw.ndim == 0 else raw, None)
+    if requires_grad and raw.dtype.kind not in "fc":
+        raise noted(
+            RuntimeError("Only Tensors of floating point and complex dtype can require gradients"),
+            f"this one is {tensor.dtype}: give a dtype such as float64, or make the numbers floats",
+        )
     return tensor.requires_grad_() if requires_grad else tensor
 
 
@@ -57,13 +63,27 @@ def plain_data(data: Any) -> Any:
     return np.array(data)
 
 
+def ragged(data: Any, dim: int = 1) -> str:
+    """Return which of nested sequences has another length than the first."""
+    lengths = [len(x) if isinstance(x, list | tuple) else 0 for x in data]
+    for n in lengths:
+        if n != lengths[0]:
+            return f"expected sequence of length {lengths[0]} at dim {dim} (got {n})"
+    return next((text for x in data if (text := ragged(x, dim + 1) if isinstance(x, list | tuple) else "")), "")
+
+
 @face(method=False)
 def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Return a new leaf with a copy of data: an array, a scalar, nested lists. Python floats get the default type."""
-    raw = plain_data(data)
+    try:
+        raw = plain_data(data)
+    except ValueError:
+        raise ValueError(ragged(data)) from None
     if dtype is None and not hasattr(data, "dtype"):
         dtype = {"f": defaults.float, "c": np.result_type(defaults.float, np.complex64)}.get(raw.dtype.kind)
         dtype = defaults.float if raw.size == 0 else dtype
+    if raw.dtype.kind in "US":
+        raise TypeError("new(): invalid data type 'str'")
     if raw.dtype.kind not in "fciub":
         raise TypeError(f"a tensor cannot be made of {raw.dtype} data ({type(data).__name__})")
     return finished(raw, dtype, requires_grad, device)

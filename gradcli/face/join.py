@@ -27,6 +27,8 @@ def joined(name: str, tensors: Any, *dim: int) -> Tensor:
     except ValueError as error:
         if isinstance(error, IndexError):
             raise
+        if str(error).startswith("stack expects"):
+            raise RuntimeError(str(error)) from None
         shapes = ", ".join(str(list(x.shape)) for x in parts)
         raise RuntimeError(f"{name}: {error} (shapes {shapes or 'none'})") from None
 
@@ -38,7 +40,19 @@ def cat(tensors: Any, dim: int = 0) -> Tensor:
     ranks = {x.ndim for x in parts}
     if len(ranks) > 1:
         raise RuntimeError(f"Tensors must have same number of dimensions: got {' and '.join(map(str, ranks))}")
+    check_sizes(parts, dim)
     return joined("concatenate", parts or tensors, dim)
+
+
+def check_sizes(parts: list[Tensor], dim: int) -> None:
+    """Raise RuntimeError unless tensors differ in length along dim only."""
+    for place, x in enumerate(parts[1:], 1):
+        for axis, (n, m) in enumerate(zip(parts[0].shape, x.shape, strict=True)):
+            if n != m and axis != dim % x.ndim:
+                raise RuntimeError(
+                    f"Sizes of tensors must match except in dimension {dim % x.ndim}. Expected size {n} but got "
+                    f"size {m} for tensor number {place} in the list."
+                )
 
 
 @face(method=False)

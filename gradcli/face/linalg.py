@@ -13,14 +13,23 @@ from ..tape.tensor import Tensor
 from .wrap import face, operand
 
 
+def rank_text(name: str, ranks: tuple[int, int], first: int, second: int) -> str:
+    """Return PyTorch's message for operands with other numbers of axes."""
+    if name == "mm":
+        return "self must be a matrix" if first != 2 else "mat2 must be a matrix"
+    if name == "bmm":
+        return "batch1 must be a 3D tensor" if first != 3 else "batch2 must be a 3D tensor"
+    if name == "mv":
+        return f"vector + matrix @ vector expected, got {second}, {first}, {second}"
+    return f"{ranks[0]}D tensors expected, but got {first}D and {second}D tensors"
+
+
 def of_ranks(name: str, ranks: tuple[int, int]) -> None:
     """Enter matmul for operands of fixed ranks, such as mm."""
 
     def function(input: Tensor, other: Tensor) -> Tensor:
         if (input.ndim, other.ndim) != ranks:
-            raise RuntimeError(
-                f"{name} needs tensors of {ranks[0]} and {ranks[1]} axes, got {input.ndim} and {other.ndim}"
-            )
+            raise RuntimeError(rank_text(name, ranks, input.ndim, other.ndim))
         if ranks == (3, 3) and input.shape[0] != other.shape[0]:
             raise RuntimeError(f"{name} needs stacks of one size, got {input.shape[0]} and {other.shape[0]}")
         return product(input, other)

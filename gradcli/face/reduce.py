@@ -48,7 +48,7 @@ def mean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = Non
     if x._data.dtype.kind not in "fcO" and dtype is None:
         raise RuntimeError(
             "mean(): could not infer output dtype. Input dtype must be either a floating point or complex "
-            f"dtype. Got: {x.dtype}"
+            f"dtype. Got: {x.dtype.title}"
         )
     return reduced("mean", x, dim, keepdim, dtype)
 

@@ -128,7 +128,13 @@ def expand(input: Tensor, *sizes: Any) -> Tensor:
     shape = (1,) * (len(wanted) - input.ndim) + tuple(input.shape)
     target = tuple(n if w == -1 else w for w, n in zip(wanted, shape, strict=True))
     if any(n not in (1, w) for w, n in zip(target, shape, strict=True)):
-        raise RuntimeError(f"the tensor of shape {list(input.shape)} cannot be expanded to {list(wanted)}")
+        place, want, have = next(
+            (i, w, n) for i, (w, n) in enumerate(zip(target, shape, strict=True)) if n not in (1, w)
+        )
+        raise RuntimeError(
+            f"The expanded size of the tensor ({want}) must match the existing size ({have}) at non-singleton "
+            f"dimension {place}.  Target sizes: {list(wanted)}.  Tensor sizes: {list(input.shape)}"
+        )
     return dispatch(entry("broadcast_to"), (input,), {"shape": target})
 
 
@@ -146,11 +152,11 @@ def broadcast_to(input: Tensor, size: Any) -> Tensor:
 
 @face(method=False)
 def broadcast_tensors(*tensors: Tensor) -> tuple:
-    """All tensors expanded to their common shape."""
+    """All tensors expanded to their common shape; those that have it as they are."""
     if len(tensors) == 1 and isinstance(tensors[0], list | tuple):
         tensors = tuple(tensors[0])
     shape = np.broadcast_shapes(*(x.shape for x in tensors))
-    return tuple(expand(x, shape) for x in tensors)
+    return tuple(x if tuple(x.shape) == shape else expand(x, shape) for x in tensors)
 
 
 @face

@@ -15,6 +15,7 @@ from ..tape.quick import binary, unary
 from ..tape.refusal import as_pytorch
 from ..tape.tensor import Tensor, as_raw
 from .nodes import FACE_NODES, showing
+from .results import of_function
 
 FACE: dict[str, Callable] = {}
 METHODS: set[str] = set()
@@ -50,6 +51,7 @@ def face(function: Callable | None = None, *, names: tuple[str, ...] = (), metho
     """
 
     def enter(function: Callable) -> Callable:
+        title = function.__name__.rstrip("_")
         spec = FACE_NODES.get(function.__name__)
         show = None if spec is None else showing(function, spec)
 
@@ -63,7 +65,9 @@ def face(function: Callable | None = None, *, names: tuple[str, ...] = (), metho
                 raise as_pytorch(error, [x for x in args if isinstance(x, Tensor)]) from None
             if type(result) is Tensor and result._base is not None:
                 own(result, (*args, *kwargs.values()))
-            return result if show is None else show(result, args, kwargs)
+            if show is not None:
+                show(result, args, kwargs)
+            return of_function(title, result) if isinstance(result, tuple) else result
 
         for name in (
             function.__name__.rstrip("_") if function.__name__ in RESERVED else function.__name__,

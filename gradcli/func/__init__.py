@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from .forward import jacfwd, jvp
+from .forward import jacfwd, jvp, linearize
 from .functional_call import functional_call
 from .mapping import vmap
 from .reverse import grad, grad_and_value, jacrev, vjp
+from .stateless import stack_module_state
 from .trace import Argnums
 
 
@@ -19,4 +20,16 @@ def hessian(func: Callable, argnums: Argnums = 0) -> Callable:
     return jacrev(jacrev(func, argnums), argnums)
 
 
-__all__ = ["functional_call", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "vjp", "vmap"]
+__all__ = [
+    "functional_call",
+    "grad",
+    "grad_and_value",
+    "hessian",
+    "jacfwd",
+    "jacrev",
+    "jvp",
+    "linearize",
+    "stack_module_state",
+    "vjp",
+    "vmap",
+]

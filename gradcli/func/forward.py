@@ -174,6 +174,21 @@ def jvp(func: Callable, primals: tuple, tangents: tuple, *, strict: bool = False
     return (record.values(), result, record.aux) if has_aux else (record.values(), result)
 
 
+def linearize(func: Callable, *primals: Any) -> tuple[Any, Callable]:
+    """Return (func(*primals), a function of tangents that gives J tangents without calling func again)."""
+    record = trace(func, primals, {}, None)
+
+    def pushed(*tangents: Any) -> Any:
+        given = checked(flatten(tangents)[0], record.inputs)
+        products = push_all(record, given, record.nested)
+        filled = [
+            zeros_like(out) if p is None else tensor(p) for p, out in zip(products, record.outputs, strict=True)
+        ]
+        return record.build_outputs([cover(p) for p in filled])
+
+    return record.values(), pushed
+
+
 def push_all(record: Trace, tangents: list, create: bool) -> list:
     """Return the tangents of all outputs, None for those that do not depend on the inputs.
 

@@ -81,7 +81,11 @@ def common_size(moved: list, dims: list) -> int:
     """Return the length of the mapped axis. Raises ValueError when arguments differ in it."""
     sizes = {x.shape[0] for x, d in zip(moved, dims, strict=True) if d is not None}
     if len(sizes) > 1:
-        raise ValueError(f"vmap: all mapped axes must have the same length, got {sorted(sizes)}")
+        given = [x.shape[0] for x, d in zip(moved, dims, strict=True) if d is not None]
+        raise ValueError(
+            f"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes {given} for the "
+            "mapped dimension"
+        )
     return sizes.pop()
 
 

@@ -12,7 +12,7 @@ from ..rules import entry
 from ..tape.modes import set_grad_enabled
 from ..tape.plan import Plan
 from ..tape.tensor import Tensor, as_raw
-from .batched import cover, lift
+from .batched import active, cover, lift
 from .chunks import check_size, chunk_rows
 from .trace import Argnums, Trace, trace
 from .trees import flatten
@@ -57,6 +57,9 @@ def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> tuple:
     def vjp_fn(cotangents: Any, *more: Any, retain_graph: bool = True, create_graph: bool | None = None) -> Any:
         """Return the products of cotangents with the transposed Jacobian."""
         given = flatten((cotangents, *more) if more else cotangents)[0]
+        added = len(active.levels) - len(record.lead)
+        if added > 0:
+            return record.build_inputs(pulled_at_once(record, given, added, retain_graph))
         create = (record.nested or any(asks(v) for v in given)) if create_graph is None else create_graph
         seeds = list(zip(record.outputs, checked(given, record.outputs), strict=True))
         with set_grad_enabled(create):
@@ -66,6 +69,26 @@ def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> tuple:
     if has_aux:
         return record.values(), vjp_fn, record.aux
     return record.values(), vjp_fn
+
+
+def pulled_at_once(record: Trace, given: Sequence, added: int, retain: bool) -> list[Tensor]:
+    """Return the products for cotangents mapped by vmap levels that were opened after the function was recorded."""
+    if len(given) != len(record.outputs):
+        raise RuntimeError(f"expected {len(record.outputs)} tensors, one for each place, got {len(given)}")
+    own, new = len(record.lead), tuple(size for _, size in active.levels[len(record.lead) :])
+    count = int(np.prod(new))
+    places, front = tuple(range(own, own + added)), tuple(range(added))
+    seeds = []
+    for v, out in zip(given, record.outputs, strict=True):
+        bare = entry("moveaxis").function(lift(v), places, front)
+        if tuple(bare.shape[added:]) != tuple(out.shape):
+            raise RuntimeError(f"expected a tensor of shape {list(out.shape)}, got shape {list(bare.shape[added:])}")
+        seeds.append((out, bare.reshape((count, *out.shape)).to(out.dtype)))
+    create = record.nested or any(asks(v) for _, v in seeds)
+    with set_grad_enabled(create):
+        grads = pull(record, seeds, retain, create)
+        wide = [public(g, x, (count,)).reshape((*new, *x.shape)) for g, x in zip(grads, record.inputs, strict=True)]
+        return [cover(entry("moveaxis").function(g, front, places)) for g in wide]
 
 
 def asks(x: Any) -> bool:
@@ -101,7 +124,10 @@ def grad_and_value(func: Callable, argnums: Argnums = 0, has_aux: bool = False) 
         (out,) = record.outputs
         shape = tuple(out.shape[len(record.lead) :])
         if shape:
-            raise RuntimeError(f"grad: the function must return a scalar tensor, got shape {list(shape)}")
+            raise RuntimeError(
+                "grad_and_value(f)(*args): Expected f(*args) to return a scalar Tensor, got tensor with "
+                f"{len(shape)} dims. Maybe you wanted to use the vjp or jacrev APIs instead?"
+            )
         if out.dtype.is_complex:
             raise RuntimeError("grad: the function must return a real scalar, got a complex one")
         seed = Tensor._wrap(np.ones(out._data.shape, out._data.dtype)[()], None)

@@ -11,7 +11,7 @@ Rebuild = Callable[[list], Any]
 def flatten(tree: Any) -> tuple[list, Rebuild]:
     """Return the leaves of a nested structure, and a function that puts other leaves in their places.
 
-    Dictionaries are walked in the order of their sorted keys.
+    Dictionaries are walked in the order of their sorted keys, and put together in their own.
     """
     leaves: list = []
     build = _walk(tree, leaves)
@@ -27,7 +27,13 @@ def _walk(tree: Any, leaves: list) -> Callable[[Any], Any]:
     if isinstance(tree, dict):
         keys = sorted(tree, key=str)
         parts = [_walk(tree[key], leaves) for key in keys]
-        return lambda values: kind(zip(keys, [part(values) for part in parts], strict=True))
+        order = list(tree)
+
+        def rebuilt(values: Any) -> Any:
+            found = dict(zip(keys, [part(values) for part in parts], strict=True))
+            return kind((key, found[key]) for key in order)
+
+        return rebuilt
     if isinstance(tree, tuple | list):
         parts = [_walk(item, leaves) for item in tree]
         if hasattr(tree, "_fields"):

@@ -1,7 +1,8 @@
-"""States of modules in files: NumPy's .npz, which holds numbers and nothing that could be executed."""
+"""States in files: NumPy's .npz, which holds numbers and nothing that could be executed."""
 
 from __future__ import annotations
 
+import json
 import os
 import zipfile
 from collections.abc import Mapping
@@ -10,49 +11,56 @@ from typing import Any
 import numpy as np
 
 from ..tape.tensor import Tensor
+from .structure import put_together, taken_apart
 
-NO_STATE = "save() takes a dictionary of tensors by name, such as module.state_dict()"
-
-
-def as_plain(name: Any, value: Any) -> np.ndarray:
-    """Return a value as an array. Raises TypeError for anything but numbers."""
-    raw = value._array() if isinstance(value, Tensor) else np.asarray(value)
-    if not isinstance(name, str) or raw.dtype.kind not in "biufc":
-        raise TypeError(f"{NO_STATE}; {name!r} is {type(value).__name__}")
-    return raw
+STRUCTURE = "structure.json"
 
 
-def save(obj: Mapping[str, Any], f: Any) -> None:
+def save(obj: Any, f: Any) -> None:
     """Write tensors by name to a file, an .npz whatever it is called; `numpy.load` reads it, too.
 
-    f: a path or a binary file; a path is written whole or not at all. Raises TypeError for anything but numbers.
+    obj: a state, or any other structure of tensors, numbers and strings, which is written as JSON beside the arrays.
+    f: a path or a binary file; a path is written whole or not at all. Raises TypeError for anything else.
     """
-    if not isinstance(obj, Mapping):
-        raise TypeError(f"{NO_STATE}, not {type(obj).__name__}")
-    arrays = {name: as_plain(name, value) for name, value in obj.items()}
+    members: dict[str, Any] = {}
+    if isinstance(obj, Mapping) and all(isinstance(k, str) and is_numbers(x) for k, x in obj.items()):
+        members = {name: x._array() if isinstance(x, Tensor) else np.asarray(x) for name, x in obj.items()}
+    else:
+        arrays: list[np.ndarray] = []
+        members = {STRUCTURE: taken_apart(obj, arrays)}
+        members.update({str(i): raw for i, raw in enumerate(arrays)})
     if hasattr(f, "write"):
-        write(arrays, f)
+        write(members, f)
         return
     draft = f"{os.fspath(f)}.{os.getpid()}.part"
     try:
         with open(draft, "wb") as file:
-            write(arrays, file)
+            write(members, file)
         os.replace(draft, f)
     finally:
         if os.path.exists(draft):
             os.remove(draft)
 
 
-def write(arrays: Mapping[str, np.ndarray], file: Any) -> None:
-    """Write arrays as members of a zip file."""
+def is_numbers(x: Any) -> bool:
+    """Return whether a value is a tensor or an array of numbers."""
+    raw = x._data if isinstance(x, Tensor) else x
+    return isinstance(raw, np.ndarray | np.generic) and raw.dtype.kind in "biufc"
+
+
+def write(members: Mapping[str, Any], file: Any) -> None:
+    """Write arrays, and a structure, as members of a zip file."""
     with zipfile.ZipFile(file, "w") as archive:
-        for name, raw in arrays.items():
+        for name, raw in members.items():
+            if name == STRUCTURE:
+                archive.writestr(name, json.dumps(raw))
+                continue
             with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
                 np.lib.format.write_array(member, raw, allow_pickle=False)
 
 
-def load(f: Any, map_location: Any = None, *, weights_only: bool = True) -> dict[str, Tensor]:
-    """Return the tensors of a file that `save` wrote, by name.
+def load(f: Any, map_location: Any = None, *, weights_only: bool = True, mmap: bool | None = None) -> Any:
+    """Return what `save` wrote to a file: tensors by name, or the structure of them.
 
     Raises ValueError for a file that is no .npz, or that holds pickled objects: those are never loaded.
     """
@@ -62,6 +70,8 @@ def load(f: Any, map_location: Any = None, *, weights_only: bool = True) -> dict
         if isinstance(found, np.ndarray):
             raise ValueError("one array without a name")
         with found:
+            if STRUCTURE in found.files:
+                return put_together(json.loads(found[STRUCTURE]), found)
             return {name: Tensor._wrap(np.array(found[name]), None) for name in found.files}
     except (ValueError, zipfile.BadZipFile, EOFError) as error:
         raise ValueError(f"{where} holds no state written by save() ({error}); pickled data is refused") from None

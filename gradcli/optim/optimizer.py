@@ -27,7 +27,8 @@ class Optimizer:
     def __init__(self, params: Any, defaults: dict[str, Any]):
         if isinstance(params, Tensor):
             raise TypeError(
-                "params argument given to the optimizer should be an iterable of Tensors or dicts, but got one Tensor"
+                "params argument given to the optimizer should be an iterable of Tensors or dicts, but got "
+                f"torch.{params.dtype.title}Tensor"
             )
         if defaults.get("differentiable"):
             raise RuntimeError(f"{type(self).__name__}: differentiable=True is not supported")

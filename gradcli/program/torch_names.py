@@ -13,16 +13,15 @@ from typing import Any
 
 import numpy as np
 
-import gradcli
-
 from ..errors import nearest
-from ..tape.dtypes import as_dtype, as_numpy, defaults, naming, set_default_dtype
-from ..tape.plan import queue_callback
-from ..tape.tensor import Tensor, allowed
+from ..face.checked import LinAlgError
+from ..tape.anomaly import AnomalyError
+from ..tape.dtypes import DType, defaults, naming, set_default_dtype
+from ..tape.parameter import Parameter
+from ..tape.refusal import DimensionError, ShapeError
+from ..tape.tensor import Size, Tensor, allowed
 from .outputs import with_out
-
-VERSION = "2.13.0"
-"""The version of PyTorch whose behaviour is followed."""
+from .torch_types import VERSION, extras
 
 
 class Names(ModuleType):
@@ -56,6 +55,16 @@ WITH_OUT = {"torch", "torch.linalg", "torch.special", "torch.fft"}
 """Modules whose functions take out=."""
 MODULES = {
     "torch": "gradcli",
+    "torch.functional": "gradcli",
+    "torch.utils": "gradcli.utils",
+    "torch.utils.data": "gradcli.utils.data",
+    "torch.utils.data.dataloader": "gradcli.utils.data",
+    "torch.utils.data.dataset": "gradcli.utils.data",
+    "torch.utils.data.sampler": "gradcli.utils.data",
+    "torch.utils.checkpoint": "gradcli.utils.checkpoint",
+    "torch.utils.benchmark": "gradcli.utils.benchmark",
+    "torch.library": "gradcli.utils.library",
+    "torch.optim.lr_scheduler": "gradcli.optim.lr_scheduler",
     "torch.nn": "gradcli.nn",
     "torch.nn.functional": "gradcli.nn.functional",
     "torch.nn.init": "gradcli.nn.init",
@@ -63,12 +72,23 @@ MODULES = {
     "torch.nn.modules": "gradcli.nn.modules",
     "torch.nn.modules.module": "gradcli.nn.modules.module",
     "torch.nn.utils": "gradcli.nn.utils",
+    "torch.nn.utils.parametrizations": "gradcli.nn.utils.parametrizations",
+    "torch.nn.utils.rnn": "gradcli.nn.utils.rnn",
+    "torch.distributions": "gradcli.distributions",
+    **{
+        f"torch.distributions.{name}": "gradcli.distributions"
+        for name in ("normal", "categorical", "bernoulli", "kl")
+    },
+    "torch.nn.utils.parametrize": "gradcli.nn.utils.parametrize",
     "torch.autograd": "gradcli.autograd",
     "torch.autograd.function": "gradcli.autograd.function",
     "torch.autograd.functional": "gradcli.autograd.functional",
     "torch.autograd.gradcheck": "gradcli.autograd.gradcheck",
+    "torch.autograd.profiler": "gradcli.autograd.profiler",
+    "torch.autograd.forward_ad": "gradcli.autograd.forward_ad",
     "torch.autograd.graph": "gradcli.autograd.graph",
     "torch.func": "gradcli.func",
+    "functorch": "gradcli.func",
     "torch.linalg": "gradcli.linalg",
     "torch.fft": "gradcli.fft",
     "torch.special": "gradcli.special",
@@ -76,87 +96,33 @@ MODULES = {
     "torch.optim.optimizer": "gradcli.optim.optimizer",
 }
 """PyTorch's modules and ours."""
+TOPS = {"torch", "functorch"}
 EMPTY: dict[str, dict[str, Any]] = {
-    "torch.cuda": {"is_available": lambda: False, "device_count": lambda: 0, "manual_seed_all": lambda seed: None},
+    "torch.cuda": {
+        "is_available": lambda: False,
+        "device_count": lambda: 0,
+        "manual_seed": lambda seed: None,
+        "manual_seed_all": lambda seed: None,
+        "synchronize": lambda *device: None,
+        "empty_cache": lambda: None,
+    },
+    "torch.accelerator": {
+        "is_available": lambda: False,
+        "device_count": lambda: 0,
+        "current_accelerator": lambda *args, **options: None,
+    },
+    "torch.xpu": {"is_available": lambda: False},
     "torch.backends": {},
     "torch.backends.mps": {"is_available": lambda: False},
-    "torch.backends.cudnn": {"deterministic": False, "benchmark": False, "is_available": lambda: False},
+    "torch.backends.cudnn": {
+        "flags": lambda **options: contextlib.nullcontext(),
+        "deterministic": False,
+        "benchmark": False,
+        "is_available": lambda: False,
+    },
     "torch.version": {"__version__": VERSION, "cuda": None},
 }
 """Modules that exist only to say no."""
-
-
-class TensorType(type):
-    """The class torch.Tensor: every tensor is an instance, and calling it makes one of numbers or of a shape."""
-
-    def __instancecheck__(cls, x: Any) -> bool:
-        return isinstance(x, Tensor) and (cls._wanted is None or x._data.dtype == cls._wanted)  # type: ignore
-
-    def __subclasscheck__(cls, other: type) -> bool:
-        return issubclass(other, Tensor)
-
-    def __call__(cls, *args: Any) -> Any:
-        """Return a tensor of the given numbers, or an uninitialised one of the given lengths."""
-        kind = cls._wanted or np.dtype(defaults.float)  # type: ignore[attr-defined]
-        if len(args) == 1 and not isinstance(args[0], int):
-            return gradcli.tensor(args[0], dtype=kind)
-        return gradcli.zeros(*args, dtype=kind) if args else gradcli.tensor([], dtype=kind)
-
-    def __getattr__(cls, name: str) -> Any:
-        return getattr(Tensor, name)
-
-
-def tensor_type(name: str, dtype: Any) -> Any:
-    """Return torch.Tensor, torch.FloatTensor and the like."""
-    known = {} if dtype is None else {"dtype": as_dtype(np.dtype(dtype))}
-    return TensorType(name, (), {"_wanted": None if dtype is None else np.dtype(dtype), **known})
-
-
-TYPES = {
-    "Half": np.float16,
-    "Float": np.float32,
-    "Double": np.float64,
-    "Byte": np.uint8,
-    "Char": np.int8,
-    "Short": np.int16,
-    "Int": np.int32,
-    "Long": np.int64,
-    "Bool": np.bool_,
-}
-
-
-class Engine:
-    """What Variable._execution_engine offers."""
-
-    queue_callback = staticmethod(queue_callback)
-
-
-def variable(data: Any, requires_grad: bool = False, volatile: bool = False) -> Tensor:
-    """The old name for a tensor that backward knows of."""
-    tensor = data if isinstance(data, Tensor) else gradcli.tensor(data)
-    return tensor.detach().requires_grad_() if requires_grad else tensor
-
-
-variable._execution_engine = Engine  # type: ignore[attr-defined]
-
-
-def extras() -> dict[str, dict[str, Any]]:
-    """Return what PyTorch's modules have beside the names of ours."""
-    types = {"Tensor": None, **{f"{word}Tensor": kind for word, kind in TYPES.items()}}
-    return {
-        "torch": {
-            "__version__": VERSION,
-            **{name: tensor_type(name, dtype) for name, dtype in types.items()},
-            "finfo": lambda dtype=None: np.finfo(as_numpy(dtype) or defaults.float),
-            "iinfo": lambda dtype: np.iinfo(as_numpy(dtype)),
-            "is_tensor": lambda x: isinstance(x, Tensor),
-            "set_printoptions": lambda *args, **options: None,
-            "use_deterministic_algorithms": lambda *args, **options: None,
-            "set_num_threads": lambda n: None,
-            "get_num_threads": lambda: 1,
-        },
-        "torch.autograd": {"Variable": variable},
-    }
 
 
 class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -200,20 +166,50 @@ class CallableNames(Names):
         return self._real(*args, **kwargs)
 
 
+SHOWN: dict[type, tuple[str, str]] = {
+    Tensor: ("torch", "Tensor"),
+    Size: ("torch", "Size"),
+    DType: ("torch", "dtype"),
+    Parameter: ("torch.nn.parameter", "Parameter"),
+    ShapeError: ("builtins", "RuntimeError"),
+    AnomalyError: ("builtins", "RuntimeError"),
+    DimensionError: ("builtins", "IndexError"),
+    LinAlgError: ("torch._C", "_LinAlgError"),
+}
+"""Classes of ours, and the module and the name that PyTorch gives them, which users may print."""
+
+
+def give_names(names: dict[type, tuple[str, str]]) -> None:
+    """Let classes have other modules and names."""
+    for kind, (module, name) in names.items():
+        kind.__module__, kind.__name__, kind.__qualname__ = module, name, name
+
+
+def sized_item(self: Size, key: Any) -> Any:
+    """A part of a size is a size."""
+    found = tuple.__getitem__(self, key)
+    return Size(found) if isinstance(key, slice) else found
+
+
 @contextlib.contextmanager
 def as_torch() -> Iterator[None]:
     """Let `import torch` mean this engine, float32 be the default type, and tensors print as PyTorch's."""
     finder = Finder()
-    hidden = {name: sys.modules.pop(name) for name in list(sys.modules) if name.split(".")[0] == "torch"}
+    hidden = {name: sys.modules.pop(name) for name in list(sys.modules) if name.split(".")[0] in TOPS}
     before = defaults.float, naming.prefix, naming.addresses, allowed.float_of_grad
     sys.meta_path.insert(0, finder)
     set_default_dtype(np.float32)
+    shown = {kind: (kind.__module__, kind.__name__) for kind in SHOWN}
+    give_names(SHOWN)
+    Size.__getitem__ = sized_item  # type: ignore
     naming.prefix, naming.addresses, allowed.float_of_grad = "torch", True, True
     try:
         yield
     finally:
         sys.meta_path.remove(finder)
-        for name in [n for n in sys.modules if n.split(".")[0] == "torch"]:
+        give_names(shown)
+        del Size.__getitem__
+        for name in [n for n in sys.modules if n.split(".")[0] in TOPS]:
             del sys.modules[name]
         sys.modules.update(hidden)
         kind, naming.prefix, naming.addresses, allowed.float_of_grad = before

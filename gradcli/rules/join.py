@@ -48,7 +48,13 @@ def stack_signature(xs, axis=0):
     """Bind stack: a sequence of arrays of one shape."""
     xs = tuple(xs)
     if len({shape_of(x) for x in xs}) != 1:
-        raise ValueError(f"stack needs arrays of one shape, got {', '.join(str(shape_of(x)) for x in xs) or 'none'}")
+        if not xs:
+            raise ValueError("stack expects a non-empty TensorList")
+        place = next(i for i, x in enumerate(xs) if shape_of(x) != shape_of(xs[0]))
+        raise ValueError(
+            f"stack expects each tensor to be equal size, but got {list(shape_of(xs[0]))} at entry 0 and "
+            f"{list(shape_of(xs[place]))} at entry {place}"
+        )
     return xs, {"axis": negative_axis(axis, rank(xs[0]) + 1)}
 
 

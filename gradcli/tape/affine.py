@@ -28,6 +28,8 @@ def affine_grads(node: Node, g: Any, _owned: bool) -> tuple:
     _, _, data, turned_weight = node.x
     db = None if b is None else g.sum(-2)
     dx = None if x is None else g @ turned_weight.swapaxes(-1, -2)
+    if type(turned_weight) is Tensor and turned_weight._node is not None:
+        turned_weight._node.out = SHARED  # dx leads there, even where nothing is wanted of the weight yet
     if turn is None:
         return db, dx, None
     if type(g) is not np.ndarray:
@@ -45,6 +47,8 @@ def turned_grad(node: Node, g: Any, _owned: bool) -> tuple:
 
 
 SHARED = "shared"
+plain = True
+"""Whether new nodes are plain ones; kinds.change sets it."""
 AFFINE = Rule("AddmmBackward0", OWNING, affine_grads, True, entry("affine"), {})
 TURN = Rule("TBackward0", OWNING, turned_grad, False, entry("swapaxes"), {"axis1": -1, "axis2": -2})
 
@@ -64,7 +68,7 @@ def affine(x: Any, w: Any, b: Any) -> Tensor | None:
         return None
     if data.shape[1] != weight.shape[1] or bias.shape[0] != weight.shape[0]:
         return None
-    if state.observed:
+    if state.observed or not plain:
         return record(entry("affine"), (b, x, w), {})
     result = Tensor()
     turned_weight = weight.T

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import noted
 from .kinds import change
 from .modes import state
 from .node import Node
@@ -134,5 +135,5 @@ def check_gradients(node: Node, grads: tuple) -> None:
         raw = getattr(g, "_data", g)
         if isinstance(raw, np.ndarray | np.generic) and raw.dtype.kind in "fc" and bool(np.isnan(raw).any()):
             made_at = getattr(node, "made_at", None)
-            place = f", made at {made_at[0]}:{made_at[1]}" if made_at else ""
-            raise AnomalyError(f"Function '{node.name()}' returned nan values in its {i}th output{place}.", node)
+            error = AnomalyError(f"Function '{node.name()}' returned nan values in its {i}th output.", node)
+            raise noted(error, f"it was made at {made_at[0]}:{made_at[1]}") if made_at else error

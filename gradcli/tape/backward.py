@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import noted
 from .dtypes import as_dtype
 from .edges import GradientEdge, node_of, outline_of
 from .node import Node
@@ -27,11 +28,14 @@ def listed(x: Any) -> tuple:
 def as_inputs(x: Any) -> tuple:
     """Return one tensor or a sequence of them as a tuple. Raises RuntimeError unless all require grad."""
     targets = listed(x)
-    for t in targets:
+    for i, t in enumerate(targets):
         if not isinstance(t, Tensor | GradientEdge):
             raise RuntimeError(f"all inputs have to be Tensors or GradientEdges, but got {type(t).__name__}")
         if node_of(t) is None:
-            raise RuntimeError("One of the differentiated Tensors does not require grad")
+            raise noted(
+                RuntimeError("One of the differentiated Tensors does not require grad"),
+                f"number {i} was made without requires_grad=True",
+            )
     return targets
 
 
@@ -45,9 +49,9 @@ def cotangent_for(output: Any, given: Any, create: bool, place: int = 0) -> Cota
     )
     if given is None:
         if np.prod(shape, dtype=int) != 1:
-            raise RuntimeError(
-                f"grad can be implicitly created only for scalar outputs, this one has shape {list(shape)}; "
-                "pass a gradient of that shape"
+            raise noted(
+                RuntimeError("grad can be implicitly created only for scalar outputs"),
+                f"this one has shape {list(shape)}: pass a gradient of that shape",
             )
         if dtype.kind == "c":
             raise RuntimeError(
@@ -110,7 +114,7 @@ def backward(
     outputs = listed(tensors)
     announce("backward", outputs)
     if inputs is not None and len(listed(inputs)) == 0:
-        raise RuntimeError("'inputs' argument to backward cannot be empty.")
+        raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
     plan = Plan(create_graph if retain_graph is None else retain_graph, create_graph)
     roots = roots_of(outputs, grad_tensors if grad_tensors is not None else grad_variables, create_graph)
     if inputs is None:
@@ -144,7 +148,11 @@ def grad(
     an input that the outputs do not depend on, unless allow_unused (None is returned) or materialize_grads
     (zeros are returned).
     """
-    outputs, targets = listed(outputs), as_inputs(inputs)
+    outputs = listed(outputs)
+    for i, output in enumerate(outputs):
+        if isinstance(output, Tensor) and output._node is None:
+            raise RuntimeError(f"element {i} of tensors does not require grad and does not have a grad_fn")
+    targets = as_inputs(inputs)
     if not targets:
         raise ValueError("grad requires non-empty inputs.")
     announce("grad", outputs)
@@ -160,10 +168,10 @@ def grad(
     else:
         roots = roots_of(outputs, grad_outputs, create_graph)
     plan.run(roots)
-    return tuple(_result(plan, t, bool(allow_unused), materialize_grads) for t in targets)
+    return tuple(_result(plan, i, t, bool(allow_unused), materialize_grads) for i, t in enumerate(targets))
 
 
-def _result(plan: Plan, target: Any, allow_unused: bool, materialize: bool) -> Tensor | None:
+def _result(plan: Plan, place: int, target: Any, allow_unused: bool, materialize: bool) -> Tensor | None:
     assert plan.wanted is not None
     node = node_of(target)
     g = plan.wanted[node]
@@ -175,7 +183,7 @@ def _result(plan: Plan, target: Any, allow_unused: bool, materialize: bool) -> T
             return zeros.requires_grad_() if plan.create else zeros
         if not allow_unused:
             raise RuntimeError(
-                "One of the differentiated Tensors appears to not have been used in the graph. Set "
+                f"The differentiated Tensor at index {place} appears to not have been used in the graph. Set "
                 "allow_unused=True if this is the desired behavior."
             )
         return None

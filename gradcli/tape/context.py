@@ -7,12 +7,14 @@ from collections.abc import Callable
 from typing import Any
 
 from .barrier import barrier
+from .dtypes import naming
 from .kinds import active, caller
 from .modes import state
 from .node import FREED, Node, OutputNode, next_seq
 from .packing import Packed, hooks_of, packed
 from .saved import saved_tensor
 from .tensor import Tensor
+from .versions import changed_text, spoken
 
 SLOT_NAMES = ("p", "q", "x", "y", "out")
 """Names of a node's slots, which a custom function's node leaves to its user: `ctx.x = ...`."""
@@ -131,16 +133,22 @@ class FunctionNode(Node):
         if type(tensor) is Packed:
             return Tensor._wrap(tensor.open(), node)
         if tensor._changes != saved.count:
-            raise RuntimeError(
-                "one of the variables needed for gradient computation has been modified by an inplace operation: a "
-                f"tensor of shape {list(tensor.shape)} that {self.name()} saved is at version {tensor._changes}; "
-                f"expected version {saved.count} instead"
-            )
+            name = "" if tensor.grad_fn is None else tensor.grad_fn.name()
+            origin = f", which is output {tensor.output_nr} of {spoken(name)}," if name else ""
+            raise RuntimeError(changed_text(tensor.dtype, tensor.shape, origin, tensor._changes, saved.count))
         if saved.place is not None:
             return Tensor._wrap(tensor._data, node)
         if state.grad and id(tensor) not in self._own and tensor._node is None and differentiable(tensor):
             return stashed(tensor, self, "saved by save_for_backward")
         return tensor
+
+    def __repr__(self) -> str:
+        text = super().__repr__()
+        return text.replace("<", "<torch.autograd.function.", 1) if naming.addresses else text
+
+    def apply(self, *grads: Tensor) -> Any:
+        """Return what the user's backward makes of gradients."""
+        return self._function.backward(self, *grads)
 
     # -- what the engine calls ---------------------------------------------------------------------------
 

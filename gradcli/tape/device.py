@@ -9,9 +9,9 @@ class Device:
     type = "cpu"
     index = None
 
-    def __init__(self, name: str = "cpu"):
-        if not str(name).startswith("cpu"):
-            raise RuntimeError(f"gradcli computes on the CPU only: device={str(name)!r} is not available")
+    def __init__(self, type: str = "cpu", index: int | None = None):
+        if not str(type).startswith("cpu"):
+            raise RuntimeError(f"gradcli computes on the CPU only: device={str(type)!r} is not available")
 
     def __repr__(self) -> str:
         return "device(type='cpu')"

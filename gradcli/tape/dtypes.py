@@ -6,6 +6,12 @@ from typing import Any
 
 import numpy as np
 
+TITLES = {
+    **{"float16": "Half", "float32": "Float", "float64": "Double", "complex64": "ComplexFloat"},
+    **{"complex128": "ComplexDouble", "int8": "Char", "int16": "Short", "int32": "Int", "int64": "Long"},
+    **{"uint8": "Byte", "bool": "Bool"},
+}
+
 
 class DType:
     """A data type. `numpy` is NumPy's type; NumPy functions take a DType as well."""
@@ -18,6 +24,11 @@ class DType:
     def numpy(self) -> np.dtype:
         """The NumPy type."""
         return self.dtype
+
+    @property
+    def title(self) -> str:
+        """PyTorch's name for the type in messages: Float for float32."""
+        return TITLES.get(self.name, self.name)
 
     @property
     def is_floating_point(self) -> bool:

@@ -6,6 +6,8 @@ import itertools
 import weakref
 from typing import Any
 
+from ..errors import noted
+
 _ids = itertools.count()
 
 
@@ -126,13 +128,14 @@ def checked(result: Any, given: Any, hook: Any) -> Any:
     """Return a hook's result as a cotangent like the one it was given."""
     name = getattr(hook, "__name__", type(hook).__name__)
     if not hasattr(result, "_data"):
-        raise TypeError(
-            f"hook '{name}' returned {type(result).__name__}; a hook must return a Tensor (the new gradient) or None"
+        raise noted(
+            TypeError(f"expected Variable, but hook returned '{type(result).__name__}'"),
+            f"hook '{name}' must return a Tensor (the new gradient) or None",
         )
     if result.shape != given.shape:
-        raise RuntimeError(
-            f"hook '{name}' has changed the size of the gradient: it got shape {tuple(given.shape)} and returned "
-            f"{tuple(result.shape)}"
+        raise noted(
+            RuntimeError(f"hook '{name}' has changed the size of value"),
+            f"the gradient has shape {list(given.shape)}, what the hook returned {list(result.shape)}",
         )
     if result.dtype != given.dtype:
         raise RuntimeError(f"hook '{name}' has changed the type of the gradient: {given.dtype} to {result.dtype}")

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import noted
 from ..rules import entry
 from ..rules.index import Index
 from .modes import state
@@ -21,7 +22,7 @@ before_change: list[Callable[[Tensor], None]] = []
 """Called with a tensor whose memory is about to change."""
 
 
-def check_allowed(target: Tensor, part: np.ndarray | None = None) -> None:
+def check_allowed(target: Tensor, part: np.ndarray | None = None, subject: str = "a leaf Variable") -> None:
     """Raise RuntimeError where an in-place change would make gradients wrong or is impossible.
 
     part: the only part of its memory that is to change.
@@ -35,7 +36,8 @@ def check_allowed(target: Tensor, part: np.ndarray | None = None) -> None:
         listen(target)
     if target._inference and not state.inference:
         raise RuntimeError(
-            "Inplace update to inference tensor outside InferenceMode is not allowed: clone() it, and change that"
+            "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a "
+            "normal tensor before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details."
         )
     if not state.grad:
         return
@@ -43,15 +45,17 @@ def check_allowed(target: Tensor, part: np.ndarray | None = None) -> None:
     if target._origin is not None and (target._node is not None or (base is not None and base._node is not None)):
         raise RuntimeError(why_not(target))
     if target._node is not None and target._node.leaf:
-        raise RuntimeError(
-            "a leaf Variable that requires grad is being used in an in-place operation; "
-            "do it inside no_grad(), or on a clone()"
-        )
+        raise leaf_error(subject)
     if base is not None and base._node is not None and base._node.leaf:
-        raise RuntimeError(
-            "a view of a leaf Variable that requires grad is being used in an in-place operation; "
-            "do it inside no_grad(), or on a clone()"
-        )
+        raise leaf_error("a view of a leaf Variable")
+
+
+def leaf_error(what: str) -> BaseException:
+    """Return the error for an in-place change of a leaf."""
+    return noted(
+        RuntimeError(f"{what} that requires grad is being used in an in-place operation."),
+        "do it inside no_grad(), or on a clone()",
+    )
 
 
 def writeable(data: np.ndarray) -> bool:
@@ -83,7 +87,8 @@ def update(target: Tensor, compute: Callable[[], Any]) -> Tensor:
     data = target._array()
     if result._data.dtype != data.dtype:
         if not np.can_cast(result._data.dtype, data.dtype, "same_kind"):
-            raise RuntimeError(f"result type {result.dtype} can't be cast to the desired output type {target.dtype}")
+            kinds = result.dtype.title, target.dtype.title
+            raise RuntimeError(f"result type {kinds[0]} can't be cast to the desired output type {kinds[1]}")
         result = cast(result, data.dtype)
     if result._data.shape != data.shape:
         result = spread(result, data.shape)
@@ -93,7 +98,8 @@ def update(target: Tensor, compute: Callable[[], Any]) -> Tensor:
     if node is not None and node.seq > start:
         node = copied(result)._node
     spare_quotients(target)
-    _write(data, result._data, [] if node is None else newer_than(start, node))
+    by = "" if node is None else "CopySlices" if target._base is not None else node.rule.name
+    _write(data, result._data, [] if node is None else newer_than(start, node), by)
     if state.grad:
         adopt_history(target, node)
     return target
@@ -141,7 +147,7 @@ def newer_than(start: int, node: Node) -> list[Node]:
     return sorted(found, key=lambda each: -each.seq)
 
 
-def _write(data: np.ndarray, out: Any, nodes: list[Node]) -> None:
+def _write(data: np.ndarray, out: Any, nodes: list[Node], by: str = "") -> None:
     """Copy a result into memory; what its new nodes saved of that memory is kept as it was or as it becomes."""
     memory = memory_of(data)
     for node in nodes:
@@ -155,7 +161,7 @@ def _write(data: np.ndarray, out: Any, nodes: list[Node]) -> None:
             else:
                 node.out, node.x, node.y = (*kept, None)[:3]
     np.copyto(data, out.copy() if isinstance(out, np.ndarray) and memory_of(out) is memory else out)
-    mark_changed(data)
+    mark_changed(data, by)
     for node in nodes:
         node.seq = next_seq()  # newer than the change that they are part of
 
@@ -259,7 +265,8 @@ def setitem(target: Tensor, key: Any, value: Any) -> None:
         state.exact.make_exact(target)
     data = target._array()
     index = Index(key, data.shape)
-    check_allowed(target, None if data.flags.writeable or not index.basic else data[index.view_key])
+    part = None if data.flags.writeable or not index.basic else data[index.view_key]
+    check_allowed(target, part, "a view of a leaf Variable")
     value = fitting(value, target)
     recorded = state.grad and (target._node is not None or value._node is not None)
     if target._base is not None and state.grad:
@@ -284,7 +291,7 @@ def setitem(target: Tensor, key: Any, value: Any) -> None:
             view[...] = raw
     except ValueError as error:
         raise RuntimeError(f"shape mismatch in an indexed assignment: {error}") from None
-    mark_changed(data)
+    mark_changed(data, "CopySlices" if recorded else "")
     if recorded:
         _overwrite(target, index, raw, value._node, "CopySlices" if index.basic else "IndexPutBackward0")
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 from typing import Any, ClassVar
 
-from . import quick, record
+from . import affine, quick, record
 from .hooks import HookTable
 from .modes import state
-from .node import Node
+from .node import PRODUCT, TWO, Node
 from .packing import Packed, hooks_of, pack
 
 
@@ -49,10 +49,10 @@ def raw(node: Node, name: str) -> Any:
 
 
 def opened(held: Any) -> Any:
-    """Return what was saved: what hooks packed is unpacked."""
+    """Return what was saved: what hooks packed is unpacked, the last operand first, as PyTorch does."""
     if type(held) is Packed:
         return held.open()
-    return tuple([opened(x) for x in held]) if type(held) is tuple else held
+    return tuple([opened(x) for x in held[::-1]][::-1]) if type(held) is tuple else held
 
 
 def slot(name: str) -> Any:
@@ -65,7 +65,8 @@ def slot(name: str) -> Any:
                 value = pack(value, node if name == "out" else node.p if name == "x" else node.q, hooks)
             elif name == "x":
                 parents = (node, *node.p)
-                value = tuple([pack(x, parent, hooks) for x, parent in zip(value, parents, strict=True)])
+                pairs = list(zip(value, parents, strict=True))[::-1]
+                value = tuple([pack(x, parent, hooks) for x, parent in pairs][::-1])
         SLOTS[name].__set__(node, value)
 
     return property(lambda node: opened(raw(node, name)), put)
@@ -96,6 +97,14 @@ class PackedNode(Node):
     def hooks(self, table: HookTable | None) -> None:
         if table is not None:
             SLOTS["hooks"].__set__(self, table)
+
+    @property
+    def saved(self) -> tuple:
+        """What was saved: (out, *operands), the last operand unpacked first."""
+        if self.rule.kind not in (TWO, PRODUCT) or not self.rule.saves:
+            return super().saved
+        second, first = self.y, self.x
+        return self.out, first, second
 
     @property
     def held(self) -> tuple:
@@ -136,6 +145,7 @@ def change(*, traced: int = 0, packed: int = 0) -> None:
         if active.packed > 0:
             found = type(f"Packed{found.__name__}", (PackedNode, found), {"__slots__": ()})
     record.Node = quick.Node = found  # type: ignore[misc]
+    affine.plain = found is Node
 
 
 def let_pack(node: Any) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .dtypes import naming
 from .hooks import add_hook
 from .node import MANY, Node, Rule, next_seq
 
@@ -33,6 +34,13 @@ class AccumulateGrad(Node):
         self.data = tensor._data
         for listener in leaf_made:
             listener(tensor)
+
+    def name(self) -> str:
+        """Return the name, with PyTorch's prefix in its scripts."""
+        return "torch::autograd::AccumulateGrad" if naming.addresses else "AccumulateGrad"
+
+    def __repr__(self) -> str:
+        return super().__repr__().replace("torch::autograd::", "")
 
     def register_hook(self, hook: Any) -> Any:
         """Call hook((), grad_outputs) after the leaf's `.grad` was added to."""

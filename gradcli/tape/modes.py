@@ -9,6 +9,8 @@ import warnings
 from collections.abc import Callable, Generator
 from typing import Any
 
+from .dtypes import naming
+
 
 class _State(threading.local):
     grad = True
@@ -133,6 +135,9 @@ class set_grad_enabled(_Switch):  # noqa: N801 - PyTorch's name
         """Decorate: the mode holds inside `function` only."""
         record_in_this_thread(self.previous)
         return super().__call__(function)
+
+    def __repr__(self) -> str:
+        return f"{naming.prefix}.autograd.grad_mode.set_grad_enabled(mode={self.wanted})"
 
     def again(self) -> set_grad_enabled:
         """Return a fresh switch of the same setting."""

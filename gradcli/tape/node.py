@@ -201,6 +201,11 @@ class Node:
         """Call hook(grad_outputs) before the node runs; what it returns replaces them."""
         return table_of(self).add("pre", hook)
 
+    def __dir__(self) -> list[str]:
+        from .saved import saved_names
+
+        return [*super().__dir__(), *saved_names(self)]
+
     def __getattr__(self, name: str) -> Any:
         if name in Node.__slots__:
             return None

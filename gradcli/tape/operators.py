@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -17,7 +18,7 @@ from .modes import state
 from .promote import as_operand
 from .quick import binary, unary
 from .record import dispatch, record
-from .refusal import as_pytorch
+from .refusal import ShapeError, as_pytorch, bad_index
 from .tensor import Tensor, allowed
 
 BINARY = {
@@ -48,6 +49,7 @@ recorders: dict[str, Callable] = {}
 
 
 SYMMETRIC = ("add", "mul")
+SCALARS = {"Float": "float", "Double": "double", "Long": "long int", "Int": "int", "Half": "c10::Half"}
 
 
 def install(name: str, method: Callable) -> None:
@@ -106,10 +108,35 @@ def matrix_product(self: Tensor, other: Any) -> Any:
 
 def checked_product(x: Any, y: Any) -> Any:
     """Return x @ y. Raises RuntimeError for shapes that do not fit."""
+    if allowed.float_of_grad and isinstance(x, Tensor) and isinstance(y, Tensor) and x.dtype != y.dtype:
+        words = [SCALARS.get(t.dtype.title, t.dtype.title) for t in (x, y)]
+        raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {words[0]} != {words[1]}")
     try:
         return seen(matmul(x, y), x, y)
     except ValueError as error:
-        raise as_pytorch(error) from None
+        raise shapes_error(x, y) or as_pytorch(error) from None
+
+
+def shapes_error(x: Any, y: Any) -> Exception | None:
+    """Return PyTorch's error for shapes that matrices cannot be multiplied with."""
+    a, b = (tuple(getattr(t, "shape", ())) for t in (x, y))
+    if not a or not b:
+        return None
+    if len(a) == len(b) == 3 and a[0] == b[0]:
+        wanted, got = [a[0], a[2]], list(b[:2])
+        return ShapeError(f"Expected size for first two dimensions of batch2 tensor to be: {wanted} but got: {got}.")
+    if len(b) > 2:
+        return None
+    if len(a) == len(b) == 1:
+        return ShapeError(
+            f"inconsistent tensor size, expected tensor [{a[0]}] and src [{b[0]}] to have the same number of "
+            f"elements, but got {a[0]} and {b[0]} elements respectively"
+        )
+    if len(b) == 1:
+        rows = math.prod(a[:-1])
+        return ShapeError(f"size mismatch, got input ({rows}), mat ({rows}x{a[-1]}), vec ({b[0]})")
+    a = (math.prod(a[:-1]), a[-1])
+    return ShapeError(f"mat1 and mat2 shapes cannot be multiplied ({a[0]}x{a[1]} and {b[0]}x{b[1]})")
 
 
 def seen(result: Any, x: Any, y: Any) -> Any:
@@ -129,7 +156,10 @@ def getitem_method(self: Tensor, key: Any) -> Tensor:
     """Elements at any NumPy index; a view where NumPy's would be one."""
     if self.record_level > 1:
         return getitem.function(self, key)
-    return record(getitem, (self,), {"index": Index(key, self._data.shape)})
+    try:
+        return record(getitem, (self,), {"index": Index(key, self._data.shape)})
+    except IndexError as error:
+        raise bad_index(error) from None
 
 
 for _name, (_apply, _entry) in BINARY.items():

@@ -61,8 +61,9 @@ def packed(tensor: Tensor, hooks: Hooks) -> Packed:
         content = hooks[0](tensor)
     if tensor._changes != before:
         raise RuntimeError(
-            "A saved tensor pack hook is modifying its input in place. What is saved must stay as it is: "
-            "clone() it in the hook"
+            "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook cannot "
+            "be modified by in-place operations as this can lead to unexpected side-effects. Please open an issue if "
+            "you need to perform in-place operations on the input to a pack hook."
         )
     return Packed(content, hooks[1])
 

@@ -105,7 +105,7 @@ def recorder(primitive: Primitive, apply: Callable | None, name: str) -> Callabl
             q = None
             b = y
         else:
-            return dispatch(primitive, (x, y))
+            return NotImplemented if type(y) is str else dispatch(primitive, (x, y))
         result = Tensor()
         p = x._node
         a = x._data
@@ -121,16 +121,16 @@ def recorder(primitive: Primitive, apply: Callable | None, name: str) -> Callabl
         node.p = p
         node.q = q
         if p is not None and q is not None:
-            if both_x:
-                node.x = a
             if both_y:
                 node.y = b
+            if both_x:
+                node.x = a
             if both_out:
                 node.out = out
         else:
             keep_out, keep_x, keep_y = left if q is None else right
-            node.x = a if keep_x else None
             node.y = b if keep_y else None
+            node.x = a if keep_x else None
             node.out = out if keep_out else None
         return result
 

@@ -17,11 +17,22 @@ class ShapeError(RuntimeError, ValueError):
         self.plain = plain or text
 
 
+class DimensionError(np.exceptions.AxisError):
+    """An axis that there is not."""
+
+
 def as_pytorch(error: ValueError, operands: Sequence = ()) -> Exception:
     """Return a ValueError as what PyTorch raises in its place, naming the sizes of operands that do not fit."""
+    if isinstance(error, np.exceptions.AxisError) and error.ndim is not None:
+        count = max(error.ndim, 1)
+        return DimensionError(
+            f"Dimension out of range (expected to be in range of [{-count}, {count - 1}], but got {error.axis})"
+        )
     if isinstance(error, RuntimeError | IndexError | np.linalg.LinAlgError):
         return error
     text = str(error)
+    if text.startswith("expected sequence"):
+        return error
     if "of an empty sequence" in text:
         return IndexError(f"{text}: the reduced axis must not be empty")
     text = text.replace("negative dimensions are not allowed", "a tensor cannot have a negative dimension")
@@ -29,6 +40,15 @@ def as_pytorch(error: ValueError, operands: Sequence = ()) -> Exception:
     if "could not be broadcast" in text:
         text = mismatch([getattr(x, "shape", ()) for x in operands]) or text
     return ShapeError(text, str(error))
+
+
+def bad_index(error: IndexError) -> IndexError:
+    """Return what NumPy says of an index in PyTorch's words."""
+    text = re.sub("out of bounds for axis", "out of bounds for dimension", str(error))
+    text = re.sub(
+        r"too many indices for array: array is (\d+)-dim.*", r"too many indices for tensor of dimension \1", text
+    )
+    return IndexError(text)
 
 
 def mismatch(shapes: list[Any]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
@@ -35,6 +36,16 @@ def saved_value(node: Node, name: str) -> Any:
     if name in params:
         return params[name]
     raise AttributeError(f"'{node.name()}' saved no {name!r}")
+
+
+def saved_names(node: Node) -> list[str]:
+    """Return PyTorch's names for what a node saved."""
+    found = []
+    for name in ("result", "self", "exponent" if "Pow" in node.name() else "other"):
+        with contextlib.suppress(Exception):
+            if hasattr(saved_value(node, name), "shape"):
+                found.append(f"_saved_{name}")
+    return found
 
 
 class SavedTensor:
@@ -101,4 +112,4 @@ def raw_saved(node: Node, name: str) -> SavedTensor:
     return saved_tensor(Place(node, place))
 
 
-__all__ = ["SavedTensor", "raw_saved", "saved_tensor", "saved_value"]
+__all__ = ["SavedTensor", "raw_saved", "saved_names", "saved_tensor", "saved_value"]

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..errors import noted
 from . import versions
 from .dtypes import DType, as_dtype, as_numpy
+from .dual import duals, hidden
 from .hooks import RemovableHandle, add_hook, table_of
 from .leaf import AccumulateGrad
 from .modes import state
@@ -35,6 +37,9 @@ class Size(tuple):
         for n in self:
             total *= n
         return total
+
+    def __add__(self, other: Any) -> Size:
+        return Size(tuple(self) + tuple(other))
 
     def __repr__(self) -> str:
         from .dtypes import naming
@@ -144,17 +149,19 @@ class Tensor:
     @property
     def is_leaf(self) -> bool:
         """Whether the user made it: no operation that wants a gradient produced it."""
-        return self._node is None or self._node.leaf
+        return self._node is None or self._node.leaf or (duals.ever and hidden(self._node))
 
     @property
     def requires_grad(self) -> bool:
         """Whether operations on it are recorded."""
-        return self._node is not None
+        return self._node is not None and not (duals.ever and hidden(self._node))
 
     @requires_grad.setter
     def requires_grad(self, wanted: bool) -> None:
         if not isinstance(wanted, bool):
             raise RuntimeError(f"requires_grad must be a bool, not {type(wanted).__name__}")
+        if wanted and self._node is None and self._data.dtype.kind not in "fc":
+            raise RuntimeError("only Tensors of floating point and complex dtype can require gradients")
         self.requires_grad_(wanted)
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
@@ -164,12 +171,12 @@ class Tensor:
         if requires_grad and self._node is None:
             if self._inference and not state.inference:
                 raise RuntimeError(
-                    "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed: clone() it"
+                    "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed."
                 )
             if self._data.dtype.kind not in "fc":
-                raise RuntimeError(
-                    "only Tensors of floating point and complex dtype can require gradients, "
-                    f"this one is {self.dtype}; make it with dtype=float64 or call .double()"
+                raise noted(
+                    RuntimeError("only Tensors of floating point dtype can require gradients"),
+                    f"this one is {self.dtype}: make it with dtype=float64, or call .double()",
                 )
             self._node = AccumulateGrad(self)
         elif not requires_grad and self._node is not None:
@@ -184,7 +191,7 @@ class Tensor:
     @property
     def grad_fn(self) -> Node | None:
         """The node of the operation that made it; None for leaves."""
-        return None if self._node is None or self._node.leaf else self._node.public
+        return None if self.is_leaf else self._node.public  # type: ignore[union-attr]
 
     @property
     def output_nr(self) -> int:
@@ -219,13 +226,24 @@ class Tensor:
     def grad(self, value: Any) -> None:
         if value is not None:
             if not isinstance(value, Tensor):
-                raise TypeError(f"assigned grad must be a Tensor or None, not {type(value).__name__}")
+                raise TypeError(
+                    f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}"
+                )
             if value is self:
                 raise RuntimeError("can't assign a Tensor as its own grad")
             if value.shape != self.shape:
-                raise RuntimeError(f"assigned grad has shape {list(value.shape)}, the tensor {list(self.shape)}")
+                raise RuntimeError(
+                    f"attempting to assign a gradient of size '{list(value.shape)}' to a tensor of size "
+                    f"'{list(self.shape)}'. Please ensure that the gradient and the tensor are the same size"
+                )
             if value.dtype != self.dtype:
-                raise RuntimeError(f"assigned grad has type {value.dtype}, the tensor {self.dtype}")
+                raise RuntimeError(
+                    f"attempting to assign a gradient with dtype '{value.dtype.title.lower()}' to a tensor with "
+                    f"grad_dtype '{self.dtype.title}'. The gradient must match the tensor's grad_dtype "
+                    "(defaults to the tensor's dtype). You can set the tensor's grad_dtype attribute with a "
+                    "specific dtype, or None to allow any dtype. Set grad_dtype with caution. Diverging the dtypes "
+                    "of a tensor and its gradient may break downstream systems that assume they match."
+                )
         self._grad = value
 
     @grad.deleter
@@ -287,7 +305,12 @@ class Tensor:
     def detach_(self) -> Tensor:
         """Leave the graph."""
         if self._base is not None:
-            raise RuntimeError("Can't detach views in-place. Use detach() instead")
+            raise RuntimeError(
+                "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) "
+                "for training, and gradient_as_bucket_view is set as True, gradients are views of DDP buckets, "
+                "and hence detach_() cannot be called on these gradients. To fix this error, please refer to the "
+                "Optimizer.zero_grad() function in torch/optim/optimizer.py as the solution."
+            )
         self._node = None
         return self
 
@@ -313,7 +336,7 @@ class Tensor:
 
     def numpy(self, *, force: bool = False) -> np.ndarray:
         """Return the memory as an ndarray. Raises RuntimeError when the tensor requires grad."""
-        if self._node is not None and state.grad and not force:
+        if state.grad and not force and self.requires_grad:
             raise RuntimeError(
                 "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
             )
@@ -403,7 +426,14 @@ class Tensor:
 
     def __reduce__(self) -> Any:
         if self._node is not None and not self._node.leaf:
-            raise RuntimeError("only leaf tensors can be pickled or deep-copied; use detach() or clone() first")
+            raise noted(
+                RuntimeError(
+                    "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the "
+                    "moment.  If you were attempting to deepcopy a module, this may be because of a "
+                    "torch.nn.utils.weight_norm usage, see https://github.com/pytorch/pytorch/pull/103001"
+                ),
+                "use detach() or clone() first",
+            )
         return _rebuilt, (type(self), self._array(), self._node is not None)
 
     def __deepcopy__(self, memo: dict) -> Tensor:

@@ -6,19 +6,25 @@ array saved by a node was changed since exactly when its memory's last change is
 
 from __future__ import annotations
 
+import re
 import weakref
 from typing import Any
 
 import numpy as np
 
+from ..errors import noted
+from .dtypes import as_dtype
+from .modes import state
 from .node import Node, next_seq
 
 
 class _Stamp:
-    __slots__ = ("count", "keep", "seq")
+    __slots__ = ("by", "count", "keep", "recent", "seq")
 
     def __init__(self, keep: Any):
+        self.by = ""
         self.count = 0
+        self.recent: list[int] = []
         self.seq = 0
         self.keep = keep
 
@@ -66,11 +72,19 @@ def _entry(owner: np.ndarray) -> _Stamp:
     return stamp
 
 
-def mark_changed(array: np.ndarray) -> None:
-    """Note that the memory of `array` changes now."""
+REMEMBERED = 100
+"""Changes of one piece of memory whose numbers are kept, to tell the version that a node expected."""
+
+
+def mark_changed(array: np.ndarray, by: str = "") -> None:
+    """Note that the memory of `array` changes now, by a recorded operation of a name."""
     stamp = _entry(memory_of(array))
     stamp.count += 1
+    stamp.by = by
     stamp.seq = newest.seq = next_seq()
+    stamp.recent.append(stamp.seq)
+    if len(stamp.recent) > REMEMBERED:
+        del stamp.recent[: REMEMBERED // 2]
 
 
 def adopt(scalar: np.generic, array: np.ndarray) -> None:
@@ -97,9 +111,37 @@ def check_unchanged(node: Node, saved: tuple) -> None:
             stamp = _stamps.get(id(owner))
             if stamp is not None and stamp.seq < node.seq:
                 what = "output" if position == 0 else f"operand {position}"
-                raise RuntimeError(
-                    "one of the variables needed for gradient computation has been modified by an inplace "
-                    f"operation: the {what} of {node.name()}, of shape {list(np.shape(array))}, is at version "
-                    f"{stamp.count}. Hint: keep the old value with clone(), or use an operation that is not "
-                    "in place"
+                raise noted(
+                    RuntimeError(modified(array, stamp, node, position)),
+                    f"it is the {what} of {node.name()}: keep the old value with clone(), or do not work in place",
                 )
+
+
+def modified(array: Any, stamp: _Stamp, node: Node, position: int) -> str:
+    """Return PyTorch's message about something saved that has been changed."""
+    owner = memory_of(array) if isinstance(array, np.ndarray) else array
+    name = node.name() if position == 0 else stamp.by if array.shape == owner.shape else "AsStrided"
+    origin = f", which is output 0 of {spoken(name)}," if name else ""
+    expected = stamp.count - sum(seq < node.seq for seq in stamp.recent)
+    return changed_text(as_dtype(array.dtype), array.shape, origin, stamp.count, expected)
+
+
+def spoken(name: str) -> str:
+    """Return the name of a node as messages have it."""
+    return f"torch::autograd::{name}" if name.startswith("Copy") else re.sub(r"Backward\d*$", "", name)
+
+
+def changed_text(dtype: Any, shape: Any, origin: str, found: int, expected: int) -> str:
+    """Return the message that something is at another version than expected."""
+    advice = (
+        "the backtrace further above shows the operation that failed to compute its gradient. The variable in "
+        "question was changed in there or anywhere later. Good luck!"
+        if state.anomaly
+        else "enable anomaly detection to find the operation that failed to compute its gradient, with "
+        "torch.autograd.set_detect_anomaly(True, check_nan=False)."
+    )
+    return (
+        "one of the variables needed for gradient computation has been modified by an inplace operation: "
+        f"[torch.{dtype.title}Tensor {list(shape)}]{origin} is at version {found}; expected version {expected} "
+        f"instead. Hint: {advice}"
+    )

@@ -11,7 +11,7 @@ from ..rules.table import Primitive
 from .barrier import refusing_node
 from .modes import state
 from .tensor import Tensor, like
-from .versions import memory_of
+from .versions import memory_of, spoken
 
 NO_GRAD, INFERENCE, SEVERAL, CUSTOM = "no_grad", "inference_mode", "several", "custom"
 """Origins of views that may not be changed in place where gradients are recorded; `_origin` is one with a place."""
@@ -66,23 +66,28 @@ def why_not(view: Tensor, what: str = "is being") -> str | None:
         where = "inside the no_grad block" if origin == NO_GRAD else "inside the inference_mode block"
         if subject == "A view":
             return (
-                f"A view was created {made} and {what} modified inplace with grad mode enabled{inner}: make the view "
-                f"with grad mode on, make the change {where}, or clone() it"
+                f"A view was created {made} and {what} modified inplace with grad mode enabled{inner}. Given that "
+                "this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by "
+                "moving both "
+                f"the view and the inplace either both {where} (if you don't want the inplace to be tracked) or both "
+                "outside (if you want the inplace to be tracked)."
             )
         return (
             f"a view of a view that was created {made} {what} modified inplace with grad mode enabled: make the "
             f"first view with grad mode on, or make both the view and the change {where}"
         )
-    subject = f"Output {place} of {view._node.public.name()}" if view._node is not None else "A view"
+    subject = f"Output {place} of {spoken(view._node.public.name())}" if view._node is not None else "A view"
     if origin == SEVERAL:
         reason = (
             "This view is the output of a function that returns multiple views. Such functions do not allow the "
-            "output views to be modified inplace: use an out-of-place operation, or clone() it"
+            "output views to be modified inplace. You should replace the inplace operation by an out-of-place one."
         )
     else:
         reason = (
-            "This view was created inside a custom Function (or because an input was returned as-is), whose backward "
-            "an in-place change would bypass: clone() the output of the custom Function"
+            "This view was created inside a custom Function (or because an input was returned as-is) and the "
+            "autograd logic to handle view+inplace would override the custom backward associated with the custom "
+            "Function, leading to incorrect gradients. This behavior is forbidden. You can fix this by cloning the "
+            "output of the custom Function."
         )
     return f"{subject} is a view and {what} modified inplace. {reason}"
 

@@ -215,7 +215,7 @@ ERRORS = [
     (linalg.norm, [np.ones((2, 2, 2)), 2], RuntimeError, "must be 1D or 2D"),
     (linalg.multi_dot, [[np.eye(2)]], RuntimeError, "at least two"),
     (linalg.diagonal, [np.ones(3)], RuntimeError, "two axes"),
-    (gradcli.mm, [np.ones(2), np.ones(2)], RuntimeError, "axes"),
+    (gradcli.mm, [np.ones(2), np.ones(2)], RuntimeError, "self must be a matrix"),
     (gradcli.bmm, [np.ones((1, 2, 2)), np.ones((2, 2, 2))], RuntimeError, "stacks of one size"),
     (gradcli.lu_unpack, [np.eye(2), np.array([0, 2])], RuntimeError, "between 1 and 2"),
 ]

@@ -114,9 +114,30 @@ def test_states_in_files(tmp_path):
     assert twin.running_mean.tolist() == [0.5, 0.5]
     assert twin.num_batches_tracked.dtype == gradcli.int64
     assert np.load(path)["weight"].tolist() == [1, 1]
-    for wrong in (3, {"a": "text"}, {"a": {"b": 1}}):
-        with pytest.raises(TypeError, match="dictionary of tensors by name"):
+    for wrong in (nn.ReLU(), {"a": object()}, [np.array(["text"])]):
+        with pytest.raises(TypeError, match=r"save\(\) takes tensors"):
             gradcli.save(wrong, path)
+
+
+def test_structures_in_files(tmp_path):
+    leaf = gradcli.tensor([1.0, 2.0], requires_grad=True)
+    given = {
+        "epoch": 3,
+        "loss": 0.5,
+        "name": None,
+        7: (leaf, [leaf.detach()]),
+        "state": {"p": nn.Parameter(leaf.double())},
+    }
+    gradcli.save(given, tmp_path / "checkpoint.pt")
+    found = gradcli.load(tmp_path / "checkpoint.pt")
+    assert (found["epoch"], found["loss"], found["name"]) == (3, 0.5, None)
+    (first, (second,)), p = found[7], found["state"]["p"]
+    assert first.requires_grad
+    assert not second.requires_grad
+    assert first.tolist() == second.tolist() == p.tolist() == [1.0, 2.0]
+    assert isinstance(p, nn.Parameter)
+    gradcli.save(leaf * 2, tmp_path / "one.pt")
+    assert gradcli.load(tmp_path / "one.pt").tolist() == [2.0, 4.0]
 
 
 def with_grads(*grads):

@@ -35,6 +35,10 @@ def passes(kinds, affine):
         elif kind == "second":
             first = gradcli.autograd.grad(loss, leaves, create_graph=True)
             found += gradcli.autograd.grad(sum((g * g).sum() for g in first), leaves, retain_graph=True)
+        elif kind == "inputs":
+            (first,) = gradcli.autograd.grad(loss, x, create_graph=True)
+            ((first * first).sum() + loss).backward(retain_graph=True)
+            found += [p.grad.clone() for p in leaves]
         elif kind == "batched":
             vectors = gradcli.tensor(VECTORS)
             found += gradcli.autograd.grad(y, leaves, vectors, retain_graph=True, is_grads_batched=True)
@@ -44,7 +48,7 @@ def passes(kinds, affine):
 
 
 @pytest.mark.parametrize(
-    "kinds", list(itertools.permutations(["backward", "second", "batched", "look"])), ids="-".join
+    "kinds", list(itertools.permutations(["backward", "second", "inputs", "batched", "look"])), ids="-".join
 )
 def test_all_passes_agree_with_the_parts(kinds):
     for got, wanted in zip(passes(kinds, in_one_step), passes(kinds, in_parts), strict=True):

@@ -203,3 +203,25 @@ def test_nothing_is_left_behind():
         assert reference() is None
     finally:
         gc.enable()
+
+
+def test_the_last_operand_is_packed_and_unpacked_first():
+    seen = {"pack": [], "unpack": []}
+
+    def note(what):
+        return lambda t: seen[what].append(tuple(t.shape)) or t
+
+    with saved_tensors_hooks(note("pack"), note("unpack")):
+        out = leaf(1.0, 2.0) * leaf(3.0)
+    out.sum().backward()
+    assert seen == {"pack": [(1,), (2,)], "unpack": [(1,), (2,)]}
+
+
+def test_hooks_see_what_an_affine_map_saves():
+    packed = []
+    x, w, b = leaf(1.0, 2.0).reshape(1, 2), leaf(3.0, 4.0).reshape(1, 2), leaf(5.0)
+    with saved_tensors_hooks(lambda t: packed.append(t.shape) or t, lambda t: t):
+        out = g.nn.functional.linear(x, w, b)
+    assert len(packed) == 2
+    out.sum().backward()
+    assert values(b.grad) == [1.0]

@@ -6,6 +6,7 @@ import numpy as np
 
 from ...face.select import where
 from ...rules.index import Index
+from ...tape.dtypes import as_dtype
 from ...tape.modes import no_grad
 from ...tape.tensor import Tensor
 from .arguments import constant, run, with_slope
@@ -30,7 +31,10 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
 def check_rows(indices: np.ndarray, weight: Tensor) -> None:
     """Raise TypeError or IndexError unless indices are numbers of rows of a matrix."""
     if indices.dtype.kind not in "iu":
-        raise RuntimeError(f"Expected tensor for argument 'indices' to have an integer type; but got {indices.dtype}")
+        raise RuntimeError(
+            "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got "
+            f"torch.{as_dtype(indices.dtype).title}Tensor instead (while checking arguments for embedding)"
+        )
     if weight.ndim != 2:
         raise RuntimeError("'weight' must be 2-D")
     if indices.size and not 0 <= indices.min() <= indices.max() < weight.shape[0]:

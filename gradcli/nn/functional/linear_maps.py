@@ -6,7 +6,7 @@ from ...face.linalg import product
 from ...rules import entry
 from ...tape.affine import affine
 from ...tape.facade import as_one
-from ...tape.tensor import Tensor
+from ...tape.tensor import Tensor, allowed
 
 
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
@@ -14,6 +14,9 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     found = affine(input, weight, bias)
     if found is not None:
         return found
+    if allowed.float_of_grad and input.dtype != weight.dtype:
+        titles = f"{input.dtype.title} and {weight.dtype.title}"
+        raise RuntimeError(f"mat1 and mat2 must have the same dtype, but got {titles}")
     if input.ndim > 2 and weight.ndim == 2:
         flat = linear(input.reshape(-1, input.shape[-1]), weight, bias)
         return shown(flat.reshape(*input.shape[:-1], weight.shape[0]), input, weight, bias)

@@ -35,7 +35,11 @@ class Convertible:
         return self
 
     def to(self, *args: Any, **kwargs: Any) -> Any:
-        """Convert floating-point and complex parameters and buffers to a type, in place; the device is the CPU."""
+        """Convert floating-point and complex parameters and buffers to a type, in place; the device is the CPU.
+
+        For "meta", the device of modules without numbers, the numbers simply stay.
+        """
+        args = tuple(x for x in args if not (isinstance(x, str) and x == "meta"))
         wanted = as_numpy(kwargs.get("dtype"))
         for argument in args:
             if isinstance(argument, Tensor):

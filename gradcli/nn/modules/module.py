@@ -171,6 +171,9 @@ class Module(HookLists, Walkable, Stateful, Convertible):
                     f"cannot assign '{type_name(value)}' as buffer '{name}' ({naming.prefix}.Tensor or None expected)"
                 )
             known["_buffers"][name] = everywhere.registered(everywhere.buffer_registered, self, name, value)
+        elif isinstance(value, Tensor) and hasattr(value, "persistent"):
+            self._forget(name, known, "_buffers")
+            self.register_buffer(name, Tensor._wrap(value._data, None), value.persistent)
         else:
             object.__setattr__(self, name, value)
 
@@ -252,6 +255,8 @@ def indented(text: str) -> str:
 
 def type_name(value: Any) -> str:
     """Return the name of a value's type, for messages."""
+    if isinstance(value, Tensor):
+        return f"torch.{value.dtype.title}Tensor"
     return type(value).__name__ if not isinstance(value, type) else value.__name__
 
 

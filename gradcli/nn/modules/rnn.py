@@ -13,8 +13,10 @@ from ...face.join import cat, stack
 from ...tape.facade import as_one
 from ...tape.tensor import Tensor
 from .. import functional
+from ..utils.rnn import PackedSequence
 from .linear import fill_uniform, parameter
 from .module import Module
+from .packed import run_packed, stepped
 
 State = tuple[Tensor, ...]
 
@@ -123,6 +125,8 @@ class RNNBase(Module):
 
     def forward(self, input: Tensor, hx: Any = None) -> Any:
         """Return the outputs of the last layer, and the last state of each layer and direction."""
+        if isinstance(input, PackedSequence):
+            return run_packed(self, input, hx)
         if input.ndim not in (2, 3):
             raise ValueError(
                 f"{type(self).__name__}: Expected input to be 2D or 3D, got {input.ndim}D tensor instead"
@@ -139,21 +143,27 @@ class RNNBase(Module):
             )
         alone = input.ndim == 2
         x = input.unsqueeze(1) if alone else input.transpose(0, 1) if self.batch_first else input
-        states = self._states(hx, x, alone)
-        last: list[State] = []
-        for layer in range(self.num_layers):
-            ends = self._ends(layer)
-            runs = [self._run(x, end, tuple(s[len(last) + i] for s in states)) for i, end in enumerate(ends)]
-            last.extend(state for _, state in runs)
-            x = runs[0][0] if len(runs) == 1 else cat([outputs for outputs, _ in runs], -1)
-            if self.dropout and self.training and layer < self.num_layers - 1:
-                x = functional.dropout(x, self.dropout)
-        final = tuple(stack(list(parts)) for parts in zip(*last, strict=True))
+        x, final = self._layers(x, self._states(hx, x, alone))
         if alone:
             x, final = x.squeeze(1), tuple(s.squeeze(1) for s in final)
         elif self.batch_first:
             x = x.transpose(0, 1)
         return x, final if self.mode == "LSTM" else final[0]
+
+    def _layers(self, x: Tensor, states: State, sizes: list[int] | None = None) -> tuple[Tensor, State]:
+        """Run all layers; return the outputs of the last, and the last states.
+
+        sizes: how many sequences have each step, where not all have all.
+        """
+        last: list[State] = []
+        for layer in range(self.num_layers):
+            ends = self._ends(layer)
+            runs = [self._run(x, end, tuple(s[len(last) + i] for s in states), sizes) for i, end in enumerate(ends)]
+            last.extend(state for _, state in runs)
+            x = runs[0][0] if len(runs) == 1 else cat([outputs for outputs, _ in runs], -1)
+            if self.dropout and self.training and layer < self.num_layers - 1:
+                x = functional.dropout(x, self.dropout)
+        return x, tuple(stack(list(parts)) for parts in zip(*last, strict=True))
 
     def _states(self, hx: Any, x: Tensor, alone: bool) -> State:
         """Return the first states (layers and directions, N, size). Raises RuntimeError for other shapes."""
@@ -168,7 +178,7 @@ class RNNBase(Module):
                 raise RuntimeError(f"Expected hidden size {wanted}, got {list(state.shape)}")
         return tuple(s.unsqueeze(1) for s in states) if alone else states
 
-    def _run(self, x: Tensor, end: str, state: State) -> tuple[Tensor, State]:
+    def _run(self, x: Tensor, end: str, state: State, sizes: list[int] | None) -> tuple[Tensor, State]:
         """Run one layer in one direction; return its outputs and its last state."""
         step = STEPS[self.mode][0]
         weight, bias = getattr(self, "weight_hh" + end), getattr(self, "bias_hh" + end, None)
@@ -176,10 +186,13 @@ class RNNBase(Module):
         through = functional.linear(x, getattr(self, "weight_ih" + end), getattr(self, "bias_ih" + end, None))
         outputs: list = [None] * x.shape[0]
         times = range(x.shape[0])
+
+        def run(x: Tensor, state: State) -> State:
+            state = step(x, functional.linear(state[0], weight, bias), state)
+            return state if projection is None else (functional.linear(state[0], projection), *state[1:])
+
         for t in reversed(times) if end.endswith("_reverse") else times:
-            state = step(through[t], functional.linear(state[0], weight, bias), state)
-            if projection is not None:
-                state = (functional.linear(state[0], projection), *state[1:])
+            state = run(through[t], state) if sizes is None else stepped(run, sizes[t], through[t], state)
             outputs[t] = state[0]
         found = stack(outputs)
         if self.mode == "LSTM" and projection is None and x.dtype == np.float32:
@@ -235,97 +248,4 @@ class GRU(RNNBase):
         super().__init__("GRU", *args, **kwargs)
 
 
-# -- single steps ---------------------------------------------------------------------------------
-
-
-class RNNCellBase(Module):
-    """One recurrent step of (N, input_size) or (input_size,)."""
-
-    mode = ""
-
-    def __init__(self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None):
-        super().__init__()
-        self.input_size, self.hidden_size, self.bias = input_size, hidden_size, bias
-        gates = STEPS[self.mode][1] * hidden_size
-        self.weight_ih = parameter(gates, input_size, dtype=dtype, device=device)
-        self.weight_hh = parameter(gates, hidden_size, dtype=dtype, device=device)
-        for name in ("bias_ih", "bias_hh"):
-            self.register_parameter(name, parameter(gates, dtype=dtype, device=device) if bias else None)
-        self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        """Draw all parameters uniformly from +-1 / sqrt(hidden_size)."""
-        fill_uniform(self, 1 / math.sqrt(self.hidden_size))
-
-    def forward(self, input: Tensor, hx: Any = None) -> Any:
-        """Return the next state from this one (zeros unless given)."""
-        if input.ndim not in (1, 2):
-            raise ValueError(f"{type(self).__name__}: Expected input to be 1D or 2D, got {input.ndim}D instead")
-        if input.shape[-1] != self.input_size:
-            raise RuntimeError(f"input has inconsistent input_size: got {input.shape[-1]} expected {self.input_size}")
-        count = 2 if self.mode == "LSTM" else 1
-        if hx is None:
-            state: State = (zeros(*input.shape[:-1], self.hidden_size, dtype=input.dtype),) * count
-        else:
-            state = tuple(hx) if count == 2 else (hx,)
-            self._check_state(input, state)
-        x = functional.linear(input, self.weight_ih, self.bias_ih)
-        h = functional.linear(state[0], self.weight_hh, self.bias_hh)
-        new = STEPS[self.mode][0](x, h, state)
-        return new if count == 2 else new[0]
-
-    def _check_state(self, input: Tensor, state: State) -> None:
-        for i, part in enumerate(state):
-            if part.ndim != input.ndim:
-                kind = type(self).__name__
-                raise ValueError(f"{kind}: Expected hidden to be {input.ndim}D, got {part.ndim}D instead")
-            if part.shape[:-1] != input.shape[:-1]:
-                raise RuntimeError(
-                    f"Input batch size {input.shape[0]} doesn't match hidden{i} batch size {part.shape[0]}"
-                )
-            if part.shape[-1] != self.hidden_size:
-                raise RuntimeError(
-                    f"hidden{i} has inconsistent hidden_size: got {part.shape[-1]}, expected {self.hidden_size}"
-                )
-
-    def extra_repr(self) -> str:
-        """Return the sizes."""
-        return f"{self.input_size}, {self.hidden_size}" + ("" if self.bias else ", bias=False")
-
-
-class RNNCell(RNNCellBase):
-    """h = tanh(W_ih x + b_ih + W_hh h + b_hh), or relu."""
-
-    def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        bias: bool = True,
-        nonlinearity: str = "tanh",
-        device: Any = None,
-        dtype: Any = None,
-    ):
-        if nonlinearity not in ("tanh", "relu"):
-            raise RuntimeError(f"Unknown nonlinearity: {nonlinearity}")
-        self.__dict__["nonlinearity"] = nonlinearity
-        self.__dict__["mode"] = f"RNN_{nonlinearity.upper()}"
-        super().__init__(input_size, hidden_size, bias, device, dtype)
-
-    def extra_repr(self) -> str:
-        """Return the sizes, and the nonlinearity where it is not tanh."""
-        return super().extra_repr() + ("" if self.nonlinearity == "tanh" else f", nonlinearity={self.nonlinearity}")
-
-
-class LSTMCell(RNNCellBase):
-    """One step of LSTM: (h, c)."""
-
-    mode = "LSTM"
-
-
-class GRUCell(RNNCellBase):
-    """One step of GRU: h."""
-
-    mode = "GRU"
-
-
-__all__ = ["GRU", "LSTM", "RNN", "GRUCell", "LSTMCell", "RNNBase", "RNNCell", "RNNCellBase"]
+__all__ = ["GRU", "LSTM", "RNN", "RNNBase"]

@@ -1,15 +1,29 @@
-"""Helpers for training: gradients clipped, parameters as one vector."""
+"""Helpers for training: gradients clipped, parameters as one vector, weights computed from others."""
 
 from __future__ import annotations
 
-from .clip_grad import clip_grad_norm_, clip_grad_value_, clip_grads_with_norm_, get_total_norm
-from .convert_parameters import parameters_to_vector, vector_to_parameters
+from importlib import import_module
+from typing import Any
 
-__all__ = [
-    "clip_grad_norm_",
-    "clip_grad_value_",
-    "clip_grads_with_norm_",
-    "get_total_norm",
-    "parameters_to_vector",
-    "vector_to_parameters",
-]
+from ...face.wrap import missing
+
+HOMES = {
+    **dict.fromkeys(
+        ("clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm"),
+        "clip_grad",
+    ),
+    **dict.fromkeys(("parameters_to_vector", "vector_to_parameters"), "convert_parameters"),
+    **dict.fromkeys(("remove_spectral_norm", "remove_weight_norm", "spectral_norm", "weight_norm"), "norms"),
+}
+SUBMODULES = ("parametrizations", "parametrize", "rnn")
+__all__ = [*HOMES, *SUBMODULES]  # noqa: PLE0604
+absent = missing(__name__, lambda: __all__)
+
+
+def __getattr__(name: str) -> Any:
+    if name in SUBMODULES:
+        return import_module(f"{__name__}.{name}")
+    if name not in HOMES:
+        return absent(name)
+    found = globals()[name] = getattr(import_module(f"{__name__}.{HOMES[name]}"), name)
+    return found
