@@ -10,7 +10,7 @@ import numpy as np
 
 from ..tape import function as functions
 from ..tape.tensor import Tensor
-from .subject import Traced
+from .traced import Traced
 
 
 def calls_in(subject: Traced) -> list[tuple[Any, type, tuple]]:

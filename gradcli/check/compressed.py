@@ -22,7 +22,7 @@ from ..tape.tensor import Tensor
 from .fit import SAFETY
 from .flat import Flat
 from .measure import MARGIN, NARROW, even_weights, scatter_of_values
-from .subject import Traced
+from .traced import Traced
 from .verdict import FLOOR, LEEWAY, ROUNDING
 
 LEAST = 20_000

@@ -13,7 +13,8 @@ import numpy as np
 from ..results.checks import CheckReport
 from .run import Options, Place, run_check
 from .second import SecondOrder
-from .subject import CheckError, HandWritten, Subject, Traced, name_of, raised
+from .subject import CheckError, HandWritten, Subject, name_of, raised
+from .traced import Traced
 
 REGISTRY: list[Declared] = []
 """All checks declared in this process, in order."""

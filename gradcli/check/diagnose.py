@@ -12,7 +12,6 @@ from ..results.checks import Finding
 from .flat import Flat
 from .patterns import (
     Case,
-    chain_factor,
     conjugate,
     float32,
     not_finite,
@@ -20,11 +19,11 @@ from .patterns import (
     part_sign,
     part_zero,
     rolled,
-    term,
     transposed,
     whole_factor,
     zero,
 )
+from .terms import chain_factor, term
 from .verdict import Judgement
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from ..results.checks import Finding
 from ..tape.modes import no_grad
 from .second import SecondOrder
-from .subject import Traced
+from .traced import Traced
 from .witnessed import CAP, ROUNDED, Witnessed
 
 

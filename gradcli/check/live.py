@@ -13,7 +13,8 @@ from ..func.reverse import pull
 from ..tape.modes import enable_grad
 from ..tape.tensor import Tensor
 from .run import ADJOINT_DIGITS, adjoint_digits
-from .subject import Subject, Traced, tensor
+from .subject import Subject
+from .traced import Traced, tensor
 
 
 class Live(Traced):

@@ -16,7 +16,8 @@ from .fixed import ATOL, EPS, RTOL
 from .live import Live, Pushed, complaint
 from .run import Options, Place, run_check
 from .second import SecondOrder
-from .subject import Traced, name_of
+from .subject import name_of
+from .traced import Traced
 
 SHOWN = 10_000
 """Elements of a Jacobian that an error shows, if it has no more."""

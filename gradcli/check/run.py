@@ -19,7 +19,8 @@ from .flat import Flat
 from .kink import in_hull
 from .measure import MARGIN, Reference
 from .reference import estimate
-from .subject import CheckError, ComplexError, Subject, Traced, WrongShapeError
+from .subject import CheckError, ComplexError, Subject, WrongShapeError
+from .traced import Traced
 from .verdict import PASS, Judgement, input_checks, rounding_slack
 
 NEIGHBOURS = 3

@@ -15,7 +15,8 @@ from ..tape.backward import grad
 from ..tape.tensor import Tensor
 from .declare import Declared
 from .second import direction
-from .subject import CheckError, Subject, Traced, joined, tensor
+from .subject import CheckError, Subject
+from .traced import Traced, joined, tensor
 
 
 class ScriptSubject(Traced):

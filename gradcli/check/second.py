@@ -9,7 +9,8 @@ import numpy as np
 from ..tape.backward import grad
 from ..tape.modes import enable_grad
 from ..tape.tensor import Tensor
-from .subject import CheckError, Traced
+from .subject import CheckError
+from .traced import Traced
 
 
 class SecondOrder(Traced):

@@ -10,7 +10,8 @@ from ..errors import GradcliError
 from ..results.checks import CheckReport, InputCheck
 from .formulas import by_formulas
 from .multiprecise import in_digits
-from .subject import CheckError, Traced
+from .subject import CheckError
+from .traced import Traced
 from .witnessed import Witnessed
 
 

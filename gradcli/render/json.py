@@ -3,44 +3,22 @@
 from __future__ import annotations
 
 import json
-import math
 from typing import Any
 
 import numpy as np
 
-from .. import __version__
 from ..errors import GradcliError
 from ..results import Gradients
 from ..results.checks import CheckList, CheckReport, CheckSummary, InputCheck
 from ..results.exact import Formulas, LongNumbers
-from ..results.graphs import Graph, GraphNode, Step, Trace
 from ..results.operations import Operations
 from ..results.plots import Curve, Surface
 from ..results.transforms import Hessian, Jacobian, Products
 from . import Style
+from .document import document, plain
 from .exact import agreement_json
-
-
-def plain(x: Any, precision: int | None = None) -> Any:
-    """Return an array as nested lists, 0-d ones as a number; nan and the infinities as strings."""
-    if isinstance(x, np.ndarray):
-        return [plain(item, precision) for item in x] if x.ndim else plain(x[()], precision)
-    if isinstance(x, bool | np.bool_):
-        return bool(x)
-    if isinstance(x, complex | np.complexfloating):
-        return {"re": plain(float(x.real), precision), "im": plain(float(x.imag), precision)}
-    if isinstance(x, np.integer):
-        return int(x)
-    value = float(str(x)) if isinstance(x, np.float32) else float(x)
-    if not math.isfinite(value):
-        return "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"
-    return value if precision is None else float(f"{value:.{precision}g}")
-
-
-def document(command: str, target: str, **parts: Any) -> str:
-    """Return a document with the keys that all have."""
-    head = {"schema": "gradcli/1", "command": command, "target": target, "version": __version__}
-    return json.dumps({**head, **parts}, ensure_ascii=False, allow_nan=False) + "\n"
+from .graph_json import graph as graph
+from .graph_json import trace as trace
 
 
 def gradients(result: Gradients, style: Style) -> str:
@@ -193,84 +171,6 @@ def error(problem: GradcliError) -> str:
         "exit": problem.exit_code,
     }
     return json.dumps({"error": parts}, ensure_ascii=False) + "\n"
-
-
-def graph(result: Graph, style: Style) -> str:
-    """Return the nodes, and the numbers of the outputs."""
-    nodes = [graph_node(node, style, result.values) for node in result.nodes]
-    return document(style.command, result.target, outputs=list(result.outputs), nodes=nodes)
-
-
-def graph_node(node: GraphNode, style: Style, values: bool) -> dict[str, Any]:
-    """Return one node of a graph."""
-    found: dict[str, Any] = {
-        "id": node.number,
-        "kind": node.kind,
-        "op": node.op,
-        "name": node.name,
-        "formula": node.formula,
-        "shape": None if node.shape is None else list(node.shape),
-        "dtype": node.dtype,
-        "inputs": list(node.inputs),
-        "file": node.file,
-        "line": node.line,
-        "hooks": list(node.hooks),
-        "scope": list(node.scope),
-    }
-    if node.operations > 1:
-        found["operations"] = node.operations
-    if values:
-        found["value"] = None if node.value is None else plain(node.value, style.precision)
-        found["grad"] = None if node.grad is None else plain(node.grad, style.precision)
-    return found
-
-
-def trace(result: Trace, style: Style) -> str:
-    """Return JSON lines: one document per pass with its forward part, one per step, and one at the end."""
-    lines = []
-    for i, run in enumerate(result.passes):
-        computed = [{"label": c.label, "formula": c.formula, "value": optional(c.value, style)} for c in run.forward]
-        parts = {"pass": i + 1, "kind": run.kind, "output": run.output, "line": run.line, "forward": computed}
-        lines.append(document(style.command, result.target, event="pass", **parts))
-        lines += [json.dumps({"event": "step", "pass": i + 1, **trace_step(s, style)}) + "\n" for s in run.steps]
-    lines.append(json.dumps({"event": "end", "passes": len(result.passes)}) + "\n")
-    return "".join(lines)
-
-
-def trace_step(step: Step, style: Style) -> dict[str, Any]:
-    """Return one step of backward."""
-    found: dict[str, Any] = {
-        "step": step.number,
-        "op": step.op,
-        "label": step.label,
-        "formula": step.formula,
-        "line": step.line,
-        "incoming": optional(step.incoming, style),
-        "hooks": [
-            {"name": h.name, "before": optional(h.before, style), "after": optional(h.after, style)}
-            for h in step.hooks
-        ],
-    }
-    if step.leaf:
-        found["grad"] = {"before": optional(step.before, style), "after": optional(step.after, style)}
-        return found
-    found["sends"] = [
-        {
-            "to": flow.to,
-            "derivative": flow.slope,
-            "rule": flow.formula,
-            "local": optional(flow.local, style),
-            "grad": optional(flow.grad, style),
-            "total": optional(flow.grad if flow.total is None else flow.total, style),
-        }
-        for flow in step.flows
-    ]
-    return found
-
-
-def optional(x: np.ndarray | None, style: Style) -> Any:
-    """Return an array as JSON has it, None as null."""
-    return None if x is None else plain(x, style.precision)
 
 
 def longnumbers(result: LongNumbers, style: Style) -> str:

@@ -1,0 +1,111 @@
+"""Functions of Tensors as what is checked: the engine's own derivative is what is claimed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..func.batched import NotBatchableError
+from ..func.mapping import batch_or_loop
+from ..func.reverse import reverse_blocks
+from ..func.trace import trace
+from ..tape.modes import no_grad
+from ..tape.tensor import Tensor
+from .subject import CheckError, Subject, name_of, raised
+
+
+class Traced(Subject):
+    """A function of Tensors, called positionally; the claimed derivative is the engine's."""
+
+    traced = True
+
+    def __init__(self, f: Callable, at: Mapping[str, Any], *, wrt: Sequence[str] | None = None, title: str = ""):
+        super().__init__(at, wrt)
+        self.f = f
+        self.title = title or name_of(f)
+        self.batchable = True
+
+    def call(self, tensors: Sequence[Tensor]) -> Tensor:
+        """Call f; several outputs are joined into one vector. Raises CheckError."""
+        try:
+            result = self.noted(self.f(*tensors))
+        except (NotBatchableError, CheckError, KeyboardInterrupt):
+            raise
+        except BaseException as error:
+            raise raised(self.title, error) from error
+        return joined(result, self.title)
+
+    def noted(self, result: Any) -> Any:
+        """Return a result; a place to look at it."""
+        return result
+
+    def value(self, arrays: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Return f at arrays by name."""
+        with no_grad():
+            return np.array(self.call([tensor(x) for x in arrays.values()])._data)
+
+    def values(self, stacks: Mapping[str, np.ndarray], count: int) -> np.ndarray:
+        """Return f at many points in one batched call where that is possible."""
+        if not self.batchable or not stacks:
+            return super().values(stacks, count)
+        dims = [0 if name in stacks else None for name in self.at]
+        leaves = [tensor(stacks.get(name, x)) for name, x in self.at.items()]
+        try:
+            with no_grad(), np.errstate(all="ignore"):
+                (out,), _ = batch_or_loop(lambda *xs: self.call(xs), leaves, dims, lambda xs: (tuple(xs), {}), count)
+        except (CheckError, ValueError):
+            self.batchable = False
+            return super().values(stacks, count)
+        return np.array(out._data)
+
+    def jacobian(self, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """Return the Jacobian by reverse mode."""
+        places = tuple(i for i, name in enumerate(arrays) if name in self.wrt)
+        record = self.recorded(arrays, places)
+        try:
+            blocks = reverse_blocks(record, retain=True)[0]
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            raise raised("backward", error) from error
+        return {name: np.asarray(block._data) for name, block in zip(self.wrt, blocks, strict=True)}
+
+    def recorded(self, arrays: Mapping[str, np.ndarray], places: tuple[int, ...]) -> Any:
+        """Return one recorded call with fresh inputs for the arguments at `places`."""
+        with no_grad():  # nothing will be differentiated further
+            return trace(lambda *xs: self.call(xs), tuple(tensor(x) for x in arrays.values()), {}, places)
+
+
+def tensor(x: np.ndarray) -> Tensor:
+    """Return an array as a Tensor of its own."""
+    return Tensor._wrap(np.array(x)[()] if np.ndim(x) == 0 else np.array(x), None)
+
+
+def joined(result: Any, title: str) -> Tensor:
+    """Return a function's result as one real Tensor; the outputs of a tuple are flattened and joined.
+
+    Complex outputs become pairs of real and imaginary parts, along a last axis.
+    """
+    from ..rules import entry
+
+    if isinstance(result, tuple | list):
+        floats = [x for x in result if isinstance(x, Tensor) and (x.dtype.is_floating_point or x.dtype.is_complex)]
+        if not floats:
+            raise CheckError(f"{title} returned no Tensor of floating-point numbers")
+        parts = [as_pairs(x) for x in floats]
+        return parts[0] if len(result) == 1 else entry("concatenate").function([x.reshape(-1) for x in parts])
+    if not isinstance(result, Tensor):
+        raise CheckError(
+            f"{title} returned {type(result).__name__}, not a Tensor: compute with gradcli's or NumPy's functions "
+            "on the arguments, without numpy() or detach()"
+        )
+    return as_pairs(result)
+
+
+def as_pairs(x: Tensor) -> Tensor:
+    """Return complex numbers as pairs of real ones."""
+    from ..rules import entry
+
+    return entry("view_as_real").function(x) if x.dtype.is_complex else x

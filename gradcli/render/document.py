@@ -1,0 +1,39 @@
+"""Documents of the schema gradcli/1, and numbers in them."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import numpy as np
+
+from .. import __version__
+from . import Style
+
+
+def plain(x: Any, precision: int | None = None) -> Any:
+    """Return an array as nested lists, 0-d ones as a number; nan and the infinities as strings."""
+    if isinstance(x, np.ndarray):
+        return [plain(item, precision) for item in x] if x.ndim else plain(x[()], precision)
+    if isinstance(x, bool | np.bool_):
+        return bool(x)
+    if isinstance(x, complex | np.complexfloating):
+        return {"re": plain(float(x.real), precision), "im": plain(float(x.imag), precision)}
+    if isinstance(x, np.integer):
+        return int(x)
+    value = float(str(x)) if isinstance(x, np.float32) else float(x)
+    if not math.isfinite(value):
+        return "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"
+    return value if precision is None else float(f"{value:.{precision}g}")
+
+
+def document(command: str, target: str, **parts: Any) -> str:
+    """Return a document with the keys that all have."""
+    head = {"schema": "gradcli/1", "command": command, "target": target, "version": __version__}
+    return json.dumps({**head, **parts}, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def optional(x: np.ndarray | None, style: Style) -> Any:
+    """Return an array as JSON has it, None as null."""
+    return None if x is None else plain(x, style.precision)
