@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import GradcliError, nearest
+from ..tape.tensor import Tensor
 from . import tree
 from .evaluate import CONSTANTS, Evaluator, Settings, lifted
 from .parse import parse
@@ -71,7 +72,15 @@ def read_value(text: str, settings: Settings, name: str = "value") -> np.ndarray
                 )
     value = Evaluator(program, settings).run({})
     if isinstance(value, tuple):
-        value = np.array(value)
+        try:
+            value = np.array([x._data if isinstance(x, Tensor) else x for x in value])
+        except ValueError:
+            raise GradcliError(
+                f"the parts of the value of '{name}' must have one shape",
+                span=program.span(program.statements[0].value),
+                hint="write a list: [[1, 2], [3, 4]]",
+                kind="shape",
+            ) from None
     return np.asarray(lifted(value)._data if not isinstance(value, np.ndarray) else value)
 
 
