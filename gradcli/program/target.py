@@ -10,8 +10,8 @@ from typing import Any
 
 from ..errors import GradcliError
 from ..lang.evaluate import Settings
+from ..lang.files import nearest_file, standard_input
 from ..lang.parse import MAX_TEXT, NotInLanguageError, parse
-from ..lang.values import nearest_file, standard_input
 from .base import Program
 from .expression import ExpressionProgram
 
