@@ -308,7 +308,7 @@ OPTIONS: dict[str, Any] = {
     "values": click.option("--values", is_flag=True, help="Show the value and the gradient of every result."),
     "all": click.option("--all", "all", is_flag=True, help="Draw every node, however many there are."),
     "digits": click.option(
-        "--digits", type=click.IntRange(1), metavar="N", help="Compute in high precision, with N digits."
+        "--digits", type=click.IntRange(1, 10_000), metavar="N", help="Compute in high precision, with N digits."
     ),
     "symbolic": click.option(
         "--symbolic", is_flag=True, help="Compare with sympy's formulas, and show them; exit 1 if they disagree."

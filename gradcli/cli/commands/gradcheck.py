@@ -148,8 +148,8 @@ def shapes_of(texts: tuple[str, ...], limit: int) -> dict[str, tuple[int, ...]]:
     found: dict[str, tuple[int, ...]] = {}
     for text in texts:
         name, sign, lengths = text.partition("=")
-        parts = [p for p in lengths.split(",") if p.strip()]
-        if not sign or not name or not all(p.strip().isdigit() for p in parts):
+        parts = lengths.strip().removesuffix(",").split(",") if lengths.strip() else []
+        if not sign or not name or not all(p.strip().isdecimal() and p.strip().isascii() for p in parts):
             raise GradcliError(f"--shape {text}: write NAME=LENGTHS", hint="for example --shape x=3,4", kind="usage")
         if name in found:
             raise GradcliError(f"--shape: '{name}' is given twice", kind="usage")
