@@ -92,7 +92,7 @@ def as_index(x: Any) -> Any:
         if data.dtype.kind == "f" and bool((data == np.floor(data)).all()) and bool(np.isfinite(data).all()):
             return int(data) if data.ndim == 0 else data.astype(np.intp)
         return data if data.ndim else data.item()
-    return as_argument(x)
+    return int(x) if isinstance(x, float) and x.is_integer() else as_argument(x)
 
 
 class Evaluator:
