@@ -12,13 +12,17 @@ import io
 import re
 import signal
 import tempfile
+import warnings
 from pathlib import Path
+
+import numpy as np
 
 from gradcli.cli.main import main
 from gradcli.errors import GradcliError
 from gradcli.lang.evaluate import Settings
 from gradcli.lang.files import READERS
 from gradcli.lang.values import read_value
+from gradcli.tape.dtypes import defaults, set_default_dtype
 
 SECONDS = 5
 LIMIT = 20_000
@@ -100,8 +104,13 @@ def run_command(way: str, text: str) -> None:
         target = ["-e", f"sum(real({text}))"]
     values = [] if target == [text] else [f"{n}={GIVEN[n]}" for n in names]
     out, err = io.TextIOWrapper(io.BytesIO()), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        code = main([*way.split(), "--max-elements", str(LIMIT), *target, *values])
+    before, shown = defaults.float, warnings.showwarning
+    try:
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), np.errstate():
+            code = main([*way.split(), "--max-elements", str(LIMIT), *target, *values])
+    finally:  # what a process would take with it
+        set_default_dtype(before)
+        warnings.showwarning = shown
     said = err.getvalue()
     assert code in (0, 1, 2, 3, 4), said
     assert "Traceback" not in said, said
