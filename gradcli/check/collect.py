@@ -132,9 +132,16 @@ def in_processes(checks: Sequence[Declared], jobs: int) -> Iterator[CheckReport]
 
 
 def serve(checks: Sequence[Declared], pipe: Any) -> None:
-    """Run checks by number until None comes."""
+    """Run checks by number until None comes, or the process that wants them is gone."""
+    parent = os.getppid()
     with contextlib.suppress(EOFError, KeyboardInterrupt, OSError):
-        while (place := pipe.recv()) is not None:
+        while True:
+            while not pipe.poll(1):
+                if os.getppid() != parent:
+                    return
+            place = pipe.recv()
+            if place is None:
+                return
             pipe.send(checks[place].run()._replace(error=None))
 
 

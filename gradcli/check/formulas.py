@@ -24,6 +24,8 @@ def by_formulas(subject: Traced, blocks: dict[str, np.ndarray], found: Witnessed
     total = sum(np.size(x) for x in subject.at.values())
     if total > MAX_SYMBOLS:
         raise ValueError(f"the inputs have {total} elements; formulas are made for at most {MAX_SYMBOLS}")
+    if not all(np.isfinite(x).all() for x in subject.at.values()):
+        raise ValueError("an input holds nan or infinity")
 
     def work() -> Any:
         symbols = {name: symbols_for(name, np.shape(x)) for name, x in subject.at.items()}

@@ -14,7 +14,7 @@ from ..errors import EXIT_TARGET, GradcliError, did_you_mean
 from ..program.base import check_known
 from ..program.function import find_in, load_module
 from ..program.script import ScriptProgram
-from ..program.target import Target, load_program
+from ..program.target import Target, load_program, refuse_arguments
 from ..results.checks import CheckReport
 from .collect import declared_in, files_in, mentions_checks
 from .declare import Declared
@@ -78,11 +78,13 @@ class Wanted:
 def checks_of(targets: Sequence[Target], wanted: Wanted) -> list[Declared | CheckReport]:
     """Return the checks of all targets; files that cannot be imported become reports.
 
-    Raises GradcliError for targets that do not exist, and when nothing is declared.
+    A Python file without checks is checked as a script when it is named alone, and left out among others. Raises
+    GradcliError for targets that do not exist, and when nothing is declared.
     """
     found: list[Declared | CheckReport] = []
     for target in targets:
-        found += of_target(target, wanted)
+        if len(targets) == 1 or target.inline or not is_file_without_checks(target.text):
+            found += of_target(target, wanted)
     if not found:
         names = ", ".join(target.text for target in targets)
         raise GradcliError(
@@ -91,6 +93,11 @@ def checks_of(targets: Sequence[Target], wanted: Wanted) -> list[Declared | Chec
             kind="usage",
         )
     return found
+
+
+def is_file_without_checks(path: str) -> bool:
+    """Return whether a Python file declares no checks: named alone it is a script, and among others nothing."""
+    return path.endswith(".py") and os.path.isfile(path) and not mentions_checks(path)
 
 
 def of_target(target: Target, wanted: Wanted) -> list[Declared | CheckReport]:
@@ -113,6 +120,7 @@ def of_file(path: str, target: Target, wanted: Wanted) -> list[Declared | CheckR
     if target.safe:
         raise GradcliError(f"--safe: {path} is Python, which would have to be executed", kind="usage")
     wanted.refuse_for(path)
+    refuse_arguments(target, f"{path} declares checks, so it")
     found = declared_in(path, target.stdout)
     if isinstance(found, CheckReport):
         return [found]
@@ -164,6 +172,7 @@ def hand_written(path: str, name: str, target: Target, wanted: Wanted) -> Declar
         raise GradcliError(f"--safe: {path} is Python, which would have to be executed", kind="usage")
     if not os.path.isfile(path):
         load_program(target)  # says what is missing
+    refuse_arguments(target, f"{path}:{name} is no script, so it")
     module = load_module(path, target.stdout)
     f = find_in(module, path, name)
     grad = find_in(module, path, wanted.grad) if wanted.grad else None

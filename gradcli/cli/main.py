@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import sys
 import warnings
 from importlib import import_module
@@ -117,7 +118,7 @@ def as_gradcli_error(error: Exception, words: list[str]) -> GradcliError:
         )
     if isinstance(error, click.UsageError):
         command = error.ctx.command_path if error.ctx else "gradcli"
-        return GradcliError(error.format_message(), hint=option_hint(words) or f"see '{command} --help'")
+        return GradcliError(reworded(error.format_message()), hint=option_hint(words) or f"see '{command} --help'")
     if isinstance(error, click.ClickException):
         return GradcliError(error.format_message())
     if isinstance(error, MemoryError):
@@ -125,6 +126,23 @@ def as_gradcli_error(error: Exception, words: list[str]) -> GradcliError:
     if isinstance(error, OSError):
         return GradcliError(f"cannot write the result: {error.strerror or error}", kind="file")
     return defect(error)
+
+
+CLICK = (
+    (r"is not a valid (integer|float)( range)?\.", r"is no \1"),
+    (r"is no integer$", "is no whole number"),
+    (r"is no float$", "is no number"),
+    (r"(\S+) is not in the range x(>=|<=|>|<)(\S+)\.$", r"\1 is not \2 \3"),
+    (r"(\S+) is not in the range (\S+)<=x<=(\S+)\.$", r"\1 is not from \2 to \3"),
+)
+"""What click says of wrong values, and better."""
+
+
+def reworded(message: str) -> str:
+    """Return a message of click's in plain words."""
+    for pattern, better in CLICK:
+        message = re.sub(pattern, better, message)
+    return message
 
 
 def defect(error: Exception) -> GradcliError:

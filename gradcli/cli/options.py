@@ -264,7 +264,8 @@ OPTIONS: dict[str, Any] = {
         multiple=True,
         metavar="NAME=ACTION",
         shell_complete=completed("hooks"),
-        help="Run ACTION on NAME's gradient: print, an expression in g, or FILE.py:function. Repeatable.",
+        help="Run ACTION on NAME's gradient: print, an expression in g, or FILE.py:function. For modules: net.f1=, "
+        "net.f1.forward=, net.f1.forward_pre=. Repeatable.",
     ),
     "retain": click.option(
         "--retain",
@@ -307,7 +308,7 @@ OPTIONS: dict[str, Any] = {
     "values": click.option("--values", is_flag=True, help="Show the value and the gradient of every result."),
     "all": click.option("--all", "all", is_flag=True, help="Draw every node, however many there are."),
     "digits": click.option(
-        "--digits", type=click.IntRange(1), metavar="N", help="Compute in high precision, with N digits."
+        "--digits", type=click.IntRange(1, 10_000), metavar="N", help="Compute in high precision, with N digits."
     ),
     "symbolic": click.option(
         "--symbolic", is_flag=True, help="Compare with sympy's formulas, and show them; exit 1 if they disagree."
@@ -319,7 +320,7 @@ OPTIONS: dict[str, Any] = {
         "--max-symbols", type=click.IntRange(1), default=64, metavar="N", help="The most input elements (64)."
     ),
     "timeout": click.option(
-        "--timeout", type=click.FloatRange(0, min_open=True), default=20.0, metavar="S", help="Seconds to wait (20)."
+        "--timeout", type=Finite(positive=True), default=20.0, metavar="S", help="Seconds to wait (20)."
     ),
     "simplify": click.option("--simplify", is_flag=True, help="Simplify the formulas, within --timeout."),
     "high_order": click.option(

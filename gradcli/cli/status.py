@@ -99,9 +99,10 @@ def warn(message: str, span: Span | None = None, hint: str | None = None) -> Non
 
 
 def show_warning(message: Any, category: Any, filename: str, lineno: int, *_: Any) -> None:
-    """Print what Python's warnings say; the place only where it is in the user's code."""
+    """Print what Python's warnings say; the place only where it may be the user's code."""
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    ours = os.path.abspath(filename).startswith(package + os.sep)
+    place = os.path.abspath(filename)
+    ours = place.startswith(package + os.sep) or os.sep + "site-packages" + os.sep in place
     warn(f"{message}" if ours else f"{filename}:{lineno}: {message}")
 
 

@@ -50,7 +50,9 @@ class Symbolic(Field):
     def given(self, name: str, value: Any) -> Any:
         """Return symbols of an input's shape. Raises GradcliError for a complex input."""
         elements = np.asarray(value).view(np.ndarray).ravel().tolist()
-        if any(isinstance(e, complex) or (isinstance(e, sympy.Basic) and e.is_real is False) for e in elements):
+        if any(
+            isinstance(e, complex) or (isinstance(e, sympy.Basic) and e.is_extended_real is False) for e in elements
+        ):
             raise GradcliError(
                 f"'{name}' is complex; formulas are made for real inputs",
                 hint="'gradcli grad --digits 50' computes with complex numbers",

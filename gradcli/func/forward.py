@@ -91,9 +91,11 @@ class Forward:
 
     def elementwise(self, node: Node, tangents: list) -> Any:
         """The sum over operands of the partial derivative times the tangent."""
-        params, shapes, ndim = {}, None, 0
+        params, shapes, ndim, broad = {}, None, 0, []
         if node.rule.kind in (MANY, OWNING):
             params, shapes, ndim, _ = node.rule.params
+            broad = [np.shape(v) for v in params.get("order", ())]  # of Bessel functions: they broadcast too
+            ndim = max([ndim, *map(len, broad)])
         saved = self.standing_in(node, tangents).saved
         total: Any = None
         for i, (t, partial) in enumerate(zip(tangents, node.rule.primitive.rules, strict=True)):
@@ -105,7 +107,7 @@ class Forward:
             term = t * partial(*saved, **params) if callable(partial) else scaled(t, partial)
             total = term if total is None else total + term
         if shapes is not None:
-            wanted = tuple(total.shape[: int(self.batched)]) + np.broadcast_shapes(*shapes)
+            wanted = tuple(total.shape[: int(self.batched)]) + np.broadcast_shapes(*shapes, *broad)
             total = total if tuple(total.shape) == wanted else np.broadcast_to(total, wanted)
         return total
 

@@ -17,6 +17,7 @@ from ..tape.modes import state
 from ..tape.operators import recorders
 from ..tape.tensor import Tensor
 from . import limits, tree
+from .reword import readable
 
 CONSTANTS = {"pi": math.pi, "e": math.e, "tau": math.tau, "inf": math.inf, "nan": math.nan}
 CONSTRUCTORS = frozenset("zeros ones full eye identity arange linspace logspace rand randn array".split())
@@ -65,13 +66,17 @@ def lifted(x: Any) -> Tensor:
     return Tensor._wrap(defaults.float.type(x), None)
 
 
+MOST_INTEGER = 1 << 63
+"""Numbers from here on are no lengths and places."""
+
+
 def as_argument(x: Any) -> Any:
     """Return an integral number as an int, for axes, lengths and the like; inside tuples too."""
     if isinstance(x, tuple):
         return tuple(as_argument(item) for item in x)
     if state.exact is not None and isinstance(x, Tensor):
         return state.exact.whole_number(x)
-    return int(x) if isinstance(x, float) and x.is_integer() else x
+    return int(x) if isinstance(x, float) and x.is_integer() and abs(x) < MOST_INTEGER else x
 
 
 def as_index(x: Any) -> Any:
@@ -87,7 +92,7 @@ def as_index(x: Any) -> Any:
         if data.dtype.kind == "f" and bool((data == np.floor(data)).all()) and bool(np.isfinite(data).all()):
             return int(data) if data.ndim == 0 else data.astype(np.intp)
         return data if data.ndim else data.item()
-    return as_argument(x)
+    return int(x) if isinstance(x, float) and x.is_integer() else as_argument(x)
 
 
 class Evaluator:
@@ -193,7 +198,7 @@ class Evaluator:
             raise GradcliError("there is not enough memory for this value", span=span, kind="limit") from None
         except (ValueError, TypeError, IndexError, RuntimeError, ArithmeticError, AttributeError) as error:
             kind = "shape" if isinstance(error, ValueError | IndexError | RuntimeError) else "value"
-            raise GradcliError(readable(error), span=span, kind=kind) from None
+            raise GradcliError(readable(error, flat(args)), span=span, kind=kind) from None
 
     def call_entry(self, name: str, operands: tuple, span: Any, node: tree.Expr | None = None) -> Any:
         """Apply an operator."""
@@ -283,6 +288,8 @@ class Evaluator:
         name = node.function
         found = None if name in SPECIAL else known_function(name)
         if found is None and name not in SPECIAL:
+            if name in self.names:
+                raise not_called(name, self.program.span(node))
             raise GradcliError(
                 f"unknown function '{name}'",
                 span=self.program.span(node.place),
@@ -313,6 +320,16 @@ class Evaluator:
         lengths = self.guarded(span, limits.as_shape, shape[0] if len(shape) == 1 else shape)
         draw = self.rng.random if name == "rand" else self.rng.standard_normal
         return Tensor._wrap(np.asarray(self.guarded(span, draw, lengths)).astype(defaults.float), None)
+
+
+def not_called(name: str, span: Any) -> GradcliError:
+    """Return the error for a value that is called like a function."""
+    return GradcliError(
+        f"'{name}' is a value, not a function",
+        span=span,
+        hint=f"multiply with *: {name}*(...); an element is {name}[0]",
+        kind="name",
+    )
 
 
 def called(primitive: Primitive, args: tuple, named: dict) -> Any:
@@ -346,6 +363,11 @@ def on_numbers(name: str, operands: tuple) -> Any:
         return entry(name).forward(*values).item()
 
 
+def flat(args: tuple) -> tuple:
+    """Return what a guarded call computes with: the operands in a tuple among its arguments count."""
+    return tuple(y for x in args for y in (x if isinstance(x, tuple) else (x,)))
+
+
 def stacked(items: tuple) -> Tensor:
     """Return a list as an array; numbers and Tensors may be mixed if all rows have one shape."""
     if not any(isinstance(x, Tensor) for x in items) and (state.exact is None or not items):
@@ -377,10 +399,6 @@ def advice_for(name: str, method: bool) -> str:
         return "the expression language has no strings; write it with @, outer, sum and transpose"
     if name in ("print", "eval", "exec", "open", "input", "range", "len", "import"):
         return "the expression language has mathematical functions only; see 'gradcli ops'"
+    if near and not near.endswith("?"):
+        return near
     return f"{near} see 'gradcli ops'" if near else "see 'gradcli ops' for all functions"
-
-
-def readable(error: Exception) -> str:
-    """Return an exception's message without Python's wording."""
-    text = getattr(error, "plain", str(error)) or type(error).__name__
-    return text.removeprefix("ValueError: ").split("\n")[0]

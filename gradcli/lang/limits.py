@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import GradcliError, Span
-from ..rules.movement import as_int, as_shape
-from ..rules.shapes import rank, shape_of
+from ..rules.differences import DIRECT
+from ..rules.shapes import as_int, as_shape, dtype_of, rank, shape_of
 
 DEFAULT_MAX_ELEMENTS = 100_000_000
 
@@ -63,8 +63,9 @@ def all_pairs(x: Any, y: Any, *_: Any, **__: Any) -> int:
 
 
 def sliding(x: Any, y: Any, *_: Any, **__: Any) -> int:
-    """Return how many elements the windows have that convolve and correlate multiply."""
-    return (size(x) + size(y)) * min(size(x), size(y))
+    """Return how many elements the windows have that convolve and correlate multiply, or their transforms."""
+    direct = size(x) * size(y) <= DIRECT or "c" in (dtype_of(x).kind, dtype_of(y).kind)
+    return (size(x) + size(y)) * (min(size(x), size(y)) if direct else 2)
 
 
 def grid(*xs: Any, indexing: str = "xy", sparse: Any = False, copy: Any = True) -> int:
@@ -120,18 +121,48 @@ ESTIMATES: dict[str, Any] = {
 }
 
 
+ROUNDS: dict[str, Any] = {
+    "diff": lambda x, n=1, *_, **__: n,
+    "split": lambda x, sections, axis=0: sections,
+    "array_split": lambda x, sections, axis=0: sections,
+    "mvlgamma": lambda x, p: p,
+}
+"""Calls that repeat something as often as an argument says."""
+MOST_ROUNDS = 10_000
+
+
 WORKING = ("convolve", "correlate")
 """Calls whose estimate is the space that they work in, not their result."""
 
 
 def check_call(name: str, args: tuple, named: dict, limit: int, span: Span) -> None:
     """Raise GradcliError when a call would make a value of more than `limit` elements."""
+    check_rounds(name, args, named, span)
     estimate = ESTIMATES.get(name)
+    if estimate is None and math.prod([getattr(getattr(x, "_data", x), "size", 1) for x in args]) <= limit:
+        return  # broadcasting makes no more
     try:
         count = estimate(*args, **named) if estimate else product(np.broadcast_shapes(*map(shape_of, args)))
     except Exception:
         return  # the call itself will say what is wrong
     check_count(count, limit, span, "computing this would take" if name in WORKING else "this value would have")
+
+
+def check_rounds(name: str, args: tuple, named: dict, span: Span) -> None:
+    """Raise GradcliError for a call that would repeat something too often."""
+    if name not in ROUNDS:
+        return
+    try:
+        rounds = float(ROUNDS[name](*args, **named))
+    except Exception:
+        return  # the call itself will say what is wrong
+    if rounds > MOST_ROUNDS:
+        raise GradcliError(
+            f"{name} would take {rounds:g} steps; the limit is {MOST_ROUNDS}",
+            span=span,
+            hint="write a smaller number",
+            kind="limit",
+        )
 
 
 def check_count(count: int, limit: int, span: Span, what: str = "this value would have") -> None:

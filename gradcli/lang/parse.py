@@ -16,6 +16,7 @@ from typing import Any
 
 from ..errors import GradcliError, Span, did_you_mean
 from . import tree
+from .reword import syntax_hint
 
 MAX_TEXT = 1 << 20
 MAX_NESTING = 200
@@ -98,6 +99,8 @@ class Positions:
 
     def __call__(self, line: int, column: int) -> int:
         """Return the position in the user's text of a line (from 1) and a byte column (from 0)."""
+        if self.ascii and not self.carets and line < len(self.starts):
+            return self.starts[line - 1] + column
         if not self.ascii:
             column = len(self.lines[line - 1].encode()[:column].decode(errors="ignore"))
         return self.in_source(self.starts[min(line, len(self.starts)) - 1] + column)
@@ -234,7 +237,7 @@ def syntax_error(
     start = place(error.offset)
     same_line = error.end_lineno in (None, error.lineno)
     end = place(error.end_offset) if error.end_offset and error.end_offset > 0 and same_line else start + 1
-    hint: str | None = "see 'gradcli ops' for the functions"
+    hint = syntax_hint(message, source, start)
     if message == "invalid syntax" and start >= len(source.rstrip()):
         message, hint = "the expression is incomplete", None
     return GradcliError(message, span=Span(source, start, end, origin), hint=hint, kind="syntax")

@@ -134,6 +134,7 @@ def compared(found: list, point: dict[Any, Any], engine: Mapping[str, np.ndarray
         scale = max((abs(x) for x in ours if np.isfinite(x)), default=0.0)
         notes: list[str] = []
         agrees, error = True, 0.0
+        infinite = not all(x.is_finite for x in point.values())
         for expr, number, mine in zip(exprs, numbers, ours, strict=True):
             exact_value = as_number(number)
             difference = abs(exact_value - mine)
@@ -141,6 +142,9 @@ def compared(found: list, point: dict[Any, Any], engine: Mapping[str, np.ndarray
                 continue
             if np.isfinite(difference) and difference <= 1e-9 * max(scale, abs(exact_value)):
                 error = max(error, difference)
+                continue
+            if infinite and (exact_value != exact_value or mine != mine):  # 0 * nan is 0 in a formula
+                notes.append("with nan or infinity among the inputs, elements that are nan are not compared")
                 continue
             if beside(expr, point, mine, scale, notes):
                 continue

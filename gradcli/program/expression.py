@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import GradcliError, did_you_mean
 from ..lang import tree
-from ..lang.evaluate import CONSTANTS, CONSTRUCTORS, Evaluator, Settings, lifted
+from ..lang.evaluate import CONSTANTS, CONSTRUCTORS, Evaluator, Settings, known_function, lifted, not_called
 from ..tape.dtypes import defaults
 from ..tape.modes import no_grad
 from .base import Prepare, Program, Run, as_leaf, check_known
@@ -118,6 +118,7 @@ class ExpressionProgram(Program):
         """Raise GradcliError for values of names that are no inputs, and for inputs without a value."""
         for name in given:
             if name not in names:
+                self.refuse_call(name)
                 if name in self.bound:
                     raise GradcliError(
                         f"'{name}' is computed by the program, so it cannot be given a value",
@@ -132,6 +133,15 @@ class ExpressionProgram(Program):
         missing = [name for name in free if name not in given]
         if missing:
             raise self.missing_error(missing, given, free)
+
+    def refuse_call(self, name: str) -> None:
+        """Raise GradcliError for the name of a value that the program calls like a function."""
+        if known_function(name) is not None:
+            return
+        for statement in self.parsed.statements:
+            for node in statement.value.walk():
+                if isinstance(node, tree.Call) and node.function == name:
+                    raise not_called(name, self.parsed.span(node))
 
     def missing_error(self, missing: list[str], given: Mapping[str, Any], free: dict[str, tree.Expr]) -> GradcliError:
         """Return the error that lists every missing name and a command line that would work."""

@@ -35,6 +35,13 @@ class FunctionProgram(Program):
             inspect.Parameter.POSITIONAL_ONLY,
         )
         self.parameters = [p for p in parameters if p.kind in kinds]
+        if not self.parameters and any(p.kind not in kinds for p in parameters):
+            starred = " and ".join(str(p).partition(":")[0] for p in parameters)
+            raise GradcliError(
+                f"{title} takes {starred}: its inputs have no names",
+                hint="wrap it in a function whose parameters have names: def g(x, y): return f(x, y)",
+                kind="usage",
+            )
 
     def run(
         self,

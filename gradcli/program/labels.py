@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import Span
+from ..tape.node import OutputNode
 from ..tape.tensor import Tensor
 from . import formulas
 from .base import Run
@@ -75,6 +76,8 @@ class Labels:
         """Return what a node computed; for nodes that were not observed, a call of the operation's name."""
         if node.leaf:
             return ""
+        if isinstance(node, OutputNode):
+            return f"{self.formula(node.public)}[{node.output_nr}]"
         primitive = getattr(node, "primitive", None)
         if primitive is None:
             inside = ", ".join(self.label(p) for p in node.parents if p is not None)

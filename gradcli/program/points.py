@@ -49,11 +49,10 @@ def point_of(symbols: Symbols, at: Mapping[str, Any]) -> dict[Any, Any]:
 def number_at(expr: Any, point: Mapping[Any, Any], digits: int = DIGITS) -> Any:
     """Return an expression's value at a point, to so many digits; nan where it has none."""
     expr = sympy.sympify(expr)
-    if not expr.free_symbols:
-        result = expr
-    else:
-        result = expr.xreplace({s: x for s, x in point.items() if s in expr.free_symbols})
     try:
+        result = (
+            expr.xreplace({s: x for s, x in point.items() if s in expr.free_symbols}) if expr.free_symbols else expr
+        )
         result = sympy.sympify(result).doit() if result.has(sympy.Piecewise) else result
         return sympy.N(result, digits)
     except (ValueError, TypeError, ZeroDivisionError):

@@ -27,11 +27,21 @@ def chain_rule(program: Program, given: Mapping[str, Any], request: Request) -> 
     Inputs without a value get 1: the formulas do not depend on it.
     """
     values = {**given, **dict.fromkeys(program.missing(given), np.float64(1))}
+    values = {name: rounded(x) for name, x in values.items()}
     found: Trace = trace(program, values, request)
     lines: list[Formula] = []
     for run in found.passes:
         lines += steps_of(run.output, run.steps)
     return tuple(lines)
+
+
+def rounded(x: Any) -> np.ndarray:
+    """Return exact numbers as floats, others as they are."""
+    raw = np.asarray(x).view(np.ndarray)
+    if raw.dtype != object:
+        return raw
+    raw = raw.astype(complex)
+    return raw if raw.imag.any() else raw.real
 
 
 def steps_of(output: str, steps: tuple[Step, ...]) -> list[Formula]:

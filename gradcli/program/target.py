@@ -10,8 +10,8 @@ from typing import Any
 
 from ..errors import GradcliError
 from ..lang.evaluate import Settings
+from ..lang.files import nearest_file, standard_input
 from ..lang.parse import MAX_TEXT, NotInLanguageError, parse
-from ..lang.values import nearest_file, standard_input
 from .base import Program
 from .expression import ExpressionProgram
 
@@ -79,13 +79,18 @@ def load_program(target: Target) -> Program:
 def expression(source: str, origin: str | None, title: str, target: Target) -> Program:
     """Return an expression program. Raises GradcliError for arguments, which only scripts have."""
     parsed = parse(source, origin)
+    refuse_arguments(target, f"{title} is an expression, which")
+    return ExpressionProgram(parsed, title, target.settings, target.dtype)
+
+
+def refuse_arguments(target: Target, what: str) -> None:
+    """Raise GradcliError for arguments after --, which only scripts have."""
     if target.argv:
         raise GradcliError(
-            f"{title} is an expression, which takes no arguments: {' '.join(target.argv)}",
+            f"{what} takes no arguments: {' '.join(target.argv)}",
             hint="what follows -- is for scripts; give values as NAME=VALUE before it",
             kind="usage",
         )
-    return ExpressionProgram(parsed, title, target.settings, target.dtype)
 
 
 def script(path: str, source: str, target: Target, reason: GradcliError) -> Program:
@@ -107,6 +112,7 @@ def named_object(path: str, name: str, target: Target) -> Program:
     source = read_source(path)
     if target.safe:
         raise GradcliError(f"--safe: {path} is Python, which would have to be executed", kind="usage")
+    refuse_arguments(target, f"{path}:{name} is no script, so it")
     from .function import load_function
 
     return load_function(path, source, name, target)

@@ -13,6 +13,7 @@ from ..lang.describe import rule_text
 from ..results.graphs import Computed, Flow, HookCall, Pass, Step, Trace
 from ..tape.function import FunctionNode
 from ..tape.hooks import table_of
+from ..tape.node import OutputNode, Slots
 from . import formulas, watch
 from .base import Program, Run
 from .differentiate import Request
@@ -109,8 +110,13 @@ class Logged:
 
 
 def raw(tensor: Any) -> np.ndarray | None:
-    """Return a copy of a tensor's numbers; None for None."""
-    return None if tensor is None else np.array(tensor.detach()._data)
+    """Return a copy of the numbers of a tensor, or of the cotangent of one output; None for None."""
+    if tensor is None:
+        return None
+    found = np.array(tensor.detach()._data)
+    if found.dtype == object and isinstance(found[()], Slots):  # what one of several outputs hands on
+        (found,) = found[()].values()
+    return np.array(found)
 
 
 def local_values(node: Any) -> tuple[Any, ...]:
@@ -165,7 +171,7 @@ def step(number: int, event: Event, which: watch.Pass, labels: Labels, received:
     for i, (parent, grad) in enumerate(zip(node.parents, event.sent, strict=False)):
         if parent is None or grad is None:
             continue
-        total = received[parent] + grad if parent in received else None
+        total = received[parent] + grad if parent in received and not isinstance(node, OutputNode) else None
         received[parent] = grad if total is None else total
         slope, formula = local_rule(node, i, labels)
         local = event.locals[i] if i < len(event.locals) else None

@@ -52,7 +52,7 @@ class Recorded:
             )
         if self.output._data.dtype.kind == "c":
             raise GradcliError(
-                "the output is complex; its Jacobian is not defined by itself",
+                "the output is complex; only real outputs have derivatives of this kind",
                 hint="take real(...), imag(...) or abs(...) of it",
                 kind="shape",
             )

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .fourier import transform
 from .index import getitem
 from .join import concatenate
 from .product import matmul
@@ -127,6 +128,10 @@ full_turns = constant(
 # -- sliding products and interpolation ----------------------------------------------------------
 
 
+DIRECT = 1 << 24
+"""Products of elements up to which vectors are convolved one by one, and not through their Fourier transforms."""
+
+
 def convolve(a, v, mode="full"):
     """Sliding sum of products of two vectors, one of them reversed; mode is full, same or valid."""
     a, v = arrayed(a).reshape((-1,)), arrayed(v).reshape((-1,))
@@ -138,6 +143,10 @@ def convolve(a, v, mode="full"):
     if mode not in ("full", "same", "valid"):
         raise ValueError(f"mode must be 'full', 'same' or 'valid', not {mode!r}")
     start, stop = {"full": (0, n + m - 1), "same": ((m - 1) // 2, (m - 1) // 2 + n), "valid": (m - 1, n)}[mode]
+    if n * m > DIRECT and dtype_of(a).kind == dtype_of(v).kind == "f":
+        length = 1 << (n + m - 2).bit_length()
+        left, right = (transform(x, "rfft", (length,), (-1,)) for x in (a, v))
+        return transform(left * right, "irfft", (length,), (-1,))[start:stop]
     places = np.arange(start, stop)[:, None] - np.arange(m)
     inside = (places >= 0) & (places < n)
     windows = getitem.function(a, np.where(inside, places, 0))

@@ -17,6 +17,8 @@ from .table import A, Sample, general, linear
 
 def plain_item(item: Any) -> Any:
     """Return one item of an index as NumPy wants it: Tensors and lists become arrays."""
+    if isinstance(item, bool | np.bool_):
+        return np.array(item)
     if item is None or item is Ellipsis or isinstance(item, int | np.integer):
         return item
     if isinstance(item, slice):

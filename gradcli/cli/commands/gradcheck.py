@@ -14,6 +14,7 @@ import click
 
 from ...check.collect import run_all
 from ...check.declare import Declared
+from ...check.script import ScriptCheck
 from ...check.targets import Wanted, checks_of
 from ...errors import EXIT_INTERRUPTED, GradcliError
 from ...lang.values import read_values
@@ -59,7 +60,9 @@ def gradcheck(context: Context) -> int:
     """Check derivatives: of expressions, scripts and functions, and of gradients written by hand.
 
     TARGET is an expression, FILE.py:FUNCTION (with --grad or --vjp for a derivative written by hand), or files and
-    folders whose checks are declared with @gradcli.check.
+    folders whose checks are declared with @gradcli.check. One file without such checks is run as a script, and its
+    own gradient checked; among several it is left out. A check that ends the process (os._exit, a crash) loses the
+    others' verdicts, unless -j 2 runs them in processes of their own.
     """
     options = context.options
     context.output.check()
@@ -130,6 +133,9 @@ def selected(context: Context) -> list[Declared | CheckReport]:
         },
     )
     found = checks_of(targets, wanted)
+    for check in found:
+        if isinstance(check, ScriptCheck) and str(check.file).endswith(".py"):
+            status.note(f"{check.file} declares no checks: it is run as a script, and its own gradient is checked")
     pattern = options["keyword"]
     chosen = [c for c in found if pattern is None or pattern.lower() in f"{c.file}:{c.name}".lower()]
     if not chosen:
@@ -142,8 +148,8 @@ def shapes_of(texts: tuple[str, ...], limit: int) -> dict[str, tuple[int, ...]]:
     found: dict[str, tuple[int, ...]] = {}
     for text in texts:
         name, sign, lengths = text.partition("=")
-        parts = [p for p in lengths.split(",") if p.strip()]
-        if not sign or not name or not all(p.strip().isdigit() for p in parts):
+        parts = lengths.strip().removesuffix(",").split(",") if lengths.strip() else []
+        if not sign or not name or not all(p.strip().isdecimal() and p.strip().isascii() for p in parts):
             raise GradcliError(f"--shape {text}: write NAME=LENGTHS", hint="for example --shape x=3,4", kind="usage")
         if name in found:
             raise GradcliError(f"--shape: '{name}' is given twice", kind="usage")

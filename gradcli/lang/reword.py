@@ -1,0 +1,132 @@
+"""What NumPy and Python say, in the words of the expression language; and what to do about a syntax error."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+ODD = {type(None): "None", type(...): "...", tuple: "a tuple", slice: "a slice", bool: "True or False"}
+KINDS = {"b": "boolean", "i": "whole", "u": "whole", "f": "real", "c": "complex", "O": "such"}
+PYTHON = re.compile(
+    r"unsupported operand type|not supported between instances|bad operand type|can't multiply sequence"
+    r"|can only concatenate|object has no attribute|must be (a )?real number|must be a string or a real number"
+    r"|argument must be|object is not (iterable|subscriptable|callable)|does not support argument"
+    r"|has no len\(\)|object of type|NumPy would lose its graph|can't convert|not understood"
+)
+WORDINGS = (
+    (r"'(\w+)' object cannot be interpreted as an integer.*", "a whole number is needed here"),
+    (r"only integer tensors of a single element .*", "a whole number is needed here, not an array"),
+    (
+        r"only (integer scalar arrays|length-1 arrays|0-dimensional arrays|one element tensors).*",
+        "a single number is needed",
+    ),
+    (
+        r"Python int too large.*|(int|float|Python integer).* (too large|out of bounds for).*",
+        "this number is too large here",
+    ),
+    (r"cannot convert float (NaN|infinity) to integer", r"a whole number is needed here, not \1"),
+    (r"zero-size array to reduction operation (\w+) .*", r"an empty array has no \1"),
+    (
+        r"input operand has more dimensions than allowed.*",
+        "an array with more axes cannot be broadcast to one with fewer",
+    ),
+    (
+        r"operands could not be broadcast .*remapped shapes \S+ (\(.*?\)) +and requested shape (\(.*\))",
+        r"an array of shape \1 cannot be broadcast to \2",
+    ),
+    (
+        r"(all elements of broadcast shape must be non-negative|negative dimensions are not allowed)",
+        "a length cannot be negative",
+    ),
+    (r"maximum supported dimension for an ndarray is.*", "an array has at most 64 axes"),
+    (r"numpy boolean (subtract|negative).*", "booleans have no -; not, != and where(...) work on them"),
+    (r"only integers, slices .*", "an index is a whole number in bounds, a slice, ..., None, or an array of those"),
+    (r"cannot fit 'int' into an index-sized integer", "this index is out of bounds"),
+    (r"setting an array element .*would exceed the maximum number.*", "an array has at most 64 axes"),
+    (r"setting an array element with a sequence.*", "the rows must have one length"),
+    (r"Exceeds the limit .*integer string conversion.*", "a number has too many digits"),
+    (r"the magic string is not correct.*", "it is no .npy file"),
+    (r"EOF: reading .*|.*No data left in file.*|Failed to read all data.*", "the file is empty or cut short"),
+    (r"iteration over a 0-d (tensor|array)", "a list of arrays is needed, not a number"),
+    (r"object too deep for desired array", "an array with fewer axes is needed"),
+    (r"Boolean value of Tensor with more than one value.*", "a single number is needed, not an array"),
+    (r"array is too big.*|Maximum allowed (size|dimension) exceeded", "this value would be too large"),
+    (r"takes from .* positional arguments? but 0 were given", "needs its operands by position, as in f(x)"),
+    (r"not tensor\(.*", "not an array"),
+    (r"argument tensor\(.*?(;|$)", r"an array too many\1"),
+    (r"arange: scalar arguments expected.*", "arange takes numbers"),
+    (r"mean\(\): could not infer output dtype.*", "booleans have no mean; where(x, 1, 0) makes numbers of them"),
+)
+
+
+def readable(error: Exception, args: tuple = ()) -> str:
+    """Return an exception's message without Python's and NumPy's wording. args: what was computed with."""
+    text = (getattr(error, "plain", str(error)) or type(error).__name__).removeprefix("ValueError: ").split("\n")[0]
+    found = re.match(r"ufunc '(\w+)' (not supported for the input types|did not contain a loop)", text)
+    if found:
+        return f"{found[1]} is not defined for {kinds_of(args)} numbers"
+    if isinstance(error, TypeError | AttributeError | RuntimeError) and PYTHON.search(text):
+        odd = next((ODD[type(x)] for x in args if type(x) in ODD), None)
+        if odd is None:
+            return "this does not work on such operands"
+        return "a tuple is no array; write a list: [1, 2]" if odd == "a tuple" else f"{odd} is no number"
+    for pattern, better in WORDINGS:
+        text = re.sub(pattern, better, text)
+    return text.rstrip()
+
+
+def kinds_of(args: tuple) -> str:
+    """Return the kinds of numbers among the arguments: real, complex."""
+    raw = [getattr(x, "_data", x) for x in args]
+    numbers = [x for x in raw if isinstance(x, np.ndarray | np.generic | float | int | complex)]
+    found = [KINDS.get(np.asarray(x).dtype.kind, "such") for x in numbers]
+    return " and ".join(dict.fromkeys(found)) or "such"
+
+
+SIGNS = {
+    "×": "multiplication is *",
+    "·": "multiplication is *",
+    "⋅": "multiplication is *",
+    "∗": "multiplication is *",
+    "÷": "division is /",
+    "−": "minus is -",
+    "–": "minus is -",
+    "—": "minus is -",
+    "²": "a power is x**2",
+    "³": "a power is x**3",
+    "√": "a square root is sqrt(x)",
+    "∞": "infinity is inf",
+    "≤": "write <=",
+    "≥": "write >=",
+    "≠": "write !=",
+    "&&": "write a and b, or a & b",
+    "||": "write a or b, or a | b",
+    "?": "a choice is: a if condition else b",
+    "!": "write not a, or a != b",
+    "$": "formulas are written plainly: x**2 * sin(y)",
+    "\\": "formulas are written plainly: x**2 * sin(y)",
+    "{": "lists have square brackets: [1, 2]",
+}
+"""What is written otherwise here."""
+
+
+def syntax_hint(message: str, source: str, start: int) -> str | None:
+    """Return what to do about a syntax error at a place of the source."""
+    near = source[max(start - 1, 0) : start + 2]
+    for sign, advice in SIGNS.items():
+        if sign in near and (not sign.isascii() or "invalid syntax" in message or "character" in message):
+            return advice
+    if "was never closed" in message:
+        return "add the bracket that closes it"
+    if "unmatched" in message or "does not match" in message:
+        return "brackets come in pairs: ( ), [ ]"
+    if "decimal literal" in message or "perhaps an operator" in message:
+        return "a product needs *: 2*x"
+    if "expected 'else'" in message:
+        return "a choice is: a if condition else b"
+    if "indent" in message:
+        return "every line starts at its beginning"
+    if "invalid syntax" in message:
+        return "an expression is written as x**2 * sin(y), a statement as y = x**2"
+    return None

@@ -1,0 +1,117 @@
+"""What is fuzzed: the command line on expressions and programs, the value parser, and the readers of files.
+
+An input is one letter that chooses what reads the rest:
+`e` + a character that chooses the command + an expression; `v` + a value; `f` + a character that chooses the type of
+file + its bytes. Any of them must end well or with an error that says something, within SECONDS of processor time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+import signal
+import tempfile
+import warnings
+from pathlib import Path
+
+import numpy as np
+
+from gradcli.cli.main import main
+from gradcli.errors import GradcliError
+from gradcli.lang.evaluate import Settings
+from gradcli.lang.files import READERS
+from gradcli.lang.values import read_value
+from gradcli.tape.dtypes import defaults, set_default_dtype
+
+SECONDS = 5
+LIMIT = 20_000
+GIVEN = {"x": "2.5", "y": "[1, -2, 3]", "A": "[[4, 1], [1, 3]]", "v": "[0.5, 1]", "n": "0", "z": "1+2j"}
+WAYS = (
+    "grad",
+    "jacobian",
+    "hessian",
+    "hvp -t x=1",
+    "jvp -t x=1",
+    "vjp",
+    "gradcheck",
+    "graph --values",
+    "trace",
+    "symbolic --timeout 1",
+    "symbolic --timeout 1 -f latex --steps",
+    "grad --json --retain-all --hook x=g*2",
+    "grad -f latex --digits 15",
+    "grad --check --out a",
+    "grad -g [1,2] --wrt x",
+    "grad --dtype complex128 --detect-anomaly",
+    "jacobian --sparse -f table",
+    "grad --dtype float32 -f npz -o -",
+    "plot --over x=-1:1 --points 5",
+)
+SCALAR = ("grad", "hessian", "hvp", "trace")
+KINDS = (*READERS, ".expr")
+FOLDER = Path(tempfile.mkdtemp(prefix="fuzz"))
+
+
+class TooSlowError(BaseException):
+    """Nothing but the fuzzer may catch it."""
+
+
+def run(data: bytes) -> None:
+    """Run one input. Raises what is a finding: anything but an error that says something, or TooSlowError."""
+    kind, way, rest = data[:1], data[1:2], data[2:]
+    signal.signal(signal.SIGVTALRM, too_slow)
+    signal.setitimer(signal.ITIMER_VIRTUAL, SECONDS)
+    try:
+        if kind == b"f":
+            run_file(KINDS[ord(way or b"0") % len(KINDS)], rest)
+        elif kind == b"v":
+            reading(way.decode(errors="replace") + rest.decode(errors="replace"))
+        else:
+            run_command(WAYS[ord(way or b"0") % len(WAYS)], rest.decode(errors="replace"))
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+
+
+def too_slow(*_: object) -> None:
+    raise TooSlowError
+
+
+def reading(text: str) -> None:
+    """Read a value."""
+    try:
+        read_value(text, Settings(max_elements=LIMIT), "x")
+    except GradcliError as error:
+        assert error.message
+        assert error.exit_code in (2, 3)
+
+
+def run_file(kind: str, content: bytes) -> None:
+    """Read a file of data, or run one with a program."""
+    path = FOLDER / f"data{kind}"
+    path.write_bytes(content)
+    if kind == ".expr":
+        run_command("grad", str(path))
+    else:
+        reading(f"@{path}")
+
+
+def run_command(way: str, text: str) -> None:
+    """Run the command line, with values for the inputs that the text names and does not bind."""
+    names = [n for n in GIVEN if re.search(rf"\b{n}\b", text) and not re.search(rf"(^|[;\n]) *{n} *=", text)]
+    target = [text] if text.startswith(str(FOLDER)) else ["-e", text]
+    if way.split()[0] in SCALAR and not re.search(r"[=;\n]", text) and target != [text]:
+        target = ["-e", f"sum(real({text}))"]
+    values = [] if target == [text] else [f"{n}={GIVEN[n]}" for n in names]
+    out, err = io.TextIOWrapper(io.BytesIO()), io.StringIO()
+    before, shown = defaults.float, warnings.showwarning
+    try:
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), np.errstate():
+            code = main([*way.split(), "--max-elements", str(LIMIT), *target, *values])
+    finally:  # what a process would take with it
+        set_default_dtype(before)
+        warnings.showwarning = shown
+    said = err.getvalue()
+    assert code in (0, 1, 2, 3, 4), said
+    assert "Traceback" not in said, said
+    assert code < 2 or said.strip() or way.startswith("gradcheck"), f"exit {code} without a word"
