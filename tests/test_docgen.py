@@ -14,8 +14,8 @@ import pytest
 
 from gradcli.cli.main import COMMANDS, cli
 from gradcli.docgen import pages
-from gradcli.lang.evaluate import CONSTANTS
-from gradcli.lang.parse import PROPERTIES
+from gradcli.lang.convert import PROPERTIES
+from gradcli.lang.names import CONSTANTS
 from gradcli.rules import full_table
 from gradcli.schema import names, schema_of
 

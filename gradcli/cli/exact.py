@@ -7,7 +7,7 @@ from typing import Any
 from ..errors import EXIT_FAIL, EXIT_OK, GradcliError
 from ..program.base import Program
 from . import status
-from .options import Context, request_of
+from .context import Context, request_of
 
 
 def in_digits(context: Context, program: Program, kind: str) -> int:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ..lang.convert import PROPERTIES
 from ..lang.describe import describe
-from ..lang.evaluate import CONSTANTS
-from ..lang.parse import PROPERTIES
+from ..lang.names import CONSTANTS
 from ..rules import full_table
 from . import texts
 from .commands import environment, exit_status

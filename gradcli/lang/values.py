@@ -9,8 +9,10 @@ import numpy as np
 from ..errors import GradcliError
 from ..tape.tensor import Tensor
 from . import tree
-from .evaluate import CONSTANTS, Evaluator, Settings, lifted
+from .evaluate import Evaluator, Settings
 from .files import read_file
+from .names import CONSTANTS
+from .operands import lifted
 from .parse import parse
 
 NAME = re.compile(r"(?:[^\W\d]\w*|\d+(?=\.))(?:\.\w+|\[\d+\])*\Z")

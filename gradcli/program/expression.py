@@ -10,7 +10,9 @@ import numpy as np
 
 from ..errors import GradcliError, did_you_mean
 from ..lang import tree
-from ..lang.evaluate import CONSTANTS, CONSTRUCTORS, Evaluator, Settings, known_function, lifted, not_called
+from ..lang.evaluate import Evaluator, Settings
+from ..lang.names import CONSTANTS, CONSTRUCTORS, known_function, not_called
+from ..lang.operands import lifted
 from ..tape.dtypes import defaults
 from ..tape.modes import no_grad
 from .base import Prepare, Program, Run, as_leaf, check_known

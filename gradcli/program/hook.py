@@ -9,7 +9,9 @@ import numpy as np
 
 from ..errors import GradcliError
 from ..lang import tree
-from ..lang.evaluate import CONSTANTS, Evaluator, Settings, lifted
+from ..lang.evaluate import Evaluator, Settings
+from ..lang.names import CONSTANTS
+from ..lang.operands import lifted
 from ..lang.parse import parse
 from ..tape.modes import enable_grad, no_grad
 from ..tape.printing import tensor_text

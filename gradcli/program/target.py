@@ -9,9 +9,10 @@ import stat
 from typing import Any
 
 from ..errors import GradcliError
+from ..lang.convert import NotInLanguageError
 from ..lang.evaluate import Settings
 from ..lang.files import nearest_file, standard_input
-from ..lang.parse import MAX_TEXT, NotInLanguageError, parse
+from ..lang.parse import MAX_TEXT, parse
 from .base import Program
 from .expression import ExpressionProgram
 

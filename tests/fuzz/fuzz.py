@@ -23,7 +23,7 @@ with atheris.instrument_imports(include=["gradcli"]):
     for found in pkgutil.walk_packages(gradcli.__path__, "gradcli."):
         if not found.name.endswith(("__main__", "pytest_plugin", "byte_compile", "docgen")):
             import_module(found.name)
-    from gradcli.lang.evaluate import function_names
+    from gradcli.lang.names import function_names
 
     from .corpus import kept
     from .target import run

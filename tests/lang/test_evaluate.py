@@ -7,7 +7,9 @@ import pytest
 from numpy.testing import assert_allclose
 
 from gradcli.errors import GradcliError
-from gradcli.lang.evaluate import Evaluator, Settings, function_names, lifted
+from gradcli.lang.evaluate import Evaluator, Settings
+from gradcli.lang.names import function_names
+from gradcli.lang.operands import lifted
 from gradcli.lang.parse import parse
 
 X = np.array([[0.5, -1.5, 2.0], [3.0, 0.25, -0.75]])
@@ -219,7 +221,7 @@ def test_too_large_values_are_refused_before_they_are_made(text):
 
 
 def test_every_function_of_the_language_has_a_description():
-    from gradcli.lang.evaluate import known_function
+    from gradcli.lang.names import known_function
 
     for name in function_names():
         primitive = known_function(name)

@@ -7,7 +7,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gradcli.errors import GradcliError
-from gradcli.lang.evaluate import Evaluator, Settings, function_names
+from gradcli.lang.evaluate import Evaluator, Settings
+from gradcli.lang.names import function_names
 from gradcli.lang.parse import parse
 from gradcli.lang.values import read_values
 from gradcli.program.differentiate import Request, gradient

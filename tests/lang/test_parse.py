@@ -6,7 +6,8 @@ import pytest
 
 from gradcli.errors import GradcliError
 from gradcli.lang import tree
-from gradcli.lang.parse import NotInLanguageError, parse
+from gradcli.lang.convert import NotInLanguageError
+from gradcli.lang.parse import parse
 
 
 def only(text):

@@ -9,9 +9,10 @@ import numpy as np
 
 from ...program.differentiate import Request, first_nan, gradient
 from .. import status
+from ..context import Context, request_of
 from ..exact import comparison, in_digits, verdict
 from ..help import Command
-from ..options import Context, command_options, request_of
+from ..options import command_options
 
 
 @click.command(

@@ -21,8 +21,9 @@ from ...lang.values import read_values
 from ...render import TEXT
 from ...results.checks import CheckList, CheckReport, CheckSummary
 from .. import status
+from ..context import Context
 from ..help import Command
-from ..options import Context, command_options
+from ..options import command_options
 from ..output import check_writable, write_file
 
 MOST_AXES = 64

@@ -6,8 +6,9 @@ import click
 
 from ...program.graph import graph as compute
 from ...render import TEXT
+from ..context import Context, request_of
 from ..help import Command
-from ..options import Context, command_options, request_of
+from ..options import command_options
 
 
 @click.command(

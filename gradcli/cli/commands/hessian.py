@@ -6,9 +6,10 @@ import click
 
 from ...program.transform import hessian as compute
 from ...program.transform import nan_in
+from ..context import Context
 from ..exact import comparison, in_digits, verdict
 from ..help import Command
-from ..options import Context, command_options
+from ..options import command_options
 
 
 @click.command(

@@ -6,8 +6,9 @@ import click
 
 from ...program.transform import hvp as compute
 from ...program.transform import nan_in
+from ..context import Context
 from ..help import Command
-from ..options import Context, command_options
+from ..options import command_options
 
 
 @click.command(cls=Command, epilog="Example: gradcli hvp 'x**2 * y' x=2 y=3 --tangent x=1")

@@ -10,9 +10,10 @@ from ...program.transform import nan_in
 from ...render import ARRAYS
 from ...results.plots import HeatMaps
 from .. import status
+from ..context import Context
 from ..exact import comparison, in_digits, verdict
 from ..help import Command
-from ..options import Context, command_options
+from ..options import command_options
 
 
 @click.command(

@@ -9,8 +9,9 @@ from ...lang.values import read_value, split_value
 from ...program.plot import bounds
 from ...program.plot import plot as compute
 from ...render import TEXT
+from ..context import Context
 from ..help import Command
-from ..options import Context, command_options
+from ..options import command_options
 
 POINTS = {1: 200, 2: 60}
 

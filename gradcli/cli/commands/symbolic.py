@@ -7,8 +7,9 @@ import click
 from ...errors import GradcliError
 from ...lang.values import read_values
 from .. import status
+from ..context import Context
 from ..help import Command
-from ..options import Context, command_options
+from ..options import command_options
 
 FORMATS = ("table", "text", "latex", "python", "c", "json")
 

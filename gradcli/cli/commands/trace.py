@@ -11,8 +11,9 @@ from ...errors import GradcliError
 from ...program.trace import trace as compute
 from ...render import TEXT
 from .. import status, streams
+from ..context import Context, request_of
 from ..help import Command
-from ..options import Context, command_options, request_of
+from ..options import command_options
 
 
 @click.command(

@@ -6,8 +6,9 @@ import click
 
 from ...program.transform import nan_in
 from ...program.transform import vjp as compute
+from ..context import Context
 from ..help import Command
-from ..options import Context, command_options
+from ..options import command_options
 
 
 @click.command(cls=Command, epilog="Example: gradcli vjp 'x * [1, 2, 3]' x=2 -g '[1, 0, 1]'")

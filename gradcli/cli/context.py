@@ -1,0 +1,141 @@
+"""What the options of a call say: its target, values, output and request."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+
+from ..errors import GradcliError
+from ..lang.evaluate import Settings
+from ..lang.values import read_value, read_values
+from ..program.base import Program
+from ..program.differentiate import Request
+from ..program.target import Target, load_program
+from ..tape.dtypes import set_default_dtype
+from . import status, streams
+from .output import Output
+
+
+class Context:
+    """What the options of a call say."""
+
+    def __init__(self, command: str, options: dict[str, Any], formats: tuple[str, ...]):
+        self.command = command
+        self.options = options
+        self.settings = Settings(options["max_elements"], options["seed"], command)
+        self.output = Output(
+            options["format"], options["output"], options["precision"], command, formats, options["save"]
+        )
+        streams.claim(aside=self.output.form == "json" or options["output"] == "-")
+        status.settings.color = options["color"]
+        status.settings.quiet = options["quiet"]
+        status.settings.verbose = options["verbose"]
+        if options["verbose"]:
+            status.show_log()
+        self.dtype = self._dtype()
+        self.words: tuple[str, ...] = ()
+
+    def _dtype(self) -> Any:
+        wanted = self.options["dtype"] or "float64"
+        if wanted == "float32":
+            set_default_dtype(np.float32)
+        if self.options["seed"]:
+            from ..face.create import manual_seed
+
+            manual_seed(self.options["seed"])
+        return np.dtype(wanted)
+
+    def target(self) -> tuple[Target, tuple[str, ...]]:
+        """Return the target, and the words NAME=VALUE that follow it."""
+        words, text = self.options["words"], self.options["expression"]
+        inline = text is not None
+        if not inline:
+            if not words:
+                raise GradcliError(
+                    "no TARGET given",
+                    hint=f"for example: gradcli {self.command} 'x**2 * sin(y)' x=2 y=3",
+                    kind="usage",
+                )
+            text, words = words[0], words[1:]
+        return self.as_target(text, inline=inline), words
+
+    def as_target(self, text: str, inline: bool = False) -> Target:
+        """Return a target with the settings of this call."""
+        return Target(
+            text,
+            inline=inline,
+            safe=self.options["safe"],
+            argv=self.options["argv"],
+            stdout=sys.stdout,
+            settings=self.settings,
+            dtype=self.dtype,
+            torch=self.options.get("torch", False),
+        )
+
+    def program(self) -> tuple[Program, dict[str, Any]]:
+        """Return the program and the values given for its inputs."""
+        self.output.check()
+        target, self.words = self.target()
+        values = self.values()
+        return load_program(target), values
+
+    def values(self) -> dict[str, Any]:
+        """Return the values given for the inputs; exact ones where exact arithmetic is in force."""
+        return read_values(self.words, self.settings)
+
+    def names(self, option: str) -> list[str] | None:
+        """Return a comma-separated option as a list of names; None when it was not given."""
+        text = self.options[option]
+        if text is None:
+            return None
+        return [name.strip() for name in text.split(",") if name.strip()]
+
+    def vector(self, option: str = "gradient") -> Any:
+        """Return the array that an option holds; None when it was not given."""
+        text = self.options[option]
+        return None if text is None else read_value(text, self.settings, f"--{option}")
+
+    def tangents(self) -> dict[str, np.ndarray]:
+        """Return the arrays that --tangent NAME=VALUE gives."""
+        return read_values(self.options["tangent"], self.settings)
+
+    def report(self, result: Any, nan: str | None, shown: Any = None) -> None:
+        """Show a result of derivatives (or another for it); then note inputs without influence, and where is nan."""
+        self.output.show(result if shown is None else shown)
+        for name in result.unused:
+            status.note(f"the output does not depend on '{name}'; its derivatives are zeros")
+        if nan is not None:
+            status.warn(nan)
+
+
+def request_of(context: Context) -> Request:
+    """Return what a call asks of backward: inputs, output, vector, hooks, and gradients to retain."""
+    options = context.options
+    return Request(
+        wrt=context.names("wrt"),
+        out=options["out"],
+        vector=context.vector() if "gradient" in options else None,
+        hooks=hooks_of(context) if "hooks" in options else (),
+        retain=None if options.get("retain_all") else options.get("retain", ()),
+    )
+
+
+def hooks_of(context: Context) -> list:
+    """Return the hooks of the command line. Raises GradcliError for one that is no NAME=ACTION."""
+    hooks: list = []
+    if not context.options["hooks"]:
+        return hooks
+    from ..program.hook import Hook
+
+    for word in context.options["hooks"]:
+        name, sign, action = word.partition("=")
+        if not sign or not name or not action:
+            raise GradcliError(
+                f"--hook {word}: write NAME=ACTION",
+                hint="ACTION is print, an expression in g such as g*2, or FILE.py:function",
+                kind="usage",
+            )
+        hooks.append(Hook(name, action, context.settings, context.options["safe"], sys.stdout))
+    return hooks

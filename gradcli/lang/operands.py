@@ -1,0 +1,119 @@
+"""Operands and arguments: numbers, tuples, lists and Tensors as what functions of the table take."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..errors import GradcliError
+from ..rules import entry
+from ..rules.table import Primitive
+from ..tape.dtypes import defaults
+from ..tape.modes import state
+from ..tape.tensor import Tensor
+
+
+def lifted(x: Any) -> Tensor:
+    """Return a number as a Tensor of the default type; Tensors as they are. Raises GradcliError for the rest."""
+    if isinstance(x, Tensor):
+        return x
+    if state.exact is not None and isinstance(x, int | float | complex) and not isinstance(x, bool):
+        return state.exact.lift(x)
+    if x is None or x is Ellipsis or isinstance(x, tuple | slice):
+        what = {tuple: "a tuple", slice: "a slice"}.get(type(x), "..." if x is Ellipsis else "None")
+        raise GradcliError(f"{what} is no number and no array", kind="value")
+    if isinstance(x, bool | np.bool_):
+        return Tensor._wrap(np.bool_(x), None)
+    if isinstance(x, complex):
+        return Tensor._wrap(np.complex128(x), None)
+    return Tensor._wrap(defaults.float.type(x), None)
+
+
+MOST_INTEGER = 1 << 63
+"""Numbers from here on are no lengths and places."""
+
+
+def as_argument(x: Any) -> Any:
+    """Return an integral number as an int, for axes, lengths and the like; inside tuples too."""
+    if isinstance(x, tuple):
+        return tuple(as_argument(item) for item in x)
+    if state.exact is not None and isinstance(x, Tensor):
+        return state.exact.whole_number(x)
+    return int(x) if isinstance(x, float) and x.is_integer() and abs(x) < MOST_INTEGER else x
+
+
+def as_index(x: Any) -> Any:
+    """Return one item of an index: whole numbers and arrays of whole numbers become integers."""
+    if isinstance(x, slice):
+        return slice(*(as_index(part) for part in (x.start, x.stop, x.step)))
+    if isinstance(x, tuple):
+        return tuple(as_index(item) for item in x)
+    if isinstance(x, Tensor):
+        if state.exact is not None and x._data.dtype == object:
+            return state.exact.whole_numbers(x)
+        data = x._data
+        if data.dtype.kind == "f" and bool((data == np.floor(data)).all()) and bool(np.isfinite(data).all()):
+            return int(data) if data.ndim == 0 else data.astype(np.intp)
+        return data if data.ndim else data.item()
+    return int(x) if isinstance(x, float) and x.is_integer() else as_argument(x)
+
+
+def called(primitive: Primitive, args: tuple, named: dict) -> Any:
+    """Call an entry of the table; a raw result becomes a Tensor."""
+    result = primitive.function(*args, **named)
+    if isinstance(result, tuple):
+        return tuple(x if isinstance(x, Tensor) else Tensor._wrap(np.asarray(x), None) for x in result)
+    if isinstance(result, Tensor):
+        return result
+    raw = np.asarray(result)
+    return Tensor._wrap(raw.astype(defaults.float) if raw.dtype.kind in "iuf" else raw, None)
+
+
+def has_nan(x: Any) -> bool:
+    """Return whether a value holds a number that is none."""
+    raw = x._data if isinstance(x, Tensor) else x
+    return isinstance(raw, float | complex | np.ndarray | np.generic) and bool(np.isnan(raw).any())
+
+
+def on_numbers(name: str, operands: tuple) -> Any:
+    """Apply an operator to Python numbers, in floating point: no big integers, no ZeroDivisionError."""
+    if any(isinstance(x, tuple) or x is None or x is Ellipsis for x in operands):
+        raise TypeError(f"{name} needs numbers or arrays")
+    if name == "matmul":
+        raise ValueError("matmul: a scalar has no axis to sum over; use *")
+    boolean = name.startswith(("bitwise", "invert")) and all(isinstance(x, bool) for x in operands)
+    values = tuple(x if boolean else np.complex128(x) if isinstance(x, complex) else np.float64(x) for x in operands)
+    if name in ("logical_not", "logical_and", "logical_or"):
+        values = tuple(bool(x) for x in operands)
+    with np.errstate(all="ignore"):
+        return entry(name).forward(*values).item()
+
+
+def flat(args: tuple) -> tuple:
+    """Return what a guarded call computes with: the operands in a tuple among its arguments count."""
+    return tuple(y for x in args for y in (x if isinstance(x, tuple) else (x,)))
+
+
+def stacked(items: tuple) -> Tensor:
+    """Return a list as an array; numbers and Tensors may be mixed if all rows have one shape."""
+    if not any(isinstance(x, Tensor) for x in items) and (state.exact is None or not items):
+        if any(isinstance(x, tuple | slice) or x is None or x is Ellipsis for x in items):
+            raise ValueError("a list may hold numbers, arrays and lists only")
+        raw = np.array(items)
+        return Tensor._wrap(raw.astype(defaults.float) if raw.dtype.kind in "iuf" else raw, None)
+    tensors = [lifted(x) for x in items]
+    shapes = {x._data.shape for x in tensors}
+    if len(shapes) > 1:
+        raise ValueError(f"the rows of a list must have one shape, not {' and '.join(map(str, sorted(shapes)))}")
+    if state.exact is None and all(x._node is None for x in tensors):
+        return Tensor._wrap(np.array([x._data for x in tensors]), None)
+    return entry("stack").function(tensors)
+
+
+def special_form(name: str, args: tuple, named: dict) -> Tensor:
+    """Evaluate array(x) and const(x)."""
+    if len(args) != 1 or named or isinstance(args[0], tuple):
+        raise TypeError(f"{name}(x) takes one array or number")
+    x = lifted(args[0])
+    return x.detach() if name == "const" else x
