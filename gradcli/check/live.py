@@ -31,6 +31,10 @@ class Live(Traced):
         with enable_grad():
             return super().call(tensors)
 
+    def leaf(self, name: str, x: np.ndarray) -> Tensor:
+        """Return the tensor that stands for an input; it requires grad where that is checked."""
+        return tensor(x).requires_grad_(name in self.wrt)
+
     def noted(self, result: Any) -> Any:
         """Return a result; note shapes and types of its parts. Raises AssertionError when they were others before."""
         parts = result if isinstance(result, tuple | list) else (result,)

@@ -51,7 +51,7 @@ class Traced(Subject):
         if not self.batchable or not stacks:
             return super().values(stacks, count)
         dims = [0 if name in stacks else None for name in self.at]
-        leaves = [tensor(stacks.get(name, x)) for name, x in self.at.items()]
+        leaves = [self.leaf(name, stacks.get(name, x)) for name, x in self.at.items()]
         try:
             with no_grad(), np.errstate(all="ignore"):
                 (out,), _ = batch_or_loop(lambda *xs: self.call(xs), leaves, dims, lambda xs: (tuple(xs), {}), count)
@@ -59,6 +59,10 @@ class Traced(Subject):
             self.batchable = False
             return super().values(stacks, count)
         return np.array(out._data)
+
+    def leaf(self, name: str, x: np.ndarray) -> Tensor:
+        """Return the tensor that stands for an input, or for many of it."""
+        return tensor(x)
 
     def jacobian(self, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Return the Jacobian by reverse mode."""
