@@ -29,7 +29,7 @@ LEAST = 20_000
 """Elements from which on this way is tried."""
 SHARE = 0.25
 """The share of elements that may be non-zero."""
-REACHES = (0.07, 0.015, 0.004)
+REACHES = (0.04, 0.012, 0.004)
 PAIRS = np.cos(np.pi * np.array([1, 3, 5, 7]) / 18)
 COUNT = len(PAIRS)
 WEIGHTS = even_weights(PAIRS)
@@ -110,10 +110,14 @@ class Look:
         h = np.abs((x + np.where(x < 0, -1.0, 1.0) * (steps[:, None] * flat.scales)) - x)
         values = np.empty((2, len(steps), len(chosen), len(flat.f0)))
         for inputs, mine in self.by_input(chosen):
-            moves = (self.colours == chosen[mine][:, None]) * h[:, None]
-            points = np.stack([x + moves, x - moves]).reshape((-1, len(x)))
-            values[:, :, mine] = flat.points(points, inputs).reshape((2, len(steps), len(mine), -1))
-        up, down = (side[:, k, rows] for side in values)
+            first, last = flat.edges[inputs[0]], flat.edges[inputs[-1] + 1]
+            moves = (self.colours[first:last] == chosen[mine][:, None]) * h[:, None, first:last]
+            points = np.empty((2, *moves.shape))
+            np.add(x[first:last], moves, out=points[0])
+            np.subtract(x[first:last], moves, out=points[1])
+            found = flat.points(points.reshape((-1, last - first)), inputs)
+            values[:, :, mine] = found.reshape((2, len(steps), len(mine), -1))
+        up, down = values.reshape((2, len(steps), -1)).take(k * len(flat.f0) + rows, axis=2)
         base = flat.f0[rows]
         h = h[:, columns]
         slopes = (up - down) / (2 * h)

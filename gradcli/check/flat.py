@@ -93,13 +93,14 @@ class Flat:
     def points(self, xs: np.ndarray, moved: Sequence[int] | None = None) -> np.ndarray:
         """Return f at real vectors: xs of shape (points, n), the result (points, m).
 
-        moved: the numbers of the inputs that differ from x, all unless given.
+        moved: the numbers of consecutive inputs, of whose elements alone xs consists; all unless given.
         """
         stacks = {}
-        for k, x in enumerate(self.arrays):
-            if moved is not None and k not in moved:
-                continue
-            part = xs[:, self.edges[k] : self.edges[k + 1]].astype(self.parts[k].dtype)
+        chosen = range(len(self.arrays)) if moved is None else moved
+        begin = self.edges[chosen[0]] if len(chosen) else 0
+        for k in chosen:
+            x = self.arrays[k]
+            part = xs[:, self.edges[k] - begin : self.edges[k + 1] - begin].astype(self.parts[k].dtype, copy=False)
             stacks[self.subject.wrt[k]] = np.ascontiguousarray(part).view(x.dtype).reshape((len(xs), *x.shape))
         return self.evaluate(stacks, len(xs))
 
