@@ -17,7 +17,6 @@ from ..tape.tensor import Tensor
 from . import limits, tree
 from .names import CONSTANTS, SPECIAL, SYNONYMS, advice_for, known_function, not_called
 from .operands import as_argument, as_index, called, flat, has_nan, lifted, on_numbers, special_form, stacked
-from .reword import readable
 
 
 class Settings:
@@ -135,6 +134,8 @@ class Evaluator:
             raise GradcliError("there is not enough memory for this value", span=span, kind="limit") from None
         except (ValueError, TypeError, IndexError, RuntimeError, ArithmeticError, AttributeError) as error:
             kind = "shape" if isinstance(error, ValueError | IndexError | RuntimeError) else "value"
+            from .reword import readable
+
             raise GradcliError(readable(error, flat(args)), span=span, kind=kind) from None
 
     def call_entry(self, name: str, operands: tuple, span: Any, node: tree.Expr | None = None) -> Any:

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from ..errors import GradcliError, Span
-from ..rules.differences import DIRECT
 from ..rules.shapes import as_int, as_shape, dtype_of, rank, shape_of
 
 DEFAULT_MAX_ELEMENTS = 100_000_000
@@ -64,6 +63,8 @@ def all_pairs(x: Any, y: Any, *_: Any, **__: Any) -> int:
 
 def sliding(x: Any, y: Any, *_: Any, **__: Any) -> int:
     """Return how many elements the windows have that convolve and correlate multiply, or their transforms."""
+    from ..rules.differences import DIRECT
+
     direct = size(x) * size(y) <= DIRECT or "c" in (dtype_of(x).kind, dtype_of(y).kind)
     return (size(x) + size(y)) * (min(size(x), size(y)) if direct else 2)
 

@@ -17,7 +17,6 @@ from ..errors import GradcliError, Span
 from . import tree
 from .convert import MAX_NESTING, Converter, too_deep
 from .positions import Positions
-from .reword import syntax_hint
 
 MAX_TEXT = 1 << 20
 
@@ -139,6 +138,8 @@ def syntax_error(
     start = place(error.offset)
     same_line = error.end_lineno in (None, error.lineno)
     end = place(error.end_offset) if error.end_offset and error.end_offset > 0 and same_line else start + 1
+    from .reword import syntax_hint
+
     hint = syntax_hint(message, source, start)
     if message == "invalid syntax" and start >= len(source.rstrip()):
         message, hint = "the expression is incomplete", None

@@ -10,7 +10,6 @@ from ..errors import GradcliError
 from ..tape.tensor import Tensor
 from . import tree
 from .evaluate import Evaluator, Settings
-from .files import read_file
 from .names import CONSTANTS
 from .operands import lifted
 from .parse import parse
@@ -47,6 +46,8 @@ def read_value(text: str, settings: Settings, name: str = "value") -> np.ndarray
     text: an expression without names (but pi, e and the like), or @FILE. Raises GradcliError.
     """
     if text.lstrip().startswith("@"):
+        from .files import read_file
+
         return read_file(text.lstrip()[1:], name, settings.max_elements)
     program = parse(text)
     for statement in program.statements:

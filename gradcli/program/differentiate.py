@@ -10,12 +10,10 @@ import numpy as np
 
 from ..errors import EXIT_TARGET, GradcliError, Span
 from ..results import Gradients, InputGradient
-from ..tape.anomaly import AnomalyError, nan_search
 from ..tape.backward import backward
 from ..tape.hooks import add_hook
 from ..tape.tensor import Tensor
 from .base import Prepare, Program, Run, check_known
-from .modulehook import attach
 
 
 class Request(Prepare):
@@ -44,6 +42,8 @@ class Request(Prepare):
 
     def module(self, name: str, module: Any) -> None:
         """Attach the hooks that name the module or a part of it; note all names that could be meant."""
+        from .modulehook import attach
+
         for path, part in module.named_modules():
             full = f"{name}.{path}" if name and path else name or path
             attach(full, part, self.hooks, self.on_modules)
@@ -136,9 +136,13 @@ def run_backward(output: Tensor, request: Request) -> None:
     try:
         raw = np.array(vector, output._data.dtype)
         backward(output, Tensor._wrap(raw if kind == "O" else raw[()], None))
-    except (GradcliError, AnomalyError):
+    except GradcliError:
         raise
     except Exception as error:
+        from ..tape.anomaly import AnomalyError
+
+        if isinstance(error, AnomalyError):
+            raise
         raise GradcliError(f"backward failed: {error}", kind="target", exit_code=EXIT_TARGET) from None
 
 
@@ -155,6 +159,8 @@ def grad_array(tensor: Tensor) -> np.ndarray:
 
 def first_nan(program: Program, given: Mapping[str, np.ndarray], request: Request) -> tuple[str, Span | None] | None:
     """Return the operation that first makes a NaN, forward or backward, and its place; None if none does."""
+    from ..tape.anomaly import AnomalyError, nan_search
+
     run: Run | None = None
     with nan_search():
         try:

@@ -11,7 +11,6 @@ from typing import Any
 from ..errors import GradcliError
 from ..lang.convert import NotInLanguageError
 from ..lang.evaluate import Settings
-from ..lang.files import nearest_file, standard_input
 from ..lang.parse import MAX_TEXT, parse
 from .base import Program
 from .expression import ExpressionProgram
@@ -60,6 +59,8 @@ def load_program(target: Target) -> Program:
     if os.path.isdir(text):
         raise GradcliError(f"{text} is a directory", hint="name a file in it", kind="file")
     if text.endswith(os.sep):
+        from ..lang.files import nearest_file
+
         raise GradcliError(f"no such folder: {text}", hint=nearest_file(text.rstrip(os.sep)), kind="file")
     looks_like_file = text.endswith((".py", ".expr"))
     if not looks_like_file and not os.path.exists(text):
@@ -132,6 +133,8 @@ def is_python(source: str) -> bool:
 
 def read_standard_input() -> str:
     """Return the text on standard input. Raises GradcliError when it is too long or no UTF-8."""
+    from ..lang.files import standard_input
+
     return decoded(standard_input().buffer.read(MAX_TEXT + 1), "standard input")
 
 
@@ -143,6 +146,8 @@ def read_source(path: str) -> str:
                 raise IsADirectoryError
             data = file.read(MAX_TEXT + 1)
     except FileNotFoundError:
+        from ..lang.files import nearest_file
+
         raise GradcliError(f"no such file: {path}", hint=nearest_file(path), kind="file") from None
     except IsADirectoryError:
         raise GradcliError(f"{path} is a directory", kind="file") from None

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..results.exact import Agreement, Formulas, LongNumbers
 from .numbers import label
+
+if TYPE_CHECKING:
+    from ..results.exact import Agreement, Formulas, LongNumbers
 
 
 def long_elements(result: LongNumbers) -> Iterator[tuple[str, str]]:

@@ -294,3 +294,8 @@ for ufunc, aliases, doc in COMPARISONS:
     )
 constant(np.logical_not, doc="True where x is false.")
 constant(np.invert, aliases=("bitwise_not",), doc="Not, of booleans; complemented bits, of integers.")
+for ufunc, name, doc in (
+    (np.left_shift, "bitwise_left_shift", "x times 2 to the power y, of integers."),
+    (np.right_shift, "bitwise_right_shift", "x over 2 to the power y rounded down, of integers."),
+):
+    constant(ufunc, name=name, arity=2, promote=None, samples=(), doc=doc)

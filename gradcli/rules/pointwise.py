@@ -168,8 +168,6 @@ elementwise(
 WHOLE: list[tuple[np.ufunc, str, str]] = [
     (np.gcd, "gcd", "Greatest common divisor of integers."),
     (np.lcm, "lcm", "Least common multiple of integers."),
-    (np.left_shift, "bitwise_left_shift", "x times 2 to the power y, of integers."),
-    (np.right_shift, "bitwise_right_shift", "x over 2 to the power y rounded down, of integers."),
 ]
 for ufunc, name, doc in WHOLE:
     constant(ufunc, name=name, arity=2, promote=None, samples=(), doc=doc)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..rules import entry
+from . import record as recording
 from .modes import state, suspended
 from .node import OWNING, Node, Rule, next_seq
 from .parameter import Parameter
@@ -47,8 +48,6 @@ def turned_grad(node: Node, g: Any, _owned: bool) -> tuple:
 
 
 SHARED = "shared"
-plain = True
-"""Whether new nodes are plain ones; kinds.change sets it."""
 AFFINE = Rule("AddmmBackward0", OWNING, affine_grads, True, entry("affine"), {})
 TURN = Rule("TBackward0", OWNING, turned_grad, False, entry("swapaxes"), {"axis1": -1, "axis2": -2})
 
@@ -68,7 +67,7 @@ def affine(x: Any, w: Any, b: Any) -> Tensor | None:
         return None
     if data.shape[1] != weight.shape[1] or bias.shape[0] != weight.shape[0]:
         return None
-    if state.observed or not plain:
+    if state.observed or recording.Node is not Node:
         return record(entry("affine"), (b, x, w), {})
     result = Tensor()
     turned_weight = weight.T

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any, ClassVar
 
-from . import affine, quick, record
+from . import quick, record
 from .hooks import HookTable
 from .modes import state
 from .node import PRODUCT, TWO, Node
@@ -145,7 +145,6 @@ def change(*, traced: int = 0, packed: int = 0) -> None:
         if active.packed > 0:
             found = type(f"Packed{found.__name__}", (PackedNode, found), {"__slots__": ()})
     record.Node = quick.Node = found  # type: ignore[misc]
-    affine.plain = found is Node
 
 
 def let_pack(node: Any) -> None:

@@ -10,7 +10,6 @@ import numpy as np
 from ...program.differentiate import Request, first_nan, gradient
 from .. import status
 from ..context import Context, request_of
-from ..exact import comparison, in_digits, verdict
 from ..help import Command
 from ..options import command_options
 
@@ -38,11 +37,15 @@ def grad(context: Context) -> int:
     program, values = context.program()
     options = context.options
     if options["digits"]:
+        from ..exact import in_digits
+
         return in_digits(context, program, "gradient")
 
     result = gradient(program, values, request_of(context))
     code = 0
     if options["symbolic"]:
+        from ..exact import comparison, verdict
+
         inputs = {item.name: item.value for item in result.inputs}
         grads = {item.name: item.grad for item in result.inputs}
 
