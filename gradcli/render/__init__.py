@@ -8,12 +8,15 @@ from typing import Any
 TEXT = ("table", "tsv", "json")
 ARRAYS = (*TEXT, "latex", "npz")
 """The formats that results made of arrays have."""
+PICTURES = ("svg", "png")
+"""The formats that one module draws."""
 
 
 class Style:
     """How to print.
 
     precision: digits, None for all. unicode: whether more than ASCII may be used. size: columns and lines there are.
+    form: the format.
     """
 
     def __init__(
@@ -22,14 +25,17 @@ class Style:
         unicode: bool = True,
         command: str = "",
         size: tuple[int, int] = (80, 24),
+        form: str = "table",
     ):
         self.size = size
+        self.form = form
         self.precision = precision
         self.unicode = unicode
         self.command = command
 
 
 def render(result: Any, form: str, style: Style) -> Any:
-    """Return a result as text (`table`: as something rich prints; `npz`: as bytes)."""
-    module = import_module(f"{__name__}.{form}")
+    """Return a result as text (`table`: as something rich prints; `npz` and pictures: as bytes)."""
+    style.form = form
+    module = import_module(f"{__name__}.{'picture' if form in PICTURES else form}")
     return getattr(module, type(result).__name__.lower())(result, style)

@@ -1,4 +1,4 @@
-"""Plots as pictures, drawn by matplotlib."""
+"""SVG and PNG pictures: plots drawn by matplotlib, graphs by Graphviz."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ from typing import Any
 import numpy as np
 
 from ..errors import GradcliError
+from ..results.graphs import Graph
 from ..results.plots import Curve, HeatMaps, Surface
+from . import Style
 from .canvas import extent
+from .dot import drawn
 
 SIZE = (7.0, 5.0)
 """Inches."""
@@ -35,12 +38,17 @@ def saved(picture: Any, kind: str) -> bytes:
     return buffer.getvalue()
 
 
+def graph(result: Graph, style: Style) -> bytes:
+    """Return the picture of a graph. Raises GradcliError where Graphviz is not installed."""
+    return drawn(result, style, style.form)
+
+
 def label(text: str) -> str:
     """Return text in which matplotlib sees no formula."""
     return text.replace("$", r"\$")
 
 
-def curve(result: Curve, kind: str) -> bytes:
+def curve(result: Curve, style: Style) -> bytes:
     """Return the function and its derivative, one above the other."""
     picture = figure()
     upper, lower = picture.subplots(2, sharex=True)
@@ -53,10 +61,10 @@ def curve(result: Curve, kind: str) -> bytes:
         axes.grid(alpha=0.3)
         axes.legend()
     lower.set_xlabel(label(result.name))
-    return saved(picture, kind)
+    return saved(picture, style.form)
 
 
-def surface(result: Surface, kind: str) -> bytes:
+def surface(result: Surface, style: Style) -> bytes:
     """Return filled contours with arrows along the gradient."""
     picture = figure()
     axes = picture.subplots()
@@ -68,19 +76,19 @@ def surface(result: Surface, kind: str) -> bytes:
     axes.set(
         title=label(result.output or result.target), xlabel=label(result.names[0]), ylabel=label(result.names[1])
     )
-    return saved(picture, kind)
+    return saved(picture, style.form)
 
 
-def heatmaps(result: HeatMaps, kind: str) -> bytes:
+def heatmaps(result: HeatMaps, style: Style) -> bytes:
     """Return the blocks of a Jacobian side by side, colours by sign and size."""
     jacobian = result.jacobian
     blocks = [item for item in jacobian.blocks if item.block is not None and item.block.size]
     picture = figure((4.5 * max(len(blocks), 1), 4.0))
-    drawn = picture.subplots(1, max(len(blocks), 1), squeeze=False)[0]
-    for axes, item in zip(drawn, blocks, strict=False):
+    places = picture.subplots(1, max(len(blocks), 1), squeeze=False)[0]
+    for axes, item in zip(places, blocks, strict=False):
         flat = np.real(np.asarray(item.block)).reshape(jacobian.value.size, item.value.size)
         largest = np.abs(flat[np.isfinite(flat)]).max(initial=0) or 1.0
         shown = axes.imshow(flat, cmap="RdBu_r", vmin=-largest, vmax=largest, aspect="auto", interpolation="nearest")
         axes.set_title(label(f"∂{jacobian.output or 'out'}/∂{item.name}"))
         picture.colorbar(shown, ax=axes)
-    return saved(picture, kind)
+    return saved(picture, style.form)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from ...program.graph import graph as compute
-from ...render import TEXT
+from ...render import PICTURES, TEXT
 from ..context import Context, request_of
 from ..help import Command
 from ..options import command_options
@@ -16,7 +16,7 @@ from ..options import command_options
     epilog="Examples: gradcli graph 'x**2 * sin(y)' x=2 y=3; gradcli graph train.py --values; "
     "gradcli graph train.py -o graph.svg",
 )
-@command_options("wrt", "out", "gradient", "hook", "values", "all", formats=(*TEXT, "dot", "mermaid", "svg", "png"))
+@command_options("wrt", "out", "gradient", "hook", "values", "all", formats=(*TEXT, "dot", "mermaid", *PICTURES))
 def graph(context: Context) -> None:
     """Draw the dynamic graph that TARGET records, from the output down to the leaves.
 

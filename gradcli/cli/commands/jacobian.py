@@ -7,7 +7,7 @@ import click
 from ...errors import GradcliError
 from ...program.transform import jacobian as compute
 from ...program.transform import nan_in
-from ...render import ARRAYS
+from ...render import ARRAYS, PICTURES
 from ...results.plots import HeatMaps
 from .. import status
 from ..context import Context
@@ -32,7 +32,7 @@ from ..options import command_options
     "max_symbols",
     "timeout",
     "plot",
-    formats=(*ARRAYS, "mtx", "svg", "png"),
+    formats=(*ARRAYS, "mtx", *PICTURES),
 )
 def jacobian(context: Context) -> int:
     """Print the Jacobian of TARGET: one block per input, of shape output.shape + input.shape."""
@@ -60,9 +60,9 @@ def jacobian(context: Context) -> int:
         blocks = {item.name: item.block for item in result.blocks}
         result = result._replace(symbolic=comparison(context, program, None).jacobian(inputs, blocks))
         code = verdict(result.symbolic)
-    drawn = options["plot"] or context.output.form in ("svg", "png")
+    drawn = options["plot"] or context.output.form in PICTURES
     if drawn and any(item.block is None for item in result.blocks):
         raise GradcliError("--plot needs a dense Jacobian", hint="leave out --sparse", kind="usage")
-    picture = drawn and context.output.form in ("table", "svg", "png")
+    picture = drawn and context.output.form in ("table", *PICTURES)
     context.report(result, nan_in(result), HeatMaps(result) if picture else result)
     return code
