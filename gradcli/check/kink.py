@@ -7,6 +7,8 @@ two (Burke, Lewis and Overton, "A robust gradient sampling algorithm", SIAM J. O
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 
 from .flat import Flat
@@ -17,6 +19,8 @@ STEP = 1e-8
 ROUNDS = 8
 MANY = 40
 """Elements with a kink up to which the hull itself is computed; beyond, support functions are compared."""
+CORNERS = 6
+"""Elements with a kink up to which every side of every kink is looked at."""
 TOLERANCE = 1e-5
 
 
@@ -45,7 +49,8 @@ class Hull:
         """Return whether the claimed vector lies in the hull."""
         k = len(self.columns)
         count = 2 * k + 12
-        found = self.gradients(self.signs(count))
+        corners = np.array(list(itertools.product((-1.0, 1.0), repeat=k))) if k <= CORNERS else np.empty((0, k))
+        found = self.gradients(np.concatenate([corners * self.rng.uniform(0.5, 1, corners.shape), self.signs(count)]))
         for _ in range(ROUNDS):
             found = found[np.isfinite(found).all(axis=1)]
             if not len(found):
@@ -57,7 +62,8 @@ class Hull:
                 return True
             direction = gap / np.abs(gap).max()
             around = 0.05 * self.signs(6)
-            found = np.concatenate([found, self.gradients(np.concatenate([direction + around, -direction + around]))])
+            more = np.concatenate([direction + around, -direction + around, self.signs(6)])
+            found = np.concatenate([found, self.gradients(more)])
         return False
 
     def supports(self, claimed: np.ndarray, left: np.ndarray, right: np.ndarray) -> bool:

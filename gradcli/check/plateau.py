@@ -21,6 +21,8 @@ SUDDEN = 1e6
 """How many times the noise of an analytic curve's fit may grow at twice the width (coefficients grow 2**16 times)."""
 MANY, GROWTH = 6, 0.2
 """Noise over so many fits, that grows with less than this power of their width, is a plateau however it scatters."""
+HALF_GAP = 106.0
+"""Half the gap of a kink at the middle of a fit, in units of the fit's noise over its width."""
 THROUGH = 1e-3
 """A fit whose noise is so small beside a plateau sees through it."""
 FEW = 4
@@ -62,6 +64,7 @@ class Plateaus:
         """Take in fits by falling width, of which the first `far` are wider than the scale of x suggests."""
         self.line, self.x, self.scale, self.f0, self.unit, self.least = line, x, scale, f0, unit, least
         self.small, self.far = small, far
+        self.hiding = np.zeros(len(f0), bool)
         self.columns = np.arange(len(f0))
         self.values = np.stack([fit.value for fit in fits])
         self.errors = np.stack([fit.error for fit in fits])
@@ -95,6 +98,29 @@ class Plateaus:
         result.noise[stairs] = self.noise[wide, self.columns][stairs]
         result.width[stairs] = self.widths[wide][stairs]
         return stairs
+
+    def doubt_hidden_kinks(self, result: Estimate, chosen: np.ndarray) -> None:
+        """Add what rounding hides of a kink, or of a jump of a higher derivative, to the error of narrow fits.
+
+        Its noise grows as a power of the width: the width itself for a kink, of which half the gap is missing, more
+        for jumps of higher derivatives, of which wider fits show more.
+        """
+        if len(self.noise) < 4:
+            return
+        above = np.cumsum(~self.rounded[::-1], axis=0)[::-1] == 0  # rounded, and all narrower ones too
+        last = np.argmax(above, axis=0) - 1
+        where = above.any(axis=0) & (last >= 2) & (last < chosen)
+        last = np.clip(last, 2, len(self.noise) - 2)
+        with np.errstate(all="ignore"):
+            growth = self.noise[last - 1, self.columns] / self.noise[last, self.columns]
+            before = self.noise[last - 2, self.columns] / self.noise[last - 1, self.columns]
+            power = where & (growth > 2.5) & (growth < 300) & (np.abs(np.log(before / growth)) < 0.5)
+            power &= self.noise[last + 1, self.columns] > 0.1 * self.noise[last, self.columns] / growth
+            gap = HALF_GAP * self.noise[last, self.columns] / self.widths[last]
+            change = np.abs(self.values[last, self.columns] - result.value)
+        missing = np.where(growth < 8, np.maximum(gap, change), change)
+        result.error[power] = np.maximum(result.error, missing)[power]
+        self.hiding |= power
 
     def doubt_constants(self, result: Estimate, where: np.ndarray) -> None:
         """Give constants on a tiny interval the error that rounding of its size may hide there."""

@@ -90,6 +90,7 @@ class Decision(Plateaus):
         result.put(found, self.values[chosen, self.columns], self.errors[chosen, self.columns], "smooth")
         result.noise = self.noise[chosen, self.columns]
         result.width = np.where(found, self.widths[chosen], np.nan)
+        self.doubt_hidden_kinks(result, chosen)
         stairs = self.on_stairs(result)
         sharp, jump = self.kinked() & ~stairs, self.jumps() & ~stairs
         found &= ~sharp & ~jump
@@ -104,7 +105,7 @@ class Decision(Plateaus):
         """Take the mean of more fits where noise hides more than a millionth of the derivative."""
         plain = (result.kind == "smooth") | (result.kind == "noise")
         with np.errstate(all="ignore"):
-            poor = plain & (result.error > FINE * np.abs(result.value)) & np.isfinite(result.width)
+            poor = plain & ~self.hiding & (result.error > FINE * np.abs(result.value)) & np.isfinite(result.width)
         for width in np.unique(result.width[poor])[:3]:
             mine = poor & (result.width == width)
             more = [centred(self.line, self.x, width * factor, self.unit) for factor in np.linspace(0.55, 0.95, MORE)]
