@@ -12,6 +12,7 @@ import itertools
 import numpy as np
 
 from .flat import Flat
+from .measure import Reference
 
 RADIUS = 1e-5
 """How far the sampled points are from x, in units of its scale."""
@@ -22,6 +23,8 @@ MANY = 40
 CORNERS = 6
 """Elements with a kink up to which every side of every kink is looked at."""
 TOLERANCE = 1e-5
+CLOSE = 1e-10
+"""Kinks that meet are to be seen at steps so small, in units of the scale."""
 
 
 class Hull:
@@ -34,16 +37,59 @@ class Hull:
 
     def gradients(self, signs: np.ndarray) -> np.ndarray:
         """Return numeric gradients at x + RADIUS * signs (one row each)."""
-        k = len(self.columns)
         bases = np.repeat(self.x[None], len(signs), axis=0)
         bases[:, self.columns] += RADIUS * signs * self.scale
+        return self.differences(bases, STEP * self.scale)
+
+    def differences(self, bases: np.ndarray, steps: np.ndarray) -> np.ndarray:
+        """Return central differences at points (one row each), with a step for each element."""
+        k = len(self.columns)
         points = np.repeat(bases[:, None], 2 * k, axis=1)
         places = np.arange(k)
-        points[:, places, self.columns] += STEP * self.scale
-        points[:, k + places, self.columns] -= STEP * self.scale
-        values = self.flat.points(points.reshape((-1, len(self.x))))[:, self.j].reshape((len(signs), 2, k))
+        points[:, places, self.columns] += steps
+        points[:, k + places, self.columns] -= steps
+        values = self.flat.points(points.reshape((-1, len(self.x))))[:, self.j].reshape((len(bases), 2, k))
         widths = points[:, places, self.columns] - points[:, k + places, self.columns]
         return (values[:, 0] - values[:, 1]) / widths
+
+    def bends(self, axis: np.ndarray, noise: float) -> bool:
+        """Return whether slopes from x along other directions are not what those along the axes make of them.
+
+        axis: the derivatives along the axes. They must differ down to the smallest step that rounding lets see, by
+        the same amount: else the kink is beside x, not at it.
+        """
+        steps = 10.0 ** np.arange(-13, -5)
+        for signs in self.rng.choice([-1.0, 1.0], (8, len(self.x))) * self.rng.uniform(0.5, 1, (8, len(self.x))):
+            direction = signs * self.flat.scales
+            ahead = self.flat.points(self.x + steps[:, None] * direction)[:, self.j]
+            apart = (ahead - self.flat.f0[self.j]) / steps - axis @ direction
+            size = np.median(np.abs(apart))
+            if size < 0.01 * float(np.abs(axis) @ np.abs(direction)):
+                continue
+            seen = 20 * noise / steps < size
+            if seen[steps <= CLOSE].any() and (np.abs(apart[seen] - np.median(apart[seen])) <= 0.3 * size).all():
+                return True
+        return False
+
+    def joint(self, claimed: np.ndarray) -> bool:
+        """Return whether the hull of gradients close to x has the claimed vector.
+
+        They differ as much at a thousandth of the distance: in a curve they come closer together, and in noise they
+        fly apart.
+        """
+        count = 2 * len(self.columns) + 12
+        found = []
+        for radius in (RADIUS, 1e-3 * RADIUS):
+            shifts = np.zeros((count, len(self.x)))
+            shifts[:] = self.rng.uniform(0.5, 1, shifts.shape) * self.rng.choice([-1.0, 1.0], shifts.shape)
+            bases = self.x + radius * shifts * self.flat.scales
+            found.append(self.differences(bases, 1e-3 * radius * self.scale))
+        wide, narrow = (np.ptp(g, axis=0).max() for g in found)
+        both = np.concatenate(found)
+        if not np.isfinite(both).all() or not 0.5 * narrow < wide < 2 * narrow or wide < 0.01 * np.abs(both).max():
+            return False
+        gap = np.abs(claimed - nearest_in_hull(both, claimed)).max()
+        return bool(gap <= 10 * TOLERANCE * np.abs(both).max())
 
     def contains(self, claimed: np.ndarray) -> bool:
         """Return whether the claimed vector lies in the hull."""
@@ -122,4 +168,29 @@ def in_hull(flat: Flat, analytic: np.ndarray, kinks: dict[int, list[int]], sides
         else:
             left, right = (np.array([sides[j, i][k] for i in columns]) for k in (0, 1))
             found[j] = hull.supports(claimed, left, right)
+    return found
+
+
+def at_joint_kinks(
+    flat: Flat, analytic: np.ndarray, reference: Reference, wrong: dict[int, list[int]], seed: int
+) -> list[int]:
+    """Return the rows whose entries seem wrong along the axes, but belong to the generalized gradient.
+
+    At a median of equal numbers no single one moves it, yet close by one of them is the median. Few inputs are
+    looked at all together, of many only those that seem wrong.
+    """
+    rng = np.random.default_rng(seed)
+    found = []
+    for j, columns in list(wrong.items())[:20]:
+        chosen = list(range(flat.size)) if flat.size <= MANY else columns
+        known = np.isfinite(analytic[j, chosen]).all() and np.isfinite(reference.value[j]).all()
+        if len(chosen) > MANY or not known:
+            continue
+        hull = Hull(flat, j, chosen, rng)
+        if (
+            flat.size > 1
+            and hull.bends(reference.value[j], flat.unit * abs(float(flat.f0[j])))
+            and hull.joint(analytic[j, chosen])
+        ):
+            found.append(j)
     return found

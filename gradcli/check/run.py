@@ -16,7 +16,7 @@ from .compressed import LEAST, all_right
 from .diagnose import diagnose
 from .fixed import judge_fixed
 from .flat import Flat
-from .kink import in_hull
+from .kink import at_joint_kinks, in_hull
 from .measure import MARGIN, Reference
 from .reference import estimate
 from .subject import CheckError, ComplexError, Subject, WrongShapeError, raised
@@ -122,6 +122,8 @@ def checked(subject: Subject, options: Options, report: Callable[..., CheckRepor
     elif not (options.fast and projections_agree(flat, judgement, options.seed)):
         reference.look()
         judgement.run(lambda kinks: in_hull(flat, analytic, kinks, sides_of(reference), options.seed))
+        if judgement.verdict == "fail":
+            judgement.accept(at_joint_kinks(flat, analytic, reference, judgement.wrong(), options.seed))
         if judgement.verdict == "fail" and not many:
             judgement.doubt(roughness(subject, flat, analytic))
     if judgement.kinks and judgement.verdict == "pass":

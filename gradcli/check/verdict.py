@@ -106,6 +106,18 @@ class Judgement:
             self.state[open_ & (off > SURE * ref.error + self.slack + self.floor)] = FAIL
             self.state[open_ & (off <= self.room(ref.error))] = PASS
 
+    def wrong(self) -> dict[int, list[int]]:
+        """Return the columns of wrong entries, by row."""
+        rows = np.flatnonzero((self.state == FAIL).any(axis=1))
+        return {int(j): np.flatnonzero(self.state[j] == FAIL).tolist() for j in rows}
+
+    def accept(self, rows: list[int]) -> None:
+        """Take back what was held against rows whose values lie in the generalized gradient."""
+        for j in rows:
+            self.state[j] = PASS
+        if rows:
+            self.notes.append("kinks meet here: the claimed values lie in the generalized gradient")
+
     def doubt(self, scatter: np.ndarray) -> None:
         """Take back what was held against entries that are off by no more than they scatter about a smooth curve."""
         with np.errstate(all="ignore"):

@@ -1,0 +1,73 @@
+"""At a kink every element of the generalized gradient is right, and nothing else."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gradcli import check_gradient
+
+
+def relu(x):
+    return np.maximum(x, 0)
+
+
+def two_kinks(x):
+    return np.abs(x[0]) + np.abs(x[1]) + np.abs(x[0] - x[1])
+
+
+def huber(x):
+    return np.where(np.abs(x) <= 1, 0.5 * x * x, np.abs(x) - 0.5).sum()
+
+
+# function, point, right gradients, wrong ones
+CASES = {
+    "relu": (relu, 0.0, [0, 0.5, 1], [-0.5, 2, 1.01]),
+    "relu a hair away": (lambda x: relu(x - (1 - 1e-12)), 1.0, [1], [0, 0.5]),
+    "relu a little away": (lambda x: relu(x - 1e-9), 0.0, [0], [0.5, 1]),
+    "abs": (np.abs, 0.0, [-1, 0, 0.3, 1], [1.5, -1.1]),
+    "maximum of ties": (
+        np.max,
+        [2, 2, 2, 1],
+        [[1, 0, 0, 0], [1 / 3] * 3 + [0]],
+        [[1, 1, 1, 0], [0, 0, 0, 0], [0.5] * 3 + [0]],
+    ),
+    "median of ties": (np.median, [1, 1, 1], [[1, 0, 0], [0, 0, 1], [1 / 3] * 3], [[1, 1, 1], [2, -1, 0]]),
+    "two that cancel": (lambda x: relu(x) - relu(-x), 0.0, [1], [0, 0.5, 2]),
+    "norm at 0": (lambda x: np.sqrt((x**2).sum()), [0, 0], [[0, 0], [1, 0], [0.6, 0.8]], [[1, 1], [2, 0]]),
+    "clip": (
+        lambda x: np.clip(x, -1, 1).sum(),
+        [1, -1, 0.3],
+        [[1, 1, 1], [0, 0, 1], [0.5, 1, 1]],
+        [[2, 1, 1], [1, 1, 0]],
+    ),
+    "three absolute values": (two_kinks, [0, 0], [[0, 0], [2, 0], [-2, 0]], [[2, 2], [2.2, 0]]),
+    "a smooth joint": (huber, [1, -1], [[1, -1]], [[0, -1], [1, 1]]),
+    "a sort": (lambda x: np.sort(x) @ [1, 2, 3], [1, 1, 0], [[2, 3, 1], [2.5, 2.5, 1]], [[3, 3, 1], [2, 2, 1]]),
+    "beside an offset": (lambda x: 100 + relu(x), 1e-17, [], [2, -1]),
+}
+
+
+def verdict(f, claimed, x) -> str:
+    x = np.asarray(x, float)
+    return check_gradient(f, lambda x: np.asarray(claimed, float), at={"x": x}).verdict
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_generalized_gradient_decides(name):
+    f, x, right, wrong = CASES[name]
+    assert [verdict(f, g, x) for g in right] == ["pass"] * len(right)
+    assert [verdict(f, g, x) for g in wrong] == ["fail"] * len(wrong)
+
+
+def test_rounding_hides_on_which_side_of_a_kink_a_point_is():
+    for claimed in (0, 1):
+        assert verdict(lambda x: 100 + relu(x), claimed, 1e-17) != "fail"
+
+
+def test_a_thousand_inputs_with_zeros_among_them():
+    x = np.r_[np.zeros(3), np.linspace(-1, 1, 997)]
+    for at_zero in (0.0, 1.0, 0.5):
+        claimed = np.where(x == 0, at_zero, x > 0)
+        assert verdict(lambda x: relu(x).sum(), claimed, x) == "pass"
+    assert verdict(lambda x: relu(x).sum(), np.where(x == 0, 2.0, x > 0), x) == "fail"
