@@ -102,6 +102,6 @@ class DeclaredCheck(pytest.Item):
 def report_text(report: CheckReport) -> str:
     """Return a report as `gradcli gradcheck` prints it."""
     from .render import Style
-    from .render.table import check_text
+    from .render.parts import check_text
 
     return check_text(report, Style()).plain

@@ -197,7 +197,7 @@ def legend(low: float, high: float, style: Style) -> Text:
 def heatmaps(result: HeatMaps, style: Style) -> Group:
     """Return the value, and a heat map of each block."""
     from .matrix import heat_map, summary, title_of
-    from .table import blocks_of, head_of, more_of
+    from .parts import blocks_of, head_of, more_of
 
     jacobian = result.jacobian
     items = []

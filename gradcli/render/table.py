@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from rich.cells import cell_len
 from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from ..errors import visible
 from ..results import Gradients
-from ..results.checks import CheckList, CheckReport, CheckSummary
+from ..results.checks import CheckList, CheckSummary
 from ..results.operations import Operation, Operations
 from ..results.transforms import Hessian, Jacobian, Products
 from . import Style
-from .arrays import Row, fitting, named_arrays, shade
-from .checks import headline, summary_line
-from .formulas import agreements, formulas, longnumbers
+from .arrays import Row, named_arrays, shade
+from .checks import summary_line
+from .formulas import formulas, longnumbers
 from .numbers import number
+from .parts import blocks_of, check_text, head_of, more_of
 from .plot import curve, heatmaps, surface
 from .trace import trace
 from .tree import graph
@@ -38,18 +37,6 @@ def gradients(result: Gradients, style: Style) -> Group:
     return Group(*head, *named_arrays(("input", "shape", "value", "gradient"), rows, style), *more_of(result, style))
 
 
-def head_of(result: Any, style: Style) -> list[Any]:
-    """Return the line with the value of the output, and an empty one."""
-    output = result.output or "value"
-    room = style.size[0] - cell_len(output) - 1
-    return [Text(f"{output} ", style="bold") + fitting(result.value, style, False, room), Text("")]
-
-
-def blocks_of(items: list[Any]) -> list[Any]:
-    """Return blocks with an empty line between two."""
-    return [part for i, item in enumerate(items) for part in ([Text(""), item] if i else [item])]
-
-
 def jacobian(result: Jacobian, style: Style) -> Group:
     """Return the value, and one labelled matrix or heat map per input."""
     from .matrix import matrix
@@ -63,14 +50,6 @@ def jacobian(result: Jacobian, style: Style) -> Group:
         else:
             items.append(sparse_text(item, result))
     return Group(*head_of(result, style), *blocks_of(items), *more_of(result, style))
-
-
-def more_of(result: Any, style: Style) -> list[Any]:
-    """Return what formulas and other answers say of a result, where that was asked for."""
-    found: list[Any] = [agreements(result.symbolic)] if result.symbolic else []
-    for report in getattr(result, "witnesses", ()):
-        found += [Text(""), check_text(report, style)]
-    return found
 
 
 def sparse_text(item: Any, result: Jacobian) -> Text:
@@ -154,38 +133,11 @@ def checklist(result: CheckList, style: Style) -> Text:
     return Text(lines_of_checks(result, style).rstrip("\n"), overflow="fold")
 
 
-MARKS = {"pass": ("✓", "+", "green"), "fail": ("✗", "x", "bold red"), "inconclusive": ("?", "?", "yellow")}
-
-
 def checksummary(result: CheckSummary, style: Style) -> Group:
     """Return one line per check, what there is to know about those that did not pass, and a summary."""
     lines = [check_text(check, style) for check in result.checks]
     colour = "bold red" if result.count("fail") or result.count("error") else "bold green"
     return Group(*lines, Text(summary_line(result), style=colour))
-
-
-def check_text(check: CheckReport, style: Style) -> Text:
-    """Return one check: its verdict and reason; for a fail the diagnosis and how to repeat it."""
-    mark, plain, colour = MARKS.get(check.verdict, ("!", "!", "bold magenta"))
-    text = Text().append(f"{mark if style.unicode else plain} {check.verdict:<12} ", colour)
-    text.append(visible(check.name), "bold")
-    if check.file and check.line:
-        text.append(f"  {visible(check.file)}:{check.line}", "dim")
-    indent = "\n    "
-    reason = headline(check) if style.unicode else headline(check).replace("±", "+-")
-    text.append(indent + visible(reason).replace("\n", indent), "dim" if check.verdict == "pass" else "")
-    for finding in check.diagnosis:
-        text.append(indent + finding.text, "yellow")
-    if len(check.witnesses) > 1:
-        words = [f"{name} {digits:.1f}" for name, digits in check.witnesses]
-        text.append(indent + "digits that agree with reverse mode: " + ", ".join(words), "dim")
-    for note in check.notes:
-        text.append(indent + "note: " + note, "dim")
-    if check.blame:
-        text.append(indent + check.blame.replace("\n", indent))
-    if check.replay and check.verdict == "fail":
-        text.append(indent + "again: " + visible(check.replay), "cyan")
-    return text
 
 
 __all__ = [

@@ -1,0 +1,62 @@
+"""Parts of what a terminal shows: a head, blocks, and what checks and formulas add."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.cells import cell_len
+from rich.text import Text
+
+from ..errors import visible
+from ..results.checks import CheckReport
+from . import Style
+from .arrays import fitting
+from .checks import headline
+from .formulas import agreements
+
+
+def head_of(result: Any, style: Style) -> list[Any]:
+    """Return the line with the value of the output, and an empty one."""
+    output = result.output or "value"
+    room = style.size[0] - cell_len(output) - 1
+    return [Text(f"{output} ", style="bold") + fitting(result.value, style, False, room), Text("")]
+
+
+def blocks_of(items: list[Any]) -> list[Any]:
+    """Return blocks with an empty line between two."""
+    return [part for i, item in enumerate(items) for part in ([Text(""), item] if i else [item])]
+
+
+def more_of(result: Any, style: Style) -> list[Any]:
+    """Return what formulas and other answers say of a result, where that was asked for."""
+    found: list[Any] = [agreements(result.symbolic)] if result.symbolic else []
+    for report in getattr(result, "witnesses", ()):
+        found += [Text(""), check_text(report, style)]
+    return found
+
+
+MARKS = {"pass": ("✓", "+", "green"), "fail": ("✗", "x", "bold red"), "inconclusive": ("?", "?", "yellow")}
+
+
+def check_text(check: CheckReport, style: Style) -> Text:
+    """Return one check: its verdict and reason; for a fail the diagnosis and how to repeat it."""
+    mark, plain, colour = MARKS.get(check.verdict, ("!", "!", "bold magenta"))
+    text = Text().append(f"{mark if style.unicode else plain} {check.verdict:<12} ", colour)
+    text.append(visible(check.name), "bold")
+    if check.file and check.line:
+        text.append(f"  {visible(check.file)}:{check.line}", "dim")
+    indent = "\n    "
+    reason = headline(check) if style.unicode else headline(check).replace("±", "+-")
+    text.append(indent + visible(reason).replace("\n", indent), "dim" if check.verdict == "pass" else "")
+    for finding in check.diagnosis:
+        text.append(indent + finding.text, "yellow")
+    if len(check.witnesses) > 1:
+        words = [f"{name} {digits:.1f}" for name, digits in check.witnesses]
+        text.append(indent + "digits that agree with reverse mode: " + ", ".join(words), "dim")
+    for note in check.notes:
+        text.append(indent + "note: " + note, "dim")
+    if check.blame:
+        text.append(indent + check.blame.replace("\n", indent))
+    if check.replay and check.verdict == "fail":
+        text.append(indent + "again: " + visible(check.replay), "cyan")
+    return text
