@@ -18,6 +18,7 @@ from ..face.checked import LinAlgError
 from ..tape.anomaly import AnomalyError
 from ..tape.dtypes import DType, defaults, naming, set_default_dtype
 from ..tape.parameter import Parameter
+from ..tape.printing import get_printoptions, set_printoptions
 from ..tape.refusal import DimensionError, ShapeError
 from ..tape.tensor import Size, Tensor, allowed
 from .outputs import with_out
@@ -197,6 +198,7 @@ def as_torch() -> Iterator[None]:
     finder = Finder()
     hidden = {name: sys.modules.pop(name) for name in list(sys.modules) if name.split(".")[0] in TOPS}
     before = defaults.float, naming.prefix, naming.addresses, allowed.float_of_grad
+    layout = get_printoptions()
     sys.meta_path.insert(0, finder)
     set_default_dtype(np.float32)
     shown = {kind: (kind.__module__, kind.__name__) for kind in SHOWN}
@@ -214,3 +216,4 @@ def as_torch() -> Iterator[None]:
         sys.modules.update(hidden)
         kind, naming.prefix, naming.addresses, allowed.float_of_grad = before
         set_default_dtype(kind)
+        set_printoptions(**layout)

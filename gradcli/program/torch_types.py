@@ -104,7 +104,6 @@ def extras() -> dict[str, dict[str, Any]]:
             "seed": lambda: gradcli.manual_seed(0),
             "initial_seed": lambda: 0,
             "is_tensor": lambda x: isinstance(x, Tensor),
-            "set_printoptions": lambda *args, **options: None,
             "use_deterministic_algorithms": lambda *args, **options: None,
             "set_num_threads": lambda n: None,
             "get_num_threads": lambda: 1,
