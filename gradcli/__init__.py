@@ -10,7 +10,19 @@ from typing import Any
 
 __version__ = "0.1.0"
 
-SUBMODULES = {"autograd", "check", "func", "nn", "linalg", "special", "fft", "optim", "utils", "distributions"}
+SUBMODULES = {
+    "autograd",
+    "check",
+    "func",
+    "nn",
+    "linalg",
+    "special",
+    "fft",
+    "optim",
+    "utils",
+    "distributions",
+    "testing",
+}
 HOMES = {
     "Tensor": "tape.tensor",
     "Size": "tape.tensor",
