@@ -146,12 +146,6 @@ def element_size(input: Tensor) -> int:
 
 
 @face
-def data_ptr(input: Tensor) -> int:
-    """The address of the first element."""
-    return input._array().__array_interface__["data"][0]
-
-
-@face
 def is_floating_point(input: Tensor) -> bool:
     """Whether the elements are real floating-point numbers."""
     return input._data.dtype.kind in "fO"
