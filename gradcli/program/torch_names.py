@@ -15,11 +15,12 @@ import numpy as np
 
 from ..errors import nearest
 from ..face.checked import LinAlgError
+from ..func.mapping import loops
 from ..tape.anomaly import AnomalyError
 from ..tape.dtypes import DType, defaults, naming, set_default_dtype
 from ..tape.parameter import Parameter
 from ..tape.printing import get_printoptions, set_printoptions
-from ..tape.refusal import DimensionError, ShapeError
+from ..tape.refusal import BoundsError, DimensionError, ShapeError
 from ..tape.tensor import Size, Tensor, allowed
 from .outputs import with_out
 from .torch_types import VERSION, extras
@@ -90,6 +91,7 @@ MODULES = {
     "torch.autograd.graph": "gradcli.autograd.graph",
     "torch.func": "gradcli.func",
     "functorch": "gradcli.func",
+    "torch.testing": "gradcli.testing",
     "torch.linalg": "gradcli.linalg",
     "torch.fft": "gradcli.fft",
     "torch.special": "gradcli.special",
@@ -176,6 +178,7 @@ SHOWN: dict[type, tuple[str, str]] = {
     AnomalyError: ("builtins", "RuntimeError"),
     DimensionError: ("builtins", "IndexError"),
     LinAlgError: ("torch._C", "_LinAlgError"),
+    BoundsError: ("builtins", "RuntimeError"),
 }
 """Classes of ours, and the module and the name that PyTorch gives them, which users may print."""
 
@@ -204,7 +207,7 @@ def as_torch() -> Iterator[None]:
     shown = {kind: (kind.__module__, kind.__name__) for kind in SHOWN}
     give_names(SHOWN)
     Size.__getitem__ = sized_item  # type: ignore
-    naming.prefix, naming.addresses, allowed.float_of_grad = "torch", True, True
+    naming.prefix, naming.addresses, allowed.float_of_grad, loops.allowed = "torch", True, True, False
     try:
         yield
     finally:
@@ -217,3 +220,4 @@ def as_torch() -> Iterator[None]:
         kind, naming.prefix, naming.addresses, allowed.float_of_grad = before
         set_default_dtype(kind)
         set_printoptions(**layout)
+        loops.allowed = True

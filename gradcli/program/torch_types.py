@@ -9,6 +9,7 @@ import numpy as np
 import gradcli
 
 from ..func.stateless import make_functional, make_functional_with_buffers
+from ..tape.device import strided
 from ..tape.dtypes import as_dtype, as_numpy, defaults, set_default_dtype
 from ..tape.plan import queue_callback
 from ..tape.tensor import Size, Tensor
@@ -92,7 +93,7 @@ def extras() -> dict[str, dict[str, Any]]:
             "__version__": VERSION,
             **{name: tensor_type(name, dtype) for name, dtype in TYPES.items()},
             **{name: f"torch.{name}" for name in ("contiguous_format", "channels_last", "preserve_format")},
-            "strided": "torch.strided",
+            "strided": strided,
             "set_default_tensor_type": set_default_tensor_type,
             "set_default_device": set_default_device,
             "get_default_device": lambda: gradcli.device("cpu"),

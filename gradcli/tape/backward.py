@@ -156,6 +156,11 @@ def grad(
     if not targets:
         raise ValueError("grad requires non-empty inputs.")
     announce("grad", outputs)
+    if grad_outputs is not None:
+        mapped = next((v for v in as_tuple(grad_outputs) if getattr(v, "record_level", 1) > 1), None)
+        if mapped is not None and not is_grads_batched:
+            given = (targets, retain_graph, create_graph, only_inputs, allow_unused)
+            return mapped.gradients(grad, outputs, as_tuple(grad_outputs), given, materialize_grads)
     if materialize_grads and allow_unused is False:
         raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got False")
     plan = Plan(

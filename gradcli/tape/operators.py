@@ -13,6 +13,7 @@ from ..rules import entry
 from ..rules.index import Index, getitem
 from ..rules.product import matmul
 from . import inference, inplace, protocols  # noqa: F401 - `inference` sets itself up
+from .device import strided
 from .facade import as_one
 from .modes import state
 from .promote import as_operand
@@ -159,7 +160,7 @@ def getitem_method(self: Tensor, key: Any) -> Tensor:
     try:
         return record(getitem, (self,), {"index": Index(key, self._data.shape)})
     except IndexError as error:
-        raise bad_index(error) from None
+        raise bad_index(error, self._data.shape) from None
 
 
 for _name, (_apply, _entry) in BINARY.items():
@@ -182,6 +183,7 @@ install("__getitem__", getitem_method)
 install("__setitem__", inplace.setitem)
 
 Tensor.T = property(lambda self: entry("transpose").function(self))  # type: ignore[attr-defined]
+Tensor.layout = property(lambda self: strided)  # type: ignore[attr-defined]
 Tensor.mT = property(lambda self: entry("swapaxes").function(self, -1, -2))  # type: ignore[attr-defined]
 Tensor.H = property(lambda self: self.conj().T)  # type: ignore[attr-defined]
 Tensor.mH = property(lambda self: self.conj().mT)  # type: ignore[attr-defined]
