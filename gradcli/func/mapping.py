@@ -7,6 +7,7 @@ import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from ..face.create import generator
 from ..rules import entry
 from ..tape.tensor import Tensor
 from .batched import NotBatchableError, active, level_class
@@ -26,7 +27,8 @@ def vmap(
     in_dims: the axis to map over for each argument, None for arguments that all points share; one int for
     all, or a structure like the arguments'. out_dims: where the mapped axis goes in each result. chunk_size:
     how many points are computed at once. A function that cannot be batched (one that asks for the numbers of
-    its argument) is called point by point. Raises ValueError for axes that do not exist or differ in length.
+    its argument) is called point by point. randomness: whether all points see the same random numbers, or
+    "different" ones. Raises ValueError for axes that do not exist or differ in length.
     """
 
     @functools.wraps(func)
@@ -52,7 +54,7 @@ def vmap(
                 x if d is None or (start, stop) == (0, size) else x[start:stop]
                 for x, d in zip(moved, dims, strict=True)
             ]
-            parts.append(batch_or_loop(func, chunk, dims, rebuild, stop - start))
+            parts.append(batch_or_loop(func, chunk, dims, rebuild, stop - start, randomness))
         return joined(parts, out_dims)
 
     return mapped
@@ -115,10 +117,42 @@ def running(size: int) -> Iterator[type]:
         active.levels = before
 
 
-def batch_or_loop(func: Callable, leaves: list, dims: list, rebuild: Callable, size: int) -> tuple[list, Callable]:
+class NoDraws:
+    """A source of random numbers that raises an error."""
+
+    def __init__(self, error: Exception):
+        self.error = error
+
+    def __getattr__(self, name: str) -> Any:
+        raise self.error
+
+
+@contextlib.contextmanager
+def drawing(randomness: str) -> Iterator[None]:
+    """Treat random numbers as vmap was asked to: different ones per point are drawn point by point."""
+    if randomness == "same" or (randomness == "error" and loops.allowed):
+        yield
+        return
+    error = NotBatchableError("random numbers are drawn for each point") if randomness == "different" else None
+    before, generator.rng = generator.rng, NoDraws(error or RuntimeError(RANDOM))
+    try:
+        yield
+    finally:
+        generator.rng = before
+
+
+RANDOM = (
+    "vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' "
+    "randomness flags on vmap or perform the randomness operation out of vmap"
+)
+
+
+def batch_or_loop(
+    func: Callable, leaves: list, dims: list, rebuild: Callable, size: int, randomness: str = "same"
+) -> tuple[list, Callable]:
     """Return the leaves of func's result, the mapped axis first, and how they make the result."""
     try:
-        with running(size) as kind:
+        with drawing(randomness), running(size) as kind:
             values = [x if d is None else kind.of(x) for x, d in zip(leaves, dims, strict=True)]  # type: ignore
             args, kwargs = rebuild(values)
             outputs, build = flatten(func(*args, **kwargs))
