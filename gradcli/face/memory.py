@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..tape.device import refuse_device
+from ..tape.dtypes import as_dtype, naming
 from ..tape.tensor import Tensor
-from ..tape.versions import memory_of
+from ..tape.versions import mark_changed, memory_of
 from .wrap import face
 
 
@@ -56,6 +57,16 @@ class Storage:
 
     def __iter__(self) -> Iterator:
         return iter(self._memory.tolist())
+
+    def __setitem__(self, place: int, value: Any) -> None:
+        self._memory[place] = value
+        mark_changed(self._memory)
+
+    def __repr__(self) -> str:
+        lines = [f" {value}" for value in self]
+        kind = f"dtype={as_dtype(self._memory.dtype)!r}, device=cpu"
+        lines.append(f"[{naming.prefix}.storage.TypedStorage({kind}) of size {len(self)}]")
+        return "\n".join(lines)
 
     def __getitem__(self, place: int) -> Any:
         return self._memory[place].item()

@@ -15,7 +15,7 @@ from ..tape.node import labelled
 from ..tape.record import dispatch
 from ..tape.tensor import Tensor, as_raw
 from .create import lengths
-from .wrap import face, operand
+from .wrap import METHOD_FORMS, METHODS, face, operand
 
 
 @face
@@ -99,6 +99,15 @@ def t(input: Tensor) -> Tensor:
     same = input.ndim < 2
     view = entry("reshape").function(input, tuple(input.shape)) if same else entry("transpose").function(input)
     return labelled(view, "TBackward0")
+
+
+def resized(self: Tensor, *sizes: Any) -> Tensor:
+    """The same elements in another shape: the old name of view."""
+    return view(self, *sizes)
+
+
+METHOD_FORMS["resize"] = resized
+METHODS.add("resize")
 
 
 @face
