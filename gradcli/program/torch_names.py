@@ -18,6 +18,7 @@ from ..face.checked import LinAlgError
 from ..func.mapping import loops
 from ..tape.anomaly import AnomalyError
 from ..tape.dtypes import DType, defaults, naming, set_default_dtype
+from ..tape.function import Function
 from ..tape.parameter import Parameter
 from ..tape.printing import get_printoptions, set_printoptions
 from ..tape.refusal import BoundsError, DimensionError, ShapeError
@@ -38,6 +39,8 @@ class Names(ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(f"module '{self.__name__}' has no attribute '{name}'")
+        if name == "torch":
+            return importlib.import_module(name)
         full = f"{self.__name__}.{name}"
         if full in MODULES or full in EMPTY:
             return importlib.import_module(full)
@@ -176,6 +179,7 @@ SHOWN: dict[type, tuple[str, str]] = {
     Parameter: ("torch.nn.parameter", "Parameter"),
     ShapeError: ("builtins", "RuntimeError"),
     AnomalyError: ("builtins", "RuntimeError"),
+    Function: ("torch.autograd.function", "Function"),
     DimensionError: ("builtins", "IndexError"),
     LinAlgError: ("torch._C", "_LinAlgError"),
     BoundsError: ("builtins", "RuntimeError"),

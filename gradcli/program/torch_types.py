@@ -14,7 +14,7 @@ from ..tape.dtypes import as_dtype, as_numpy, defaults, set_default_dtype
 from ..tape.plan import queue_callback
 from ..tape.tensor import Size, Tensor
 
-VERSION = "2.13.0"
+VERSION = "2.13.0+cpu"
 """The version of PyTorch whose behaviour is followed."""
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from ..rules import entry
 from ..rules.index import Index, getitem
 from ..rules.product import matmul
-from . import inference, inplace, protocols  # noqa: F401 - `inference` sets itself up
+from . import inference, inplace, oldnames, protocols  # noqa: F401 - some set themselves up
 from .device import strided
 from .facade import as_one
 from .modes import state
@@ -110,6 +110,10 @@ def matrix_product(self: Tensor, other: Any) -> Any:
 def checked_product(x: Any, y: Any) -> Any:
     """Return x @ y. Raises RuntimeError for shapes that do not fit."""
     if allowed.float_of_grad and isinstance(x, Tensor) and isinstance(y, Tensor) and x.dtype != y.dtype:
+        if x.ndim == y.ndim == 1:
+            raise RuntimeError(
+                f"dot : expected both vectors to have same dtype, but found {x.dtype.title} and {y.dtype.title}"
+            )
         words = [SCALARS.get(t.dtype.title, t.dtype.title) for t in (x, y)]
         raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {words[0]} != {words[1]}")
     try:
