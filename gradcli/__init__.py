@@ -10,7 +10,19 @@ from typing import Any
 
 __version__ = "0.1.0"
 
-SUBMODULES = {"autograd", "check", "func", "nn", "linalg", "special", "fft", "optim", "utils", "distributions"}
+SUBMODULES = {
+    "autograd",
+    "check",
+    "func",
+    "nn",
+    "linalg",
+    "special",
+    "fft",
+    "optim",
+    "utils",
+    "distributions",
+    "testing",
+}
 HOMES = {
     "Tensor": "tape.tensor",
     "Size": "tape.tensor",
@@ -23,6 +35,9 @@ HOMES = {
     "set_default_dtype": "tape.dtypes",
     "get_default_dtype": "tape.dtypes",
     "device": "tape.device",
+    "set_printoptions": "tape.printing",
+    "get_printoptions": "tape.printing",
+    "printoptions": "tape.printing",
     "is_anomaly_enabled": "tape.anomaly",
     "is_anomaly_check_nan_enabled": "tape.anomaly",
     "GradcliError": "errors",

@@ -14,7 +14,7 @@ RANKS = [
     ["tape"],
     ["face"],
     ["linalg", "fft", "special"],
-    ["func", "nn", "lang", "optim", "utils"],
+    ["func", "nn", "lang", "optim", "utils", "testing"],
     ["distributions"],
     ["exact"],
     ["program"],

@@ -61,7 +61,7 @@ def pow_(input: Any, exponent: Any) -> Tensor:
 def clamp(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
     """Elements limited to [min, max]; numbers or tensors, either may be None."""
     if min is None and max is None:
-        raise RuntimeError("clamp: At least one of 'min' or 'max' must not be None")
+        raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
     low, high = -math.inf if min is None else min, math.inf if max is None else max
     tensors = isinstance(min, Tensor) or isinstance(max, Tensor)
     return labelled(dispatch(entry("clip"), (input, low, high)), f"ClampBackward{int(not tensors)}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import math
 from typing import Any
 
 import numpy as np
@@ -146,12 +147,6 @@ def element_size(input: Tensor) -> int:
 
 
 @face
-def data_ptr(input: Tensor) -> int:
-    """The address of the first element."""
-    return input._array().__array_interface__["data"][0]
-
-
-@face
 def is_floating_point(input: Tensor) -> bool:
     """Whether the elements are real floating-point numbers."""
     return input._data.dtype.kind in "fO"
@@ -241,12 +236,22 @@ def copy_(input: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
 
 @face
 def resize_(input: Tensor, *sizes: Any, memory_format: Any = None) -> Tensor:
-    """The tensor itself, if it has this shape already. Raises RuntimeError for another one: memory stays as it is."""
-    if lengths(sizes) != tuple(input.shape):
-        raise RuntimeError(
-            f"gradcli cannot resize a tensor of shape {list(input.shape)} to {list(lengths(sizes))} in place: "
-            "make a new one, or use reshape() for the same elements in another shape"
-        )
+    """Give the tensor another shape: the elements in their order, zeros behind them where there are more places.
+
+    Raises RuntimeError for a tensor that requires grad.
+    """
+    shape = lengths(sizes)
+    if shape == tuple(input.shape):
+        return input
+    if input.requires_grad:
+        raise RuntimeError("cannot resize variables that require grad")
+    count = math.prod(shape)
+    if count == input.numel() and is_contiguous(input):
+        return inplace.take_form(input, entry("reshape").function(input, shape))
+    memory = np.zeros(count, input._data.dtype)
+    kept = min(count, input.numel())
+    memory[:kept] = input._array().reshape(-1)[:kept]
+    input.data = Tensor._wrap(memory.reshape(shape), None)
     return input
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import noted
+from ..tape.device import refuse_device
 from ..tape.dtypes import as_numpy, defaults
 from ..tape.tensor import Size, Tensor, as_raw
 from .wrap import face
@@ -51,7 +52,7 @@ def finished(raw: Any, dtype: Any, requires_grad: bool, device: Any = None) -> T
 def check_device(device: Any) -> None:
     """Raise RuntimeError unless the device is the CPU (or not given)."""
     if device is not None and not str(device).startswith("cpu"):
-        raise RuntimeError(f"gradcli computes on the CPU only: device={str(device)!r} is not available")
+        refuse_device(device)
 
 
 def plain_data(data: Any) -> Any:
@@ -84,6 +85,8 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
         dtype = defaults.float if raw.size == 0 else dtype
     if raw.dtype.kind in "US":
         raise TypeError("new(): invalid data type 'str'")
+    if raw.dtype.kind == "O" and any(x is None for x in raw.flat):
+        raise RuntimeError("Could not infer dtype of NoneType")
     if raw.dtype.kind not in "fciub":
         raise TypeError(f"a tensor cannot be made of {raw.dtype} data ({type(data).__name__})")
     return finished(raw, dtype, requires_grad, device)
@@ -115,9 +118,19 @@ def lengths(size: tuple) -> tuple[int, ...]:
     return tuple(int(n) for n in size)
 
 
+def new_shape(size: tuple) -> tuple[int, ...]:
+    """Return the lengths of the axes of a new tensor. Raises RuntimeError for negative ones."""
+    shape = lengths(size)
+    negative = [n for n in shape if n < 0]
+    if negative:
+        raise RuntimeError(f"Trying to create tensor with negative dimension {negative[0]}: {list(shape)}")
+    return shape
+
+
 def filled(size: tuple, value: Number, dtype: Any, requires_grad: bool, device: Any = None) -> Tensor:
     """Return a tensor of one value."""
-    return finished(np.full(lengths(size), value, as_numpy(dtype) or defaults.float), None, requires_grad, device)
+    kind = as_numpy(dtype) or defaults.float
+    return finished(np.full(new_shape(size), value, kind), None, requires_grad, device)
 
 
 @face(method=False)
@@ -139,10 +152,24 @@ def empty(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool
 
 
 @face(method=False)
+def empty_strided(
+    size: Any, stride: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """Memory that was not set (here zeros), with given distances between neighbours along each axis."""
+    shape, steps = new_shape((size,)), lengths((stride,))
+    memory = np.zeros(1 + sum(max(n - 1, 0) * s for n, s in zip(shape, steps, strict=True)), as_numpy(dtype))
+    memory = memory if dtype is not None else memory.astype(defaults.float)
+    view = np.lib.stride_tricks.as_strided(memory, shape, [s * memory.itemsize for s in steps])
+    return finished(view, None, requires_grad, device)
+
+
+@face(method=False)
 def full(
     size: Any, fill_value: Number, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
     """One value everywhere; its type is that of the value unless given."""
+    if isinstance(fill_value, str):
+        raise TypeError("full(): argument 'fill_value' (position 2) must be Number, not str")
     if dtype is None and not isinstance(fill_value, builtins.float):
         dtype = np.asarray(fill_value).dtype
     return filled((size,), fill_value, dtype, requires_grad, device)
@@ -188,7 +215,26 @@ def linspace(
     requires_grad: bool = False,
 ) -> Tensor:
     """Evenly spaced numbers, both ends included."""
-    return finished(np.linspace(start, end, steps), dtype or defaults.float, requires_grad, device)
+    if steps < 0:
+        raise RuntimeError("number of steps must be non-negative")
+    kind = as_numpy(dtype) or np.dtype(defaults.float)
+    raw = even_steps(start, end, steps, kind) if kind.char in WIDER else np.linspace(start, end, steps)
+    return finished(raw, kind, requires_grad, device)
+
+
+WIDER = {"f": np.float64, "d": np.longdouble}
+"""Types in which a product of two numbers is exact, or nearly so."""
+
+
+def even_steps(start: Number, end: Number, steps: int, kind: np.dtype) -> np.ndarray:
+    """Return evenly spaced numbers, counted from the nearer end as in PyTorch, each rounded once."""
+    low, high = (kind.type(float(n)) for n in (start, end))
+    if steps < 2:
+        return np.full(steps, low)
+    step: Any = WIDER[kind.char]((high - low) / kind.type(steps - 1))
+    places = np.arange(steps)
+    spread: Any = np.where(places < steps // 2, low + step * places, high - step * (steps - 1 - places))
+    return spread.astype(kind)
 
 
 @face(method=False)
@@ -203,19 +249,21 @@ def logspace(
     requires_grad: bool = False,
 ) -> Tensor:
     """Numbers from base**start to base**end, evenly spaced in the exponent."""
+    if steps < 0:
+        raise RuntimeError("number of steps must be non-negative")
     return finished(np.logspace(start, end, steps, base=base), dtype or defaults.float, requires_grad, device)
 
 
 @face(method=False)
 def rand(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Uniform random numbers in [0, 1)."""
-    return finished(np.asarray(generator.rng.random(lengths(size))), dtype or defaults.float, requires_grad, device)
+    return finished(np.asarray(generator.rng.random(new_shape(size))), dtype or defaults.float, requires_grad, device)
 
 
 @face(method=False)
 def randn(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Standard normal random numbers (both parts of complex ones with variance 1/2)."""
-    shape, wanted = lengths(size), as_numpy(dtype)
+    shape, wanted = new_shape(size), as_numpy(dtype)
     raw = np.asarray(generator.rng.standard_normal(shape))
     if wanted is not None and wanted.kind == "c":
         raw = (raw + 1j * generator.rng.standard_normal(shape)) / math.sqrt(2)
@@ -292,28 +340,3 @@ def new_maker(make: Any) -> None:
 
 for _make in (zeros, ones, empty, full, tensor):
     new_maker(_make)
-
-
-@face
-def normal_(input: Tensor, mean: float = 0, std: float = 1) -> Tensor:
-    """Fill in place with normal random numbers."""
-    return input.copy_(Tensor._wrap(generator.rng.normal(mean, std, input.shape), None).to(input.dtype))
-
-
-@face
-def uniform_(input: Tensor, low: float = 0, high: float = 1) -> Tensor:
-    """Fill in place with uniform random numbers."""
-    return input.copy_(Tensor._wrap(generator.rng.uniform(low, high, input.shape), None).to(input.dtype))
-
-
-@face
-def random_(input: Tensor, low: int = 0, high: int | None = None) -> Tensor:
-    """Fill in place with random integers from low up to, not including, high."""
-    low, high = (0, low or 2**24) if high is None else (low, high)
-    return input.copy_(Tensor._wrap(generator.rng.integers(low, high, input.shape), None).to(input.dtype))
-
-
-@face
-def bernoulli(input: Tensor) -> Tensor:
-    """1 with the given probabilities, else 0 (no gradient)."""
-    return Tensor._wrap((generator.rng.random(input.shape) < input._data).astype(input._data.dtype), None)

@@ -153,10 +153,10 @@ def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
         return input.reshape((1,))[:size]
     axis = negative_axis(dimension, input.ndim)
     length = input.shape[axis]
-    if size > length or size < 0 or step < 1:
-        raise RuntimeError(
-            f"maximum size for tensor at dimension {dimension} is {length} but size is {size}, and step {step} "
-            "must be positive"
-        )
+    if size > length:
+        raise RuntimeError(f"maximum size for tensor at dimension {dimension} is {length} but size is {size}")
+    if size < 0 or step < 1:
+        what = f"size is {size} but must be >= 0" if size < 0 else f"step is {step} but must be > 0"
+        raise RuntimeError(what)
     places = np.arange(0, length - size + 1, step)[:, None] + np.arange(size)
     return movedim(at(input, axis, places), axis, -1)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from ..tape.tensor import Tensor
-from .create import generator, tensor
+from ..tape.dtypes import defaults
+from ..tape.tensor import Tensor, as_raw
+from .create import finished, generator, new_shape, tensor
 from .wrap import face
 
 
@@ -37,3 +40,52 @@ def drawn(share: np.ndarray, count: int, replacement: bool) -> np.ndarray:
             "invalid multinomial distribution (with replacement=False, not enough non-negative category)"
         )
     return generator.rng.choice(len(share), count, replacement, share)
+
+
+@face(method=False)
+def normal(
+    mean: Any,
+    std: Any = 1.0,
+    size: Any = None,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Normal random numbers of a mean and a deviation: tensors that are broadcast, or numbers and a size."""
+    if np.any(as_raw(std) < 0):
+        raise RuntimeError(f"normal expects std >= 0.0, but found std {np.min(as_raw(std)):g}")
+    shape = new_shape((size,)) if size is not None else np.broadcast_shapes(as_raw(mean).shape, as_raw(std).shape)
+    kinds = [x._data.dtype for x in (mean, std) if isinstance(x, Tensor)]
+    raw = np.asarray(generator.rng.standard_normal(shape)) * as_raw(std) + as_raw(mean)
+    return finished(raw, dtype or (kinds[0] if kinds else defaults.float), requires_grad, device)
+
+
+@face
+def normal_(input: Tensor, mean: float = 0, std: float = 1) -> Tensor:
+    """Fill in place with normal random numbers."""
+    return input.copy_(Tensor._wrap(generator.rng.normal(mean, std, input.shape), None).to(input.dtype))
+
+
+@face
+def uniform_(input: Tensor, low: float = 0, high: float = 1) -> Tensor:
+    """Fill in place with uniform random numbers."""
+    return input.copy_(Tensor._wrap(generator.rng.uniform(low, high, input.shape), None).to(input.dtype))
+
+
+@face
+def random_(input: Tensor, low: int = 0, high: int | None = None) -> Tensor:
+    """Fill in place with random integers from low up to, not including, high."""
+    low, high = (0, low or 2**24) if high is None else (low, high)
+    return input.copy_(Tensor._wrap(generator.rng.integers(low, high, input.shape), None).to(input.dtype))
+
+
+@face
+def bernoulli(input: Tensor) -> Tensor:
+    """1 with the given probabilities, else 0 (no gradient). Raises RuntimeError for other numbers."""
+    if not ((input._data >= 0) & (input._data <= 1)).all():
+        raise RuntimeError(
+            "Expected p_in >= 0 && p_in <= 1 to be true, but got false.  (Could this error message be improved?  If "
+            "so, please report an enhancement request to PyTorch.)"
+        )
+    return Tensor._wrap((generator.rng.random(input.shape) < input._data).astype(input._data.dtype), None)

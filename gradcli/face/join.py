@@ -36,10 +36,16 @@ def joined(name: str, tensors: Any, *dim: int) -> Tensor:
 @face(names=("concat", "concatenate"), method=False)
 def cat(tensors: Any, dim: int = 0) -> Tensor:
     """Tensors joined along an existing axis; empty one-dimensional ones are skipped."""
+    if isinstance(tensors, Tensor):
+        raise TypeError("cat(): argument 'tensors' (position 1) must be tuple of Tensors, not Tensor")
+    if not len(tensors):
+        raise ValueError("torch.cat(): expected a non-empty list of Tensors")
     parts = [x for x in map(operand, tensors) if tuple(x.shape) != (0,)]
     ranks = {x.ndim for x in parts}
     if len(ranks) > 1:
         raise RuntimeError(f"Tensors must have same number of dimensions: got {' and '.join(map(str, ranks))}")
+    for x in parts[:1]:
+        negative_axis(dim, x.ndim)
     check_sizes(parts, dim)
     return joined("concatenate", parts or tensors, dim)
 
@@ -214,6 +220,8 @@ def unbind(input: Tensor, dim: int = 0) -> tuple:
 def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple:
     """Coordinate grids of vectors."""
     vectors = tuple(operand(x) for x in sequence(tensors))
+    if not vectors:
+        raise RuntimeError("meshgrid expects a non-empty TensorList")
     if any(x.ndim > 1 for x in vectors):
         raise RuntimeError(f"meshgrid expects 0D or 1D tensors, got shapes {[list(x.shape) for x in vectors]}")
     return entry("meshgrid").function(*vectors, indexing=indexing)

@@ -8,8 +8,9 @@ import numpy as np
 
 from ..rules import entry
 from ..rules.product import matmul as table_matmul
-from ..tape.operators import seen
-from ..tape.tensor import Tensor
+from ..tape.operators import SCALARS, seen, shapes_error
+from ..tape.refusal import as_pytorch
+from ..tape.tensor import Tensor, allowed
 from .wrap import face, operand
 
 
@@ -24,6 +25,14 @@ def rank_text(name: str, ranks: tuple[int, int], first: int, second: int) -> str
     return f"{ranks[0]}D tensors expected, but got {first}D and {second}D tensors"
 
 
+def dtype_text(name: str, a: Tensor, b: Tensor) -> str:
+    """Return PyTorch's message for operands of different types."""
+    if name == "dot":
+        return f"dot : expected both vectors to have same dtype, but found {a.dtype.title} and {b.dtype.title}"
+    words = [SCALARS.get(x.dtype.title, x.dtype.title) for x in (a, b)]
+    return f"expected m1 and m2 to have the same dtype, but got: {words[0]} != {words[1]}"
+
+
 def of_ranks(name: str, ranks: tuple[int, int]) -> None:
     """Enter matmul for operands of fixed ranks, such as mm."""
 
@@ -31,7 +40,12 @@ def of_ranks(name: str, ranks: tuple[int, int]) -> None:
         if (input.ndim, other.ndim) != ranks:
             raise RuntimeError(rank_text(name, ranks, input.ndim, other.ndim))
         if ranks == (3, 3) and input.shape[0] != other.shape[0]:
-            raise RuntimeError(f"{name} needs stacks of one size, got {input.shape[0]} and {other.shape[0]}")
+            raise RuntimeError(
+                "Expected size for first two dimensions of batch2 tensor to be: "
+                f"[{input.shape[0]}, {input.shape[2]}] but got: [{other.shape[0]}, {other.shape[1]}]."
+            )
+        if allowed.float_of_grad and input.dtype != other.dtype:
+            raise RuntimeError(dtype_text(name, input, other))
         return product(input, other)
 
     function.__name__ = name
@@ -47,10 +61,8 @@ def product(input: Any, other: Any) -> Tensor:
     """Matrix product; raises RuntimeError naming the shapes that do not fit."""
     try:
         return table_matmul(operand(input), operand(other))
-    except ValueError:
-        a, b = tuple(operand(input).shape), tuple(operand(other).shape)
-        shapes = "x".join(map(str, a)) + " and " + "x".join(map(str, b))
-        raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({shapes})") from None
+    except ValueError as error:
+        raise shapes_error(operand(input), operand(other)) or as_pytorch(error) from None
 
 
 @face

@@ -16,6 +16,11 @@ def norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, dty
     """Vector norm of order p over dim ('fro': 2); 'nuc' is the sum of the singular values of matrices."""
     if p == "nuc":
         return nuclear(operand(input) if dtype is None else operand(input).to(dtype), dim, keepdim)
+    x = operand(input)
+    if dtype is None and x.dtype.kind not in "fcO":
+        raise RuntimeError(
+            f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {x.dtype.title}"
+        )
     order = 2.0 if p in ("fro", None) else float(p)
     return reduced("norm", input, dim, keepdim, dtype, ord=order)
 

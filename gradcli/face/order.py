@@ -68,7 +68,7 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
     """(values, indices) of the k largest elements along dim."""
     axis = negative_axis(dim, input.ndim)
     if not 0 <= k <= (input.shape[axis] if input.ndim else 1):
-        raise RuntimeError(f"topk(): selected index k={k} is out of range")
+        raise RuntimeError("selected index k out of range")
     if input.ndim == 0:
         return alone(input)
     indices = np.take(order(as_raw(input), axis, largest), np.arange(k), axis=axis)

@@ -80,8 +80,9 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: Any = None) -> T
     """Distances, in the p-norm, between the rows of x1 and those of x2. Raises RuntimeError for negative p."""
     if p < 0 or math.isnan(p):
         raise RuntimeError("cdist only supports non-negative p values")
-    if x1.ndim < 2 or x2.ndim < 2 or x1.shape[-1] != x2.shape[-1]:
-        raise RuntimeError(
-            f"X1 and X2 must have the same number of columns, got {list(x1.shape)} and {list(x2.shape)}"
-        )
+    for place, x in enumerate((x1, x2), 1):
+        if x.ndim < 2:
+            raise RuntimeError(f"cdist only supports at least 2D tensors, X{place} got: {x.ndim}D")
+    if x1.shape[-1] != x2.shape[-1]:
+        raise RuntimeError(f"X1 and X2 must have the same number of columns. X1: {x1.shape[-1]} X2: {x2.shape[-1]}")
     return reduced("norm", operand(x1)[..., :, None, :] - operand(x2)[..., None, :, :], -1, False, ord=float(p))

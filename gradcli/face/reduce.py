@@ -142,9 +142,22 @@ def picked(x: Tensor, indices: np.ndarray, dim: int, node: str) -> Tensor:
     return dispatch(entry("getitem"), (x,), {"index": lanes(x.shape, indices, dim), "label": node})
 
 
+def check_some(name: str, x: Tensor, dim: Any) -> None:
+    """Raise PyTorch's error where there is no element of which one could be the largest."""
+    if x._data.size:
+        return
+    if dim is None:
+        more = " Specify the reduction dim with the 'dim' argument." if name in ("max", "min") else ""
+        kind = RuntimeError if more else IndexError
+        raise kind(f"{name}(): Expected reduction dim to be specified for input.numel() == 0.{more}")
+    if not isinstance(dim, Tensor) and x.ndim and not x.shape[negative_axis(dim, x.ndim)]:
+        raise IndexError(f"{name}(): Expected reduction dim {dim} to have non-zero size.")
+
+
 def extreme(name: str, input: Any, dim: Any, keepdim: bool) -> Any:
     """The largest or smallest of all elements, per lane with its position, or of two tensors."""
     x = operand(input)
+    check_some(name, x, dim)
     if dim is None:
         whole = dispatch(entry(name), (x,), {"axis": negative_axes(None, x.ndim), "keepdims": False})
         return labelled(whole, f"{name.title()}Backward1")
@@ -199,12 +212,14 @@ def aminmax(input: Any, *, dim: int | None = None, keepdim: bool = False) -> Min
 @face
 def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
     """Position of the largest element."""
+    check_some("argmax", input, dim)
     return Tensor._wrap(np.asarray(np.argmax(input._data, axis=dim, keepdims=keepdim and dim is not None)), None)
 
 
 @face
 def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
     """Position of the smallest element."""
+    check_some("argmin", input, dim)
     return Tensor._wrap(np.asarray(np.argmin(input._data, axis=dim, keepdims=keepdim and dim is not None)), None)
 
 
@@ -227,13 +242,23 @@ def any_(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
     return truth(np.any, input, dim, keepdim)
 
 
+def of_floats(name: str, input: Tensor, dim: int | None, dtype: Any) -> Tensor:
+    """Return softmax or its logarithm. Raises NotImplementedError for whole numbers, as PyTorch does."""
+    x = input if dtype is None else input.to(dtype)
+    axis = -1 if dim is None else negative_axis(dim, max(x.ndim, 1))
+    if x.dtype.kind not in "fcO":
+        kernel = f"{name}_{'lastdim_' if axis == -1 else ''}kernel_impl"
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{x.dtype.title}'")
+    return entry(name).function(x, axis)
+
+
 @face
 def softmax(input: Tensor, dim: int | None = None, *, dtype: Any = None) -> Tensor:
     """exp(input) / sum(exp(input)) over dim."""
-    return entry("softmax").function(input if dtype is None else input.to(dtype), -1 if dim is None else dim)
+    return of_floats("softmax", input, dim, dtype)
 
 
 @face
 def log_softmax(input: Tensor, dim: int | None = None, *, dtype: Any = None) -> Tensor:
     """Logarithm of softmax."""
-    return entry("log_softmax").function(input if dtype is None else input.to(dtype), -1 if dim is None else dim)
+    return of_floats("log_softmax", input, dim, dtype)

@@ -13,6 +13,7 @@ from ..rules.index import Index
 from ..rules.select import at_axis, lanes
 from ..rules.shapes import negative_axis
 from ..tape.record import dispatch
+from ..tape.refusal import BoundsError
 from ..tape.tensor import Tensor, as_raw
 from .reduce import reduced
 from .shape import expand
@@ -21,15 +22,22 @@ from .wrap import face
 # -- indices -------------------------------------------------------------------------------------
 
 
-def positions(index: Any, size: int, name: str, wrap: bool = False) -> np.ndarray:
-    """Return an index tensor as an array. Raises RuntimeError for other types and IndexError out of bounds."""
+def positions(index: Any, size: int, name: str, wrap: bool = False, dim: int | None = None) -> np.ndarray:
+    """Return an index tensor as an array. Raises RuntimeError for other types and IndexError out of bounds.
+
+    dim: the axis that it is for, None for all of them.
+    """
     found = as_raw(index)
     if found.dtype.kind not in "iu":
         raise RuntimeError(f"{name}(): expected an index tensor of integers, got {found.dtype}")
     low = -size if wrap else 0
     if found.size and not low <= found.min() <= found.max() < size:
         bad = found.max() if found.max() >= size else found.min()
-        raise IndexError(f"{name}(): index {bad} is out of bounds for dimension with size {size}")
+        if dim is None:
+            raise IndexError(f"out of range: tried to access index {bad} on a tensor of {size} elements.")
+        if name == "index_select":
+            raise IndexError("index out of range in self")
+        raise BoundsError(f"index {bad} is out of bounds for dimension {dim} with size {size}")
     return found.astype(np.intp, copy=False)
 
 
@@ -41,7 +49,7 @@ def as_vector(x: Any) -> Any:
 def lane_index(input: Tensor, dim: int, index: Any, name: str) -> Index:
     """Return the index that visits, per lane along dim, the positions given by an index tensor."""
     axis = negative_axis(dim, input.ndim)
-    found = as_vector(positions(index, input.shape[axis], name))
+    found = as_vector(positions(index, input.shape[axis], name, dim=axis + input.ndim))
     if not found.size:
         return Index((np.zeros(found.shape, np.intp),) * input.ndim, tuple(input.shape))
     if found.ndim != input.ndim:
@@ -60,7 +68,7 @@ def lane_index(input: Tensor, dim: int, index: Any, name: str) -> Index:
 def slice_index(input: Tensor, dim: int, index: Any, name: str) -> Index:
     """Return the index that visits slices along dim."""
     axis = negative_axis(dim, input.ndim)
-    found = as_vector(positions(index, input.shape[axis], name))
+    found = as_vector(positions(index, input.shape[axis], name, dim=axis + input.ndim))
     if found.ndim != 1:
         raise RuntimeError(f"{name}(): Index is supposed to be a vector, got {found.ndim} axes")
     return Index(at_axis(axis, found), tuple(input.shape))
@@ -185,7 +193,7 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
             f"but got {input.ndim} dimensions for input, and {indices.ndim} dimensions for indices"
         )
     axis = negative_axis(dim, input.ndim)
-    found = positions(indices, input.shape[axis], "take_along_dim", wrap=True)
+    found = positions(indices, input.shape[axis], "take_along_dim", True, axis + input.ndim)
     shape = np.broadcast_shapes(*(with_length(tuple(x.shape), axis, 1) for x in (input, indices)))
     wide = np.broadcast_to(found % max(input.shape[axis], 1), with_length(shape, axis, found.shape[axis]))
     return gather(expand(input, with_length(shape, axis, input.shape[axis])), dim, Tensor._wrap(wide, None))
@@ -239,7 +247,7 @@ def scatter_reduce(
 def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     """Slices at integer positions along dim."""
     if input.ndim == 0:
-        return as_vector(input)[as_vector(positions(index, 1, "index_select"))].reshape(())
+        return as_vector(input)[as_vector(positions(index, 1, "index_select", dim=0))].reshape(())
     places = slice_index(input, dim, index, "index_select")
     return dispatch(entry("getitem"), (input,), {"index": places, "label": "IndexSelectBackward0"})
 

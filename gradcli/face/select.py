@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 
 from ..rules import entry
+from ..tape.dtypes import as_dtype
 from ..tape.node import labelled
+from ..tape.operators import SCALARS
 from ..tape.promote import as_operand
 from ..tape.record import dispatch
 from ..tape.tensor import Tensor, as_raw
@@ -34,6 +36,10 @@ METHOD_FORMS["where"] = method_where
 @face
 def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     """value where the mask holds, else input."""
+    if as_raw(mask).dtype != bool:
+        kind = as_dtype(as_raw(mask).dtype)
+        word = SCALARS.get(kind.title, kind.title)
+        raise RuntimeError(f"masked_fill_ only supports boolean masks, but got mask with dtype {word}")
     if isinstance(value, Tensor) and value.ndim:
         raise RuntimeError(f"masked_fill only supports a 0-dimensional value tensor, got {value.ndim} dimension(s)")
     return labelled(dispatch(entry("where"), (mask, value, input), {}), "MaskedFillBackward0")
@@ -44,7 +50,7 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     """The elements where the mask holds; both are broadcast."""
     chosen = as_raw(mask)
     if chosen.dtype != bool:
-        raise RuntimeError(f"masked_select: expected BoolTensor for mask, got {mask.dtype}")
+        raise RuntimeError("masked_select: expected BoolTensor for mask")
     shape = np.broadcast_shapes(tuple(input.shape), chosen.shape)
     return expand(input, shape)[np.broadcast_to(chosen, shape)]
 

@@ -15,7 +15,7 @@ from ..tape.node import labelled
 from ..tape.record import dispatch
 from ..tape.tensor import Tensor, as_raw
 from .create import lengths
-from .wrap import face, operand
+from .wrap import METHOD_FORMS, METHODS, face, operand
 
 
 @face
@@ -96,13 +96,32 @@ def t(input: Tensor) -> Tensor:
     """The transposed matrix; vectors and scalars stay. Raises RuntimeError above two axes."""
     if input.ndim > 2:
         raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {input.ndim}D")
-    return labelled(entry("transpose").function(input), "TBackward0") if input.ndim == 2 else input
+    same = input.ndim < 2
+    view = entry("reshape").function(input, tuple(input.shape)) if same else entry("transpose").function(input)
+    return labelled(view, "TBackward0")
+
+
+def resized(self: Tensor, *sizes: Any) -> Tensor:
+    """The same elements in another shape: the old name of view."""
+    return view(self, *sizes)
+
+
+METHOD_FORMS["resize"] = resized
+METHODS.add("resize")
 
 
 @face
 def permute(input: Tensor, *order: Any, dims: Any = None) -> Tensor:
     """Axes in another order."""
-    return entry("transpose").function(input, lengths(order if dims is None else (dims,)))
+    axes = lengths(order if dims is None else (dims,))
+    if len(axes) != input.ndim:
+        raise RuntimeError(
+            "permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired "
+            f"ordering of dimensions i.e. input.dim() = {input.ndim} is not equal to len(dims) = {len(axes)}"
+        )
+    if len({negative_axis(a, input.ndim) for a in axes}) != len(axes):
+        raise RuntimeError("permute(): duplicate dims are not allowed.")
+    return entry("transpose").function(input, axes)
 
 
 @face

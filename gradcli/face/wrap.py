@@ -69,6 +69,7 @@ def face(function: Callable | None = None, *, names: tuple[str, ...] = (), metho
                 show(result, args, kwargs)
             return of_function(title, result) if isinstance(result, tuple) else result
 
+        call.__qualname__ = call.__name__
         for name in (
             function.__name__.rstrip("_") if function.__name__ in RESERVED else function.__name__,
             *names,

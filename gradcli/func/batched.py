@@ -14,7 +14,12 @@ from ..tape.tensor import Size, Tensor
 
 
 class NotBatchableError(RuntimeError):
-    """Something asked for the numbers of a tensor that stands for many: vmap falls back to a loop."""
+    """Something asked for the numbers of a tensor that stands for many: vmap falls back to a loop.
+
+    strict: whether PyTorch does not know such a thing.
+    """
+
+    strict = False
 
 
 def refuse(*_: Any, **__: Any) -> NoReturn:
@@ -23,6 +28,28 @@ def refuse(*_: Any, **__: Any) -> NoReturn:
         "under vmap a tensor stands for many at once, so its numbers cannot be asked for (as in `if x > 0`, "
         "float(x), in-place changes)"
     )
+
+
+def refusing(text: str) -> Any:
+    """Return a method that raises NotBatchableError with PyTorch's words for what PyTorch refuses."""
+
+    def method(*_: Any, **__: Any) -> NoReturn:
+        error = NotBatchableError(text)
+        error.strict = True
+        raise error
+
+    return method
+
+
+refuse_number = refusing(
+    "vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling .item() on a Tensor, "
+    "please try to rewrite what you're doing with other operations. If error is occurring somewhere inside PyTorch "
+    "internals, please file a bug report."
+)
+refuse_branch = refusing(
+    "vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. We don't support "
+    "that yet, please file an issue at https://github.com/pytorch/pytorch/issues ."
+)
 
 
 class Outline:
@@ -113,6 +140,18 @@ class Batched(Tensor):
         output, places = own(Info(size, "error"), dims, *values)
         return wrapped(kind, output, places)
 
+    @staticmethod
+    def gradients(grad: Any, outputs: tuple, vectors: tuple, given: tuple, materialize: bool) -> tuple:
+        """Return the gradients of tensors outside of vmap for vectors inside of it: all points' in one pass."""
+        kind = max((type(v) for v in vectors if isinstance(v, Batched)), key=lambda c: c.record_level)
+        size = next(v._value.shape[0] for v in vectors if type(v) is kind)
+        values = [v._value if type(v) is kind else v.expand(size, *v.shape) for v in vectors]
+        if any(isinstance(x, Batched) for x in (*outputs, *values)):
+            refuse()
+        targets, retain, create, only, unused = given
+        found = grad(outputs, targets, values, retain, create, only, unused, True, materialize)
+        return tuple(None if g is None else kind.of(g) for g in found)
+
     @classmethod
     def of(cls, value: Any) -> Batched:
         """Return the tensor of this level whose hidden axis is the first one of `value`."""
@@ -162,8 +201,9 @@ class Batched(Tensor):
         return f"Batched(shape={list(self.shape)}, dtype={self.dtype})"
 
     requires_grad_ = register_hook = retain_grad = backward = refuse  # type: ignore[assignment]
-    item = tolist = numpy = __array__ = __bool__ = __float__ = __int__ = __complex__ = refuse  # type: ignore
-    __index__ = __contains__ = __setitem__ = __reduce__ = __deepcopy__ = detach_ = refuse  # type: ignore
+    item = __float__ = __int__ = __complex__ = refuse_number  # type: ignore
+    __bool__ = refuse_branch  # type: ignore
+    __index__ = tolist = numpy = __array__ = __contains__ = __setitem__ = __reduce__ = __deepcopy__ = detach_ = refuse  # type: ignore
 
 
 @functools.cache

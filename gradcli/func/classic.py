@@ -16,6 +16,10 @@ from .trace import Trace, trace
 
 Tensors = Tensor | tuple[Tensor, ...]
 STRICT = "This is not allowed in strict mode."
+OUTSIDE = (
+    "Output {} of the user-provided function does not require gradients. The outputs must be computed in a "
+    "differentiable manner from the input when running in strict mode."
+)
 INDEPENDENT = "The output of the user-provided function is independent of input {}. " + STRICT
 CONSTANT = "The jacobian of the user-provided function is independent of input {}. " + STRICT[:-1] + " with a graph."
 
@@ -25,8 +29,11 @@ def given_tensors(x: Any, text: str) -> tuple[Tensor, ...]:
     given = tuple(x) if isinstance(x, tuple | list) else (x,)
     for i, each in enumerate(given):
         if not isinstance(each, Tensor):
-            where = f"the value at index {i} has" if isinstance(x, tuple | list) else "it has"
-            raise TypeError(f"{text} must be either a Tensor or a tuple of Tensors, but {where} type {type(each)}.")
+            role = "given outputs of the user-provided function" if "outputs" in text else "given inputs"
+            where = f"value at index {i}" if isinstance(x, tuple | list) else role
+            raise TypeError(
+                f"{text} must be either a Tensor or a tuple of Tensors but the {where} has type {type(each)}."
+            )
     return given
 
 
@@ -50,7 +57,7 @@ def prepared(func: Callable, inputs: Any, create_graph: bool, strict: bool, name
     record.nested = create_graph
     for i, out in enumerate(record.outputs):
         if strict and out._node is None:
-            raise RuntimeError(f"Output {i} of the user-provided function does not require gradients. {STRICT}")
+            raise RuntimeError(OUTSIDE.format(i))
     return record, isinstance(inputs, tuple | list), several
 
 
@@ -143,7 +150,7 @@ def scalar(func: Callable, name: str, strict: bool = False) -> Callable:
         if outs[0].numel() != 1:
             raise RuntimeError(f"The Tensor returned by the function given to {name} should contain a single element")
         if strict and outs[0]._node is None:
-            raise RuntimeError(f"Output 0 of the user-provided function does not require gradients. {STRICT}")
+            raise RuntimeError(OUTSIDE.format(0))
         return outs[0].reshape(())
 
     return call
@@ -163,9 +170,7 @@ def fitting(v: Any, like: Sequence[Tensor], many: bool, name: str) -> tuple[Tens
     if v is None:
         if len(like) != 1 or like[0].numel() != 1:
             what = "user-provided function returns" if name == "vjp" else "input to the user-provided function is"
-            raise RuntimeError(
-                f"The vector v can only be None if the {what} a single Tensor with a single element: pass v to {name}"
-            )
+            raise RuntimeError(f"The vector v can only be None if the {what} a single Tensor with a single element.")
         return None
     given = given_tensors(v, f"The v given to {name}")
     if len(given) != len(like):

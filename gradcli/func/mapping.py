@@ -7,6 +7,7 @@ import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from ..face.create import generator
 from ..rules import entry
 from ..tape.tensor import Tensor
 from .batched import NotBatchableError, active, level_class
@@ -26,14 +27,21 @@ def vmap(
     in_dims: the axis to map over for each argument, None for arguments that all points share; one int for
     all, or a structure like the arguments'. out_dims: where the mapped axis goes in each result. chunk_size:
     how many points are computed at once. A function that cannot be batched (one that asks for the numbers of
-    its argument) is called point by point. Raises ValueError for axes that do not exist or differ in length.
+    its argument) is called point by point. randomness: whether all points see the same random numbers, or
+    "different" ones. Raises ValueError for axes that do not exist or differ in length.
     """
 
     @functools.wraps(func)
     def mapped(*args: Any, **kwargs: Any) -> Any:
         leaves, rebuild = flatten((args, kwargs))
         dims = [*spread_prefix(tuple_like(in_dims), args, "in_dims"), *[0] * len(flatten(kwargs)[0])]
-        dims = checked_dims(dims, leaves)
+        title = f"vmap({name_of(func)}, in_dims={in_dims}, ...)(<inputs>)"
+        if not leaves:
+            raise ValueError(
+                f"vmap({name_of(func)})(<inputs>): got no inputs. Maybe you forgot to add inputs, or you are trying "
+                "to vmap over a function with no inputs. The latter is unsupported."
+            )
+        dims = checked_dims(dims, leaves, title)
         moved = [x if d is None else entry("moveaxis").function(x, d, 0) for x, d in zip(leaves, dims, strict=True)]
         size = common_size(moved, dims)
         step = size if chunk_size is None else chunk_size
@@ -46,10 +54,15 @@ def vmap(
                 x if d is None or (start, stop) == (0, size) else x[start:stop]
                 for x, d in zip(moved, dims, strict=True)
             ]
-            parts.append(batch_or_loop(func, chunk, dims, rebuild, stop - start))
+            parts.append(batch_or_loop(func, chunk, dims, rebuild, stop - start, randomness))
         return joined(parts, out_dims)
 
     return mapped
+
+
+def name_of(func: Callable) -> str:
+    """Return the name of a function for messages."""
+    return getattr(func, "__name__", repr(func))
 
 
 def tuple_like(in_dims: Any) -> Any:
@@ -57,7 +70,7 @@ def tuple_like(in_dims: Any) -> Any:
     return tuple(in_dims) if isinstance(in_dims, list) else in_dims
 
 
-def checked_dims(dims: list, leaves: list) -> list:
+def checked_dims(dims: list, leaves: list, title: str) -> list:
     """Return the axes to map over, from the left. Raises ValueError for what is no tensor or has no such axis."""
     result: list[int | None] = []
     for d, x in zip(dims, leaves, strict=True):
@@ -66,14 +79,17 @@ def checked_dims(dims: list, leaves: list) -> list:
             continue
         if not isinstance(x, Tensor):
             raise ValueError(
-                f"vmap: got in_dim={d} for an input of type {type(x).__name__}; only tensors can be mapped over, "
-                "use None as its in_dim"
+                f"{title}: Got in_dim={d} for an input but the input is of type {type(x)}. We cannot vmap over "
+                "non-Tensor arguments, please use None as the respective in_dim"
             )
         if not -x.ndim <= d < x.ndim:
-            raise ValueError(f"vmap: got in_dim={d} for an input with {x.ndim} axes")
+            raise ValueError(
+                f"{title}: Got in_dim={d} for some input, but that input is a Tensor of dimensionality {x.ndim} so "
+                f"expected in_dim to satisfy -{x.ndim} <= in_dim < {x.ndim}."
+            )
         result.append(d % x.ndim)
     if not any(d is not None for d in result):
-        raise ValueError("vmap: at least one input must have an axis to map over, got in_dims of None alone")
+        raise ValueError("vmap: Expected at least one Tensor to vmap over")
     return result
 
 
@@ -101,15 +117,49 @@ def running(size: int) -> Iterator[type]:
         active.levels = before
 
 
-def batch_or_loop(func: Callable, leaves: list, dims: list, rebuild: Callable, size: int) -> tuple[list, Callable]:
+class NoDraws:
+    """A source of random numbers that raises an error."""
+
+    def __init__(self, error: Exception):
+        self.error = error
+
+    def __getattr__(self, name: str) -> Any:
+        raise self.error
+
+
+@contextlib.contextmanager
+def drawing(randomness: str) -> Iterator[None]:
+    """Treat random numbers as vmap was asked to: different ones per point are drawn point by point."""
+    if randomness == "same" or (randomness == "error" and loops.allowed):
+        yield
+        return
+    error = NotBatchableError("random numbers are drawn for each point") if randomness == "different" else None
+    before, generator.rng = generator.rng, NoDraws(error or RuntimeError(RANDOM))
+    try:
+        yield
+    finally:
+        generator.rng = before
+
+
+RANDOM = (
+    "vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' "
+    "randomness flags on vmap or perform the randomness operation out of vmap"
+)
+
+
+def batch_or_loop(
+    func: Callable, leaves: list, dims: list, rebuild: Callable, size: int, randomness: str = "same"
+) -> tuple[list, Callable]:
     """Return the leaves of func's result, the mapped axis first, and how they make the result."""
     try:
-        with running(size) as kind:
+        with drawing(randomness), running(size) as kind:
             values = [x if d is None else kind.of(x) for x, d in zip(leaves, dims, strict=True)]  # type: ignore
             args, kwargs = rebuild(values)
             outputs, build = flatten(func(*args, **kwargs))
-            return [unwrapped(x, kind, size) for x in outputs], build
+            return [unwrapped(x, kind, size, func) for x in outputs], build
     except NotBatchableError as reason:
+        if not loops.allowed and reason.strict:
+            raise RuntimeError(str(reason)) from None
         if not size:
             raise ValueError("vmap: a function that cannot be batched needs at least one point") from reason
         tell(func, reason)
@@ -117,28 +167,37 @@ def batch_or_loop(func: Callable, leaves: list, dims: list, rebuild: Callable, s
     for i in range(size):
         args, kwargs = rebuild([x if d is None else x[i] for x, d in zip(leaves, dims, strict=True)])
         outputs, build = flatten(func(*args, **kwargs))
-        rows.append([tensor_only(x) for x in outputs])
+        rows.append([tensor_only(x, func) for x in outputs])
     return [entry("stack").function(column) for column in zip(*rows, strict=True)], build
+
+
+class loops:  # noqa: N801 - a namespace
+    """Whether a function that asks for numbers, as in `if x > 0`, is called point by point."""
+
+    allowed = True
 
 
 def tell(func: Callable, reason: Exception) -> None:
     """Log that a function is called point by point."""
     import logging
 
-    name = getattr(func, "__name__", "the function")
-    logging.getLogger("gradcli").info("%s cannot be batched and is called point by point: %s", name, reason)
+    logging.getLogger("gradcli").info("%s cannot be batched and is called point by point: %s", name_of(func), reason)
 
 
-def tensor_only(x: Any) -> Tensor:
+def tensor_only(x: Any, func: Callable) -> Tensor:
     """Return a result. Raises ValueError for what is no tensor."""
     if not isinstance(x, Tensor):
-        raise ValueError(f"vmap: the function must return tensors, got {type(x).__name__}")
+        name = name_of(func)
+        raise ValueError(
+            f"vmap({name}, ...): `{name}` must only return Tensors, got type {type(x)}. Did you mean to set "
+            "out_dims= to None for output?"
+        )
     return x
 
 
-def unwrapped(x: Any, kind: type, size: int) -> Tensor:
+def unwrapped(x: Any, kind: type, size: int, func: Callable) -> Tensor:
     """Return a result with its hidden axis shown; a result that all points share is repeated."""
-    if type(tensor_only(x)) is kind:
+    if type(tensor_only(x, func)) is kind:
         return x._value
     return x.unsqueeze(0).expand(size, *x.shape)
 

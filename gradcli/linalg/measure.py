@@ -11,6 +11,7 @@ from ..face.checked import on_matrices
 from ..face.reduce import reduced
 from ..rules.norms import cond as table_cond
 from ..rules.norms import matrix_norm as table_matrix_norm
+from ..tape.node import labelled
 from ..tape.tensor import Tensor, as_raw
 from .solve import inv_ex, tolerances
 
@@ -31,7 +32,10 @@ def matrix_norm(
     dtype: Any = None,
 ) -> Tensor:
     """Norm of matrices: 'fro', 'nuc', inf, -inf, 1, -1, 2 or -2."""
-    return table_matrix_norm(A if dtype is None else A.to(dtype), ord, dim, keepdim)
+    found = table_matrix_norm(A if dtype is None else A.to(dtype), ord, dim, keepdim)
+    if isinstance(ord, str) or ord in (2, -2):
+        return found
+    return labelled(found, "AmaxBackward0" if ord > 0 else "AminBackward0")
 
 
 @on_matrices(axes=0)

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..tape.dtypes import defaults
 from .optimizer import Optimizer, own, refuse_unless
+from .rounding import add_product, plus_product
 
 
 class Adam(Optimizer):
@@ -59,18 +60,18 @@ class Adam(Optimizer):
         if decay and group["decoupled_weight_decay"]:
             data *= 1 - lr * decay
         elif decay:
-            grad = grad + decay * data
+            grad = plus_product(grad, decay, data)
         data, grad = as_real(data), as_real(grad)
         mean, squares = as_real(state["exp_avg"]._array()), as_real(state["exp_avg_sq"]._array())
-        mean += (1 - beta1) * (grad - mean)
+        add_product(mean, 1 - beta1, grad - mean)
         squares *= beta2
-        squares += (1 - beta2) * grad * grad
+        add_product(squares, 1 - beta2, grad, grad)
         if group["amsgrad"]:
             largest = as_real(state["max_exp_avg_sq"]._array())
             squares = np.maximum(largest, squares, out=largest)
         steps = state["step"].item()
         root = np.sqrt(squares) / math.sqrt(1 - beta2**steps) + group["eps"]
-        data -= lr / (1 - beta1**steps) * (mean / root)
+        data -= lr / (1 - beta1**steps) * mean / root
 
 
 def as_real(raw: np.ndarray) -> np.ndarray:

@@ -9,6 +9,7 @@ import numpy as np
 from ..tape.dtypes import defaults
 from .adam import as_real
 from .optimizer import Optimizer, own, refuse_unless
+from .rounding import add_product, plus_product
 
 
 class Scaled(Optimizer):
@@ -36,7 +37,7 @@ class Scaled(Optimizer):
                 state[name] = own(np.full_like(data, group.get(self.filled.get(name, ""), 0)))
         state["step"]._array()[...] += 1
         if group["weight_decay"]:
-            grad = grad + group["weight_decay"] * data
+            grad = plus_product(grad, group["weight_decay"], data)
         buffers = {name: as_real(state[name]._array()) for name in self.wanted(group)}
         self.move(as_real(data), as_real(grad), buffers, state["step"].item(), group)
 
@@ -81,19 +82,20 @@ class RMSprop(Scaled):
         """Change real data in place."""
         alpha, lr, squares = group["alpha"], float(group["lr"]), buffers["square_avg"]
         squares *= alpha
-        squares += (1 - alpha) * grad * grad
+        add_product(squares, 1 - alpha, grad, grad)
         spread = squares
         if group["centered"]:
             mean = buffers["grad_avg"]
-            mean += (1 - alpha) * (grad - mean)
-            spread = squares - mean * mean
-        scaled = grad / (np.sqrt(spread) + group["eps"])
+            add_product(mean, 1 - alpha, grad - mean)
+            spread = plus_product(squares, -1, mean, mean)
+        root = np.sqrt(spread) + group["eps"]
         if group["momentum"] > 0:
             buffer = buffers["momentum_buffer"]
             buffer *= group["momentum"]
-            buffer += scaled
-            scaled = buffer
-        data -= lr * scaled
+            buffer += grad / root
+            add_product(data, -lr, buffer)
+        else:
+            data -= lr * grad / root
 
 
 class Adagrad(Scaled):
@@ -127,9 +129,9 @@ class Adagrad(Scaled):
     ) -> None:
         """Change real data in place."""
         total = buffers["sum"]
-        total += grad * grad
+        add_product(total, 1, grad, grad)
         rate = float(group["lr"]) / (1 + (steps - 1) * group["lr_decay"])
-        data -= rate * (grad / (np.sqrt(total) + group["eps"]))
+        data -= rate * grad / (np.sqrt(total) + group["eps"])
 
 
 class Adadelta(Scaled):
@@ -168,11 +170,11 @@ class Adadelta(Scaled):
         """Change real data in place."""
         rho, eps, squares, deltas = group["rho"], group["eps"], buffers["square_avg"], buffers["acc_delta"]
         squares *= rho
-        squares += (1 - rho) * grad * grad
+        add_product(squares, 1 - rho, grad, grad)
         delta = np.sqrt(deltas + eps) / np.sqrt(squares + eps) * grad
         deltas *= rho
-        deltas += (1 - rho) * delta * delta
-        data -= float(group["lr"]) * delta
+        add_product(deltas, 1 - rho, delta, delta)
+        add_product(data, -float(group["lr"]), delta)
 
 
 __all__ = ["Adadelta", "Adagrad", "RMSprop"]

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..tape.dtypes import defaults
 from .optimizer import own
+from .rounding import add_product
 from .scaled import Scaled
 
 Buffers = dict[str, np.ndarray]
@@ -37,9 +38,9 @@ class Variant(Scaled):
 def averaged(buffers: Buffers, grad: np.ndarray, betas: Betas) -> tuple[np.ndarray, np.ndarray]:
     """Move the running means of g and g^2, and return them."""
     mean, squares = buffers["exp_avg"], buffers["exp_avg_sq"]
-    mean += (1 - betas[0]) * (grad - mean)
+    add_product(mean, 1 - betas[0], grad - mean)
     squares *= betas[1]
-    squares += (1 - betas[1]) * grad * grad
+    add_product(squares, 1 - betas[1], grad, grad)
     return mean, squares
 
 
@@ -52,9 +53,9 @@ class Adamax(Variant):
     def move(self, data: np.ndarray, grad: np.ndarray, buffers: Buffers, steps: float, group: dict[str, Any]) -> None:
         """Change real data in place."""
         (beta1, beta2), mean, largest = group["betas"], buffers["exp_avg"], buffers["exp_inf"]
-        mean += (1 - beta1) * (grad - mean)
+        add_product(mean, 1 - beta1, grad - mean)
         np.maximum(largest * beta2, np.abs(grad) + group["eps"], out=largest)
-        data -= float(group["lr"]) / (1 - beta1**steps) * (mean / largest)
+        data -= float(group["lr"]) / (1 - beta1**steps) * mean / largest
 
 
 class NAdam(Variant):
@@ -84,8 +85,8 @@ class NAdam(Variant):
         (now, after, product), lr = self.shares, float(group["lr"])
         mean, squares = averaged(buffers, grad, group["betas"])
         root = np.sqrt(squares / (1 - group["betas"][1] ** steps)) + group["eps"]
-        data -= lr * (1 - now) / (1 - product) * (grad / root)
-        data -= lr * after / (1 - product * after) * (mean / root)
+        data -= lr * (1 - now) / (1 - product) * grad / root
+        data -= lr * after / (1 - product * after) * mean / root
 
 
 class RAdam(Variant):
@@ -100,12 +101,13 @@ class RAdam(Variant):
         """Change real data in place."""
         beta1, beta2 = group["betas"]
         mean, squares = averaged(buffers, grad, group["betas"])
-        step = float(group["lr"]) / (1 - beta1**steps) * mean
+        step = mean / (1 - beta1**steps) * float(group["lr"])
         left, most = 1 - beta2**steps, 2 / (1 - beta2) - 1
         length = most - 2 * steps * beta2**steps / left
         if length > 5:
             known = (length - 4) * (length - 2) * most / ((most - 4) * (most - 2) * length)
-            step *= math.sqrt(known * left) / (np.sqrt(squares) + group["eps"])
+            step *= math.sqrt(left) / (np.sqrt(squares) + group["eps"])
+            step *= math.sqrt(known)
         data -= step
 
 
@@ -120,7 +122,7 @@ class ASGD(Variant):
         lr, before = float(group["lr"]), steps - 1
         eta = lr if not before else lr / (1 + group["lambd"] * lr * before) ** group["alpha"]
         data *= 1 - group["lambd"] * eta
-        data -= eta * grad
+        add_product(data, -eta, grad)
         buffers["ax"] += (data - buffers["ax"]) / max(1, before - group["t0"])
 
 

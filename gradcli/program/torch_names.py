@@ -15,10 +15,13 @@ import numpy as np
 
 from ..errors import nearest
 from ..face.checked import LinAlgError
+from ..func.mapping import loops
 from ..tape.anomaly import AnomalyError
 from ..tape.dtypes import DType, defaults, naming, set_default_dtype
+from ..tape.function import Function
 from ..tape.parameter import Parameter
-from ..tape.refusal import DimensionError, ShapeError
+from ..tape.printing import get_printoptions, set_printoptions
+from ..tape.refusal import BoundsError, DimensionError, ShapeError
 from ..tape.tensor import Size, Tensor, allowed
 from .outputs import with_out
 from .torch_types import VERSION, extras
@@ -36,6 +39,8 @@ class Names(ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(f"module '{self.__name__}' has no attribute '{name}'")
+        if name == "torch":
+            return importlib.import_module(name)
         full = f"{self.__name__}.{name}"
         if full in MODULES or full in EMPTY:
             return importlib.import_module(full)
@@ -89,6 +94,7 @@ MODULES = {
     "torch.autograd.graph": "gradcli.autograd.graph",
     "torch.func": "gradcli.func",
     "functorch": "gradcli.func",
+    "torch.testing": "gradcli.testing",
     "torch.linalg": "gradcli.linalg",
     "torch.fft": "gradcli.fft",
     "torch.special": "gradcli.special",
@@ -173,8 +179,10 @@ SHOWN: dict[type, tuple[str, str]] = {
     Parameter: ("torch.nn.parameter", "Parameter"),
     ShapeError: ("builtins", "RuntimeError"),
     AnomalyError: ("builtins", "RuntimeError"),
+    Function: ("torch.autograd.function", "Function"),
     DimensionError: ("builtins", "IndexError"),
     LinAlgError: ("torch._C", "_LinAlgError"),
+    BoundsError: ("builtins", "RuntimeError"),
 }
 """Classes of ours, and the module and the name that PyTorch gives them, which users may print."""
 
@@ -197,12 +205,13 @@ def as_torch() -> Iterator[None]:
     finder = Finder()
     hidden = {name: sys.modules.pop(name) for name in list(sys.modules) if name.split(".")[0] in TOPS}
     before = defaults.float, naming.prefix, naming.addresses, allowed.float_of_grad
+    layout = get_printoptions()
     sys.meta_path.insert(0, finder)
     set_default_dtype(np.float32)
     shown = {kind: (kind.__module__, kind.__name__) for kind in SHOWN}
     give_names(SHOWN)
     Size.__getitem__ = sized_item  # type: ignore
-    naming.prefix, naming.addresses, allowed.float_of_grad = "torch", True, True
+    naming.prefix, naming.addresses, allowed.float_of_grad, loops.allowed = "torch", True, True, False
     try:
         yield
     finally:
@@ -214,3 +223,5 @@ def as_torch() -> Iterator[None]:
         sys.modules.update(hidden)
         kind, naming.prefix, naming.addresses, allowed.float_of_grad = before
         set_default_dtype(kind)
+        set_printoptions(**layout)
+        loops.allowed = True

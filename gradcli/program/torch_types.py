@@ -9,11 +9,12 @@ import numpy as np
 import gradcli
 
 from ..func.stateless import make_functional, make_functional_with_buffers
+from ..tape.device import strided
 from ..tape.dtypes import as_dtype, as_numpy, defaults, set_default_dtype
 from ..tape.plan import queue_callback
 from ..tape.tensor import Size, Tensor
 
-VERSION = "2.13.0"
+VERSION = "2.13.0+cpu"
 """The version of PyTorch whose behaviour is followed."""
 
 
@@ -92,7 +93,7 @@ def extras() -> dict[str, dict[str, Any]]:
             "__version__": VERSION,
             **{name: tensor_type(name, dtype) for name, dtype in TYPES.items()},
             **{name: f"torch.{name}" for name in ("contiguous_format", "channels_last", "preserve_format")},
-            "strided": "torch.strided",
+            "strided": strided,
             "set_default_tensor_type": set_default_tensor_type,
             "set_default_device": set_default_device,
             "get_default_device": lambda: gradcli.device("cpu"),
@@ -104,7 +105,6 @@ def extras() -> dict[str, dict[str, Any]]:
             "seed": lambda: gradcli.manual_seed(0),
             "initial_seed": lambda: 0,
             "is_tensor": lambda x: isinstance(x, Tensor),
-            "set_printoptions": lambda *args, **options: None,
             "use_deterministic_algorithms": lambda *args, **options: None,
             "set_num_threads": lambda n: None,
             "get_num_threads": lambda: 1,

@@ -35,7 +35,8 @@ def expanded(subscripts: str, ranks: list[int]) -> tuple[list[str], str]:
     left, arrow, output = text.partition("->")
     inputs = left.split(",")
     if len(inputs) != len(ranks):
-        raise ValueError(f"einsum: {subscripts!r} names {len(inputs)} operands, {len(ranks)} given")
+        amount = "more" if len(inputs) < len(ranks) else "fewer"
+        raise ValueError(f"einsum(): {amount} operands were provided than specified in the equation")
     letters = {c for c in text if c.isalpha()}
     if any(not (c.isascii() and c.isalpha()) for c in text.replace("...", "").replace(",", "").replace("->", "")):
         raise ValueError(f"einsum: {subscripts!r} may hold only letters, commas, '...' and '->'")
@@ -43,7 +44,11 @@ def expanded(subscripts: str, ranks: list[int]) -> tuple[list[str], str]:
     extra = [n - len(s.replace("...", "")) if "..." in s else 0 for s, n in zip(inputs, ranks, strict=True)]
     for s, n, e in zip(inputs, ranks, extra, strict=True):
         if e < 0 or ("..." not in s and len(s) != n):
-            raise ValueError(f"einsum: {s!r} does not fit an operand with {n} axes")
+            count = f"the number of subscripts in the equation ({len(s.replace('...', ''))})"
+            dots = "" if "..." in s else " and no ellipsis was given"
+            misfit = "is more than" if "..." in s else "does not match"
+            place = inputs.index(s)
+            raise ValueError(f"einsum(): {count} {misfit} the number of dimensions ({n}) for operand {place}{dots}")
     widest = max(extra, default=0)
     fill = "".join(free[:widest])
     inputs = [s.replace("...", fill[widest - e :]) for s, e in zip(inputs, extra, strict=True)]
@@ -52,7 +57,12 @@ def expanded(subscripts: str, ranks: list[int]) -> tuple[list[str], str]:
     else:
         joined = "".join(inputs)
         output = fill + "".join(sorted(c for c in letters if joined.count(c) == 1))
-    if len(set(output)) != len(output) or not set(output) <= set("".join(inputs)):
+    absent = [c for c in output if c not in "".join(inputs)]
+    if absent:
+        raise ValueError(
+            f"einsum(): output subscript {absent[0]} does not appear in the equation for any input operand"
+        )
+    if len(set(output)) != len(output):
         raise ValueError(f"einsum: the output indices {output!r} must each occur once, and in an operand")
     return inputs, output
 
@@ -90,12 +100,27 @@ def from_numbers(arguments: tuple) -> tuple[str, list]:
     return ",".join(map(text, lists)) + ("" if output is None else "->" + text(output)), xs
 
 
+def check_lengths(xs: tuple, inputs: list) -> None:
+    """Raise ValueError for an index that stands for axes of different lengths, none of them 1."""
+    seen: dict[str, int] = {}
+    for place, (x, indices) in enumerate(zip(xs, inputs, strict=True)):
+        for letter, n in zip(indices, shape_of(x), strict=True):
+            before = seen.get(letter, 1)
+            if n != before and 1 not in (n, before):
+                raise ValueError(
+                    f"einsum(): subscript {letter} has size {n} for operand {place} which does not broadcast with "
+                    f"previously seen size {before}"
+                )
+            seen[letter] = max(n, before) if n and before else 0
+
+
 def einsum_signature(subscripts, *xs, optimize=None):
     """Bind einsum: diagonals and indices of one operand only are dealt with first."""
     if not isinstance(subscripts, str):
         subscripts, xs = from_numbers((subscripts, *xs))
     xs = tuple(arrayed(x) for x in xs)
     inputs, output = expanded(subscripts, [rank(x) for x in xs])
+    check_lengths(xs, inputs)
     operands, names = [], []
     for i, (x, indices) in enumerate(zip(xs, inputs, strict=True)):
         x, indices = without_repeats(x, indices)

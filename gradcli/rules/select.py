@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -241,10 +242,10 @@ composition(
 composition(trace, numpy=(np.trace,), samples=(Sample(A(3, 4)), Sample(A(3, 3), 1)), doc="Sum of the diagonal.")
 
 
-def triangle_signature(x, k=0):
+def triangle_signature(name, x, k=0):
     """Bind triu and tril."""
     if rank(x) < 2:
-        raise ValueError(f"triu and tril need at least two axes, got shape {shape_of(x)}")
+        raise ValueError(f"{name}: input tensor must have at least 2 dimensions")
     return (x,), {"k": as_int(k)}
 
 
@@ -266,7 +267,7 @@ for function, vjp, doc in [
         function.__name__,
         lambda x, *, k, function=function: function(x, k),
         vjp,
-        bind=triangle_signature,
+        bind=functools.partial(triangle_signature, function.__name__),
         numpy=(function,),
         samples=(Sample(A(3, 4)), Sample(A(3, 3), 1), Sample(A(2, 3, 3), -1)),
         doc=doc,

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import noted
 from ..rules.shapes import fit
 from .context import SLOT_NAMES, differentiable, stashed
 from .node import FREED, Slots
@@ -104,7 +105,10 @@ def checked(ctx: Any, grads: Any, create: bool) -> tuple:
 def fitted(ctx: Any, i: int, g: Any, outline: tuple, create: bool) -> Any:
     """Return one gradient in the shape and type of its input."""
     if not isinstance(g, Tensor):
-        raise TypeError(f"function {ctx.name()} must return Tensors and None, got {type(g).__name__} at position {i}")
+        raise noted(
+            RuntimeError(f"expected Variable or None (got {type(g).__name__})"),
+            f"backward of {ctx.name()} must return Tensors and None; this is at position {i}",
+        )
     shape, dtype = outline
     given = tuple(g.shape)
     if given != shape:

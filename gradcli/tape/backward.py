@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ..errors import noted
-from .dtypes import as_dtype
+from .dtypes import as_dtype, naming
 from .edges import GradientEdge, node_of, outline_of
 from .node import Node
 from .plan import Plan, as_tuple
@@ -98,6 +99,14 @@ def announce(kind: str, outputs: tuple) -> None:
         listener(kind, outputs)
 
 
+CYCLE = (
+    "Using backward() with create_graph=True will create a reference cycle between the parameter and its gradient "
+    "which can cause a memory leak. We recommend using autograd.grad when creating the graph to avoid this. If you "
+    "have to use this function, make sure to reset the .grad fields of your parameters to None after use to break "
+    "the cycle and avoid the leak."
+)
+
+
 def backward(
     tensors: Any,
     grad_tensors: Any = None,
@@ -115,6 +124,8 @@ def backward(
     announce("backward", outputs)
     if inputs is not None and len(listed(inputs)) == 0:
         raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
+    if create_graph and naming.prefix == "torch":
+        warnings.warn(CYCLE, UserWarning, stacklevel=3)
     plan = Plan(create_graph if retain_graph is None else retain_graph, create_graph)
     roots = roots_of(outputs, grad_tensors if grad_tensors is not None else grad_variables, create_graph)
     if inputs is None:
@@ -156,6 +167,11 @@ def grad(
     if not targets:
         raise ValueError("grad requires non-empty inputs.")
     announce("grad", outputs)
+    if grad_outputs is not None:
+        mapped = next((v for v in as_tuple(grad_outputs) if getattr(v, "record_level", 1) > 1), None)
+        if mapped is not None and not is_grads_batched:
+            given = (targets, retain_graph, create_graph, only_inputs, allow_unused)
+            return mapped.gradients(grad, outputs, as_tuple(grad_outputs), given, materialize_grads)
     if materialize_grads and allow_unused is False:
         raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got False")
     plan = Plan(

@@ -27,7 +27,7 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
     node = tensor._node
     if node is None:
         raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
-    return GradientEdge(node.public, node.output_nr, node)
+    return GradientEdge(node.public, node.output_nr, None if node.leaf else node)
 
 
 def node_of(x: Tensor | GradientEdge) -> Node:

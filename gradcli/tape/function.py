@@ -13,10 +13,10 @@ import numpy as np
 from . import versions
 from .answer import run_backward
 from .context import FunctionNode, Saved, barrier, differentiable
-from .inplace import adopt_history, check_allowed
+from .inplace import adopt_history, check_allowed, leaf_error
 from .modes import enable_grad, no_grad, state
 from .node import MANY, OutputNode, Rule
-from .tensor import Tensor
+from .tensor import Tensor, allowed
 from .views import CUSTOM, SEVERAL, alias
 
 watchers: list[Callable[[Any, type, tuple], None]] = []
@@ -53,7 +53,8 @@ class Function:
         """Refuse what PyTorch allowed long ago."""
         raise RuntimeError(
             "Legacy autograd function with non-static forward method is deprecated. Please use new-style autograd "
-            f"function with static forward method: call {type(self).__name__}.apply(...)"
+            "function with static forward method. (Example: "
+            "https://pytorch.org/docs/stable/autograd.html#torch.autograd.Function)"
         )
 
     @staticmethod
@@ -189,6 +190,8 @@ def changed_inputs(ctx: Any, args: tuple, outputs: tuple, wanted: bool) -> set[i
             )
             continue
         if wanted:
+            if x._node is not None and x._node.leaf:
+                raise leaf_error("a leaf Variable", "has been")
             check_allowed(x)
             if x._base is not None and len(outputs) > 1:
                 raise RuntimeError(
@@ -248,7 +251,7 @@ def once_differentiable(function: Callable) -> Callable:
         create = state.grad
         with no_grad():
             result = function(ctx, *grads)
-        if not create:
+        if not create or (allowed.float_of_grad and not any(getattr(g, "requires_grad", False) for g in grads)):
             return result
         message = "trying to differentiate twice a function that was marked with @once_differentiable"
         parts = result if isinstance(result, tuple) else (result,)

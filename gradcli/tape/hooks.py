@@ -56,7 +56,7 @@ class HookTable:
 
     def add(self, kind: str, hook: Any, on_remove: Any = None) -> RemovableHandle:
         """Append a hook of a kind (`tensor`, `pre`, `post`, `accumulated`) and return its handle."""
-        if not callable(hook):
+        if kind not in ("pre", "post") and not callable(hook):
             raise TypeError(f"a hook must be callable, not {type(hook).__name__}")
         hooks = getattr(self, kind)
         handle = RemovableHandle(hooks, on_remove)

@@ -50,10 +50,10 @@ def check_allowed(target: Tensor, part: np.ndarray | None = None, subject: str =
         raise leaf_error("a view of a leaf Variable")
 
 
-def leaf_error(what: str) -> BaseException:
+def leaf_error(what: str, verb: str = "is being") -> BaseException:
     """Return the error for an in-place change of a leaf."""
     return noted(
-        RuntimeError(f"{what} that requires grad is being used in an in-place operation."),
+        RuntimeError(f"{what} that requires grad {verb} used in an in-place operation."),
         "do it inside no_grad(), or on a clone()",
     )
 

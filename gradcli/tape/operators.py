@@ -12,7 +12,8 @@ import numpy as np
 from ..rules import entry
 from ..rules.index import Index, getitem
 from ..rules.product import matmul
-from . import inference, inplace, protocols  # noqa: F401 - `inference` sets itself up
+from . import inference, inplace, oldnames, protocols  # noqa: F401 - some set themselves up
+from .device import strided
 from .facade import as_one
 from .modes import state
 from .promote import as_operand
@@ -109,6 +110,10 @@ def matrix_product(self: Tensor, other: Any) -> Any:
 def checked_product(x: Any, y: Any) -> Any:
     """Return x @ y. Raises RuntimeError for shapes that do not fit."""
     if allowed.float_of_grad and isinstance(x, Tensor) and isinstance(y, Tensor) and x.dtype != y.dtype:
+        if x.ndim == y.ndim == 1:
+            raise RuntimeError(
+                f"dot : expected both vectors to have same dtype, but found {x.dtype.title} and {y.dtype.title}"
+            )
         words = [SCALARS.get(t.dtype.title, t.dtype.title) for t in (x, y)]
         raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {words[0]} != {words[1]}")
     try:
@@ -159,7 +164,7 @@ def getitem_method(self: Tensor, key: Any) -> Tensor:
     try:
         return record(getitem, (self,), {"index": Index(key, self._data.shape)})
     except IndexError as error:
-        raise bad_index(error) from None
+        raise bad_index(error, self._data.shape) from None
 
 
 for _name, (_apply, _entry) in BINARY.items():
@@ -182,6 +187,7 @@ install("__getitem__", getitem_method)
 install("__setitem__", inplace.setitem)
 
 Tensor.T = property(lambda self: entry("transpose").function(self))  # type: ignore[attr-defined]
+Tensor.layout = property(lambda self: strided)  # type: ignore[attr-defined]
 Tensor.mT = property(lambda self: entry("swapaxes").function(self, -1, -2))  # type: ignore[attr-defined]
 Tensor.H = property(lambda self: self.conj().T)  # type: ignore[attr-defined]
 Tensor.mH = property(lambda self: self.conj().mT)  # type: ignore[attr-defined]

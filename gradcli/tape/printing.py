@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -10,7 +13,58 @@ import numpy as np
 from .dtypes import COMPLEX_OF, as_dtype, defaults
 from .dual import duals
 
-DIGITS, WIDTH, THRESHOLD, EDGE = 4, 80, 1000, 3
+
+@dataclass
+class Options:
+    """How numbers are laid out: digits after the point, elements from which on axes are elided, and so on."""
+
+    precision: int = 4
+    threshold: float = 1000
+    edgeitems: int = 3
+    linewidth: int = 80
+    sci_mode: bool | None = None
+
+
+options = Options()
+PROFILES = {
+    "default": Options(),
+    "short": Options(precision=2, edgeitems=2),
+    "full": Options(threshold=math.inf),
+}
+
+
+def set_printoptions(
+    precision: int | None = None,
+    threshold: float | None = None,
+    edgeitems: int | None = None,
+    linewidth: int | None = None,
+    profile: str | None = None,
+    sci_mode: bool | None = None,
+) -> None:
+    """Set how tensors print: a profile (`default`, `short`, `full`), then what is given; sci_mode is always set."""
+    given = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}
+    if profile in PROFILES:
+        given = {name: getattr(PROFILES[profile], name) if v is None else v for name, v in given.items()}
+    for name, value in given.items():
+        if value is not None:
+            setattr(options, name, value)
+    options.sci_mode = sci_mode
+
+
+def get_printoptions() -> dict[str, Any]:
+    """Return what set_printoptions would have to be given."""
+    return asdict(options)
+
+
+@contextlib.contextmanager
+def printoptions(**kwargs: Any) -> Iterator[None]:
+    """A context with other settings for printing."""
+    before = get_printoptions()
+    set_printoptions(**kwargs)
+    try:
+        yield
+    finally:
+        set_printoptions(**before)
 
 
 class RealFormat:
@@ -29,7 +83,8 @@ class RealFormat:
         else:
             low, high = float(finite.min()), float(finite.max())
             self.whole = bool((finite == np.ceil(finite)).all())
-            self.scientific = high / low > 1000 or high > 1e8 or (not self.whole and low < 1e-4)
+            chosen = high / low > 1000 or high > 1e8 or low < 1e-4
+            self.scientific = chosen if options.sci_mode is None else options.sci_mode
             shown = values[np.isfinite(values) & (values != 0)].ravel().tolist()
             self.width = max(len(self.plain(v)) for v in shown)
 
@@ -38,10 +93,10 @@ class RealFormat:
         if not self.is_float:
             return str(value)
         if self.scientific:
-            return f"{value:.{DIGITS}e}"
+            return f"{value:.{options.precision}e}"
         if self.whole:
             return f"{value:.0f}" + ("." if math.isfinite(value) else "")
-        return f"{value:.{DIGITS}f}"
+        return f"{value:.{options.precision}f}"
 
     def __call__(self, value: Any) -> str:
         """Return a number padded to the common width."""
@@ -63,11 +118,10 @@ class ComplexFormat:
 
 def shown_part(data: np.ndarray) -> np.ndarray:
     """Return the elements that an elided print shows."""
+    edge = options.edgeitems
     for axis, length in enumerate(data.shape):
-        if length > 2 * EDGE:
-            data = np.concatenate(
-                [np.take(data, range(EDGE), axis), np.take(data, range(length - EDGE, length), axis)], axis
-            )
+        if length > 2 * edge:
+            data = np.take(data, [*range(edge), *range(length - edge, length)], axis)
     return data
 
 
@@ -75,13 +129,13 @@ def body(data: np.ndarray, indent: int, elide: bool, form: Any) -> str:
     """Return the nested brackets of an array."""
     if data.ndim == 0:
         return form(data.item())
-    length = len(data)
+    length, edge = len(data), options.edgeitems
     parts: list = list(range(length))
-    if elide and length > 2 * EDGE:
-        parts = [*range(EDGE), None, *range(length - EDGE, length)]
+    if elide and length > 2 * edge:
+        parts = [*range(edge), None, *range(length - edge, length)]
     if data.ndim == 1:
-        words = [" ..." if i is None else form(data[i].item()) for i in parts]
-        per_line = max(1, (WIDTH - indent) // (form.width + 2))
+        words = [(" ..." if edge else "...") if i is None else form(data[i].item()) for i in parts]
+        per_line = max(1, (options.linewidth - indent) // (form.width + 2))
         lines = [", ".join(words[i : i + per_line]) for i in range(0, len(words), per_line)]
         return "[" + (",\n" + " " * (indent + 1)).join(lines) + "]"
     blocks = ["..." if i is None else body(data[i], indent + 1, elide, form) for i in parts]
@@ -92,7 +146,7 @@ def array_text(data: np.ndarray, indent: int) -> str:
     """Return the elements of an array as PyTorch lays them out."""
     if data.size == 0:
         return "[]"
-    elide = data.size > THRESHOLD
+    elide = data.size > options.threshold
     shown = shown_part(data) if elide else data
     form = ComplexFormat(shown) if data.dtype.kind == "c" else RealFormat(shown)
     return body(data, indent, elide, form)
@@ -107,7 +161,7 @@ def tensor_text(tensor: Any, prefix: str = "tensor(") -> str:
     text = prefix + array_text(data, indent)
     suffixes = []
     usual = (defaults.float, COMPLEX_OF[defaults.float], np.dtype(np.int64), np.dtype(np.bool_))
-    if data.size == 0 and data.shape != (0,):
+    if (data.size == 0 and data.shape != (0,)) or (data.size and not options.edgeitems):
         suffixes.append(f"size={tuple(data.shape)}")
     if data.dtype not in (usual if data.size else usual[:1]):
         suffixes.append(f"dtype={as_dtype(data.dtype)!r}")
@@ -120,7 +174,7 @@ def tensor_text(tensor: Any, prefix: str = "tensor(") -> str:
         suffixes.append(f"tangent={tangent}")
     used = len(text) - text.rfind("\n") + 1
     for suffix in suffixes:
-        if used + len(suffix) + 2 > WIDTH:
+        if used + len(suffix) + 2 > options.linewidth:
             text += ",\n" + " " * indent + suffix
             used = indent + len(suffix)
         else:

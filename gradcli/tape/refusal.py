@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from .dtypes import naming
+
 
 class ShapeError(RuntimeError, ValueError):
     """Operands or arguments that do not fit. plain: NumPy's words for it."""
@@ -15,6 +17,10 @@ class ShapeError(RuntimeError, ValueError):
     def __init__(self, text: str, plain: str = ""):
         super().__init__(text)
         self.plain = plain or text
+
+
+class BoundsError(RuntimeError, IndexError):
+    """A position that an axis does not have."""
 
 
 class DimensionError(np.exceptions.AxisError):
@@ -31,7 +37,7 @@ def as_pytorch(error: ValueError, operands: Sequence = ()) -> Exception:
     if isinstance(error, RuntimeError | IndexError | np.linalg.LinAlgError):
         return error
     text = str(error)
-    if text.startswith("expected sequence"):
+    if text.startswith(("expected sequence", "torch.cat():")):
         return error
     if "of an empty sequence" in text:
         return IndexError(f"{text}: the reduced axis must not be empty")
@@ -42,8 +48,24 @@ def as_pytorch(error: ValueError, operands: Sequence = ()) -> Exception:
     return ShapeError(text, str(error))
 
 
-def bad_index(error: IndexError) -> IndexError:
-    """Return what NumPy says of an index in PyTorch's words."""
+def bad_index(error: IndexError, shape: Sequence[int] = ()) -> Exception:
+    """Return what NumPy says of an index of an array of a shape in PyTorch's words."""
+    mask = re.match(r"boolean index did not match .* axis (\d+); .* boolean axis is (\d+)", str(error))
+    if mask and len(shape):
+        return IndexError(
+            f"The shape of the mask [{mask[2]}] at index {mask[1]} does not match the shape of the indexed tensor "
+            f"{list(shape)} at index {mask[1]}"
+        )
+    refused = re.search("^an index must be made of .*, not (.*)$", str(error))
+    if refused and naming.prefix == "torch":
+        if refused[1].startswith("<U"):
+            return TypeError("new(): invalid data type 'str'")
+        if refused[1] != "float64":
+            return IndexError("tensors used as indices must be long, int, byte or bool tensors")
+        return IndexError(
+            "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got "
+            "float)"
+        )
     text = re.sub("out of bounds for axis", "out of bounds for dimension", str(error))
     text = re.sub(
         r"too many indices for array: array is (\d+)-dim.*", r"too many indices for tensor of dimension \1", text

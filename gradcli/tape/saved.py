@@ -43,7 +43,7 @@ def saved_names(node: Node) -> list[str]:
     found = []
     for name in ("result", "self", "exponent" if "Pow" in node.name() else "other"):
         with contextlib.suppress(Exception):
-            if hasattr(saved_value(node, name), "shape"):
+            if name == "exponent" or hasattr(saved_value(node, name), "shape"):
                 found.append(f"_saved_{name}")
     return found
 

@@ -20,7 +20,9 @@ from .node import Node
 
 NOT_LEAF = (
     "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be "
-    "populated during backward(). If you want the gradient of a non-leaf Tensor, call .retain_grad() on it before."
+    "populated during autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf Tensor, "
+    "use .retain_grad() on the non-leaf Tensor. If you access the non-leaf Tensor by mistake, make sure you access "
+    "the leaf Tensor instead. See github.com/pytorch/pytorch/pull/30531 for more informations."
 )
 
 
@@ -159,7 +161,7 @@ class Tensor:
     @requires_grad.setter
     def requires_grad(self, wanted: bool) -> None:
         if not isinstance(wanted, bool):
-            raise RuntimeError(f"requires_grad must be a bool, not {type(wanted).__name__}")
+            raise RuntimeError("requires_grad must be a bool")
         if wanted and self._node is None and self._data.dtype.kind not in "fc":
             raise RuntimeError("only Tensors of floating point and complex dtype can require gradients")
         self.requires_grad_(wanted)
@@ -368,7 +370,12 @@ class Tensor:
                 f"{kind.__name__}() of a Tensor that requires grad would lose its graph: "
                 "use tensor.detach() first, or tensor.item()"
             )
-        return kind(self.item())
+        if self._data.size != 1:
+            raise ValueError("only one element tensors can be converted to Python scalars")
+        if self._data.dtype.kind == "c" and kind is not complex and self._data.item().imag:
+            raise RuntimeError("value cannot be converted to type double without overflow")
+        value = self._data.item()
+        return kind(value.real if isinstance(value, complex) and kind is not complex else value)
 
     def __float__(self) -> float:
         return self._number(float)
@@ -386,7 +393,8 @@ class Tensor:
 
     def __bool__(self) -> bool:
         if self._data.size != 1:
-            raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
+            amount = "more than one value" if self._data.size else "no values"
+            raise RuntimeError(f"Boolean value of Tensor with {amount} is ambiguous")
         return bool(self._data.item())
 
     # -- a container ------------------------------------------------------------------------------

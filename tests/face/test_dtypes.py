@@ -104,6 +104,10 @@ def test_what_is_reachable():
     gc.manual_seed(3)
     assert gc.rand(2).tolist() == first
     assert gc.zeros(2).resize_(2).shape == (2,)
-    with pytest.raises(RuntimeError, match="resize"):
-        gc.zeros(2).resize_(3)
+    x = gc.tensor([1.0, 2.0, 3.0])
+    assert x.resize_(2).tolist() == [1.0, 2.0]
+    assert gc.tensor([1.0, 2.0]).resize_(2, 2).tolist() == [[1.0, 2.0], [0.0, 0.0]]
+    assert gc.tensor([[1.0, 2.0]]).resize_(2, 1).tolist() == [[1.0], [2.0]]
+    with pytest.raises(RuntimeError, match="cannot resize variables that require grad"):
+        gc.zeros(2, requires_grad=True).resize_(3)
     assert not [name for name in dir(gc) if not name.startswith("_") and not hasattr(gc, name)]

@@ -40,7 +40,7 @@ X = zeros(2, 4, 5, 5)
 ERRORS = {
     "channels": (RuntimeError, "expected input", lambda: F.conv2d(X, zeros(2, 3, 2, 2))),
     "axes": (RuntimeError, "Expected 3D", lambda: F.conv2d(zeros(4, 5), zeros(2, 4, 2, 2))),
-    "kernel": (RuntimeError, "too small", lambda: F.conv2d(X, zeros(2, 4, 6, 2))),
+    "kernel": (RuntimeError, "Kernel size can't be greater", lambda: F.conv2d(X, zeros(2, 4, 6, 2))),
     "stride": (RuntimeError, "non-positive stride", lambda: F.conv2d(X, zeros(2, 4, 2, 2), stride=0)),
     "same": (RuntimeError, "strided", lambda: F.conv2d(X, zeros(2, 4, 2, 2), stride=2, padding="same")),
     "output_padding": (

@@ -9,6 +9,7 @@ from ...face.create import generator
 from ...face.select import where
 from ...face.wrap import resolve
 from ...rules import entry
+from ...tape.barrier import refusing_node
 from ...tape.tensor import Tensor
 from .arguments import computed, constant
 
@@ -47,7 +48,20 @@ def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
 
 def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
     """input where positive, negative_slope * input elsewhere."""
-    return apply("leaky_relu", input, inplace, negative_slope)
+    return one_way(apply("leaky_relu", input, inplace, negative_slope), inplace and negative_slope < 0)
+
+
+def one_way(result: Tensor, is_lost: bool) -> Tensor:
+    """Return a result; where its operand can no longer be told from it, backward raises RuntimeError."""
+    if is_lost and result._node is not None:
+        result._node = refusing_node(
+            result,
+            "In-place leakyReLu backward calculation is triggered with a negative slope which is not supported. This "
+            "is caused by calling in-place forward function with a negative slope, please call out-of-place version "
+            "instead.",
+            (result._node,),
+        )
+    return result
 
 
 def prelu(input: Tensor, weight: Tensor) -> Tensor:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...errors import noted
 from ...face.products import einsum
 from ...face.reduce import picked
 from ...face.select import where
@@ -117,9 +118,14 @@ def cross_entropy(
         )
     probabilities = target.shape == input.shape and input.ndim > 0
     if probabilities == (target.dtype.kind in "iub"):
-        raise RuntimeError(
-            "Expected floating point type for target with class probabilities, or whole numbers for target with "
-            f"classes; got {target.dtype} of shape {list(target.shape)} for input of shape {list(input.shape)}"
+        raise noted(
+            RuntimeError(
+                "Expected floating point type for target with class probabilities, got " + target.dtype.title
+                if probabilities
+                else f"expected target dtype to be Long or Byte, but got {target.dtype.title}"
+            ),
+            f"the target has shape {list(target.shape)}, the input {list(input.shape)}: probabilities are floats of "
+            "the input's shape, classes are whole numbers",
         )
     if probabilities and ignore_index >= 0:
         raise RuntimeError("ignore_index is not supported for floating point target")

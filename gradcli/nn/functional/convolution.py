@@ -98,9 +98,11 @@ def conv(n: int, name: str) -> Callable:
         axes = zip(size, kernel, stride, dilation, around, strict=True)
         out = tuple((m + a + b - d * (k - 1) - 1) // s + 1 for m, k, s, d, (a, b) in axes)
         if min(out) < 1:
+            padded = " x ".join(str(m + a + b) for m, (a, b) in zip(size, around, strict=True))
+            covered = " x ".join(str(d * (k - 1) + 1) for k, d in zip(kernel, dilation, strict=True))
             raise RuntimeError(
-                f"Calculated output size {list(out)} is too small: kernel size {kernel} can't be greater than "
-                f"the padded input size {[m + a + b for m, (a, b) in zip(size, around, strict=True)]}"
+                f"Calculated padded input size per channel: ({padded}). Kernel size: ({covered}). Kernel size can't "
+                "be greater than actual input size"
             )
         windows = Windows(tuple(size), tuple(kernel), stride, dilation, around, out)
         grouped = x.reshape(batch, groups, part, *size)

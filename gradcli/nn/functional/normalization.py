@@ -37,7 +37,7 @@ def check_last(name: str, input: Tensor, normalized_shape: Any, *parameters: Ten
     if tuple(input.shape[-len(shape) :]) != shape or input.ndim < len(shape):
         raise RuntimeError(
             f"Given normalized_shape={list(shape)}, expected input with shape [*, {', '.join(map(str, shape))}], "
-            f"but got input of size {list(input.shape)}"
+            f"but got input of size{list(input.shape)}"
         )
     for parameter in parameters:
         if parameter is not None and tuple(parameter.shape) != shape:
@@ -100,6 +100,9 @@ def batch_norm(
     RuntimeError where running moments are needed and missing.
     """
     shape = along_channels(input)
+    for name, moment in (("running_mean", running_mean), ("running_var", running_var)):
+        if moment is not None and input.ndim > 1 and moment.numel() != input.shape[1]:
+            raise RuntimeError(f"{name} should contain {input.shape[1]} elements not {moment.numel()}")
     if training and eps <= 0:
         raise ValueError(f"batch_norm eps must be positive during training, but got {eps}")
     if not training:
