@@ -119,11 +119,13 @@ class Look:
             values[:, :, mine] = found.reshape((2, len(steps), len(mine), -1))
         up, down = values.reshape((2, len(steps), -1)).take(k * len(flat.f0) + rows, axis=2)
         base = flat.f0[rows]
+        reached = (np.abs(WEIGHTS)[:, None] / h[:COUNT]).sum(axis=0)[columns]
         h = h[:, columns]
         slopes = (up - down) / (2 * h)
         value, inner, before = (weights @ slopes[:COUNT] for weights in (WEIGHTS, INNER, BEFORE))
-        noise = np.maximum(flat.unit * np.maximum(np.abs(up).max(axis=0), np.abs(base)), self.noise[rows])
-        rounding = SAFETY * noise * (np.abs(WEIGHTS)[:, None] / h[:COUNT]).sum(axis=0)
+        largest = np.maximum(np.maximum(np.abs(up[0]), np.abs(down[0])), np.abs(base))
+        noise = np.maximum(flat.unit * largest, self.noise[rows])
+        rounding = SAFETY * noise * reached
         last = np.abs(value - inner)
         ratio = last / np.maximum(np.abs(inner - before), np.finfo(float).tiny)
         error = last * np.clip(10 * ratio, 0.02, 1) + rounding
