@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from ..errors import GradcliError
-from ..program.function import load_module
+from ..program.loading import load_module
 from ..results.checks import CheckReport
 from .declare import REGISTRY, Declared
 

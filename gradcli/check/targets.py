@@ -12,7 +12,7 @@ import numpy as np
 
 from ..errors import EXIT_TARGET, GradcliError, did_you_mean
 from ..program.base import check_known
-from ..program.function import find_in, load_module
+from ..program.loading import find_in, load_module
 from ..program.script import ScriptProgram
 from ..program.target import Target, load_program, refuse_arguments
 from ..results.checks import CheckReport

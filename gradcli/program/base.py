@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -152,3 +153,11 @@ def silenced(program: Program) -> Iterator[None]:
             yield
         finally:
             program.stdout = saved
+
+
+def is_module(found: Any) -> bool:
+    """Return whether something is a module or a class of modules; does not import them for that."""
+    modules = sys.modules.get("gradcli.nn.modules.module")
+    if modules is None:
+        return False
+    return issubclass(found, modules.Module) if isinstance(found, type) else isinstance(found, modules.Module)

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
-import importlib.util
 import inspect
-import os
-import sys
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
-from ..errors import EXIT_TARGET, GradcliError, did_you_mean
-from ..rules import entry
+from ..errors import EXIT_TARGET, GradcliError
 from ..tape.dtypes import defaults
-from ..tape.function import Function, has_setup
 from ..tape.tensor import Tensor
 from .base import Prepare, Program, Run, as_leaf, check_known
+from .failures import guarded
 
 
 class FunctionProgram(Program):
@@ -135,89 +130,3 @@ class FunctionProgram(Program):
         bare = [p for p in self.parameters if p.kind is inspect.Parameter.POSITIONAL_ONLY and p.name in arguments]
         named = {name: x for name, x in arguments.items() if name not in {p.name for p in bare}}
         return self.function(*(arguments[p.name] for p in bare), **named)
-
-
-@contextlib.contextmanager
-def guarded(path: str, what: str) -> Any:
-    """Turn what the user's code raises into a GradcliError with the code's own frames."""
-    from .script import ScriptProgram, exit_text, script_error
-
-    try:
-        yield
-    except (GradcliError, KeyboardInterrupt):
-        raise
-    except SystemExit as stop:
-        raise GradcliError(f"{what} {exit_text(stop.code)}", kind="target", exit_code=EXIT_TARGET) from None
-    except BaseException as error:
-        raise script_error(error, ScriptProgram(path, "")) from None
-
-
-def load_module(path: str, stdout: Any = None) -> Any:
-    """Execute a Python file as a module and return it, its folder on the search path."""
-    name = os.path.splitext(os.path.basename(path))[0]
-    folder = os.path.dirname(os.path.abspath(path))
-    if folder not in sys.path:
-        sys.path.insert(0, folder)
-    spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None or spec.loader is None:
-        raise GradcliError(f"{path} cannot be imported", kind="file")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    with contextlib.redirect_stdout(stdout or sys.stdout), guarded(path, path):
-        spec.loader.exec_module(module)
-    return module
-
-
-def as_function(function: Any) -> Callable:
-    """Return a custom Function as a function of the parameters of its forward, without ctx.
-
-    Several real outputs are joined into one vector.
-    """
-    parameters = list(inspect.signature(function.forward).parameters.values())
-    if not has_setup(function):
-        parameters = parameters[1:]
-
-    def call(**given: Any) -> Any:
-        result = function.apply(*(given.get(p.name, p.default) for p in parameters))
-        if not isinstance(result, tuple):
-            return result
-        parts = [x.reshape(-1) for x in result if isinstance(x, Tensor) and x.requires_grad]
-        return parts[0] if len(parts) == 1 else entry("concatenate").function(parts)
-
-    call.__signature__ = inspect.Signature([p.replace(kind=p.KEYWORD_ONLY) for p in parameters])  # type: ignore
-    return call
-
-
-def find_in(module: Any, path: str, name: str) -> Any:
-    """Return what a dotted name means in a module. Raises GradcliError when it is not there."""
-    found: Any = module
-    for part in name.split("."):
-        known = [n for n in vars(found) if not n.startswith("__")] if hasattr(found, "__dict__") else []
-        if not hasattr(found, part):
-            raise GradcliError(f"{path} defines no '{part}'", hint=did_you_mean(part, known), kind="name")
-        found = getattr(found, part)
-    return found
-
-
-def is_module(found: Any) -> bool:
-    """Return whether something is a module or a class of modules; does not import them for that."""
-    modules = sys.modules.get("gradcli.nn.modules.module")
-    if modules is None:
-        return False
-    return issubclass(found, modules.Module) if isinstance(found, type) else isinstance(found, modules.Module)
-
-
-def load_function(path: str, source: str, name: str, target: Any) -> Program:
-    """Return the program of a function that a file defines. Raises GradcliError when there is none."""
-    if not name:
-        raise GradcliError(f"{path}: no name after the colon", hint=f"write {path}:FUNCTION", kind="usage")
-    found = find_in(load_module(path, target.stdout), path, name)
-    if isinstance(found, type) and issubclass(found, Function):
-        return FunctionProgram(as_function(found), f"{path}:{name}", path, target.dtype)
-    if is_module(found):
-        from .module import module_program
-
-        return module_program(found, f"{path}:{name}", path, target.dtype)
-    if not callable(found):
-        raise GradcliError(f"{path}:{name} is {type(found).__name__}, not a function", kind="usage")
-    return FunctionProgram(found, f"{path}:{name}", path, target.dtype)

@@ -16,7 +16,8 @@ from ..lang.parse import parse
 from ..tape.modes import enable_grad, no_grad
 from ..tape.printing import tensor_text
 from ..tape.tensor import Tensor
-from .function import guarded, load_module
+from .failures import guarded
+from .loading import load_module
 
 
 class Hook:

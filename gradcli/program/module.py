@@ -9,7 +9,8 @@ import numpy as np
 
 from ..errors import GradcliError
 from ..func.functional_call import functional_call
-from .function import FunctionProgram, guarded
+from .failures import guarded
+from .function import FunctionProgram
 
 
 class ModuleProgram(FunctionProgram):

@@ -5,20 +5,19 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-import traceback
 import types
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
-from ..errors import EXIT_TARGET, GradcliError, Span, did_you_mean, told
+from ..errors import EXIT_TARGET, GradcliError
 from ..tape import backward as engine
 from ..tape import leaf as leaves
 from ..tape.modes import enable_grad, state
 from ..tape.tensor import Tensor
-from .base import Prepare, Program, Run, check_known
-from .function import is_module
+from .base import Prepare, Program, Run, check_known, is_module
+from .failures import exit_text, python_syntax_error, script_error
 from .instrument import BIND, LAST, instrumented, last_names
 from .repeat import Repeats
 
@@ -92,7 +91,7 @@ class Execution:
         try:
             code = instrumented(script.source, script.path)
         except (SyntaxError, ValueError) as error:
-            raise python_syntax_error(error, script) from None
+            raise python_syntax_error(error, script.path, script.source) from None
         self.module.__dict__.update(
             {"__file__": script.path, "__builtins__": __builtins__, BIND: self.bind, LAST: self.see_last}
         )
@@ -108,7 +107,7 @@ class Execution:
                 raise
             except BaseException as error:
                 self.name_hooked(error)
-                raise script_error(error, script) from None
+                raise script_error(error, script.path) from None
 
     def name_hooked(self, error: BaseException) -> None:
         """Put the script's name of a tensor into the note that says in which hook an error was raised."""
@@ -260,46 +259,3 @@ def replace_data(tensor: Tensor, value: np.ndarray, name: str) -> None:
     tensor._data = fresh[()] if data.ndim == 0 else fresh.copy()
     if tensor._node is not None:
         tensor._node.data = tensor._data
-
-
-def python_syntax_error(error: Exception, script: ScriptProgram) -> GradcliError:
-    """Return Python's complaint about a script as ours."""
-    span = None
-    if isinstance(error, SyntaxError) and error.lineno:
-        lines = script.source.splitlines(keepends=True)
-        start = sum(map(len, lines[: error.lineno - 1])) + max((error.offset or 1) - 1, 0)
-        span = Span(script.source, start, start + 1, script.path)
-    message = error.msg if isinstance(error, SyntaxError) else str(error)
-    return GradcliError(f"{script.path} is no Python: {message}", span=span, kind="syntax")
-
-
-def script_error(error: BaseException, script: ScriptProgram) -> GradcliError:
-    """Return what a script raised, with the traceback limited to the script's own frames."""
-    frames = [f for f in traceback.extract_tb(error.__traceback__) if own_frame(f.filename, script.path)]
-    trace = "".join(traceback.format_list(frames)).rstrip().replace(f"{BIND}(", "(")
-    message = f"{script.path} raised {told(error)}"
-    for line in getattr(error, "__notes__", ()):
-        message += f"\n  {line}"
-    if isinstance(error, NameError):
-        hint = None
-    else:
-        hint = did_you_mean(str(getattr(error, "name", "")), []) if getattr(error, "name", None) else None
-    found = GradcliError(message + (f"\n{trace}" if trace else ""), hint=hint, kind="target", exit_code=EXIT_TARGET)
-    found.cause = error
-    found.cause_line = (frames[-1].filename, frames[-1].lineno or 0) if frames else None
-    return found
-
-
-def exit_text(code: Any) -> str:
-    """Return what to say of a script that ended itself: with a status, or with a message."""
-    return f"exited with status {code}" if isinstance(code, int) else f"ended: {code}"
-
-
-def own_frame(filename: str, path: str) -> bool:
-    """Return whether a frame belongs to the script or to a file in its folder."""
-    if filename == path:
-        return True
-    folder = os.path.dirname(os.path.abspath(path))
-    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    full = os.path.abspath(filename)
-    return full.startswith(folder + os.sep) and "site-packages" not in full and not full.startswith(package + os.sep)

@@ -1,0 +1,67 @@
+"""What a user's Python raises, as errors with its own frames."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import traceback
+from typing import Any
+
+from ..errors import EXIT_TARGET, GradcliError, Span, did_you_mean, told
+from .instrument import BIND
+
+
+def python_syntax_error(error: Exception, path: str, source: str) -> GradcliError:
+    """Return Python's complaint about a script as ours."""
+    span = None
+    if isinstance(error, SyntaxError) and error.lineno:
+        lines = source.splitlines(keepends=True)
+        start = sum(map(len, lines[: error.lineno - 1])) + max((error.offset or 1) - 1, 0)
+        span = Span(source, start, start + 1, path)
+    message = error.msg if isinstance(error, SyntaxError) else str(error)
+    return GradcliError(f"{path} is no Python: {message}", span=span, kind="syntax")
+
+
+def script_error(error: BaseException, path: str) -> GradcliError:
+    """Return what a script raised, with the traceback limited to the script's own frames."""
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if own_frame(f.filename, path)]
+    trace = "".join(traceback.format_list(frames)).rstrip().replace(f"{BIND}(", "(")
+    message = f"{path} raised {told(error)}"
+    for line in getattr(error, "__notes__", ()):
+        message += f"\n  {line}"
+    if isinstance(error, NameError):
+        hint = None
+    else:
+        hint = did_you_mean(str(getattr(error, "name", "")), []) if getattr(error, "name", None) else None
+    found = GradcliError(message + (f"\n{trace}" if trace else ""), hint=hint, kind="target", exit_code=EXIT_TARGET)
+    found.cause = error
+    found.cause_line = (frames[-1].filename, frames[-1].lineno or 0) if frames else None
+    return found
+
+
+def exit_text(code: Any) -> str:
+    """Return what to say of a script that ended itself: with a status, or with a message."""
+    return f"exited with status {code}" if isinstance(code, int) else f"ended: {code}"
+
+
+def own_frame(filename: str, path: str) -> bool:
+    """Return whether a frame belongs to the script or to a file in its folder."""
+    if filename == path:
+        return True
+    folder = os.path.dirname(os.path.abspath(path))
+    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    full = os.path.abspath(filename)
+    return full.startswith(folder + os.sep) and "site-packages" not in full and not full.startswith(package + os.sep)
+
+
+@contextlib.contextmanager
+def guarded(path: str, what: str) -> Any:
+    """Turn what the user's code raises into a GradcliError with the code's own frames."""
+    try:
+        yield
+    except (GradcliError, KeyboardInterrupt):
+        raise
+    except SystemExit as stop:
+        raise GradcliError(f"{what} {exit_text(stop.code)}", kind="target", exit_code=EXIT_TARGET) from None
+    except BaseException as error:
+        raise script_error(error, path) from None
