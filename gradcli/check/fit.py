@@ -18,6 +18,8 @@ HIGH = 6
 """From this coefficient on they count as high: an analytic function that no wider fit resolves has them."""
 CLEAR = 30.0
 """How many times larger than the plateau a coefficient is beyond doubt."""
+UNSEEN = 4
+"""Coefficients after the last that counts which may be as large as the plateau, without being noise."""
 SAFETY = 3.0
 """How many standard deviations of the noise an error covers."""
 FLAT = 40.0
@@ -73,9 +75,7 @@ class Fit:
         used = np.arange(NODES)[:, None] <= last
         self.value = (weights[:, None] * coefficients * used).sum(axis=0)
         spread = np.sqrt(((weights[:, None] * used) ** 2).sum(axis=0))
-        following = np.abs(weights[np.minimum(last + 1, NODES - 1)]) + np.abs(
-            weights[np.minimum(last + 2, NODES - 1)]
-        )
+        following = sum(np.abs(weights[np.minimum(last + k, NODES - 1)]) for k in range(1, UNSEEN + 1))
         self.error = np.where(self.finite, SAFETY * self.noise * spread + plateau * following, np.inf)
         self.curved = (size[HIGH:-TAIL] > CLEAR * plateau).any(axis=0)
         self.variation = size[1:].max(axis=0)

@@ -103,8 +103,17 @@ class Plateaus:
         """Add what rounding hides of a kink, or of a jump of a higher derivative, to the error of narrow fits.
 
         Its noise grows as a power of the width: the width itself for a kink, of which half the gap is missing, more
-        for jumps of higher derivatives, of which wider fits show more.
+        for jumps of higher derivatives, of which wider fits show more. The next wider fit is heard, too,
+        where rounding explains it as well and it says something else, and beyond the scale of x.
         """
+        wider = np.maximum(chosen - 1, 0)
+        beyond = (chosen < self.far) & (chosen > 0)
+        with np.errstate(all="ignore"):
+            change = np.abs(self.values[wider, self.columns] - result.value)
+            apart = change > self.errors[wider, self.columns] + result.error
+        beyond |= (chosen > 0) & self.rounded[wider, self.columns] & apart
+        result.error[beyond] = np.maximum(result.error, change / 2)[beyond]
+        self.hiding |= beyond & apart
         if len(self.noise) < 4:
             return
         above = np.cumsum(~self.rounded[::-1], axis=0)[::-1] == 0  # rounded, and all narrower ones too
@@ -147,8 +156,13 @@ class Plateaus:
         noisy = member.any(axis=0) & ~skip
         if not noisy.any():
             return
-        pick = np.where(member, self.errors, np.inf).argmin(axis=0)
-        value, error = self.values[pick, self.columns], self.errors[pick, self.columns]
+        with np.errstate(all="ignore"):
+            counted = np.where(member | ~member.any(axis=0), np.nan_to_num(self.noise), np.nan)
+            typical = np.nanmedian(counted, axis=0)
+            lucky = np.maximum(0.5 * typical / self.noise, 1.0)  # noise that few nodes happened not to see
+        errors = np.where(member, self.errors * lucky, np.inf)
+        pick = errors.argmin(axis=0)
+        value, error = self.values[pick, self.columns], errors[pick, self.columns]
         level = self.noise[pick, self.columns]
         curves = self.resolve_curves(result, noisy, member)
         flat = found & self.constant[chosen, self.columns]

@@ -24,6 +24,8 @@ from .plateau import Plateaus, longest_run
 FINE = 1e-7
 MORE = 10
 """Fits that are averaged where noise hides more than FINE of a derivative."""
+BESIDE = 10.0
+"""Fits up to so many scales of x wide are averaged: in wider ones it is not noise alone that they are off by."""
 RATIO = 4.0
 """Between the half-widths of consecutive fits."""
 TOP = 0.3
@@ -105,7 +107,10 @@ class Decision(Plateaus):
         """Take the mean of more fits where noise hides more than a millionth of the derivative."""
         plain = (result.kind == "smooth") | (result.kind == "noise")
         with np.errstate(all="ignore"):
-            poor = plain & ~self.hiding & (result.error > FINE * np.abs(result.value)) & np.isfinite(result.width)
+            near = result.width <= BESIDE * self.scale
+            poor = (
+                plain & near & ~self.hiding & (result.error > FINE * np.abs(result.value)) & np.isfinite(result.width)
+            )
         for width in np.unique(result.width[poor])[:3]:
             mine = poor & (result.width == width)
             more = [centred(self.line, self.x, width * factor, self.unit) for factor in np.linspace(0.55, 0.95, MORE)]

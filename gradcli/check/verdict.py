@@ -21,8 +21,8 @@ FLOOR = {8: 2e-9, 4: 4e-6}
 """Relative differences that no derivative is accused of, by the size of its type in bytes: its own rounding ..."""
 LEEWAY = 1000.0
 """... unless the reference is known so many times better."""
-OWN_NOISE = 3.0
-"""How many times the scatter of the claimed derivative it may be off, before that is an error of its rule."""
+OWN_NOISE = 10.0
+"""How many times the scatter of the claimed derivative (a lower quartile) it may be off without being wrong."""
 COARSE = 0.02
 """A relative error beyond which the reference says nothing about an element."""
 
