@@ -19,6 +19,7 @@ from ..func.sparsity import sparsity
 from ..func.trace import Trace
 from ..results.checks import InputCheck, WorstElement
 from ..tape.tensor import Tensor
+from .digits import CAP, digits_of
 from .fit import SAFETY
 from .flat import Flat
 from .measure import MARGIN, NARROW, even_weights, scatter_of_values
@@ -171,7 +172,7 @@ def summary(
     mine = np.flatnonzero((columns >= flat.edges[k]) & (columns < flat.edges[k + 1]))
     name, shape = flat.subject.wrt[k], flat.arrays[k].shape
     if not len(mine):
-        return InputCheck(name, shape, "pass", 0.0, 0.0, 17.0, None, None)
+        return InputCheck(name, shape, "pass", 0.0, 0.0, CAP, None, None)
     claimed, value, error = claimed[mine], value[mine], error[mine]
     gap, size = np.abs(claimed - value), np.abs(value)
     known = size > MARGIN * error
@@ -183,5 +184,4 @@ def summary(
     )
     blind = float((room(error, size)[known] / size[known]).max()) if known.any() else None
     most = float(relative.max())
-    digits = float(np.clip(-np.log10(max(most, 1e-17)), 0, 17))
-    return InputCheck(name, shape, "pass", float(gap[known].max(initial=0)), most, digits, blind, worst)
+    return InputCheck(name, shape, "pass", float(gap[known].max(initial=0)), most, digits_of(most), blind, worst)

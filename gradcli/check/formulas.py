@@ -8,9 +8,10 @@ import numpy as np
 
 from ..results.checks import Finding
 from ..tape.modes import no_grad
+from .digits import digits_of
 from .second import SecondOrder
 from .traced import Traced
-from .witnessed import CAP, ROUNDED, Witnessed
+from .witnessed import ROUNDED, Witnessed
 
 
 def by_formulas(subject: Traced, blocks: dict[str, np.ndarray], found: Witnessed) -> None:
@@ -53,9 +54,7 @@ def by_formulas(subject: Traced, blocks: dict[str, np.ndarray], found: Witnessed
         block = np.abs(np.asarray(blocks[item.name]))
         largest = float(np.max(block[np.isfinite(block)], initial=0.0)) or 1.0
         error = item.error / largest
-        found.digits.append(
-            (f"symbolic {item.name}", CAP if error == 0 else float(np.clip(-np.log10(error), 0, CAP)))
-        )
+        found.digits.append((f"symbolic {item.name}", digits_of(error)))
         found.notes += [f"{item.name}: {note}" for note in item.notes]
         if not item.agrees and not any(note.startswith(ROUNDED) for note in found.notes):
             found.findings.append(Finding("symbolic", f"sympy's formula for {item.name} disagrees", item.name))

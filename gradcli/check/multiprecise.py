@@ -14,9 +14,10 @@ import numpy as np
 
 from ..results.checks import Finding
 from ..tape.modes import no_grad
+from .digits import CAP, digits_of
 from .second import SecondOrder
 from .traced import Traced
-from .witnessed import CAP, ROUNDED, Witnessed
+from .witnessed import ROUNDED, Witnessed
 
 MOST_COLUMNS = 64
 """Input elements up to which every one is moved by itself; above, random directions are taken."""
@@ -171,7 +172,7 @@ def judge(
     with np.errstate(all="ignore"):
         relative = errors / np.where(size == 0, 1.0, size)
     worst = float(np.nanmax(np.abs(relative[0]), initial=0.0))
-    right = CAP if worst == 0 else float(np.clip(-np.log10(worst), 0, CAP))
+    right = digits_of(worst)
     found.digits.append((f"{digits}-digit", right))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)

@@ -14,6 +14,7 @@ from ..tape.tensor import Tensor
 from .blame import blame
 from .compressed import LEAST, all_right
 from .diagnose import diagnose
+from .digits import digits_of
 from .fixed import judge_fixed
 from .flat import Flat
 from .kink import at_joint_kinks, in_hull
@@ -186,7 +187,7 @@ def adjoint_digits(subject: Traced, seed: int) -> float:
     forward = 0.0 if pushed is None else np.vdot(pushed, vector).real
     parts = [np.vdot(g, t._data).real for g, t in zip(pulled, tangents, strict=True) if g is not None]
     size = max(abs(forward), *(abs(p) for p in parts), 1e-300) if parts else 1.0
-    return float(np.clip(-np.log10(max(abs(forward - sum(parts)) / size, 1e-17)), 0, 17))
+    return digits_of(abs(forward - sum(parts)) / size)
 
 
 def item_size(subject: Subject) -> int:

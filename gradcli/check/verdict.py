@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..results.checks import InputCheck, WorstElement
+from .digits import CAP, digits_of
 from .estimate import Estimate
 from .flat import Flat
 from .measure import ENOUGH, MARGIN, OTHER_REACHES, SURE, Reference
@@ -219,7 +220,7 @@ def one_input(flat: Flat, judgement: Judgement, k: int) -> InputCheck:
     state, a = judgement.state[:, columns], judgement.analytic[:, columns]
     value, error = judgement.reference.value[:, columns], judgement.reference.error[:, columns]
     if not a.size:
-        return InputCheck(name, shape, "pass", 0.0, 0.0, 17.0, None, None)
+        return InputCheck(name, shape, "pass", 0.0, 0.0, CAP, None, None)
     wrong = state == FAIL
     verdict = "fail" if wrong.any() else "inconclusive" if (state == UNSURE).any() else "pass"
     with np.errstate(all="ignore"):
@@ -250,7 +251,7 @@ def one_input(flat: Flat, judgement: Judgement, k: int) -> InputCheck:
         verdict,
         float(gap[counted].max()) if counted.any() else 0.0,
         most,
-        float(np.clip(-np.log10(max(most, 1e-17)), 0, 17)),
+        digits_of(most),
         float((room[known] / np.abs(value[known])).max()) if known.any() else None,
         worst,
     )

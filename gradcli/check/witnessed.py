@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from ..results.checks import Finding
 
-CAP = 17.0
-"""More digits than that float64 has."""
 ROUNDED = "rounding leaves"
 """How a note begins that excuses a disagreement."""
 
