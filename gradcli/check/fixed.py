@@ -15,10 +15,7 @@ def judge_fixed(flat: Flat, judgement: Judgement, eps: float | None, atol: float
     eps, atol, rtol = (
         default if given is None else given for given, default in ((eps, EPS), (atol, ATOL), (rtol, RTOL))
     )
-    n = flat.size
-    elements = np.repeat(np.arange(n), 2)
-    values = flat.along(elements, np.tile([eps, -eps], n)).reshape((n, 2, len(flat.f0)))
-    numeric = ((values[:, 0] - values[:, 1]) / (2 * eps)).T
+    numeric = central(flat, np.arange(flat.size), eps)
     judgement.margin = 1.0
     judgement.slack[:] = judgement.floor[:] = 0
     reference = judgement.reference
@@ -26,3 +23,10 @@ def judge_fixed(flat: Flat, judgement: Judgement, eps: float | None, atol: float
     with np.errstate(all="ignore"):
         right = np.abs(judgement.analytic - numeric) <= reference.error
     judgement.state[:] = np.where(right, PASS, FAIL)
+
+
+def central(flat: Flat, elements: np.ndarray, eps: float) -> np.ndarray:
+    """Return central differences of all outputs with one step along some elements: shape (m, elements)."""
+    n = len(elements)
+    values = flat.along(np.repeat(elements, 2), np.tile([eps, -eps], n)).reshape((n, 2, len(flat.f0)))
+    return ((values[:, 0] - values[:, 1]) / (2 * eps)).T

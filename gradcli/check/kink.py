@@ -59,7 +59,7 @@ class Hull:
         the same amount: else the kink is beside x, not at it.
         """
         steps = 10.0 ** np.arange(-13, -5)
-        for signs in self.rng.choice([-1.0, 1.0], (8, len(self.x))) * self.rng.uniform(0.5, 1, (8, len(self.x))):
+        for signs in self.corners(8):
             direction = signs * self.flat.scales
             ahead = self.flat.points(self.x + steps[:, None] * direction)[:, self.j]
             apart = (ahead - self.flat.f0[self.j]) / steps - axis @ direction
@@ -80,9 +80,7 @@ class Hull:
         count = 2 * len(self.columns) + 12
         found = []
         for radius in (RADIUS, 1e-3 * RADIUS):
-            shifts = np.zeros((count, len(self.x)))
-            shifts[:] = self.rng.uniform(0.5, 1, shifts.shape) * self.rng.choice([-1.0, 1.0], shifts.shape)
-            bases = self.x + radius * shifts * self.flat.scales
+            bases = self.x + radius * self.corners(count) * self.flat.scales
             found.append(self.differences(bases, 1e-3 * radius * self.scale))
         wide, narrow = (np.ptp(g, axis=0).max() for g in found)
         both = np.concatenate(found)
@@ -132,6 +130,11 @@ class Hull:
         ahead[self.columns] += 1e-3 * RADIUS * direction * self.scale
         first, second = self.flat.points(np.stack([base, ahead]))[:, self.j]
         return float((second - first) / (1e-3 * RADIUS))
+
+    def corners(self, count: int) -> np.ndarray:
+        """Return random directions close to the corners of a cube, in which all inputs move."""
+        shape = (count, len(self.x))
+        return self.rng.choice([-1.0, 1.0], shape) * self.rng.uniform(0.5, 1, shape)
 
     def signs(self, count: int) -> np.ndarray:
         """Return random directions, half of them corners of a cube."""

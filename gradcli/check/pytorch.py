@@ -12,7 +12,8 @@ import numpy as np
 from ..errors import noted
 from ..results.checks import CheckReport, InputCheck
 from ..tape.tensor import Tensor
-from .fixed import ATOL, EPS, RTOL
+from .fixed import ATOL, EPS, RTOL, central
+from .flat import Flat
 from .live import Live, Pushed, complaint
 from .run import Options, Place, run_check
 from .second import SecondOrder
@@ -143,18 +144,14 @@ def mismatch(subject: Live, item: InputCheck) -> str:
     sizes = [math.prod(s) * (1 + d.is_complex) for s, d in subject.outlines or ()]
     rows = slice(sum(sizes[:output]), sum(sizes[: output + 1]))
     x = subject.at[item.name]
-
-    def value(index: tuple, step: float) -> np.ndarray:
-        moved = np.array(x)
-        moved[index] += step
-        return subject.value({**subject.at, item.name: moved}).ravel()[rows]
-
     text = f"{part}Jacobian mismatch for output {output} with respect to {item.name},\n"
     if x.size * (rows.stop - rows.start) > SHOWN or x.dtype.kind == "c" or part:
         return text
-    numeric = [(value(i, EPS) - value(i, -EPS)) / (2 * EPS) for i in np.ndindex(x.shape)]
+    flat = Flat(subject)
+    first = int(flat.edges[subject.wrt.index(item.name)])
+    numeric = central(flat, np.arange(first, first + x.size), EPS)[rows].T
     analytic = subject.jacobian(subject.at)[item.name].reshape(-1, x.size)[rows].T
-    shown = [Tensor._wrap(np.ascontiguousarray(m), None) for m in (np.array(numeric), analytic)]
+    shown = [Tensor._wrap(np.ascontiguousarray(m), None) for m in (numeric, analytic)]
     return (
         text + "\n".join(f"{word}:{m!r}" for word, m in zip(("numerical", "analytical"), shown, strict=True)) + "\n"
     )
