@@ -75,6 +75,14 @@ class Plateaus:
         self.changes = np.stack([np.where(fit.finite, fit.variation, np.inf) for fit in fits])
         self.spreads = np.stack([fit.spread for fit in fits])
         self.widths = np.array([fit.width for fit in fits])
+        self.unit_of_x = max(1.0, abs(float(x)))
+        self.stair = FLAT * unit * np.maximum(self.unit_of_x, np.abs(f0))
+
+    def take(self, result: Estimate, where: np.ndarray, place: np.ndarray, error: np.ndarray, kind: str) -> None:
+        """Let one fit of each column, with an error, be the estimate at some columns."""
+        result.put(where, self.values[place, self.columns], error, kind)
+        result.noise[where] = self.noise[place, self.columns][where]
+        result.width[where] = self.widths[place][where]
 
     def on_stairs(self, result: Estimate) -> np.ndarray:
         """Take a far wider fit where all that narrow ones see are stairs that rounding makes; return where.
@@ -93,18 +101,13 @@ class Plateaus:
             stairs = ~(apart <= error + result.error) & ~(apart * result.width > noise)
             gaps = np.maximum(np.abs(self.small.up_gap[:7]), np.abs(self.small.down_gap[:7])).max(axis=0)
         stairs &= np.isfinite(usable[wide, self.columns]) & (gaps <= noise)
-        self.doubt_constants(result, ~stairs)
-        result.put(stairs, value, error, "smooth")
-        result.noise[stairs] = self.noise[wide, self.columns][stairs]
-        result.width[stairs] = self.widths[wide][stairs]
+        self.take(result, stairs, wide, error, "smooth")
         return stairs
 
-    def doubt_hidden_kinks(self, result: Estimate, chosen: np.ndarray) -> None:
-        """Add what rounding hides of a kink, or of a jump of a higher derivative, to the error of narrow fits.
+    def hear_wider(self, result: Estimate, chosen: np.ndarray) -> None:
+        """Add how far the next wider fit is from the chosen one to its error.
 
-        Its noise grows as a power of the width: the width itself for a kink, of which half the gap is missing, more
-        for jumps of higher derivatives, of which wider fits show more. The next wider fit is heard, too,
-        where rounding explains it as well and it says something else, and beyond the scale of x.
+        So it is where rounding explains both and they say different things, and beyond the scale of x.
         """
         wider = np.maximum(chosen - 1, 0)
         beyond = (chosen < self.far) & (chosen > 0)
@@ -114,6 +117,13 @@ class Plateaus:
         beyond |= (chosen > 0) & self.rounded[wider, self.columns] & apart
         result.error[beyond] = np.maximum(result.error, change / 2)[beyond]
         self.hiding |= beyond & apart
+
+    def doubt_hidden_kinks(self, result: Estimate, chosen: np.ndarray) -> None:
+        """Add what rounding hides of a kink, or of a jump of a higher derivative, to the error of narrow fits.
+
+        Its noise grows as a power of the width: the width itself for a kink, of which half the gap is missing, more
+        for jumps of higher derivatives, of which wider fits show more.
+        """
         if len(self.noise) < 4:
             return
         above = np.cumsum(~self.rounded[::-1], axis=0)[::-1] == 0  # rounded, and all narrower ones too
@@ -137,9 +147,8 @@ class Plateaus:
         widest = np.argmax(same, axis=0)
         beyond = np.maximum(widest - 1, 0)
         change = 2 * self.changes[beyond, self.columns]
-        hidden = change <= FLAT * self.unit * np.maximum(1.0, np.maximum(abs(float(self.x)), np.abs(self.f0)))
-        doubtful = where & same.any(axis=0) & (widest > 0) & hidden & (result.value == 0)
-        doubtful &= self.widths[widest] < APART * max(1.0, abs(float(self.x)))
+        doubtful = where & same.any(axis=0) & (widest > 0) & (change <= self.stair) & (result.value == 0)
+        doubtful &= self.widths[widest] < APART * self.unit_of_x
         result.error[doubtful] = np.maximum(result.error, change / self.widths[widest])[doubtful]
 
     def settle_noise(self, result: Estimate, found: np.ndarray, chosen: np.ndarray, skip: np.ndarray) -> None:
@@ -150,8 +159,7 @@ class Plateaus:
         and does not see the noise: then what wide fits say counts. The narrow one is a second candidate, unless
         it is a constant that rounding explains.
         """
-        unit_of_x = max(1.0, abs(float(self.x)))
-        far_apart = found & (self.widths[chosen] > APART * unit_of_x)
+        far_apart = found & (self.widths[chosen] > APART * self.unit_of_x)
         member = self.plateau(np.where(far_apart, self.far, 0))
         noisy = member.any(axis=0) & ~skip
         if not noisy.any():
@@ -162,12 +170,12 @@ class Plateaus:
             lucky = np.maximum(0.5 * typical / self.noise, 1.0)  # noise that few nodes happened not to see
         errors = np.where(member, self.errors * lucky, np.inf)
         pick = errors.argmin(axis=0)
-        value, error = self.values[pick, self.columns], errors[pick, self.columns]
+        error = errors[pick, self.columns]
         level = self.noise[pick, self.columns]
         curves = self.resolve_curves(result, noisy, member)
         flat = found & self.constant[chosen, self.columns]
         single = flat & (level <= SINGLE * self.small.largest[-1])
-        high = level > FLAT * self.unit * np.maximum(unit_of_x, np.abs(self.f0))
+        high = level > self.stair
         genuine = far_apart & ~single & (high | ~flat)
         few = self.spread_of(member) < FEW
         noisy &= ~curves & ~(genuine & few)
@@ -176,25 +184,22 @@ class Plateaus:
             precise = result.error < np.maximum(error, 0.01 * np.abs(result.value))
         other = narrow & np.where(flat, genuine | (few & high), precise)
         result.other[other], result.other_error[other] = result.value[other], result.error[other]
-        changed = narrow | (noisy & ~found)
-        result.put(changed, value, error, "noise")
-        result.noise[changed] = level[changed]
-        result.width[changed] = self.widths[pick][changed]
+        self.take(result, narrow | (noisy & ~found), pick, error, "noise")
 
     def plateau(self, begin: np.ndarray) -> np.ndarray:
         """Return which fits share a plateau: of those that rounding does not explain, from index `begin` on."""
-        open_ = ~self.rounded & (np.arange(len(self.noise))[:, None] >= begin)
+        begun = np.arange(len(self.noise))[:, None] >= begin
+        open_ = ~self.rounded & begun
         with np.errstate(all="ignore"):
             steady = alike(self.noise[1:], self.noise[:-1]) & open_[1:] & open_[:-1]
-        member = self.level_plateau(begin)
+        member = self.level_plateau(begun)
         several = longest_run(steady) >= 2
         member[1:] |= steady & several
         member[:-1] |= steady & several
         return member
 
-    def level_plateau(self, begin: np.ndarray) -> np.ndarray:
+    def level_plateau(self, begun: np.ndarray) -> np.ndarray:
         """Return which fits, wider than the first resolved one, have noise that does not grow with their width."""
-        begun = np.arange(len(self.noise))[:, None] >= begin
         wide = begun & (np.cumsum(begun & (self.rounded | np.isnan(self.noise)), axis=0) == 0)
         count = wide.sum(axis=0)
         with np.errstate(all="ignore"):
@@ -225,10 +230,7 @@ class Plateaus:
             found |= mine & twice.finite & (twice.noise <= SUDDEN * before) & ~(after > SUDDEN * twice.noise)
         curved = self.curved & (np.arange(len(self.errors))[:, None] >= first)
         narrow = np.where(curved, self.errors, np.inf).argmin(axis=0)
-        value, error = self.values[narrow, self.columns], self.errors[narrow, self.columns]
-        result.put(found, value, error, "smooth")
-        result.noise[found] = self.noise[narrow, self.columns][found]
-        result.width[found] = self.widths[narrow][found]
+        self.take(result, found, narrow, self.errors[narrow, self.columns], "smooth")
         return found
 
     def spread_of(self, member: np.ndarray) -> np.ndarray:

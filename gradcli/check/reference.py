@@ -92,8 +92,11 @@ class Decision(Plateaus):
         result.put(found, self.values[chosen, self.columns], self.errors[chosen, self.columns], "smooth")
         result.noise = self.noise[chosen, self.columns]
         result.width = np.where(found, self.widths[chosen], np.nan)
+        self.hear_wider(result, chosen)
         self.doubt_hidden_kinks(result, chosen)
         stairs = self.on_stairs(result)
+        if self.far:
+            self.doubt_constants(result, ~stairs)
         sharp, jump = self.kinked() & ~stairs, self.jumps() & ~stairs
         found &= ~sharp & ~jump
         self.settle_noise(result, found, chosen, sharp | jump | stairs)
