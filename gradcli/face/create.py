@@ -70,7 +70,8 @@ def ragged(data: Any, dim: int = 1) -> str:
     for n in lengths:
         if n != lengths[0]:
             return f"expected sequence of length {lengths[0]} at dim {dim} (got {n})"
-    return next((text for x in data if (text := ragged(x, dim + 1) if isinstance(x, list | tuple) else "")), "")
+    inner = (ragged(x, dim + 1) for x in data if isinstance(x, list | tuple))
+    return next(filter(None, inner), "")
 
 
 @face(method=False)

@@ -113,8 +113,7 @@ def strided_places(input: Tensor, size: Any, stride: Any, storage_offset: int | 
     offset = 0
     if storage_offset is not None and input._base is not None:
         data, base = input._array(), input._base._array()
-        offset = base.__array_interface__["data"][0] - data.__array_interface__["data"][0]
-        offset //= data.itemsize
+        offset = (address_of(base) - address_of(data)) // data.itemsize
     where = np.full(size, offset + (storage_offset or 0))
     for i, (n, s) in enumerate(zip(size, stride, strict=True)):
         where = where + (np.arange(n) * s).reshape((-1,) + (1,) * (len(size) - i - 1))

@@ -7,9 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..rules import entry
-from ..rules.product import matmul as table_matmul
-from ..tape.operators import SCALARS, seen, shapes_error
-from ..tape.refusal import as_pytorch
+from ..tape.operators import multiplied, seen, stacks_text, types_error
 from ..tape.tensor import Tensor, allowed
 from .wrap import face, operand
 
@@ -25,14 +23,6 @@ def rank_text(name: str, ranks: tuple[int, int], first: int, second: int) -> str
     return f"{ranks[0]}D tensors expected, but got {first}D and {second}D tensors"
 
 
-def dtype_text(name: str, a: Tensor, b: Tensor) -> str:
-    """Return PyTorch's message for operands of different types."""
-    if name == "dot":
-        return f"dot : expected both vectors to have same dtype, but found {a.dtype.title} and {b.dtype.title}"
-    words = [SCALARS.get(x.dtype.title, x.dtype.title) for x in (a, b)]
-    return f"expected m1 and m2 to have the same dtype, but got: {words[0]} != {words[1]}"
-
-
 def of_ranks(name: str, ranks: tuple[int, int]) -> None:
     """Enter matmul for operands of fixed ranks, such as mm."""
 
@@ -40,12 +30,9 @@ def of_ranks(name: str, ranks: tuple[int, int]) -> None:
         if (input.ndim, other.ndim) != ranks:
             raise RuntimeError(rank_text(name, ranks, input.ndim, other.ndim))
         if ranks == (3, 3) and input.shape[0] != other.shape[0]:
-            raise RuntimeError(
-                "Expected size for first two dimensions of batch2 tensor to be: "
-                f"[{input.shape[0]}, {input.shape[2]}] but got: [{other.shape[0]}, {other.shape[1]}]."
-            )
+            raise RuntimeError(stacks_text(input.shape, other.shape))
         if allowed.float_of_grad and input.dtype != other.dtype:
-            raise RuntimeError(dtype_text(name, input, other))
+            raise types_error(input, other)
         return product(input, other)
 
     function.__name__ = name
@@ -59,16 +46,14 @@ for _name, _ranks in {"mm": (2, 2), "mv": (2, 1), "bmm": (3, 3), "dot": (1, 1)}.
 
 def product(input: Any, other: Any) -> Tensor:
     """Matrix product; raises RuntimeError naming the shapes that do not fit."""
-    try:
-        return table_matmul(operand(input), operand(other))
-    except ValueError as error:
-        raise shapes_error(operand(input), operand(other)) or as_pytorch(error) from None
+    return multiplied(operand(input), operand(other))
 
 
 @face
 def matmul(input: Any, other: Any) -> Tensor:
     """Matrix product of vectors, matrices and stacks of matrices."""
-    return seen(product(input, other), input, other)
+    left, right = operand(input), operand(other)
+    return seen(multiplied(left, right), left, right)
 
 
 @face(names=("ger",))

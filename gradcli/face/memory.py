@@ -8,25 +8,21 @@ from typing import Any
 from ..tape.device import refuse_device
 from ..tape.dtypes import as_dtype, naming
 from ..tape.tensor import Tensor
-from ..tape.versions import mark_changed, memory_of
+from ..tape.versions import address_of, mark_changed, memory_of
 from .wrap import face
 
 
 @face
 def data_ptr(input: Tensor) -> int:
     """The address of the first element."""
-    return input._array().__array_interface__["data"][0]
+    return address_of(input._array())
 
 
 @face
 def storage_offset(input: Tensor) -> int:
     """How many elements of its memory lie before its first one."""
-    return (data_ptr(input) - memory_start(input)) // input._data.itemsize
-
-
-def memory_start(x: Tensor) -> int:
-    """Return the address at which the memory that a tensor is a part of begins."""
-    return memory_of(x._array()).__array_interface__["data"][0]
+    data = input._array()
+    return (address_of(data) - address_of(memory_of(data))) // data.itemsize
 
 
 class Storage:
@@ -38,7 +34,7 @@ class Storage:
 
     def data_ptr(self) -> int:
         """Return the address of the first element."""
-        return self._memory.__array_interface__["data"][0]
+        return address_of(self._memory)
 
     def size(self) -> int:
         """Return the number of elements."""

@@ -122,11 +122,15 @@ FACE_NODES: dict[str, Spec] = {
 }
 
 
+UPSAMPLINGS = {
+    **{"nearest": "Nearest", "nearest-exact": "NearestExact", "linear": "Linear", "bilinear": "Bilinear"},
+    **{"bicubic": "Bicubic", "trilinear": "Trilinear"},
+}
+
+
 def interpolated(result: Any, given: dict) -> str | None:
     """One node for each mode and number of axes."""
-    names = {"nearest": "Nearest", "nearest-exact": "NearestExact", "bicubic": "Bicubic"}
-    mode = given.get("mode", "nearest")
-    name = names.get(mode) or {"linear": "Linear", "bilinear": "Bilinear", "trilinear": "Trilinear"}.get(mode)
+    name = UPSAMPLINGS.get(given.get("mode", "nearest"))
     return f"Upsample{name}{result.ndim - 2}D(input)" if name else None
 
 

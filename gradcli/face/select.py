@@ -9,7 +9,6 @@ import numpy as np
 from ..rules import entry
 from ..tape.dtypes import as_dtype
 from ..tape.node import labelled
-from ..tape.operators import SCALARS
 from ..tape.promote import as_operand
 from ..tape.record import dispatch
 from ..tape.tensor import Tensor, as_raw
@@ -37,9 +36,8 @@ METHOD_FORMS["where"] = method_where
 def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     """value where the mask holds, else input."""
     if as_raw(mask).dtype != bool:
-        kind = as_dtype(as_raw(mask).dtype)
-        word = SCALARS.get(kind.title, kind.title)
-        raise RuntimeError(f"masked_fill_ only supports boolean masks, but got mask with dtype {word}")
+        kind = as_dtype(as_raw(mask).dtype).scalar
+        raise RuntimeError(f"masked_fill_ only supports boolean masks, but got mask with dtype {kind}")
     if isinstance(value, Tensor) and value.ndim:
         raise RuntimeError(f"masked_fill only supports a 0-dimensional value tensor, got {value.ndim} dimension(s)")
     return labelled(dispatch(entry("where"), (mask, value, input), {}), "MaskedFillBackward0")

@@ -146,14 +146,12 @@ def expand(input: Tensor, *sizes: Any) -> Tensor:
     wanted = lengths(sizes)
     shape = (1,) * (len(wanted) - input.ndim) + tuple(input.shape)
     target = tuple(n if w == -1 else w for w, n in zip(wanted, shape, strict=True))
-    if any(n not in (1, w) for w, n in zip(target, shape, strict=True)):
-        place, want, have = next(
-            (i, w, n) for i, (w, n) in enumerate(zip(target, shape, strict=True)) if n not in (1, w)
-        )
-        raise RuntimeError(
-            f"The expanded size of the tensor ({want}) must match the existing size ({have}) at non-singleton "
-            f"dimension {place}.  Target sizes: {list(wanted)}.  Tensor sizes: {list(input.shape)}"
-        )
+    for i, (w, n) in enumerate(zip(target, shape, strict=True)):
+        if n not in (1, w):
+            raise RuntimeError(
+                f"The expanded size of the tensor ({w}) must match the existing size ({n}) at non-singleton "
+                f"dimension {i}.  Target sizes: {list(wanted)}.  Tensor sizes: {list(input.shape)}"
+            )
     return dispatch(entry("broadcast_to"), (input,), {"shape": target})
 
 

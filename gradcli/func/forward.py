@@ -169,8 +169,7 @@ def jvp(func: Callable, primals: tuple, tangents: tuple, *, strict: bool = False
     products = push_all(record, given, create)
     if strict and any(p is None for p in products):
         raise RuntimeError("jvp: an output does not depend on the primals (strict=True)")
-    filled = [zeros_like(out) if p is None else tensor(p) for p, out in zip(products, record.outputs, strict=True)]
-    result = record.build_outputs([cover(p) for p in filled])
+    result = built(record, products)
     if create and not record.nested:
         record.nested = True
     return (record.values(), result, record.aux) if has_aux else (record.values(), result)
@@ -182,13 +181,15 @@ def linearize(func: Callable, *primals: Any) -> tuple[Any, Callable]:
 
     def pushed(*tangents: Any) -> Any:
         given = checked(flatten(tangents)[0], record.inputs)
-        products = push_all(record, given, record.nested)
-        filled = [
-            zeros_like(out) if p is None else tensor(p) for p, out in zip(products, record.outputs, strict=True)
-        ]
-        return record.build_outputs([cover(p) for p in filled])
+        return built(record, push_all(record, given, record.nested))
 
     return record.values(), pushed
+
+
+def built(record: Trace, tangents: list) -> Any:
+    """Return tangents of all outputs in the outputs' structure; zeros for those that are None."""
+    filled = [zeros_like(out) if t is None else tensor(t) for t, out in zip(tangents, record.outputs, strict=True)]
+    return record.build_outputs([cover(t) for t in filled])
 
 
 def push_all(record: Trace, tangents: list, create: bool) -> list:

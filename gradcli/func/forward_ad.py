@@ -63,8 +63,7 @@ class dual_level:  # noqa: N801 - PyTorch's name
             seeds = self.tangents if create else {n: t._data for n, t in self.tangents.items()}
             found = Forward(False, create).push([node], seeds)
             if node in found:
-                tangent = self.tangents[node] = self.plain(tensor(found[node]))
-                return tangent
+                self.tangents[node] = self.plain(tensor(found[node]))
             else:
                 self.none.add(node)
         return self.tangents.get(node)

@@ -95,14 +95,13 @@ def checked_dims(dims: list, leaves: list, title: str) -> list:
 
 def common_size(moved: list, dims: list) -> int:
     """Return the length of the mapped axis. Raises ValueError when arguments differ in it."""
-    sizes = {x.shape[0] for x, d in zip(moved, dims, strict=True) if d is not None}
-    if len(sizes) > 1:
-        given = [x.shape[0] for x, d in zip(moved, dims, strict=True) if d is not None]
+    sizes = [x.shape[0] for x, d in zip(moved, dims, strict=True) if d is not None]
+    if len(set(sizes)) > 1:
         raise ValueError(
-            f"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes {given} for the "
+            f"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes {sizes} for the "
             "mapped dimension"
         )
-    return sizes.pop()
+    return sizes[0]
 
 
 @contextlib.contextmanager

@@ -73,17 +73,11 @@ def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> tuple:
 
 def pulled_at_once(record: Trace, given: Sequence, added: int, retain: bool) -> list[Tensor]:
     """Return the products for cotangents mapped by vmap levels that were opened after the function was recorded."""
-    if len(given) != len(record.outputs):
-        raise RuntimeError(f"expected {len(record.outputs)} tensors, one for each place, got {len(given)}")
     own, new = len(record.lead), tuple(size for _, size in active.levels[len(record.lead) :])
     count = int(np.prod(new))
     places, front = tuple(range(own, own + added)), tuple(range(added))
-    seeds = []
-    for v, out in zip(given, record.outputs, strict=True):
-        bare = entry("moveaxis").function(lift(v), places, front)
-        if tuple(bare.shape[added:]) != tuple(out.shape):
-            raise RuntimeError(f"expected a tensor of shape {list(out.shape)}, got shape {list(bare.shape[added:])}")
-        seeds.append((out, bare.reshape((count, *out.shape)).to(out.dtype)))
+    vectors = checked(given, record.outputs, places)
+    seeds = [(out, v.reshape((count, *out.shape))) for out, v in zip(record.outputs, vectors, strict=True)]
     create = record.nested or any(asks(v) for _, v in seeds)
     with set_grad_enabled(create):
         grads = pull(record, seeds, retain, create)
@@ -96,15 +90,21 @@ def asks(x: Any) -> bool:
     return isinstance(x, Tensor) and x._node is not None
 
 
-def checked(given: Sequence, like: Sequence[Tensor]) -> list[Tensor]:
-    """Return cotangents or tangents under all levels. Raises RuntimeError when their number or shapes do not fit."""
+def checked(given: Sequence, like: Sequence[Tensor], places: tuple[int, ...] = ()) -> list[Tensor]:
+    """Return cotangents or tangents under all levels. Raises RuntimeError when their number or shapes do not fit.
+
+    places: the axes of levels that `like` knows nothing of; they are moved to the front.
+    """
+    added = len(places)
     if len(given) != len(like):
         raise RuntimeError(f"expected {len(like)} tensors, one for each place, got {len(given)}")
     result = []
     for v, x in zip(given, like, strict=True):
         bare = lift(v if isinstance(v, Tensor) else Tensor._wrap(as_raw(v), None))
-        if tuple(bare.shape) != tuple(x.shape):
-            raise RuntimeError(f"expected a tensor of shape {list(x.shape)}, got shape {list(bare.shape)}")
+        if places:
+            bare = entry("moveaxis").function(bare, places, tuple(range(added)))
+        if tuple(bare.shape[added:]) != tuple(x.shape):
+            raise RuntimeError(f"expected a tensor of shape {list(x.shape)}, got shape {list(bare.shape[added:])}")
         result.append(bare if bare.dtype == x.dtype else bare.to(x.dtype))
     return result
 

@@ -11,6 +11,7 @@ TITLES = {
     **{"complex128": "ComplexDouble", "int8": "Char", "int16": "Short", "int32": "Int", "int64": "Long"},
     **{"uint8": "Byte", "bool": "Bool"},
 }
+SCALARS = {"float16": "c10::Half", "float32": "float", "float64": "double", "int32": "int", "int64": "long int"}
 
 
 class DType:
@@ -29,6 +30,11 @@ class DType:
     def title(self) -> str:
         """PyTorch's name for the type in messages: Float for float32."""
         return TITLES.get(self.name, self.name)
+
+    @property
+    def scalar(self) -> str:
+        """PyTorch's name for one element in messages: float for float32."""
+        return SCALARS.get(self.name, self.title)
 
     @property
     def is_floating_point(self) -> bool:

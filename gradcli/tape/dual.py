@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import weakref
-from typing import Any
+from collections.abc import Callable
+from typing import Any, ClassVar
 
-from .leaf import ACCUMULATE, AccumulateGrad
-from .node import next_seq
+from .leaf import AccumulateGrad
 
 
 class duals:  # noqa: N801 - a namespace
@@ -20,15 +19,7 @@ class DualLeaf(AccumulateGrad):
     """The node of a dual number whose primal part does not require grad; nobody is told of it."""
 
     __slots__ = ()
-
-    def __init__(self, tensor: Any):
-        self.seq = next_seq()
-        self.p = self.x = ()
-        self.rule = ACCUMULATE
-        self.hooks = None
-        self.tensor_ref = weakref.ref(tensor)
-        self.data = tensor._data
-        duals.ever = True
+    listeners: ClassVar[list[Callable[[Any], None]]] = []
 
 
 def hidden(node: Any) -> bool:

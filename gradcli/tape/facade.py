@@ -7,7 +7,6 @@ without "Backward" gets "Backward0" behind it. Only names and links are for show
 from __future__ import annotations
 
 import functools
-import re
 import weakref
 from typing import Any
 
@@ -90,11 +89,6 @@ def parsed(spec: str) -> Any:
     return word if "Backward" in word else f"{word}Backward0", parts
 
 
-def operands_of(spec: str) -> list[str]:
-    """Return the names of the operands in a spec."""
-    return re.findall(r"\b(\w+)\s*(?=[,)])", spec)
-
-
 def link_to(part: Any, operands: dict[str, Any]) -> Any:
     """Return what a part of a spec links to: a face, a weak reference to an operand's node, or None."""
     if isinstance(part, str):
@@ -123,4 +117,4 @@ def as_one(spec: str, result: Any, operands: dict[str, Any]) -> Any:
     return result
 
 
-__all__ = ["as_one", "faces", "name_of", "next_functions", "operands_of"]
+__all__ = ["as_one", "faces", "name_of", "next_functions"]

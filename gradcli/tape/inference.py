@@ -27,7 +27,14 @@ def _mark(self: Tensor, *_: Any, **__: Any) -> None:
     if state.inference:
         self._inference = True
         key = id(self)
-        made[key] = weakref.ref(self, lambda _: made.pop(key, None))
+        made[key] = weakref.ref(self, lambda _: forget(key))
+
+
+def forget(key: int) -> None:
+    """Note that a tensor made in inference mode is no more."""
+    made.pop(key, None)
+    if not made and memories:
+        _watch_memories()
 
 
 def _watch_inference(begins: bool) -> None:

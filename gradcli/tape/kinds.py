@@ -146,7 +146,7 @@ def guarded_slot(name: str) -> Any:
             active.guard(value)
         SLOTS[name].__set__(node, value)
 
-    return property(lambda node: raw(node, name), put)
+    return property(SLOTS[name].__get__, put)
 
 
 @functools.cache

@@ -24,6 +24,7 @@ class AccumulateGrad(Node):
     __slots__ = ("data", "tensor_ref")
     leaf = True
     nameless = False
+    listeners = leaf_made
 
     def __init__(self, tensor: Any):
         self.seq = next_seq()
@@ -32,7 +33,7 @@ class AccumulateGrad(Node):
         self.hooks = None
         self.tensor_ref = weakref.ref(tensor)
         self.data = tensor._data
-        for listener in leaf_made:
+        for listener in self.listeners:
             listener(tensor)
 
     def name(self) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 from .hooking import saved_tensors_hooks
 from .inplace import before_change
 from .tensor import Tensor
-from .versions import memory_of
+from .versions import address_of, memory_of
 
 
 class Handle:
@@ -20,7 +20,7 @@ class Handle:
 def tid_of(tensor: Tensor) -> tuple:
     """Return what tells a tensor's memory and its version from others."""
     raw = tensor._data
-    return raw.__array_interface__["data"][0], raw.shape, raw.strides, raw.dtype, tensor._changes
+    return address_of(raw), raw.shape, raw.strides, raw.dtype, tensor._changes
 
 
 class Keeper:

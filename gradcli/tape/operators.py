@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -50,7 +50,6 @@ recorders: dict[str, Callable] = {}
 
 
 SYMMETRIC = ("add", "mul")
-SCALARS = {"Float": "float", "Double": "double", "Long": "long int", "Int": "int", "Half": "c10::Half"}
 
 
 def install(name: str, method: Callable) -> None:
@@ -110,16 +109,25 @@ def matrix_product(self: Tensor, other: Any) -> Any:
 def checked_product(x: Any, y: Any) -> Any:
     """Return x @ y. Raises RuntimeError for shapes that do not fit."""
     if allowed.float_of_grad and isinstance(x, Tensor) and isinstance(y, Tensor) and x.dtype != y.dtype:
-        if x.ndim == y.ndim == 1:
-            raise RuntimeError(
-                f"dot : expected both vectors to have same dtype, but found {x.dtype.title} and {y.dtype.title}"
-            )
-        words = [SCALARS.get(t.dtype.title, t.dtype.title) for t in (x, y)]
-        raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {words[0]} != {words[1]}")
+        raise types_error(x, y)
+    return seen(multiplied(x, y), x, y)
+
+
+def multiplied(x: Any, y: Any) -> Any:
+    """Return x @ y as it was computed. Raises RuntimeError for shapes that do not fit."""
     try:
-        return seen(matmul(x, y), x, y)
+        return matmul(x, y)
     except ValueError as error:
         raise shapes_error(x, y) or as_pytorch(error) from None
+
+
+def types_error(x: Tensor, y: Tensor) -> Exception:
+    """Return PyTorch's error for vectors or matrices of different types."""
+    if x.ndim == y.ndim == 1:
+        return RuntimeError(
+            f"dot : expected both vectors to have same dtype, but found {x.dtype.title} and {y.dtype.title}"
+        )
+    return RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {x.dtype.scalar} != {y.dtype.scalar}")
 
 
 def shapes_error(x: Any, y: Any) -> Exception | None:
@@ -128,8 +136,7 @@ def shapes_error(x: Any, y: Any) -> Exception | None:
     if not a or not b:
         return None
     if len(a) == len(b) == 3 and a[0] == b[0]:
-        wanted, got = [a[0], a[2]], list(b[:2])
-        return ShapeError(f"Expected size for first two dimensions of batch2 tensor to be: {wanted} but got: {got}.")
+        return ShapeError(stacks_text(a, b))
     if len(b) > 2:
         return None
     if len(a) == len(b) == 1:
@@ -142,6 +149,12 @@ def shapes_error(x: Any, y: Any) -> Exception | None:
         return ShapeError(f"size mismatch, got input ({rows}), mat ({rows}x{a[-1]}), vec ({b[0]})")
     a = (math.prod(a[:-1]), a[-1])
     return ShapeError(f"mat1 and mat2 shapes cannot be multiplied ({a[0]}x{a[1]} and {b[0]}x{b[1]})")
+
+
+def stacks_text(a: Sequence[int], b: Sequence[int]) -> str:
+    """Return PyTorch's message for the shapes of stacks that do not fit."""
+    wanted, got = [a[0], a[2]], list(b[:2])
+    return f"Expected size for first two dimensions of batch2 tensor to be: {wanted} but got: {got}."
 
 
 def seen(result: Any, x: Any, y: Any) -> Any:

@@ -67,21 +67,10 @@ def unary(primitive: Primitive) -> Callable[[Any], Any]:
 
 
 def binary(primitive: Primitive, apply: Callable | None = None) -> Callable[[Any, Any], Any]:
-    """Return the recorder of an elementwise function of two operands; `apply` computes it on raw data."""
-    name = primitive.variants[1]
-    function = recorder(primitive, apply, primitive.node)
-    if name is None:
-        return function
-    with_number = recorder(primitive, apply, name)
+    """Return the recorder of an elementwise function of two operands; `apply` computes it on raw data.
 
-    def choose(x: Any, y: Any) -> Any:
-        return (with_number if type(y) is int or type(y) is float else function)(x, y)
-
-    return _named(choose, primitive)
-
-
-def recorder(primitive: Primitive, apply: Callable | None, name: str) -> Callable[[Any, Any], Any]:
-    """Return the recorder of an elementwise function of two operands, whose nodes have the given name."""
+    Nodes for a Python number on the right have a name of their own where the entry has one.
+    """
     forward = apply or primitive.forward
     dx, dy = primitive.rules
     (both_out, both_x, both_y), left, right = (
@@ -91,7 +80,10 @@ def recorder(primitive: Primitive, apply: Callable | None, name: str) -> Callabl
     is_product = dx is second_operand and dy is first_operand
     apply_pair = product if is_product else pair_rule(dx, dy, primitive.pair, (both_out, both_x, both_y))
     kind = PRODUCT if is_product else TWO
-    rule = Rule(name, kind, apply_pair, both_out or both_x or both_y, primitive)
+    saves = both_out or both_x or both_y
+    of_tensors = of_number = Rule(primitive.node, kind, apply_pair, saves, primitive)
+    if primitive.variants[1] is not None:
+        of_number = Rule(primitive.variants[1], kind, apply_pair, saves, primitive)
 
     def function(x: Any, y: Any) -> Any:
         if (type(x) is not Tensor and type(x) is not Parameter) or (key := x._key or key_of(x)) is None:
@@ -101,9 +93,11 @@ def recorder(primitive: Primitive, apply: Callable | None, name: str) -> Callabl
                 return dispatch(primitive, (x, y))
             q = y._node
             b = y._data
+            rule = of_tensors
         elif type(y) is float or type(y) is int:
             q = None
             b = y
+            rule = of_number
         else:
             return NotImplemented if type(y) is str else dispatch(primitive, (x, y))
         result = Tensor()

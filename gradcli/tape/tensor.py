@@ -428,9 +428,8 @@ class Tensor:
     def __dir__(self) -> list[str]:
         from ..rules import full_table
 
-        return sorted(
-            {*object.__dir__(self), *(n for n in full_table() if import_module(METHODS).method(n) is not None)}
-        )
+        method = import_module(METHODS).method
+        return sorted({*object.__dir__(self), *(name for name in full_table() if method(name) is not None)})
 
     def __reduce__(self) -> Any:
         if self._node is not None and not self._node.leaf:

@@ -45,6 +45,11 @@ def memory_of(array: Any) -> Any:
     return array
 
 
+def address_of(array: np.ndarray) -> int:
+    """Return the address of the first element."""
+    return array.__array_interface__["data"][0]
+
+
 def separate(array: np.ndarray) -> np.ndarray:
     """Return the same memory as an owner of its own, whose changes are not tracked for `array`."""
     return np.asarray(_Borrowed(array))
