@@ -11,8 +11,8 @@ from ..tape.tensor import Tensor
 from .distribution import Distribution, broadcast
 
 
-class Normal(Distribution):
-    """exp(-((x - loc) / scale)^2 / 2) / (scale sqrt(2 pi))."""
+class Symmetric(Distribution):
+    """Densities of |x - loc| / scale."""
 
     parameters, positive, has_rsample = ("loc", "scale"), ("scale",), True
 
@@ -26,6 +26,10 @@ class Normal(Distribution):
         return self.loc
 
     mode = mean
+
+
+class Normal(Symmetric):
+    """exp(-((x - loc) / scale)^2 / 2) / (scale sqrt(2 pi))."""
 
     @property
     def stddev(self) -> Tensor:
@@ -58,21 +62,8 @@ class Normal(Distribution):
         return 0.5 + 0.5 * math.log(2 * math.pi) + self.scale.log()
 
 
-class Laplace(Distribution):
+class Laplace(Symmetric):
     """exp(-|x - loc| / scale) / (2 scale)."""
-
-    parameters, positive, has_rsample = ("loc", "scale"), ("scale",), True
-
-    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None):
-        self.loc, self.scale = broadcast(loc, scale)
-        super().__init__(self.loc.shape, validate_args=validate_args)
-
-    @property
-    def mean(self) -> Tensor:
-        """loc."""
-        return self.loc
-
-    mode = mean
 
     @property
     def variance(self) -> Tensor:

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from ..tape.dtypes import defaults
-from .optimizer import Optimizer, own, refuse_unless
-from .rounding import add_product, plus_product
+from .optimizer import refuse_unless
+from .rounding import add_product
+from .scaled import Buffers, Scaled
 
 
-class Adam(Optimizer):
+class Adam(Scaled):
     """Steps of lr mean / (sqrt(mean of squares) + eps), both means running and corrected (Kingma and Ba 2015).
 
     weight_decay p is added to the gradient, or with decoupled_weight_decay taken off p itself. amsgrad divides by
@@ -47,36 +47,42 @@ class Adam(Optimizer):
         settings = {"lr": lr, "betas": tuple(betas), "eps": eps, "weight_decay": weight_decay, "amsgrad": amsgrad}
         ignored = {"foreach": foreach, "capturable": capturable, "differentiable": differentiable, "fused": fused}
         last = {"decoupled_weight_decay": decoupled_weight_decay}
-        super().__init__(params, {**settings, "maximize": maximize, **ignored, **last})
+        super().__init__(params, {**settings, "maximize": maximize, **ignored, **last}, checked={})
+
+    def wanted(self, group: dict[str, Any]) -> tuple[str, ...]:
+        """Return the names of the buffers that a group needs."""
+        return ("exp_avg", "exp_avg_sq", *(("max_exp_avg_sq",) if group["amsgrad"] else ()))
 
     def update(self, data: np.ndarray, grad: np.ndarray, state: dict[str, Any], group: dict[str, Any]) -> None:
         """Take one step."""
-        lr, (beta1, beta2), decay = float(group["lr"]), group["betas"], group["weight_decay"]
-        if not state:  # moments of complex parameters are those of real and imaginary parts
-            state["step"] = own(np.zeros((), defaults.float))
-            for name in ("exp_avg", "exp_avg_sq", *(["max_exp_avg_sq"] if group["amsgrad"] else [])):
-                state[name] = own(np.zeros_like(data))
-        state["step"]._array()[...] += 1
-        if decay and group["decoupled_weight_decay"]:
-            data *= 1 - lr * decay
-        elif decay:
-            grad = plus_product(grad, decay, data)
-        data, grad = as_real(data), as_real(grad)
-        mean, squares = as_real(state["exp_avg"]._array()), as_real(state["exp_avg_sq"]._array())
-        add_product(mean, 1 - beta1, grad - mean)
-        squares *= beta2
-        add_product(squares, 1 - beta2, grad, grad)
+        super().update(data, grad, state, decayed(data, group))
+
+    def move(self, data: np.ndarray, grad: np.ndarray, buffers: Buffers, steps: float, group: dict[str, Any]) -> None:
+        """Change real data in place."""
+        beta1, beta2 = group["betas"]
+        mean, squares = averaged(buffers, grad, group["betas"])
         if group["amsgrad"]:
-            largest = as_real(state["max_exp_avg_sq"]._array())
+            largest = buffers["max_exp_avg_sq"]
             squares = np.maximum(largest, squares, out=largest)
-        steps = state["step"].item()
         root = np.sqrt(squares) / math.sqrt(1 - beta2**steps) + group["eps"]
-        data -= lr / (1 - beta1**steps) * mean / root
+        data -= float(group["lr"]) / (1 - beta1**steps) * mean / root
 
 
-def as_real(raw: np.ndarray) -> np.ndarray:
-    """Return the memory of complex numbers as pairs of real ones."""
-    return np.atleast_1d(raw).view(raw.real.dtype) if raw.dtype.kind == "c" else raw
+def decayed(data: np.ndarray, group: dict[str, Any]) -> dict[str, Any]:
+    """Take decoupled weight decay off the data; return the settings for the rest of the step."""
+    if not (group["weight_decay"] and group["decoupled_weight_decay"]):
+        return group
+    data *= 1 - float(group["lr"]) * group["weight_decay"]
+    return {**group, "weight_decay": 0}
+
+
+def averaged(buffers: Buffers, grad: np.ndarray, betas: tuple[float, float]) -> tuple[np.ndarray, np.ndarray]:
+    """Move the running means of g and g^2, and return them."""
+    mean, squares = buffers["exp_avg"], buffers["exp_avg_sq"]
+    add_product(mean, 1 - betas[0], grad - mean)
+    squares *= betas[1]
+    add_product(squares, 1 - betas[1], grad, grad)
+    return mean, squares
 
 
 class AdamW(Adam):

@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from .lr_scheduler import LRScheduler
 from .optimizer import Optimizer
+from .schedule import LRScheduler, Schedule
 
 
 def mixed(start: float, end: float, part: float, how: str) -> float:
@@ -57,7 +57,6 @@ class OneCycleLR(LRScheduler):
         self.momenta = (
             [max_momentum, base_momentum, *([max_momentum] * (1 + three_phase))] if cycle_momentum else None
         )
-        self.optimizer = optimizer
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float]:
@@ -151,7 +150,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         return [self.eta_min + (base - self.eta_min) * share for base in self.base_lrs]
 
 
-class ChainedScheduler:
+class ChainedScheduler(Schedule):
     """Several schedules, one after another at each step."""
 
     def __init__(self, schedulers: Sequence[Any], optimizer: Optimizer | None = None):
@@ -159,17 +158,13 @@ class ChainedScheduler:
             raise ValueError("ChainedScheduler expects at least one scheduler to be chained, but got no scheduler.")
         self._schedulers = list(schedulers)
         self.optimizer = optimizer or self._schedulers[0].optimizer
-        self._last_lr = [group["lr"] for group in self.optimizer.param_groups]
+        self._last_lr = self.rates
 
     def step(self) -> None:
         """Go on by one epoch."""
         for scheduler in self._schedulers:
             scheduler.step()
-        self._last_lr = [group["lr"] for group in self.optimizer.param_groups]
-
-    def get_last_lr(self) -> list[float]:
-        """Return the rates that were set last."""
-        return self._last_lr
+        self._last_lr = self.rates
 
 
 class SequentialLR(LRScheduler):

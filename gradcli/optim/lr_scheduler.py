@@ -5,73 +5,13 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
-from importlib import import_module
 from typing import Any
 
 from ..face.wrap import missing
 from ..tape.tensor import Tensor
+from .cyclic import ChainedScheduler, CosineAnnealingWarmRestarts, CyclicLR, OneCycleLR, SequentialLR
 from .optimizer import Optimizer
-
-
-class LRScheduler:
-    """A schedule. Derived classes define `get_lr`, the rates of the groups at `last_epoch`."""
-
-    recursive = True
-    """Whether a rate comes from the one before."""
-
-    def __init__(self, optimizer: Optimizer, last_epoch: int = -1):
-        if not isinstance(optimizer, Optimizer):
-            raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
-        self.optimizer = optimizer
-        for group in optimizer.param_groups:
-            if last_epoch == -1:
-                group.setdefault("initial_lr", group["lr"])
-            elif "initial_lr" not in group:
-                raise KeyError("param 'initial_lr' is not specified in the groups when resuming an optimizer")
-        self.base_lrs = [group["initial_lr"] for group in optimizer.param_groups]
-        self.last_epoch = last_epoch
-        self.step()
-
-    def get_lr(self) -> list[float]:
-        """Return the rates at `last_epoch`."""
-        raise NotImplementedError
-
-    def get_last_lr(self) -> list[float]:
-        """Return the rates that were set last."""
-        return self._last_lr
-
-    def step(self, epoch: int | None = None) -> None:
-        """Go on by one epoch, or begin anew and go on to the given one."""
-        if epoch is not None and self.recursive:
-            self.set_rates(self.base_lrs)
-            for self.last_epoch in range(epoch + 1):
-                self.set_rates(self.get_lr())
-            return
-        self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
-        self.set_rates(self.get_lr())
-
-    def set_rates(self, rates: Sequence[float]) -> None:
-        """Give each group its rate."""
-        for group, rate in zip(self.optimizer.param_groups, rates, strict=True):
-            group["lr"] = rate
-        self._last_lr = self.rates
-
-    @property
-    def rates(self) -> list[float]:
-        """The present rates of the groups."""
-        return [group["lr"] for group in self.optimizer.param_groups]
-
-    def scaled(self, factor: float) -> list[float]:
-        """Return the present rates times a factor."""
-        return [rate * factor for rate in self.rates]
-
-    def state_dict(self) -> dict[str, Any]:
-        """Return everything but the optimizer, and functions."""
-        return {k: v for k, v in self.__dict__.items() if k != "optimizer" and not callable(v)}
-
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take back what state_dict returned."""
-        self.__dict__.update(state_dict)
+from .schedule import LRScheduler, Schedule
 
 
 class LambdaLR(LRScheduler):
@@ -211,7 +151,7 @@ class CosineAnnealingLR(LRScheduler):
         return [now / before * (rate - self.eta_min) + self.eta_min for rate in self.rates]
 
 
-class ReduceLROnPlateau:
+class ReduceLROnPlateau(Schedule):
     """The rate times factor once a measure has not become better for more than `patience` epochs."""
 
     def __init__(
@@ -235,7 +175,7 @@ class ReduceLROnPlateau:
         self.min_lr, self.eps = min_lr, eps
         self.best = math.inf if mode == "min" else -math.inf
         self.num_bad_epochs = self.cooldown_counter = self.last_epoch = 0
-        self._last_lr = [group["lr"] for group in optimizer.param_groups]
+        self._last_lr = self.rates
 
     def is_better(self, value: float) -> bool:
         """Return whether a value is better than the best, by more than the threshold."""
@@ -260,31 +200,26 @@ class ReduceLROnPlateau:
                 if group["lr"] - lower > self.eps:
                     group["lr"] = lower
             self.cooldown_counter, self.num_bad_epochs = self.cooldown, 0
-        self._last_lr = [group["lr"] for group in self.optimizer.param_groups]
-
-    def get_last_lr(self) -> list[float]:
-        """Return the rates that were set last."""
-        return self._last_lr
+        self._last_lr = self.rates
 
 
 _LRScheduler: Callable = LRScheduler
-COMPOSED = ("ChainedScheduler", "CosineAnnealingWarmRestarts", "CyclicLR", "OneCycleLR", "SequentialLR")
-__all__ = [  # noqa: PLE0604
-    *COMPOSED,
+__all__ = [
+    "ChainedScheduler",
     "ConstantLR",
     "CosineAnnealingLR",
+    "CosineAnnealingWarmRestarts",
+    "CyclicLR",
     "ExponentialLR",
     "LRScheduler",
     "LambdaLR",
     "LinearLR",
     "MultiStepLR",
     "MultiplicativeLR",
+    "OneCycleLR",
     "PolynomialLR",
     "ReduceLROnPlateau",
+    "SequentialLR",
     "StepLR",
 ]
-absent = missing(__name__, lambda: __all__)
-
-
-def __getattr__(name: str) -> Any:
-    return getattr(import_module("gradcli.optim.cyclic"), name) if name in COMPOSED else absent(name)
+__getattr__ = missing(__name__, lambda: __all__)

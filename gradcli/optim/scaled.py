@@ -7,15 +7,16 @@ from typing import Any
 import numpy as np
 
 from ..tape.dtypes import defaults
-from .adam import as_real
 from .optimizer import Optimizer, own, refuse_unless
 from .rounding import add_product, plus_product
 
+Buffers = dict[str, np.ndarray]
+
 
 class Scaled(Optimizer):
-    """What these have in common: settings that must not be negative, weight decay, and buffers by name.
+    """What these, Adam and its relatives have in common: settings that must not be negative, weight decay, buffers.
 
-    A buffer named in `filled` starts at that setting's value, others at 0.
+    A buffer named in `filled` starts at that setting's value, others at 0. Complex numbers are pairs of real ones.
     """
 
     buffers: tuple[str, ...] = ()
@@ -41,11 +42,14 @@ class Scaled(Optimizer):
         buffers = {name: as_real(state[name]._array()) for name in self.wanted(group)}
         self.move(as_real(data), as_real(grad), buffers, state["step"].item(), group)
 
-    def move(
-        self, data: np.ndarray, grad: np.ndarray, buffers: dict[str, np.ndarray], steps: float, group: dict[str, Any]
-    ) -> None:
+    def move(self, data: np.ndarray, grad: np.ndarray, buffers: Buffers, steps: float, group: dict[str, Any]) -> None:
         """Change real data in place."""
         raise NotImplementedError
+
+
+def as_real(raw: np.ndarray) -> np.ndarray:
+    """Return the memory of complex numbers as pairs of real ones."""
+    return np.atleast_1d(raw).view(raw.real.dtype) if raw.dtype.kind == "c" else raw
 
 
 class RMSprop(Scaled):
@@ -76,9 +80,7 @@ class RMSprop(Scaled):
         momentum = ("momentum_buffer",) if group["momentum"] > 0 else ()
         return ("square_avg", *momentum, *(("grad_avg",) if group["centered"] else ()))
 
-    def move(
-        self, data: np.ndarray, grad: np.ndarray, buffers: dict[str, np.ndarray], steps: float, group: dict[str, Any]
-    ) -> None:
+    def move(self, data: np.ndarray, grad: np.ndarray, buffers: Buffers, steps: float, group: dict[str, Any]) -> None:
         """Change real data in place."""
         alpha, lr, squares = group["alpha"], float(group["lr"]), buffers["square_avg"]
         squares *= alpha
@@ -124,9 +126,7 @@ class Adagrad(Scaled):
         checked |= {"initial_accumulator_value": "initial_accumulator_value", "eps": "epsilon"}
         super().__init__(params, settings, checked, maximize=maximize, differentiable=differentiable, fused=fused)
 
-    def move(
-        self, data: np.ndarray, grad: np.ndarray, buffers: dict[str, np.ndarray], steps: float, group: dict[str, Any]
-    ) -> None:
+    def move(self, data: np.ndarray, grad: np.ndarray, buffers: Buffers, steps: float, group: dict[str, Any]) -> None:
         """Change real data in place."""
         total = buffers["sum"]
         add_product(total, 1, grad, grad)
@@ -164,9 +164,7 @@ class Adadelta(Scaled):
         checked = {"lr": "learning rate", "eps": "epsilon", "weight_decay": "weight_decay"}
         super().__init__(params, settings, checked, differentiable=differentiable)
 
-    def move(
-        self, data: np.ndarray, grad: np.ndarray, buffers: dict[str, np.ndarray], steps: float, group: dict[str, Any]
-    ) -> None:
+    def move(self, data: np.ndarray, grad: np.ndarray, buffers: Buffers, steps: float, group: dict[str, Any]) -> None:
         """Change real data in place."""
         rho, eps, squares, deltas = group["rho"], group["eps"], buffers["square_avg"], buffers["acc_delta"]
         squares *= rho

@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 
 from ..tape.dtypes import defaults
+from .adam import averaged, decayed
 from .optimizer import own
 from .rounding import add_product
-from .scaled import Scaled
+from .scaled import Buffers, Scaled
 
-Buffers = dict[str, np.ndarray]
-Betas = tuple[float, float]
 COMMON = {"foreach": None, "maximize": False, "differentiable": False, "capturable": False}
 
 
@@ -33,15 +32,6 @@ class Variant(Scaled):
             if not 0 <= beta < 1:
                 raise ValueError(f"Invalid beta parameter at index {i}: {beta}")
         super().__init__(params, settings, {k: w for k, w in words.items() if k in settings})
-
-
-def averaged(buffers: Buffers, grad: np.ndarray, betas: Betas) -> tuple[np.ndarray, np.ndarray]:
-    """Move the running means of g and g^2, and return them."""
-    mean, squares = buffers["exp_avg"], buffers["exp_avg_sq"]
-    add_product(mean, 1 - betas[0], grad - mean)
-    squares *= betas[1]
-    add_product(squares, 1 - betas[1], grad, grad)
-    return mean, squares
 
 
 class Adamax(Variant):
@@ -74,10 +64,7 @@ class NAdam(Variant):
         now, after = (group["betas"][0] * (1 - 0.5 * 0.96 ** ((steps + i) * group["momentum_decay"])) for i in (0, 1))
         product._array()[...] *= now
         self.shares = now, after, product.item()
-        if group["decoupled_weight_decay"]:
-            data *= 1 - float(group["lr"]) * group["weight_decay"]
-            group = {**group, "weight_decay": 0}
-        super().update(data, grad, state, group)
+        super().update(data, grad, state, decayed(data, group))
         state["mu_product"] = product
 
     def move(self, data: np.ndarray, grad: np.ndarray, buffers: Buffers, steps: float, group: dict[str, Any]) -> None:
