@@ -60,7 +60,6 @@ class Output:
         self.path = None if path == "-" else path
         self.precision = precision
         self.command = command
-        self.explicit = form is not None
         if form is None:
             form = "table" if path is None and status.is_terminal(streams.results()) else formats[1]
             kind = os.path.splitext(path or "")[1]

@@ -17,12 +17,12 @@ DATE = "November 21, 2026"
 
 
 def pages(date: str = DATE) -> dict[str, str]:
-    """Return the text of every page by file name, such as man1/gradcli-grad.1."""
+    """Return the text of every page by file name, such as gradcli-grad.1."""
     context = click.Context(cli, info_name="gradcli", **cli.context_settings)
-    found = {"man1/gradcli.1": overview_page(date)}
+    found = {"gradcli.1": overview_page(date)}
     for name in COMMANDS:
         command = cli.get_command(context, name)
         if command is not None:
             inner = click.Context(command, info_name=name, parent=context)
-            found[f"man1/gradcli-{name}.1"] = command_page(name, command, inner, date)
-    return {**found, "man5/gradcli-json.5": json_page(date), "man7/gradcli-expressions.7": expressions_page(date)}
+            found[f"gradcli-{name}.1"] = command_page(name, command, inner, date)
+    return {**found, "gradcli-json.5": json_page(date), "gradcli-expressions.7": expressions_page(date)}

@@ -11,11 +11,11 @@ from . import pages
 def main(folder: str = "man") -> None:
     """Write all pages into a folder."""
     texts = pages()
-    for old in Path(folder).glob("man?/*"):
-        if str(old.relative_to(folder)) not in texts:
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    for old in Path(folder).glob("gradcli*.[1-9]"):
+        if old.name not in texts:
             old.unlink()
     for name, text in texts.items():
-        Path(folder, name).parent.mkdir(parents=True, exist_ok=True)
         Path(folder, name).write_text(text)
 
 

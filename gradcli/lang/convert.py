@@ -220,11 +220,9 @@ class Converter:
             named[keyword.arg] = self.expression(keyword.value, depth)
         start, end = self.place(node)
         if isinstance(node.func, ast.Name):
-            return tree.Call(start, end, node.func.id, self.place(node.func), args, named, False)
+            return tree.Call(start, end, node.func.id, self.place(node.func), args, named)
         if isinstance(node.func, ast.Attribute):
             stop = self.place(node.func)[1]
             owner = self.expression(node.func.value, depth)
-            return tree.Call(
-                start, end, node.func.attr, (stop - len(node.func.attr), stop), (owner, *args), named, True
-            )
+            return tree.Call(start, end, node.func.attr, (stop - len(node.func.attr), stop), (owner, *args), named)
         raise self.refuse(node.func, "calling this", "call a function by its name")

@@ -105,7 +105,7 @@ class Evaluator:
             node = node.x
         result = getattr(self, f"_{type(node).__name__.lower()}")(node)
         for link in reversed(chain):
-            result = self.call_entry(link.op, (result, self.value(link.y)), self.program.span(link), link)
+            result = self.call_entry(link.op, (result, self.value(link.y)), self.program.span(link))
         return result
 
     def where(self, node: Any) -> Any:
@@ -138,7 +138,7 @@ class Evaluator:
 
             raise GradcliError(readable(error, flat(args)), span=span, kind=kind) from None
 
-    def call_entry(self, name: str, operands: tuple, span: Any, node: tree.Expr | None = None) -> Any:
+    def call_entry(self, name: str, operands: tuple, span: Any) -> Any:
         """Apply an operator."""
         if not any(isinstance(x, Tensor) for x in operands):
             if state.exact is None or any(isinstance(x, bool | tuple) or x is None for x in operands):
@@ -231,7 +231,7 @@ class Evaluator:
             raise GradcliError(
                 f"unknown function '{name}'",
                 span=self.program.span(node.place),
-                hint=advice_for(name, node.method),
+                hint=advice_for(name),
                 kind="name",
             )
         named = {SYNONYMS.get(k, k): as_argument(v) for k, v in named.items()}

@@ -38,7 +38,7 @@ def not_called(name: str, span: Any) -> GradcliError:
     )
 
 
-def advice_for(name: str, method: bool) -> str:
+def advice_for(name: str) -> str:
     """Return what to do about an unknown function."""
     near = did_you_mean(name, function_names())
     if name in NEEDS_STRINGS:

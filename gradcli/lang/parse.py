@@ -122,7 +122,6 @@ def syntax_error(
     message = {
         "Perhaps you forgot a comma?": "invalid syntax; perhaps an operator or a comma is missing",
         "unexpected EOF while parsing": "the expression is incomplete",
-        "invalid syntax": "invalid syntax",
     }.get(message, message)
     if "integer string conversion" in message:
         message = "a number has too many digits"

@@ -86,19 +86,18 @@ class Choice(Expr):
 
 
 class Call(Expr):
-    """A call of a function of the table; `method` says that it was written x.f(...)."""
+    """A call of a function of the table: f(x, ...), or x.f(...)."""
 
-    __slots__ = ("function", "place", "args", "keywords", "values", "method")
+    __slots__ = ("function", "place", "args", "keywords", "values")
     function: str
     place: tuple[int, int]
     args: tuple[Expr, ...]
     keywords: tuple[str, ...]
     values: tuple[Expr, ...]
-    method: bool
 
-    def __init__(self, start: int, end: int, function: str, place: tuple, args: tuple, named: dict, method: bool):
+    def __init__(self, start: int, end: int, function: str, place: tuple, args: tuple, named: dict):
         self.start, self.end = start, end
-        self.function, self.place, self.args, self.method = function, place, args, method
+        self.function, self.place, self.args = function, place, args
         self.keywords, self.values = tuple(named), tuple(named.values())
 
     def children(self) -> Iterator[Expr]:

@@ -7,7 +7,7 @@ import os
 import traceback
 from typing import Any
 
-from ..errors import EXIT_TARGET, GradcliError, Span, did_you_mean, told
+from ..errors import EXIT_TARGET, GradcliError, Span, told
 from .instrument import BIND
 
 
@@ -29,11 +29,7 @@ def script_error(error: BaseException, path: str) -> GradcliError:
     message = f"{path} raised {told(error)}"
     for line in getattr(error, "__notes__", ()):
         message += f"\n  {line}"
-    if isinstance(error, NameError):
-        hint = None
-    else:
-        hint = did_you_mean(str(getattr(error, "name", "")), []) if getattr(error, "name", None) else None
-    found = GradcliError(message + (f"\n{trace}" if trace else ""), hint=hint, kind="target", exit_code=EXIT_TARGET)
+    found = GradcliError(message + (f"\n{trace}" if trace else ""), kind="target", exit_code=EXIT_TARGET)
     found.cause = error
     found.cause_line = (frames[-1].filename, frames[-1].lineno or 0) if frames else None
     return found

@@ -66,7 +66,7 @@ def find_in(module: Any, path: str, name: str) -> Any:
     return found
 
 
-def load_function(path: str, source: str, name: str, target: Any) -> Program:
+def load_function(path: str, name: str, target: Any) -> Program:
     """Return the program of a function that a file defines. Raises GradcliError when there is none."""
     if not name:
         raise GradcliError(f"{path}: no name after the colon", hint=f"write {path}:FUNCTION", kind="usage")

@@ -63,10 +63,6 @@ class Symbols:
                 kind="limit",
             )
 
-    def symbols(self) -> dict[str, Any]:
-        """Return every symbol of the inputs by its name."""
-        return {s.name: s for array in self.inputs.values() for s in array.ravel().tolist()}
-
 
 NEEDS_NUMBERS = ("truth value of Relational", "convert expression to float", "Cannot convert symbols")
 

@@ -37,12 +37,12 @@ class Recorder:
     """Follows backward through hooks of its own on every node; it writes down what it sees, pass by pass."""
 
     def __init__(self) -> None:
-        self.passes: list[tuple[watch.Pass, list[Any], list[Event]]] = []
+        self.passes: list[tuple[watch.Pass, list[Event]]] = []
         self.hooked: dict[Any, list[HookCall]] = {}
 
     def started(self, which: watch.Pass, nodes: list[Any]) -> None:
         """Follow the nodes of a graph that backward is about to run through."""
-        self.passes.append((which, nodes, []))
+        self.passes.append((which, []))
         for node in nodes:
             table = table_of(node)
             for number, hook in list(table.tensor.items()):
@@ -64,7 +64,7 @@ class Recorder:
                 event.before = raw(node.variable._grad)
             else:
                 event.locals = local_values(node)
-            self.passes[-1][2].append(event)
+            self.passes[-1][1].append(event)
 
         return hook
 
@@ -72,7 +72,7 @@ class Recorder:
         """Return the hook that ends a step."""
 
         def hook(grads: tuple, _: tuple) -> None:
-            event = next(e for e in reversed(self.passes[-1][2]) if e.node is node)
+            event = next(e for e in reversed(self.passes[-1][1]) if e.node is node)
             event.sent = tuple(raw(g) for g in grads)
             if node.leaf:
                 event.after = raw(node.variable._grad)
@@ -147,7 +147,7 @@ def trace(program: Program, given: Mapping[str, np.ndarray], request: Request) -
     return Trace(program.title, tuple(described(run, *seen) for seen in recorder.passes))
 
 
-def described(run: Run, which: watch.Pass, nodes: list[Any], events: list[Event]) -> Pass:
+def described(run: Run, which: watch.Pass, events: list[Event]) -> Pass:
     """Return one pass with labels, formulas and totals."""
     public = watch.public_nodes(which.roots)
     at_end = run.output is not None

@@ -177,13 +177,14 @@ def longnumbers(result: LongNumbers, style: Style) -> str:
     """Return rounded numbers where they always are, and their digits as strings."""
     value = {"value": rounded(result.value)}
     digits = {"n": result.digits, "value": result.value.tolist()}
-    key = {"grad": "grad", "jacobian": "jacobian", "hessian": "hessian"}[result.kind]
     parts = {name: rounded(x) for name, x in result.parts.items()}
     texts = {name: x.tolist() for name, x in result.parts.items()}
     if result.kind == "hessian":
         parts, texts = by_pair(parts), by_pair(texts)
     more = {} if result.output is None else {"output": result.output}
-    return document(style.command, result.target, **value, **{key: parts}, **more, digits={**digits, key: texts})
+    return document(
+        style.command, result.target, **value, **{result.kind: parts}, **more, digits={**digits, result.kind: texts}
+    )
 
 
 def rounded(x: np.ndarray) -> Any:
