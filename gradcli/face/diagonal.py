@@ -12,6 +12,7 @@ from ..rules.select import diagonal_positions
 from ..rules.shapes import negative_axis
 from ..tape.record import dispatch
 from ..tape.tensor import Tensor
+from ..tape.versions import address_of
 from .shape import at, movedim
 from .wrap import face
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -24,7 +24,7 @@ class AccumulateGrad(Node):
     __slots__ = ("data", "tensor_ref")
     leaf = True
     nameless = False
-    listeners = leaf_made
+    listeners: ClassVar[list[Callable[[Any], None]]] = leaf_made
 
     def __init__(self, tensor: Any):
         self.seq = next_seq()
