@@ -242,14 +242,14 @@ def any_(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
     return truth(np.any, input, dim, keepdim)
 
 
-def of_floats(name: str, input: Tensor, dim: int | None, dtype: Any) -> Tensor:
+def of_floats(name: str, input: Tensor, dim: int | None, dtype: Any = None) -> Tensor:
     """Return softmax or its logarithm. Raises NotImplementedError for whole numbers, as PyTorch does."""
     x = input if dtype is None else input.to(dtype)
     axis = -1 if dim is None else negative_axis(dim, max(x.ndim, 1))
     if x.dtype.kind not in "fcO":
         kernel = f"{name}_{'lastdim_' if axis == -1 else ''}kernel_impl"
         raise NotImplementedError(f"\"{kernel}\" not implemented for '{x.dtype.title}'")
-    return entry(name).function(x, axis)
+    return dispatch(entry(name), (x,), {"axis": (axis,) if x.ndim else ()})
 
 
 @face

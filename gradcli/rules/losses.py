@@ -1,10 +1,12 @@
-"""Terms of losses of probabilities, whose values and slopes need care at 0 and 1."""
+"""Losses of classes, and terms of losses of probabilities, whose values and slopes need care at 0 and 1."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from .table import POSITIVE, elementwise
+from .index import Index, put
+from .shapes import shape_of
+from .table import POSITIVE, A, Sample, elementwise, linear
 
 LOWEST_LOG = -100.0
 SMALLEST = 1e-12
@@ -60,4 +62,59 @@ elementwise(
     twin="x * log(x)",
     doc="x log(x), 0 at 0.",
     subgradient="-inf at 0",
+)
+
+
+# -- classes --------------------------------------------------------------------------------------
+
+
+def class_index(classes: np.ndarray, places: np.ndarray, shape: tuple[int, ...]) -> Index:
+    """Return the index of the scores of one class per place, for scores of shape (N, C, ...) or (C,).
+
+    classes: shape (N, ...) or (). places: which of them count, of the same shape.
+    """
+    rows = places.nonzero() if len(shape) > 1 else ()
+    index = Index((*rows[:1], classes[places], *rows[1:]), shape)
+    index.joined = index.unique = True  # one class a place: nothing is taken twice
+    return index
+
+
+def class_loss(x, *, index, weights, total):
+    """-(sum of the weighed scores) / total."""
+    return (index.take(x) * weights).sum(-1) / -total
+
+
+def class_loss_dx(g, _out, _x, *, index, weights, total):
+    """-g weights / total at the scores that were taken."""
+    share = g / -total
+    lead = shape_of(share)
+    return put(share.reshape((*lead, 1)) * weights, index=index, lead=lead)
+
+
+def class_loss_signature(x, classes, weights=None, total=1.0):
+    """Bind class_loss for classes all of which count; weights, one per place, do not widen the scores' type."""
+    classes = np.asarray(classes)
+    index = class_index(classes, np.ones(classes.shape, bool), shape_of(x))
+    return (x,), {"index": index, "weights": unit_weights(index) if weights is None else weights, "total": total}
+
+
+def unit_weights(index: Index) -> np.ndarray:
+    """Return a weight of 1, of the smallest type, for each element that an index of classes takes."""
+    return np.ones(len(index.key[-1]), np.int8)
+
+
+linear(
+    "class_loss",
+    class_loss,
+    class_loss_dx,
+    bind=class_loss_signature,
+    node=lambda x_shape, params: "NllLoss2D" if len(params["index"].shape) > 2 else "NllLoss",
+    samples=(
+        Sample(A(3, 4), [2, 0, 2]),
+        Sample(A(3, 4), [2, 0, 2], weights=np.array([1, 0.5, 2], np.float16), total=3.5),
+        Sample(A(2, 4, 3), [[1, 0, 3], [2, 2, 1]], total=6.0),
+        Sample(A(4), 1),
+    ),
+    public=False,
+    doc="-(sum of the scores of one class per place, weighed) / total: the loss behind nll_loss and cross_entropy.",
 )

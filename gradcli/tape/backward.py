@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -49,7 +50,7 @@ def cotangent_for(output: Any, given: Any, create: bool, place: int = 0) -> Cota
         (output._data.shape, output._data.dtype) if isinstance(output, Tensor) else outline_of(node_of(output))
     )
     if given is None:
-        if np.prod(shape, dtype=int) != 1:
+        if math.prod(shape) != 1:
             raise noted(
                 RuntimeError("grad can be implicitly created only for scalar outputs"),
                 f"this one has shape {list(shape)}: pass a gradient of that shape",

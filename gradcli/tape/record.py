@@ -115,7 +115,7 @@ def settled(out: Any, raws: list) -> Any:
 
 def make_node(primitive: Primitive, nodes: tuple, out: Any, raws: list, params: dict) -> Node:
     """Return the node of a computed result. Raises RuntimeError for a complex operand without a derivative."""
-    is_complex = any(getattr(x, "dtype", FLOAT64).kind == "c" for x in raws)
+    is_complex = "c" in [getattr(x, "dtype", FLOAT64).kind for x in raws]
     if is_complex and not primitive.complex:
         raise RuntimeError(f"{primitive.name} does not support automatic differentiation for complex numbers")
     if primitive.kind == "elementwise":

@@ -135,12 +135,12 @@ def send_owned(
     node: Node, g: Cotangent, grads: tuple, owned: bool, plan: Plan, waiting: dict[int, list], heap: list[int]
 ) -> None:
     """Send large cotangents to a node's parents, noting whose memory nobody else holds."""
-    passed_on = sum(gradient is g for gradient in grads)
+    passable = owned and sum(gradient is g for gradient in grads) == 1
     for parent, gradient in zip(node.p, grads, strict=True):
         if gradient is None:
             continue
         mine = type(gradient) is np.ndarray and gradient.base is None
-        mine = mine and (gradient is not g or (owned and passed_on == 1))
+        mine = mine and (gradient is not g or passable)
         entry = waiting.get(parent.seq)
         if entry is None:
             waiting[parent.seq] = [parent, mine, gradient]

@@ -9,23 +9,16 @@ import numpy as np
 
 from ...errors import noted
 from ...face.products import einsum
-from ...face.reduce import picked
+from ...face.reduce import of_floats, picked
 from ...face.select import where
+from ...rules import entry
+from ...rules.losses import class_index, unit_weights
 from ...tape.facade import as_one
+from ...tape.record import dispatch
 from ...tape.tensor import Tensor
-from .activation import log_softmax, logsigmoid
+from .activation import logsigmoid
 from .arguments import constant, legacy, over, reduced, run
 from .linear_maps import linear
-
-
-def chosen(x: Tensor, classes: np.ndarray, node: str) -> Tensor:
-    """Return the elements of x (N, C, ...) or (C,) at one class per place. Raises IndexError for no class."""
-    axis = 0 if x.ndim == 1 else 1
-    count = x.shape[axis]
-    wrong = (classes < 0) | (classes >= count)
-    if wrong.any():
-        raise IndexError(f"Target {classes[wrong].flat[0]} is out of bounds.")
-    return picked(x, np.expand_dims(classes, axis), axis - x.ndim, node).squeeze(axis)
 
 
 def check_target(x: Tensor, target: Tensor) -> None:
@@ -48,35 +41,57 @@ def class_losses(
     reduction: str,
     smoothing: float = 0.0,
 ) -> Tensor:
-    """Return -scores of the target classes, weighed; the mean divides by the sum of the weights."""
-    found = weighed_losses(scores, target, weight, ignore_index, reduction, smoothing)
-    planes = "2D" if scores.ndim > 2 else ""
-    return found if smoothing else as_one(f"NllLoss{planes}(scores)", found, {"scores": scores})
+    """Return -scores of the target classes, weighed; the mean divides by the sum of the weights.
 
-
-def weighed_losses(
-    scores: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, reduction: str, smoothing: float
-) -> Tensor:
-    """Return the losses as composed of simpler operations."""
+    Raises IndexError for no class.
+    """
     check_target(scores, target)
-    classes = target.detach().numpy().reshape(() if scores.ndim == 1 else tuple(target.shape))
-    axis = 0 if scores.ndim == 1 else 1
-    ignored = classes == ignore_index
-    safe = np.where(ignored, 0, classes)
-    loss = -chosen(scores, safe, "NllLossBackward0")
+    shape = tuple(scores.shape)
+    classes = target.detach().numpy().reshape(shape[:1] + shape[2:] if len(shape) > 1 else ())
+    count = shape[0 if len(shape) == 1 else 1]
+    places = (classes >= 0) & (classes < count)
+    if 0 <= ignore_index < count:
+        places &= classes != ignore_index
+    if not places.all():
+        wrong = ~places & (classes != ignore_index)
+        if wrong.any():
+            raise IndexError(f"Target {classes[wrong].flat[0]} is out of bounds.")
+    if reduction not in ("mean", "sum") or smoothing or (weight is not None and weight.requires_grad):
+        return loss_at_each(scores, np.where(places, classes, 0), places, weight, reduction, smoothing)
+    index = class_index(classes, places, shape)
+    total: float = 1
     if weight is None:
-        weights: Any = constant((~ignored).astype(scores.dtype))
+        weights = unit_weights(index)
+    else:
+        weights = weight.detach().numpy()[classes[places]]
+    if reduction == "mean":
+        total = (len(weights) if weight is None else float(weights.sum())) or math.nan
+    return dispatch(entry("class_loss"), (scores,), {"index": index, "weights": weights, "total": total})
+
+
+def loss_at_each(
+    scores: Tensor, classes: np.ndarray, places: np.ndarray, weight: Tensor | None, reduction: str, smoothing: float
+) -> Tensor:
+    """Return class_losses composed of simpler operations: one per place, smoothed, or with gradients of weights.
+
+    places: which classes count.
+    """
+    axis = 0 if scores.ndim == 1 else 1
+    taken = picked(scores, np.expand_dims(classes, axis), axis - scores.ndim, "NllLossBackward0")
+    loss = -taken.squeeze(axis)
+    if weight is None:
+        weights: Any = constant(places.astype(scores.dtype))
         spread = scores
     else:
-        weights = where(constant(ignored), 0.0, weight[safe])
+        weights = where(constant(places), weight[classes], 0.0)
         loss = loss * weights
         spread = scores * weight.reshape(-1, *(1,) * (scores.ndim - 1 - axis))
     if smoothing:
         loss = loss * (1 - smoothing) - spread.sum(axis) * (smoothing / scores.shape[axis])
-    loss = where(constant(ignored), 0.0, loss)
-    if reduction == "mean":
-        return loss.sum() / weights.sum()
-    return reduced(loss, reduction)
+    loss = where(constant(places), loss, 0.0)
+    loss = loss.sum() / weights.sum() if reduction == "mean" else reduced(loss, reduction)
+    planes = "2D" if scores.ndim > 2 else ""
+    return loss if smoothing else as_one(f"NllLoss{planes}(scores)", loss, {"scores": scores})
 
 
 def nll_loss(
@@ -129,7 +144,7 @@ def cross_entropy(
         )
     if probabilities and ignore_index >= 0:
         raise RuntimeError("ignore_index is not supported for floating point target")
-    scores = log_softmax(input, axis)
+    scores = of_floats("log_softmax", input, axis)
     if not probabilities:
         return class_losses(scores, target, weight, ignore_index, reduction, label_smoothing)
     if label_smoothing:
