@@ -10,8 +10,7 @@ import numpy as np
 
 from ..rules import lookup
 from ..rules.table import Primitive
-from ..tape.operators import recorders
-from ..tape.quick import binary, unary
+from ..tape.operators import recorder_for
 from ..tape.refusal import as_pytorch
 from ..tape.tensor import Tensor, as_raw
 from .nodes import FACE_NODES, showing
@@ -114,11 +113,9 @@ RESERVED = {
 
 def from_table(primitive: Primitive) -> Callable:
     """Return a table entry as a function of Tensors that takes PyTorch's words for its arguments."""
-    if primitive.name in recorders:
-        return recorders[primitive.name]
-    if primitive.kind == "elementwise" and primitive.bind is None and primitive.arity in (1, 2):
-        made = unary(primitive) if primitive.arity == 1 else binary(primitive)
-        return recorders.setdefault(primitive.name, made)
+    quick = recorder_for(primitive)
+    if quick is not None:
+        return quick
 
     def function(*args: Any, **kwargs: Any) -> Any:
         named = {TORCH_WORDS.get(k, k): v for k, v in kwargs.items()}

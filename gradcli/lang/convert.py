@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import functools
+from collections.abc import Callable
 from typing import Any
 
 from ..errors import GradcliError, Span, did_you_mean
@@ -66,6 +68,12 @@ NAMES_OF_NODES = {
 }
 
 
+@functools.cache
+def method_for(kind: type) -> Callable[[Converter, Any, int], tree.Expr]:
+    """Return the method that converts nodes of a type: the one with its name."""
+    return getattr(Converter, f"_{kind.__name__.lower()}", Converter._unknown)
+
+
 class NotInLanguageError(GradcliError):
     """The text is Python, but not the expression language."""
 
@@ -126,14 +134,13 @@ class Converter:
         while isinstance(node, ast.BinOp):
             chain.append(node)
             node = node.left
-        left = getattr(self, f"_{type(node).__name__.lower()}", self._unknown)(node, depth + 1)
+        left = method_for(type(node))(self, node, depth + 1)
         for link in reversed(chain):
             op = BINARY.get(type(link.op))
             if op is None:
                 raise self.refuse(link, NAMES_OF_NODES.get(type(link.op).__name__))
             right = self.expression(link.right, depth + 1)
-            left = tree.Binary(left.start, right.end, op, left, right)
-            left.start, left.end = self.place(link)
+            left = tree.Binary(*self.place(link), op, left, right)
         return left
 
     def _unknown(self, node: Any, depth: int) -> tree.Expr:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -29,6 +30,12 @@ class Settings:
         self.max_elements = max_elements
         self.seed = seed
         self.command = command
+
+
+@functools.cache
+def method_for(kind: type) -> Callable[[Evaluator, Any], Any]:
+    """Return the method that evaluates expressions of a type: the one with its name."""
+    return getattr(Evaluator, f"_{kind.__name__.lower()}")
 
 
 class Evaluator:
@@ -103,7 +110,7 @@ class Evaluator:
         while isinstance(node, tree.Binary):
             chain.append(node)
             node = node.x
-        result = getattr(self, f"_{type(node).__name__.lower()}")(node)
+        result = method_for(type(node))(self, node)
         for link in reversed(chain):
             result = self.call_entry(link.op, (result, self.value(link.y)), self.program.span(link))
         return result
@@ -140,14 +147,15 @@ class Evaluator:
 
     def call_entry(self, name: str, operands: tuple, span: Any) -> Any:
         """Apply an operator."""
-        if not any(isinstance(x, Tensor) for x in operands):
+        tensors = [x for x in operands if isinstance(x, Tensor)]
+        if not tensors:
             if state.exact is None or any(isinstance(x, bool | tuple) or x is None for x in operands):
                 return self.guarded(span, on_numbers, name, operands)
             operands = tuple(lifted(x) for x in operands)
         if name == "matmul":
             operands = tuple(lifted(x) for x in operands)
         limits.check_call(name, operands, {}, self.settings.max_elements, span)
-        if any(isinstance(x, tuple) for x in operands):
+        if len(tensors) < len(operands) and any(isinstance(x, tuple) for x in operands):
             raise GradcliError("a tuple is no array; write a list: [1, 2]", span=span, kind="value")
         recorder = recorders.get(name)
         if recorder is not None and isinstance(operands[0], Tensor):

@@ -11,6 +11,7 @@ from ..rules import entry
 from ..rules.table import Primitive
 from ..tape.dtypes import defaults
 from ..tape.modes import state
+from ..tape.operators import recorder_for
 from ..tape.tensor import Tensor
 
 
@@ -61,7 +62,8 @@ def as_index(x: Any) -> Any:
 
 def called(primitive: Primitive, args: tuple, named: dict) -> Any:
     """Call an entry of the table; a raw result becomes a Tensor."""
-    result = primitive.function(*args, **named)
+    quick = None if named or len(args) != primitive.arity else recorder_for(primitive)
+    result = primitive.function(*args, **named) if quick is None else quick(*args)
     if isinstance(result, tuple):
         return tuple(x if isinstance(x, Tensor) else Tensor._wrap(np.asarray(x), None) for x in result)
     if isinstance(result, Tensor):

@@ -7,10 +7,13 @@ every error points into the text that the user wrote.
 from __future__ import annotations
 
 import ast
+import contextlib
+import gc
+import re
 import sys
 import threading
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from ..errors import GradcliError, Span
@@ -19,6 +22,9 @@ from .convert import MAX_NESTING, Converter, too_deep
 from .positions import Positions
 
 MAX_TEXT = 1 << 20
+MARKS = re.compile(r"[#\n()\[\]{}]")
+LARGE_TEXT = 1 << 16
+"""From this length on, a text gets the larger stack at once."""
 
 
 def parse(source: str, origin: str | None = None) -> tree.Program:
@@ -28,6 +34,24 @@ def parse(source: str, origin: str | None = None) -> tree.Program:
     not Python's syntax, or that uses more of Python than the language has.
     """
     check_size(source, origin)
+    with collector_paused():
+        return read(source, origin)
+
+
+@contextlib.contextmanager
+def collector_paused() -> Iterator[None]:
+    """Let no garbage be looked for: a tree has no cycles, and a large one would be walked again and again."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+def read(source: str, origin: str | None) -> tree.Program:
+    """Return the program of a text whose size was checked."""
     text = source.replace("\r\n", " \n").replace("\r", "\n").replace("\f", " ").replace("\t", " ").rstrip()
     margin = text[: len(text) - len(text.lstrip())]
     lead = len(margin) - (margin.rfind("\n") + 1) if "\n" not in margin else 0
@@ -56,7 +80,8 @@ def check_size(source: str, origin: str | None) -> None:
             kind="syntax",
         )
     depth, comment = 0, False
-    for i, c in enumerate(source):
+    for mark in MARKS.finditer(source):
+        c, i = mark.group(), mark.start()
         if c in "#\n":
             comment = c == "#"
         elif not comment and c in "([{":
@@ -76,10 +101,10 @@ def parsed_by_python(prepared: str, source: str, lead: int, positions: Positions
             return ast.parse(prepared, filename=origin or "<expression>")
 
     try:
-        try:
-            return attempt()
-        except (RecursionError, MemoryError):
-            return with_large_stack(attempt)
+        if len(prepared) < LARGE_TEXT:
+            with contextlib.suppress(RecursionError, MemoryError):
+                return attempt()
+        return with_large_stack(attempt)
     except SyntaxError as error:
         raise syntax_error(error, source, lead, positions, origin) from None
     except (RecursionError, MemoryError):
@@ -103,7 +128,10 @@ def with_large_stack(function: Callable[[], Any]) -> Any:
         threading.stack_size(512 << 20)
         sys.setrecursionlimit(1_000_000)
         thread = threading.Thread(target=run)
-        thread.start()
+        try:
+            thread.start()
+        except RuntimeError as failure:  # there is no room for the stack
+            raise MemoryError from failure
         thread.join()
     finally:
         threading.stack_size(size)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
+from itertools import accumulate
 
 
 class Positions:
@@ -15,20 +17,24 @@ class Positions:
         for line in self.lines:
             self.starts.append(self.starts[-1] + len(line) + 1)
         self.ascii = prepared.isascii()
-        self.carets: list[int] = []
-        shift = 0
-        for i, c in enumerate(source):
-            if c == "^":
-                self.carets.append(i + shift)
-                shift += 1
+        self.counts: dict[int, list[int]] = {}
+        self.carets = [mark.start() + shift for shift, mark in enumerate(re.finditer(r"\^", source))]
 
     def __call__(self, line: int, column: int) -> int:
         """Return the position in the user's text of a line (from 1) and a byte column (from 0)."""
         if self.ascii and not self.carets and line < len(self.starts):
             return self.starts[line - 1] + column
         if not self.ascii:
-            column = len(self.lines[line - 1].encode()[:column].decode(errors="ignore"))
+            counts = self.characters(line - 1)
+            column = counts[min(column, len(counts) - 1)]
         return self.in_source(self.starts[min(line, len(self.starts)) - 1] + column)
+
+    def characters(self, row: int) -> list[int]:
+        """Return how many characters of a line begin before each of its bytes, and before its end."""
+        if row not in self.counts:
+            begins = (byte & 0xC0 != 0x80 for byte in self.lines[row].encode())
+            self.counts[row] = list(accumulate(begins, initial=0))
+        return self.counts[row]
 
     def in_source(self, place: int) -> int:
         """Return the position in the user's text of a position in the prepared one."""

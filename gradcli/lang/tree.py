@@ -35,24 +35,31 @@ class Expr:
         while stack:
             node = stack.pop()
             yield node
-            stack.extend(node.children())
+            if not isinstance(node, Leaf):
+                stack.extend(node.children())
 
 
-class Number(Expr):
+class Leaf(Expr):
+    """An expression with none inside."""
+
+    __slots__ = ()
+
+
+class Number(Leaf):
     """A literal: a float or a complex number."""
 
     __slots__ = ("value",)
     value: Any
 
 
-class Constant(Expr):
+class Constant(Leaf):
     """True, False, None or ..."""
 
     __slots__ = ("value",)
     value: Any
 
 
-class Name(Expr):
+class Name(Leaf):
     """A variable or one of the constants pi, e, tau, inf and nan."""
 
     __slots__ = ("name",)
@@ -74,6 +81,15 @@ class Binary(Expr):
     op: str
     x: Expr
     y: Expr
+
+    def __init__(self, start: int, end: int, op: str, x: Expr, y: Expr):
+        self.start, self.end = start, end
+        self.op, self.x, self.y = op, x, y
+
+    def children(self) -> Iterator[Expr]:
+        """Yield the operands."""
+        yield self.x
+        yield self.y
 
 
 class Choice(Expr):

@@ -45,10 +45,9 @@ class ExpressionProgram(Program):
         free: dict[str, tree.Expr] = {}
         for statement in self.parsed.statements:
             parts = [statement.value] if statement.index is None else [statement.value, statement.index]
-            for node in sorted((n for part in parts for n in part.walk()), key=lambda n: n.start):
-                if not isinstance(node, tree.Name) or node.name in known or node.name in free:
-                    continue
-                if node.name not in CONSTANTS or node.name in given:
+            names = [n for part in parts for n in part.walk() if isinstance(n, tree.Name) and n.name not in known]
+            for node in sorted(names, key=lambda n: n.start):
+                if node.name not in free and (node.name not in CONSTANTS or node.name in given):
                     free[node.name] = node
             if statement.target is not None:
                 if statement.index is not None and statement.target not in known:

@@ -12,6 +12,7 @@ import numpy as np
 from ..rules import entry
 from ..rules.index import Index, getitem
 from ..rules.product import matmul
+from ..rules.table import Primitive
 from . import inference, inplace, oldnames, protocols  # noqa: F401 - some set themselves up
 from .device import strided
 from .facade import as_one
@@ -47,6 +48,15 @@ BITS = {
     "rshift": "bitwise_right_shift",
 }
 recorders: dict[str, Callable] = {}
+
+
+def recorder_for(primitive: Primitive) -> Callable | None:
+    """Return the quick recorder of an elementwise entry of one or two operands alone; None for any other entry."""
+    found = recorders.get(primitive.name)
+    if found is None and primitive.kind == "elementwise" and primitive.bind is None and primitive.arity in (1, 2):
+        made = unary(primitive) if primitive.arity == 1 else binary(primitive)
+        found = recorders.setdefault(primitive.name, made)
+    return found
 
 
 SYMMETRIC = ("add", "mul")
