@@ -15,7 +15,9 @@ def main() -> NoReturn:
     """Run the command line and end the process with its exit code."""
     gc.disable()
     from gradcli.cli.main import main as run
+    from gradcli.lang.memory import bound
 
+    bound.own_process = True
     gc.freeze()
     gc.enable()
     code = run()

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..errors import GradcliError
 from ..lang.evaluate import Settings
+from ..lang.memory import bound_memory
 from ..lang.values import read_value, read_values
 from ..program.base import Program
 from ..program.differentiate import Request
@@ -62,7 +63,9 @@ class Context:
         return self.as_target(text, inline=inline), words
 
     def as_target(self, text: str, inline: bool = False) -> Target:
-        """Return a target with the settings of this call."""
+        """Return a target with the settings of this call; what runs no Python is bounded in memory from now on."""
+        if inline or ".py" not in text:
+            bound_memory(self.settings.max_elements)
         return Target(
             text,
             inline=inline,

@@ -122,7 +122,9 @@ def as_gradcli_error(error: Exception, words: list[str]) -> GradcliError:
     if isinstance(error, click.ClickException):
         return GradcliError(error.format_message())
     if isinstance(error, MemoryError):
-        return GradcliError("out of memory", hint="--max-elements limits the size of values", kind="limit")
+        from ..lang.memory import out_of_memory
+
+        return out_of_memory("this")
     if isinstance(error, OSError):
         return GradcliError(f"cannot write the result: {error.strerror or error}", kind="file")
     return defect(error)

@@ -184,7 +184,7 @@ OPTIONS: dict[str, Any] = {
         type=click.IntRange(1),
         default=DEFAULT_MAX_ELEMENTS,
         metavar="N",
-        help="The largest value a program may make (1e8 elements).",
+        help="The largest value a program may make (1e8 elements), with 2 GiB for all.",
     ),
     "safe": click.option("--safe", is_flag=True, help="Never execute Python: refuse scripts."),
     "torch": click.option("--torch", is_flag=True, help="In a script, let `import torch` mean gradcli's own engine."),

@@ -69,7 +69,7 @@ NAMES_OF_NODES = {
 
 
 @functools.cache
-def method_for(kind: type) -> Callable[[Converter, Any, int], tree.Expr]:
+def method_for(kind: Any) -> Callable[[Converter, Any, int], tree.Expr]:
     """Return the method that converts nodes of a type: the one with its name."""
     return getattr(Converter, f"_{kind.__name__.lower()}", Converter._unknown)
 
@@ -134,7 +134,8 @@ class Converter:
         while isinstance(node, ast.BinOp):
             chain.append(node)
             node = node.left
-        left = method_for(type(node))(self, node, depth + 1)
+        kind: Any = type(node)
+        left = method_for(kind)(self, node, depth + 1)
         for link in reversed(chain):
             op = BINARY.get(type(link.op))
             if op is None:

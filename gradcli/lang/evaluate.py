@@ -33,7 +33,7 @@ class Settings:
 
 
 @functools.cache
-def method_for(kind: type) -> Callable[[Evaluator, Any], Any]:
+def method_for(kind: Any) -> Callable[[Evaluator, Any], Any]:
     """Return the method that evaluates expressions of a type: the one with its name."""
     return getattr(Evaluator, f"_{kind.__name__.lower()}")
 
@@ -110,7 +110,8 @@ class Evaluator:
         while isinstance(node, tree.Binary):
             chain.append(node)
             node = node.x
-        result = method_for(type(node))(self, node)
+        kind: Any = type(node)
+        result = method_for(kind)(self, node)
         for link in reversed(chain):
             result = self.call_entry(link.op, (result, self.value(link.y)), self.program.span(link))
         return result
@@ -138,7 +139,9 @@ class Evaluator:
         except np.linalg.LinAlgError as error:
             raise GradcliError(str(error), span=span, kind="target", exit_code=EXIT_TARGET) from None
         except MemoryError:
-            raise GradcliError("there is not enough memory for this value", span=span, kind="limit") from None
+            from .memory import out_of_memory
+
+            raise out_of_memory("this value", span) from None
         except (ValueError, TypeError, IndexError, RuntimeError, ArithmeticError, AttributeError) as error:
             kind = "shape" if isinstance(error, ValueError | IndexError | RuntimeError) else "value"
             from .reword import readable

@@ -138,6 +138,10 @@ def run_backward(output: Tensor, request: Request) -> None:
         backward(output, Tensor._wrap(raw if kind == "O" else raw[()], None))
     except GradcliError:
         raise
+    except MemoryError:
+        from ..lang.memory import out_of_memory
+
+        raise out_of_memory("backward") from None
     except Exception as error:
         from ..tape.anomaly import AnomalyError
 

@@ -105,7 +105,9 @@ def guarded() -> Iterator[None]:
     except GradcliError:
         raise
     except MemoryError:
-        raise GradcliError("there is not enough memory for this", kind="limit") from None
+        from ..lang.memory import out_of_memory
+
+        raise out_of_memory("differentiating") from None
     except Exception as error:
         raise GradcliError(f"differentiating failed: {error}", kind="target", exit_code=EXIT_TARGET) from None
 

@@ -1,0 +1,59 @@
+"""Programs at the limits of size: answered or refused, in good time and within 2 GiB."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+GIB = 1 << 30
+
+
+def measured(*words: str) -> tuple[int, str, str, int, float]:
+    """Return exit code, output, errors, peak memory in bytes and CPU seconds of a call."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "gradcli", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    out, error = process.stdout.read(), process.stderr.read()
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    return process.returncode, out, error, usage.ru_maxrss << 10, usage.ru_utime + usage.ru_stime
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="memory is bounded on Linux only")
+@pytest.mark.parametrize(
+    "program",
+    [
+        "sum(sin(linspace(0, x, 99999999)))",
+        "std(x*linspace(0, 1, 99999999))",
+        "sort(x*linspace(0, 1, 49999999))[3]",
+    ],
+)
+def test_values_of_the_largest_size_stay_within_two_gibibytes(program):
+    code, out, error, peak, _ = measured("grad", program, "x=2")
+    assert (code, out) == (2, "")
+    assert "would take more than 1.9 GiB of memory" in error
+    assert "--max-elements" in error
+    assert peak <= 2 * GIB
+
+
+def test_one_value_of_the_largest_size_is_allowed():
+    code, out, _, peak, _ = measured("grad", "sum(ones(9999, 9999) * x)", "x=2")
+    assert (code, out) == (0, "x\t99980001.0\n")
+    assert peak <= 2 * GIB
+
+
+@pytest.mark.parametrize("letter", ["x", "\u03b1"])
+def test_a_program_of_one_mebibyte_is_read_and_differentiated(tmp_path, letter):
+    size = len(letter.encode())
+    count = ((1 << 20) - size) // (size + 1)
+    path = tmp_path / "long.expr"
+    path.write_text(letter + f"+{letter}" * count, encoding="utf-8")
+    code, out, error, peak, seconds = measured("grad", str(path), f"{letter}=2", "-f", "json")
+    assert (code, error) == (0, "")
+    assert json.loads(out)["grad"][letter] == count + 1
+    assert peak <= GIB
+    assert seconds < 60  # it took minutes when each letter beyond ASCII made the line be read again
