@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+import click
 import numpy as np
 
 from ..errors import GradcliError
@@ -66,6 +67,8 @@ class Context:
         """Return a target with the settings of this call; what runs no Python is bounded in memory from now on."""
         if inline or ".py" not in text:
             bound_memory(self.settings.max_elements)
+        elif self.options.get("torch") and (".py:" in text or self.command == "gradcheck"):
+            self.name_torch()
         return Target(
             text,
             inline=inline,
@@ -76,6 +79,13 @@ class Context:
             dtype=self.dtype,
             torch=self.options.get("torch", False),
         )
+
+    def name_torch(self) -> None:
+        """Let `import torch` mean this engine until the command ends, and its modules have the type of the inputs."""
+        from ..program.torch_names import as_torch
+
+        click.get_current_context().with_resource(as_torch())
+        set_default_dtype(self.dtype)
 
     def program(self) -> tuple[Program, dict[str, Any]]:
         """Return the program and the values given for its inputs."""

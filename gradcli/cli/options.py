@@ -187,7 +187,9 @@ OPTIONS: dict[str, Any] = {
         help="The largest value a program may make (1e8 elements), with 2 GiB for all.",
     ),
     "safe": click.option("--safe", is_flag=True, help="Never execute Python: refuse scripts."),
-    "torch": click.option("--torch", is_flag=True, help="In a script, let `import torch` mean gradcli's own engine."),
+    "torch": click.option(
+        "--torch", is_flag=True, help="In Python files, let `import torch` mean gradcli's own engine."
+    ),
     "over": click.option(
         "--over",
         multiple=True,

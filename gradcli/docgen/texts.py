@@ -30,7 +30,8 @@ TARGETS = """
 A target is an inline expression; `-` for a program on standard input; a file in the expression language of
 gradcli-expressions(7), which is parsed and never executed; a Python script, which is executed as `python file.py`
 would execute it, with the arguments after `--` as its own; or `FILE.py:NAME` for a function, whose inputs are its
-parameters, a custom Function or a Module of that file.
+parameters, a custom Function or a Module of that file. Parameters annotated with `int` or a type of whole numbers,
+such as `torch.LongTensor`, get whole numbers and have no derivative.
 
 A name that ends in .py or .expr, or has .py: in it, is always a file; any other is a file only if that file exists.
 A Python file whose statements all belong to the expression language is read as such. After `-e` comes an
@@ -84,7 +85,7 @@ OPTIONS = {
     "--json": "Errors are then printed as JSON, too.",
     "--output": "The file is written whole or not at all; its ending chooses the format.",
     "--seed": "The same command gives the same numbers.",
-    "--torch": "The default type is then float32, as there.",
+    "--torch": "In a script, the default type is then float32, as there.",
     "--color": "See ENVIRONMENT.",
     "--help": "",
 }

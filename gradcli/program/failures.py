@@ -22,6 +22,9 @@ def python_syntax_error(error: Exception, path: str, source: str) -> GradcliErro
     return GradcliError(f"{path} is no Python: {message}", span=span, kind="syntax")
 
 
+WITHOUT_TORCH = "with --torch, `import torch` means gradcli's own engine"
+
+
 def script_error(error: BaseException, path: str) -> GradcliError:
     """Return what a script raised, with the traceback limited to the script's own frames."""
     frames = [f for f in traceback.extract_tb(error.__traceback__) if own_frame(f.filename, path)]
@@ -29,7 +32,8 @@ def script_error(error: BaseException, path: str) -> GradcliError:
     message = f"{path} raised {told(error)}"
     for line in getattr(error, "__notes__", ()):
         message += f"\n  {line}"
-    found = GradcliError(message + (f"\n{trace}" if trace else ""), kind="target", exit_code=EXIT_TARGET)
+    hint = WITHOUT_TORCH if isinstance(error, ImportError) and error.name == "torch" else None
+    found = GradcliError(message + (f"\n{trace}" if trace else ""), hint=hint, kind="target", exit_code=EXIT_TARGET)
     found.cause = error
     found.cause_line = (frames[-1].filename, frames[-1].lineno or 0) if frames else None
     return found

@@ -14,9 +14,21 @@ from ..tape.tensor import Tensor
 from .base import Prepare, Program, Run, as_leaf, check_known
 from .failures import guarded
 
+WHOLE = ("int", "int64", "int32", "long", "LongTensor", "IntTensor")
+"""Annotations of parameters that take whole numbers."""
+
+
+def name_of(annotation: Any) -> str:
+    """Return the name of the type that an annotation names, without its module: LongTensor of torch.LongTensor."""
+    name = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", str(annotation))
+    return name.rpartition(".")[2]
+
 
 class FunctionProgram(Program):
-    """A function of Tensors; parameters with defaults may be left out."""
+    """A function of Tensors; parameters with defaults may be left out.
+
+    Those annotated with a type of whole numbers get such, and are not differentiated.
+    """
 
     def __init__(self, function: Callable, title: str, path: str, dtype: Any = None):
         self.function = function
@@ -30,6 +42,7 @@ class FunctionProgram(Program):
             inspect.Parameter.POSITIONAL_ONLY,
         )
         self.parameters = [p for p in parameters if p.kind in kinds]
+        self.whole = {p.name: kind for p in self.parameters if (kind := name_of(p.annotation)) in WHOLE}
         if not self.parameters and any(p.kind not in kinds for p in parameters):
             starred = " and ".join(str(p).partition(":")[0] for p in parameters)
             raise GradcliError(
@@ -59,17 +72,33 @@ class FunctionProgram(Program):
                 hint=f"add to the command line: {words}",
                 kind="name",
             )
-        wanted = [n for n in names if n in given] if wrt is None else list(wrt)
-        check_known(wanted, [n for n in names if n in given], "--wrt")
+        counts = self.whole_numbers(given)
+        known = [n for n in names if n in given and n not in counts]
+        wanted = known if wrt is None else list(wrt)
+        for name in counts.keys() & wanted:
+            raise GradcliError(f"--wrt: '{name}' takes whole numbers, so there is no derivative", kind="value")
+        check_known(wanted, known, "--wrt")
         if out is not None:
             raise GradcliError("--out names a variable of a program; a function has one output", kind="usage")
-        leaves = {name: as_leaf(given[name], self.dtype, name) for name in names if name in given}
+        leaves = {name: as_leaf(given[name], self.dtype, name) for name in known}
         arguments = {name: t if name in wanted else t.detach() for name, t in leaves.items()}
         self.prepare_module(prepare)
-        output = self.call(arguments)
+        output = self.call({**arguments, **counts})
         if prepare is not None:
             prepare.tensors(leaves)
         return Run({name: leaves[name] for name in wanted}, output, dict(leaves), modules=self.modules())
+
+    def whole_numbers(self, given: Mapping[str, np.ndarray]) -> dict[str, Any]:
+        """Return the given values of parameters that take whole numbers: ints, and Tensors of int64."""
+        found: dict[str, Any] = {}
+        for name in self.whole.keys() & given.keys():
+            raw = np.asarray(given[name])
+            with np.errstate(invalid="ignore"):
+                whole = raw.astype(np.int64) if raw.dtype.kind in "iuf" else None
+            if whole is None or (whole != raw).any():
+                raise GradcliError(f"{self.title}: '{name}' takes whole numbers", kind="value")
+            found[name] = int(whole) if self.whole[name] == "int" and not whole.ndim else Tensor._wrap(whole, None)
+        return found
 
     def missing(self, given: Mapping[str, Any]) -> list[str]:
         """Return the parameters without a value or a default."""
@@ -96,10 +125,10 @@ class FunctionProgram(Program):
     ) -> tuple[Callable, dict[str, np.ndarray]]:
         """Return the function with its given parameters in order, and their values."""
         run = self.run(given, out=out)
-        names = list(run.leaves)
+        names, counts = list(run.leaves), self.whole_numbers(given)
 
         def call(*tensors: Any) -> Any:
-            return self.call(dict(zip(names, tensors, strict=True)))
+            return self.call({**dict(zip(names, tensors, strict=True)), **counts})
 
         return call, {name: np.array(leaf._data) for name, leaf in run.leaves.items()}
 

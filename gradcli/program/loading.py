@@ -15,7 +15,7 @@ from ..rules import entry
 from ..tape.function import Function, has_setup
 from ..tape.tensor import Tensor
 from .base import Program, is_module
-from .failures import guarded
+from .failures import WITHOUT_TORCH, guarded
 from .function import FunctionProgram
 
 
@@ -77,6 +77,9 @@ def load_function(path: str, name: str, target: Any) -> Program:
         from .module import module_program
 
         return module_program(found, f"{path}:{name}", path, target.dtype)
+    origin = found if isinstance(found, type) else type(found)
+    if any(kind.__module__.partition(".")[0] == "torch" for kind in origin.__mro__):
+        raise GradcliError(f"{path}:{name} is made for PyTorch", hint=WITHOUT_TORCH, kind="usage")
     if not callable(found):
         raise GradcliError(f"{path}:{name} is {type(found).__name__}, not a function", kind="usage")
     return FunctionProgram(found, f"{path}:{name}", path, target.dtype)

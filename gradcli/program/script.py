@@ -216,10 +216,10 @@ class Execution:
         for name in last_names(self.script.source):
             if name in tensors and tensors[name].requires_grad:
                 return tensors[name]
+        results = [name for name, tensor in tensors.items() if not tensor.is_leaf]
         raise GradcliError(
             f"{self.script.path}: the last statement gives no tensor that requires grad",
-            hint="name the output with --out NAME"
-            + (f" ({', '.join(n for n, t in tensors.items() if not t.is_leaf)})" if tensors else ""),
+            hint="name the output with --out NAME" + (f" ({', '.join(results)})" if results else ""),
             kind="target",
         )
 
