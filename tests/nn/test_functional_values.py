@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 
 import gradcli
 import gradcli.nn.functional as F
-from gradcli.face.create import manual_seed
+from gradcli.face.draw import manual_seed
 
 RNG = np.random.default_rng(8)
 inf = math.inf
