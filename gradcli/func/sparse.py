@@ -14,7 +14,7 @@ import numpy as np
 from ..tape.tensor import Tensor
 from .chunks import chunk_rows
 from .forward import push_all
-from .reverse import pull
+from .pullback import pull
 from .sparsity import sparsity
 from .trace import Argnums, Trace, trace
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import EXIT_TARGET, GradcliError
-from ..func.reverse import pull
+from ..func.pullback import pull
 from ..func.trace import Trace
 from ..tape.plan import reachable
 from ..tape.tensor import Tensor

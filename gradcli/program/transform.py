@@ -11,7 +11,7 @@ import numpy as np
 
 from ..errors import GradcliError
 from ..func.forward import forward_blocks, push_all
-from ..func.reverse import pull, reverse_blocks
+from ..func.pullback import pull, reverse_blocks
 from ..func.trace import Trace
 from ..lang.limits import DEFAULT_MAX_ELEMENTS
 from ..results.transforms import Hessian, Jacobian, JacobianBlock, Products
