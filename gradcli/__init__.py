@@ -41,7 +41,7 @@ HOMES = {
     "is_anomaly_enabled": "tape.anomaly",
     "is_anomaly_check_nan_enabled": "tape.anomaly",
     "GradcliError": "errors",
-    "manual_seed": "face.create",
+    "manual_seed": "face.draw",
     "check_gradient": "check.declare",
     "save": "nn.store",
     "load": "nn.store",

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import GradcliError
-from ..func.reverse import pull
+from ..func.pullback import pull
 from ..func.sparse import coloured, coloured_by_input
 from ..func.sparsity import sparsity
 from ..func.trace import Trace

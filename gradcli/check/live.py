@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..func.forward import push_all
-from ..func.reverse import pull
+from ..func.pullback import pull
 from ..tape.modes import enable_grad
 from ..tape.tensor import Tensor
 from .run import ADJOINT_DIGITS, adjoint_digits

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from ..func.forward import push_all
-from ..func.reverse import pull
+from ..func.pullback import pull
 from ..results.checks import CheckReport, Finding
 from ..tape.tensor import Tensor
 from .blame import blame

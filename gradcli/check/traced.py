@@ -9,7 +9,7 @@ import numpy as np
 
 from ..func.batched import NotBatchableError
 from ..func.mapping import batch_or_loop
-from ..func.reverse import reverse_blocks
+from ..func.pullback import reverse_blocks
 from ..func.trace import trace
 from ..tape.modes import no_grad
 from ..tape.tensor import Tensor

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -12,54 +11,11 @@ import click
 from ..lang.limits import DEFAULT_MAX_ELEMENTS
 from ..render import ARRAYS
 from . import status
+from .accept import Finite, completed, joined, once
 from .context import Context
 from .output import Output
 
 FLOAT_TYPES = ("float32", "float64", "complex128")
-
-
-def completed(what: str) -> Callable:
-    """Return the completion of that name (in complete.py), to be imported when a shell asks."""
-
-    def call(ctx: click.Context, param: click.Parameter, incomplete: str) -> Any:
-        from .complete import offer
-
-        return offer(what, ctx, param, incomplete)
-
-    return call
-
-
-class Finite(click.ParamType):
-    """A finite number, zero or more (more than zero if positive)."""
-
-    name = "number"
-
-    def __init__(self, positive: bool = False):
-        self.positive = positive
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> float:
-        """Return the number, or fail."""
-        try:
-            number = float(value)
-        except ValueError:
-            number = math.nan
-        if not math.isfinite(number) or number < 0 or (self.positive and not number):
-            self.fail(f"'{value}' is no finite number {'above 0' if self.positive else 'from 0 on'}", param, ctx)
-        return number
-
-
-def once(ctx: Any, param: Any, values: tuple[str, ...]) -> str | None:
-    """Return the value of an option that may be given once."""
-    if len(values) > 1:
-        raise click.BadParameter("it is given twice", ctx, param)
-    return values[0] if values else None
-
-
-def joined(ctx: Any, param: Any, values: tuple[str, ...]) -> str | None:
-    """Return comma-separated names, from one option or several."""
-    if any(not text.strip(", ") for text in values):
-        raise click.BadParameter("it names nothing", ctx, param)
-    return ",".join(values) if values else None
 
 
 OPTIONS: dict[str, Any] = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..face.create import rand, randn
+from ..face.draw import rand, randn
 from ..linalg import cholesky, solve_triangular
 from ..tape.tensor import Tensor
 from .distribution import Distribution, broadcast

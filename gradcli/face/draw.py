@@ -1,15 +1,81 @@
-"""Numbers drawn with given probabilities."""
+"""Random numbers, and numbers drawn with given probabilities."""
 
 from __future__ import annotations
 
+import functools
+import math
 from typing import Any
 
 import numpy as np
 
-from ..tape.dtypes import defaults
+from ..tape.dtypes import as_numpy, defaults
 from ..tape.tensor import Tensor, as_raw
-from .create import finished, generator, new_shape, tensor
+from .create import finished, lengths, like, new_shape, tensor
 from .wrap import face
+
+
+class _Generator:
+    """The source of random numbers of this process, made when it is first used."""
+
+    @functools.cached_property
+    def rng(self) -> Any:
+        return np.random.default_rng()
+
+
+generator = _Generator()
+
+
+def manual_seed(seed: int) -> None:
+    """Start the random numbers of rand, randn and the like from a seed."""
+    generator.rng = np.random.default_rng(int(seed) % 2**64)
+
+
+@face(method=False)
+def rand(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Uniform random numbers in [0, 1)."""
+    return finished(np.asarray(generator.rng.random(new_shape(size))), dtype or defaults.float, requires_grad, device)
+
+
+@face(method=False)
+def randn(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Standard normal random numbers (both parts of complex ones with variance 1/2)."""
+    shape, wanted = new_shape(size), as_numpy(dtype)
+    raw = np.asarray(generator.rng.standard_normal(shape))
+    if wanted is not None and wanted.kind == "c":
+        raw = (raw + 1j * generator.rng.standard_normal(shape)) / math.sqrt(2)
+    return finished(raw, wanted or defaults.float, requires_grad, device)
+
+
+@face(method=False)
+def randint(
+    low: int,
+    high: Any,
+    size: Any = None,
+    *,
+    dtype: Any = np.int64,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Random integers from low (0) up to, not including, high."""
+    low, high, size = (0, low, high) if size is None else (low, high, size)
+    return finished(np.asarray(generator.rng.integers(low, high, lengths((size,)))), dtype, requires_grad, device)
+
+
+@face(method=False)
+def randperm(n: int, *, dtype: Any = np.int64, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """The numbers 0 to n - 1 in random order."""
+    return finished(generator.rng.permutation(n), dtype, requires_grad, device)
+
+
+for _make in (rand, randn):
+    like(_make, f"{_make.__name__}_like")
+
+
+@face(method=False)
+def randint_like(input: Tensor, low: int, high: int | None = None, *, dtype: Any = None) -> Tensor:
+    """randint in the shape and type of input."""
+    low, high = (0, low) if high is None else (low, high)
+    return randint(low, high, tuple(input.shape), dtype=dtype or input._data.dtype)
 
 
 @face

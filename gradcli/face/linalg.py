@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from ..rules import entry
+from ..tape.modes import allowed
 from ..tape.operators import multiplied, seen, stacks_text, types_error
-from ..tape.tensor import Tensor, allowed
+from ..tape.tensor import Tensor
 from .wrap import face, operand
 
 

@@ -11,7 +11,7 @@ from ..tape.modes import set_grad_enabled, state
 from ..tape.tensor import Tensor
 from .batched import cover
 from .forward import forward_blocks, push_all, tensor, zeros_like
-from .reverse import checked, public, pull, reverse_blocks
+from .pullback import checked, public, pull, reverse_blocks
 from .trace import Trace, trace
 
 Tensors = Tensor | tuple[Tensor, ...]

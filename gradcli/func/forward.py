@@ -21,7 +21,7 @@ from ..tape.tensor import Tensor
 from ..tape.walk import grads_of
 from .batched import cover
 from .chunks import check_size, chunk_rows
-from .reverse import assembled, basis, checked, product, size_behind
+from .pullback import assembled, basis, checked, product, size_behind
 from .trace import Argnums, Trace, trace
 from .trees import flatten
 

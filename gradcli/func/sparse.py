@@ -6,7 +6,7 @@ share one product. Griewank and Walther (2008), "Evaluating Derivatives", chapte
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ import numpy as np
 from ..tape.tensor import Tensor
 from .chunks import chunk_rows
 from .forward import push_all
-from .reverse import pull
+from .pullback import pull
 from .sparsity import sparsity
 from .trace import Argnums, Trace, trace
 
@@ -119,20 +119,30 @@ def coloured_by_input(
     return coloured(rows, columns, size, most, by_row)
 
 
-def forward_products(record: Trace, colours: np.ndarray, count: int) -> np.ndarray:
-    """Return J times the sum of the columns of each colour: shape (count, outputs)."""
+def groups_of(record: Trace, count: int) -> Iterator[np.ndarray]:
+    """Yield the colours 0 to count - 1 in groups whose products fit into memory together."""
     size = max(x._data.size for x in (*record.inputs, *record.outputs))
     starts = [out._node for out in record.outputs if out._node is not None]
     step = chunk_rows(None, count, size * 8, starts)
-    chunks = []
     for start in range(0, count, step):
-        seeds, left = [], 0
-        wanted = np.arange(start, min(start + step, count))
-        for x in record.inputs:
-            mine = colours[left : left + x._data.size] == wanted[:, None]
-            seeds.append(Tensor._wrap(mine.astype(x._data.dtype).reshape((-1, *x._data.shape)), None))
-            left += x._data.size
-        found = push_all(record, seeds, False)
+        yield np.arange(start, min(start + step, count))
+
+
+def seeds_of(tensors: list[Tensor], colours: np.ndarray, wanted: np.ndarray) -> list[Tensor]:
+    """Return for each tensor one row per wanted colour: 1 where its elements have this colour, 0 elsewhere."""
+    seeds, left = [], 0
+    for x in tensors:
+        mine = colours[left : left + x._data.size] == wanted[:, None]
+        seeds.append(Tensor._wrap(mine.astype(x._data.dtype).reshape((-1, *x._data.shape)), None))
+        left += x._data.size
+    return seeds
+
+
+def forward_products(record: Trace, colours: np.ndarray, count: int) -> np.ndarray:
+    """Return J times the sum of the columns of each colour: shape (count, outputs)."""
+    chunks = []
+    for wanted in groups_of(record, count):
+        found = push_all(record, seeds_of(record.inputs, colours, wanted), False)
         chunks.append(
             np.concatenate([flat(t, len(wanted), out) for t, out in zip(found, record.outputs, strict=True)], 1)
         )
@@ -141,18 +151,10 @@ def forward_products(record: Trace, colours: np.ndarray, count: int) -> np.ndarr
 
 def reverse_products(record: Trace, colours: np.ndarray, count: int) -> np.ndarray:
     """Return the sum of the rows of each colour times J: shape (count, inputs)."""
-    size = max(x._data.size for x in (*record.inputs, *record.outputs))
-    starts = [out._node for out in record.outputs if out._node is not None]
-    step = chunk_rows(None, count, size * 8, starts)
     chunks = []
-    for start in range(0, count, step):
-        seeds, top = [], 0
-        wanted = np.arange(start, min(start + step, count))
-        for out in record.outputs:
-            mine = colours[top : top + out._data.size] == wanted[:, None]
-            seeds.append((out, Tensor._wrap(mine.astype(out._data.dtype).reshape((-1, *out._data.shape)), None)))
-            top += out._data.size
-        found = pull(record, seeds, True, False)
+    for wanted in groups_of(record, count):
+        seeds = zip(record.outputs, seeds_of(record.outputs, colours, wanted), strict=True)
+        found = pull(record, list(seeds), True, False)
         chunks.append(np.concatenate([flat(g, len(wanted), x) for g, x in zip(found, record.inputs, strict=True)], 1))
     return np.concatenate(chunks)
 

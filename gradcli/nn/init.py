@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..face.create import generator as common
+from ..face.draw import generator as common
 from ..tape.modes import no_grad
 from ..tape.tensor import Tensor
 

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from ..face.create import generator
+from ..face.draw import generator
 
 
 class RandomState:

@@ -19,10 +19,11 @@ from ..func.mapping import loops
 from ..tape.anomaly import AnomalyError
 from ..tape.dtypes import DType, defaults, naming, set_default_dtype
 from ..tape.function import Function
+from ..tape.modes import allowed
 from ..tape.parameter import Parameter
 from ..tape.printing import get_printoptions, set_printoptions
 from ..tape.refusal import BoundsError, DimensionError, ShapeError
-from ..tape.tensor import Size, Tensor, allowed
+from ..tape.tensor import Size, Tensor
 from .outputs import with_out
 from .torch_types import VERSION, extras
 

@@ -14,9 +14,9 @@ from . import versions
 from .answer import run_backward
 from .context import FunctionNode, Saved, barrier, differentiable
 from .inplace import adopt_history, check_allowed, leaf_error
-from .modes import enable_grad, no_grad, state
+from .modes import allowed, enable_grad, no_grad, state
 from .node import MANY, OutputNode, Rule
-from .tensor import Tensor, allowed
+from .tensor import Tensor
 from .views import CUSTOM, SEVERAL, alias
 
 watchers: list[Callable[[Any, type, tuple], None]] = []

@@ -29,6 +29,12 @@ suspended: set[int] = set()
 """The threads that do not record: asking whether it is empty is quicker than asking `state`."""
 
 
+class allowed:  # noqa: N801 - a namespace
+    """What PyTorch allows and we refuse by default, because it drops the graph silently."""
+
+    float_of_grad = False
+
+
 def record_in_this_thread(wanted: bool) -> None:
     """Switch recording on or off in this thread."""
     state.grad = wanted

@@ -16,12 +16,12 @@ from ..rules.table import Primitive
 from . import inference, inplace, oldnames, protocols  # noqa: F401 - some set themselves up
 from .device import strided
 from .facade import as_one
-from .modes import state
+from .modes import allowed, state
 from .promote import as_operand
 from .quick import binary, unary
 from .record import dispatch, record
 from .refusal import ShapeError, as_pytorch, bad_index
-from .tensor import Tensor, allowed
+from .tensor import Tensor
 
 BINARY = {
     "add": (operator.add, "add"),

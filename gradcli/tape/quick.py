@@ -14,8 +14,22 @@ from .derive import scaled
 from .modes import state, suspended
 from .node import ONE, PRODUCT, TWO, Node, Rule, next_seq
 from .parameter import Parameter
-from .record import dispatch, keep_flags
-from .tensor import Tensor, key_of
+from .record import LARGE, dispatch, keep_flags
+from .tensor import Tensor
+
+_keys: dict = {}
+
+
+def key_of(tensor: Tensor) -> Any:
+    """Return the tensor's key, None if it is large or holds no real floats: it is not for quick operations."""
+    data = tensor._data
+    if data.dtype.char not in "df" or not data.dtype.isnative or data.size >= LARGE:
+        return None
+    if len(_keys) > 10_000:
+        _keys.clear()
+    kind = (data.dtype.char, data.shape)
+    key = tensor._key = _keys.setdefault(kind, kind)
+    return key
 
 
 def unary(primitive: Primitive) -> Callable[[Any], Any]:

@@ -15,8 +15,11 @@ from .modes import state
 from .node import MANY, OWNING, Node, OutputNode, Rule, next_seq
 from .promote import promoted
 from .refusal import as_pytorch
-from .tensor import LARGE, Tensor
+from .tensor import Tensor
 from .views import track_view
+
+LARGE = 16384
+"""Elements from which on memory costs more than Python does: such tensors take the careful path."""
 
 PLAIN = (None, None)
 FLOAT16, FLOAT64, INT8 = np.dtype(np.float16), np.dtype(np.float64), np.dtype(np.int8)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -14,9 +14,10 @@ from . import versions
 from .dtypes import DType, as_dtype, as_numpy
 from .dual import duals, hidden
 from .hooks import RemovableHandle, add_hook, table_of
-from .leaf import AccumulateGrad
+from .leaf import AccumulateGrad, check_gradient
 from .modes import state
 from .node import Node
+from .pythonic import Pythonic
 
 NOT_LEAF = (
     "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be "
@@ -49,7 +50,7 @@ class Size(tuple):
         return f"{naming.prefix}.Size({list(self)})"
 
 
-class Tensor:
+class Tensor(Pythonic):
     """An array whose operations are recorded, with PyTorch's interface.
 
     `_data` is an ndarray, or a NumPy scalar for 0-d results until somebody needs their memory; `_node` is None
@@ -227,25 +228,7 @@ class Tensor:
     @grad.setter
     def grad(self, value: Any) -> None:
         if value is not None:
-            if not isinstance(value, Tensor):
-                raise TypeError(
-                    f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}"
-                )
-            if value is self:
-                raise RuntimeError("can't assign a Tensor as its own grad")
-            if value.shape != self.shape:
-                raise RuntimeError(
-                    f"attempting to assign a gradient of size '{list(value.shape)}' to a tensor of size "
-                    f"'{list(self.shape)}'. Please ensure that the gradient and the tensor are the same size"
-                )
-            if value.dtype != self.dtype:
-                raise RuntimeError(
-                    f"attempting to assign a gradient with dtype '{value.dtype.title.lower()}' to a tensor with "
-                    f"grad_dtype '{self.dtype.title}'. The gradient must match the tensor's grad_dtype "
-                    "(defaults to the tensor's dtype). You can set the tensor's grad_dtype attribute with a "
-                    "specific dtype, or None to allow any dtype. Set grad_dtype with caution. Diverging the dtypes "
-                    "of a tensor and its gradient may break downstream systems that assume they match."
-                )
+            check_gradient(self, value)
         self._grad = value
 
     @grad.deleter
@@ -352,8 +335,6 @@ class Tensor:
             )
         return np.array(self._array(), dtype=dtype, copy=copy)
 
-    # -- Python numbers ---------------------------------------------------------------------------
-
     def item(self) -> Any:
         """Return the only element as a Python number."""
         if self._data.size != 1:
@@ -364,66 +345,7 @@ class Tensor:
         """Return the elements as nested lists of Python numbers."""
         return self._data.tolist()
 
-    def _number(self, kind: Callable) -> Any:
-        if self._node is not None and not allowed.float_of_grad:
-            raise RuntimeError(
-                f"{kind.__name__}() of a Tensor that requires grad would lose its graph: "
-                "use tensor.detach() first, or tensor.item()"
-            )
-        if self._data.size != 1:
-            raise ValueError("only one element tensors can be converted to Python scalars")
-        if self._data.dtype.kind == "c" and kind is not complex and self._data.item().imag:
-            raise RuntimeError("value cannot be converted to type double without overflow")
-        value = self._data.item()
-        return kind(value.real if isinstance(value, complex) and kind is not complex else value)
-
-    def __float__(self) -> float:
-        return self._number(float)
-
-    def __int__(self) -> int:
-        return self._number(int)
-
-    def __complex__(self) -> complex:
-        return self._number(complex)
-
-    def __index__(self) -> int:
-        if self._data.dtype.kind not in "iub" or self._data.ndim:
-            raise TypeError("only integer tensors of a single element can be converted to an index")
-        return int(self.item())
-
-    def __bool__(self) -> bool:
-        if self._data.size != 1:
-            amount = "more than one value" if self._data.size else "no values"
-            raise RuntimeError(f"Boolean value of Tensor with {amount} is ambiguous")
-        return bool(self._data.item())
-
-    # -- a container ------------------------------------------------------------------------------
-
-    def __len__(self) -> int:
-        if not self._data.ndim:
-            raise TypeError("len() of a 0-d tensor")
-        return self._data.shape[0]
-
-    def __iter__(self) -> Iterator[Tensor]:
-        if not self._data.ndim:
-            raise TypeError("iteration over a 0-d tensor")
-        return (self[i] for i in range(self._data.shape[0]))
-
-    def __contains__(self, item: Any) -> bool:
-        return bool((self._data == getattr(item, "_data", item)).any())
-
-    def __hash__(self) -> int:
-        return id(self)
-
-    def __repr__(self) -> str:
-        from .printing import tensor_text
-
-        return tensor_text(self)
-
-    def __format__(self, spec: str) -> str:
-        if self._data.ndim == 0:
-            return format(self.item(), spec)
-        return object.__format__(self, spec)
+    # -- copies, and what is found by name --------------------------------------------------------
 
     def __dir__(self) -> list[str]:
         from ..rules import full_table
@@ -481,12 +403,6 @@ for _name in ("data", "requires_grad"):
     _undeletable(_name)
 
 
-class allowed:  # noqa: N801 - a namespace
-    """What PyTorch allows and we refuse by default, because it drops the graph silently."""
-
-    float_of_grad = False
-
-
 def _rebuilt(kind: type[Tensor], data: np.ndarray, wanted: bool) -> Tensor:
     result = object.__new__(kind)
     result._data = data
@@ -494,29 +410,8 @@ def _rebuilt(kind: type[Tensor], data: np.ndarray, wanted: bool) -> Tensor:
     return result.requires_grad_() if wanted else result
 
 
-LARGE = 16384
-"""Elements from which on memory costs more than Python does: such tensors take the careful path."""
-
-_keys: dict = {}
-
-
-def key_of(tensor: Tensor) -> Any:
-    """Return the tensor's key, None if it is large or holds no real floats: it is not for quick operations."""
-    data = tensor._data
-    if data.dtype.char not in "df" or not data.dtype.isnative or data.size >= LARGE:
-        return None
-    if len(_keys) > 10_000:
-        _keys.clear()
-    kind = (data.dtype.char, data.shape)
-    key = tensor._key = _keys.setdefault(kind, kind)
-    return key
-
-
 def as_raw(x: Any, dtype: Any = None) -> Any:
     """Return a Tensor's data, or anything else as an array, in `dtype` where given."""
     raw = x._data if isinstance(x, Tensor) else np.asarray(x)
     wanted = as_numpy(dtype)
     return raw if wanted is None or raw.dtype == wanted else raw.astype(wanted)
-
-
-__all__ = ["Size", "Tensor", "as_raw", "state"]

@@ -6,7 +6,7 @@ import copy
 from collections.abc import Callable
 from typing import Any
 
-from ..face.create import generator
+from ..face.draw import generator
 from ..tape.hooking import saved_tensors_hooks
 from ..tape.modes import enable_grad, state
 from ..tape.tensor import Tensor

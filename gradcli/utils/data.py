@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ..face.create import generator, tensor
+from ..face.create import tensor
+from ..face.draw import generator
 from ..face.join import stack
 from ..face.wrap import missing
 from ..tape.tensor import Tensor

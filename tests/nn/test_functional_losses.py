@@ -8,8 +8,9 @@ import math
 import numpy as np
 from numpy.testing import assert_allclose
 
-import gradcli
 import gradcli.nn.functional as F
+
+from .compare import check, slope, t
 
 RNG = np.random.default_rng(8)
 inf = math.inf
@@ -17,20 +18,6 @@ inf = math.inf
 
 def normal(*shape: int) -> np.ndarray:
     return RNG.normal(size=shape)
-
-
-def t(x) -> gradcli.Tensor:
-    return gradcli.tensor(np.asarray(x))
-
-
-def check(got, want, **options) -> None:
-    assert_allclose(np.asarray(got.detach().numpy()), want, rtol=1e-10, atol=1e-12, **options)
-
-
-def slope(function, x) -> np.ndarray:
-    leaf = gradcli.tensor(np.array(x, float), requires_grad=True)
-    function(leaf).sum().backward()
-    return leaf.grad.numpy()
 
 
 def sigmoid(x):

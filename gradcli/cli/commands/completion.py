@@ -5,9 +5,9 @@ from __future__ import annotations
 import click
 
 from ...errors import GradcliError, did_you_mean
+from ..accept import completed
 from ..help import Command
 from ..main import COMPLETE, cli
-from ..options import completed
 from ..output import Output
 from ..shells import SHELLS, script
 

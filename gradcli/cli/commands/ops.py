@@ -10,8 +10,9 @@ from ...render import TEXT
 from ...results.operations import Operations
 from ...rules import full_table
 from ...rules.table import NAMES
+from ..accept import completed
 from ..help import Command
-from ..options import completed, output_options
+from ..options import output_options
 from ..output import Output
 
 

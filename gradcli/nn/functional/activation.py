@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...face import norms, reduce
-from ...face.create import generator
+from ...face.draw import generator
 from ...face.select import where
 from ...face.wrap import resolve
 from ...rules import entry

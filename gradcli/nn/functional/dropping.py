@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from ...face.create import generator
+from ...face.draw import generator
 from ...rules.piecewise import SELU_ALPHA, SELU_SCALE
 from ...tape.tensor import Tensor
 from .arguments import computed, constant

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...face.create import generator
+from ...face.draw import generator
 from ...tape.tensor import Tensor
 from .arguments import constant, per_axis
 from .convolution import batched, described

@@ -6,7 +6,8 @@ from ...face.linalg import product
 from ...rules import entry
 from ...tape.affine import affine
 from ...tape.facade import as_one
-from ...tape.tensor import Tensor, allowed
+from ...tape.modes import allowed
+from ...tape.tensor import Tensor
 
 
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:

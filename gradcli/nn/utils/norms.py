@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from ...face.create import randn
+from ...face.draw import randn
 from ...tape.facade import as_one
 from ...tape.modes import no_grad
 from ...tape.parameter import Parameter

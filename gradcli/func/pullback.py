@@ -1,0 +1,150 @@
+"""Cotangents pulled back through a recorded call, and the blocks of its Jacobian, whose rows come from one pass."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..rules import entry
+from ..tape.modes import set_grad_enabled
+from ..tape.plan import Plan
+from ..tape.tensor import Tensor, as_raw
+from .batched import cover, lift
+from .chunks import check_size, chunk_rows
+from .trace import Trace
+
+
+def pull(trace: Trace, seeds: Sequence[tuple[Tensor, Any]], retain: bool, create: bool) -> list[Any]:
+    """Return the cotangents of the inputs: raw arrays, Tensors with `create`; None where nothing depends.
+
+    seeds: pairs of an output and its cotangent, which may have one more leading axis.
+    """
+    plan = Plan(retain, create, dict.fromkeys(trace.nodes))
+    roots = [(out._node, g if create else g._data) for out, g in seeds if out._node is not None]
+    plan.run(roots)
+    assert plan.wanted is not None
+    return [cast(plan.wanted[x._node], x, create) for x in trace.inputs]
+
+
+def cast(g: Any, x: Tensor, create: bool) -> Any:
+    """Return a cotangent in its input's type."""
+    if g is None or g.dtype == x.dtype:
+        return g
+    if create:
+        return g.real.to(x.dtype) if g.is_complex() and not x.is_complex() else g.to(x.dtype)
+    return (g.real if g.dtype.kind == "c" and x._data.dtype.kind != "c" else g).astype(x._data.dtype)
+
+
+def public(g: Any, x: Tensor, lead: tuple = ()) -> Tensor:
+    """Return a cotangent as a tensor; zeros where there is none."""
+    if g is None:
+        return Tensor._wrap(np.zeros(lead + x._data.shape, x._data.dtype), None)
+    return g if isinstance(g, Tensor) else Tensor._wrap(g, None)
+
+
+def checked(given: Sequence, like: Sequence[Tensor], places: tuple[int, ...] = ()) -> list[Tensor]:
+    """Return cotangents or tangents under all levels. Raises RuntimeError when their number or shapes do not fit.
+
+    places: the axes of levels that `like` knows nothing of; they are moved to the front.
+    """
+    added = len(places)
+    if len(given) != len(like):
+        raise RuntimeError(f"expected {len(like)} tensors, one for each place, got {len(given)}")
+    result = []
+    for v, x in zip(given, like, strict=True):
+        bare = lift(v if isinstance(v, Tensor) else Tensor._wrap(as_raw(v), None))
+        if places:
+            bare = entry("moveaxis").function(bare, places, tuple(range(added)))
+        if tuple(bare.shape[added:]) != tuple(x.shape):
+            raise RuntimeError(f"expected a tensor of shape {list(x.shape)}, got shape {list(bare.shape[added:])}")
+        result.append(bare if bare.dtype == x.dtype else bare.to(x.dtype))
+    return result
+
+
+def assembled(record: Trace, blocks: list[list[Tensor]], has_aux: bool) -> Any:
+    """Return the blocks of a Jacobian, one row per output, in the structure of outputs and inputs."""
+    jacobian = record.build_outputs([record.build_inputs([cover(block) for block in row]) for row in blocks])
+    return (jacobian, record.aux) if has_aux else jacobian
+
+
+def reverse_blocks(record: Trace, chunk_size: int | None = None, retain: bool = False) -> list[list[Tensor]]:
+    """Return for every output its blocks, one per input, of shape lead + output.shape + input.shape.
+
+    retain: keep the graph, which is freed otherwise.
+    """
+    rank = len(record.lead)
+    elements = sum(size_behind(x, rank) for x in record.inputs)
+    total = sum(size_behind(x, rank) for x in record.outputs) * elements * product(record.lead)
+    check_size(total, 8, "this Jacobian")
+    return [
+        rows_of(record, out, chunk_size, not retain and i == len(record.outputs) - 1)
+        for i, out in enumerate(record.outputs)
+    ]
+
+
+def rows_of(record: Trace, out: Tensor, chunk_size: int | None, last: bool) -> list[Tensor]:
+    """Return the blocks of one output."""
+    rank, create = len(record.lead), record.nested
+    shape = tuple(out.shape[rank:])
+    rows = product(shape)
+    if out._node is None or not rows:
+        return [zero_block(x, shape, rank) for x in record.inputs]
+    if out._data.dtype.kind == "c":
+        raise RuntimeError("jacrev: the function must return real tensors; take its real and imaginary parts")
+    row_bytes = sum(x._data.nbytes for x in record.inputs)
+    step = chunk_rows(chunk_size, rows, max(row_bytes, out._data.nbytes), [out._node])
+    parts = []
+    for start in range(0, rows, step):
+        stop = min(start + step, rows)
+        seed = basis(start, stop, shape, record.lead, out._data.dtype)
+        with set_grad_enabled(create):
+            parts.append(pull(record, [(out, seed)], create or not last or stop < rows, create))
+    return [
+        joined(list(column), x, shape, record)
+        for column, x in zip(zip(*parts, strict=True), record.inputs, strict=True)
+    ]
+
+
+def basis(start: int, stop: int, shape: tuple, lead: tuple, dtype: Any) -> Tensor:
+    """Return rows `start` to `stop` of the identity, each of `shape`, the same at every point of `lead`."""
+    n = stop - start
+    rows = np.zeros((n, product(shape)), dtype)
+    rows[np.arange(n), np.arange(start, stop)] = 1
+    rows = rows.reshape((n, *(1,) * len(lead), *shape))
+    return Tensor._wrap(np.broadcast_to(rows, (n, *lead, *shape)) if lead else rows, None)
+
+
+def joined(parts: list, x: Tensor, shape: tuple, record: Trace) -> Tensor:
+    """Return the chunks of a block, each of shape rows + lead + input, as one of lead + shape + input."""
+    rank = len(record.lead)
+    if all(part is None for part in parts):
+        return zero_block(x, shape, rank)
+    inside = tuple(x.shape[rank:])
+    if record.nested:
+        whole = parts[0] if len(parts) == 1 else entry("concatenate").function(parts, 0)
+        moved = entry("moveaxis").function(whole, 0, rank) if rank else whole
+        return moved.reshape(*record.lead, *shape, *inside)
+    raw = parts[0] if len(parts) == 1 else np.concatenate(parts)
+    raw = np.moveaxis(raw, 0, rank) if rank else raw
+    return Tensor._wrap(raw.reshape(record.lead + shape + inside), None)
+
+
+def zero_block(x: Tensor, shape: tuple, rank: int) -> Tensor:
+    """Return the block of an output that does not depend on an input."""
+    whole = tuple(x.shape)
+    return Tensor._wrap(np.zeros(whole[:rank] + shape + whole[rank:], x._data.dtype), None)
+
+
+def product(lengths: Iterable[int]) -> int:
+    """Return the product of whole numbers."""
+    total = 1
+    for n in lengths:
+        total *= n
+    return total
+
+
+def size_behind(x: Tensor, rank: int) -> int:
+    """Return the number of elements at one point, behind the first `rank` axes."""
+    return product(x.shape[rank:])

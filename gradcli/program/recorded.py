@@ -1,0 +1,108 @@
+"""One recorded run of a program, to be differentiated by the transforms of `func`."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from ..errors import EXIT_TARGET, GradcliError
+from ..func.pullback import pull
+from ..func.trace import Trace
+from ..tape.plan import reachable
+from ..tape.tensor import Tensor
+from .base import Program
+
+
+class Recorded:
+    """One recorded run of a program, ready to be differentiated.
+
+    names: of the inputs; trace: their tensors and the output.
+    """
+
+    def __init__(self, program: Program, given: Mapping[str, np.ndarray], wrt: Iterable[str] | None, out: str | None):
+        run = program.run(given, wrt=wrt, out=out)
+        if not run.leaves:
+            raise GradcliError(
+                "the program has no inputs, so there is nothing to differentiate",
+                hint="use names in the expression, as in 'x**2', and give them values: x=3",
+                kind="name",
+            )
+        if run.output is None:
+            raise GradcliError(
+                "the script runs backward itself, so its graph is gone",
+                hint="leave out its call of backward",
+                kind="target",
+            )
+        self.title = program.title
+        self.names = list(run.leaves)
+        self.output = run.output
+        self.output_name = run.output_name
+        if self.output._data.dtype.kind not in "fc":
+            raise GradcliError(
+                f"the output has type {self.output._data.dtype}, which has no derivative",
+                hint="choose a real output with --out NAME",
+                kind="shape",
+            )
+        if self.output._data.dtype.kind == "c":
+            raise GradcliError(
+                "the output is complex; only real outputs have derivatives of this kind",
+                hint="take real(...), imag(...) or abs(...) of it",
+                kind="shape",
+            )
+        self.trace = Trace(list(run.leaves.values()), lambda leaves: leaves, False)
+        self.trace.outputs = [self.output]
+
+    @property
+    def unused(self) -> tuple[str, ...]:
+        """The inputs that the output does not depend on."""
+        used = set() if self.output._node is None else set(reachable([self.output._node]))
+        return tuple(n for n, x in zip(self.names, self.trace.inputs, strict=True) if x._node not in used)
+
+    @property
+    def value(self) -> np.ndarray:
+        """The output's value."""
+        return np.asarray(self.output._data)
+
+    def scalar(self, command: str) -> Tensor:
+        """Return the output. Raises GradcliError when it is no single number."""
+        if self.output._data.size != 1:
+            raise GradcliError(
+                f"the output has shape {self.output._data.shape}; {command} needs a single number",
+                hint="sum it, choose one element with --out NAME, or use 'gradcli jacobian'",
+                kind="shape",
+            )
+        return self.output
+
+    def gradients(self, create: bool) -> list[Any]:
+        """Return the gradients of a scalar output for the inputs; None where it does not depend on one."""
+        seed = Tensor._wrap(np.ones_like(self.output._data)[()], None)
+        return pull(self.trace, [(self.output, seed)], True, create)
+
+    def vector(self, given: np.ndarray | None, like: Tensor, option: str) -> Tensor:
+        """Return a vector in the type and shape of a tensor. Raises GradcliError when the shapes differ."""
+        shape = like._data.shape
+        if given is None:
+            given = np.ones(shape)
+        if given.shape != shape:
+            raise GradcliError(f"{option} has shape {given.shape}; it must have shape {shape}", kind="shape")
+        if given.dtype.kind == "c" and like._data.dtype.kind != "c":
+            raise GradcliError(f"{option} is complex, but what it multiplies is real", kind="value")
+        return Tensor._wrap(np.asarray(given, like._data.dtype)[()], None)
+
+
+@contextlib.contextmanager
+def guarded() -> Iterator[None]:
+    """Turn what the engine raises into a GradcliError."""
+    try:
+        yield
+    except GradcliError:
+        raise
+    except MemoryError:
+        from ..lang.memory import out_of_memory
+
+        raise out_of_memory("differentiating") from None
+    except Exception as error:
+        raise GradcliError(f"differentiating failed: {error}", kind="target", exit_code=EXIT_TARGET) from None
