@@ -45,7 +45,7 @@ class Names(ModuleType):
         if full in MODULES or full in EMPTY:
             return importlib.import_module(full)
         try:
-            found = getattr(self._real, name)
+            found = named(getattr(self._real, name))
             if self.__name__ in WITH_OUT:
                 found = self.__dict__[name] = with_out(found)
             return found
@@ -155,6 +155,8 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
             real: Any = importlib.import_module(MODULES[spec.name])
         except ModuleNotFoundError:
             raise ModuleNotFoundError(f"gradcli has no {spec.name}", name=spec.name) from None
+        for value in list(vars(real).values()):
+            named(value)
         found = Names(spec.name, real, self.extras.get(spec.name))
         if callable(real) and not isinstance(real, type):
             found.__class__ = CallableNames
@@ -193,6 +195,20 @@ def give_names(names: dict[type, tuple[str, str]]) -> None:
         kind.__module__, kind.__name__, kind.__qualname__ = module, name, name
 
 
+renamed: dict[type, str] = {}
+"""Classes that were given PyTorch's module names, with their own."""
+LIKE_OURS = tuple(f"gradcli.{name}." for name in ("distributions", "nn", "optim", "utils"))
+"""Where our modules have PyTorch's names."""
+
+
+def named(found: Any) -> Any:
+    """Return what a module offers; a class prints as one of PyTorch's from then on."""
+    if isinstance(found, type) and found.__module__.startswith(LIKE_OURS):
+        renamed[found] = found.__module__
+        found.__module__ = "torch" + found.__module__.removeprefix("gradcli")
+    return found
+
+
 def sized_item(self: Size, key: Any) -> Any:
     """A part of a size is a size."""
     found = tuple.__getitem__(self, key)
@@ -217,6 +233,8 @@ def as_torch() -> Iterator[None]:
     finally:
         sys.meta_path.remove(finder)
         give_names(shown)
+        for found in list(renamed):
+            found.__module__ = renamed.pop(found)
         del Size.__getitem__
         for name in [n for n in sys.modules if n.split(".")[0] in TOPS]:
             del sys.modules[name]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...tape.hooks import HookDict, RemovableHandle
+from ...tape.hooks import RemovableHandle
 from ...tape.modes import no_grad
 from ...tape.parameter import Parameter
 from ...tape.tensor import Size, Tensor
@@ -34,10 +34,10 @@ class Stateful:
     _buffers: dict[str, Any]
     _modules: dict[str, Any]
     _non_persistent_buffers_set: set[str]
-    _state_dict_hooks: HookDict
-    _state_dict_pre_hooks: HookDict
-    _load_state_dict_pre_hooks: HookDict
-    _load_state_dict_post_hooks: HookDict
+    _state_dict_hooks: OrderedDict
+    _state_dict_pre_hooks: OrderedDict
+    _load_state_dict_pre_hooks: OrderedDict
+    _load_state_dict_post_hooks: OrderedDict
 
     def _make_state_hooks(self) -> None:
         for name in (
@@ -46,7 +46,7 @@ class Stateful:
             "_load_state_dict_pre_hooks",
             "_load_state_dict_post_hooks",
         ):
-            object.__setattr__(self, name, HookDict())
+            object.__setattr__(self, name, OrderedDict())
 
     def _own_state(self) -> dict[str, Tensor]:
         """Return the parameters and persistent buffers of this module itself."""
@@ -189,7 +189,7 @@ class Stateful:
 
     # -- hooks ------------------------------------------------------------------------------------
 
-    def _state_hook(self, hooks: HookDict, hook: Callable) -> RemovableHandle:
+    def _state_hook(self, hooks: OrderedDict, hook: Callable) -> RemovableHandle:
         handle = RemovableHandle(hooks)
         hooks[handle.id] = hook
         return handle
