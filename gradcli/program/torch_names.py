@@ -78,6 +78,7 @@ MODULES = {
     "torch.nn.modules.module": "gradcli.nn.modules.module",
     "torch.nn.utils": "gradcli.nn.utils",
     "torch.nn.utils.parametrizations": "gradcli.nn.utils.parametrizations",
+    "torch.nn.utils.prune": "gradcli.nn.utils.prune",
     "torch.nn.utils.rnn": "gradcli.nn.utils.rnn",
     "torch.distributions": "gradcli.distributions",
     **{
