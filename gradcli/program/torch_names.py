@@ -37,13 +37,11 @@ class Names(ModuleType):
         self.__path__: list[str] = []
 
     def __getattr__(self, name: str) -> Any:
+        full = f"{self.__name__}.{name}"
+        if full in MODULES or full in EMPTY or name == "torch":
+            return importlib.import_module("torch" if name == "torch" else full)
         if name.startswith("__"):
             raise AttributeError(f"module '{self.__name__}' has no attribute '{name}'")
-        if name == "torch":
-            return importlib.import_module(name)
-        full = f"{self.__name__}.{name}"
-        if full in MODULES or full in EMPTY:
-            return importlib.import_module(full)
         try:
             found = named(getattr(self._real, name))
             if self.__name__ in WITH_OUT:
@@ -61,6 +59,7 @@ WITH_OUT = {"torch", "torch.linalg", "torch.special", "torch.fft"}
 MODULES = {
     "torch": "gradcli",
     "torch.functional": "gradcli",
+    "torch.__future__": "gradcli.nn.modules.conversion",
     "torch.utils": "gradcli.utils",
     "torch.utils.data": "gradcli.utils.data",
     "torch.utils.data.dataloader": "gradcli.utils.data",
