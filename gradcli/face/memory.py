@@ -78,3 +78,12 @@ def storage(input: Tensor) -> Storage:
 def cuda(input: Tensor, device: Any = "cuda", non_blocking: bool = False) -> Tensor:
     """Refuse: there is only the CPU."""
     return refuse_device(device)
+
+
+@face
+def module_load(input: Tensor, other: Tensor, assign: bool = False) -> Tensor:
+    """What load_state_dict swaps a parameter or buffer for: other's numbers in its memory, or other's memory.
+
+    Classes of tensors may define their own.
+    """
+    return other.detach() if assign else input.copy_(other).detach()

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import copy
 import warnings
-from collections import defaultdict
+from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
 from ..tape import versions
-from ..tape.hooks import HookDict, RemovableHandle
+from ..tape.hooks import RemovableHandle
 from ..tape.modes import enable_grad
 from ..tape.tensor import Tensor
 
@@ -35,7 +35,8 @@ class Optimizer:
         self.defaults = defaults
         self.state: defaultdict[Tensor, dict[str, Any]] = defaultdict(dict)
         self.param_groups: list[dict[str, Any]] = []
-        self._before, self._after = HookDict(), HookDict()
+        self._before: OrderedDict = OrderedDict()
+        self._after: OrderedDict = OrderedDict()
         groups = list(params)
         if not groups:
             raise ValueError("optimizer got an empty parameter list")
@@ -156,7 +157,7 @@ class Optimizer:
         return text + ")"
 
 
-def _registered(hooks: HookDict, hook: Callable) -> RemovableHandle:
+def _registered(hooks: OrderedDict, hook: Callable) -> RemovableHandle:
     handle = RemovableHandle(hooks)
     hooks[handle.id] = hook
     return handle

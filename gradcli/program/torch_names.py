@@ -38,15 +38,13 @@ class Names(ModuleType):
         self.__path__: list[str] = []
 
     def __getattr__(self, name: str) -> Any:
+        full = f"{self.__name__}.{name}"
+        if full in MODULES or full in EMPTY or name == "torch":
+            return importlib.import_module("torch" if name == "torch" else full)
         if name.startswith("__"):
             raise AttributeError(f"module '{self.__name__}' has no attribute '{name}'")
-        if name == "torch":
-            return importlib.import_module(name)
-        full = f"{self.__name__}.{name}"
-        if full in MODULES or full in EMPTY:
-            return importlib.import_module(full)
         try:
-            found = getattr(self._real, name)
+            found = named(getattr(self._real, name))
             if self.__name__ in WITH_OUT:
                 found = self.__dict__[name] = with_out(found)
             return found
@@ -62,6 +60,7 @@ WITH_OUT = {"torch", "torch.linalg", "torch.special", "torch.fft"}
 MODULES = {
     "torch": "gradcli",
     "torch.functional": "gradcli",
+    "torch.__future__": "gradcli.nn.modules.conversion",
     "torch.utils": "gradcli.utils",
     "torch.utils.data": "gradcli.utils.data",
     "torch.utils.data.dataloader": "gradcli.utils.data",
@@ -79,6 +78,7 @@ MODULES = {
     "torch.nn.modules.module": "gradcli.nn.modules.module",
     "torch.nn.utils": "gradcli.nn.utils",
     "torch.nn.utils.parametrizations": "gradcli.nn.utils.parametrizations",
+    "torch.nn.utils.prune": "gradcli.nn.utils.prune",
     "torch.nn.utils.rnn": "gradcli.nn.utils.rnn",
     "torch.distributions": "gradcli.distributions",
     **{
@@ -156,6 +156,8 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
             real: Any = importlib.import_module(MODULES[spec.name])
         except ModuleNotFoundError:
             raise ModuleNotFoundError(f"gradcli has no {spec.name}", name=spec.name) from None
+        for value in list(vars(real).values()):
+            named(value)
         found = Names(spec.name, real, self.extras.get(spec.name))
         if callable(real) and not isinstance(real, type):
             found.__class__ = CallableNames
@@ -194,6 +196,20 @@ def give_names(names: dict[type, tuple[str, str]]) -> None:
         kind.__module__, kind.__name__, kind.__qualname__ = module, name, name
 
 
+renamed: dict[type, str] = {}
+"""Classes that were given PyTorch's module names, with their own."""
+LIKE_OURS = tuple(f"gradcli.{name}." for name in ("distributions", "nn", "optim", "utils"))
+"""Where our modules have PyTorch's names."""
+
+
+def named(found: Any) -> Any:
+    """Return what a module offers; a class prints as one of PyTorch's from then on."""
+    if isinstance(found, type) and found.__module__.startswith(LIKE_OURS):
+        renamed[found] = found.__module__
+        found.__module__ = "torch" + found.__module__.removeprefix("gradcli")
+    return found
+
+
 def sized_item(self: Size, key: Any) -> Any:
     """A part of a size is a size."""
     found = tuple.__getitem__(self, key)
@@ -218,6 +234,8 @@ def as_torch() -> Iterator[None]:
     finally:
         sys.meta_path.remove(finder)
         give_names(shown)
+        for found in list(renamed):
+            found.__module__ = renamed.pop(found)
         del Size.__getitem__
         for name in [n for n in sys.modules if n.split(".")[0] in TOPS]:
             del sys.modules[name]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import weakref
+from collections import OrderedDict
 from typing import Any
 
 from ..errors import noted
@@ -14,9 +15,9 @@ _ids = itertools.count()
 class RemovableHandle:
     """What registering a hook returns. `remove()` ends the hook; a `with` block removes it at its end."""
 
-    def __init__(self, hooks: dict, on_remove: Any = None):
+    def __init__(self, hooks: OrderedDict, on_remove: Any = None):
         self.id = next(_ids)
-        self._hooks = weakref.ref(hooks) if hasattr(hooks, "__weakref__") else (lambda: hooks)
+        self._hooks = weakref.ref(hooks)
         self._on_remove = on_remove
 
     def remove(self) -> None:
@@ -32,12 +33,6 @@ class RemovableHandle:
         self.remove()
 
 
-class HookDict(dict):
-    """Hooks by handle id, in the order of registration."""
-
-    __slots__ = ("__weakref__",)
-
-
 class HookTable:
     """The hooks of one node: on the gradient of its output, before it, after it, and after accumulation.
 
@@ -47,11 +42,11 @@ class HookTable:
     packed = False
 
     def __init__(self) -> None:
-        self.tensor = HookDict()
+        self.tensor: OrderedDict = OrderedDict()
         self.retain: list = []
-        self.pre = HookDict()
-        self.post = HookDict()
-        self.accumulated = HookDict()
+        self.pre: OrderedDict = OrderedDict()
+        self.post: OrderedDict = OrderedDict()
+        self.accumulated: OrderedDict = OrderedDict()
         self.metadata: dict = {}
 
     def add(self, kind: str, hook: Any, on_remove: Any = None) -> RemovableHandle:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,7 +16,7 @@ class ManyHandles(RemovableHandle):
     """The handles of hooks that were registered as one."""
 
     def __init__(self, handles: Sequence[RemovableHandle]):
-        super().__init__({})
+        super().__init__(OrderedDict())
         self.handles = tuple(handles)
 
     def remove(self) -> None:

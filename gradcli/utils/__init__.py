@@ -1,4 +1,4 @@
-"""The face of `torch.utils`: data sets in batches, and checkpoints."""
+"""The face of `torch.utils`: data sets in batches, checkpoints, and tensors that trade places."""
 
 from __future__ import annotations
 
@@ -7,9 +7,12 @@ from typing import Any
 
 from ..face.wrap import missing
 
-__all__ = ["benchmark", "checkpoint", "data", "library"]
+SUBMODULES = ("benchmark", "checkpoint", "data", "library")
+__all__ = [*SUBMODULES, "swap_tensors"]  # noqa: PLE0604
 absent = missing(__name__, lambda: __all__)
 
 
 def __getattr__(name: str) -> Any:
-    return import_module(f"{__name__}.{name}") if name in __all__ else absent(name)
+    if name == "swap_tensors":
+        return import_module("gradcli.tape.exchange").swap_tensors
+    return import_module(f"{__name__}.{name}") if name in SUBMODULES else absent(name)

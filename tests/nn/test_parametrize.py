@@ -127,3 +127,98 @@ def test_spectral_norm(make):
     np.testing.assert_allclose(net.weight.detach(), NUMBERS / np.linalg.norm(NUMBERS, 2), rtol=1e-6)
     with pytest.raises(ValueError, match="n_power_iterations to be positive"):
         make(layer(), n_power_iterations=0)
+
+
+class Growing(nn.Module):
+    def forward(self, x):
+        return gradcli.cat([x, x])
+
+
+class Second(nn.Module):
+    """Its inverse is what a function gives, from the second time on."""
+
+    def __init__(self, later, first=lambda y: y):
+        super().__init__()
+        self.inverses = [later, first]
+
+    def forward(self, *x):
+        return sum(x)
+
+    def right_inverse(self, y):
+        return (self.inverses.pop() if len(self.inverses) > 1 else self.inverses[0])(y)
+
+
+def halves(y):
+    return y / 2, y / 2
+
+
+@pytest.mark.parametrize(("part", "unsafe"), [(Shifted(), False), (Growing(), True)])
+def test_the_parameter_stays_the_one_that_an_optimizer_knows(part, unsafe):
+    net = layer()
+    weight = net.weight
+    parametrize.register_parametrization(net, "weight", part, unsafe=unsafe)
+    assert net.parametrizations.weight.original is weight
+    value = net.weight.tolist()
+    parametrize.remove_parametrizations(net, "weight")
+    assert net.weight is weight and weight.tolist() == value
+
+
+@pytest.mark.parametrize(
+    ("part", "words"),
+    [
+        (Second(lambda y: 3), "`right_inverse` should return a tensor. Got int"),
+        (
+            Second(lambda y: y.float()),
+            "The tensor returned by `right_inverse` has dtype .*float32 while `original` has dtype .*float64",
+        ),
+        (Second(lambda y: 3, halves), "'right_inverse' must return a sequence of tensors. Got int."),
+        (Second(lambda y: (y,), halves), "of tensors of length 2. Got a sequence of length 1."),
+        (
+            Second(lambda y: (y, y.float()), halves),
+            "Tensor 1 returned by `right_inverse` has dtype .* while `original1`",
+        ),
+    ],
+)
+def test_inverses_that_change_their_mind(part, words):
+    net = parametrize.register_parametrization(layer(), "weight", part)
+    with pytest.raises(ValueError, match=words):
+        net.weight = gradcli.ones(2, 2, dtype=gradcli.float64)
+    assert net.weight.tolist() == NUMBERS.tolist()
+
+
+@pytest.mark.parametrize(
+    ("part", "words"),
+    [
+        (
+            Growing(),
+            r"`unsafe` flag is enabled.\nmodule.weight.shape: .*\nparametrization\(module.weight\).shape: ",
+        ),
+        (Second(None, lambda y: 3), "parametrization.right_inverse must return a tensor. Got: int"),
+        (
+            Second(None, lambda y: y.float()),
+            r"by parametrization.right_inverse must have the same dtype as module.weight, unless .* "
+            r"enabled.\nmodule.weight.dtype: .*float64\nreturned dtype: .*float32",
+        ),
+    ],
+)
+def test_further_parametrizations_that_do_not_fit(part, words):
+    net = parametrize.register_parametrization(layer(), "weight", Shifted())
+    with pytest.raises(ValueError, match=words):
+        parametrize.register_parametrization(net, "weight", part)
+    assert len(net.parametrizations.weight) == 1
+
+
+def test_an_inverse_of_another_type():
+    with pytest.raises(ValueError, match="When `right_inverse` outputs one tensor, it may not change the dtype"):
+        parametrize.register_parametrization(layer(), "weight", Second(None, lambda y: y.float()), unsafe=True)
+
+
+def test_parametrizations_of_another_module():
+    net, other = parametrizations.weight_norm(layer()), layer()
+    assert parametrize.transfer_parametrizations_and_params(net, other) is other
+    mine, theirs = net.parametrizations.weight, other.parametrizations.weight
+    assert theirs[0] is mine[0] and theirs.original0 is mine.original0 and theirs.original1 is mine.original1
+    bare = nn.Module()
+    parametrize.transfer_parametrizations_and_params(net, bare, "weight")
+    assert bare.weight.tolist() == net.weight.tolist()
+    assert parametrize.transfer_parametrizations_and_params(nn.ReLU(), bare) is bare

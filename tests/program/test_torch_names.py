@@ -57,3 +57,15 @@ def test_the_engine_of_old_programs(torch):
     y.register_hook(lambda _: Variable._execution_engine.queue_callback(lambda: seen.append("end")))
     y.backward()
     assert seen == ["end"]
+
+
+def test_classes_and_hooks_print_as_pytorchs():
+    with as_torch():
+        import torch
+        from torch import optim
+
+        module = torch.nn.Linear(2, 2)
+        assert str(type(module)) == "<class 'torch.nn.modules.linear.Linear'>"
+        assert str(optim.SGD) == "<class 'torch.optim.sgd.SGD'>"
+        assert repr(module._forward_pre_hooks) == "OrderedDict()"
+    assert type(module).__module__ == "gradcli.nn.modules.linear"

@@ -8,6 +8,7 @@ from typing import Any
 from ...tape.dtypes import DType, as_dtype, as_numpy
 from ...tape.modes import no_grad
 from ...tape.tensor import Tensor
+from .conversion import converted
 
 
 class Convertible:
@@ -23,12 +24,9 @@ class Convertible:
             for child in self.children():
                 child._apply(convert)
         with no_grad():
-            for parameter in self._parameters.values():
-                if parameter is None:
-                    continue
-                grad = parameter._grad
-                parameter.data = convert(parameter.data)
-                parameter._grad = None if grad is None else convert(grad)
+            for name, parameter in self._parameters.items():
+                if parameter is not None:
+                    self._parameters[name] = converted(parameter, convert)
             for name, buffer in self._buffers.items():
                 if buffer is not None:
                     self._buffers[name] = convert(buffer)

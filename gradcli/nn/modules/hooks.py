@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
-from ...tape.hooks import HookDict, RemovableHandle
+from ...tape.hooks import RemovableHandle
 
 MIXED = (
     "Cannot use both regular backward hooks and full backward hooks on a single Module. Please use only one of them."
@@ -19,21 +20,21 @@ class HookLists:
     after an error). `_is_full_backward_hook`: what kind the backward hooks are; None where there were none.
     """
 
-    _forward_pre_hooks: HookDict
-    _forward_hooks: HookDict
-    _backward_pre_hooks: HookDict
-    _backward_hooks: HookDict
+    _forward_pre_hooks: OrderedDict
+    _forward_hooks: OrderedDict
+    _backward_pre_hooks: OrderedDict
+    _backward_hooks: OrderedDict
     _hook_flags: dict[int, tuple[bool, bool]]
     _is_full_backward_hook: bool | None
 
     def _make_hook_lists(self) -> None:
         for name in ("_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks", "_backward_hooks"):
-            object.__setattr__(self, name, HookDict())
+            object.__setattr__(self, name, OrderedDict())
         object.__setattr__(self, "_hook_flags", {})
         object.__setattr__(self, "_is_full_backward_hook", None)
 
     def _add_hook(
-        self, hooks: HookDict, hook: Callable, prepend: bool = False, flags: tuple[bool, bool] = (False, False)
+        self, hooks: OrderedDict, hook: Callable, prepend: bool = False, flags: tuple[bool, bool] = (False, False)
     ) -> RemovableHandle:
         if not callable(hook):
             raise TypeError(f"a hook must be callable, not {type(hook).__name__}")
@@ -98,11 +99,11 @@ class Everywhere(HookLists):
 
     def __init__(self) -> None:
         self._make_hook_lists()
-        self.parameter_registered = HookDict()
-        self.buffer_registered = HookDict()
-        self.module_registered = HookDict()
+        self.parameter_registered: OrderedDict = OrderedDict()
+        self.buffer_registered: OrderedDict = OrderedDict()
+        self.module_registered: OrderedDict = OrderedDict()
 
-    def registered(self, hooks: HookDict, module: Any, name: str, value: Any) -> Any:
+    def registered(self, hooks: OrderedDict, module: Any, name: str, value: Any) -> Any:
         """Return what a module is to hold under a name, after the hooks on registration."""
         for hook in list(hooks.values()):
             result = hook(module, name, value)

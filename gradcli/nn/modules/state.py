@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from ...tape.hooks import HookDict, RemovableHandle
+from ...tape.hooks import RemovableHandle
 from ...tape.modes import no_grad
 from ...tape.parameter import Parameter
 from ...tape.tensor import Size, Tensor
+from .conversion import conversion, swapped_in
 
 EXTRA_STATE = "_extra_state"
 
@@ -34,10 +35,10 @@ class Stateful:
     _buffers: dict[str, Any]
     _modules: dict[str, Any]
     _non_persistent_buffers_set: set[str]
-    _state_dict_hooks: HookDict
-    _state_dict_pre_hooks: HookDict
-    _load_state_dict_pre_hooks: HookDict
-    _load_state_dict_post_hooks: HookDict
+    _state_dict_hooks: OrderedDict
+    _state_dict_pre_hooks: OrderedDict
+    _load_state_dict_pre_hooks: OrderedDict
+    _load_state_dict_post_hooks: OrderedDict
 
     def _make_state_hooks(self) -> None:
         for name in (
@@ -46,7 +47,7 @@ class Stateful:
             "_load_state_dict_pre_hooks",
             "_load_state_dict_post_hooks",
         ):
-            object.__setattr__(self, name, HookDict())
+            object.__setattr__(self, name, OrderedDict())
 
     def _own_state(self) -> dict[str, Tensor]:
         """Return the parameters and persistent buffers of this module itself."""
@@ -141,7 +142,9 @@ class Stateful:
                 f"the shape in current model is {Size(x.shape)!r}."
             )
         with no_grad():
-            if not assign:
+            if conversion.swap:
+                swapped_in(x, value, assign)
+            elif not assign:
                 x.copy_(value)
             elif name in self._parameters:
                 setattr(self, name, Parameter(value, requires_grad=x.requires_grad))
@@ -189,7 +192,7 @@ class Stateful:
 
     # -- hooks ------------------------------------------------------------------------------------
 
-    def _state_hook(self, hooks: HookDict, hook: Callable) -> RemovableHandle:
+    def _state_hook(self, hooks: OrderedDict, hook: Callable) -> RemovableHandle:
         handle = RemovableHandle(hooks)
         hooks[handle.id] = hook
         return handle

@@ -1,4 +1,4 @@
-"""Helpers for training: gradients clipped, parameters as one vector, weights computed from others."""
+"""Helpers for training: gradients clipped, parameters as one vector, weights computed from others or pruned."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ HOMES = {
     **dict.fromkeys(("parameters_to_vector", "vector_to_parameters"), "convert_parameters"),
     **dict.fromkeys(("remove_spectral_norm", "remove_weight_norm", "spectral_norm", "weight_norm"), "norms"),
 }
-SUBMODULES = ("parametrizations", "parametrize", "rnn")
+SUBMODULES = ("parametrizations", "parametrize", "prune", "rnn")
 __all__ = [*HOMES, *SUBMODULES]  # noqa: PLE0604
 absent = missing(__name__, lambda: __all__)
 

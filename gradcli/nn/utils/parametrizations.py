@@ -1,4 +1,4 @@
-"""Parametrizations for common use: lengths apart from directions, and matrices of norm 1."""
+"""Parametrizations for common use: lengths apart from directions, matrices of norm 1, and orthogonal ones."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from ...tape.tensor import Tensor
 from .. import functional
 from ..modules.module import Module
 from .norms import flat, norm_except_dim, of_length, power_iteration, random_unit
+from .orthogonal import orthogonal
 from .parametrize import register_parametrization
 
 
@@ -79,5 +80,5 @@ def spectral_norm(
     return register_parametrization(module, name, part)
 
 
-__all__ = ["spectral_norm", "weight_norm"]
+__all__ = ["orthogonal", "spectral_norm", "weight_norm"]
 __getattr__ = missing(__name__, lambda: __all__)

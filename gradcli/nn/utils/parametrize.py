@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 from ...tape.modes import no_grad
 from ...tape.parameter import Parameter
@@ -32,6 +32,32 @@ def cached() -> Iterator[None]:
             cache.found.clear()
 
 
+class Check(NamedTuple):
+    """What to say where a tensor has not the type or shape that one asks of it, "dtype" or "shape" standing for {}.
+
+    no_tensor: what to say where it is no tensor at all, its type standing for {}.
+    """
+
+    no_tensor: str
+    changed: str
+    before: str
+    after: str
+
+    def check(self, found: Any, shape: Any, dtype: Any) -> None:
+        """Raise ValueError unless a tensor has a type and a shape."""
+        if not isinstance(found, Tensor):
+            raise ValueError(self.no_tensor.format(type(found).__name__))
+        for word, old, new in (("dtype", dtype, found.dtype), ("shape", shape, found.shape)):
+            if old != new:
+                lines = self.changed.format(word), f"{self.before.format(word)}: {old}", self.after.format(word)
+                raise ValueError("\n".join(lines) + f": {new}")
+
+
+NO_TENSOR = "A parametrization must return a tensor. Got {}."
+CHANGED = "Registering a parametrization may not change the {} of the tensor, unless"
+ALONE = Check(NO_TENSOR, f"{CHANGED} `unsafe` flag is enabled.", "unparametrized {}", "parametrized {}")
+
+
 class ParametrizationList(ModuleList):
     """The modules that compute a tensor one after another, and what they start from: `original`, or several."""
 
@@ -54,34 +80,27 @@ class ParametrizationList(ModuleList):
             )
         self.is_tensor = isinstance(start, Tensor)
         self.ntensors = 1 if self.is_tensor else len(start)
+        if isinstance(start, Tensor) and start.dtype != dtype:
+            raise ValueError(
+                "When `right_inverse` outputs one tensor, it may not change the dtype.\n"
+                f"original.dtype: {dtype}\nright_inverse(original).dtype: {start.dtype}"
+            )
         for name, part in zip(self.names, [start] if self.is_tensor else start, strict=True):
+            kept: Any = original if self.is_tensor else part
+            if kept is not part:  # the tensor stays the one that optimizers know
+                kept.data = part.detach()
             if isinstance(original, Parameter):
-                kept = original if part is original else Parameter(part.detach(), original.requires_grad)
+                kept = kept if self.is_tensor else Parameter(part.detach(), original.requires_grad)
                 self.register_parameter(name, kept)
             else:
-                self.register_buffer(name, part)
+                self.register_buffer(name, kept)
         if not unsafe:
-            self.check(self(), shape, dtype)
+            ALONE.check(self(), shape, dtype)
 
     @property
     def names(self) -> list[str]:
         """The names of what the modules start from."""
         return ["original"] if self.is_tensor else [f"original{i}" for i in range(self.ntensors)]
-
-    def check(self, found: Any, shape: Any, dtype: Any) -> None:
-        """Raise ValueError unless the tensor computed is like the one that was there before."""
-        if not isinstance(found, Tensor):
-            raise ValueError(f"A parametrization must return a tensor. Got {type(found).__name__}.")
-        if found.dtype != dtype:
-            raise ValueError(
-                "Registering a parametrization may not change the dtype of the tensor, unless `unsafe` flag is "
-                f"enabled.\nunparametrized dtype: {dtype}\nparametrized dtype: {found.dtype}"
-            )
-        if found.shape != shape:
-            raise ValueError(
-                "Registering a parametrization may not change the shape of the tensor, unless `unsafe` flag is "
-                f"enabled.\nunparametrized shape: {shape}\nparametrized shape: {found.shape}"
-            )
 
     def right_inverse(self, value: Tensor) -> None:
         """Set what the modules start from so that they give a value. Raises RuntimeError where one cannot tell."""
@@ -90,16 +109,30 @@ class ParametrizationList(ModuleList):
                 if not hasattr(module, "right_inverse"):
                     raise RuntimeError(f"parametrization {type(module).__name__} does not implement right_inverse.")
                 value = module.right_inverse(value)
-            parts: Any = [value] if self.is_tensor else value
-            if len(parts) != self.ntensors:
-                raise ValueError(f"'right_inverse' must return {self.ntensors} tensors, got {len(parts)}")
-            for name, part in zip(self.names, parts, strict=True):
-                kept = getattr(self, name)
-                if part.dtype != kept.dtype:
-                    raise ValueError(
-                        f"'right_inverse' should return a tensor of dtype {kept.dtype}, not {part.dtype}"
-                    )
-                kept.data = part.detach()
+            for name, part in self.parts(value).items():
+                getattr(self, name).data = part.detach()
+
+    def parts(self, value: Any) -> dict[str, Tensor]:
+        """Return what right_inverse gave by name. Raises ValueError where it is not what it once was."""
+        kind = type(value).__name__
+        if self.is_tensor and not isinstance(value, Tensor):
+            raise ValueError(f"`right_inverse` should return a tensor. Got {kind}")
+        if not self.is_tensor and not isinstance(value, Sequence):
+            raise ValueError(f"'right_inverse' must return a sequence of tensors. Got {kind}.")
+        if not self.is_tensor and len(value) != self.ntensors:
+            raise ValueError(
+                f"'right_inverse' must return a sequence of tensors of length {self.ntensors}. Got a sequence of "
+                f"length {len(value)}."
+            )
+        parts = dict(zip(self.names, [value] if self.is_tensor else value, strict=True))
+        for i, (name, part) in enumerate(parts.items()):
+            wanted = getattr(self, name).dtype
+            if part.dtype != wanted:
+                returned = "The tensor" if self.is_tensor else f"Tensor {i}"
+                raise ValueError(
+                    f"{returned} returned by `right_inverse` has dtype {part.dtype} while `{name}` has dtype {wanted}"
+                )
+        return parts
 
     def forward(self) -> Tensor:
         """Compute the tensor."""
@@ -123,10 +156,7 @@ def register_parametrization(
         known: Any = module.parametrizations[tensor_name]
         value = getattr(module, tensor_name)
         if not unsafe:
-            with no_grad():
-                known.check(parametrization(value), value.shape, value.dtype)
-                if hasattr(parametrization, "right_inverse"):
-                    known.check(parametrization.right_inverse(value), value.shape, value.dtype)
+            check_further(parametrization, tensor_name, value)
         known.append(parametrization)
         known.unsafe |= unsafe
         return module
@@ -139,11 +169,32 @@ def register_parametrization(
     delattr(module, tensor_name)
     if not is_parametrized(module):
         old = type(module)
-        module.__class__ = type(f"Parametrized{old.__name__}", (old,), {"__module__": old.__module__})
+        module.__class__ = type(f"Parametrized{old.__name__}", (old,), {"__module__": ParametrizationList.__module__})
         module.parametrizations = ModuleDict()
     setattr(type(module), tensor_name, computed(tensor_name))
     module.parametrizations[tensor_name] = parts
     return module
+
+
+def check_further(parametrization: Any, name: str, value: Tensor) -> None:
+    """Raise ValueError unless a parametrization keeps the type and shape of a tensor, and its inverse does."""
+    before = f"module.{name}.{{}}"
+    forward = Check(
+        NO_TENSOR, f"{CHANGED} the `unsafe` flag is enabled.", before, f"parametrization(module.{name}).{{}}"
+    )
+    inverse = Check(
+        "parametrization.right_inverse must return a tensor. Got: {}",
+        f"The tensor returned by parametrization.right_inverse must have the same {{}} as module.{name}, unless the "
+        "`unsafe` flag is enabled.",
+        before,
+        "returned {}",
+    )
+    with no_grad():
+        found = parametrization(value)
+        forward.check(found, value.shape, value.dtype)
+        if hasattr(parametrization, "right_inverse"):
+            with contextlib.suppress(NotImplementedError):
+                inverse.check(parametrization.right_inverse(found), value.shape, value.dtype)
 
 
 def computed(name: str) -> property:
@@ -183,7 +234,7 @@ def remove_parametrizations(module: Module, tensor_name: str, leave_parametrized
     if leave_parametrized:
         with no_grad():
             value = getattr(module, tensor_name).detach()
-        if isinstance(original, Parameter) and parts.is_tensor and value.shape == original.shape:
+        if isinstance(original, Parameter) and parts.is_tensor:
             original.data = value
         else:
             kept = Parameter(value, original.requires_grad) if isinstance(original, Parameter) else value
@@ -205,11 +256,30 @@ def type_before_parametrizations(module: Module) -> type:
     return type(module).__bases__[0] if is_parametrized(module) else type(module)
 
 
+def transfer_parametrizations_and_params(
+    from_module: Module, to_module: Module, tensor_name: str | None = None
+) -> Module:
+    """Parametrize a module's tensors, or the one of a name, as another's are, by the same modules and parameters."""
+    if not is_parametrized(from_module):
+        return to_module
+    known: Any = from_module.parametrizations
+    for name in known if tensor_name is None else [tensor_name]:
+        if not hasattr(to_module, name):
+            setattr(to_module, name, Parameter(getattr(from_module, name).detach()))
+        for part in known[name]:
+            register_parametrization(to_module, name, part)
+        theirs: Any = to_module.parametrizations
+        for original in known[name].names:
+            setattr(theirs[name], original, getattr(known[name], original))
+    return to_module
+
+
 __all__ = [
     "ParametrizationList",
     "cached",
     "is_parametrized",
     "register_parametrization",
     "remove_parametrizations",
+    "transfer_parametrizations_and_params",
     "type_before_parametrizations",
 ]
