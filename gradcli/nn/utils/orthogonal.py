@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ...face.create import eye, randn
+from ...face.create import eye
+from ...face.draw import randn
 from ...face.join import cat
 from ...linalg.decompose import qr
 from ...linalg.solve import solve

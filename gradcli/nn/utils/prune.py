@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from numbers import Integral, Real
 from typing import Any
 
-from ...face.create import rand
+from ...face.draw import rand
 from ...face.wrap import missing
 from ...tape.tensor import Tensor
 from ..modules.module import Module
