@@ -8,8 +8,6 @@ from typing import Any
 
 from ..errors import GradcliError
 from ..render import Style, render
-from ..results import Gradients
-from ..results.transforms import Hessian, Jacobian, Products
 from . import status, streams
 
 CLOSED = (BrokenPipeError,)
@@ -29,8 +27,6 @@ ENDINGS = {
 """The formats that a file's name asks for."""
 LONGEST = 1000
 """The longest line of a table, in columns."""
-NUMBERS = (Gradients, Jacobian, Hessian, Products)
-"""Results whose tables hold numbers, which are never cut."""
 LOOKS = (".svg", ".html", ".htm")
 """The files that --save writes."""
 PLAIN = str.maketrans("…×·∂²", "~x*d2")
@@ -110,8 +106,14 @@ class Output:
         self.write(rendered)
 
     def numbers_of(self, result: Any) -> Any:
-        """Return a result's numbers as something to render, without the sentences beside them; None for others."""
-        if not isinstance(result, NUMBERS):
+        """Return a result's numbers, which are never cut, as something to render without the sentences beside them.
+
+        None for results that are no derivatives.
+        """
+        from ..results import Gradients
+        from ..results.transforms import Hessian, Jacobian, Products
+
+        if not isinstance(result, Gradients | Hessian | Jacobian | Products):
             return None
         extras: dict[str, Any] = {name: () for name in ("symbolic", "witnesses") if name in result._fields}
         return render(result._replace(**extras), "table", Style(self.precision, self.unicode, self.command))
