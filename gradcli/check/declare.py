@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import shlex
 import sys
@@ -55,6 +56,7 @@ class Declared:
         self.order, self.samples, self.seed, self.fast = order, samples, seed, fast
         self.tolerances = None if rtol is None and atol is None and eps is None else (eps, atol, rtol)
         self.file, self.line, self.replay = file, line, replay
+        self.surroundings: Any = contextlib.nullcontext()
 
     def point(self, rng: np.random.Generator) -> dict[str, Any]:
         """Return the arrays of one sample. Raises CheckError for an `at` that gives none."""
@@ -89,7 +91,15 @@ class Declared:
         return SecondOrder(subject, self.seed) if self.order == 2 else subject
 
     def run(self) -> CheckReport:
-        """Check all samples; return the first that fails, made as simple as possible, else the worst."""
+        """Check all samples; return the first that fails, made as simple as possible, else the worst.
+
+        The function runs where its file was imported, and what it makes of the standard streams does not last.
+        """
+        with self.surroundings, contextlib.redirect_stdout(sys.stdout), contextlib.redirect_stderr(sys.stderr):
+            return self.worst()
+
+    def worst(self) -> CheckReport:
+        """Return the report of the sample that fails first, else of the worst."""
         reports = []
         for k in range(self.samples if self.random else 1):
             seed = self.seed + k

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shlex
 import time
@@ -12,8 +13,9 @@ import numpy as np
 
 from ..errors import EXIT_TARGET, GradcliError, did_you_mean
 from ..program.base import check_known
-from ..program.loading import find_in, load_module
+from ..program.loading import check_callable, find_in, load_module
 from ..program.script import ScriptProgram
+from ..program.surroundings import Folders
 from ..program.target import Target, load_program, refuse_arguments
 from ..results.checks import CheckReport
 from .collect import declared_in, files_in, mentions_checks
@@ -82,7 +84,9 @@ def checks_of(targets: Sequence[Target], wanted: Wanted) -> list[Declared | Chec
     GradcliError for targets that do not exist, and when nothing is declared.
     """
     found: list[Declared | CheckReport] = []
+    folders = Folders()
     for target in targets:
+        target.folders = folders
         if len(targets) == 1 or target.inline or not is_file_without_checks(target.text):
             found += of_target(target, wanted)
     if not found:
@@ -121,7 +125,8 @@ def of_file(path: str, target: Target, wanted: Wanted) -> list[Declared | CheckR
         raise GradcliError(f"--safe: {path} is Python, which would have to be executed", kind="usage")
     wanted.refuse_for(path)
     refuse_arguments(target, f"{path} declares checks, so it")
-    found = declared_in(path, target.stdout)
+    assert target.folders is not None
+    found = declared_in(path, target.folders, target.stdout)
     if isinstance(found, CheckReport):
         return [found]
     for check in found:
@@ -133,7 +138,7 @@ def of_file(path: str, target: Target, wanted: Wanted) -> list[Declared | CheckR
 
 def of_program(target: Target, wanted: Wanted) -> Declared | CheckReport:
     """Return the check of the engine's derivative of a program; a report when the program raises."""
-    path = target.text.partition(":")[0]
+    path, home = target.text.partition(":")[0], surroundings_of(target)
     where: dict[str, Any] = {
         "name": target.text,
         "file": path if not target.inline and os.path.exists(path) else None,
@@ -142,13 +147,14 @@ def of_program(target: Target, wanted: Wanted) -> Declared | CheckReport:
     rng = np.random.default_rng(wanted.options.get("seed", 0))
     start = time.perf_counter()
     try:
-        program = load_program(target)
-        drawn = {name: rng.standard_normal(shape) for name, shape in wanted.shapes.items()}
-        given = {**wanted.values, **drawn}
-        if isinstance(program, ScriptProgram):
-            function, at = None, leaves_of(program, given, wanted.out)
-        else:
-            function, at = program.as_function(given, wanted.out)
+        with home:
+            program = load_program(target)
+            drawn = {name: rng.standard_normal(shape) for name, shape in wanted.shapes.items()}
+            given = {**wanted.values, **drawn}
+            if isinstance(program, ScriptProgram):
+                function, at = None, leaves_of(program, given, wanted.out)
+            else:
+                function, at = program.as_function(given, wanted.out)
     except GradcliError as error:
         if error.exit_code != EXIT_TARGET:
             raise
@@ -163,7 +169,18 @@ def of_program(target: Target, wanted: Wanted) -> Declared | CheckReport:
     if isinstance(program, ScriptProgram):
         return with_options(ScriptCheck(program, points, out=wanted.out, wrt=wanted.wrt, **where), wanted)
     assert function is not None
-    return with_options(Declared(function, points, wrt=wanted.wrt, **where), wanted)
+    check = with_options(Declared(function, points, wrt=wanted.wrt, **where), wanted)
+    check.surroundings = home
+    return check
+
+
+def surroundings_of(target: Target) -> Any:
+    """Return the context that a program runs in: the surroundings of the file that defines a function."""
+    path, colon, _ = target.text.partition(".py:")
+    if target.inline or not colon:
+        return contextlib.nullcontext()
+    assert target.folders is not None
+    return target.folders.of(path + ".py")
 
 
 def hand_written(path: str, name: str, target: Target, wanted: Wanted) -> Declared:
@@ -173,10 +190,13 @@ def hand_written(path: str, name: str, target: Target, wanted: Wanted) -> Declar
     if not os.path.isfile(path):
         load_program(target)  # says what is missing
     refuse_arguments(target, f"{path}:{name} is no script, so it")
-    module = load_module(path, target.stdout)
-    f = find_in(module, path, name)
-    grad = find_in(module, path, wanted.grad) if wanted.grad else None
-    vjp = find_in(module, path, wanted.vjp) if wanted.vjp else None
+    module = load_module(path, target.stdout, target.folders)
+
+    def named(function: str) -> Any:
+        return check_callable(find_in(module, path, function), path, function)
+
+    f = named(name)
+    grad, vjp = (named(by_hand) if by_hand else None for by_hand in (wanted.grad, wanted.vjp))
     at = arguments_of(f, wanted, f"{path}:{name}")
     code = getattr(f, "__code__", None)
     check = Declared(
@@ -190,6 +210,7 @@ def hand_written(path: str, name: str, target: Target, wanted: Wanted) -> Declar
         line=code.co_firstlineno if code else None,
         replay=f"gradcli gradcheck {shlex.quote(path)}:{name} {wanted.words()}".rstrip(),
     )
+    check.surroundings = surroundings_of(target)
     return with_options(check, wanted)
 
 
