@@ -11,7 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from ..lang.limits import DEFAULT_MAX_ELEMENTS
 from ..results.checks import CheckReport
+from .declaration import complaints, is_shape, point_of
 from .run import Options, Place, run_check
 from .second import SecondOrder
 from .subject import CheckError, HandWritten, Subject, name_of, raised
@@ -52,11 +54,13 @@ class Declared:
         self.digits, self.symbolic = digits, symbolic
         self.f, self.at, self.grad, self.vjp = f, at, grad, vjp
         self.wrt = [wrt] if isinstance(wrt, str) else wrt
-        self.name = name or name_of(f)
+        self.given_name = name
+        self.name = name if name and isinstance(name, str) else name_of(f)
         self.order, self.samples, self.seed, self.fast = order, samples, seed, fast
         self.tolerances = None if rtol is None and atol is None and eps is None else (eps, atol, rtol)
         self.file, self.line, self.replay = file, line, replay
         self.surroundings: Any = contextlib.nullcontext()
+        self.max_elements = DEFAULT_MAX_ELEMENTS
 
     def point(self, rng: np.random.Generator) -> dict[str, Any]:
         """Return the arrays of one sample. Raises CheckError for an `at` that gives none."""
@@ -68,18 +72,12 @@ class Declared:
                 raise
             except BaseException as error:
                 raise raised(name_of(self.at), error) from error
-        if at is None:
-            at = {}
-        if not isinstance(at, Mapping):
-            raise CheckError(f"at must be a dict of arrays by name, got {type(at).__name__}")
-        if not at:
-            raise CheckError("no inputs: at names no array")
-        return {name: rng.standard_normal(x) if is_shape(x) else x for name, x in at.items()}
+        return point_of(at, rng, self.max_elements)
 
     @property
     def random(self) -> bool:
         """Whether samples differ."""
-        return callable(self.at) or any(is_shape(x) for x in dict(self.at or {}).values())
+        return any(map(is_shape, self.at.values())) if isinstance(self.at, Mapping) else callable(self.at)
 
     def subject(self, at: Mapping[str, Any]) -> Subject:
         """Return what is to be checked at a point."""
@@ -95,6 +93,9 @@ class Declared:
 
         The function runs where its file was imported, and what it makes of the standard streams does not last.
         """
+        problem = next(complaints(self), None)
+        if problem is not None:
+            return CheckReport(self.name, self.file, self.line, "error", 0.0, message=problem)
         with self.surroundings, contextlib.redirect_stdout(sys.stdout), contextlib.redirect_stderr(sys.stderr):
             return self.worst()
 
@@ -157,11 +158,6 @@ class Declared:
         return f"gradcli gradcheck {shlex.quote(self.file)} -k {shlex.quote(self.name)}" + (
             f" --seed {seed}" if self.random else ""
         )
-
-
-def is_shape(x: Any) -> bool:
-    """Return whether a value of `at` is a shape: a tuple of whole numbers."""
-    return isinstance(x, tuple) and all(isinstance(n, int | np.integer) and not isinstance(n, bool) for n in x)
 
 
 def shown(at: Mapping[str, Any]) -> str:

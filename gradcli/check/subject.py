@@ -103,7 +103,10 @@ class Subject:
 
 def as_point(name: str, x: Any) -> np.ndarray:
     """Return an input as an array: integers stay, numbers become 0-d arrays. Raises CheckError."""
-    raw = np.array(x.detach()._data if isinstance(x, Tensor) else x)
+    try:
+        raw = np.array(x.detach()._data if isinstance(x, Tensor) else x)
+    except Exception as error:
+        raise CheckError(f"the value of '{name}' is no array of numbers: {str(error).partition('.')[0]}") from None
     if raw.dtype.kind not in "biufc":
         raise CheckError(f"the value of '{name}' is no array of numbers ({raw.dtype})")
     return raw

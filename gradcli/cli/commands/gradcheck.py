@@ -13,6 +13,7 @@ from typing import Any
 import click
 
 from ...check.collect import run_all
+from ...check.declaration import MOST_AXES
 from ...check.declare import Declared
 from ...check.script import ScriptCheck
 from ...check.targets import Wanted, checks_of
@@ -26,7 +27,6 @@ from ..help import Command
 from ..options import command_options
 from ..output import check_writable, write_file
 
-MOST_AXES = 64
 VALUE = re.compile(r"[^\W\d][\w.\[\]]*=[^=]")
 
 
@@ -130,6 +130,7 @@ def selected(context: Context) -> list[Declared | CheckReport]:
             "symbolic": options["symbolic"] or None,
             "digits": options["digits"],
             "seed": options["seed"] or None,
+            "max_elements": options["max_elements"],
             "tolerances": tolerances if any(t is not None for t in tolerances) else None,
         },
     )
