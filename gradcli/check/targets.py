@@ -11,13 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import EXIT_TARGET, GradcliError, did_you_mean
+from ..errors import EXIT_TARGET, GradcliError
 from ..program.base import check_known
 from ..program.loading import check_callable, find_in, load_module
 from ..program.script import ScriptProgram
 from ..program.surroundings import Folders
 from ..program.target import Target, load_program, refuse_arguments
 from ..results.checks import CheckReport
+from .arguments import arguments_of, by_name
 from .collect import declared_in, files_in, mentions_checks
 from .declare import Declared
 from .script import ScriptCheck, leaves_of
@@ -197,13 +198,13 @@ def hand_written(path: str, name: str, target: Target, wanted: Wanted) -> Declar
 
     f = named(name)
     grad, vjp = (named(by_hand) if by_hand else None for by_hand in (wanted.grad, wanted.vjp))
-    at = arguments_of(f, wanted, f"{path}:{name}")
+    at = arguments_of(f, wanted.at, f"{path}:{name}")
     code = getattr(f, "__code__", None)
     check = Declared(
-        f,
+        by_name(f, at),
         at,
-        grad=grad,
-        vjp=vjp,
+        grad=grad and by_name(grad, at),
+        vjp=vjp and by_name(vjp, at, first=1),
         wrt=wanted.wrt,
         name=name,
         file=path,
@@ -212,38 +213,6 @@ def hand_written(path: str, name: str, target: Target, wanted: Wanted) -> Declar
     )
     check.surroundings = surroundings_of(target)
     return with_options(check, wanted)
-
-
-def arguments_of(f: Any, wanted: Wanted, title: str) -> dict[str, Any]:
-    """Return the inputs of a plain function in the order of its parameters. Raises GradcliError for missing ones."""
-    import inspect
-
-    given = wanted.at
-    try:
-        parameters = [
-            p
-            for p in inspect.signature(f).parameters.values()
-            if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
-        ]
-    except (TypeError, ValueError):
-        return given
-    names = [p.name for p in parameters]
-    for name in given:
-        if name not in names:
-            raise GradcliError(
-                f"{title} has no parameter '{name}'",
-                hint=did_you_mean(name, names) or f"its parameters are {', '.join(names)}",
-                kind="name",
-            )
-    missing = [p.name for p in parameters if p.name not in given and p.default is p.empty]
-    if missing:
-        words = " ".join(f"{name}=1" for name in missing)
-        raise GradcliError(
-            f"{title} needs a value for {', '.join(repr(n) for n in missing)}",
-            hint=f"add to the command line: {words}, or --shape {missing[0]}=3,4",
-            kind="name",
-        )
-    return {name: given[name] for name in names if name in given}
 
 
 def with_options(check: Declared, wanted: Wanted) -> Declared:

@@ -24,6 +24,23 @@ def name_of(annotation: Any) -> str:
     return name.rpartition(".")[2]
 
 
+def named_parameters(function: Callable, title: str) -> list[inspect.Parameter]:
+    """Return a function's parameters without *args and **kwargs.
+
+    Raises GradcliError where there are no others, ValueError or TypeError where Python does not know them.
+    """
+    parameters = inspect.signature(function).parameters.values()
+    named = [p for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+    if parameters and not named:
+        starred = " and ".join(str(p).partition(":")[0] for p in parameters)
+        raise GradcliError(
+            f"{title} takes {starred}: its inputs have no names",
+            hint="wrap it in a function whose parameters have names: def g(x, y): return f(x, y)",
+            kind="usage",
+        )
+    return named
+
+
 class FunctionProgram(Program):
     """A function of Tensors; parameters with defaults may be left out.
 
@@ -35,21 +52,8 @@ class FunctionProgram(Program):
         self.title = title
         self.path = path
         self.dtype = dtype or defaults.float
-        parameters = inspect.signature(function).parameters.values()
-        kinds = (
-            inspect.Parameter.POSITIONAL_OR_KEYWORD,
-            inspect.Parameter.KEYWORD_ONLY,
-            inspect.Parameter.POSITIONAL_ONLY,
-        )
-        self.parameters = [p for p in parameters if p.kind in kinds]
+        self.parameters = named_parameters(function, title)
         self.whole = {p.name: kind for p in self.parameters if (kind := name_of(p.annotation)) in WHOLE}
-        if not self.parameters and any(p.kind not in kinds for p in parameters):
-            starred = " and ".join(str(p).partition(":")[0] for p in parameters)
-            raise GradcliError(
-                f"{title} takes {starred}: its inputs have no names",
-                hint="wrap it in a function whose parameters have names: def g(x, y): return f(x, y)",
-                kind="usage",
-            )
 
     def run(
         self,
