@@ -172,12 +172,13 @@ def shown(at: Mapping[str, Any]) -> str:
 def check(f: Callable | None = None, *, at: Any = None, **options: Any) -> Any:
     """Declare a check of a function's gradient; returns the function unchanged.
 
-    Use as a decorator, `@gradcli.check(at={"x": x0}, grad=f_grad)`, or call `gradcli.check(f, at=...)`. at: a dict
-    of arrays, a function of a numpy.random.Generator that returns one, or shapes. grad: the gradient by hand, called
-    like f: an array for one input, else a tuple in order or a dict by name (output.shape + input.shape each); vjp:
-    a backward pass by hand, vjp(cotangent, *arrays). Without them f is called with Tensors and the engine's
-    derivative is checked. wrt: the names to check. order: 2 checks second derivatives. samples: points drawn from
-    `seed` on. rtol, atol, eps: fixed tolerances instead of the estimated error. name: what reports call it.
+    Use as a decorator, `@gradcli.check(at={"x": x0}, grad=f_grad)`, or call `gradcli.check(f, at=...)`. at: a dict of
+    arrays, a function of a numpy.random.Generator that returns one, or shapes. grad: the gradient by hand, called
+    like f: an array for one input, else a tuple in order or a dict by name (output.shape + input.shape each); vjp: a
+    backward pass by hand, vjp(cotangent, *arrays); complex outputs of complex inputs need it. Without them f is
+    called with Tensors and the engine's derivative is checked. wrt: the names to check. order: 2 checks second
+    derivatives. samples: points drawn from `seed` on. rtol, atol, eps: fixed tolerances instead of the estimated
+    error. name: what reports call it.
     """
     known = {"grad", "vjp", "wrt", "name", "order", "samples", "rtol", "atol", "eps", "seed", "fast"}
     unknown = set(options) - known
