@@ -6,11 +6,13 @@ import contextlib
 import multiprocessing
 import multiprocessing.connection
 import os
+import stat
 import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from ..errors import GradcliError
+from ..lang.parse import MAX_TEXT
 from ..program.loading import load_module
 from ..program.surroundings import Folders, same_file
 from ..results.checks import CheckReport
@@ -21,11 +23,16 @@ WORDS = ("check(", "check_gradient")
 
 
 def mentions_checks(path: str) -> bool:
-    """Return whether a Python file may declare checks: it speaks of gradcli and of check."""
+    """Return whether a Python file may declare checks: it speaks of gradcli and of check.
+
+    Only regular files are read, and no more of them than a target may be long.
+    """
     try:
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            return False
         with open(path, encoding="utf-8", errors="replace") as file:
-            text = file.read()
-    except OSError:
+            text = file.read(MAX_TEXT)
+    except (OSError, ValueError):
         return False
     return "gradcli" in text and any(word in text for word in WORDS)
 
