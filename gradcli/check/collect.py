@@ -60,10 +60,18 @@ def declared_in(path: str, folders: Folders, stdout: Any = None) -> list[Declare
         return CheckReport(path, path, None, "error", time.perf_counter() - start, message=error.message)
     found = REGISTRY[before:]
     del REGISTRY[before:]
+    if not any(belongs(check, path) for check in found):  # the file may have been there already, for a function of it
+        found += [check for check in REGISTRY if belongs(check, path)]
+        REGISTRY[:] = [check for check in REGISTRY if not belongs(check, path)]
     for check in found:
-        check.file = path if check.file is None or same_file(check.file, path) else near(check.file)
+        check.file = path if check.file is None or belongs(check, path) else near(check.file)
         check.surroundings = folders.of(path)
     return found
+
+
+def belongs(check: Declared, path: str) -> bool:
+    """Return whether a check is declared for a function of a file."""
+    return check.file is not None and same_file(check.file, path)
 
 
 def near(path: str) -> str:

@@ -53,7 +53,7 @@ class Surroundings:
 
     def put_away(self) -> None:
         """Keep the modules that came from the folder, and leave all as it was before."""
-        sys.meta_path.remove(self)  # type: ignore[arg-type]
+        sys.meta_path[:] = [finder for finder in sys.meta_path if finder is not self]
         self.modules = self.own_modules()
         self.path = list(sys.path)
         for name in self.modules:
