@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from .check.declare import Declared
     from .results.checks import CheckReport
 
+FOLDERS = pytest.StashKey[Any]()
+"""Where a session keeps what the files beside the checked ones are."""
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options."""
@@ -38,20 +41,30 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
 
 
 class DeclaringFile(pytest.Module):
-    """A file that may declare checks, imported the way pytest imports test modules."""
+    """A file that may declare checks.
+
+    A test module, or a file named on the command line, is imported by pytest; any other as by `gradcli gradcheck`:
+    files of several folders may have one name, and find modules of one name beside them.
+    """
 
     def collect(self) -> Iterator[Any]:
-        """Yield the checks that the file declares, in order."""
+        """Yield the checks that the file declares, in order. Raises CollectError when it cannot be imported."""
         from .check.collect import mentions_checks, same_file
         from .check.declare import REGISTRY
 
         before = len(REGISTRY)
-        self.obj  # noqa: B018 - imports the file, unless it was imported before
         path = str(self.path)
+        surroundings = None
+        if self.is_test_module():
+            self.obj  # noqa: B018 - imports the file, unless it was imported before
+        elif not any(check.file is not None and same_file(check.file, path) for check in REGISTRY):
+            surroundings = self.load()
         seen: dict[str, int] = {}
         for place, check in enumerate(REGISTRY):
             # a check of a function from elsewhere belongs here, too, unless that file declares checks of its own
             imported = place >= before and check.file is not None and not mentions_checks(check.file)
+            if surroundings is not None and place >= before:
+                check.surroundings = surroundings
             if check.file is None or not (same_file(check.file, path) or imported):
                 continue
             if same_file(check.file, path):
@@ -59,6 +72,23 @@ class DeclaringFile(pytest.Module):
             seen[check.name] = seen.get(check.name, 0) + 1
             name = check.name if seen[check.name] == 1 else f"{check.name}-{seen[check.name]}"
             yield DeclaredCheck.from_parent(self, name=name, check=check)
+
+    def is_test_module(self) -> bool:
+        """Return whether pytest imports the file anyway."""
+        patterns = self.config.getini("python_files")
+        return self.session.isinitpath(self.path) or any(self.path.match(pattern) for pattern in patterns)
+
+    def load(self) -> Any:
+        """Import the file and return its surroundings. Raises CollectError."""
+        from .errors import GradcliError
+        from .program.surroundings import Folders
+
+        folders = self.config.stash.setdefault(FOLDERS, Folders())
+        try:
+            folders.of(str(self.path)).load(str(self.path))
+        except GradcliError as error:
+            raise self.CollectError(error.message) from None
+        return folders.of(str(self.path))
 
 
 class UnprovenError(Exception):

@@ -123,6 +123,26 @@ def test_checks_of_imported_functions_belong_to_the_file_that_declares_them(pyte
         result.stdout.fnmatch_lines([line])
 
 
+def test_files_of_one_name_find_what_is_beside_them(pytester, run):
+    for folder, scale in (("a", 2.0), ("b", 3.0)):
+        place = pytester.mkdir(folder)
+        (place / "helper.py").write_text(f"SCALE = {scale}\n")
+        (place / "random.py").write_text("SCALE = 0.0\n")
+        (place / "grads.py").write_text(
+            "import gradcli\n"
+            "from helper import SCALE\n"
+            '@gradcli.check(at={"x": 2.0}, grad=lambda x: 4 * x)\n'
+            f"def f{folder}(x):\n"
+            "    from helper import SCALE as again\n"
+            "    assert again == SCALE\n"
+            "    return SCALE * x**2\n"
+        )
+    result = run("--gradcheck", "-v")
+    result.assert_outcomes(passed=1, failed=1)
+    for line in ("a/grads.py::fa PASSED*", "b/grads.py::fb FAILED*"):
+        result.stdout.fnmatch_lines([line])
+
+
 def test_a_file_that_cannot_be_imported_is_an_error(pytester, run):
     pytester.makepyfile(gradients="import gradcli\ngradcli.check\n1 / 0  # check(\n")
     result = run("--gradcheck")

@@ -6,12 +6,15 @@ import contextlib
 import multiprocessing
 import multiprocessing.connection
 import os
+import stat
 import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from ..errors import GradcliError
+from ..lang.parse import MAX_TEXT
 from ..program.loading import load_module
+from ..program.surroundings import Folders, same_file
 from ..results.checks import CheckReport
 from .declare import REGISTRY, Declared
 
@@ -20,11 +23,16 @@ WORDS = ("check(", "check_gradient")
 
 
 def mentions_checks(path: str) -> bool:
-    """Return whether a Python file may declare checks: it speaks of gradcli and of check."""
+    """Return whether a Python file may declare checks: it speaks of gradcli and of check.
+
+    Only regular files are read, and no more of them than a target may be long.
+    """
     try:
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            return False
         with open(path, encoding="utf-8", errors="replace") as file:
-            text = file.read()
-    except OSError:
+            text = file.read(MAX_TEXT)
+    except (OSError, ValueError):
         return False
     return "gradcli" in text and any(word in text for word in WORDS)
 
@@ -38,28 +46,38 @@ def files_in(folder: str) -> list[str]:
     return [path for path in found if mentions_checks(path)]
 
 
-def declared_in(path: str, stdout: Any = None) -> list[Declared] | CheckReport:
-    """Import a file and return the checks that it declares; a report of what went wrong when it cannot be."""
+def declared_in(path: str, folders: Folders, stdout: Any = None) -> list[Declared] | CheckReport:
+    """Import a file and return the checks that it declares; a report of what went wrong when it cannot be.
+
+    A file that it imports declares its checks by that, and not again when its own turn comes.
+    """
     before = len(REGISTRY)
     start = time.perf_counter()
     try:
-        load_module(path, stdout)
+        load_module(path, stdout, folders)
     except GradcliError as error:
         del REGISTRY[before:]
         return CheckReport(path, path, None, "error", time.perf_counter() - start, message=error.message)
     found = REGISTRY[before:]
     del REGISTRY[before:]
+    if not any(belongs(check, path) for check in found):  # the file may have been there already, for a function of it
+        found += [check for check in REGISTRY if belongs(check, path)]
+        REGISTRY[:] = [check for check in REGISTRY if not belongs(check, path)]
     for check in found:
-        check.file = path if check.file is None or same_file(check.file, path) else check.file
+        check.file = path if check.file is None or belongs(check, path) else near(check.file)
+        check.surroundings = folders.of(path)
     return found
 
 
-def same_file(a: str, b: str) -> bool:
-    """Return whether two paths name one file."""
-    try:
-        return os.path.samefile(a, b)
-    except OSError:
-        return False
+def belongs(check: Declared, path: str) -> bool:
+    """Return whether a check is declared for a function of a file."""
+    return check.file is not None and same_file(check.file, path)
+
+
+def near(path: str) -> str:
+    """Return a path from here for what is below the working directory."""
+    found = os.path.relpath(path)
+    return path if found.startswith(os.pardir) else found
 
 
 def run_all(
@@ -74,7 +92,7 @@ def run_all(
     A process that dies loses only the check that it was at, which is reported as an error. stop_at_fail: end with
     the first fail.
     """
-    runner = in_processes(checks, jobs) if jobs > 1 and len(checks) > 1 else (check.run() for check in checks)
+    runner = in_processes(checks, jobs) if jobs > 1 else (check.run() for check in checks)
     for report in runner:
         if on_done is not None:
             on_done(report)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import shlex
 import sys
@@ -10,7 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from ..lang.limits import DEFAULT_MAX_ELEMENTS
 from ..results.checks import CheckReport
+from .declaration import complaints, is_shape, point_of
 from .run import Options, Place, run_check
 from .second import SecondOrder
 from .subject import CheckError, HandWritten, Subject, name_of, raised
@@ -51,10 +54,13 @@ class Declared:
         self.digits, self.symbolic = digits, symbolic
         self.f, self.at, self.grad, self.vjp = f, at, grad, vjp
         self.wrt = [wrt] if isinstance(wrt, str) else wrt
-        self.name = name or name_of(f)
+        self.given_name = name
+        self.name = name if name and isinstance(name, str) else name_of(f)
         self.order, self.samples, self.seed, self.fast = order, samples, seed, fast
         self.tolerances = None if rtol is None and atol is None and eps is None else (eps, atol, rtol)
         self.file, self.line, self.replay = file, line, replay
+        self.surroundings: Any = contextlib.nullcontext()
+        self.max_elements = DEFAULT_MAX_ELEMENTS
 
     def point(self, rng: np.random.Generator) -> dict[str, Any]:
         """Return the arrays of one sample. Raises CheckError for an `at` that gives none."""
@@ -66,18 +72,12 @@ class Declared:
                 raise
             except BaseException as error:
                 raise raised(name_of(self.at), error) from error
-        if at is None:
-            at = {}
-        if not isinstance(at, Mapping):
-            raise CheckError(f"at must be a dict of arrays by name, got {type(at).__name__}")
-        if not at:
-            raise CheckError("no inputs: at names no array")
-        return {name: rng.standard_normal(x) if is_shape(x) else x for name, x in at.items()}
+        return point_of(at, rng, self.max_elements)
 
     @property
     def random(self) -> bool:
         """Whether samples differ."""
-        return callable(self.at) or any(is_shape(x) for x in dict(self.at or {}).values())
+        return any(map(is_shape, self.at.values())) if isinstance(self.at, Mapping) else callable(self.at)
 
     def subject(self, at: Mapping[str, Any]) -> Subject:
         """Return what is to be checked at a point."""
@@ -89,7 +89,18 @@ class Declared:
         return SecondOrder(subject, self.seed) if self.order == 2 else subject
 
     def run(self) -> CheckReport:
-        """Check all samples; return the first that fails, made as simple as possible, else the worst."""
+        """Check all samples; return the first that fails, made as simple as possible, else the worst.
+
+        The function runs where its file was imported, and what it makes of the standard streams does not last.
+        """
+        problem = next(complaints(self), None)
+        if problem is not None:
+            return CheckReport(self.name, self.file, self.line, "error", 0.0, message=problem)
+        with self.surroundings, contextlib.redirect_stdout(sys.stdout), contextlib.redirect_stderr(sys.stderr):
+            return self.worst()
+
+    def worst(self) -> CheckReport:
+        """Return the report of the sample that fails first, else of the worst."""
         reports = []
         for k in range(self.samples if self.random else 1):
             seed = self.seed + k
@@ -149,11 +160,6 @@ class Declared:
         )
 
 
-def is_shape(x: Any) -> bool:
-    """Return whether a value of `at` is a shape: a tuple of whole numbers."""
-    return isinstance(x, tuple) and all(isinstance(n, int | np.integer) and not isinstance(n, bool) for n in x)
-
-
 def shown(at: Mapping[str, Any]) -> str:
     """Return small arrays as NAME=VALUE words."""
     words = []
@@ -166,12 +172,13 @@ def shown(at: Mapping[str, Any]) -> str:
 def check(f: Callable | None = None, *, at: Any = None, **options: Any) -> Any:
     """Declare a check of a function's gradient; returns the function unchanged.
 
-    Use as a decorator, `@gradcli.check(at={"x": x0}, grad=f_grad)`, or call `gradcli.check(f, at=...)`. at: a dict
-    of arrays, a function of a numpy.random.Generator that returns one, or shapes. grad: the gradient by hand, called
-    like f: an array for one input, else a tuple in order or a dict by name (output.shape + input.shape each); vjp:
-    a backward pass by hand, vjp(cotangent, *arrays). Without them f is called with Tensors and the engine's
-    derivative is checked. wrt: the names to check. order: 2 checks second derivatives. samples: points drawn from
-    `seed` on. rtol, atol, eps: fixed tolerances instead of the estimated error. name: what reports call it.
+    Use as a decorator, `@gradcli.check(at={"x": x0}, grad=f_grad)`, or call `gradcli.check(f, at=...)`. at: a dict of
+    arrays, a function of a numpy.random.Generator that returns one, or shapes. grad: the gradient by hand, called
+    like f: an array for one input, else a tuple in order or a dict by name (output.shape + input.shape each); vjp: a
+    backward pass by hand, vjp(cotangent, *arrays); complex outputs of complex inputs need it. Without them f is
+    called with Tensors and the engine's derivative is checked. wrt: the names to check. order: 2 checks second
+    derivatives. samples: points drawn from `seed` on. rtol, atol, eps: fixed tolerances instead of the estimated
+    error. name: what reports call it.
     """
     known = {"grad", "vjp", "wrt", "name", "order", "samples", "rtol", "atol", "eps", "seed", "fast"}
     unknown = set(options) - known

@@ -121,7 +121,7 @@ class ScriptCheck(Declared):
     """The check of a script's output at values of its leaves."""
 
     def __init__(self, script: ScriptProgram, at: Mapping[str, Any], *, out: str | None, **options: Any):
-        super().__init__(script, at, **options)  # type: ignore[arg-type]
+        super().__init__(script.run, at, **options)
         self.script, self.out = script, out
 
     def subject(self, at: Mapping[str, Any]) -> Subject:

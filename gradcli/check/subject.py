@@ -103,7 +103,10 @@ class Subject:
 
 def as_point(name: str, x: Any) -> np.ndarray:
     """Return an input as an array: integers stay, numbers become 0-d arrays. Raises CheckError."""
-    raw = np.array(x.detach()._data if isinstance(x, Tensor) else x)
+    try:
+        raw = np.array(x.detach()._data if isinstance(x, Tensor) else x)
+    except Exception as error:
+        raise CheckError(f"the value of '{name}' is no array of numbers: {str(error).partition('.')[0]}") from None
     if raw.dtype.kind not in "biufc":
         raise CheckError(f"the value of '{name}' is no array of numbers ({raw.dtype})")
     return raw
@@ -165,33 +168,53 @@ class HandWritten(Subject):
         return {name: self.fitted(parts[name], out, name) for name in self.wrt}
 
     def fitted(self, part: Any, out: np.ndarray, name: str) -> np.ndarray:
-        """Return a gradient in the shape output.shape + input.shape. Raises WrongShapeError."""
-        raw = fitting(plain_array(part, f"{name_of(self.grad or self.vjp)} for '{name}'"), self.at[name], name)
+        """Return a gradient in the shape output.shape + input.shape; of complex outputs, real and imaginary parts.
+
+        Raises WrongShapeError, and CheckError for complex outputs of complex inputs, which have no single derivative.
+        """
+        raw, is_complex = plain_array(part, f"{name_of(self.grad)} for '{name}'"), out.dtype.kind == "c"
+        if is_complex and self.at[name].dtype.kind == "c":
+            raise CheckError(
+                f"{name_of(self.f)} returns complex numbers for the complex input '{name}': a backward by hand can "
+                "be checked (vjp), or a gradient of its real part and of its imaginary part, one by one"
+            )
+        if not is_complex:
+            raw = fitting(raw, self.at[name], name)
         wanted = out.shape + self.at[name].shape
         if raw.shape != wanted:
-            if out.size == 1 and raw.shape == self.at[name].shape:
-                return raw.reshape(wanted)
-            raise WrongShapeError(f"the gradient of '{name}' has shape {raw.shape}; it must have shape {wanted}")
-        return raw
+            if out.size != 1 or raw.shape != self.at[name].shape:
+                raise WrongShapeError(f"the gradient of '{name}' has shape {raw.shape}; it must have shape {wanted}")
+            raw = raw.reshape(wanted)
+        return np.stack([raw.real, raw.imag], out.ndim) if is_complex else raw
 
     def rows(self, arrays: Mapping[str, np.ndarray], out: np.ndarray) -> dict[str, np.ndarray]:
-        """Return the Jacobian that a vjp gives, one call per output element."""
+        """Return the Jacobian that a vjp gives, one call per output element; per part of a complex one.
+
+        The cotangents 1 and i give the derivatives of real and imaginary part (PyTorch's convention).
+        """
         assert self.vjp is not None
         what = name_of(self.vjp)
-        blocks = {name: np.zeros(out.shape + x.shape, x.dtype) for name, x in self.at.items() if name in self.wrt}
-        for place in np.ndindex(out.shape):
+        is_complex = out.dtype.kind == "c"
+        units = (1, 1j) if is_complex else (1,)
+        shape = (*out.shape, len(units))
+        blocks = {name: np.zeros((*shape, *self.at[name].shape), self.at[name].dtype) for name in self.wrt}
+        for *index, unit in np.ndindex(shape):
+            place = tuple(index)
             cotangent = np.zeros(out.shape, out.dtype)
-            cotangent[place] = 1
+            cotangent[place] = units[unit]
             parts = self.parts(self.call(self.vjp, arrays, what, cotangent if out.ndim else cotangent[()]), what)
             for name, block in blocks.items():
-                raw = fitting(plain_array(parts[name], f"{what} for '{name}'"), self.at[name], name)
+                raw = plain_array(parts[name], f"{what} for '{name}'")
+                if is_complex and self.at[name].dtype.kind != "c":
+                    raw = raw.real
+                raw = fitting(raw, self.at[name], name)
                 if raw.shape != self.at[name].shape:
                     raise WrongShapeError(
                         f"{what} gives '{name}' a gradient of shape {raw.shape}; it must have shape "
                         f"{self.at[name].shape}"
                     )
-                block[place] = raw
-        return blocks
+                block[(*place, unit)] = raw
+        return blocks if is_complex else {name: block.squeeze(out.ndim) for name, block in blocks.items()}
 
     def parts(self, result: Any, what: str) -> dict[str, Any]:
         """Return a result as one gradient per input, by name."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shlex
 import time
@@ -10,12 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import EXIT_TARGET, GradcliError, did_you_mean
+from ..errors import EXIT_TARGET, GradcliError
 from ..program.base import check_known
-from ..program.loading import find_in, load_module
+from ..program.loading import check_callable, find_in, load_module
 from ..program.script import ScriptProgram
+from ..program.surroundings import Folders
 from ..program.target import Target, load_program, refuse_arguments
 from ..results.checks import CheckReport
+from .arguments import arguments_of, by_name
 from .collect import declared_in, files_in, mentions_checks
 from .declare import Declared
 from .script import ScriptCheck, leaves_of
@@ -82,7 +85,9 @@ def checks_of(targets: Sequence[Target], wanted: Wanted) -> list[Declared | Chec
     GradcliError for targets that do not exist, and when nothing is declared.
     """
     found: list[Declared | CheckReport] = []
+    folders = Folders()
     for target in targets:
+        target.folders = folders
         if len(targets) == 1 or target.inline or not is_file_without_checks(target.text):
             found += of_target(target, wanted)
     if not found:
@@ -121,7 +126,8 @@ def of_file(path: str, target: Target, wanted: Wanted) -> list[Declared | CheckR
         raise GradcliError(f"--safe: {path} is Python, which would have to be executed", kind="usage")
     wanted.refuse_for(path)
     refuse_arguments(target, f"{path} declares checks, so it")
-    found = declared_in(path, target.stdout)
+    assert target.folders is not None
+    found = declared_in(path, target.folders, target.stdout)
     if isinstance(found, CheckReport):
         return [found]
     for check in found:
@@ -133,7 +139,7 @@ def of_file(path: str, target: Target, wanted: Wanted) -> list[Declared | CheckR
 
 def of_program(target: Target, wanted: Wanted) -> Declared | CheckReport:
     """Return the check of the engine's derivative of a program; a report when the program raises."""
-    path = target.text.partition(":")[0]
+    path, home = target.text.partition(":")[0], surroundings_of(target)
     where: dict[str, Any] = {
         "name": target.text,
         "file": path if not target.inline and os.path.exists(path) else None,
@@ -142,13 +148,14 @@ def of_program(target: Target, wanted: Wanted) -> Declared | CheckReport:
     rng = np.random.default_rng(wanted.options.get("seed", 0))
     start = time.perf_counter()
     try:
-        program = load_program(target)
-        drawn = {name: rng.standard_normal(shape) for name, shape in wanted.shapes.items()}
-        given = {**wanted.values, **drawn}
-        if isinstance(program, ScriptProgram):
-            function, at = None, leaves_of(program, given, wanted.out)
-        else:
-            function, at = program.as_function(given, wanted.out)
+        with home:
+            program = load_program(target)
+            drawn = {name: rng.standard_normal(shape) for name, shape in wanted.shapes.items()}
+            given = {**wanted.values, **drawn}
+            if isinstance(program, ScriptProgram):
+                function, at = None, leaves_of(program, given, wanted.out)
+            else:
+                function, at = program.as_function(given, wanted.out)
     except GradcliError as error:
         if error.exit_code != EXIT_TARGET:
             raise
@@ -163,7 +170,18 @@ def of_program(target: Target, wanted: Wanted) -> Declared | CheckReport:
     if isinstance(program, ScriptProgram):
         return with_options(ScriptCheck(program, points, out=wanted.out, wrt=wanted.wrt, **where), wanted)
     assert function is not None
-    return with_options(Declared(function, points, wrt=wanted.wrt, **where), wanted)
+    check = with_options(Declared(function, points, wrt=wanted.wrt, **where), wanted)
+    check.surroundings = home
+    return check
+
+
+def surroundings_of(target: Target) -> Any:
+    """Return the context that a program runs in: the surroundings of the file that defines a function."""
+    path, colon, _ = target.text.partition(".py:")
+    if target.inline or not colon:
+        return contextlib.nullcontext()
+    assert target.folders is not None
+    return target.folders.of(path + ".py")
 
 
 def hand_written(path: str, name: str, target: Target, wanted: Wanted) -> Declared:
@@ -173,56 +191,28 @@ def hand_written(path: str, name: str, target: Target, wanted: Wanted) -> Declar
     if not os.path.isfile(path):
         load_program(target)  # says what is missing
     refuse_arguments(target, f"{path}:{name} is no script, so it")
-    module = load_module(path, target.stdout)
-    f = find_in(module, path, name)
-    grad = find_in(module, path, wanted.grad) if wanted.grad else None
-    vjp = find_in(module, path, wanted.vjp) if wanted.vjp else None
-    at = arguments_of(f, wanted, f"{path}:{name}")
+    module = load_module(path, target.stdout, target.folders)
+
+    def named(function: str) -> Any:
+        return check_callable(find_in(module, path, function), path, function)
+
+    f = named(name)
+    grad, vjp = (named(by_hand) if by_hand else None for by_hand in (wanted.grad, wanted.vjp))
+    at = arguments_of(f, wanted.at, f"{path}:{name}")
     code = getattr(f, "__code__", None)
     check = Declared(
-        f,
+        by_name(f, at),
         at,
-        grad=grad,
-        vjp=vjp,
+        grad=grad and by_name(grad, at),
+        vjp=vjp and by_name(vjp, at, first=1),
         wrt=wanted.wrt,
         name=name,
         file=path,
         line=code.co_firstlineno if code else None,
         replay=f"gradcli gradcheck {shlex.quote(path)}:{name} {wanted.words()}".rstrip(),
     )
+    check.surroundings = surroundings_of(target)
     return with_options(check, wanted)
-
-
-def arguments_of(f: Any, wanted: Wanted, title: str) -> dict[str, Any]:
-    """Return the inputs of a plain function in the order of its parameters. Raises GradcliError for missing ones."""
-    import inspect
-
-    given = wanted.at
-    try:
-        parameters = [
-            p
-            for p in inspect.signature(f).parameters.values()
-            if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
-        ]
-    except (TypeError, ValueError):
-        return given
-    names = [p.name for p in parameters]
-    for name in given:
-        if name not in names:
-            raise GradcliError(
-                f"{title} has no parameter '{name}'",
-                hint=did_you_mean(name, names) or f"its parameters are {', '.join(names)}",
-                kind="name",
-            )
-    missing = [p.name for p in parameters if p.name not in given and p.default is p.empty]
-    if missing:
-        words = " ".join(f"{name}=1" for name in missing)
-        raise GradcliError(
-            f"{title} needs a value for {', '.join(repr(n) for n in missing)}",
-            hint=f"add to the command line: {words}, or --shape {missing[0]}=3,4",
-            kind="name",
-        )
-    return {name: given[name] for name in names if name in given}
 
 
 def with_options(check: Declared, wanted: Wanted) -> Declared:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import GradcliError
 from ..func.batched import NotBatchableError
 from ..func.mapping import batch_or_loop
 from ..func.pullback import reverse_blocks
@@ -33,6 +34,8 @@ class Traced(Subject):
             result = self.noted(self.f(*tensors))
         except (NotBatchableError, CheckError, KeyboardInterrupt):
             raise
+        except GradcliError as error:
+            raise CheckError(error.message) from error
         except BaseException as error:
             raise raised(self.title, error) from error
         return joined(result, self.title)

@@ -74,7 +74,7 @@ def write(text: Any) -> None:
 
 def flush() -> None:
     """Write out what the user's code has printed so far."""
-    with contextlib.suppress(OSError, ValueError):
+    with contextlib.suppress(OSError, ValueError, AttributeError):
         sys.stdout.flush()
 
 
@@ -85,7 +85,7 @@ def release() -> None:
     if stream is None:
         return
     flush()
-    with contextlib.suppress(OSError, ValueError):
+    with contextlib.suppress(OSError, ValueError, AttributeError):
         if aside:
             os.dup2(stream.fileno(), sys.stdout.fileno())
     with contextlib.suppress(OSError, ValueError):

@@ -51,6 +51,8 @@ def own_frame(filename: str, path: str) -> bool:
     """Return whether a frame belongs to the script or to a file in its folder."""
     if filename == path:
         return True
+    if filename.startswith("<frozen "):  # Python's own import
+        return False
     folder = os.path.dirname(os.path.abspath(path))
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     full = os.path.abspath(filename)

@@ -24,6 +24,22 @@ def name_of(annotation: Any) -> str:
     return name.rpartition(".")[2]
 
 
+ADVICE = "wrap it in a function whose parameters have names: def g(x, y): return f(x, y)"
+
+
+def named_parameters(function: Callable, title: str) -> list[inspect.Parameter]:
+    """Return a function's parameters without *args and **kwargs.
+
+    Raises GradcliError where there are no others, ValueError or TypeError where Python does not know them.
+    """
+    parameters = inspect.signature(function).parameters.values()
+    named = [p for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+    if parameters and not named:
+        starred = " and ".join(str(p).partition(":")[0] for p in parameters)
+        raise GradcliError(f"{title} takes {starred}: its inputs have no names", hint=ADVICE, kind="usage")
+    return named
+
+
 class FunctionProgram(Program):
     """A function of Tensors; parameters with defaults may be left out.
 
@@ -36,27 +52,10 @@ class FunctionProgram(Program):
         self.path = path
         self.dtype = dtype or defaults.float
         try:
-            parameters = inspect.signature(function).parameters.values()
+            self.parameters = named_parameters(function, title)
         except (TypeError, ValueError):
-            raise GradcliError(
-                f"{title} does not say what its parameters are",
-                hint="wrap it in a function whose parameters have names: def g(x, y): return f(x, y)",
-                kind="usage",
-            ) from None
-        kinds = (
-            inspect.Parameter.POSITIONAL_OR_KEYWORD,
-            inspect.Parameter.KEYWORD_ONLY,
-            inspect.Parameter.POSITIONAL_ONLY,
-        )
-        self.parameters = [p for p in parameters if p.kind in kinds]
+            raise GradcliError(f"{title} does not say what its parameters are", hint=ADVICE, kind="usage") from None
         self.whole = {p.name: kind for p in self.parameters if (kind := name_of(p.annotation)) in WHOLE}
-        if not self.parameters and any(p.kind not in kinds for p in parameters):
-            starred = " and ".join(str(p).partition(":")[0] for p in parameters)
-            raise GradcliError(
-                f"{title} takes {starred}: its inputs have no names",
-                hint="wrap it in a function whose parameters have names: def g(x, y): return f(x, y)",
-                kind="usage",
-            )
 
     def run(
         self,
@@ -67,6 +66,18 @@ class FunctionProgram(Program):
         prepare: Prepare | None = None,
     ) -> Run:
         """Call the function on leaves made of the given values."""
+        leaves, wanted, counts = self.inputs(given, wrt, out)
+        arguments = {name: t if name in wanted else t.detach() for name, t in leaves.items()}
+        self.prepare_module(prepare)
+        output = self.call({**arguments, **counts})
+        if prepare is not None:
+            prepare.tensors(leaves)
+        return Run({name: leaves[name] for name in wanted}, output, dict(leaves), modules=self.modules())
+
+    def inputs(
+        self, given: Mapping[str, np.ndarray], wrt: Iterable[str] | None = None, out: str | None = None
+    ) -> tuple[dict[str, Tensor], list[str], dict[str, Any]]:
+        """Return leaves by name, the names to differentiate, and the whole numbers. Raises GradcliError."""
         names = self.names()
         check_known(given, names, "value")
         given = {**self.defaults(), **given}
@@ -87,13 +98,7 @@ class FunctionProgram(Program):
         check_known(wanted, known, "--wrt")
         if out is not None:
             raise GradcliError("--out names a variable of a program; a function has one output", kind="usage")
-        leaves = {name: as_leaf(given[name], self.dtype, name) for name in known}
-        arguments = {name: t if name in wanted else t.detach() for name, t in leaves.items()}
-        self.prepare_module(prepare)
-        output = self.call({**arguments, **counts})
-        if prepare is not None:
-            prepare.tensors(leaves)
-        return Run({name: leaves[name] for name in wanted}, output, dict(leaves), modules=self.modules())
+        return {name: as_leaf(given[name], self.dtype, name) for name in known}, wanted, counts
 
     def whole_numbers(self, given: Mapping[str, np.ndarray]) -> dict[str, Any]:
         """Return the given values of parameters that take whole numbers: ints, and Tensors of int64."""
@@ -130,14 +135,14 @@ class FunctionProgram(Program):
     def as_function(
         self, given: Mapping[str, np.ndarray], out: str | None = None
     ) -> tuple[Callable, dict[str, np.ndarray]]:
-        """Return the function with its given parameters in order, and their values."""
-        run = self.run(given, out=out)
-        names, counts = list(run.leaves), self.whole_numbers(given)
+        """Return the function with its given parameters in order, and their values; it is not called for that."""
+        leaves, names, counts = self.inputs(given, out=out)
+        self.check_shapes(leaves)
 
         def call(*tensors: Any) -> Any:
             return self.call({**dict(zip(names, tensors, strict=True)), **counts})
 
-        return call, {name: np.array(leaf._data) for name, leaf in run.leaves.items()}
+        return call, {name: np.array(leaves[name]._data) for name in names}
 
     def call(self, arguments: dict[str, Tensor]) -> Tensor:
         """Return the function's result. Raises GradcliError when it raises, or returns no Tensor."""

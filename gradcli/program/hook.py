@@ -18,6 +18,7 @@ from ..tape.printing import tensor_text
 from ..tape.tensor import Tensor
 from .failures import guarded
 from .loading import load_module
+from .surroundings import Folders
 
 
 class Hook:
@@ -96,13 +97,14 @@ class Hook:
         from .target import read_source
 
         read_source(path)
-        module = load_module(path, sys.stderr)
+        folders = Folders()
+        module = load_module(path, sys.stderr, folders)
         function = getattr(module, name, None)
         if not callable(function):
             raise GradcliError(f"--hook {self.name}: {path} defines no function '{name}'", kind="name")
 
         def call(*given: Any) -> Any:
-            with guarded(path, f"--hook {self.name}={action}"):
+            with folders.of(path), guarded(path, f"--hook {self.name}={action}"):
                 return function(*given)
 
         return call

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-import importlib.util
 import inspect
-import os
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -15,24 +11,21 @@ from ..rules import entry
 from ..tape.function import Function, has_setup
 from ..tape.tensor import Tensor
 from .base import Program, is_module
-from .failures import WITHOUT_TORCH, guarded
+from .failures import WITHOUT_TORCH
 from .function import FunctionProgram
+from .surroundings import Folders, Surroundings, change_to, root_of
 
 
-def load_module(path: str, stdout: Any = None) -> Any:
-    """Execute a Python file as a module and return it, its folder on the search path."""
-    name = os.path.splitext(os.path.basename(path))[0]
-    folder = os.path.dirname(os.path.abspath(path))
-    if folder not in sys.path:
-        sys.path.insert(0, folder)
-    spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None or spec.loader is None:
-        raise GradcliError(f"{path} cannot be imported", kind="file")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    with contextlib.redirect_stdout(stdout or sys.stdout), guarded(path, path):
-        spec.loader.exec_module(module)
-    return module
+def load_module(path: str, stdout: Any = None, folders: Folders | None = None) -> Any:
+    """Execute a Python file as a module and return it.
+
+    Its surroundings are one of `folders`, to be put in place again when it is to run; without those, they stay in
+    place from now on.
+    """
+    surroundings = Surroundings(root_of(path)) if folders is None else folders.of(path)
+    if folders is None:
+        change_to(surroundings)
+    return surroundings.load(path, stdout)
 
 
 def as_function(function: Any) -> Callable:
@@ -66,11 +59,18 @@ def find_in(module: Any, path: str, name: str) -> Any:
     return found
 
 
+def check_callable(found: Any, path: str, name: str) -> Any:
+    """Return what a file calls by a name. Raises GradcliError for what cannot be called."""
+    if not callable(found):
+        raise GradcliError(f"{path}:{name} is {type(found).__name__}, not a function", kind="usage")
+    return found
+
+
 def load_function(path: str, name: str, target: Any) -> Program:
     """Return the program of a function that a file defines. Raises GradcliError when there is none."""
     if not name:
         raise GradcliError(f"{path}: no name after the colon", hint=f"write {path}:FUNCTION", kind="usage")
-    found = find_in(load_module(path, target.stdout), path, name)
+    found = find_in(load_module(path, target.stdout, target.folders), path, name)
     if isinstance(found, type) and issubclass(found, Function):
         return FunctionProgram(as_function(found), f"{path}:{name}", path, target.dtype)
     if is_module(found):
@@ -80,6 +80,4 @@ def load_function(path: str, name: str, target: Any) -> Program:
     origin = found if isinstance(found, type) else type(found)
     if any(kind.__module__.partition(".")[0] == "torch" for kind in origin.__mro__):
         raise GradcliError(f"{path}:{name} is made for PyTorch", hint=WITHOUT_TORCH, kind="usage")
-    if not callable(found):
-        raise GradcliError(f"{path}:{name} is {type(found).__name__}, not a function", kind="usage")
-    return FunctionProgram(found, f"{path}:{name}", path, target.dtype)
+    return FunctionProgram(check_callable(found, path, name), f"{path}:{name}", path, target.dtype)

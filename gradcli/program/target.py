@@ -6,7 +6,7 @@ import contextlib
 import io
 import os
 import stat
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import GradcliError
 from ..lang.convert import NotInLanguageError
@@ -15,13 +15,16 @@ from ..lang.parse import MAX_TEXT, parse
 from .base import Program
 from .expression import ExpressionProgram
 
+if TYPE_CHECKING:
+    from .surroundings import Folders
+
 
 class Target:
     """A target and how to run it.
 
     text: what the user typed; inline: it is an expression, whatever it looks like. safe: refuse to execute
     Python. argv: the script's arguments. stdout: where a script's own output goes. torch: `import torch` means this
-    engine in a script.
+    engine in a script. folders: where to keep what Python files import, None when they stay in place.
     """
 
     def __init__(
@@ -35,6 +38,7 @@ class Target:
         settings: Settings | None = None,
         dtype: Any = None,
         torch: bool = False,
+        folders: Folders | None = None,
     ):
         self.text = text
         self.inline = inline
@@ -44,6 +48,7 @@ class Target:
         self.settings = settings or Settings()
         self.dtype = dtype
         self.torch = torch
+        self.folders = folders
 
 
 def load_program(target: Target) -> Program:

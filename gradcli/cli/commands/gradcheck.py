@@ -13,10 +13,11 @@ from typing import Any
 import click
 
 from ...check.collect import run_all
+from ...check.declaration import MOST_AXES
 from ...check.declare import Declared
 from ...check.script import ScriptCheck
 from ...check.targets import Wanted, checks_of
-from ...errors import EXIT_INTERRUPTED, GradcliError
+from ...errors import EXIT_INTERRUPTED, EXIT_TARGET, GradcliError
 from ...lang.values import read_values
 from ...render import TEXT
 from ...results.checks import CheckList, CheckReport, CheckSummary
@@ -26,7 +27,6 @@ from ..help import Command
 from ..options import command_options
 from ..output import check_writable, write_file
 
-MOST_AXES = 64
 VALUE = re.compile(r"[^\W\d][\w.\[\]]*=[^=]")
 
 
@@ -74,8 +74,7 @@ def gradcheck(context: Context) -> int:
     if options["list"]:
         if options["save"]:
             raise GradcliError("--list shows no table to save", hint="leave out --save", kind="usage")
-        context.output.show(CheckList(target, tuple((c.name, c.file, c.line) for c in checks)))
-        return 0
+        return listed(context, target, checks)
     start = time.perf_counter()
     reports: list[CheckReport] = []
     interrupted = False
@@ -96,8 +95,17 @@ def gradcheck(context: Context) -> int:
     return exit_code(summary, options["allow_inconclusive"])
 
 
+def listed(context: Context, target: str, checks: list[Declared | CheckReport]) -> int:
+    """List checks; of files that could not be imported, tell why. Return the exit code."""
+    broken = [c for c in checks if isinstance(c, CheckReport)]
+    context.output.show(CheckList(target, tuple((c.name, c.file, c.line) for c in checks if c not in broken)))
+    for report in broken:
+        status.report(GradcliError(report.message))
+    return EXIT_TARGET if broken else 0
+
+
 def selected(context: Context) -> list[Declared | CheckReport]:
-    """Return the checks that the command line names."""
+    """Return the checks that the command line names; what could not be imported is always among them."""
     options = context.options
     words = options["words"]
     head = 0 if options["expression"] is not None else 1
@@ -130,6 +138,7 @@ def selected(context: Context) -> list[Declared | CheckReport]:
             "symbolic": options["symbolic"] or None,
             "digits": options["digits"],
             "seed": options["seed"] or None,
+            "max_elements": options["max_elements"],
             "tolerances": tolerances if any(t is not None for t in tolerances) else None,
         },
     )
@@ -138,7 +147,11 @@ def selected(context: Context) -> list[Declared | CheckReport]:
         if isinstance(check, ScriptCheck) and str(check.file).endswith(".py"):
             status.note(f"{check.file} declares no checks: it is run as a script, and its own gradient is checked")
     pattern = options["keyword"]
-    chosen = [c for c in found if pattern is None or pattern.lower() in f"{c.file}:{c.name}".lower()]
+    chosen = [
+        c
+        for c in found
+        if pattern is None or isinstance(c, CheckReport) or pattern.lower() in f"{c.file}:{c.name}".lower()
+    ]
     if not chosen:
         raise GradcliError(f"-k {pattern}: no check has that in its name", hint="--list shows them", kind="usage")
     return chosen

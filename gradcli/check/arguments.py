@@ -1,0 +1,59 @@
+"""From the inputs of a command line to the arguments of plain functions."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from ..errors import GradcliError, did_you_mean
+from ..program.function import named_parameters
+
+
+def arguments_of(f: Callable, given: Mapping[str, Any], title: str) -> dict[str, Any]:
+    """Return the inputs of a plain function in the order of its parameters. Raises GradcliError for missing ones."""
+    try:
+        parameters = named_parameters(f, title)
+    except (TypeError, ValueError):
+        return dict(given)
+    names = [p.name for p in parameters]
+    if not names:
+        raise GradcliError(f"{title} has no parameters, so there is nothing to check", kind="name")
+    for name in given:
+        if name not in names:
+            advice = did_you_mean(name, names) or f"its parameters are {', '.join(names)}"
+            raise GradcliError(f"{title} has no parameter '{name}'", hint=advice, kind="name")
+    missing = [p.name for p in parameters if p.name not in given and p.default is p.empty]
+    if missing:
+        words = " ".join(f"{name}=1" for name in missing)
+        raise GradcliError(
+            f"{title} needs a value for {', '.join(repr(n) for n in missing)}",
+            hint=f"add to the command line: {words}, or --shape {missing[0]}=3,4",
+            kind="name",
+        )
+    return {name: given[name] for name in names if name in given}
+
+
+def by_name(function: Callable, names: Iterable[str], first: int = 0) -> Callable:
+    """Return a function to call with values of these names in order, which passes them on under their names.
+
+    The first few arguments are passed on as they come. A function that lacks one of these parameters is returned as
+    it is.
+    """
+    names = list(names)
+    try:
+        parameters = list(inspect.signature(function).parameters.values())[first:]
+    except (TypeError, ValueError):
+        return function
+    bare = [p.name for p in parameters if p.kind is p.POSITIONAL_ONLY]
+    known = {p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
+    if not known.issuperset(set(names) - set(bare)):
+        return function
+
+    @functools.wraps(function)
+    def call(*values: Any) -> Any:
+        given = dict(zip(names, values[first:], strict=True))
+        return function(*values[:first], *(given.pop(name) for name in bare if name in given), **given)
+
+    return call

@@ -1,0 +1,81 @@
+"""What a declared check may ask for, and the points that it draws."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from .subject import CheckError
+
+MOST_AXES = 64
+
+
+def is_whole(x: Any, least: int) -> bool:
+    """Return whether something is a whole number and not below another."""
+    return isinstance(x, int | np.integer) and not isinstance(x, bool) and bool(x >= least)
+
+
+def is_tolerance(x: Any, positive: bool) -> bool:
+    """Return whether something is a finite number, positive or at least zero."""
+    if not isinstance(x, int | float | np.integer | np.floating) or isinstance(x, bool):
+        return False
+    return bool(math.isfinite(x) and (x > 0 or (x == 0 and not positive)))
+
+
+def is_shape(x: Any) -> bool:
+    """Return whether a value of `at` is a shape: a tuple of whole numbers."""
+    return isinstance(x, tuple) and all(isinstance(n, int | np.integer) and not isinstance(n, bool) for n in x)
+
+
+def complaints(check: Any) -> Iterator[str]:
+    """Yield what is wrong with the arguments of a declared check."""
+    given = {name: x for name, x in (("grad", check.grad), ("vjp", check.vjp)) if x is not None}
+    for name, x in {"what is checked": check.f, **given}.items():
+        if not callable(x):
+            yield f"{name} is {type(x).__name__}, not a function"
+    wrt = check.wrt
+    if wrt is not None and not (wrt and isinstance(wrt, list | tuple) and all(isinstance(n, str) for n in wrt)):
+        yield f"wrt must be a name or a list of names, got {wrt!r}"
+    if check.given_name is not None and not isinstance(check.given_name, str):
+        yield f"name must be a string, got {check.given_name!r}"
+    if not is_whole(check.order, 1) or check.order > 2:
+        yield f"order must be 1 or 2, got {check.order!r}"
+    if not is_whole(check.samples, 1):
+        yield f"samples must be a whole number above 0, got {check.samples!r}"
+    if not is_whole(check.seed, 0):
+        yield f"seed must be a whole number, not negative, got {check.seed!r}"
+    for name, x in zip(("eps", "atol", "rtol"), check.tolerances or (), strict=False):
+        if x is not None and not is_tolerance(x, positive=name == "eps"):
+            yield f"{name} must be a {'positive' if name == 'eps' else 'nonnegative'} finite number, got {x!r}"
+
+
+def point_of(at: Any, rng: np.random.Generator, limit: int) -> dict[str, Any]:
+    """Return the arrays of a point, shapes replaced by random numbers. Raises CheckError."""
+    if at is None:
+        at = {}
+    if not isinstance(at, Mapping):
+        raise CheckError(f"at must be a dict of arrays by name, got {type(at).__name__}")
+    if not at:
+        raise CheckError("no inputs: at names no array")
+    for name, x in at.items():
+        if not isinstance(name, str):
+            raise CheckError(f"at must be a dict of arrays by name; {name!r} is no name")
+        if is_shape(x):
+            refuse_shape(name, x, limit)
+    return {name: rng.standard_normal(x) if is_shape(x) else x for name, x in at.items()}
+
+
+def refuse_shape(name: str, shape: tuple[int, ...], limit: int) -> None:
+    """Raise CheckError for a shape that cannot be, or whose array would be too large."""
+    if any(n < 0 for n in shape):
+        raise CheckError(f"at: '{name}' has the shape {shape}, with a negative length")
+    if len(shape) > MOST_AXES:
+        raise CheckError(f"at: '{name}' has {len(shape)} axes; NumPy has {MOST_AXES}")
+    size = math.prod(map(int, shape))
+    if size > limit:
+        raise CheckError(
+            f"at: '{name}' of shape {shape} would have {size} elements; the limit is {limit} (see --max-elements)"
+        )
