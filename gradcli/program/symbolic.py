@@ -10,6 +10,7 @@ import numpy as np
 import sympy
 
 from ..errors import GradcliError
+from ..exact import code as functions
 from ..exact import printing
 from ..exact.patience import within
 from ..results.exact import Derivative, Formula, Formulas
@@ -75,7 +76,7 @@ def formulas(
     ]
     text = ""
     if code:
-        writer = {"python": printing.python_code, "c": printing.c_code}[code]
+        writer = {"python": functions.python_code, "c": functions.c_code}[code]
         inputs = [(name, array.shape) for name, array in every_input(symbols).items()]
         text = patient(timeout, lambda: written(writer, code, symbols, inputs, found))
     lines: tuple[Formula, ...] = ()
@@ -93,11 +94,12 @@ def written(writer: Callable, code: str, symbols: Symbols, inputs: list, found: 
     try:
         return writer(symbols.title, inputs, scalar(symbols), found)
     except PrintMethodNotImplementedError as error:
-        found_name = re.search(r">: (\w+)", str(error))
-        name = found_name[1] if found_name else "one of the functions"
+        found_name = re.search(r">: (\w[\w ]*)", str(error))
         library = {"python": "Python's math module", "c": "C's math library"}[code]
         raise GradcliError(
-            f"{library} has no {name}", hint="use -f text, whose functions gradcli has", kind="exact"
+            f"{library} has no {found_name[1]}" if found_name else f"{library} lacks one of the functions",
+            hint="use -f text, whose functions gradcli has",
+            kind="exact",
         ) from None
 
 
