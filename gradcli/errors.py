@@ -79,6 +79,10 @@ class GradcliError(Exception):
         self.exit_code = exit_code
 
 
+class TimeIsUp(BaseException):
+    """The time that something may take is over. No Exception, so that no code that runs then takes it for its own."""
+
+
 def visible(text: str) -> str:
     """Return text with pictures in place of control characters, which a terminal would obey; lines stay lines."""
     if text.isprintable():

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import sympy
 
-from ..errors import GradcliError
+from ..errors import GradcliError, TimeIsUp
 from ..exact.array import ExactArray
 from ..exact.patience import within
 from ..exact.symbolic import Symbolic
@@ -75,7 +75,7 @@ def sides(expr: Any, point: Mapping[Any, Any]) -> str:
         try:
             with within(5):
                 left, right = (sympy.limit(expr.xreplace(others), s, point[s], side) for side in "-+")
-        except (TimeoutError, NotImplementedError, ValueError, TypeError):
+        except (TimeIsUp, NotImplementedError, ValueError, TypeError):
             continue
         return f"singular: {left} from below, {right} from above, in {s.name}".replace("oo", "inf")
     return "nan"

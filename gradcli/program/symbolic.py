@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 import sympy
 
-from ..errors import GradcliError
+from ..errors import GradcliError, TimeIsUp
 from ..exact import code as functions
 from ..exact import printing
 from ..exact.patience import within
@@ -25,7 +26,7 @@ def simplified(found: list, seconds: float) -> tuple[list, bool]:
     try:
         with within(seconds):
             return [(label, shape, [sympy.simplify(e) for e in exprs]) for label, shape, exprs in found], True
-    except TimeoutError:
+    except TimeIsUp:
         return found, False
 
 
@@ -56,35 +57,49 @@ def formulas(
     at: a point to evaluate them at. code: python or c, for a function with these formulas.
     """
     notes: list[str] = []
-    symbols = patient(timeout, lambda: Symbols(program, given, wrt, out, max_symbols, vector))
-    found = patient(timeout, lambda: derivatives(symbols, order))
+    start = time.monotonic()
+
+    def differentiated() -> tuple[Symbols, list]:
+        symbols = Symbols(program, given, wrt, out, max_symbols, vector)
+        return symbols, derivatives(symbols, order)
+
+    symbols, found = patient(timeout, differentiated)
+    spent = time.monotonic() - start
     if simplify:
         found, done = simplified(found, timeout)
         if not done:
             notes.append(f"simplifying took longer than {timeout:g} s, so the formulas are not simplified")
-    point = None if at is None else point_of(symbols, at)
-    formula = printed(unicode)
-    value = [
-        Derivative(label, formula(e), None if point is None else evaluated(e, point, digits))
-        for label, e in zip(labelled("value", symbols.output.shape), symbols.output.ravel().tolist(), strict=True)
-        if symbols.grads is None
-    ]
-    shown = [
-        Derivative(label, formula(e), None if point is None else evaluated(e, point, digits))
-        for name, shape, exprs in found
-        for label, e in zip(labelled(name, shape), exprs, strict=True)
-    ]
-    text = ""
-    if code:
-        writer = {"python": functions.python_code, "c": functions.c_code}[code]
-        inputs = [(name, array.shape) for name, array in every_input(symbols).items()]
-        text = patient(timeout, lambda: written(writer, code, symbols, inputs, found))
-    lines: tuple[Formula, ...] = ()
-    if steps:
-        from .steps import chain_rule
 
-        lines = chain_rule(program, given, Request(wrt=wrt, out=out, vector=vector))
-    return Formulas(symbols.title, tuple(value), tuple(shown), order, text, lines), notes
+    def shown() -> Formulas:
+        point = None if at is None else point_of(symbols, at)
+        formula = printed(unicode)
+
+        def derivative(label: str, expr: Any) -> Derivative:
+            return Derivative(label, formula(expr), None if point is None else evaluated(expr, point, digits))
+
+        value = [
+            derivative(label, e)
+            for label, e in zip(labelled("value", symbols.output.shape), symbols.output.ravel().tolist(), strict=True)
+            if symbols.grads is None
+        ]
+        slopes = [
+            derivative(label, e)
+            for name, shape, exprs in found
+            for label, e in zip(labelled(name, shape), exprs, strict=True)
+        ]
+        text = ""
+        if code:
+            writer = {"python": functions.python_code, "c": functions.c_code}[code]
+            inputs = [(name, array.shape) for name, array in every_input(symbols).items()]
+            text = written(writer, code, symbols, inputs, found)
+        lines: tuple[Formula, ...] = ()
+        if steps:
+            from .steps import chain_rule
+
+            lines = chain_rule(program, given, Request(wrt=wrt, out=out, vector=vector))
+        return Formulas(symbols.title, tuple(value), tuple(slopes), order, text, lines)
+
+    return patient(timeout, shown, spent), notes
 
 
 def written(writer: Callable, code: str, symbols: Symbols, inputs: list, found: list) -> str:
