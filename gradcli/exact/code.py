@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import keyword
+import math
 import re
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -83,6 +84,12 @@ def nested(words: list[str], shape: tuple[int, ...]) -> str:
     return "[" + ", ".join(nested(words[i * step : (i + 1) * step], shape[1:]) for i in range(shape[0])) + "]"
 
 
+def float_text(printer: Any, number: Any) -> str:
+    """Return a number rounded, as a printer of code writes it."""
+    found = float(number)
+    return repr(found) if math.isfinite(found) else printer.doprint(sympy.oo if found > 0 else -sympy.oo)
+
+
 class _Python(PythonCodePrinter):
     """Python with the functions of the math module by their bare names, or by others where an input has those."""
 
@@ -103,7 +110,7 @@ class _Python(PythonCodePrinter):
         return f"{parameter}[{','.join(map(str, index))}]" if index else parameter
 
     def _print_Integer(self, expr: Any) -> str:  # noqa: N802 - sympy looks for this name
-        return repr(float(expr)) if abs(expr) > EXACT else super()._print_Integer(expr)
+        return float_text(self, expr) if abs(expr) > EXACT else super()._print_Integer(expr)
 
     def _print_NaN(self, expr: Any) -> str:  # noqa: N802 - sympy looks for this name
         return self._module_format("math.nan")
@@ -158,10 +165,10 @@ class _C(C99CodePrinter):
         return f"{parameter}[{int(np.ravel_multi_index(index, shape))}]" if index else parameter
 
     def _print_Integer(self, expr: Any) -> str:  # noqa: N802 - sympy looks for this name
-        return repr(float(expr)) if abs(expr) > EXACT else super()._print_Integer(expr)
+        return float_text(self, expr) if abs(expr) > EXACT else super()._print_Integer(expr)
 
     def _print_Rational(self, expr: Any) -> str:  # noqa: N802 - sympy looks for this name
-        return repr(float(expr)) if max(abs(expr.p), expr.q) > EXACT else super()._print_Rational(expr)
+        return float_text(self, expr) if max(abs(expr.p), expr.q) > EXACT else super()._print_Rational(expr)
 
     def _print_ImaginaryUnit(self, expr: Any) -> str:  # noqa: N802 - sympy looks for this name
         raise PrintMethodNotImplementedError(">: complex numbers")

@@ -11,7 +11,7 @@ import sympy
 from ..errors import GradcliError, TimeIsUp
 from ..exact.array import ExactArray
 from ..exact.patience import within
-from ..exact.symbolic import Symbolic
+from ..exact.symbolic import Symbolic, resolved
 from .symbols import Symbols, plain
 
 DIGITS = 30
@@ -42,7 +42,7 @@ def point_of(symbols: Symbols, at: Mapping[str, Any]) -> dict[Any, Any]:
                 f"--at: '{name}' has shape {array.shape}; the value has shape {values.shape}", kind="shape"
             )
         for s, x in zip(array.ravel().tolist(), values.ravel().tolist(), strict=True):
-            point[s] = field.number(x)
+            point[s] = resolved(field.number(x))
     return point
 
 

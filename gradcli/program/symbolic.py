@@ -14,6 +14,7 @@ from ..errors import GradcliError, TimeIsUp
 from ..exact import code as functions
 from ..exact import printing
 from ..exact.patience import within
+from ..exact.symbolic import resolved
 from ..results.exact import Derivative, Formula, Formulas
 from .base import Program
 from .differentiate import Request
@@ -61,7 +62,8 @@ def formulas(
 
     def differentiated() -> tuple[Symbols, list]:
         symbols = Symbols(program, given, wrt, out, max_symbols, vector)
-        return symbols, derivatives(symbols, order)
+        found = derivatives(symbols, order)
+        return symbols, [(label, shape, [resolved(e) for e in exprs]) for label, shape, exprs in found]
 
     symbols, found = patient(timeout, differentiated)
     spent = time.monotonic() - start
@@ -107,7 +109,7 @@ def written(writer: Callable, code: str, symbols: Symbols, inputs: list, found: 
     from sympy.printing.codeprinter import PrintMethodNotImplementedError
 
     try:
-        return writer(symbols.title, inputs, scalar(symbols), found)
+        return writer(symbols.title, inputs, resolved(scalar(symbols)), found)
     except PrintMethodNotImplementedError as error:
         found_name = re.search(r">: (\w[\w ]*)", str(error))
         library = {"python": "Python's math module", "c": "C's math library"}[code]
@@ -122,7 +124,7 @@ def printed(unicode: bool) -> Callable[[Any], Formula]:
     """Return the function that writes an expression in all ways."""
 
     def formula(expr: Any) -> Formula:
-        expr = sympy.sympify(expr)
+        expr = resolved(expr)
         return Formula(printing.text(expr), printing.latex(expr), printing.pretty(expr, unicode))
 
     return formula
