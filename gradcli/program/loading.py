@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..errors import GradcliError, did_you_mean
+from ..lang.names import as_written
 from ..rules import entry
 from ..tape.function import Function, has_setup
 from ..tape.tensor import Tensor
@@ -58,7 +59,7 @@ def as_function(function: Any) -> Callable:
 def find_in(module: Any, path: str, name: str) -> Any:
     """Return what a dotted name means in a module. Raises GradcliError when it is not there."""
     found: Any = module
-    for part in name.split("."):
+    for part in as_written(name).split("."):
         known = [n for n in vars(found) if not n.startswith("__")] if hasattr(found, "__dict__") else []
         if not hasattr(found, part):
             raise GradcliError(f"{path} defines no '{part}'", hint=did_you_mean(part, known), kind="name")
