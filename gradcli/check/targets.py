@@ -14,7 +14,7 @@ from ..errors import EXIT_TARGET, GradcliError, did_you_mean
 from ..program.base import check_known
 from ..program.loading import find_in, load_module
 from ..program.script import ScriptProgram
-from ..program.target import Target, load_program, refuse_arguments
+from ..program.target import Target, load_program, read_source, refuse_arguments
 from ..results.checks import CheckReport
 from .collect import declared_in, files_in, mentions_checks
 from .declare import Declared
@@ -170,10 +170,9 @@ def hand_written(path: str, name: str, target: Target, wanted: Wanted) -> Declar
     """Return the check of a function against the derivative in its file."""
     if target.safe:
         raise GradcliError(f"--safe: {path} is Python, which would have to be executed", kind="usage")
-    if not os.path.isfile(path):
-        load_program(target)  # says what is missing
+    source = read_source(path)
     refuse_arguments(target, f"{path}:{name} is no script, so it")
-    module = load_module(path, target.stdout)
+    module = load_module(path, target.stdout, source)
     f = find_in(module, path, name)
     grad = find_in(module, path, wanted.grad) if wanted.grad else None
     vjp = find_in(module, path, wanted.vjp) if wanted.vjp else None

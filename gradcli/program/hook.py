@@ -95,8 +95,7 @@ class Hook:
             raise GradcliError(f"--safe: {path} is Python, which would have to be executed", kind="usage")
         from .target import read_source
 
-        read_source(path)
-        module = load_module(path, sys.stderr)
+        module = load_module(path, sys.stderr, read_source(path))
         function = getattr(module, name, None)
         if not callable(function):
             raise GradcliError(f"--hook {self.name}: {path} defines no function '{name}'", kind="name")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.abc
 import importlib.util
 import inspect
 import os
@@ -20,13 +21,33 @@ from .failures import WITHOUT_TORCH, guarded
 from .function import FunctionProgram
 
 
-def load_module(path: str, stdout: Any = None) -> Any:
-    """Execute a Python file as a module and return it, its folder on the search path."""
+class Read(importlib.abc.ExecutionLoader):
+    """Loads a module whose text was read already: a pipe can be read but once."""
+
+    def __init__(self, path: str, source: str):
+        self.path, self.source = path, source
+
+    def get_source(self, fullname: str) -> str:
+        """Return the text."""
+        return self.source
+
+    def get_filename(self, fullname: str) -> str:
+        """Return the file's name."""
+        return self.path
+
+    def is_package(self, fullname: str) -> bool:
+        """Return False."""
+        return False
+
+
+def load_module(path: str, stdout: Any = None, source: str | None = None) -> Any:
+    """Execute a Python file as a module and return it, its folder on the search path. source: its text, if known."""
     name = os.path.splitext(os.path.basename(path))[0]
     folder = os.path.dirname(os.path.abspath(path))
     if folder not in sys.path:
         sys.path.insert(0, folder)
-    spec = importlib.util.spec_from_file_location(name, path)
+    loader = None if source is None else Read(path, source)
+    spec = importlib.util.spec_from_file_location(name, path, loader=loader)
     if spec is None or spec.loader is None:
         raise GradcliError(f"{path} cannot be imported", kind="file")
     module = importlib.util.module_from_spec(spec)
@@ -67,11 +88,11 @@ def find_in(module: Any, path: str, name: str) -> Any:
     return found
 
 
-def load_function(path: str, name: str, target: Any) -> Program:
-    """Return the program of a function that a file defines. Raises GradcliError when there is none."""
+def load_function(path: str, name: str, target: Any, source: str) -> Program:
+    """Return the program of a function that a file with that text defines. Raises GradcliError when there is none."""
     if not name:
         raise GradcliError(f"{path}: no name after the colon", hint=f"write {path}:FUNCTION", kind="usage")
-    found = find_in(load_module(path, target.stdout), path, name)
+    found = find_in(load_module(path, target.stdout, source), path, name)
     if isinstance(found, type) and issubclass(found, Function):
         return FunctionProgram(as_function(found), f"{path}:{name}", path, target.dtype)
     if is_module(found):
