@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import GradcliError, nearest
+from ..errors import GradcliError, brief, nearest
 from .limits import product
 from .reword import readable
 from .tables import as_text, from_text, read_text
@@ -189,7 +189,9 @@ def from_json(text: str, name: str, place: str) -> np.ndarray:
         if isinstance(x, str) and x in ("nan", "inf", "-inf"):
             return float(x)
         if isinstance(x, bool) or not isinstance(x, int | float):
-            raise GradcliError(f"{name}: {place} must hold numbers in nested lists, not {x!r}", kind="value")
+            raise GradcliError(
+                f"{name}: {place} must hold numbers in nested lists, not {brief(repr(x))}", kind="value"
+            )
         return float(x)
 
     try:
