@@ -100,6 +100,8 @@ def _find(name: str) -> Any:
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__all__":  # asked for by `from gradcli import *`
+        return [n for n in __dir__() if not n.startswith("_") and n not in SUBMODULES]
     if name.startswith("__"):
         raise AttributeError(f"module 'gradcli' has no attribute '{name}'")
     found = _find(name)

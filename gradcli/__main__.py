@@ -13,6 +13,25 @@ from typing import NoReturn
 
 def main() -> NoReturn:
     """Run the command line and end the process with its exit code."""
+    try:
+        code = called()
+    except KeyboardInterrupt:  # before the command line was read, or after it was done
+        with contextlib.suppress(OSError, ValueError, AttributeError):
+            sys.stderr.write("interrupted\n")
+        code = 130
+    flush()
+    os._exit(code)
+
+
+def flush() -> None:
+    """Write out what is left in the standard streams."""
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError, AttributeError):
+            stream.flush()
+
+
+def called() -> int:
+    """Run the command line, wait for threads that the user's code has started, and return the exit code."""
     gc.disable()
     from gradcli.cli.main import main as run
     from gradcli.lang.memory import bound
@@ -21,13 +40,13 @@ def main() -> NoReturn:
     gc.freeze()
     gc.enable()
     code = run()
-    for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(OSError, ValueError, AttributeError):
-            stream.flush()
+    if "threading" in sys.modules:
+        flush()
+        sys.modules["threading"]._shutdown()
     import atexit
 
     atexit._run_exitfuncs()
-    os._exit(code)
+    return code
 
 
 if __name__ == "__main__":

@@ -120,11 +120,16 @@ def visible(text: str) -> str:
 
 def told(error: BaseException) -> str:
     """Return an exception as `Name: text`, even one whose text cannot be had."""
-    try:
-        text = str(error)
-    except Exception:
-        text = ""
+    text = text_of(error)
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def text_of(value: object) -> str:
+    """Return a value as text, "" for one whose text cannot be had."""
+    try:
+        return str(value)
+    except Exception:
+        return ""
 
 
 def nearest(word: str, known, count: int = 1) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import re
 import sys
@@ -89,6 +90,7 @@ def main(argv: list[str] | None = None) -> int:
     words, script_words = split_at_dashes(words)
     as_json = wants_json(words)
     streams.open_missing()
+    streams.remember_folder()
     np.seterr(all="ignore")
     warnings.showwarning = status.show_warning  # type: ignore[assignment]
     try:
@@ -128,10 +130,14 @@ def as_gradcli_error(error: Exception, words: list[str]) -> GradcliError:
 
         return out_of_memory("this")
     if isinstance(error, OSError):
-        return GradcliError(f"cannot write the result: {error.strerror or error}", kind="file")
+        what = "cannot write the result" if error.errno in UNWRITABLE else "the system refused to go on"
+        where = f": {error.filename}" if isinstance(error.filename, str) else ""
+        return GradcliError(f"{what}: {error.strerror or error}{where}", kind="file")
     return defect(error)
 
 
+UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS, errno.EBADF, errno.EPIPE)
+"""Errors of the system that have to do with writing."""
 CLICK = (
     (r"is not a valid (integer|float)( range)?\.", r"is no \1"),
     (r"is no integer$", "is no whole number"),

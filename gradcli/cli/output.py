@@ -8,8 +8,6 @@ from typing import Any
 
 from ..errors import GradcliError
 from ..render import Style, render
-from ..results import Gradients
-from ..results.transforms import Hessian, Jacobian, Products
 from . import status, streams
 
 CLOSED = (BrokenPipeError,)
@@ -29,8 +27,6 @@ ENDINGS = {
 """The formats that a file's name asks for."""
 LONGEST = 1000
 """The longest line of a table, in columns."""
-NUMBERS = (Gradients, Jacobian, Hessian, Products)
-"""Results whose tables hold numbers, which are never cut."""
 LOOKS = (".svg", ".html", ".htm")
 """The files that --save writes."""
 PLAIN = str.maketrans("…×·∂²", "~x*d2")
@@ -38,6 +34,8 @@ PLAIN = str.maketrans("…×·∂²", "~x*d2")
 FILE_SIZE = (100, 40)
 """Columns and lines of a table in a file."""
 BINARY = (".npz", ".svg", ".png")
+PICTURES = (".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff", ".pdf", ".ps", ".eps", ".html", ".htm")
+"""Files in which nobody expects text, and which no command writes with -o."""
 
 
 class Output:
@@ -64,7 +62,7 @@ class Output:
             form = "table" if path is None and status.is_terminal(streams.results()) else formats[1]
             kind = os.path.splitext(path or "")[1]
             named = ENDINGS.get(kind, form)
-            if named not in formats and kind in BINARY:
+            if kind in PICTURES or (named not in formats and kind in BINARY):
                 raise GradcliError(
                     f"{command} does not write {kind} files",
                     hint=f"its formats are {', '.join(formats)}",
@@ -108,8 +106,14 @@ class Output:
         self.write(rendered)
 
     def numbers_of(self, result: Any) -> Any:
-        """Return a result's numbers as something to render, without the sentences beside them; None for others."""
-        if not isinstance(result, NUMBERS):
+        """Return a result's numbers, which are never cut, as something to render without the sentences beside them.
+
+        None for results that are no derivatives.
+        """
+        from ..results import Gradients
+        from ..results.transforms import Hessian, Jacobian, Products
+
+        if not isinstance(result, Gradients | Hessian | Jacobian | Products):
             return None
         extras: dict[str, Any] = {name: () for name in ("symbolic", "witnesses") if name in result._fields}
         return render(result._replace(**extras), "table", Style(self.precision, self.unicode, self.command))
@@ -202,7 +206,10 @@ def check_writable(path: str) -> None:
     """Raise GradcliError for a file that cannot be written."""
     if not path:
         raise GradcliError("no name of a file to write", hint="for example -o result.json", kind="usage")
-    folder = os.path.dirname(os.path.abspath(path))
+    try:
+        folder = os.path.dirname(os.path.abspath(path))
+    except OSError:
+        raise GradcliError(f"cannot write {path}: the current folder is gone", kind="file") from None
     if os.path.isdir(path):
         raise GradcliError(f"cannot write {path}: it is a directory", kind="file")
     if not os.path.isdir(folder):
@@ -219,12 +226,13 @@ def write_file(path: str, content: str | bytes) -> None:
     import tempfile
 
     data = content.encode() if isinstance(content, str) else content
+    place = streams.from_start(path)
     try:
-        if is_stream(path):
-            with open(path, "ab") as file:
+        if is_stream(place):
+            with open(place, "ab") as file:
                 file.write(data)
             return
-        target = os.path.realpath(path)
+        target = os.path.realpath(place)
         handle, temporary = tempfile.mkstemp(dir=os.path.dirname(target), prefix=".gradcli-")
         try:
             with os.fdopen(handle, "wb") as file:

@@ -15,10 +15,22 @@ class NobodyReadsError(Exception):
 
 
 class _Results:
-    """The stream for results, None for standard output itself; and what to put back afterwards."""
+    """The stream for results, None for standard output itself; what to put back afterwards; where files go."""
 
     stream: Any = None
     aside = False
+    folder = ""
+
+
+def remember_folder() -> None:
+    """Note the folder that the command was called in: files are written there, wherever the user's code goes."""
+    with contextlib.suppress(OSError):
+        _Results.folder = os.getcwd()
+
+
+def from_start(path: str) -> str:
+    """Return a path as it was meant when the command was called."""
+    return os.path.join(_Results.folder, path)
 
 
 def open_missing() -> None:

@@ -96,9 +96,16 @@ class AdamW(Adam):
         eps: float = 1e-8,
         weight_decay: float = 1e-2,
         amsgrad: bool = False,
-        **settings: Any,
+        *,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
+        fused: bool | None = None,
     ):
-        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, **settings, decoupled_weight_decay=True)
+        ignored = {"foreach": foreach, "capturable": capturable, "differentiable": differentiable, "fused": fused}
+        plain = (lr, betas, eps, weight_decay, amsgrad)
+        super().__init__(params, *plain, maximize=maximize, **ignored, decoupled_weight_decay=True)  # type: ignore
 
 
 __all__ = ["Adam", "AdamW"]

@@ -23,7 +23,8 @@ class Scaled(Optimizer):
     filled: dict[str, str] = {}  # noqa: RUF012 - read only
 
     def __init__(self, params: Any, settings: dict[str, Any], checked: dict[str, str], **ignored: Any):
-        refuse_unless((settings[k] >= 0, f"Invalid {word} value: {settings[k]}") for k, word in checked.items())
+        words = {k: word if k == "lr" else f"{word} value" for k, word in checked.items()}
+        refuse_unless((settings[k] >= 0, f"Invalid {word}: {settings[k]}") for k, word in words.items())
         super().__init__(params, {**settings, **ignored})
 
     def wanted(self, group: dict[str, Any]) -> tuple[str, ...]:

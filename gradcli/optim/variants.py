@@ -24,13 +24,18 @@ class Variant(Scaled):
     def __init__(self, params: Any, lr: float | None = None, *args: Any, **given: Any):
         unknown = given.keys() - self.usual.keys() - COMMON.keys()
         if unknown:
-            raise TypeError(f"{type(self).__name__}.__init__() got an unexpected keyword argument '{min(unknown)}'")
+            first = next(name for name in given if name in unknown)
+            raise TypeError(f"{type(self).__name__}.__init__() got an unexpected keyword argument '{first}'")
         named = dict(zip([name for name in self.usual if name != "lr"], args, strict=False))
         settings = {**self.usual, **COMMON, **({} if lr is None else {"lr": lr}), **named, **given}
-        words = {"lr": "learning rate", "eps": "epsilon", "weight_decay": "weight_decay"}
+        words = {"lr": "learning rate", "eps": "epsilon"}
+        words |= {"weight_decay": "weight_decay", "momentum_decay": "momentum_decay"}
         for i, beta in enumerate(settings.get("betas", ())):
             if not 0 <= beta < 1:
                 raise ValueError(f"Invalid beta parameter at index {i}: {beta}")
+        less, more = settings.get("etas", (0.5, 1.2))
+        if not 0 < less < 1 < more:
+            raise ValueError(f"Invalid eta values: {less}, {more}")
         super().__init__(params, settings, {k: w for k, w in words.items() if k in settings})
 
 

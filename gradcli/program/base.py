@@ -165,4 +165,4 @@ def is_module(found: Any) -> bool:
     modules = sys.modules.get("gradcli.nn.modules.module")
     if modules is None:
         return False
-    return issubclass(found, modules.Module) if isinstance(found, type) else isinstance(found, modules.Module)
+    return issubclass(found if isinstance(found, type) else type(found), modules.Module)

@@ -7,7 +7,7 @@ import os
 import traceback
 from typing import Any
 
-from ..errors import EXIT_TARGET, GradcliError, Span, TimeIsUp, told
+from ..errors import EXIT_TARGET, GradcliError, Span, TimeIsUp, text_of, told
 from .instrument import BIND
 
 
@@ -30,8 +30,9 @@ def script_error(error: BaseException, path: str) -> GradcliError:
     frames = [f for f in traceback.extract_tb(error.__traceback__) if own_frame(f.filename, path)]
     trace = "".join(traceback.format_list(frames)).rstrip().replace(f"{BIND}(", "(")
     message = f"{path} raised {told(error)}"
-    for line in getattr(error, "__notes__", ()):
-        message += f"\n  {line}"
+    notes = getattr(error, "__notes__", ())
+    for line in notes if isinstance(notes, list | tuple) else ():
+        message += f"\n  {text_of(line)}"
     hint = WITHOUT_TORCH if isinstance(error, ImportError) and error.name == "torch" else None
     found = GradcliError(message + (f"\n{trace}" if trace else ""), hint=hint, kind="target", exit_code=EXIT_TARGET)
     found.cause = error
@@ -41,7 +42,9 @@ def script_error(error: BaseException, path: str) -> GradcliError:
 
 def exit_text(code: Any) -> str:
     """Return what to say of a script that ended itself: with a status, or with a message."""
-    return f"exited with status {code}" if isinstance(code, int) else f"ended: {code}"
+    if isinstance(code, int):
+        return f"exited with status {code}"
+    return f"ended: {text_of(code)}"
 
 
 def own_frame(filename: str, path: str) -> bool:

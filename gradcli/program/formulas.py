@@ -61,6 +61,11 @@ def computed(primitive: Primitive, operands: Sequence[str], shapes: Sequence[tup
     index = params.get("index")
     if isinstance(index, Index):
         place = f"[{index_text(index)}]"
+        if name == "class_loss":
+            weighed = " * weights" if (params["weights"] != 1).any() else ""
+            return f"-sum({operands[0]}{place}{weighed})" + (
+                f" / {params['total']:g}" if params["total"] != 1 else ""
+            )
         return f"{operands[0]} with {place} = {operands[1]}" if len(operands) > 1 else f"{operands[0]}{place}"
     ndim = len(shapes[0]) if shapes else 0
     words = [f"{k}={parameter_text(k, v, ndim)}" for k, v in params.items() if is_shown(k, v, ndim)]

@@ -35,7 +35,14 @@ class FunctionProgram(Program):
         self.title = title
         self.path = path
         self.dtype = dtype or defaults.float
-        parameters = inspect.signature(function).parameters.values()
+        try:
+            parameters = inspect.signature(function).parameters.values()
+        except (TypeError, ValueError):
+            raise GradcliError(
+                f"{title} does not say what its parameters are",
+                hint="wrap it in a function whose parameters have names: def g(x, y): return f(x, y)",
+                kind="usage",
+            ) from None
         kinds = (
             inspect.Parameter.POSITIONAL_OR_KEYWORD,
             inspect.Parameter.KEYWORD_ONLY,

@@ -121,6 +121,7 @@ class Execution:
         """Set up what `python FILE.py` sets up, and put everything back afterwards."""
         script = self.script
         saved = sys.argv, sys.modules.get("__main__"), list(sys.path)
+        folder = current_folder()
         sys.argv = [script.path, *script.argv]
         sys.modules["__main__"] = self.module
         sys.path.insert(0, os.path.dirname(os.path.abspath(script.path)))
@@ -137,6 +138,8 @@ class Execution:
         finally:
             engine.before_backward.remove(self.see_backward)
             leaves.leaf_made.remove(self.see_leaf)
+            if folder is not None and current_folder() != folder:
+                os.chdir(folder)
             sys.argv, main, sys.path[:] = saved
             if main is not None:
                 sys.modules["__main__"] = main
@@ -189,7 +192,7 @@ class Execution:
         """Return all tensors that the script's global names lead to."""
         found: dict[str, Any] = {}
         for name, value in list(self.module.__dict__.items()):
-            if not name.startswith("__"):
+            if isinstance(name, str) and not name.startswith("__"):
                 found.update(named_tensors(name, value))
         return found
 
@@ -213,12 +216,20 @@ class Execution:
             return tensors[out]
         if isinstance(self.last, Tensor):
             return self.last
-        for name in last_names(self.script.source):
-            if name in tensors and tensors[name].requires_grad:
-                return tensors[name]
+        inside = []
+        if isinstance(self.last, tuple | list | dict):
+            parts = self.last.values() if isinstance(self.last, dict) else self.last
+            inside = [x for x in parts if isinstance(x, Tensor) and not x.is_leaf]
+            if len(inside) == 1:
+                return inside[0]
+        else:
+            for name in last_names(self.script.source):
+                if name in tensors and not tensors[name].is_leaf:
+                    return tensors[name]
+        what = "several tensors" if len(inside) > 1 else "no tensor that was computed from the leaves"
         results = [name for name, tensor in tensors.items() if not tensor.is_leaf]
         raise GradcliError(
-            f"{self.script.path}: the last statement gives no tensor that requires grad",
+            f"{self.script.path}: the last statement gives {what}",
             hint="name the output with --out NAME" + (f" ({', '.join(results)})" if results else ""),
             kind="target",
         )
@@ -226,7 +237,15 @@ class Execution:
     def modules(self) -> dict[str, Any]:
         """Return the nn modules among the script's global names."""
         found = self.module.__dict__.items()
-        return {n: x for n, x in found if hasattr(x, "named_modules") and not isinstance(x, type)}
+        return {n: x for n, x in found if isinstance(n, str) and not issubclass(type(x), type) and is_module(x)}
+
+
+def current_folder() -> str | None:
+    """Return the folder that the process is in; None where it was deleted."""
+    try:
+        return os.getcwd()
+    except OSError:
+        return None
 
 
 def named_torch(wanted: bool) -> Any:
@@ -240,9 +259,9 @@ def named_torch(wanted: bool) -> Any:
 
 def named_tensors(name: str, value: Any) -> Iterator[tuple[str, Any]]:
     """Yield the tensors that a global name leads to: itself, or a module's parameters by their path."""
-    if isinstance(value, Tensor):
+    if issubclass(type(value), Tensor):
         yield name, value
-    elif hasattr(value, "named_parameters") and not isinstance(value, type):
+    elif not issubclass(type(value), type) and is_module(value):
         for path, parameter in value.named_parameters():
             yield f"{name}.{path}", parameter
 

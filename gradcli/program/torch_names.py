@@ -41,6 +41,9 @@ class Names(ModuleType):
         full = f"{self.__name__}.{name}"
         if full in MODULES or full in EMPTY or name == "torch":
             return importlib.import_module("torch" if name == "torch" else full)
+        if name == "__all__":
+            own = [n for n, x in self.__dict__.items() if not n.startswith("_") and not isinstance(x, ModuleType)]
+            return [*own, *getattr(self._real, name, ())]
         if name.startswith("__"):
             raise AttributeError(f"module '{self.__name__}' has no attribute '{name}'")
         try:

@@ -80,8 +80,8 @@ def class_index(classes: np.ndarray, places: np.ndarray, shape: tuple[int, ...])
 
 
 def class_loss(x, *, index, weights, total):
-    """-(sum of the weighed scores) / total."""
-    return (index.take(x) * weights).sum(-1) / -total
+    """-(sum of the weighed scores) / total; a loss of 0 has no minus sign."""
+    return (0 - (index.take(x) * weights).sum(-1)) / total
 
 
 def class_loss_dx(g, _out, _x, *, index, weights, total):

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.testing import assert_allclose
 
 import gradcli.nn.functional as F
+from gradcli import func
 
 from .compare import check, slope, t
 
@@ -59,6 +60,41 @@ def test_losses_of_classes():
     check(F.binary_cross_entropy(t(p), t(y)), both.mean())
     check(F.binary_cross_entropy_with_logits(t(x), t(y)), both.mean())
     assert F.binary_cross_entropy(t([0.0, 1.0]), t([1.0, 1.0]), reduction="none").tolist() == [100.0, 0.0]
+
+
+def test_a_loss_of_classes_spreads_its_gradient_over_the_places_that_count():
+    x, classes, weight = normal(2, 3, 2), np.array([[2, -100], [0, 1]]), np.array([1.0, 2.0, 0.5])
+    logs = t(x).requires_grad_()
+    F.nll_loss(logs, t(classes), t(weight)).backward()
+    want = np.zeros((2, 3, 2))
+    want[0, 2, 0], want[1, 0, 0], want[1, 1, 1] = -0.5 / 3.5, -1 / 3.5, -2 / 3.5
+    assert_allclose(logs.grad, want)
+
+
+def test_a_loss_of_no_class_is_nan_and_has_no_slope():
+    x = t(normal(2, 3)).requires_grad_()
+    loss = F.cross_entropy(x, t(np.array([-100, -100])))
+    loss.backward()
+    assert np.isnan(loss.item())
+    assert not x.grad.any()
+
+
+def test_a_loss_of_zero_has_no_minus_sign():
+    for x in (np.zeros((3, 4)), -np.zeros((3, 4))):
+        for reduction in ("mean", "sum"):
+            loss = F.nll_loss(t(x), t(np.array([0, 1, 2])), reduction=reduction)
+            assert math.copysign(1, loss.item()) == 1
+
+
+def test_the_loss_of_classes_has_second_derivatives_and_can_be_mapped():
+    x, classes = normal(3, 2, 4), np.array([1, 3])
+    found = func.hessian(lambda a: F.cross_entropy(a, t(classes)))(t(x[0])).numpy()
+    p = softmax(x[0])
+    for i, j in itertools.product(range(2), range(2)):
+        block = (np.diag(p[i]) - np.outer(p[i], p[i])) / 2 if i == j else np.zeros((4, 4))
+        assert_allclose(found[i, :, j], block, atol=1e-12)
+    mapped = func.vmap(lambda a: F.cross_entropy(a, t(classes)))(t(x)).numpy()
+    assert_allclose(mapped, [F.cross_entropy(t(part), t(classes)).item() for part in x])
 
 
 def test_likelihoods():

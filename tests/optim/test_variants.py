@@ -115,7 +115,9 @@ def test_radam_divides_once_the_squares_are_known():
 @pytest.mark.parametrize(
     ("make", "error", "message"),
     [
-        (lambda p: Adamax(p, lr=-1), ValueError, "Invalid learning rate"),
+        (lambda p: Adamax(p, lr=-1), ValueError, "^Invalid learning rate: -1$"),
+        (lambda p: NAdam(p, momentum_decay=-1), ValueError, "^Invalid momentum_decay value: -1$"),
+        (lambda p: Rprop(p, etas=(2, 0.5)), ValueError, "^Invalid eta values: 2, 0.5$"),
         (lambda p: NAdam(p, betas=(0.9, 1.0)), ValueError, "index 1"),
         (lambda p: RAdam(p, rate=1), TypeError, "unexpected keyword argument 'rate'"),
         (lambda p: LBFGS(p, line_search_fn="strong_wolfe"), RuntimeError, "line_search_fn"),
