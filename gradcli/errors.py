@@ -51,6 +51,31 @@ def noted(error: BaseException, advice: str) -> BaseException:
     return error
 
 
+MOST_QUOTED = 80
+"""Characters of a quoted piece of what the user gave that a message repeats; of longer ones, the first."""
+MOST_UNBROKEN = 1000
+"""Characters without a blank, such as a path or an expression, that a message repeats."""
+KEPT = 60
+OTHERS_WORDS = ("target", "defect")
+"""Kinds of errors whose message is not ours: it is repeated as it is."""
+
+
+def shortened(text: str) -> str:
+    """Return a message or hint in which quoted pieces and pieces without blanks have a bounded length."""
+    import re
+
+    def brief_quote(found: re.Match) -> str:
+        return f"'{brief(found[1])}'"
+
+    text = re.sub(r"(?<!\w)'([^'\n]*)'(?!\w)", brief_quote, text)
+    return re.sub(rf"\S{{{MOST_UNBROKEN - 1},}}[^\s:;,]", lambda found: brief(found[0]), text)
+
+
+def brief(piece: str) -> str:
+    """Return a piece of what the user gave, or its beginning when it is long."""
+    return piece if len(piece) <= MOST_QUOTED else f"{piece[:KEPT]}..."
+
+
 class GradcliError(Exception):
     """Something the user can put right.
 
@@ -71,12 +96,18 @@ class GradcliError(Exception):
         kind: str = "usage",
         exit_code: int = EXIT_USAGE,
     ):
+        if len(message) > MOST_QUOTED and kind not in OTHERS_WORDS:
+            message = shortened(message)
         super().__init__(message)
         self.message = message
         self.span = span
-        self.hint = hint
+        self.hint = hint if hint is None or len(hint) <= MOST_UNBROKEN else shortened(hint)
         self.kind = kind
         self.exit_code = exit_code
+
+
+class TimeIsUp(BaseException):
+    """The time that something may take is over. No Exception, so that no code that runs then takes it for its own."""
 
 
 def visible(text: str) -> str:

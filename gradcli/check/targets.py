@@ -16,7 +16,7 @@ from ..program.base import check_known
 from ..program.loading import check_callable, find_in, load_module
 from ..program.script import ScriptProgram
 from ..program.surroundings import Folders
-from ..program.target import Target, load_program, refuse_arguments
+from ..program.target import Target, load_program, read_source, refuse_arguments
 from ..results.checks import CheckReport
 from .arguments import arguments_of, by_name
 from .collect import declared_in, files_in, mentions_checks
@@ -188,10 +188,9 @@ def hand_written(path: str, name: str, target: Target, wanted: Wanted) -> Declar
     """Return the check of a function against the derivative in its file."""
     if target.safe:
         raise GradcliError(f"--safe: {path} is Python, which would have to be executed", kind="usage")
-    if not os.path.isfile(path):
-        load_program(target)  # says what is missing
+    source = read_source(path)
     refuse_arguments(target, f"{path}:{name} is no script, so it")
-    module = load_module(path, target.stdout, target.folders)
+    module = load_module(path, target.stdout, target.folders, source)
 
     def named(function: str) -> Any:
         return check_callable(find_in(module, path, function), path, function)

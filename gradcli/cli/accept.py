@@ -8,6 +8,8 @@ from typing import Any
 
 import click
 
+from ..lang.names import as_written
+
 
 def completed(what: str) -> Callable:
     """Return the completion of that name (in complete.py), to be imported when a shell asks."""
@@ -39,6 +41,13 @@ class Finite(click.ParamType):
         return number
 
 
+def as_name(ctx: Any, param: Any, given: Any) -> Any:
+    """Return the name that an option gives, or the names of a repeatable one, as a program's names are read."""
+    if given is None:
+        return None
+    return as_written(given) if isinstance(given, str) else tuple(as_written(name) for name in given)
+
+
 def once(ctx: Any, param: Any, values: tuple[str, ...]) -> str | None:
     """Return the value of an option that may be given once."""
     if len(values) > 1:
@@ -50,4 +59,4 @@ def joined(ctx: Any, param: Any, values: tuple[str, ...]) -> str | None:
     """Return comma-separated names, from one option or several."""
     if any(not text.strip(", ") for text in values):
         raise click.BadParameter("it names nothing", ctx, param)
-    return ",".join(values) if values else None
+    return as_written(",".join(values)) if values else None

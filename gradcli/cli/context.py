@@ -11,6 +11,7 @@ import numpy as np
 from ..errors import GradcliError
 from ..lang.evaluate import Settings
 from ..lang.memory import bound_memory
+from ..lang.names import as_written
 from ..lang.values import read_value, read_values
 from ..program.base import Program
 from ..program.differentiate import Request
@@ -150,5 +151,5 @@ def hooks_of(context: Context) -> list:
                 hint="ACTION is print, an expression in g such as g*2, or FILE.py:function",
                 kind="usage",
             )
-        hooks.append(Hook(name, action, context.settings, context.options["safe"], sys.stdout))
+        hooks.append(Hook(as_written(name), action, context.settings, context.options["safe"], sys.stdout))
     return hooks

@@ -17,8 +17,11 @@ def in_digits(context: Context, program: Program, kind: str) -> int:
     options = context.options
     if options["symbolic"] or options.get("check"):
         raise GradcliError("--digits goes alone, without --symbolic and --check", kind="usage")
-    work = getattr(digits, f"{kind}_in_digits")
-    context.output.show(work(program, context.values, request_of(context), options["digits"]))
+    work, request = getattr(digits, f"{kind}_in_digits"), request_of(context)
+    count = options["digits"]
+    context.output.show(
+        digits.in_time(lambda: work(program, context.values, request, count), count, options["timeout"])
+    )
     return EXIT_OK
 
 

@@ -16,7 +16,7 @@ import click
 import numpy as np
 
 from .. import __version__
-from ..errors import EXIT_DEFECT, EXIT_INTERRUPTED, EXIT_OK, GradcliError, did_you_mean
+from ..errors import EXIT_DEFECT, EXIT_INTERRUPTED, EXIT_OK, GradcliError, did_you_mean, shortened
 from . import status, streams
 
 COMMANDS = {
@@ -120,7 +120,9 @@ def as_gradcli_error(error: Exception, words: list[str]) -> GradcliError:
         )
     if isinstance(error, click.UsageError):
         command = error.ctx.command_path if error.ctx else "gradcli"
-        return GradcliError(reworded(error.format_message()), hint=option_hint(words) or f"see '{command} --help'")
+        return GradcliError(
+            reworded(shortened(error.format_message())), hint=option_hint(words) or f"see '{command} --help'"
+        )
     if isinstance(error, click.ClickException):
         return GradcliError(error.format_message())
     if isinstance(error, MemoryError):

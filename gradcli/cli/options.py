@@ -11,7 +11,7 @@ import click
 from ..lang.limits import DEFAULT_MAX_ELEMENTS
 from ..render import ARRAYS
 from . import status
-from .accept import Finite, completed, joined, once
+from .accept import Finite, as_name, completed, joined, once
 from .context import Context
 from .output import Output
 
@@ -36,7 +36,11 @@ OPTIONS: dict[str, Any] = {
         help="Differentiate with respect to these inputs only: x,y.",
     ),
     "out": click.option(
-        "--out", metavar="NAME", shell_complete=completed("names"), help="The name whose value is the output."
+        "--out",
+        metavar="NAME",
+        callback=as_name,
+        shell_complete=completed("names"),
+        help="The name whose value is the output.",
     ),
     "gradient": click.option(
         "-g",
@@ -127,6 +131,7 @@ OPTIONS: dict[str, Any] = {
         "--retain",
         multiple=True,
         metavar="NAME",
+        callback=as_name,
         shell_complete=completed("names"),
         help="Also report the gradient of this intermediate result.",
     ),

@@ -1,14 +1,10 @@
-"""Formulas as text: the expression language, LaTeX, Python and C."""
+"""Formulas as text: the expression language and LaTeX."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
 from typing import Any
 
 import sympy
-from sympy.printing.c import C99CodePrinter
-from sympy.printing.pycode import PythonCodePrinter
 from sympy.printing.str import StrPrinter
 
 RENAMED = {
@@ -126,106 +122,3 @@ def latex_name(name: str) -> str:
 def pretty(expr: Any, unicode: bool = True) -> str:
     """Return an expression over several lines."""
     return sympy.pretty(expr, use_unicode=unicode, wrap_line=False)
-
-
-# -- code -----------------------------------------------------------------------------------------------
-
-
-class _Python(PythonCodePrinter):
-    """Python with the math module's functions by their bare names."""
-
-    def _module_format(self, fqn: str, register: bool = True) -> str:
-        super()._module_format(fqn, register)
-        return fqn.split(".")[-1]
-
-
-class _C(C99CodePrinter):
-    """C99 whose array elements are indexed."""
-
-    def __init__(self, names: dict[str, str]):
-        super().__init__({"strict": True})
-        self.names = names
-
-    def _print_Symbol(self, expr: Any) -> str:  # noqa: N802 - sympy looks for this name
-        return self.names.get(expr.name, expr.name)
-
-
-Inputs = Sequence[tuple[str, tuple[int, ...]]]
-
-
-def identifier(name: str) -> str:
-    """Return a name that programming languages take: net.0.weight becomes net_0_weight."""
-    return re.sub(r"\W", "_", name)
-
-
-def shared(exprs: Sequence[Any]) -> tuple[list[tuple[Any, Any]], list[Any]]:
-    """Return common parts with their names, and the expressions in terms of them."""
-    parts, rest = sympy.cse(list(exprs), symbols=sympy.numbered_symbols("t"), optimizations="basic")
-    return parts, rest
-
-
-def nested(words: list[str], shape: tuple[int, ...]) -> str:
-    """Return texts as nested lists of a shape."""
-    if not shape:
-        return words[0]
-    step = len(words) // shape[0] if shape[0] else 0
-    return "[" + ", ".join(nested(words[i * step : (i + 1) * step], shape[1:]) for i in range(shape[0])) + "]"
-
-
-def python_code(target: str, inputs: Inputs, value: Any, derivatives: Sequence[tuple[str, tuple, list]]) -> str:
-    """Return a Python function of the inputs that returns the value and the derivatives.
-
-    derivatives: label, shape and expressions of each.
-    """
-    printer = _Python({"fully_qualified_modules": False, "strict": True})
-    parts, rest = shared([value, *(e for _, _, found in derivatives for e in found)])
-    body = [f"    {name} = {printer.doprint(part)}" for name, part in parts]
-    words = [printer.doprint(e) for e in rest]
-    body.append(f"    value = {words[0]}")
-    place, returned = 1, ["value"]
-    for label, shape, found in derivatives:
-        name = f"d_{identifier(label)}"
-        body.append(f"    {name} = {nested(words[place : place + len(found)], shape)}")
-        place += len(found)
-        returned.append(name)
-    functions = sorted({name for names in printer.module_imports.values() for name in names})
-    imports = f"from math import {', '.join(functions)}\n\n\n" if functions else ""
-    arguments = ", ".join(identifier(name) for name, _ in inputs)
-    lines = [f"def value_and_gradient({arguments}):", f'    """Value and derivatives of {doc(target)}."""', *body]
-    return imports + "\n".join([*lines, f"    return {', '.join(returned)}", ""])
-
-
-def doc(target: str) -> str:
-    """Return a target as it may stand in a docstring or comment."""
-    return " ".join(target.split()).replace("\\", "\\\\").replace('"""', "'''").replace("*/", "* /")
-
-
-def c_code(target: str, inputs: Inputs, value: Any, derivatives: Sequence[tuple[str, tuple, list]]) -> str:
-    """Return a C function that returns the value and stores the derivatives; arrays are flat, rows first."""
-    names: dict[str, str] = {}
-    for name, shape in inputs:
-        for k, index in enumerate(indices(shape)):
-            names[f"{name}[{','.join(map(str, index))}]" if index else name] = (
-                f"{identifier(name)}[{k}]" if shape else identifier(name)
-            )
-    printer = _C(names)
-    parts, rest = shared([value, *(e for _, _, found in derivatives for e in found)])
-    body = [f"    const double {name} = {printer.doprint(part)};" for name, part in parts]
-    words = [printer.doprint(e) for e in rest]
-    place = 1
-    for label, shape, found in derivatives:
-        name = f"d_{identifier(label)}"
-        for k in range(len(found)):
-            body.append(f"    {name}[{k}] = {words[place + k]};" if shape else f"    *{name} = {words[place + k]};")
-        place += len(found)
-    arguments = [f"const double *{identifier(n)}" if s else f"double {identifier(n)}" for n, s in inputs]
-    arguments += [f"double *d_{identifier(label)}" for label, _, _ in derivatives]
-    head = f"/* Value and derivatives of {doc(target)}. */\ndouble value_and_gradient({', '.join(arguments)})\n{{\n"
-    return "#include <math.h>\n\n" + head + "\n".join([*body, f"    return {words[0]};", "}", ""])
-
-
-def indices(shape: tuple[int, ...]) -> list[tuple[int, ...]]:
-    """Return all indices of an array of a shape, the last axis fastest."""
-    import numpy as np
-
-    return list(np.ndindex(shape))

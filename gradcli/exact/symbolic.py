@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -13,6 +14,23 @@ from ..rules.table import Primitive
 from .array import ExactArray, exact
 from .field import Field, Literal, elementwise
 
+MOST_BITS = 1024
+"""A power that would take more bits to write exactly is rounded."""
+
+
+class Unknown(sympy.Dummy):
+    """A nan, which is differentiated like a number, and no other nan: a nan of sympy's has the derivative 0."""
+
+    def __new__(cls) -> Unknown:
+        """Return a real symbol."""
+        return super().__new__(cls, "nan", real=True)
+
+    def __float__(self) -> float:
+        return float("nan")
+
+    def __complex__(self) -> complex:
+        return complex("nan")
+
 
 class Symbolic(Field):
     """Expressions in real symbols."""
@@ -23,20 +41,32 @@ class Symbolic(Field):
 
     def __init__(self) -> None:
         self.functions = FUNCTIONS
+        self.met_nan = False
 
     def number(self, x: Any) -> Any:
-        """Return a number as an exact one: 0.1 is 1/10."""
+        """Return a number as an exact one: 0.1 is 1/10; but as in floating point, 1e400 is inf."""
         if isinstance(x, sympy.Basic):
-            return x
+            return self.unknown() if x is sympy.nan else x
         if isinstance(x, Literal):
-            return self.constants[x.text] if x.text in self.constants else rational(x.text)
+            if x.text in self.constants:
+                return self.constants[x.text]
+            return rational(x.text if x and math.isfinite(x) else repr(float(x)))
         if isinstance(x, bool | np.bool_):
             return sympy.true if x else sympy.false
         if isinstance(x, complex | np.complexfloating):
             return self.number(float(x.real)) + sympy.I * self.number(float(x.imag))
         if isinstance(x, int | np.integer):
             return sympy.Integer(int(x))
-        return rational(repr(float(x)))
+        return self.number(rational(repr(float(x))))
+
+    def unknown(self) -> Unknown:
+        """Return a nan."""
+        self.met_nan = True
+        return Unknown()
+
+    def is_nan(self, x: Any) -> bool:
+        """Return whether an expression has a nan in it."""
+        return self.met_nan and x.has(Unknown)
 
     def counted(self, x: Any) -> Any:
         """Return an operand of a function: true counts as 1, a relation as 1 where it holds."""
@@ -80,7 +110,10 @@ class Symbolic(Field):
             return None
 
         def call(*xs: Any) -> Any:
-            result = function(*(self.number(x) for x in xs))
+            numbers = tuple(self.number(x) for x in xs)
+            if any(self.is_nan(x) for x in numbers):
+                return name in ("not_equal", "isnan")
+            result = function(*numbers)
             return bool(result) if result in (sympy.true, sympy.false) else result
 
         return call
@@ -109,9 +142,26 @@ class Symbolic(Field):
         """Return a twin that makes its arguments exact numbers first."""
 
         def call(*xs: Any) -> Any:
-            return self.number(function(*(self.counted(x) for x in xs)))
+            operands = tuple(self.counted(x) for x in xs)
+            nan = [self.is_nan(x) for x in operands]
+            if any(nan):
+                return self.with_nan(function, primitive.name, operands, nan)
+            if all(x.is_number for x in operands):
+                rounded = in_floats(primitive, operands, params)
+                if rounded is not None:
+                    return rounded
+            return self.number(function(*operands))
 
         return call
+
+    def with_nan(self, function: Callable, name: str, operands: tuple, nan: list[bool]) -> Any:
+        """Return a twin's result where operands hold nan: nan, too, with the twin's derivatives."""
+        if name in ("fmax", "fmin") and not all(nan):
+            return operands[nan.index(False)]
+        if name in ("maximum", "minimum"):
+            return sum(operands)
+        result = self.number(function(*operands))
+        return result if name == "power" or self.is_nan(result) else result + self.unknown()
 
 
 def is_own(error: BaseException) -> bool:
@@ -120,6 +170,34 @@ def is_own(error: BaseException) -> bool:
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
     return trace is not None and str(trace.tb_frame.f_globals.get("__name__", "")).startswith("sympy.")
+
+
+def in_floats(primitive: Primitive, numbers: tuple, params: dict) -> Any:
+    """Return the result for numbers where it is infinite in floating point, or too long to be exact; else None."""
+    try:
+        with np.errstate(all="ignore"):
+            out = float(primitive.forward(*(np.float64(float(x)) for x in numbers), **params))
+    except (TypeError, ValueError):
+        return None  # complex ones
+    if math.isinf(out):
+        return rational(repr(out)) if all(x.is_finite for x in numbers) else None
+    if primitive.name != "power" or math.isnan(out):
+        return None
+    base, exponent = numbers
+    bits = max(int(n).bit_length() for n in (base.p, base.q)) if base.is_Rational else 64
+    return rational(repr(out)) if bits * abs(exponent) > MOST_BITS else None
+
+
+def resolved(expr: Any) -> Any:
+    """Return an expression whose unknown numbers are nan: what holds one is nan, and no comparison with it holds."""
+    expr = sympy.sympify(expr)
+    if not expr.has(Unknown):
+        return expr
+    expr = expr.replace(
+        lambda e: isinstance(e, sympy.core.relational.Relational) and e.has(Unknown),
+        lambda e: sympy.true if isinstance(e, sympy.Ne) else sympy.false,
+    )
+    return sympy.sympify(expr).xreplace(dict.fromkeys(expr.atoms(Unknown), sympy.nan))
 
 
 def rational(text: str) -> Any:
@@ -178,9 +256,9 @@ RELATIONS: dict[str, Callable] = {
     "logical_and": sympy.And,
     "logical_or": sympy.Or,
     "logical_not": sympy.Not,
-    "isnan": lambda x: sympy.Eq(x, sympy.nan) if x is sympy.nan else sympy.false,
+    "isnan": lambda x: sympy.false,
     "isinf": lambda x: sympy.true if x in (sympy.oo, -sympy.oo) else sympy.false,
-    "isfinite": lambda x: sympy.false if x in (sympy.oo, -sympy.oo, sympy.nan) else sympy.true,
+    "isfinite": lambda x: sympy.false if x in (sympy.oo, -sympy.oo) else sympy.true,
     "signbit": lambda x: sympy.Lt(x, 0),
 }
 

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import os
+import stat
 import sys
 from typing import Any
 
 import numpy as np
 
-from ..errors import GradcliError, nearest
+from ..errors import GradcliError, brief, nearest
 from .limits import product
 from .reword import readable
+from .tables import as_text, from_text, read_text
 
-MAX_TEXT = 64 << 20
-"""Characters of text that are read: what they hold takes up to 30 times as much memory."""
+MOST_AT_ONCE = 1 << 24
+"""Bytes that are read at once."""
 
 
 def read_file(spec: str, name: str, limit: int) -> np.ndarray:
@@ -41,13 +43,16 @@ def read_file(spec: str, name: str, limit: int) -> np.ndarray:
             kind="file",
         )
     try:
-        raw = reader(path, key, name, limit)
+        with open(path, "rb") as file:  # once: a pipe can be read but once
+            raw = reader(file, path, key, name, limit)
     except GradcliError:
         raise
     except UnicodeDecodeError:
         raise GradcliError(f"{name}: {path} is not UTF-8 text", kind="file") from None
     except MemoryError:
-        raise GradcliError(f"{name}: {path} does not fit into memory", kind="limit") from None
+        from .memory import out_of_memory
+
+        raise out_of_memory(f"'{name}' ({path})") from None
     except Exception as error:  # readers of foreign formats raise whatever they like
         raise GradcliError(
             f"{name}: cannot read {path}: {readable(error) if str(error) else error!r}", kind="file"
@@ -74,24 +79,26 @@ class Header:
         version = form.read_magic(stream)
         read = form.read_array_header_1_0 if version == (1, 0) else form.read_array_header_2_0
         try:
-            self.shape = read(stream)[0]
+            self.shape, self.columns_first, self.dtype = read(stream)
         except Exception:
             raise ValueError("its header is damaged") from None
         self.size = product(self.shape)
         if any(n < 0 for n in self.shape):
             raise ValueError("its header is damaged: a length is negative")
 
-
-def read_text(stream: Any, name: str, place: str) -> str:
-    """Return the text of a stream. Raises GradcliError for more than MAX_TEXT of it."""
-    text = stream.read(MAX_TEXT + 1)
-    if len(text) > MAX_TEXT:
-        raise GradcliError(
-            f"{name}: {place} holds more than {MAX_TEXT >> 20} MiB of text",
-            hint="save large arrays as .npy: numpy.save(path, array)",
-            kind="limit",
-        )
-    return text
+    def read(self, stream: Any) -> np.ndarray:
+        """Return the array whose data follow. Raises ValueError for what are no plain numbers, or too few."""
+        if self.dtype.hasobject:
+            raise ValueError("pickled objects")
+        array = np.empty(self.size, self.dtype)
+        room = array.view(np.uint8).data if array.nbytes else memoryview(b"")
+        done = 0
+        while done < len(room):
+            count = stream.readinto(room[done : done + MOST_AT_ONCE])
+            if not count:
+                raise ValueError("the file is empty or cut short")
+            done += count
+        return array.reshape(self.shape, order="F" if self.columns_first else "C")
 
 
 def standard_input() -> Any:
@@ -120,36 +127,36 @@ def checked_numbers(raw: Any, place: str) -> np.ndarray:
     return array
 
 
-def from_npy(path: str, key: str, name: str, limit: int) -> Any:
+def from_npy(file: Any, path: str, key: str, name: str, limit: int) -> Any:
     """Read one array. Pickled objects are refused."""
     try:
-        with open(path, "rb") as file:
-            few(Header(file), limit, name)
-        return np.load(path, allow_pickle=False)
+        return few(Header(file), limit, name).read(file)
     except ValueError as error:
         raise refused_pickle(path, name, error) from None
 
 
-def from_npz(path: str, key: str, name: str, limit: int) -> Any:
+def from_npz(file: Any, path: str, key: str, name: str, limit: int) -> Any:
     """Read one array of an archive: the one called `key`, or the only one."""
-    from zipfile import is_zipfile
+    from zipfile import BadZipFile, ZipFile
 
-    if not is_zipfile(path):
-        raise GradcliError(f"{name}: {path} is no .npz archive", kind="file")
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        raise GradcliError(f"{name}: {path} is no regular file, as an .npz archive has to be", kind="file")
     try:
-        with np.load(path, allow_pickle=False) as archive:
-            names = list(archive.files)
-            if not key and len(names) == 1:
-                key = names[0]
-            if not names:
-                raise GradcliError(f"{name}: {path} holds no arrays", kind="file")
-            if key not in names:
-                wanted = f"no array '{key}' in {path}" if key else f"{path} holds {len(names)} arrays"
-                raise GradcliError(f"{name}: {wanted}", hint=f"choose one: {path}:{'|'.join(names)}", kind="file")
-            member = key if key in archive.zip.namelist() else f"{key}.npy"
-            with archive.zip.open(member) as file:
-                few(Header(file), limit, name)
-            return archive[key]
+        archive = ZipFile(file)
+    except BadZipFile:
+        raise GradcliError(f"{name}: {path} is no .npz archive", kind="file") from None
+    members = {member.removesuffix(".npy"): member for member in archive.namelist()}
+    names = list(members)
+    if not key and len(names) == 1:
+        key = names[0]
+    if not names:
+        raise GradcliError(f"{name}: {path} holds no arrays", kind="file")
+    if key not in members:
+        wanted = f"no array '{key}' in {path}" if key else f"{path} holds {len(names)} arrays"
+        raise GradcliError(f"{name}: {wanted}", hint=f"choose one: {path}:{'|'.join(names)}", kind="file")
+    try:
+        with archive.open(members[key]) as part:
+            return few(Header(part), limit, name).read(part)
     except ValueError as error:
         raise refused_pickle(path, name, error) from None
 
@@ -165,74 +172,9 @@ def refused_pickle(path: str, name: str, error: Exception) -> GradcliError:
     return GradcliError(f"{name}: cannot read {path}: {readable(error)}", kind="file")
 
 
-def from_text(separator: str | None) -> Any:
-    """Return a reader of numbers in rows; a first row that is no number is a heading."""
-
-    def read(path: str, key: str, name: str, limit: int) -> Any:
-        with open(path, encoding="utf-8-sig") as file:
-            lines = read_text(file, name, path).split("\n")
-        numbered = [(i + 1, raw.split("#")[0].strip()) for i, raw in enumerate(lines)]
-        rows = [(i, [unquoted(cell) for cell in line.split(separator)]) for i, line in numbered if line]
-        if not rows:
-            raise GradcliError(f"{name}: {path} is empty", kind="file")
-        check_separator(rows[-1][1], separator, f"{name}: {path}, row {rows[-1][0]}")
-        if not any(is_number(cell) for cell in rows[0][1]):
-            rows = rows[1:]
-        if not rows:
-            raise GradcliError(f"{name}: {path} has a heading and no numbers", kind="file")
-        table = [[number(cell, path, i, name) for cell in row] for i, row in rows]
-        lengths = {len(row) for row in table}
-        if len(lengths) != 1:
-            raise GradcliError(f"{name}: the rows of {path} have different lengths: {sorted(lengths)}", kind="file")
-        array = np.array(table)
-        return array[:, 0] if array.shape[1] == 1 else array[0] if array.shape[0] == 1 else array
-
-    return read
-
-
-def unquoted(cell: str) -> str:
-    """Return a cell without the quotes around it."""
-    cell = cell.strip()
-    return cell[1:-1] if len(cell) > 1 and cell[0] == cell[-1] == '"' else cell
-
-
-def check_separator(cells: list[str], separator: str | None, place: str) -> None:
-    """Raise GradcliError for a row that another separator than the file type's would split into numbers."""
-    for other in (";", ",", "\t"):
-        if other == separator:
-            continue
-        for cell in cells:
-            if other in cell and all(is_number(part) for part in cell.split(other)):
-                word = {",": "commas", "\t": "tabs", None: "blanks"}[separator]
-                raise GradcliError(f"{place}: numbers are separated by {other!r} there, not by {word}", kind="file")
-
-
-def is_number(text: str) -> bool:
-    """Return whether a cell of a table is a number."""
-    try:
-        complex(text.strip().replace("i", "j") if text.strip() not in ("inf", "-inf", "nan") else text)
-    except ValueError:
-        return text.strip() == ""
-    return True
-
-
-def number(text: str, path: str, row: int, name: str) -> Any:
-    """Return a cell of a table as a number; an empty one is nan."""
-    text = text.strip()
-    try:
-        return float(text) if text else float("nan")
-    except ValueError:
-        pass
-    try:
-        return complex(text.replace(" ", ""))
-    except ValueError:
-        raise GradcliError(f"{name}: {path}, row {row}: '{text}' is no number", kind="file") from None
-
-
-def from_json_file(path: str, key: str, name: str, limit: int) -> Any:
+def from_json_file(file: Any, path: str, key: str, name: str, limit: int) -> Any:
     """Read nested lists of numbers."""
-    with open(path, encoding="utf-8-sig") as file:
-        return from_json(read_text(file, name, path), name, path)
+    return from_json(read_text(as_text(file), name, path), name, path)
 
 
 def from_json(text: str, name: str, place: str) -> np.ndarray:
@@ -247,7 +189,9 @@ def from_json(text: str, name: str, place: str) -> np.ndarray:
         if isinstance(x, str) and x in ("nan", "inf", "-inf"):
             return float(x)
         if isinstance(x, bool) or not isinstance(x, int | float):
-            raise GradcliError(f"{name}: {place} must hold numbers in nested lists, not {x!r}", kind="value")
+            raise GradcliError(
+                f"{name}: {place} must hold numbers in nested lists, not {brief(repr(x))}", kind="value"
+            )
         return float(x)
 
     try:

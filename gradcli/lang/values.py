@@ -10,7 +10,7 @@ from ..errors import GradcliError
 from ..tape.tensor import Tensor
 from . import tree
 from .evaluate import Evaluator, Settings
-from .names import CONSTANTS
+from .names import CONSTANTS, as_written
 from .operands import lifted
 from .parse import parse
 
@@ -26,7 +26,7 @@ def split_value(word: str) -> tuple[str, str]:
         )
     if not text.strip():
         raise GradcliError(f"'{word}' gives no value", hint=f"write {name}=2 or {name}=@file.npy", kind="usage")
-    return name.strip(), text
+    return as_written(name.strip()), text
 
 
 def read_values(words: tuple[str, ...], settings: Settings) -> dict[str, np.ndarray]:

@@ -10,7 +10,7 @@ import sympy
 
 from ..exact import printing
 from ..exact.record import exactly
-from ..exact.symbolic import Symbolic
+from ..exact.symbolic import Symbolic, resolved
 from ..results.exact import Agreement
 from .base import Program
 from .points import as_number, number_at, point_of
@@ -75,7 +75,7 @@ class Comparison:
             near = {name: np.asarray(x * (1 + 1e-3 * rng.uniform(-1, 1, np.shape(x)))) for name, x in values.items()}
             mine = np.asarray(self.engine_at(near)[label]).ravel()
             point = point_of(self.symbols, near)
-            exact = np.array([complex(as_number(number_at(e, point))).real for e in exprs])
+            exact = np.array([complex(as_number(number_at(resolved(e), point))).real for e in exprs])
             errors.append((mine - exact) / np.max(np.abs(exact), initial=1e-300))
         mean, spread = np.abs(np.mean(errors, axis=0)), np.std(errors, axis=0)
         if not (mean <= 2 * spread + 1e-9).all():
@@ -129,6 +129,7 @@ def compared(found: list, point: dict[Any, Any], engine: Mapping[str, np.ndarray
     """
     results = []
     for name, shape, exprs in found:
+        exprs = [resolved(e) for e in exprs]
         numbers = [number_at(e, point) for e in exprs]
         ours = np.asarray(engine[name]).reshape(-1).tolist()
         scale = max((abs(x) for x in ours if np.isfinite(x)), default=0.0)

@@ -136,7 +136,12 @@ def as_leaf(value: Any, dtype: Any, name: str) -> Tensor:
         raise GradcliError(f"a value of type {raw.dtype} is no number", kind="value")
     if raw.dtype.kind == "c" and dtype.kind != "c":
         dtype = np.dtype(np.complex128 if dtype == np.float64 else np.complex64)
-    raw = np.array(raw, dtype)
+    try:
+        raw = np.array(raw, dtype)
+    except MemoryError:
+        from ..lang.memory import out_of_memory
+
+        raise out_of_memory(f"'{name}'") from None
     return Tensor._wrap(raw[()] if raw.ndim == 0 else raw, None).requires_grad_()
 
 

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import GradcliError
+from ..errors import GradcliError, TimeIsUp
 from ..exact.array import as_plain, exact, unboxed
 from ..exact.field import elementwise
 from ..exact.multiprecision import Multiprecision
+from ..exact.patience import within
 from ..exact.record import exactly
 from ..results.exact import LongNumbers
 from ..tape.backward import backward
@@ -98,6 +99,19 @@ def number_text(x: Any, digits: int, short: bool) -> str:
     if not context.isfinite(x):
         return "nan" if context.isnan(x) else "inf" if x > 0 else "-inf"
     return context.nstr(x, digits, strip_zeros=short)
+
+
+def in_time(work: Callable[[], LongNumbers], digits: int, seconds: float) -> LongNumbers:
+    """Return what work returns. Raises GradcliError when it takes longer than that."""
+    try:
+        with within(seconds):
+            return work()
+    except TimeIsUp:
+        raise GradcliError(
+            f"so many digits ({digits}) take longer than {seconds:g} s",
+            hint="wait longer with --timeout, or ask for fewer digits",
+            kind="limit",
+        ) from None
 
 
 def gradient_in_digits(program: Program, read: Read, request: Request, digits: int) -> LongNumbers:

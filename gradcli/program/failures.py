@@ -7,7 +7,7 @@ import os
 import traceback
 from typing import Any
 
-from ..errors import EXIT_TARGET, GradcliError, Span, text_of, told
+from ..errors import EXIT_TARGET, GradcliError, Span, TimeIsUp, text_of, told
 from .instrument import BIND
 
 
@@ -64,7 +64,7 @@ def guarded(path: str, what: str) -> Any:
     """Turn what the user's code raises into a GradcliError with the code's own frames."""
     try:
         yield
-    except (GradcliError, KeyboardInterrupt):
+    except (GradcliError, KeyboardInterrupt, TimeIsUp):
         raise
     except SystemExit as stop:
         raise GradcliError(f"{what} {exit_text(stop.code)}", kind="target", exit_code=EXIT_TARGET) from None

@@ -96,9 +96,9 @@ class Hook:
             raise GradcliError(f"--safe: {path} is Python, which would have to be executed", kind="usage")
         from .target import read_source
 
-        read_source(path)
+        source = read_source(path)
         folders = Folders()
-        module = load_module(path, sys.stderr, folders)
+        module = load_module(path, sys.stderr, folders, source)
         function = getattr(module, name, None)
         if not callable(function):
             raise GradcliError(f"--hook {self.name}: {path} defines no function '{name}'", kind="name")

@@ -7,25 +7,26 @@ from collections.abc import Callable
 from typing import Any
 
 from ..errors import GradcliError, did_you_mean
+from ..lang.names import as_written
 from ..rules import entry
 from ..tape.function import Function, has_setup
 from ..tape.tensor import Tensor
 from .base import Program, is_module
-from .failures import WITHOUT_TORCH
+from .failures import WITHOUT_TORCH, guarded
 from .function import FunctionProgram
 from .surroundings import Folders, Surroundings, change_to, root_of
 
 
-def load_module(path: str, stdout: Any = None, folders: Folders | None = None) -> Any:
+def load_module(path: str, stdout: Any = None, folders: Folders | None = None, source: str | None = None) -> Any:
     """Execute a Python file as a module and return it.
 
     Its surroundings are one of `folders`, to be put in place again when it is to run; without those, they stay in
-    place from now on.
+    place from now on. source: its text, if that was read already.
     """
     surroundings = Surroundings(root_of(path)) if folders is None else folders.of(path)
     if folders is None:
         change_to(surroundings)
-    return surroundings.load(path, stdout)
+    return surroundings.load(path, stdout, source)
 
 
 def as_function(function: Any) -> Callable:
@@ -49,13 +50,14 @@ def as_function(function: Any) -> Callable:
 
 
 def find_in(module: Any, path: str, name: str) -> Any:
-    """Return what a dotted name means in a module. Raises GradcliError when it is not there."""
+    """Return what a dotted name means in a module. Raises GradcliError when it is not there, or raises."""
     found: Any = module
-    for part in name.split("."):
-        known = [n for n in vars(found) if not n.startswith("__")] if hasattr(found, "__dict__") else []
-        if not hasattr(found, part):
-            raise GradcliError(f"{path} defines no '{part}'", hint=did_you_mean(part, known), kind="name")
-        found = getattr(found, part)
+    for part in as_written(name).split("."):
+        with guarded(path, f"{path}:{name}"):
+            known = [n for n in vars(found) if not n.startswith("__")] if hasattr(found, "__dict__") else []
+            if not hasattr(found, part):
+                raise GradcliError(f"{path} defines no '{part}'", hint=did_you_mean(part, known), kind="name")
+            found = getattr(found, part)
     return found
 
 
@@ -66,11 +68,11 @@ def check_callable(found: Any, path: str, name: str) -> Any:
     return found
 
 
-def load_function(path: str, name: str, target: Any) -> Program:
-    """Return the program of a function that a file defines. Raises GradcliError when there is none."""
+def load_function(path: str, name: str, target: Any, source: str) -> Program:
+    """Return the program of a function that a file with that text defines. Raises GradcliError when there is none."""
     if not name:
         raise GradcliError(f"{path}: no name after the colon", hint=f"write {path}:FUNCTION", kind="usage")
-    found = find_in(load_module(path, target.stdout, target.folders), path, name)
+    found = find_in(load_module(path, target.stdout, target.folders, source), path, name)
     if isinstance(found, type) and issubclass(found, Function):
         return FunctionProgram(as_function(found), f"{path}:{name}", path, target.dtype)
     if is_module(found):

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import sympy
 
-from ..errors import GradcliError
+from ..errors import GradcliError, TimeIsUp
 from ..exact.array import ExactArray
 from ..exact.patience import within
-from ..exact.symbolic import Symbolic
+from ..exact.symbolic import Symbolic, resolved
 from .symbols import Symbols, plain
 
 DIGITS = 30
@@ -42,7 +42,7 @@ def point_of(symbols: Symbols, at: Mapping[str, Any]) -> dict[Any, Any]:
                 f"--at: '{name}' has shape {array.shape}; the value has shape {values.shape}", kind="shape"
             )
         for s, x in zip(array.ravel().tolist(), values.ravel().tolist(), strict=True):
-            point[s] = field.number(x)
+            point[s] = resolved(field.number(x))
     return point
 
 
@@ -75,7 +75,7 @@ def sides(expr: Any, point: Mapping[Any, Any]) -> str:
         try:
             with within(5):
                 left, right = (sympy.limit(expr.xreplace(others), s, point[s], side) for side in "-+")
-        except (TimeoutError, NotImplementedError, ValueError, TypeError):
+        except (TimeIsUp, NotImplementedError, ValueError, TypeError):
             continue
         return f"singular: {left} from below, {right} from above, in {s.name}".replace("oo", "inf")
     return "nan"

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import EXIT_TARGET, GradcliError
+from ..errors import EXIT_TARGET, GradcliError, TimeIsUp
 from ..tape import backward as engine
 from ..tape import leaf as leaves
 from ..tape.modes import enable_grad, state
@@ -103,7 +103,7 @@ class Execution:
                     raise GradcliError(
                         f"{script.path} {exit_text(stop.code)}", kind="target", exit_code=EXIT_TARGET
                     ) from None
-            except (GradcliError, KeyboardInterrupt):
+            except (GradcliError, KeyboardInterrupt, TimeIsUp):
                 raise
             except BaseException as error:
                 self.name_hooked(error)

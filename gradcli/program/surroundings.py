@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import importlib.abc
 import importlib.util
 import os
 import sys
@@ -92,23 +93,23 @@ class Surroundings:
         found = PathFinder.find_spec(name, [place for place in sys.path if os.path.abspath(place) != self.root])
         return found if found is not None and found.loader is not None else None
 
-    def load(self, path: str, stdout: Any = None) -> Any:
+    def load(self, path: str, stdout: Any = None, source: str | None = None) -> Any:
         """Execute a Python file as a module, unless these surroundings have it already, and return it.
 
-        A file in a package becomes a part of it. Raises GradcliError for what it raises; the modules that it imported
-        until then are forgotten.
+        A file in a package becomes a part of it. source: its text, if that was read already. Raises GradcliError for
+        what it raises; the modules that it imported until then are forgotten.
         """
         with self:
             known = self.own_modules()
             try:
                 with contextlib.redirect_stdout(stdout or sys.stdout), guarded(path, path):
-                    return self.module(path)
+                    return self.module(path, source)
             except BaseException:
                 for name in self.own_modules().keys() - known:
                     del sys.modules[name]
                 raise
 
-    def module(self, path: str) -> Any:
+    def module(self, path: str, source: str | None = None) -> Any:
         """Return the module of a file, loaded after the packages that it belongs to."""
         parts = os.path.relpath(os.path.splitext(os.path.abspath(path))[0], self.root).split(os.sep)
         if len(parts) > 1 and parts[-1] == "__init__":
@@ -123,7 +124,7 @@ class Surroundings:
             importlib.import_module(parent)
         if name in sys.modules and sys.modules[name] is not self.outer.get(name):
             return sys.modules[name]
-        module = execute(name, path)
+        module = execute(name, path, source)
         if parent:
             setattr(sys.modules[parent], parts[-1], module)
         return module
@@ -174,9 +175,28 @@ def root_of(path: str) -> str:
     return folder
 
 
-def execute(name: str, path: str) -> Any:
-    """Execute a file as a module of a name and return it."""
-    spec = importlib.util.spec_from_file_location(name, path)
+class Read(importlib.abc.ExecutionLoader):
+    """Loads a module whose text was read already: a pipe can be read but once."""
+
+    def __init__(self, path: str, source: str):
+        self.path, self.source = path, source
+
+    def get_source(self, fullname: str) -> str:
+        """Return the text."""
+        return self.source
+
+    def get_filename(self, fullname: str) -> str:
+        """Return the file's name."""
+        return self.path
+
+    def is_package(self, fullname: str) -> bool:
+        """Return whether the file makes its folder a package."""
+        return os.path.basename(self.path) == "__init__.py"
+
+
+def execute(name: str, path: str, source: str | None = None) -> Any:
+    """Execute a file (or its text, if known) as a module of a name and return it."""
+    spec = importlib.util.spec_from_file_location(name, path, loader=None if source is None else Read(path, source))
     if spec is None or spec.loader is None:
         raise GradcliError(f"{path} cannot be imported", kind="file")
     module, before = importlib.util.module_from_spec(spec), sys.modules.get(name)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 import sympy
 
-from ..errors import GradcliError
+from ..errors import GradcliError, TimeIsUp
+from ..exact import code as functions
 from ..exact import printing
 from ..exact.patience import within
+from ..exact.symbolic import resolved
 from ..results.exact import Derivative, Formula, Formulas
 from .base import Program
 from .differentiate import Request
@@ -24,7 +27,7 @@ def simplified(found: list, seconds: float) -> tuple[list, bool]:
     try:
         with within(seconds):
             return [(label, shape, [sympy.simplify(e) for e in exprs]) for label, shape, exprs in found], True
-    except TimeoutError:
+    except TimeIsUp:
         return found, False
 
 
@@ -55,35 +58,50 @@ def formulas(
     at: a point to evaluate them at. code: python or c, for a function with these formulas.
     """
     notes: list[str] = []
-    symbols = patient(timeout, lambda: Symbols(program, given, wrt, out, max_symbols, vector))
-    found = patient(timeout, lambda: derivatives(symbols, order))
+    start = time.monotonic()
+
+    def differentiated() -> tuple[Symbols, list]:
+        symbols = Symbols(program, given, wrt, out, max_symbols, vector)
+        found = derivatives(symbols, order)
+        return symbols, [(label, shape, [resolved(e) for e in exprs]) for label, shape, exprs in found]
+
+    symbols, found = patient(timeout, differentiated)
+    spent = time.monotonic() - start
     if simplify:
         found, done = simplified(found, timeout)
         if not done:
             notes.append(f"simplifying took longer than {timeout:g} s, so the formulas are not simplified")
-    point = None if at is None else point_of(symbols, at)
-    formula = printed(unicode)
-    value = [
-        Derivative(label, formula(e), None if point is None else evaluated(e, point, digits))
-        for label, e in zip(labelled("value", symbols.output.shape), symbols.output.ravel().tolist(), strict=True)
-        if symbols.grads is None
-    ]
-    shown = [
-        Derivative(label, formula(e), None if point is None else evaluated(e, point, digits))
-        for name, shape, exprs in found
-        for label, e in zip(labelled(name, shape), exprs, strict=True)
-    ]
-    text = ""
-    if code:
-        writer = {"python": printing.python_code, "c": printing.c_code}[code]
-        inputs = [(name, array.shape) for name, array in every_input(symbols).items()]
-        text = patient(timeout, lambda: written(writer, code, symbols, inputs, found))
-    lines: tuple[Formula, ...] = ()
-    if steps:
-        from .steps import chain_rule
 
-        lines = chain_rule(program, given, Request(wrt=wrt, out=out, vector=vector))
-    return Formulas(symbols.title, tuple(value), tuple(shown), order, text, lines), notes
+    def shown() -> Formulas:
+        point = None if at is None else point_of(symbols, at)
+        formula = printed(unicode)
+
+        def derivative(label: str, expr: Any) -> Derivative:
+            return Derivative(label, formula(expr), None if point is None else evaluated(expr, point, digits))
+
+        value = [
+            derivative(label, e)
+            for label, e in zip(labelled("value", symbols.output.shape), symbols.output.ravel().tolist(), strict=True)
+            if symbols.grads is None
+        ]
+        slopes = [
+            derivative(label, e)
+            for name, shape, exprs in found
+            for label, e in zip(labelled(name, shape), exprs, strict=True)
+        ]
+        text = ""
+        if code:
+            writer = {"python": functions.python_code, "c": functions.c_code}[code]
+            inputs = [(name, array.shape) for name, array in every_input(symbols).items()]
+            text = written(writer, code, symbols, inputs, found)
+        lines: tuple[Formula, ...] = ()
+        if steps:
+            from .steps import chain_rule
+
+            lines = chain_rule(program, given, Request(wrt=wrt, out=out, vector=vector))
+        return Formulas(symbols.title, tuple(value), tuple(slopes), order, text, lines)
+
+    return patient(timeout, shown, spent), notes
 
 
 def written(writer: Callable, code: str, symbols: Symbols, inputs: list, found: list) -> str:
@@ -91,13 +109,14 @@ def written(writer: Callable, code: str, symbols: Symbols, inputs: list, found: 
     from sympy.printing.codeprinter import PrintMethodNotImplementedError
 
     try:
-        return writer(symbols.title, inputs, scalar(symbols), found)
+        return writer(symbols.title, inputs, resolved(scalar(symbols)), found)
     except PrintMethodNotImplementedError as error:
-        found_name = re.search(r">: (\w+)", str(error))
-        name = found_name[1] if found_name else "one of the functions"
+        found_name = re.search(r">: (\w[\w ]*)", str(error))
         library = {"python": "Python's math module", "c": "C's math library"}[code]
         raise GradcliError(
-            f"{library} has no {name}", hint="use -f text, whose functions gradcli has", kind="exact"
+            f"{library} has no {found_name[1]}" if found_name else f"{library} lacks one of the functions",
+            hint="use -f text, whose functions gradcli has",
+            kind="exact",
         ) from None
 
 
@@ -105,7 +124,7 @@ def printed(unicode: bool) -> Callable[[Any], Formula]:
     """Return the function that writes an expression in all ways."""
 
     def formula(expr: Any) -> Formula:
-        expr = sympy.sympify(expr)
+        expr = resolved(expr)
         return Formula(printing.text(expr), printing.latex(expr), printing.pretty(expr, unicode))
 
     return formula

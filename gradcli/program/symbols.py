@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import sympy
 
-from ..errors import GradcliError, told
-from ..exact.patience import within
+from ..errors import GradcliError, TimeIsUp, told
+from ..exact.patience import SHORTEST, within
 from ..exact.record import exactly
 from ..exact.symbolic import Symbolic, is_own
 from .base import Program, Run, line_span, silenced
@@ -120,12 +120,12 @@ def cleaned(expr: Any) -> Any:
     )
 
 
-def patient(seconds: float, work: Callable[[], Any]) -> Any:
-    """Return what work returns. Raises GradcliError when it takes longer than that."""
+def patient(seconds: float, work: Callable[[], Any], spent: float = 0.0) -> Any:
+    """Return what work returns. Raises GradcliError when it takes longer than that, with what is spent already."""
     try:
-        with within(seconds):
+        with within(max(seconds - spent, SHORTEST)):
             return work()
-    except TimeoutError:
+    except TimeIsUp:
         raise GradcliError(
             f"the formulas take longer than {seconds:g} s",
             hint="wait longer with --timeout, narrow with --wrt, or use 'gradcli grad --digits 50' for numbers",

@@ -116,13 +116,13 @@ def script(path: str, source: str, target: Target, reason: GradcliError) -> Prog
 
 def named_object(path: str, name: str, target: Target) -> Program:
     """Return the program of a function, a Function class or a module defined in a file."""
-    read_source(path)
+    source = read_source(path)
     if target.safe:
         raise GradcliError(f"--safe: {path} is Python, which would have to be executed", kind="usage")
     refuse_arguments(target, f"{path}:{name} is no script, so it")
     from .loading import load_function
 
-    return load_function(path, name, target)
+    return load_function(path, name, target, source)
 
 
 def is_python(source: str) -> bool:

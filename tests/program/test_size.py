@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 GIB = 1 << 30
@@ -43,6 +44,21 @@ def test_values_of_the_largest_size_stay_within_two_gibibytes(program):
 def test_one_value_of_the_largest_size_is_allowed():
     code, out, _, peak, _ = measured("grad", "sum(ones(9999, 9999) * x)", "x=2")
     assert (code, out) == (0, "x\t99980001.0\n")
+    assert peak <= 2 * GIB
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="memory is bounded on Linux only")
+@pytest.mark.parametrize("kind", ["<c16", "<c32"])
+def test_files_of_the_largest_size_stay_within_two_gibibytes(tmp_path, kind):
+    path = tmp_path / "large.npy"
+    with path.open("wb") as file:
+        header = {"descr": kind, "fortran_order": False, "shape": (99_999_999,)}
+        np.lib.format.write_array_header_1_0(file, header)
+        file.truncate(file.tell() + 99_999_999 * np.dtype(kind).itemsize)  # takes no room on the disk
+    code, out, error, peak, _ = measured("grad", "sum(x)", f"x=@{path}")
+    name = "'x'" if kind == "<c16" else f"'x' ({path})"  # the one can be read, but not computed with
+    hint = "hint: a larger --max-elements raises this limit in proportion\n"
+    assert (code, out, error) == (2, "", f"error: {name} would take more than 1.9 GiB of memory\n{hint}")
     assert peak <= 2 * GIB
 
 

@@ -18,6 +18,7 @@ from ...check.declare import Declared
 from ...check.script import ScriptCheck
 from ...check.targets import Wanted, checks_of
 from ...errors import EXIT_INTERRUPTED, EXIT_TARGET, GradcliError
+from ...lang.names import as_written
 from ...lang.values import read_values
 from ...render import TEXT
 from ...results.checks import CheckList, CheckReport, CheckSummary
@@ -162,6 +163,7 @@ def shapes_of(texts: tuple[str, ...], limit: int) -> dict[str, tuple[int, ...]]:
     found: dict[str, tuple[int, ...]] = {}
     for text in texts:
         name, sign, lengths = text.partition("=")
+        name = as_written(name)
         parts = lengths.strip().removesuffix(",").split(",") if lengths.strip() else []
         if not sign or not name or not all(p.strip().isdecimal() and p.strip().isascii() for p in parts):
             raise GradcliError(f"--shape {text}: write NAME=LENGTHS", hint="for example --shape x=3,4", kind="usage")
