@@ -44,9 +44,14 @@ class Walkable:
                 yield from child.named_modules(memo, f"{prefix}.{name}" if prefix else name, remove_duplicate)
 
     def modules(self) -> Iterator[Any]:
-        """Yield this module and all inside it."""
-        for _, module in self.named_modules():
-            yield module
+        """Yield this module and all inside it, each one once."""
+        seen, waiting = set(), [self]
+        while waiting:
+            module = waiting.pop()
+            if id(module) not in seen:
+                seen.add(id(module))
+                yield module
+                waiting += [child for child in reversed(module._modules.values()) if child is not None]
 
     def _named_members(self, registry: str, prefix: str, recurse: bool, remove_duplicate: bool) -> Iterator:
         seen = set()
