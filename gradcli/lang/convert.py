@@ -93,9 +93,12 @@ class Converter:
 
     def __init__(self, source: str, lead: int, positions: Positions, origin: str | None):
         self.source, self.lead, self.positions, self.origin = source, lead, positions, origin
+        self.straight = lead == 0 and positions.ascii and not positions.carets
 
     def place(self, node: Any) -> tuple[int, int]:
         """Return where a node stands in the user's text."""
+        if self.straight and node.end_lineno == 1:
+            return node.col_offset, node.end_col_offset
         return (
             self.lead + self.positions(node.lineno, node.col_offset),
             self.lead + self.positions(node.end_lineno, node.end_col_offset),

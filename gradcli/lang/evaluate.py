@@ -113,57 +113,61 @@ class Evaluator:
         kind: Any = type(node)
         result = method_for(kind)(self, node)
         for link in reversed(chain):
-            result = self.call_entry(link.op, (result, self.value(link.y)), self.program.span(link))
+            result = self.call_entry(link.op, (result, self.value(link.y)), link)
         return result
 
     def where(self, node: Any) -> Any:
         """Return the place of the expression that a node of the graph came from, if it was noted."""
         return self.places.get(node)
 
-    def noted(self, name: str, operands: tuple, result: Any, span: Any) -> Any:
+    def noted(self, name: str, operands: tuple, result: Any, place: Any) -> Any:
         """Remember where a result came from, and the first one that is nan though its operands are not."""
         if (state.anomaly or state.observed) and isinstance(result, Tensor):
+            span = self.program.span(place)
             if result._node is not None:
                 self.places.setdefault(result._node, span)
             if state.anomaly and self.first_nan is None and has_nan(result) and not any(has_nan(x) for x in operands):
                 self.first_nan = (name, span)
         return result
 
-    def guarded(self, span: Any, function: Callable, *args: Any, **named: Any) -> Any:
-        """Call a function; what it raises becomes an error that points at `span`."""
+    def guarded(self, place: Any, function: Callable, *args: Any, **named: Any) -> Any:
+        """Call a function; what it raises becomes an error that points at a place."""
         try:
             return function(*args, **named)
         except GradcliError as error:
-            error.span = error.span or span
+            error.span = error.span or self.program.span(place)
             raise
         except np.linalg.LinAlgError as error:
+            span = self.program.span(place)
             raise GradcliError(str(error), span=span, kind="target", exit_code=EXIT_TARGET) from None
         except MemoryError:
             from .memory import out_of_memory
 
-            raise out_of_memory("this value", span) from None
+            raise out_of_memory("this value", self.program.span(place)) from None
         except (ValueError, TypeError, IndexError, RuntimeError, ArithmeticError, AttributeError) as error:
             kind = "shape" if isinstance(error, ValueError | IndexError | RuntimeError) else "value"
             from .reword import readable
 
-            raise GradcliError(readable(error, flat(args)), span=span, kind=kind) from None
+            raise GradcliError(readable(error, flat(args)), span=self.program.span(place), kind=kind) from None
 
-    def call_entry(self, name: str, operands: tuple, span: Any) -> Any:
-        """Apply an operator."""
+    def call_entry(self, name: str, operands: tuple, place: Any) -> Any:
+        """Apply an operator. place: a part of the program, or a span."""
         tensors = [x for x in operands if isinstance(x, Tensor)]
         if not tensors:
             if state.exact is None or any(isinstance(x, bool | tuple) or x is None for x in operands):
-                return self.guarded(span, on_numbers, name, operands)
+                return self.guarded(place, on_numbers, name, operands)
             operands = tuple(lifted(x) for x in operands)
         if name == "matmul":
             operands = tuple(lifted(x) for x in operands)
-        limits.check_call(name, operands, {}, self.settings.max_elements, span)
+        if name in limits.ESTIMATES or any(x._data.size > 1 for x in tensors):
+            limits.check_call(name, operands, {}, self.settings.max_elements, self.program.span(place))
         if len(tensors) < len(operands) and any(isinstance(x, tuple) for x in operands):
+            span = self.program.span(place)
             raise GradcliError("a tuple is no array; write a list: [1, 2]", span=span, kind="value")
         recorder = recorders.get(name)
-        if recorder is not None and isinstance(operands[0], Tensor):
-            return self.noted(name, operands, self.guarded(span, recorder, *operands), span)
-        return self.noted(name, operands, self.guarded(span, entry(name).function, *operands), span)
+        if recorder is None or not isinstance(operands[0], Tensor):
+            recorder = entry(name).function
+        return self.noted(name, operands, self.guarded(place, recorder, *operands), place)
 
     # -- one method per type of expression ---------------------------------------------------------------
 

@@ -65,6 +65,9 @@ class Name(Leaf):
     __slots__ = ("name",)
     name: str
 
+    def __init__(self, start: int, end: int, name: str):
+        self.start, self.end, self.name = start, end, name
+
 
 class Unary(Expr):
     """An operator before its operand: - + ~ not."""
@@ -176,6 +179,8 @@ class Program:
         self.origin = origin
 
     def span(self, place: Any) -> Span:
-        """Return the place of an expression, or of a pair of positions, for an error."""
+        """Return the place of an expression, or of a pair of positions, for an error; a span as it is."""
+        if isinstance(place, Span):
+            return place
         start, end = place if isinstance(place, tuple) else (place.start, place.end)
         return Span(self.source, start, end, self.origin)
