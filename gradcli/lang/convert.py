@@ -93,16 +93,11 @@ class Converter:
 
     def __init__(self, source: str, lead: int, positions: Positions, origin: str | None):
         self.source, self.lead, self.positions, self.origin = source, lead, positions, origin
-        self.straight = lead == 0 and positions.ascii and not positions.carets
 
     def place(self, node: Any) -> tuple[int, int]:
         """Return where a node stands in the user's text."""
-        if self.straight and node.end_lineno == 1:
-            return node.col_offset, node.end_col_offset
-        return (
-            self.lead + self.positions(node.lineno, node.col_offset),
-            self.lead + self.positions(node.end_lineno, node.end_col_offset),
-        )
+        start, end = self.positions.of(node)
+        return self.lead + start, self.lead + end
 
     def refuse(self, node: Any, what: str | None = None, hint: str | None = None) -> NotInLanguageError:
         """Return the error for something that the language does not have."""

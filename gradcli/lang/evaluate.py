@@ -159,8 +159,7 @@ class Evaluator:
             operands = tuple(lifted(x) for x in operands)
         if name == "matmul":
             operands = tuple(lifted(x) for x in operands)
-        if name in limits.ESTIMATES or any(x._data.size > 1 for x in tensors):
-            limits.check_call(name, operands, {}, self.settings.max_elements, self.program.span(place))
+        self.guarded(place, limits.check_call, name, operands, {}, self.settings.max_elements)
         if len(tensors) < len(operands) and any(isinstance(x, tuple) for x in operands):
             span = self.program.span(place)
             raise GradcliError("a tuple is no array; write a list: [1, 2]", span=span, kind="value")
@@ -193,28 +192,28 @@ class Evaluator:
         raise GradcliError(f"'{node.name}' has no value", span=self.program.span(node), hint=hint, kind="name")
 
     def _unary(self, node: tree.Unary) -> Any:
-        return self.call_entry(node.op, (self.value(node.x),), self.program.span(node))
+        return self.call_entry(node.op, (self.value(node.x),), node)
 
     def _choice(self, node: tree.Choice) -> Any:
         condition, x, y = (self.value(part) for part in (node.condition, node.x, node.y))
         if isinstance(condition, bool):
             return x if condition else y
-        return self.choose(self.program.span(node), condition, x, y)
+        return self.choose(node, condition, x, y)
 
-    def choose(self, span: Any, condition: Any, x: Any, y: Any) -> Any:
+    def choose(self, place: Any, condition: Any, x: Any, y: Any) -> Any:
         """Choose by a condition; numbers other than 0 count as true."""
         test = lifted(condition)._data
         if test.dtype.kind != "b" and (state.exact is None or not state.exact.is_condition(test)):
             test = test != 0
         operands = (test, lifted(x), lifted(y))
-        limits.check_call("where", operands, {}, self.settings.max_elements, span)
-        return self.noted("where", operands[1:], self.guarded(span, entry("where"), *operands), span)
+        self.guarded(place, limits.check_call, "where", operands, {}, self.settings.max_elements)
+        return self.noted("where", operands[1:], self.guarded(place, entry("where"), *operands), place)
 
     def _sequence(self, node: tree.Sequence) -> Any:
         items = tuple(self.value(item) for item in node.items)
         if not node.is_list:
             return items
-        return self.guarded(self.program.span(node), stacked, items)
+        return self.guarded(node, stacked, items)
 
     def _property(self, node: tree.Property) -> Any:
         x = lifted(self.value(node.x))
@@ -222,20 +221,18 @@ class Evaluator:
             return tuple(float(n) for n in x._data.shape)
         if node.name in ("ndim", "size"):
             return float(getattr(x._data, node.name))
-        return self.guarded(self.program.span(node), getattr, x, node.name)
+        return self.guarded(node, getattr, x, node.name)
 
     def _slice(self, node: tree.Slice) -> slice:
         return slice(*(None if part is None else self.value(part) for part in (node.first, node.last, node.step)))
 
     def _item(self, node: tree.Item) -> Any:
         x, index = self.value(node.x), as_index(self.value(node.index))
-        span = self.program.span(node)
         if isinstance(x, tuple):
-            return self.guarded(span, lambda: x[index])
-        return self.guarded(span, lambda: lifted(x)[index])
+            return self.guarded(node, lambda: x[index])
+        return self.guarded(node, lambda: lifted(x)[index])
 
     def _call(self, node: tree.Call) -> Any:
-        span = self.program.span(node)
         args = tuple(self.value(x) for x in node.args)
         named = {k: self.value(x) for k, x in zip(node.keywords, node.values, strict=True)}
         name = node.function
@@ -252,24 +249,25 @@ class Evaluator:
         named = {SYNONYMS.get(k, k): as_argument(v) for k, v in named.items()}
         args = tuple(as_argument(x) for x in args)
         if name in ("rand", "randn"):
-            return self.random(name, args, span)
+            return self.random(name, args, node)
         if name == "where":
             if len(args) != 3 or named:
+                span = self.program.span(node)
                 raise GradcliError("where(condition, x, y) takes three arguments", span=span, kind="value")
-            return self.choose(span, *args)
+            return self.choose(node, *args)
         if name in ("array", "const"):
-            return self.guarded(span, special_form, name, args, named)
+            return self.guarded(node, special_form, name, args, named)
         assert found is not None
         if found.arity != 0 and args and not isinstance(args[0], tuple) and found.name != "polygamma":
             args = (lifted(args[0]), *args[1:])
-        limits.check_call(found.name, args, named, self.settings.max_elements, span)
-        return self.noted(name, args, self.guarded(span, called, found, args, named), span)
+        self.guarded(node, limits.check_call, found.name, args, named, self.settings.max_elements)
+        return self.noted(name, args, self.guarded(node, called, found, args, named), node)
 
-    def random(self, name: str, shape: tuple, span: Any) -> Tensor:
+    def random(self, name: str, shape: tuple, place: Any) -> Tensor:
         """Return random numbers; the same ones in every run with the same seed."""
-        limits.check_call(name, shape, {}, self.settings.max_elements, span)
+        self.guarded(place, limits.check_call, name, shape, {}, self.settings.max_elements)
         if self.rng is None:
             self.rng = np.random.default_rng(self.settings.seed)
-        lengths = self.guarded(span, limits.as_shape, shape[0] if len(shape) == 1 else shape)
+        lengths = self.guarded(place, limits.as_shape, shape[0] if len(shape) == 1 else shape)
         draw = self.rng.random if name == "rand" else self.rng.standard_normal
-        return Tensor._wrap(np.asarray(self.guarded(span, draw, lengths)).astype(defaults.float), None)
+        return Tensor._wrap(np.asarray(self.guarded(place, draw, lengths)).astype(defaults.float), None)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import GradcliError, Span
+from ..errors import GradcliError
 from ..rules.shapes import as_int, as_shape, dtype_of, rank, shape_of
 
 DEFAULT_MAX_ELEMENTS = 100_000_000
@@ -136,9 +136,9 @@ WORKING = ("convolve", "correlate")
 """Calls whose estimate is the space that they work in, not their result."""
 
 
-def check_call(name: str, args: tuple, named: dict, limit: int, span: Span) -> None:
+def check_call(name: str, args: tuple, named: dict, limit: int) -> None:
     """Raise GradcliError when a call would make a value of more than `limit` elements."""
-    check_rounds(name, args, named, span)
+    check_rounds(name, args, named)
     estimate = ESTIMATES.get(name)
     if estimate is None and math.prod([getattr(getattr(x, "_data", x), "size", 1) for x in args]) <= limit:
         return  # broadcasting makes no more
@@ -146,10 +146,10 @@ def check_call(name: str, args: tuple, named: dict, limit: int, span: Span) -> N
         count = estimate(*args, **named) if estimate else product(np.broadcast_shapes(*map(shape_of, args)))
     except Exception:
         return  # the call itself will say what is wrong
-    check_count(count, limit, span, "computing this would take" if name in WORKING else "this value would have")
+    check_count(count, limit, "computing this would take" if name in WORKING else "this value would have")
 
 
-def check_rounds(name: str, args: tuple, named: dict, span: Span) -> None:
+def check_rounds(name: str, args: tuple, named: dict) -> None:
     """Raise GradcliError for a call that would repeat something too often."""
     if name not in ROUNDS:
         return
@@ -160,18 +160,16 @@ def check_rounds(name: str, args: tuple, named: dict, span: Span) -> None:
     if rounds > MOST_ROUNDS:
         raise GradcliError(
             f"{name} would take {rounds:g} steps; the limit is {MOST_ROUNDS}",
-            span=span,
             hint="write a smaller number",
             kind="limit",
         )
 
 
-def check_count(count: int, limit: int, span: Span, what: str = "this value would have") -> None:
+def check_count(count: int, limit: int, what: str = "this value would have") -> None:
     """Raise GradcliError when a value has more than `limit` elements."""
     if count > limit:
         raise GradcliError(
             f"{what} {count} elements; the limit is {limit}",
-            span=span,
             hint="raise it with --max-elements if there is memory for it",
             kind="limit",
         )

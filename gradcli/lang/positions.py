@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from itertools import accumulate
+from typing import Any
 
 
 class Positions:
@@ -20,10 +21,15 @@ class Positions:
         self.counts: dict[int, list[int]] = {}
         self.carets = [mark.start() + shift for shift, mark in enumerate(re.finditer(r"\^", source))]
 
-    def __call__(self, line: int, column: int) -> int:
+    def of(self, node: Any) -> tuple[int, int]:
+        """Return where a node of Python's tree begins and ends in the user's text."""
+        if self.ascii and not self.carets:
+            starts = self.starts
+            return starts[node.lineno - 1] + node.col_offset, starts[node.end_lineno - 1] + node.end_col_offset
+        return self.place(node.lineno, node.col_offset), self.place(node.end_lineno, node.end_col_offset)
+
+    def place(self, line: int, column: int) -> int:
         """Return the position in the user's text of a line (from 1) and a byte column (from 0)."""
-        if self.ascii and not self.carets and line < len(self.starts):
-            return self.starts[line - 1] + column
         if not self.ascii:
             counts = self.characters(line - 1)
             column = counts[min(column, len(counts) - 1)]
