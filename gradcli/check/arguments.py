@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from ..errors import GradcliError, did_you_mean
-from ..program.function import named_parameters
+from ..program.function import named_parameters, passed
 
 
 def arguments_of(f: Callable, given: Mapping[str, Any], title: str) -> dict[str, Any]:
@@ -46,14 +46,13 @@ def by_name(function: Callable, names: Iterable[str], first: int = 0) -> Callabl
         parameters = list(inspect.signature(function).parameters.values())[first:]
     except (TypeError, ValueError):
         return function
-    bare = [p.name for p in parameters if p.kind is p.POSITIONAL_ONLY]
-    known = {p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
-    if not known.issuperset(set(names) - set(bare)):
+    known = {p.name for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)}
+    if not known.issuperset(names):
         return function
 
     @functools.wraps(function)
     def call(*values: Any) -> Any:
-        given = dict(zip(names, values[first:], strict=True))
-        return function(*values[:first], *(given.pop(name) for name in bare if name in given), **given)
+        bare, named = passed(parameters, dict(zip(names, values[first:], strict=True)))
+        return function(*values[:first], *bare, **named)
 
     return call

@@ -40,6 +40,12 @@ def named_parameters(function: Callable, title: str) -> list[inspect.Parameter]:
     return named
 
 
+def passed(parameters: Iterable[inspect.Parameter], given: Mapping[str, Any]) -> tuple[list, dict[str, Any]]:
+    """Return values by name as a call takes them: those of positional-only parameters in order, and the rest."""
+    bare = [p.name for p in parameters if p.kind is p.POSITIONAL_ONLY and p.name in given]
+    return [given[name] for name in bare], {name: x for name, x in given.items() if name not in bare}
+
+
 class FunctionProgram(Program):
     """A function of Tensors; parameters with defaults may be left out.
 
@@ -168,6 +174,5 @@ class FunctionProgram(Program):
 
     def result(self, arguments: dict[str, Tensor]) -> Any:
         """Return what the function returns for arguments by name."""
-        bare = [p for p in self.parameters if p.kind is inspect.Parameter.POSITIONAL_ONLY and p.name in arguments]
-        named = {name: x for name, x in arguments.items() if name not in {p.name for p in bare}}
-        return self.function(*(arguments[p.name] for p in bare), **named)
+        bare, named = passed(self.parameters, arguments)
+        return self.function(*bare, **named)

@@ -10,7 +10,7 @@ import numpy as np
 from ..errors import GradcliError
 from ..func.functional_call import functional_call
 from .failures import guarded
-from .function import FunctionProgram
+from .function import FunctionProgram, passed
 
 
 class ModuleProgram(FunctionProgram):
@@ -59,8 +59,8 @@ class ModuleProgram(FunctionProgram):
         """Return what the module returns for arguments and parameters by name."""
         inputs = {name: x for name, x in arguments.items() if name not in self.weights}
         weights = {name: x for name, x in arguments.items() if name in self.weights}
-        bare = [inputs.pop(p.name) for p in self.parameters if p.name in inputs and p.kind is p.POSITIONAL_ONLY]
-        return functional_call(self.module, weights, tuple(bare), inputs)
+        bare, named = passed(self.parameters, inputs)
+        return functional_call(self.module, weights, tuple(bare), named)
 
 
 def module_program(found: Any, title: str, path: str, dtype: Any) -> ModuleProgram:

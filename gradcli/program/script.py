@@ -157,7 +157,7 @@ class Execution:
             elif path in self.given and path not in self.replaced and tensor._data.dtype.kind in "fc":
                 replace_data(tensor, self.given[path], path)
                 self.replaced.add(path)
-        if self.prepare is not None and is_module(value) and not isinstance(value, type):
+        if self.prepare is not None and is_made_module(value):
             self.prepare.module(name, value)
         return value
 
@@ -237,7 +237,7 @@ class Execution:
     def modules(self) -> dict[str, Any]:
         """Return the nn modules among the script's global names."""
         found = self.module.__dict__.items()
-        return {n: x for n, x in found if isinstance(n, str) and not issubclass(type(x), type) and is_module(x)}
+        return {n: x for n, x in found if isinstance(n, str) and is_made_module(x)}
 
 
 def current_folder() -> str | None:
@@ -257,11 +257,16 @@ def named_torch(wanted: bool) -> Any:
     return as_torch()
 
 
+def is_made_module(value: Any) -> bool:
+    """Return whether something is a module, and no class of modules."""
+    return not issubclass(type(value), type) and is_module(value)
+
+
 def named_tensors(name: str, value: Any) -> Iterator[tuple[str, Any]]:
     """Yield the tensors that a global name leads to: itself, or a module's parameters by their path."""
     if issubclass(type(value), Tensor):
         yield name, value
-    elif not issubclass(type(value), type) and is_module(value):
+    elif is_made_module(value):
         for path, parameter in value.named_parameters():
             yield f"{name}.{path}", parameter
 
