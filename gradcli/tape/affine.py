@@ -8,47 +8,72 @@ import numpy as np
 
 from ..rules import entry
 from . import record as recording
+from .edges import outline_of
 from .modes import state, suspended
 from .node import OWNING, Node, Rule, next_seq
 from .parameter import Parameter
 from .record import outline, record
 from .tensor import Tensor
 
-UNTURNED, TURNED = (False, None), (True, None)
-"""What the node of the transpose keeps: whether the cotangent that comes next has been transposed already."""
-
 
 def affine_grads(node: Node, g: Any, _owned: bool) -> tuple:
-    """The cotangents of b, x and w.T.
+    """The cotangents of b, x and w."""
+    b, x, w = node.p
+    _, _, data, weight = node.x
+    if type(g) is np.ndarray and g.ndim == 2:
+        return (
+            None if b is None else np.add.reduce(g, 0),
+            None if x is None else g.dot(weight),
+            None if w is None else g.T.dot(data),
+        )
+    return (
+        None if b is None else g.sum(-2),
+        None if x is None else g @ weight,
+        None if w is None else g.swapaxes(-1, -2) @ data,
+    )
 
-    The last one is made as that of w, in memory that its `.grad` can take over, where nobody sees it: not when
-    the user has looked at the node, and never again once a pass was recorded, whose nodes lead to w.T as well.
-    The node of the transpose is the next to run.
-    """
+
+def unfolded_grads(node: Node, g: Any, _owned: bool) -> tuple:
+    """The cotangents of b, x and w.T."""
     b, x, turn = node.p
     _, _, data, turned_weight = node.x
-    db = None if b is None else g.sum(-2)
-    dx = None if x is None else g @ turned_weight.swapaxes(-1, -2)
-    if type(turned_weight) is Tensor and turned_weight._node is not None:
-        turned_weight._node.out = SHARED  # dx leads there, even where nothing is wanted of the weight yet
-    if turn is None:
-        return db, dx, None
-    if type(g) is not np.ndarray:
-        turn.out = SHARED
-    elif type(node) is Node and g.ndim == 2 and turn.out is not SHARED:
-        turn.x = TURNED
-        return db, dx, g.T @ data
-    turn.x = UNTURNED
-    return db, dx, data.swapaxes(-1, -2) @ g
+    return (
+        None if b is None else g.sum(-2),
+        None if x is None else g @ turned_weight.swapaxes(-1, -2),
+        None if turn is None else data.swapaxes(-1, -2) @ g,
+    )
 
 
-def turned_grad(node: Node, g: Any, _owned: bool) -> tuple:
+def unfold(node: Node) -> None:
+    """Put the node of w.T, which PyTorch records, between a node and that of w."""
+    b, x, w = node.p
+    if w is None:
+        return
+    turn = Node()
+    turn.seq = node.seq + 1
+    turn.rule = TURN
+    turn.hooks = None
+    turn.p = (w,)
+    turn.x = (None, None)
+    shape, dtype = outline_of(w)
+    turn.y = (shape[::-1], dtype)
+    plan = state.plan
+    if plan is not None and plan.on_path is not None and w in plan.on_path:
+        plan.on_path.add(turn)
+    node.p = (b, x, turn)
+    if node.rule.apply is affine_grads:
+        _, _, data, weight = node.x
+        node.x = (None, None, data, None if weight is None else weight.T)
+        node.rule = UNFOLDED
+
+
+def turned_grad(_node: Node, g: Any, _owned: bool) -> tuple:
     """The cotangent of w."""
-    return (g if node.x[0] and type(g) is np.ndarray else g.swapaxes(-1, -2),)
+    return (g.swapaxes(-1, -2),)
 
 
-SHARED = "shared"
-AFFINE = Rule("AddmmBackward0", OWNING, affine_grads, True, entry("affine"), {})
+AFFINE = Rule("AddmmBackward0", OWNING, affine_grads, True, entry("affine"), {}, unfold)
+UNFOLDED = Rule("AddmmBackward0", OWNING, unfolded_grads, True, entry("affine"), {})
 TURN = Rule("TBackward0", OWNING, turned_grad, False, entry("swapaxes"), {"axis1": -1, "axis2": -2})
 
 
@@ -70,28 +95,19 @@ def affine(x: Any, w: Any, b: Any) -> Tensor | None:
     if state.observed or recording.Node is not Node:
         return record(entry("affine"), (b, x, w), {})
     result = Tensor()
-    turned_weight = weight.T
-    out = result._data = data.dot(turned_weight)
+    out = result._data = data.dot(weight.T)
     out += bias
     result._key = result._node = None
     p, q, r = b._node, x._node, w._node
     if (p is None and q is None and r is None) or (suspended and not state.grad):
         return result
-    turn = None
-    if r is not None:
-        turn = Node()
-        turn.seq = next_seq()
-        turn.rule = TURN
-        turn.hooks = None
-        turn.p = (r,)
-        turn.x = UNTURNED
-        turn.y = outline(turned_weight)
+    next_seq()  # the number of the node of w.T, if the user should want to see that
     node = result._node = Node()
     node.seq = next_seq()
     node.rule = AFFINE
     node.hooks = None
-    node.p = (p, q, turn)
-    node.x = (None, None, None if r is None else data, None if q is None else turned_weight)
+    node.p = (p, q, r)
+    node.x = (None, None, None if r is None else data, None if q is None else weight)
     node.y = outline(out)
     return result
 

@@ -26,18 +26,29 @@ class Rule:
     apply(node, g) returns cotangents (None for a parent that wants none) in the form that `kind` says:
     ONE for a single one, TWO for a pair, MANY for a tuple; PRODUCT is a TWO that multiplies by the other
     operand; with OWNING, a tuple from apply(node, g, owned), where owned says that nobody else holds g.
-    saves says whether the node keeps anything that backward frees.
+    saves says whether the node keeps anything that backward frees. unfold(node) is called when the user first
+    looks at a node that stands for several: it puts in the others.
     """
 
-    __slots__ = ("apply", "kind", "name", "params", "primitive", "saves", "spent")
+    __slots__ = ("apply", "kind", "name", "params", "primitive", "saves", "spent", "unfold")
 
-    def __init__(self, name: str, kind: int, apply: Callable, saves: bool, primitive: Any = None, params: Any = None):
+    def __init__(
+        self,
+        name: str,
+        kind: int,
+        apply: Callable,
+        saves: bool,
+        primitive: Any = None,
+        params: Any = None,
+        unfold: Callable[[Any], None] | None = None,
+    ):
         self.name = name
         self.kind = kind
         self.apply = apply
         self.saves = saves
         self.primitive = primitive
         self.params = params
+        self.unfold = unfold
         self.spent = spent(self.name, kind) if kind in (ONE, TWO, PRODUCT) and saves else None
 
 
@@ -132,7 +143,7 @@ class Node:
     def release(self) -> None:
         """Let go of what was saved."""
         self.x = self.y = self.out = None
-        self.rule = spent(self.rule.name, self.rule.kind)
+        self.rule = spent(self.rule.name, self.rule.kind, self.rule.unfold)
 
     def name(self) -> str:
         """Return the name of the operation, such as MulBackward0."""
@@ -165,6 +176,8 @@ class Node:
     def public(self) -> Node:
         """The node that users see for this one."""
         if self.nameless:
+            if self.rule.unfold is not None:
+                self.rule.unfold(self)
             self.__class__ = named_class(self.name(), type(self))  # type: ignore[arg-type]
         return self
 
@@ -238,9 +251,9 @@ def second_time(node: Node, g: Any, owned: bool = False) -> Any:
 
 
 @functools.cache
-def spent(name: str, kind: int) -> Rule:
+def spent(name: str, kind: int, unfold: Callable[[Any], None] | None = None) -> Rule:
     """Return the rule of nodes of this name and kind once they were freed."""
-    return Rule(name, TWO if kind == PRODUCT else kind, second_time, False)
+    return Rule(name, TWO if kind == PRODUCT else kind, second_time, False, unfold=unfold)
 
 
 @functools.cache

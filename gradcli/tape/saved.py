@@ -20,6 +20,8 @@ def place_of(node: Node, name: str) -> int | None:
         return 0
     if name == "exponent" and "Pow" in node.name():
         return 2
+    if name in ("mat1", "mat2"):
+        return int(name[-1]) + ("Addmm" in node.name())
     return 1 + OPERAND_WORDS.index(name) if name in OPERAND_WORDS else None
 
 

@@ -38,13 +38,13 @@ def walk(roots: Roots, plan: Plan) -> None:
             if not heap:
                 return
             node, owned, g = waiting.pop(heappop(heap))
-        rule = node.rule
         if node.hooks is not None and not node.leaf:
             g, owned = plan.hooked(node, g), False
             if node.hooks.post or node.hooks.packed:
                 run_hooked(node, g, plan, waiting, heap)
                 node = None
                 continue
+        rule = node.rule
         if newest.seq < node.seq and rule.saves:
             versions.check_unchanged(node, node.held)
         kind = rule.kind

@@ -70,6 +70,28 @@ def test_the_graph_is_that_of_pytorch():
     np.testing.assert_allclose(w.grad.numpy(), np.ones((3, 4)) @ DATA[0])
 
 
+@pytest.mark.parametrize("place", [0, 2])
+def test_the_user_may_look_first_while_backward_is_on_its_way(place):
+    leaves = [gradcli.tensor(x, requires_grad=True) for x in DATA]
+    x, w, b = leaves
+    inner = in_one_step(x, w, b)
+    outer = in_one_step(inner.tanh(), w, b)
+    seen = []
+    (inner, outer)[place // 2].register_hook(lambda g: seen.append(inner.grad_fn.next_functions[2][0].name()))
+    got = gradcli.autograd.grad((outer * outer).sum(), leaves)
+    again = in_parts(in_parts(x, w, b).tanh(), w, b)
+    for g, wanted in zip(got, gradcli.autograd.grad((again * again).sum(), leaves), strict=True):
+        np.testing.assert_allclose(g.numpy(), wanted.numpy(), rtol=1e-10)
+    assert seen == ["TBackward0"]
+
+
+def test_what_is_saved_is_the_transpose_as_in_pytorch():
+    x, w, b = (gradcli.tensor(x, requires_grad=True) for x in DATA)
+    node = in_one_step(x, w, b).grad_fn
+    assert node._saved_mat1.tolist() == x.tolist()
+    assert node._saved_mat2.tolist() == w.T.tolist()
+
+
 def test_forward_mode_and_types():
     x, w, b = (gradcli.tensor(x) for x in DATA)
     for i in range(3):
