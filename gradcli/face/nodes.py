@@ -173,7 +173,6 @@ FUNCTIONAL_NODES: dict[str, Spec] = {
         ("conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d"),
         "Convolution(input, weight, bias)",
     ),
-    "mse_loss": "MseLoss(input, target)",
     "smooth_l1_loss": "SmoothL1Loss(input, target)",
     "huber_loss": "HuberLoss(input, target)",
     "binary_cross_entropy": "BinaryCrossEntropy(input, target)",

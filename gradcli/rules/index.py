@@ -47,6 +47,14 @@ class Index:
         self.shape = shape
         self.basic = not any(isinstance(i, np.ndarray) for i in self.key)
 
+    @classmethod
+    def of_places(cls, key: tuple[np.ndarray, ...], shape: Shape) -> Index:
+        """Return the index of single elements, none of them twice: one array of numbers for every axis."""
+        index = cls.__new__(cls)
+        index.key, index.shape, index.basic = key, shape, False
+        index.joined = index.unique = True
+        return index
+
     @cached_property
     def full(self) -> tuple:
         """The key with its ellipsis written out, one item for every axis of the array."""

@@ -1,12 +1,12 @@
-"""Losses of classes, and terms of losses of probabilities, whose values and slopes need care at 0 and 1."""
+"""Losses of numbers and of classes, and terms of losses of probabilities, which need care at 0 and 1."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from .index import Index, put
-from .shapes import shape_of
-from .table import POSITIVE, A, Sample, elementwise, linear
+from .shapes import negative_axes, rank, shape_of
+from .table import POSITIVE, A, Sample, elementwise, general, linear
 
 LOWEST_LOG = -100.0
 SMALLEST = 1e-12
@@ -65,42 +65,77 @@ elementwise(
 )
 
 
+# -- numbers --------------------------------------------------------------------------------------
+
+
+def square_loss(x, y, *, axis, total):
+    """Sum of (x - y)^2 over axis, over total."""
+    difference = x - y
+    return (difference * difference).sum(axis=axis) / total
+
+
+def square_loss_dx(g, _out, x, y, *, axis, total):
+    """2 g (x - y) / total."""
+    return 2 / total * (x - y) * g.reshape((*shape_of(g), *(1,) * len(axis)))
+
+
+def square_loss_dy(g, _out, x, y, *, axis, total):
+    """2 g (y - x) / total."""
+    return square_loss_dx(g, None, y, x, axis=axis, total=total)
+
+
+def square_loss_signature(x, y, total=1.0):
+    """Bind square_loss over all axes."""
+    return (x, y), {"axis": negative_axes(None, rank(x)), "total": total}
+
+
+general(
+    "square_loss",
+    square_loss,
+    square_loss_dx,
+    square_loss_dy,
+    bind=square_loss_signature,
+    node="MseLoss",
+    complex=False,
+    promote=None,
+    samples=(Sample(A(3, 4), A(3, 4)), Sample(A(2, 3, 2), A(2, 3, 2), total=12.0), Sample(A(), A())),
+    public=False,
+    doc="Sum of the squared differences of two arrays of one shape, over total: the loss behind mse_loss.",
+)
+
+
 # -- classes --------------------------------------------------------------------------------------
 
 
-def class_index(classes: np.ndarray, places: np.ndarray, shape: tuple[int, ...]) -> Index:
+def class_index(classes: np.ndarray, places: np.ndarray | None, shape: tuple[int, ...]) -> Index:
     """Return the index of the scores of one class per place, for scores of shape (N, C, ...) or (C,).
 
-    classes: shape (N, ...) or (). places: which of them count, of the same shape.
+    classes: shape (N, ...) or (). places: which of them count, of the same shape; None for all.
     """
+    if len(shape) == 2 and places is None:
+        return Index.of_places((np.arange(shape[0]), classes), shape)
+    places = np.ones(classes.shape, bool) if places is None else places
     rows = places.nonzero() if len(shape) > 1 else ()
-    index = Index((*rows[:1], classes[places], *rows[1:]), shape)
-    index.joined = index.unique = True  # one class a place: nothing is taken twice
-    return index
+    return Index.of_places((*rows[:1], classes[places], *rows[1:]), shape)
 
 
 def class_loss(x, *, index, weights, total):
     """-(sum of the weighed scores) / total; a loss of 0 has no minus sign."""
-    return (0 - (index.take(x) * weights).sum(-1)) / total
+    taken = index.take(x)
+    return (0 - (taken if weights is None else taken * weights).sum(-1)) / total
 
 
 def class_loss_dx(g, _out, _x, *, index, weights, total):
     """-g weights / total at the scores that were taken."""
     share = g / -total
     lead = shape_of(share)
-    return put(share.reshape((*lead, 1)) * weights, index=index, lead=lead)
+    each = np.ones(len(index.key[-1]), np.int8) if weights is None else weights
+    return put(share.reshape((*lead, 1)) * each, index=index, lead=lead)
 
 
 def class_loss_signature(x, classes, weights=None, total=1.0):
     """Bind class_loss for classes all of which count; weights, one per place, do not widen the scores' type."""
-    classes = np.asarray(classes)
-    index = class_index(classes, np.ones(classes.shape, bool), shape_of(x))
-    return (x,), {"index": index, "weights": unit_weights(index) if weights is None else weights, "total": total}
-
-
-def unit_weights(index: Index) -> np.ndarray:
-    """Return a weight of 1, of the smallest type, for each element that an index of classes takes."""
-    return np.ones(len(index.key[-1]), np.int8)
+    return (x,), {"index": class_index(np.asarray(classes), None, shape_of(x)), "weights": weights, "total": total}
 
 
 linear(

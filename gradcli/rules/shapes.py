@@ -70,11 +70,15 @@ def negative_axes(axis: Any, ndim: int) -> Shape:
     """
     if axis is None:
         return tuple(range(-ndim, 0))
+    if type(axis) is int and -ndim <= axis < ndim:
+        return (axis - ndim if axis >= 0 else axis,)
     return tuple(sorted(i - ndim for i in normalize_axis_tuple(as_shape(axis), ndim)))
 
 
 def negative_axis(axis: int, ndim: int) -> int:
     """Return one axis counted from the right; a 0-d array has the axes 0 and -1, as in PyTorch."""
+    if type(axis) is int and -ndim <= axis < ndim:
+        return axis - ndim if axis >= 0 else axis
     (axis,) = normalize_axis_tuple(as_int(axis), ndim or 1)
     return axis - (ndim or 1)
 

@@ -59,8 +59,7 @@ def cotangent_for(output: Any, given: Any, create: bool, place: int = 0) -> Cota
             raise RuntimeError(
                 f"grad can be implicitly created only for real scalar outputs but got {as_dtype(dtype)}"
             )
-        raw = np.ones(shape, dtype)
-        raw = raw if raw.ndim else raw[()]
+        raw = np.ones(shape, dtype) if shape else dtype.type(1)
         return Tensor._wrap(raw, None) if create else raw
     if not isinstance(given, Tensor):
         raise TypeError(f"gradients can be either Tensors or None, but got {type(given).__name__}")

@@ -19,6 +19,8 @@ def apply_rules(node: Node, g: Any) -> tuple:
         out, *xs = saved
         return tuple(None if p is None else rule(g, i, out, xs, **params) for i, p in enumerate(parents))
     rules = primitive.rules
+    if len(parents) == 1 and parents[0] is not None:
+        return (rules[0](g, *saved, **params),)
     return tuple(None if p is None else rule(g, *saved, **params) for p, rule in zip(parents, rules, strict=True))
 
 

@@ -64,7 +64,9 @@ class AccumulateGrad(Node):
         g: a Tensor when create says that the graph of the gradient is wanted, else a raw array; owned says
         that nobody else holds it.
         """
-        leaf = self.variable
+        leaf = self.tensor_ref()
+        if leaf is None:
+            leaf = self.variable
         old = leaf._grad
         if create:
             g = g if g._data.dtype == leaf._data.dtype else g.to(leaf.dtype)

@@ -22,6 +22,8 @@ LARGE = 16384
 """Elements from which on memory costs more than Python does: such tensors take the careful path."""
 
 PLAIN = (None, None)
+ONLY = (True,)
+ARRAYS = (np.ndarray, np.generic)
 FLOAT16, FLOAT64, INT8 = np.dtype(np.float16), np.dtype(np.float64), np.dtype(np.int8)
 
 
@@ -40,7 +42,7 @@ def record(primitive: Primitive, operands: tuple, params: dict) -> Any:
         raise as_pytorch(error, raws) from None
     if primitive.outputs > 1:
         return _record_several(primitive, nodes, out, raws, params)
-    if not isinstance(out, np.ndarray | np.generic):
+    if not isinstance(out, ARRAYS):
         out = np.asarray(out)
     dtype = out.dtype
     if dtype is FLOAT64 and defaults.float is not FLOAT64:
@@ -62,12 +64,16 @@ def record(primitive: Primitive, operands: tuple, params: dict) -> Any:
 
 def dispatch(primitive: Primitive, operands: tuple, params: dict | None = None) -> Any:
     """Let the operands' types decide how to compute; plain arrays and numbers give a Tensor too."""
+    if len(operands) == 1 and type(operands[0]) is Tensor:
+        return record(primitive, operands, params or {})
     recorder = recorder_of(operands) or record
     return recorder(primitive, operands, params or {})
 
 
 def unpacked(primitive: Primitive, operands: tuple) -> tuple[list, list]:
     """Return raw operands and their nodes (None where no gradient is wanted), types made equal."""
+    if len(operands) == 1 and isinstance(x := operands[0], Tensor):
+        return [x._array() if primitive.view else x._data], [x._node]
     raws: list = []
     nodes: list = []
     common = None
@@ -118,7 +124,7 @@ def settled(out: Any, raws: list) -> Any:
 
 def make_node(primitive: Primitive, nodes: tuple, out: Any, raws: list, params: dict) -> Node:
     """Return the node of a computed result. Raises RuntimeError for a complex operand without a derivative."""
-    is_complex = "c" in [getattr(x, "dtype", FLOAT64).kind for x in raws]
+    is_complex = any([x.dtype.kind == "c" for x in raws if isinstance(x, ARRAYS)])
     if is_complex and not primitive.complex:
         raise RuntimeError(f"{primitive.name} does not support automatic differentiation for complex numbers")
     if primitive.kind == "elementwise":
@@ -144,8 +150,7 @@ def make_node(primitive: Primitive, nodes: tuple, out: Any, raws: list, params: 
 
 def saves_index(params: dict) -> bool:
     """Return whether a node keeps arrays of indices: as in PyTorch, backward frees them."""
-    index = params.get("index")
-    return index is not None and not getattr(index, "basic", True)
+    return "index" in params and not getattr(params["index"], "basic", True)
 
 
 def outline(out: Any) -> Any:
@@ -178,6 +183,9 @@ def saved_values(primitive: Primitive, nodes: tuple, out: Any, raws: list) -> tu
     if primitive.arity is None:
         flags = primitive.keeps[0]
         return (kept(flags[0], out), *[kept(flags[1], x) for x in raws])
+    if len(nodes) == 1:
+        flag_out, flag_x = keep_flags(primitive, ONLY)
+        return (out if flag_out == ARRAY else kept(flag_out, out), raws[0] if flag_x == ARRAY else kept(flag_x, raws[0]))
     flags = keep_flags(primitive, tuple([p is not None for p in nodes]))
     return tuple([x if flag == ARRAY else kept(flag, x) for flag, x in zip(flags, (out, *raws), strict=True)])
 

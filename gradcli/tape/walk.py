@@ -78,15 +78,28 @@ def walk(roots: Roots, plan: Plan) -> None:
                     entry[2] += other
                 else:
                     send(second, other, waiting, heap)
-        else:
-            if node.leaf:
-                plan.arrived(node, g, owned)
-            elif kind == OWNING:
-                send_owned(node, g, rule.apply(node, g, owned), owned, plan, waiting, heap)
+        elif node.leaf:
+            if node.hooks is None:
+                node.accumulate(g, owned, False)
             else:
-                send_all(node, rule.apply(node, g), plan, waiting, heap)
+                plan.arrived(node, g, owned)
             node = None
             continue
+        elif kind == OWNING:
+            send_owned(node, g, rule.apply(node, g, owned), owned, plan, waiting, heap)
+            node = None
+            continue
+        else:
+            grads = rule.apply(node, g)
+            parent = node.parents[0]
+            if len(grads) > 1 or parent is None or grads[0] is None:
+                send_all(node, grads, plan, waiting, heap)
+                node = None
+                continue
+            (g,), grads, owned = grads, None, False
+            if frees and rule.saves:
+                node.release()
+            node = parent
         seq = node.seq
         if seq in waiting:
             add(waiting[seq], g)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.testing import assert_allclose
 
 import gradcli.nn.functional as F
-from gradcli import func
+from gradcli import autograd, func
 
 from .compare import check, slope, t
 
@@ -69,6 +69,29 @@ def test_a_loss_of_classes_spreads_its_gradient_over_the_places_that_count():
     want = np.zeros((2, 3, 2))
     want[0, 2, 0], want[1, 0, 0], want[1, 1, 1] = -0.5 / 3.5, -1 / 3.5, -2 / 3.5
     assert_allclose(logs.grad, want)
+
+
+def test_weights_of_planes_of_classes_all_of_which_count():
+    x, classes, weight = normal(2, 3, 4), np.array([[2, 0, 1, 1], [0, 1, 2, 0]]), np.array([1.0, 2.0, 0.5])
+    taken = np.take_along_axis(x, classes[:, None], 1)[:, 0]
+    check(F.nll_loss(t(x), t(classes), t(weight), reduction="sum"), -(taken * weight[classes]).sum())
+    check(F.nll_loss(t(x), t(classes), t(weight)), -(taken * weight[classes]).sum() / weight[classes].sum())
+
+
+def test_squares_have_first_and_second_derivatives():
+    x, y = t(normal(3, 2)).requires_grad_(), t(normal(3, 2)).requires_grad_()
+    for reduction, share in {"mean": 1 / 6, "sum": 1}.items():
+        loss = F.mse_loss(x, y, reduction=reduction)
+        assert loss.grad_fn.name() == "MseLossBackward0"
+        assert [node.variable is leaf for (node, _), leaf in zip(loss.grad_fn.next_functions, (x, y), strict=True)]
+        dx, dy = autograd.grad(loss, (x, y), create_graph=True)
+        assert_allclose(dx.detach(), 2 * share * (x - y).detach(), rtol=1e-14)
+        assert_allclose(dy.detach(), -dx.detach())
+        (second,) = autograd.grad((dx * dx).sum(), x)
+        assert_allclose(second, 8 * share**2 * (x - y).detach(), rtol=1e-14)
+    assert np.isnan(F.mse_loss(t(np.ones((0, 2))), t(np.ones((0, 2)))).item())
+    many, one = normal(4, 3), normal(3)
+    assert_allclose(func.vmap(F.mse_loss, (0, None))(t(many), t(one)), ((many - one) ** 2).mean(1))
 
 
 def test_a_loss_of_no_class_is_nan_and_has_no_slope():

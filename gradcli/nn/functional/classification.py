@@ -12,7 +12,7 @@ from ...face.products import einsum
 from ...face.reduce import of_floats, picked
 from ...face.select import where
 from ...rules import entry
-from ...rules.losses import class_index, unit_weights
+from ...rules.losses import class_index
 from ...tape.facade import as_one
 from ...tape.record import dispatch
 from ...tape.tensor import Tensor
@@ -23,14 +23,15 @@ from .linear_maps import linear
 
 def check_target(x: Tensor, target: Tensor) -> None:
     """Raise RuntimeError or ValueError unless target has one class for every place of x (N, C, ...) or (C,)."""
-    expected = tuple(x.shape[:1] + x.shape[2:]) if x.ndim > 1 else ()
-    if x.ndim == 0:
+    shape, given = tuple(x.shape), tuple(target.shape)
+    if not shape:
         raise RuntimeError("a loss of classes needs input of at least 1 axis")
-    if tuple(target.shape) == expected or (x.ndim == 1 and tuple(target.shape) == (1,)):
+    expected = shape[:1] + shape[2:] if len(shape) > 1 else ()
+    if given == expected or (len(shape) == 1 and given == (1,)):
         return
-    if x.ndim > 1 and target.ndim > 0 and target.shape[0] != x.shape[0]:
-        raise ValueError(f"Expected input batch_size ({x.shape[0]}) to match target batch_size ({target.shape[0]}).")
-    raise RuntimeError(f"Expected target size {list(expected)}, got {list(target.shape)}")
+    if len(shape) > 1 and given and given[0] != shape[0]:
+        raise ValueError(f"Expected input batch_size ({shape[0]}) to match target batch_size ({given[0]}).")
+    raise RuntimeError(f"Expected target size {list(expected)}, got {list(given)}")
 
 
 def class_losses(
@@ -49,24 +50,27 @@ def class_losses(
     shape = tuple(scores.shape)
     classes = target.detach().numpy().reshape(shape[:1] + shape[2:] if len(shape) > 1 else ())
     count = shape[0 if len(shape) == 1 else 1]
-    places = (classes >= 0) & (classes < count)
+    places = None if are_below(classes, count) else (classes >= 0) & (classes < count)
     if 0 <= ignore_index < count:
-        places &= classes != ignore_index
-    if not places.all():
+        places = (classes != ignore_index) if places is None else places & (classes != ignore_index)
+    if places is not None:
         wrong = ~places & (classes != ignore_index)
         if wrong.any():
             raise IndexError(f"Target {classes[wrong].flat[0]} is out of bounds.")
     if reduction not in ("mean", "sum") or smoothing or (weight is not None and weight.requires_grad):
-        return loss_at_each(scores, np.where(places, classes, 0), places, weight, reduction, smoothing)
+        counts = np.ones(classes.shape, bool) if places is None else places
+        return loss_at_each(scores, np.where(counts, classes, 0), counts, weight, reduction, smoothing)
     index = class_index(classes, places, shape)
+    weights = None if weight is None else weight.detach().numpy()[classes.ravel() if places is None else classes[places]]
     total: float = 1
-    if weight is None:
-        weights = unit_weights(index)
-    else:
-        weights = weight.detach().numpy()[classes[places]]
     if reduction == "mean":
-        total = (len(weights) if weight is None else float(weights.sum())) or math.nan
+        total = (len(index.key[-1]) if weights is None else float(weights.sum())) or math.nan
     return dispatch(entry("class_loss"), (scores,), {"index": index, "weights": weights, "total": total})
+
+
+def are_below(classes: np.ndarray, count: int) -> bool:
+    """Return whether all numbers of classes are at least 0 and below a count."""
+    return classes.size == 0 or bool(classes.min() >= 0 and classes.max() < count)
 
 
 def loss_at_each(
@@ -124,14 +128,15 @@ def cross_entropy(
     reduction = legacy(reduction, size_average, reduce)
     if not 0 <= label_smoothing <= 1:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
-    axis = 0 if input.ndim == 1 else 1
-    classes = input.shape[axis] if input.ndim else 1
+    shape = input.shape
+    axis = 0 if len(shape) == 1 else 1
+    classes = shape[axis] if shape else 1
     if weight is not None and weight.shape != (classes,):
         raise RuntimeError(
             f"cross_entropy: weight tensor should be defined either for all {classes} classes or no classes but got "
             f"weight tensor of shape: {list(weight.shape)}"
         )
-    probabilities = target.shape == input.shape and input.ndim > 0
+    probabilities = target.shape == shape and len(shape) > 0
     if probabilities == (target.dtype.kind in "iub"):
         raise noted(
             RuntimeError(
@@ -139,7 +144,7 @@ def cross_entropy(
                 if probabilities
                 else f"expected target dtype to be Long or Byte, but got {target.dtype.title}"
             ),
-            f"the target has shape {list(target.shape)}, the input {list(input.shape)}: probabilities are floats of "
+            f"the target has shape {list(target.shape)}, the input {list(shape)}: probabilities are floats of "
             "the input's shape, classes are whole numbers",
         )
     if probabilities and ignore_index >= 0:
@@ -148,12 +153,12 @@ def cross_entropy(
     if not probabilities:
         return class_losses(scores, target, weight, ignore_index, reduction, label_smoothing)
     if label_smoothing:
-        target = target * (1 - label_smoothing) + label_smoothing / input.shape[axis]
+        target = target * (1 - label_smoothing) + label_smoothing / classes
     if weight is not None:
-        scores = scores * weight.reshape(-1, *(1,) * (input.ndim - 1 - axis))
+        scores = scores * weight.reshape(-1, *(1,) * (len(shape) - 1 - axis))
     loss = -(scores * target).sum(axis)
     if reduction == "mean":
-        return over(loss.sum(), math.prod(input.shape) / input.shape[axis])
+        return over(loss.sum(), math.prod(shape) / classes)
     return reduced(loss, reduction)
 
 
