@@ -5,6 +5,7 @@ Every axis is negative from here on, so that extra leading (batch) axes never di
 
 from __future__ import annotations
 
+import math
 import operator
 from typing import Any
 
@@ -12,6 +13,8 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
 Shape = tuple[int, ...]
+FEW = 4096
+"""Elements up to which filling an array takes less time than making a view that repeats one of them."""
 
 
 def rank(x: Any) -> int:
@@ -119,6 +122,8 @@ def unreduce(g: Any, shape: Shape, axis: Shape, keepdims: bool) -> Any:
 
 def spread(g: Any, shape: Shape, axis: Shape, keepdims: bool) -> Any:
     """Repeat the cotangent of a reduction over the axes it was reduced over: lead + `shape`."""
+    if isinstance(g, np.generic) and math.prod(shape) < FEW:
+        return np.full(shape, g)
     g = unreduce(g, shape, axis, keepdims)
     return np.broadcast_to(g, g.shape[: g.ndim - len(shape)] + shape)
 

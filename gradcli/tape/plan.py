@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .hooks import checked, leaf_hooks, run_tensor_hooks
-from .modes import set_grad_enabled, state
+from .modes import record_in_this_thread, state
 from .node import Node, Slots
 from .tensor import Tensor
 from .walk import Cotangent, Roots, walk, walk_with_plan
@@ -48,13 +48,17 @@ class Plan:
             self.pending = uses_of_leaves([node for node, _ in roots], self.on_path)
         self.starts = [node for node, _ in roots]
         outer, state.plan = state.plan, self
+        records = state.grad
         special = state.anomaly or self.create or self.wanted is not None or self.pending is not None
         try:
-            with set_grad_enabled(self.create), np.errstate(all="ignore"):
+            record_in_this_thread(self.create)
+            with np.errstate(all="ignore"):
                 (walk_with_plan if special else walk)(roots, self)
+            record_in_this_thread(records)
             while self.callbacks:
                 self.callbacks.pop(0)()
         finally:
+            record_in_this_thread(records)
             state.plan = outer
 
     def reached(self) -> set[Node]:

@@ -122,3 +122,13 @@ def test_large_nodes_say_that_they_were_freed():
     loss.backward()
     with pytest.raises(RuntimeError, match="a second time"):
         loss.backward()
+
+
+@pytest.mark.parametrize("rows", [1, 32, 64, 65, 128, 129])
+@pytest.mark.parametrize("width", [255, 256, 260])
+def test_gradients_of_large_weights_are_products(rows, width):
+    x, vector = RNG.standard_normal((rows, width)), RNG.standard_normal((rows, 256))
+    w, b = (gradcli.zeros(*shape, requires_grad=True) for shape in ((256, width), (256,)))
+    in_one_step(gradcli.tensor(x), w, b).backward(gradcli.tensor(vector))
+    np.testing.assert_allclose(w.grad.numpy(), vector.T @ x, rtol=1e-12, atol=1e-12)
+    assert w.grad.numpy().flags.c_contiguous
