@@ -97,7 +97,7 @@ class Index:
     def take(self, x: np.ndarray) -> np.ndarray:
         """Return the elements of x, an array of shape lead + self.shape."""
         if x.ndim == len(self.shape):
-            return x[self.view_key] if self.basic else np.ascontiguousarray(x[self.view_key])
+            return x[self.view_key] if self.basic else np.ascontiguousarray(x[self.key])
         if self.joined:
             return x[(..., *self.full)]
         return x.reshape(lead_of(x, self.shape) + (-1,))[..., self.map]

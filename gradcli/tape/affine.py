@@ -12,9 +12,8 @@ from .edges import outline_of
 from .modes import state, suspended
 from .node import OWNING, Node, Rule, next_seq
 from .parameter import Parameter
-from .record import outline, record
+from .record import record
 from .tensor import Tensor
-
 
 FEW_ROWS, MANY_ELEMENTS = 128, 65536
 
@@ -96,20 +95,18 @@ UNFOLDED = Rule("AddmmBackward0", OWNING, unfolded_grads, True, entry("affine"),
 TURN = Rule("TBackward0", OWNING, turned_grad, False, entry("swapaxes"), {"axis1": -1, "axis2": -2})
 
 
-def is_plain(x: Any, ndim: int, char: str) -> bool:
-    """Return whether x is a tensor of the graph itself, of so many axes and of the given real float type."""
-    return (type(x) is Tensor or type(x) is Parameter) and x._data.ndim == ndim and x._data.dtype.char == char
+PLAIN = frozenset((Tensor, Parameter))
 
 
 def affine(x: Any, w: Any, b: Any) -> Tensor | None:
     """Return x @ w.T + b for x (N, in), w (out, in) and b (out,); None for whatever is unusual."""
-    data: Any = getattr(x, "_data", None)
-    weight: Any = getattr(w, "_data", None)
-    bias: Any = getattr(b, "_data", None)
-    char = data.dtype.char if data is not None else ""
-    if char not in ("d", "f") or not (is_plain(x, 2, char) and is_plain(w, 2, char) and is_plain(b, 1, char)):
+    if type(x) not in PLAIN or type(w) not in PLAIN or type(b) not in PLAIN:
         return None
-    if data.shape[1] != weight.shape[1] or bias.shape[0] != weight.shape[0]:
+    data, weight, bias = x._data, w._data, b._data
+    dtype, shape = data.dtype, data.shape
+    if dtype.char not in "df" or weight.dtype is not dtype or bias.dtype is not dtype:
+        return None
+    if len(shape) != 2 or weight.ndim != 2 or shape[1] != weight.shape[1] or bias.shape != weight.shape[:1]:
         return None
     if state.observed or recording.Node is not Node:
         return record(entry("affine"), (b, x, w), {})
@@ -127,7 +124,7 @@ def affine(x: Any, w: Any, b: Any) -> Tensor | None:
     node.hooks = None
     node.p = (p, q, r)
     node.x = (None, None, None if r is None else data, None if q is None else weight)
-    node.y = outline(out)
+    node.y = (out.shape, dtype)
     return result
 
 

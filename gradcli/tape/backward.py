@@ -18,20 +18,22 @@ from .record import cast
 from .tensor import Size, Tensor
 from .walk import Cotangent
 
+SOURCES = (Tensor, GradientEdge)
+
 before_backward: list[Callable[[str, tuple], None]] = []
 """Called with "backward" or "grad" and the outputs when one of these is about to start."""
 
 
 def listed(x: Any) -> tuple:
     """Return one tensor, one edge, or a sequence of them as a tuple."""
-    return (x,) if isinstance(x, GradientEdge) else as_tuple(x)
+    return (x,) if isinstance(x, SOURCES) else as_tuple(x)
 
 
 def as_inputs(x: Any) -> tuple:
     """Return one tensor or a sequence of them as a tuple. Raises RuntimeError unless all require grad."""
     targets = listed(x)
     for i, t in enumerate(targets):
-        if not isinstance(t, Tensor | GradientEdge):
+        if not isinstance(t, SOURCES):
             raise RuntimeError(f"all inputs have to be Tensors or GradientEdges, but got {type(t).__name__}")
         if node_of(t) is None:
             raise noted(
@@ -84,7 +86,7 @@ def roots_of(outputs: tuple, vectors: Any, create: bool) -> list[tuple[Node, Cot
         raise RuntimeError(f"got {len(outputs)} tensors and {len(vectors)} gradients")
     roots = []
     for i, (output, vector) in enumerate(zip(outputs, vectors, strict=True)):
-        if not isinstance(output, Tensor | GradientEdge):
+        if not isinstance(output, SOURCES):
             raise TypeError(f"gradients start from Tensors, but got {type(output).__name__}")
         node = node_of(output)
         if node is None:

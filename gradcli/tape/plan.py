@@ -40,13 +40,12 @@ class Plan:
 
     def run(self, roots: Roots) -> None:
         """Walk the graph from pairs of a node and its cotangent."""
-        starts = [node for node, _ in roots]
         if self.wanted is not None:
-            self.on_path = paths_to(starts, self.wanted)
+            self.on_path = paths_to([node for node, _ in roots], self.wanted)
             roots = [root for root in roots if root[0] in self.on_path]
-        if leaf_hooks.count:
-            self.pending = uses_of_leaves([node for node, _ in roots], self.on_path)
         self.starts = [node for node, _ in roots]
+        if leaf_hooks.count:
+            self.pending = uses_of_leaves(self.starts, self.on_path)
         outer, state.plan = state.plan, self
         records = state.grad
         special = state.anomaly or self.create or self.wanted is not None or self.pending is not None

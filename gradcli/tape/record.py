@@ -185,7 +185,10 @@ def saved_values(primitive: Primitive, nodes: tuple, out: Any, raws: list) -> tu
         return (kept(flags[0], out), *[kept(flags[1], x) for x in raws])
     if len(nodes) == 1:
         flag_out, flag_x = keep_flags(primitive, ONLY)
-        return (out if flag_out == ARRAY else kept(flag_out, out), raws[0] if flag_x == ARRAY else kept(flag_x, raws[0]))
+        return (
+            out if flag_out == ARRAY else kept(flag_out, out),
+            raws[0] if flag_x == ARRAY else kept(flag_x, raws[0]),
+        )
     flags = keep_flags(primitive, tuple([p is not None for p in nodes]))
     return tuple([x if flag == ARRAY else kept(flag, x) for flag, x in zip(flags, (out, *raws), strict=True)])
 

@@ -148,16 +148,17 @@ def send_owned(
     node: Node, g: Cotangent, grads: tuple, owned: bool, plan: Plan, waiting: dict[int, list], heap: list[int]
 ) -> None:
     """Send large cotangents to a node's parents, noting whose memory nobody else holds."""
-    passable = owned and sum(gradient is g for gradient in grads) == 1
     for parent, gradient in zip(node.p, grads, strict=True):
         if gradient is None:
             continue
         mine = type(gradient) is np.ndarray and gradient.base is None
-        mine = mine and (gradient is not g or passable)
-        entry = waiting.get(parent.seq)
+        if gradient is g:
+            mine = mine and owned and sum(other is g for other in grads) == 1
+        seq = parent.seq
+        entry = waiting.get(seq)
         if entry is None:
-            waiting[parent.seq] = [parent, mine, gradient]
-            heappush(heap, parent.seq)
+            waiting[seq] = [parent, mine, gradient]
+            heappush(heap, seq)
         elif mine and not entry[1]:
             gradient += entry[2]
             entry[1:] = [True, gradient]

@@ -61,7 +61,9 @@ def class_losses(
         counts = np.ones(classes.shape, bool) if places is None else places
         return loss_at_each(scores, np.where(counts, classes, 0), counts, weight, reduction, smoothing)
     index = class_index(classes, places, shape)
-    weights = None if weight is None else weight.detach().numpy()[classes.ravel() if places is None else classes[places]]
+    weights = (
+        None if weight is None else weight.detach().numpy()[classes.ravel() if places is None else classes[places]]
+    )
     total: float = 1
     if reduction == "mean":
         total = (len(index.key[-1]) if weights is None else float(weights.sum())) or math.nan

@@ -37,6 +37,9 @@ __all__ = [
 ]
 
 
+REGISTRIES = ("_parameters", "_buffers", "_modules")
+
+
 class Module(HookLists, Walkable, Stateful, Convertible):
     """A function with parameters, and with modules inside it.
 
@@ -135,10 +138,9 @@ class Module(HookLists, Walkable, Stateful, Convertible):
 
     def __getattr__(self, name: str) -> Any:
         known = self.__dict__
-        for registry in ("_parameters", "_buffers", "_modules"):
-            found = known.get(registry)
-            if found is not None and name in found:
-                return found[name]
+        for registry in REGISTRIES:
+            if registry in known and name in known[registry]:
+                return known[registry][name]
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def __setattr__(self, name: str, value: Any) -> None:

@@ -51,7 +51,8 @@ class Walkable:
             if id(module) not in seen:
                 seen.add(id(module))
                 yield module
-                waiting += [child for child in reversed(module._modules.values()) if child is not None]
+                if module._modules:
+                    waiting += [child for child in reversed(module._modules.values()) if child is not None]
 
     def _named_members(self, registry: str, prefix: str, recurse: bool, remove_duplicate: bool) -> Iterator:
         seen = set()
