@@ -124,10 +124,11 @@ def settled(out: Any, raws: list) -> Any:
 
 def make_node(primitive: Primitive, nodes: tuple, out: Any, raws: list, params: dict) -> Node:
     """Return the node of a computed result. Raises RuntimeError for a complex operand without a derivative."""
-    is_complex = any([x.dtype.kind == "c" for x in raws if isinstance(x, ARRAYS)])
+    elementwise = primitive.kind == "elementwise"
+    is_complex = (elementwise or not primitive.complex) and any_complex(raws)
     if is_complex and not primitive.complex:
         raise RuntimeError(f"{primitive.name} does not support automatic differentiation for complex numbers")
-    if primitive.kind == "elementwise":
+    if elementwise:
         name = primitive.node if primitive.variants == PLAIN else primitive.variant(raws)
         mixed = (params, [getattr(x, "shape", ()) for x in raws], out.ndim, is_complex and primitive.holomorphic)
         if out.size >= LARGE and not is_complex:
@@ -137,7 +138,8 @@ def make_node(primitive: Primitive, nodes: tuple, out: Any, raws: list, params: 
     else:
         name = primitive.node_name(getattr(raws[0], "shape", ()), params)
         apply = apply_rules if primitive.outputs == 1 else apply_several
-        rule = Rule(name, MANY, apply, primitive.saves or saves_index(params), primitive, params)
+        saves = primitive.saves or ("index" in params and saves_index(params["index"]))
+        rule = Rule(name, MANY, apply, saves, primitive, params)
     node = Node()
     node.y = outline(out)
     node.seq = next_seq()
@@ -148,9 +150,14 @@ def make_node(primitive: Primitive, nodes: tuple, out: Any, raws: list, params: 
     return node
 
 
-def saves_index(params: dict) -> bool:
-    """Return whether a node keeps arrays of indices: as in PyTorch, backward frees them."""
-    return "index" in params and not getattr(params["index"], "basic", True)
+def any_complex(raws: list) -> bool:
+    """Return whether there are complex arrays among raw operands."""
+    return "c" in [x.dtype.kind for x in raws if isinstance(x, ARRAYS)]
+
+
+def saves_index(index: Any) -> bool:
+    """Return whether an index is made of arrays: as in PyTorch, backward frees them."""
+    return not getattr(index, "basic", True)
 
 
 def outline(out: Any) -> Any:

@@ -12,6 +12,7 @@ from ...face.products import einsum
 from ...face.reduce import of_floats, picked
 from ...face.select import where
 from ...rules import entry
+from ...rules.index import Index
 from ...rules.losses import class_index
 from ...tape.facade import as_one
 from ...tape.record import dispatch
@@ -72,7 +73,9 @@ def class_losses(
 
 def are_below(classes: np.ndarray, count: int) -> bool:
     """Return whether all numbers of classes are at least 0 and below a count."""
-    return classes.size == 0 or bool(classes.min() >= 0 and classes.max() < count)
+    if classes.dtype.kind == "i":
+        classes = classes.view(f"u{classes.itemsize}")  # negative numbers become the largest
+    return classes.size == 0 or int(classes.max()) < count
 
 
 def loss_at_each(
@@ -127,6 +130,10 @@ def cross_entropy(
 
     label_smoothing: the part of the target that is spread equally over all classes.
     """
+    if weight is None and label_smoothing == 0 and size_average is reduce is None:
+        found = usual_cross_entropy(input, target, ignore_index, reduction)
+        if found is not None:
+            return found
     reduction = legacy(reduction, size_average, reduce)
     if not 0 <= label_smoothing <= 1:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
@@ -162,6 +169,27 @@ def cross_entropy(
     if reduction == "mean":
         return over(loss.sum(), math.prod(shape) / classes)
     return reduced(loss, reduction)
+
+
+def usual_cross_entropy(input: Any, target: Any, ignore_index: int, reduction: str) -> Tensor | None:
+    """Return cross_entropy of the usual kind, without the general checks; None for any other.
+
+    That is the mean or the sum over scores (N, C) of real floats, and one class for each row, all of which count.
+    """
+    if type(input) is not Tensor or type(target) is not Tensor:
+        return None
+    scores, classes = input._data, target._data
+    if scores.ndim != 2 or scores.dtype.char not in "df" or classes.dtype.char != "l":
+        return None
+    rows, count = scores.shape
+    if not rows or classes.shape != (rows,) or 0 <= ignore_index < count or reduction not in ("mean", "sum"):
+        return None
+    if classes.view("u8").max() >= count:
+        return None
+    logs = dispatch(entry("log_softmax"), (input,), {"axis": (-1,)})
+    index = Index.of_places((np.arange(rows), classes), scores.shape)
+    total = rows if reduction == "mean" else 1
+    return dispatch(entry("class_loss"), (logs,), {"index": index, "weights": None, "total": total})
 
 
 def linear_cross_entropy(
