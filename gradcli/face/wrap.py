@@ -43,10 +43,17 @@ def operand(x: Any) -> Any:
     return x if isinstance(x, Tensor) else Tensor._wrap(as_raw(x), None)
 
 
-def face(function: Callable | None = None, *, names: tuple[str, ...] = (), method: bool = True) -> Any:
+def face(
+    function: Callable | None = None,
+    *,
+    names: tuple[str, ...] = (),
+    method: bool = True,
+    quick: Callable[[Tensor], Tensor | None] | None = None,
+) -> Any:
     """Enter a function under PyTorch's name(s); NumPy's words for its arguments are accepted as well.
 
-    method: whether it is a method of Tensors, too.
+    method: whether it is a method of Tensors, too. quick: what to ask first for a tensor without further arguments;
+    None from it means that the function is to be called.
     """
 
     def enter(function: Callable) -> Callable:
@@ -56,6 +63,10 @@ def face(function: Callable | None = None, *, names: tuple[str, ...] = (), metho
 
         @functools.wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
+            if quick is not None and len(args) == 1 and not kwargs and type(args[0]) is Tensor:
+                found = quick(args[0])
+                if found is not None:
+                    return found
             if kwargs:
                 kwargs = {NUMPY_WORDS.get(k, k): v for k, v in kwargs.items()}
             try:

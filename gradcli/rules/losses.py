@@ -128,6 +128,8 @@ def class_loss(x, *, index, weights, total):
 def class_loss_dx(g, _out, _x, *, index, weights, total):
     """-g weights / total at the scores that were taken."""
     share = g / -total
+    if isinstance(share, np.generic):
+        return index.put(share if weights is None else share * weights, ())
     lead = shape_of(share)
     each = np.ones(len(index.key[-1]), np.int8) if weights is None else weights
     return put(share.reshape((*lead, 1)) * each, index=index, lead=lead)
