@@ -58,19 +58,26 @@ def computed(primitive: Primitive, operands: Sequence[str], shapes: Sequence[tup
         return f"{operands[1]} @ {operands[2]}.T + {operands[0]}"
     if name == "negative":
         return f"-{operands[0]}"
+    if name in ("class_loss", "square_loss"):
+        return loss_text(name, operands, params)
     index = params.get("index")
     if isinstance(index, Index):
         place = f"[{index_text(index)}]"
-        if name == "class_loss":
-            weighed = " * weights" if (params["weights"] != 1).any() else ""
-            return f"-sum({operands[0]}{place}{weighed})" + (
-                f" / {params['total']:g}" if params["total"] != 1 else ""
-            )
         return f"{operands[0]} with {place} = {operands[1]}" if len(operands) > 1 else f"{operands[0]}{place}"
     ndim = len(shapes[0]) if shapes else 0
     words = [f"{k}={parameter_text(k, v, ndim)}" for k, v in params.items() if is_shown(k, v, ndim)]
     inside = f"[{', '.join(operands)}]" if primitive.arity is None else ", ".join(operands)
     return f"{SHORT.get(name, name)}({', '.join([inside, *words])})"
+
+
+def loss_text(name: str, operands: Sequence[str], params: dict) -> str:
+    """Return the formula of a loss that is one operation: a sum over its total, which is not written where it is 1."""
+    if name == "square_loss":
+        terms = f"sum(({operands[0]} - {operands[1]})**2)"
+    else:
+        weighed = "" if params["weights"] is None else " * weights"
+        terms = f"-sum({operands[0]}[{index_text(params['index'])}]{weighed})"
+    return terms if params["total"] == 1 else f"{terms} / {params['total']:g}"
 
 
 def is_shown(name: str, value: Any, ndim: int) -> bool:

@@ -208,14 +208,18 @@ def local_rule(node: Any, place: int, labels: Labels) -> tuple[str, str]:
 
 
 def in_words(rule: Any, node: Any, labels: Labels) -> str:
-    """Return the description of a rule; one that is a short formula gets the operands' names."""
+    """Return the description of a rule with the operands' names; in a formula, settings become their numbers."""
     text = rule_text(rule)
-    if len(text) > 14:
-        return text
     code = getattr(rule, "__wrapped__", rule).__code__
-    names = [name.lstrip("_") for name in code.co_varnames[2 : code.co_argcount]]
-    words = dict(zip(names, labels.operands(node), strict=False))
-    text = re.sub(r"\b[a-zA-Z]\b", lambda m: str(words.get(m[0], m[0])), text)
-    if any(np.asarray(x).dtype.kind == "c" for x in node.operands):
+    names = [name.strip("_").removesuffix("_shape") for name in code.co_varnames[2 : code.co_argcount]]
+    words = {name: str(x) for name, x in zip(names, labels.operands(node), strict=False) if len(name) == 1}
+    settings = {k: formulas.number_text(v) for k, v in node.params.items() if type(v) in (int, float)}
+    is_formula = all(len(word) == 1 or word in settings for word in re.findall(r"\b[A-Za-z_]+\b(?!\()", text))
+    if is_formula:
+        words |= settings
+    else:
+        words.pop("a", None)  # the article
+    text = re.sub(r"\b[A-Za-z_]+\b", lambda m: words.get(m[0], m[0]), text)
+    if not is_formula or any(np.asarray(x).dtype.kind == "c" for x in node.operands):
         return text
-    return re.sub(r"conj\(([^()]*)\)", r"\1", text).replace("^H", "^T")
+    return re.sub(r"conj\(([^()]*)\)", r"\1", text).replace("^H", "^T").replace("^-H", "^-T")
