@@ -6,6 +6,7 @@ import itertools
 import math
 
 import numpy as np
+import pytest
 from numpy.testing import assert_allclose
 
 import gradcli.nn.functional as F
@@ -69,6 +70,12 @@ def test_a_loss_of_classes_spreads_its_gradient_over_the_places_that_count():
     want = np.zeros((2, 3, 2))
     want[0, 2, 0], want[1, 0, 0], want[1, 1, 1] = -0.5 / 3.5, -1 / 3.5, -2 / 3.5
     assert_allclose(logs.grad, want)
+
+
+@pytest.mark.parametrize("name", ["l1_loss", "mse_loss", "smooth_l1_loss", "huber_loss"])
+def test_targets_of_another_shape_are_warned_of(name):
+    with pytest.warns(UserWarning, match=r"target size \(.*Size\(\[3\]\)\) that is different to the input size"):
+        assert getattr(F, name)(t(np.ones((3, 1))), t(np.ones(3)), reduction="none").shape == (3, 3)
 
 
 def test_weights_of_planes_of_classes_all_of_which_count():

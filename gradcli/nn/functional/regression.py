@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any
 
 from ...face.select import where
@@ -24,6 +25,17 @@ def weighed(values: Tensor, weight: Tensor | None, reduction: str) -> Tensor:
     return reduced(values * weight, reduction)
 
 
+def less(input: Tensor, target: Tensor) -> Tensor:
+    """Return input - target; warns, in PyTorch's words, when the shapes differ."""
+    if isinstance(target, Tensor) and target.shape != input.shape:
+        warnings.warn(
+            f"Using a target size ({target.shape}) that is different to the input size ({input.shape}). This will "
+            "likely lead to incorrect results due to broadcasting. Please ensure they have the same size.",
+            stacklevel=3,
+        )
+    return input - target
+
+
 def l1_loss(
     input: Tensor,
     target: Tensor,
@@ -33,7 +45,7 @@ def l1_loss(
     weight: Tensor | None = None,
 ) -> Tensor:
     """|input - target|."""
-    return weighed(abs(input - target), weight, legacy(reduction, size_average, reduce))
+    return weighed(abs(less(input, target)), weight, legacy(reduction, size_average, reduce))
 
 
 def mse_loss(
@@ -50,7 +62,7 @@ def mse_loss(
         shape = input.shape
         total = (math.prod(shape) or math.nan) if reduction == "mean" else 1
         return dispatch(entry("square_loss"), (input, target), {"axis": (*range(-len(shape), 0),), "total": total})
-    difference = input - target
+    difference = less(input, target)
     loss = weighed(difference * difference, weight, reduction)
     return as_one("MseLoss(input, target)", loss, {"input": input, "target": target})
 
@@ -81,7 +93,7 @@ def smooth_l1_loss(
     reduction = legacy(reduction, size_average, reduce)
     if beta == 0:
         return l1_loss(input, target, reduction=reduction)
-    return reduced(bowl(input - target, beta) / beta, reduction)
+    return reduced(bowl(less(input, target), beta) / beta, reduction)
 
 
 def huber_loss(
@@ -92,7 +104,7 @@ def huber_loss(
         raise TypeError(f"delta must be a float or int, got: {type(delta)}")
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
-    loss = bowl(input - target, delta)
+    loss = bowl(less(input, target), delta)
     return reduced(loss if weight is None else loss * weight, reduction)
 
 
