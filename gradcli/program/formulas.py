@@ -71,7 +71,7 @@ def computed(primitive: Primitive, operands: Sequence[str], shapes: Sequence[tup
 
 
 def loss_text(name: str, operands: Sequence[str], params: dict) -> str:
-    """Return the formula of a loss that is one operation: a sum over its total, which is not written where it is 1."""
+    """Return the formula of a loss that is one operation: a sum over its total, unless that is 1."""
     if name == "square_loss":
         terms = f"sum(({operands[0]} - {operands[1]})**2)"
     else:

@@ -40,15 +40,15 @@ class Plan:
 
     def run(self, roots: Roots) -> None:
         """Walk the graph from pairs of a node and its cotangent."""
-        if self.wanted is not None:
-            self.on_path = paths_to([node for node, _ in roots], self.wanted)
+        selects = self.wanted is not None and self.selects([node for node, _ in roots], self.wanted)
+        if self.on_path is not None:
             roots = [root for root in roots if root[0] in self.on_path]
         self.starts = [node for node, _ in roots]
         if leaf_hooks.count:
             self.pending = uses_of_leaves(self.starts, self.on_path)
         outer, state.plan = state.plan, self
         records = state.grad
-        special = state.anomaly or self.create or self.wanted is not None or self.pending is not None
+        special = state.anomaly or self.create or selects or self.pending is not None
         try:
             record_in_this_thread(self.create)
             with np.errstate(all="ignore"):
@@ -59,6 +59,13 @@ class Plan:
         finally:
             record_in_this_thread(records)
             state.plan = outer
+
+    def selects(self, starts: list[Node], wanted: dict[Node, Any]) -> bool:
+        """Note the paths to wanted nodes; return whether more is to be done than to run every node to the leaves."""
+        nodes = reachable(starts)
+        self.on_path = paths_to(nodes, wanted)
+        is_whole = self.on_path.issuperset(nodes) and all(node.leaf for node in wanted)
+        return self.accumulates or not is_whole
 
     def reached(self) -> set[Node]:
         """Return the nodes that this pass runs."""
@@ -207,10 +214,10 @@ def reachable(starts: Iterable[Node]) -> list[Node]:
     return sorted(found, key=lambda node: -node.seq)
 
 
-def paths_to(starts: Iterable[Node], wanted: Iterable[Node]) -> set[Node]:
-    """Return the nodes on any path from the starts to a wanted node, ends included."""
+def paths_to(nodes: Iterable[Node], wanted: Iterable[Node]) -> set[Node]:
+    """Return those of nodes, oldest first, that lead to wanted ones, and the wanted ones."""
     on_path = set(wanted)
-    for node in reachable(starts):
+    for node in nodes:
         if any(p in on_path for p in node.parents):
             on_path.add(node)
     return on_path

@@ -26,7 +26,7 @@ def walk(roots: Roots, plan: Plan) -> None:
     A cotangent that waits for others is an entry [node, whether the sum's memory is ours, sum]. The newest
     parent of the node just run is not queued at all when nothing newer waits.
     """
-    frees, newest = not plan.retain, versions.newest
+    frees, newest, accumulates = not plan.retain, versions.newest, plan.wanted is None
     waiting: dict[int, list] = {}
     heap: list[int] = []
     for start, vector in roots:
@@ -79,7 +79,7 @@ def walk(roots: Roots, plan: Plan) -> None:
                 else:
                     send(second, other, waiting, heap)
         elif node.leaf:
-            if node.hooks is None:
+            if accumulates and node.hooks is None:
                 node.accumulate(g, owned, False)
             else:
                 plan.arrived(node, g, owned)
