@@ -71,10 +71,18 @@ def unfolded_grads(node: Node, g: Any, _owned: bool) -> tuple:
 def unfold(node: Node) -> None:
     """Put the node of w.T, which PyTorch records, between a node and that of w."""
     b, x, w = node.p
-    if w is None:
-        return
+    if w is not None:
+        node.p = (b, x, turned(w, node.seq + 1))
+    if node.rule.apply is affine_grads:
+        _, _, data, weight = node.x
+        node.x = (None, None, data, None if weight is None else weight.T)
+        node.rule = UNFOLDED
+
+
+def turned(w: Node, seq: int) -> Node:
+    """Return the node of the transpose of what a node made, of a sequence number."""
     turn = Node()
-    turn.seq = node.seq + 1
+    turn.seq = seq
     turn.rule = TURN
     turn.hooks = None
     turn.p = (w,)
@@ -84,11 +92,7 @@ def unfold(node: Node) -> None:
     plan = state.plan
     if plan is not None and plan.on_path is not None and w in plan.on_path:
         plan.on_path.add(turn)
-    node.p = (b, x, turn)
-    if node.rule.apply is affine_grads:
-        _, _, data, weight = node.x
-        node.x = (None, None, data, None if weight is None else weight.T)
-        node.rule = UNFOLDED
+    return turn
 
 
 def turned_grad(_node: Node, g: Any, _owned: bool) -> tuple:
