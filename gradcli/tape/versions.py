@@ -128,7 +128,8 @@ def check_unchanged(node: Node, saved: tuple) -> None:
 def modified(array: Any, stamp: _Stamp, node: Node, position: int) -> str:
     """Return PyTorch's message about something saved that has been changed."""
     owner = memory_of(array) if isinstance(array, np.ndarray) else array
-    name = node.name() if position == 0 else stamp.by if array.shape == owner.shape else "AsStrided"
+    is_whole = (array.shape, array.strides) == (owner.shape, owner.strides)
+    name = node.name() if position == 0 else stamp.by if is_whole else "AsStrided"
     origin = f", which is output 0 of {spoken(name)}," if name else ""
     expected = stamp.count - sum(seq < node.seq for seq in stamp.recent)
     return changed_text(as_dtype(array.dtype), array.shape, origin, stamp.count, expected)
