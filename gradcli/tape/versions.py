@@ -129,7 +129,10 @@ def modified(array: Any, stamp: _Stamp, node: Node, position: int) -> str:
     """Return PyTorch's message about something saved that has been changed."""
     owner = memory_of(array) if isinstance(array, np.ndarray) else array
     is_whole = (array.shape, array.strides) == (owner.shape, owner.strides)
-    name = node.name() if position == 0 else stamp.by if is_whole else "AsStrided"
+    if position == 0:
+        name = node.name()
+    else:
+        name = stamp.by if is_whole or node.parents[position - 1] is None else "AsStrided"
     origin = f", which is output 0 of {spoken(name)}," if name else ""
     expected = stamp.count - sum(seq < node.seq for seq in stamp.recent)
     return changed_text(as_dtype(array.dtype), array.shape, origin, stamp.count, expected)
