@@ -6,7 +6,8 @@ import math
 
 import numpy as np
 
-from .shapes import as_floats, mask
+from .choose import step
+from .shapes import as_floats
 from .special import erfc
 from .table import REAL, A, Sample, elementwise
 
@@ -75,7 +76,7 @@ softplus_entry = elementwise(
 )
 elementwise(
     lambda x: np.maximum(x, 0),
-    lambda out, _: mask(out > 0, out),
+    lambda out, _: step(out > 0, out),
     name="relu",
     complex=False,
     twin="maximum(x, 0)",
@@ -91,7 +92,7 @@ def slope_signature(x, negative_slope=0.01):
 
 elementwise(
     lambda x, *, negative_slope: np.where(x > 0, x, x * negative_slope),
-    lambda _, x, *, negative_slope: np.where(x > 0, np.ones_like(x), negative_slope),
+    lambda _, x, *, negative_slope: step(x > 0, x) + negative_slope * step(~(x > 0), x),
     name="leaky_relu",
     node="LeakyRelu",
     bind=slope_signature,

@@ -8,6 +8,25 @@ from .batch import batch_aligned
 from .shapes import fit, mask
 from .table import REAL, TEST, A, Sample, elementwise, general, no_gradient
 
+# -- steps ----------------------------------------------------------------------------------------
+
+flat = elementwise(
+    lambda value, x: np.positive(np.broadcast_arrays(value, x)[0]),
+    1,
+    0,
+    name="flat",
+    complex=False,
+    public=False,
+    doc="value; x steers it in steps, so that its slope in x is 0.",
+)
+
+
+def step(condition, x):
+    """mask(condition, x), recorded as flat in x: second derivatives are 0 then, as in PyTorch, and not absent."""
+    found = mask(condition, x)
+    return found if isinstance(x, np.ndarray | np.generic) else flat(found, x)
+
+
 # -- larger and smaller ---------------------------------------------------------------------------
 
 

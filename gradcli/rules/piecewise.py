@@ -9,7 +9,8 @@ import numpy as np
 
 from .activation import below_zero, sigmoid
 from .activation import softplus_entry as ramp
-from .shapes import mask, rank
+from .choose import step
+from .shapes import rank
 from .table import A, Sample, composition, elementwise
 
 SELU_ALPHA = 1.6732632423543772848170429916717
@@ -18,7 +19,7 @@ SELU_SCALE = 1.0507009873554804934193349852946
 
 def inside(x, low, high):
     """1 where low < x < high (or x is nan), else 0, in the type of x."""
-    return mask(~((x <= low) | (x >= high)), x)
+    return step(~((x <= low) | (x >= high)), x)
 
 
 def named(**defaults):
@@ -57,7 +58,7 @@ elementwise(
 )
 elementwise(
     lambda x: np.minimum(np.maximum(x + 3, 0), 6) / 6,
-    lambda _, x: mask((x > -3) & (x < 3), x) / 6,
+    lambda _, x: step((x > -3) & (x < 3), x) / 6,
     name="hardsigmoid",
     complex=False,
     twin="minimum(maximum(x + 3, 0), 6) / 6",
@@ -82,7 +83,7 @@ elementwise(
 )
 elementwise(
     lambda x, *, lambd: np.where(abs(x) <= lambd, 0.0, x),
-    lambda _, x, *, lambd: mask(~(abs(x) <= lambd), x),
+    lambda _, x, *, lambd: step(~(abs(x) <= lambd), x),
     name="hardshrink",
     bind=named(lambd=0.5),
     complex=False,
@@ -93,7 +94,7 @@ elementwise(
 )
 elementwise(
     lambda x, *, lambd: np.where(abs(x) <= lambd, 0.0 * x, x - lambd * np.sign(x)),
-    lambda _, x, *, lambd: mask(~(abs(x) <= lambd), x),
+    lambda _, x, *, lambd: step(~(abs(x) <= lambd), x),
     name="softshrink",
     bind=named(lambd=0.5),
     complex=False,
@@ -104,7 +105,7 @@ elementwise(
 )
 elementwise(
     lambda x, *, threshold, value: np.where(x <= threshold, value, x),
-    lambda _, x, *, threshold, value: mask(~(x <= threshold), x),
+    lambda _, x, *, threshold, value: step(~(x <= threshold), x),
     name="threshold",
     bind=lambda x, threshold, value: ((x,), {"threshold": threshold, "value": value}),
     complex=False,

@@ -190,3 +190,13 @@ def test_single_precision_stays(case):
 
 def is_real(a) -> bool:
     return isinstance(a, gradcli.Tensor) and a.is_floating_point()
+
+
+@pytest.mark.parametrize(
+    "name", ["relu", "relu6", "leaky_relu", "hardtanh", "hardshrink", "softshrink", "hardsigmoid"]
+)
+def test_second_derivatives_of_straight_pieces_are_zero_not_absent(name):
+    x = gradcli.tensor([0.6, -0.7, 2.0], requires_grad=True)
+    (slope,) = gradcli.autograd.grad(getattr(F, name)(x).sum(), x, create_graph=True)
+    (second,) = gradcli.autograd.grad(slope.sum(), x)
+    assert second.tolist() == [0.0, 0.0, 0.0]
