@@ -50,14 +50,15 @@ class Plan:
         records = state.grad
         special = state.anomaly or self.create or selects or self.pending is not None
         try:
-            record_in_this_thread(self.create)
-            with np.errstate(all="ignore"):
-                (walk_with_plan if special else walk)(roots, self)
-            record_in_this_thread(records)
+            try:
+                record_in_this_thread(self.create)
+                with np.errstate(all="ignore"):
+                    (walk_with_plan if special else walk)(roots, self)
+            finally:
+                record_in_this_thread(records)
             while self.callbacks:
                 self.callbacks.pop(0)()
         finally:
-            record_in_this_thread(records)
             state.plan = outer
 
     def selects(self, starts: list[Node], wanted: dict[Node, Any]) -> bool:

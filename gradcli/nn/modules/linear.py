@@ -50,7 +50,12 @@ class Linear(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         """Apply the linear map."""
-        return functional.linear(input, self.weight, self.bias)
+        own: dict[str, Any] = self._parameters  # attributes cost a call each
+        try:
+            weight, bias = own["weight"], own["bias"]
+        except KeyError:  # pruned or parametrized
+            weight, bias = self.weight, self.bias
+        return functional.linear(input, weight, bias)
 
     def extra_repr(self) -> str:
         """Return the sizes."""

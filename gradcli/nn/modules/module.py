@@ -223,7 +223,7 @@ class Module(HookLists, Walkable, Stateful, Convertible):
         """Clear the gradients of all parameters: to None, or to zeros."""
         for module in self.modules():
             for parameter in module._parameters.values():
-                if parameter is not None:
+                if parameter is not None and parameter._grad is not None:
                     clear_grad(parameter, set_to_none)
 
     # -- printing ---------------------------------------------------------------------------------
