@@ -13,7 +13,7 @@ RANKS = [
     ["rules"],
     ["tape"],
     ["face"],
-    ["linalg", "fft", "special"],
+    ["linalg", "fft", "special", "random"],
     ["func", "nn", "lang", "optim", "utils", "testing"],
     ["distributions"],
     ["exact"],

@@ -5,7 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..face.draw import rand, randn
+import numpy as np
+
+from ..face.create import empty
+from ..face.draw import exponential_, rand, randn, uniform_
 from ..linalg import cholesky, solve_triangular
 from ..tape.tensor import Tensor
 from .distribution import Distribution, broadcast
@@ -71,9 +74,11 @@ class Laplace(Symmetric):
         return 2 * self.scale.pow(2)
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
-        """Return loc - scale sign(u) log(1 - 2 |u|), u uniform around 0."""
-        u = rand(*self._extended(sample_shape), dtype=self.loc.dtype) - 0.5
-        return self.loc - self.scale * u.sign() * (-2 * u.abs()).log1p()
+        """Return loc - scale sign(u) log(1 - |u|), u uniform between -1 and 1."""
+        u = empty(*self._extended(sample_shape), dtype=self.loc.dtype)
+        limits = np.finfo(u.dtype.numpy)
+        u = uniform_(u, float(limits.eps) - 1, 1)
+        return self.loc - self.scale * u.sign() * (-u.abs().clamp(min=float(limits.tiny))).log1p()
 
     def log_prob(self, value: Tensor) -> Tensor:
         """Return the logarithm of the density."""
@@ -139,8 +144,8 @@ class Exponential(Distribution):
         return self.rate.pow(-2)
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
-        """Return -log(1 - u) / rate."""
-        return -(-rand(*self._extended(sample_shape), dtype=self.rate.dtype)).log1p() / self.rate
+        """Return exponential numbers over the rate."""
+        return exponential_(empty(*self._extended(sample_shape), dtype=self.rate.dtype)) / self.rate
 
     def log_prob(self, value: Tensor) -> Tensor:
         """Return the logarithm of the density."""

@@ -1,4 +1,4 @@
-"""Random numbers, and numbers drawn with given probabilities."""
+"""Random tensors, and numbers drawn with given probabilities."""
 
 from __future__ import annotations
 
@@ -11,39 +11,42 @@ import numpy as np
 from ..tape.dtypes import as_numpy, defaults
 from ..tape.tensor import Tensor, as_raw
 from .create import finished, lengths, like, new_shape, tensor
+from .stream import Generator
 from .wrap import face
 
 
-class _Generator:
+class _Common:
     """The source of random numbers of this process, made when it is first used."""
 
     @functools.cached_property
-    def rng(self) -> Any:
-        return np.random.default_rng()
+    def rng(self) -> Generator:
+        return Generator()
 
 
-generator = _Generator()
+generator = _Common()
 
 
-def manual_seed(seed: int) -> None:
-    """Start the random numbers of rand, randn and the like from a seed."""
-    generator.rng = np.random.default_rng(int(seed) % 2**64)
+def stream_of(given: Any) -> Any:
+    """Return the generator that was given, or the common one for None."""
+    return generator.rng if given is None else given
 
 
 @face(method=False)
-def rand(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def rand(
+    *size: Any, generator: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
     """Uniform random numbers in [0, 1)."""
-    return finished(np.asarray(generator.rng.random(new_shape(size))), dtype or defaults.float, requires_grad, device)
+    kind = as_numpy(dtype) or defaults.float
+    return finished(stream_of(generator).uniform(0, 1, new_shape(size), kind), kind, requires_grad, device)
 
 
 @face(method=False)
-def randn(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def randn(
+    *size: Any, generator: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
     """Standard normal random numbers (both parts of complex ones with variance 1/2)."""
-    shape, wanted = new_shape(size), as_numpy(dtype)
-    raw = np.asarray(generator.rng.standard_normal(shape))
-    if wanted is not None and wanted.kind == "c":
-        raw = (raw + 1j * generator.rng.standard_normal(shape)) / math.sqrt(2)
-    return finished(raw, wanted or defaults.float, requires_grad, device)
+    kind = as_numpy(dtype) or defaults.float
+    return finished(stream_of(generator).normal(0, 1, new_shape(size), kind), kind, requires_grad, device)
 
 
 @face(method=False)
@@ -52,19 +55,24 @@ def randint(
     high: Any,
     size: Any = None,
     *,
+    generator: Any = None,
     dtype: Any = np.int64,
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """Random integers from low (0) up to, not including, high."""
     low, high, size = (0, low, high) if size is None else (low, high, size)
-    return finished(np.asarray(generator.rng.integers(low, high, lengths((size,)))), dtype, requires_grad, device)
+    if low >= high:
+        raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
+    return finished(stream_of(generator).integers(low, high, lengths((size,))), dtype, requires_grad, device)
 
 
 @face(method=False)
-def randperm(n: int, *, dtype: Any = np.int64, device: Any = None, requires_grad: bool = False) -> Tensor:
+def randperm(
+    n: int, *, generator: Any = None, dtype: Any = np.int64, device: Any = None, requires_grad: bool = False
+) -> Tensor:
     """The numbers 0 to n - 1 in random order."""
-    return finished(generator.rng.permutation(n), dtype, requires_grad, device)
+    return finished(stream_of(generator).permutation(n), dtype, requires_grad, device)
 
 
 for _make in (rand, randn):
@@ -79,14 +87,14 @@ def randint_like(input: Tensor, low: int, high: int | None = None, *, dtype: Any
 
 
 @face
-def multinomial(input: Tensor, num_samples: int, replacement: bool = False, **_: object) -> Tensor:
+def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, generator: Any = None) -> Tensor:
     """Numbers of columns, drawn for each row of weights (n,) or (rows, n) with probabilities proportional to them.
 
     Raises RuntimeError for weights that cannot be probabilities, or for too few of them without replacement.
     """
-    weights = np.atleast_2d(np.asarray(input.detach()._data, np.float64))
     if input.ndim not in (1, 2):
         raise RuntimeError("prob_dist must be 1 or 2 dim")
+    weights = np.atleast_2d(np.asarray(input.detach()._data))
     if num_samples <= 0:
         raise RuntimeError("cannot sample n_sample <= 0 samples")
     if not np.isfinite(weights).all() or (weights < 0).any():
@@ -95,17 +103,26 @@ def multinomial(input: Tensor, num_samples: int, replacement: bool = False, **_:
         raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
     if not replacement and num_samples > weights.shape[-1]:
         raise RuntimeError("cannot sample n_sample > prob_dist.size(-1) samples without replacement")
-    rows = [drawn(row / row.sum(), num_samples, replacement) for row in weights]
-    return tensor(np.array(rows)[0] if input.ndim == 1 else np.array(rows))
-
-
-def drawn(share: np.ndarray, count: int, replacement: bool) -> np.ndarray:
-    """Return numbers drawn with given probabilities."""
-    if not replacement and np.count_nonzero(share) < count:
+    if not replacement and (np.count_nonzero(weights, -1) < num_samples).any():
         raise RuntimeError(
             "invalid multinomial distribution (with replacement=False, not enough non-negative category)"
         )
-    return generator.rng.choice(len(share), count, replacement, share)
+    rows = drawn(stream_of(generator), weights, num_samples, replacement)
+    return tensor(rows[0] if input.ndim == 1 else rows)
+
+
+def drawn(stream: Generator, weights: np.ndarray, count: int, replacement: bool) -> np.ndarray:
+    """Return numbers drawn for each row of weights.
+
+    Several with replacement are places in the sums of the weights; others win a race of exponential numbers.
+    """
+    if replacement and count > 1:
+        sums = np.cumsum(weights, -1)
+        sums = sums / sums[:, -1:]
+        spots = stream.unit((len(weights), count))
+        return np.array([np.searchsorted(row, spot) for row, spot in zip(sums, spots, strict=True)], np.int64)
+    race = weights / stream.exponential(1.0, weights.shape).astype(weights.dtype)
+    return np.argsort(-race, -1, kind="stable")[:, :count].astype(np.int64)
 
 
 @face(method=False)
@@ -114,6 +131,7 @@ def normal(
     std: Any = 1.0,
     size: Any = None,
     *,
+    generator: Any = None,
     dtype: Any = None,
     device: Any = None,
     requires_grad: bool = False,
@@ -121,37 +139,78 @@ def normal(
     """Normal random numbers of a mean and a deviation: tensors that are broadcast, or numbers and a size."""
     if np.any(as_raw(std) < 0):
         raise RuntimeError(f"normal expects std >= 0.0, but found std {np.min(as_raw(std)):g}")
-    shape = new_shape((size,)) if size is not None else np.broadcast_shapes(as_raw(mean).shape, as_raw(std).shape)
+    stream = stream_of(generator)
+    if size is not None:
+        kind = as_numpy(dtype) or defaults.float
+        return finished(stream.normal(mean, std, new_shape((size,)), kind), kind, requires_grad, device)
     kinds = [x._data.dtype for x in (mean, std) if isinstance(x, Tensor)]
-    raw = np.asarray(generator.rng.standard_normal(shape)) * as_raw(std) + as_raw(mean)
-    return finished(raw, dtype or (kinds[0] if kinds else defaults.float), requires_grad, device)
+    kind = as_numpy(dtype) or (kinds[0] if kinds else defaults.float)
+    shape = np.broadcast_shapes(as_raw(mean).shape, as_raw(std).shape)
+    raw = stream.normal(0, 1, shape, kind) * as_raw(std) + as_raw(mean)
+    return finished(np.asarray(raw), kind, requires_grad, device)
+
+
+def refilled(input: Tensor, raw: np.ndarray) -> Tensor:
+    """Return a tensor with its elements replaced by random numbers."""
+    return input.copy_(Tensor._wrap(raw, None).to(input.dtype))
 
 
 @face
-def normal_(input: Tensor, mean: float = 0, std: float = 1) -> Tensor:
+def normal_(input: Tensor, mean: float = 0, std: float = 1, *, generator: Any = None) -> Tensor:
     """Fill in place with normal random numbers."""
-    return input.copy_(Tensor._wrap(generator.rng.normal(mean, std, input.shape), None).to(input.dtype))
+    return refilled(input, stream_of(generator).normal(mean, std, tuple(input.shape), input.dtype.numpy))
 
 
 @face
-def uniform_(input: Tensor, low: float = 0, high: float = 1) -> Tensor:
+def uniform_(input: Tensor, low: float = 0, high: float = 1, *, generator: Any = None) -> Tensor:
     """Fill in place with uniform random numbers."""
-    return input.copy_(Tensor._wrap(generator.rng.uniform(low, high, input.shape), None).to(input.dtype))
+    return refilled(input, stream_of(generator).uniform(low, high, tuple(input.shape), input.dtype.numpy))
+
+
+LARGEST = {"f4": 2**24 + 1, "f8": 2**53 + 1, "i1": 2**7, "u1": 2**8, "i2": 2**15, "i4": 2**31, "i8": 2**63}
 
 
 @face
-def random_(input: Tensor, low: int = 0, high: int | None = None) -> Tensor:
-    """Fill in place with random integers from low up to, not including, high."""
-    low, high = (0, low or 2**24) if high is None else (low, high)
-    return input.copy_(Tensor._wrap(generator.rng.integers(low, high, input.shape), None).to(input.dtype))
+def random_(input: Tensor, low: int | None = None, high: int | None = None, *, generator: Any = None) -> Tensor:
+    """Fill in place with random integers from low up to, not including, high, or all that the type has."""
+    stream, shape, kind = stream_of(generator), tuple(input.shape), input.dtype.numpy
+    if low is None:
+        largest = LARGEST.get(kind.str[1:], 2)
+        drawn = stream.wide(math.prod(shape)) if kind.itemsize == 8 else stream.words(math.prod(shape))
+        return refilled(input, (drawn % np.uint64(largest)).astype(np.int64).reshape(shape))
+    low, high = (0, low) if high is None else (low, high)
+    return refilled(input, stream.integers(low, high, shape))
 
 
 @face
-def bernoulli(input: Tensor) -> Tensor:
-    """1 with the given probabilities, else 0 (no gradient). Raises RuntimeError for other numbers."""
-    if not ((input._data >= 0) & (input._data <= 1)).all():
+def exponential_(input: Tensor, lambd: float = 1.0, *, generator: Any = None) -> Tensor:
+    """Fill in place with exponential random numbers of a rate."""
+    if lambd <= 0:
+        raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd}")
+    return refilled(input, stream_of(generator).exponential(lambd, tuple(input.shape)))
+
+
+def check_probabilities(p: Any) -> None:
+    """Raise RuntimeError for numbers that are no probabilities."""
+    if not ((p >= 0) & (p <= 1)).all():
         raise RuntimeError(
             "Expected p_in >= 0 && p_in <= 1 to be true, but got false.  (Could this error message be improved?  If "
             "so, please report an enhancement request to PyTorch.)"
         )
-    return Tensor._wrap((generator.rng.random(input.shape) < input._data).astype(input._data.dtype), None)
+
+
+@face
+def bernoulli(input: Tensor, p: float | None = None, *, generator: Any = None) -> Tensor:
+    """1 with the probabilities that the input holds (or p), else 0. Raises RuntimeError for other numbers."""
+    chance = input._data if p is None else np.float64(p)
+    check_probabilities(chance)
+    drawn = stream_of(generator).chances(chance, tuple(input.shape))
+    return Tensor._wrap(drawn.astype(input._data.dtype), None)
+
+
+@face
+def bernoulli_(input: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
+    """Fill in place with 1, of the probability p (a number, or one for each element), else 0."""
+    chance = np.broadcast_to(p._data, input.shape) if isinstance(p, Tensor) else np.float64(p)
+    check_probabilities(chance)
+    return refilled(input, stream_of(generator).chances(chance, tuple(input.shape)))

@@ -133,7 +133,7 @@ def drawing(randomness: str) -> Iterator[None]:
         yield
         return
     error = NotBatchableError("random numbers are drawn for each point") if randomness == "different" else None
-    before, generator.rng = generator.rng, NoDraws(error or RuntimeError(RANDOM))
+    before, generator.rng = generator.rng, NoDraws(error or RuntimeError(RANDOM))  # type: ignore[assignment]
     try:
         yield
     finally:

@@ -1,18 +1,19 @@
 """Filling parameters with starting values, in place and unrecorded; each function returns its tensor.
 
-Random numbers come from the generator that manual_seed starts, or from `generator`, one of NumPy's.
+Random numbers come from the generator that manual_seed starts, or from `generator`.
 """
 
 from __future__ import annotations
 
 import functools
 import math
+import operator
 import warnings
 from typing import Any
 
 import numpy as np
 
-from ..face.draw import generator as common
+from ..face.draw import stream_of
 from ..tape.modes import no_grad
 from ..tape.tensor import Tensor
 
@@ -24,10 +25,6 @@ GAINS = {
     "relu": math.sqrt(2.0),
     "selu": 3.0 / 4,
 }
-
-
-def _random(generator: Any) -> Any:
-    return common.rng if generator is None else generator
 
 
 def _filled(tensor: Tensor, values: Any) -> Tensor:
@@ -85,35 +82,50 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
 
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = None) -> Tensor:
     """Fill with uniform numbers between a and b."""
-    return _filled(tensor, _random(generator).uniform(a, b, tensor.shape))
+    return _filled(tensor, stream_of(generator).uniform(a, b, tuple(tensor.shape), tensor.dtype.numpy))
 
 
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any = None) -> Tensor:
     """Fill with normal numbers; complex ones have the variance std^2 in all. Raises RuntimeError for std < 0."""
     if std < 0:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
-    rng = _random(generator)
-    if tensor.dtype.kind != "c":
-        return _filled(tensor, rng.normal(mean, std, tensor.shape))
-    parts = rng.normal(0, std / math.sqrt(2), (2, *tensor.shape))
-    return _filled(tensor, mean + parts[0] + 1j * parts[1])
+    return _filled(tensor, stream_of(generator).normal(mean, std, tuple(tensor.shape), tensor.dtype.numpy))
 
 
 def trunc_normal_(
     tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0, generator: Any = None
 ) -> Tensor:
-    """Fill with normal numbers between a and b: the inverse distribution function of uniform ones."""
-    from scipy.special import ndtr, ndtri
+    """Fill with normal numbers between a and b: others are drawn again.
 
+    Where most of them would be, uniform numbers are drawn, and kept in proportion to the density.
+    """
     if mean < a - 2 * std or mean > b + 2 * std:
         warnings.warn(
             "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of values may be "
             "incorrect.",
             stacklevel=2,
         )
-    low, high = ndtr((a - mean) / std), ndtr((b - mean) / std)
-    values = mean + std * ndtri(_random(generator).uniform(low, high, tensor.shape))
-    return _filled(tensor, np.clip(values, a, b))
+    stream, shape, kind = stream_of(generator), tuple(tensor.shape), tensor.dtype.numpy
+    edges = (math.erf((edge - mean) / std / math.sqrt(2)) / 2 for edge in (b, a))
+    if functools.reduce(operator.sub, edges) > 0.3:
+        values = stream.normal(mean, std, shape, kind)
+        while (outside := (values < kind.type(a)) | (values > kind.type(b))).any():
+            values = np.where(outside, stream.normal(mean, std, shape, kind), values)
+        return _filled(tensor, values)
+    peak = (max(a, min(mean, b)) - mean) / std
+
+    def refused(values: np.ndarray) -> np.ndarray:
+        odds = -0.5 * ((values - mean) / std) ** 2 + 0.5 * peak**2
+        with np.errstate(divide="ignore"):
+            return np.log(stream.uniform(0, 1, shape, kind)) > odds
+
+    values = stream.uniform(a, b, shape, kind)
+    again = refused(values)
+    while again.any():
+        fresh = stream.uniform(a, b, shape, kind)
+        values = np.where(again, fresh, values)
+        again &= refused(fresh)
+    return _filled(tensor, values)
 
 
 def fans(tensor: Tensor) -> tuple[int, int]:
@@ -194,7 +206,8 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tenso
     if 0 in tensor.shape:
         return tensor
     rows, columns = tensor.shape[0], math.prod(tensor.shape[1:])
-    tall = _random(generator).normal(size=(max(rows, columns), min(rows, columns)))
+    drawn = stream_of(generator).normal(0, 1, (rows, columns), tensor.dtype.numpy)
+    tall = drawn if rows >= columns else drawn.T
     q, r = np.linalg.qr(tall)
     q = q * np.where(np.diagonal(r) < 0, -1.0, 1.0)  # uniform among all orthogonal matrices
     return _filled(tensor, gain * (q if rows >= columns else q.T).reshape(tensor.shape))
@@ -204,11 +217,11 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any =
     """Fill a matrix with normal numbers, and that share of each column with zeros (Martens 2010)."""
     if tensor.ndim != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
-    rng = _random(generator)
+    stream = stream_of(generator)
     rows, columns = tensor.shape
-    values = rng.normal(0, std, (rows, columns))
+    values = stream.normal(0, std, (rows, columns), tensor.dtype.numpy)
     for column in range(columns):
-        values[rng.permutation(rows)[: math.ceil(sparsity * rows)], column] = 0
+        values[stream.permutation(rows)[: math.ceil(sparsity * rows)], column] = 0
     return _filled(tensor, values)
 
 

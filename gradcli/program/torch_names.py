@@ -64,6 +64,7 @@ MODULES = {
     "torch": "gradcli",
     "torch.functional": "gradcli",
     "torch.__future__": "gradcli.nn.modules.conversion",
+    "torch.random": "gradcli.random",
     "torch.utils": "gradcli.utils",
     "torch.utils.data": "gradcli.utils.data",
     "torch.utils.data.dataloader": "gradcli.utils.data",

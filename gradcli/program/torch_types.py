@@ -102,8 +102,6 @@ def extras() -> dict[str, dict[str, Any]]:
             "vmap": gradcli.func.vmap,
             "finfo": lambda dtype=None: np.finfo(as_numpy(dtype) or defaults.float),
             "iinfo": lambda dtype: np.iinfo(as_numpy(dtype)),
-            "seed": lambda: gradcli.manual_seed(0),
-            "initial_seed": lambda: 0,
             "is_tensor": lambda x: isinstance(x, Tensor),
             "use_deterministic_algorithms": lambda *args, **options: None,
             "set_num_threads": lambda n: None,

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from ..face.create import tensor
-from ..face.draw import generator
+from ..face.draw import stream_of
 from ..face.join import stack
+from ..face.stream import Generator
 from ..face.wrap import missing
 from ..tape.tensor import Tensor
 
@@ -89,14 +90,9 @@ def random_split(dataset: Any, lengths: Sequence[float], generator: Any = None) 
         lengths = parts
     if sum(lengths) != total:
         raise ValueError("Sum of input lengths does not equal the length of the input dataset!")
-    order = shuffled(total)
+    order = stream_of(generator).permutation(total).tolist()
     ends = itertools.accumulate(int(n) for n in lengths)
     return [Subset(dataset, order[end - int(n) : end]) for n, end in zip(lengths, ends, strict=True)]
-
-
-def shuffled(count: int) -> list[int]:
-    """Return the numbers below count in random order."""
-    return generator.rng.permutation(count).tolist()
 
 
 class SequentialSampler:
@@ -113,19 +109,29 @@ class SequentialSampler:
 
 
 class RandomSampler(SequentialSampler):
-    """The numbers of the samples in random order."""
+    """The numbers of the samples in random order, from a generator of its own that the common one seeds."""
 
-    def __init__(self, data_source: Any, replacement: bool = False, num_samples: int | None = None, **_: Any):
+    def __init__(
+        self, data_source: Any, replacement: bool = False, num_samples: int | None = None, generator: Any = None
+    ):
         super().__init__(data_source)
-        self.replacement, self.num_samples = replacement, num_samples
+        self.replacement, self.wanted, self.generator = replacement, num_samples, generator
+
+    @property
+    def num_samples(self) -> int:
+        """How many are drawn: one for each sample unless given."""
+        return len(self.data_source) if self.wanted is None else self.wanted
 
     def __iter__(self) -> Iterator[int]:
-        if self.replacement:
-            return iter(generator.rng.integers(0, len(self.data_source), len(self)).tolist())
-        return iter(shuffled(len(self.data_source))[: len(self)])
+        stream = self.generator or Generator(seed=int(stream_of(None).wide(1)[0]) % 2**63)
+        size, left = len(self.data_source), self.num_samples
+        while left > 0:
+            drawn = stream.integers(0, size, (min(left, 32),)) if self.replacement else stream.permutation(size)
+            yield from drawn[:left].tolist()
+            left -= len(drawn)
 
     def __len__(self) -> int:
-        return len(self.data_source) if self.num_samples is None else self.num_samples
+        return self.num_samples
 
 
 class BatchSampler:
@@ -178,6 +184,7 @@ class DataLoader:
         collate_fn: Callable | None = None,
         pin_memory: bool = False,
         drop_last: bool = False,
+        generator: Any = None,
         **_: Any,
     ):
         if sampler is not None and shuffle:
@@ -185,12 +192,15 @@ class DataLoader:
         self.dataset, self.batch_size, self.drop_last = dataset, batch_size, drop_last
         self.num_workers, self.pin_memory = num_workers, pin_memory
         self.collate_fn = collate_fn or (default_collate if batch_size is not None else lambda sample: sample)
-        self.sampler = sampler or (RandomSampler(dataset) if shuffle else SequentialSampler(dataset))
+        self.generator = generator
+        shuffled = RandomSampler(dataset, generator=generator) if shuffle else SequentialSampler(dataset)
+        self.sampler = sampler or shuffled
         if batch_sampler is None and batch_size is not None:
             batch_sampler = BatchSampler(self.sampler, batch_size, drop_last)
         self.batch_sampler = batch_sampler
 
     def __iter__(self) -> Iterator:
+        stream_of(self.generator).wide(1)  # PyTorch draws a seed for workers here, also without any
         if isinstance(self.dataset, IterableDataset):
             samples: Iterable = iter(self.dataset)  # type: ignore[call-overload]
             if self.batch_size is None:

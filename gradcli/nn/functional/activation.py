@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ...face import norms, reduce
 from ...face.draw import generator
 from ...face.select import where
@@ -90,7 +92,10 @@ def rrelu(
     """leaky_relu, its slope random in [lower, upper] per element when training, else the middle."""
     if not training:
         return leaky_relu(input, (lower + upper) / 2, inplace)
-    slope = constant(generator.rng.uniform(lower, upper, input.shape)).to(input.dtype)
+    slopes = np.ones(input.shape)
+    below = input.detach().numpy() <= 0
+    slopes[below] = generator.rng.uniform(lower, upper, (int(below.sum()),))
+    slope = constant(slopes).to(input.dtype)
     return computed(input, inplace, lambda: where(input > 0, input, slope * input))
 
 
@@ -213,7 +218,7 @@ def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dty
 
 def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:
     """softmax of logits with Gumbel noise at temperature tau; hard: one-hot, with the gradient of the soft one."""
-    noise = constant(generator.rng.gumbel(size=logits.shape)).to(logits.dtype)
+    noise = constant(-np.log(generator.rng.exponential(1.0, tuple(logits.shape)))).to(logits.dtype)
     soft = softmax((logits + noise) / tau, dim)
     if not hard:
         return soft

@@ -17,7 +17,7 @@ def survivors(input: Tensor, p: float, channels: bool) -> Tensor:
     shape = tuple(input.shape)
     if channels:
         shape = shape[:2] + (1,) * (len(shape) - 2)
-    kept = generator.rng.random(shape) >= p if p < 1 else np.zeros(shape, bool)
+    kept = generator.rng.chances(1 - p, shape) if p < 1 else np.zeros(shape, bool)
     return constant(kept).to(input.dtype)
 
 

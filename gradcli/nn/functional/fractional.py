@@ -52,7 +52,7 @@ def fractional_max_pool(n: int, name: str) -> tuple[Callable, Callable]:
         kernels = per_axis(kernel_size, n, "kernel_size")
         outs = lengths_of(tuple(size), n, output_size, output_ratio)
         if _random_samples is None:
-            samples = generator.rng.random((batch, channels, n))
+            samples = generator.rng.uniform(0, 1, (batch, channels, n), x._data.dtype)
         else:
             samples = np.asarray(_random_samples.detach().numpy()).reshape(batch, channels, n)
         order = (1, 0) if n == 2 else (0, 1, 2)
