@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from ..tape.dtypes import naming
+
 Shape = tuple[int, ...]
 DOUBLE, SINGLE = np.dtype(np.float64), np.dtype(np.float32)
 STATE_WORDS = 624
@@ -62,6 +64,10 @@ class Generator:
         self.spare = None if math.isnan(spare) else spare
         state = {"key": found[24:].view(np.uint32), "pos": position}
         self.bits.state = {"bit_generator": "MT19937", "state": state}  # type: ignore[typeddict-item]
+
+    def __repr__(self) -> str:
+        module = "torch._C" if naming.prefix == "torch" else "gradcli"
+        return f"<{module}.Generator object at {id(self):#x}>"
 
     # -- bits ---------------------------------------------------------------------------------------
 

@@ -87,8 +87,8 @@ class RandomUnstructured(Lowest):
     """Prunes elements at random."""
 
     def scores(self, t: Tensor) -> Tensor:
-        """Return random numbers."""
-        return rand(*t.shape)
+        """Return random numbers, negative ones, so that PyTorch prunes the same elements: the largest."""
+        return -rand(*t.shape, dtype=t.dtype)
 
 
 class L1Unstructured(Lowest):
