@@ -16,6 +16,7 @@ import numpy as np
 from ..errors import nearest
 from ..face.checked import LinAlgError
 from ..func.mapping import loops
+from ..rules.sums import order
 from ..tape.anomaly import AnomalyError
 from ..tape.dtypes import DType, defaults, naming, set_default_dtype
 from ..tape.function import Function
@@ -233,6 +234,7 @@ def as_torch() -> Iterator[None]:
     give_names(SHOWN)
     Size.__getitem__ = sized_item  # type: ignore
     naming.prefix, naming.addresses, allowed.float_of_grad, loops.allowed = "torch", True, True, False
+    order.pytorch = True
     try:
         yield
     finally:
@@ -245,6 +247,7 @@ def as_torch() -> Iterator[None]:
             del sys.modules[name]
         sys.modules.update(hidden)
         kind, naming.prefix, naming.addresses, allowed.float_of_grad = before
+        order.pytorch = False
         set_default_dtype(kind)
         set_printoptions(**layout)
         loops.allowed = True

@@ -6,6 +6,7 @@ import numpy as np
 
 from .index import Index, put
 from .shapes import negative_axes, rank, shape_of
+from .sums import total as sum_of
 from .table import POSITIVE, A, Sample, elementwise, general, linear
 
 LOWEST_LOG = -100.0
@@ -71,7 +72,7 @@ elementwise(
 def square_loss(x, y, *, axis, total):
     """Sum of (x - y)^2 over axis, over total."""
     difference = x - y
-    return (difference * difference).sum(axis=axis) / total
+    return sum_of(difference * difference, axis) / total
 
 
 def square_loss_dx(g, _out, x, y, *, axis, total):

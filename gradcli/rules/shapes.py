@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
+from .sums import total
+
 Shape = tuple[int, ...]
 FEW = 4096
 """Elements up to which filling an array takes less time than making a view that repeats one of them."""
@@ -99,8 +101,15 @@ def fit(g: Any, shape: Shape, ndim: int) -> Any:
         lead + missing + i for i, n in enumerate(shape) if n == 1 and g.shape[lead + missing + i] != 1
     )
     if axes:
-        g = g.sum(axis=axes, keepdims=True)
+        g = summed(g, axes)
     return g.reshape(g.shape[:lead] + shape)
+
+
+def summed(g: Any, axes: Shape) -> Any:
+    """Return the sum of a cotangent over axes that are kept with length 1."""
+    if type(g) is np.ndarray:
+        return total(g, tuple([a - g.ndim for a in axes]), True)
+    return g.sum(axis=axes, keepdims=True)
 
 
 def kept_shape(shape: Shape, axes: Shape) -> Shape:

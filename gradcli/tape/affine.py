@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..rules import entry
+from ..rules.sums import total
 from . import record as recording
 from .edges import outline_of
 from .modes import state, suspended
@@ -46,7 +47,7 @@ def affine_grads(node: Node, g: Any, _owned: bool) -> tuple:
     _, _, data, weight = node.x
     if type(g) is np.ndarray and g.ndim == 2:
         return (
-            None if b is None else np.add.reduce(g, 0),
+            None if b is None else total(g, (-2,)),
             None if x is None else product(g, weight),
             None if w is None else thin_product(g, data),
         )
