@@ -88,7 +88,9 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
 
 @face(names=("asarray",), method=False)
 def from_numpy(array: np.ndarray) -> Tensor:
-    """Return a tensor that shares an array's memory."""
+    """Return a tensor that shares an array's memory; NumPy's functions of tensors gave one already."""
+    if isinstance(array, Tensor) and not array.requires_grad:
+        return array
     if not isinstance(array, np.ndarray):
         raise TypeError(f"expected np.ndarray (got {type(array).__name__})")
     return Tensor._wrap(array, None)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..face.create import tensor
-from ..face.draw import stream_of
+from ..face.draw import multinomial, stream_of
 from ..face.join import stack
 from ..face.stream import Generator
 from ..face.wrap import missing
@@ -134,6 +134,34 @@ class RandomSampler(SequentialSampler):
         return self.num_samples
 
 
+class SubsetRandomSampler:
+    """The given numbers in random order."""
+
+    def __init__(self, indices: Sequence[int], generator: Any = None):
+        self.indices, self.generator = indices, generator
+
+    def __iter__(self) -> Iterator[int]:
+        for place in stream_of(self.generator).permutation(len(self.indices)).tolist():
+            yield self.indices[place]
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+
+class WeightedRandomSampler:
+    """Numbers of samples, drawn with probabilities proportional to weights."""
+
+    def __init__(self, weights: Any, num_samples: int, replacement: bool = True, generator: Any = None):
+        self.weights, self.num_samples = tensor(weights, dtype=np.float64), num_samples
+        self.replacement, self.generator = replacement, generator
+
+    def __iter__(self) -> Iterator[int]:
+        yield from multinomial(self.weights, self.num_samples, self.replacement, generator=self.generator).tolist()
+
+    def __len__(self) -> int:
+        return self.num_samples
+
+
 class BatchSampler:
     """What a sampler gives, in lists of batch_size."""
 
@@ -225,7 +253,9 @@ __all__ = [
     "Sampler",
     "SequentialSampler",
     "Subset",
+    "SubsetRandomSampler",
     "TensorDataset",
+    "WeightedRandomSampler",
     "default_collate",
     "random_split",
 ]

@@ -90,6 +90,16 @@ def test_loaders_and_splits_draw_as_in_pytorch():
     assert [part.indices for part in parts] == [[2, 6, 1, 8, 4], [5, 0, 9, 3, 7]]
 
 
+def test_samplers_draw_as_in_pytorch():
+    data = gc.utils.data
+    gc.manual_seed(0)
+    weights = [0.1, 0.9, 0.4, 0.7]
+    assert list(data.WeightedRandomSampler(weights, 6)) == [3, 3, 1, 3, 2, 3]
+    assert list(data.SubsetRandomSampler([3, 5, 7, 9])) == [3, 5, 7, 9]
+    assert list(data.WeightedRandomSampler(weights, 3, replacement=False)) == [3, 1, 2]
+    assert gc.from_numpy(np.sort(gc.tensor([2.0, 1.0]))).tolist() == [1.0, 2.0]
+
+
 def test_states_are_kept_and_put_back():
     assert gc.manual_seed(7).initial_seed() == gc.initial_seed() == 7
     gc.randn(3)
