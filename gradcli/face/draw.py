@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -150,21 +151,25 @@ def normal(
     return finished(np.asarray(raw), kind, requires_grad, device)
 
 
-def refilled(input: Tensor, raw: np.ndarray) -> Tensor:
-    """Return a tensor with its elements replaced by random numbers."""
+def refilled(input: Tensor, draw: Callable[[tuple[int, ...]], np.ndarray]) -> Tensor:
+    """Return a tensor with its elements replaced by random numbers of a shape, drawn in the order of its memory."""
+    data = np.asarray(input.detach()._data)
+    order = sorted(range(data.ndim), key=lambda i: -abs(data.strides[i]))
+    raw = draw(tuple(data.shape[i] for i in order)).transpose(np.argsort(order).tolist())
     return input.copy_(Tensor._wrap(raw, None).to(input.dtype))
 
 
 @face
 def normal_(input: Tensor, mean: float = 0, std: float = 1, *, generator: Any = None) -> Tensor:
     """Fill in place with normal random numbers."""
-    return refilled(input, stream_of(generator).normal(mean, std, tuple(input.shape), input.dtype.numpy))
+    stream, kind, blocks = stream_of(generator), input.dtype.numpy, input.is_contiguous()
+    return refilled(input, lambda shape: stream.normal(mean, std, shape, kind, blocks))
 
 
 @face
 def uniform_(input: Tensor, low: float = 0, high: float = 1, *, generator: Any = None) -> Tensor:
     """Fill in place with uniform random numbers."""
-    return refilled(input, stream_of(generator).uniform(low, high, tuple(input.shape), input.dtype.numpy))
+    return refilled(input, lambda shape: stream_of(generator).uniform(low, high, shape, input.dtype.numpy))
 
 
 LARGEST = {"f4": 2**24 + 1, "f8": 2**53 + 1, "i1": 2**7, "u1": 2**8, "i2": 2**15, "i4": 2**31, "i8": 2**63}
@@ -173,13 +178,12 @@ LARGEST = {"f4": 2**24 + 1, "f8": 2**53 + 1, "i1": 2**7, "u1": 2**8, "i2": 2**15
 @face
 def random_(input: Tensor, low: int | None = None, high: int | None = None, *, generator: Any = None) -> Tensor:
     """Fill in place with random integers from low up to, not including, high, or all that the type has."""
-    stream, shape, kind = stream_of(generator), tuple(input.shape), input.dtype.numpy
+    stream, kind = stream_of(generator), input.dtype.numpy
     if low is None:
-        largest = LARGEST.get(kind.str[1:], 2)
-        drawn = stream.wide(math.prod(shape)) if kind.itemsize == 8 else stream.words(math.prod(shape))
-        return refilled(input, (drawn % np.uint64(largest)).astype(np.int64).reshape(shape))
+        largest, words = np.uint64(LARGEST.get(kind.str[1:], 2)), stream.wide if kind.itemsize == 8 else stream.words
+        return refilled(input, lambda shape: (words(math.prod(shape)) % largest).astype(np.int64).reshape(shape))
     low, high = (0, low) if high is None else (low, high)
-    return refilled(input, stream.integers(low, high, shape))
+    return refilled(input, functools.partial(stream.integers, low, high))
 
 
 @face
@@ -187,7 +191,7 @@ def exponential_(input: Tensor, lambd: float = 1.0, *, generator: Any = None) ->
     """Fill in place with exponential random numbers of a rate."""
     if lambd <= 0:
         raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd}")
-    return refilled(input, stream_of(generator).exponential(lambd, tuple(input.shape)))
+    return refilled(input, functools.partial(stream_of(generator).exponential, lambd))
 
 
 def check_probabilities(p: Any) -> None:
@@ -213,4 +217,5 @@ def bernoulli_(input: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
     """Fill in place with 1, of the probability p (a number, or one for each element), else 0."""
     chance = np.broadcast_to(p._data, input.shape) if isinstance(p, Tensor) else np.float64(p)
     check_probabilities(chance)
-    return refilled(input, stream_of(generator).chances(chance, tuple(input.shape)))
+    drawn = stream_of(generator).chances(chance, tuple(input.shape))
+    return input.copy_(Tensor._wrap(drawn, None).to(input.dtype))

@@ -18,6 +18,7 @@ from ..tape.dtypes import naming
 
 Shape = tuple[int, ...]
 DOUBLE, SINGLE = np.dtype(np.float64), np.dtype(np.float32)
+BITS = {"e": 24, "f": 24, "d": 53}
 STATE_WORDS = 624
 
 
@@ -83,11 +84,10 @@ class Generator:
     # -- numbers ------------------------------------------------------------------------------------
 
     def unit(self, shape: Shape, dtype: Any = DOUBLE) -> np.ndarray:
-        """Return uniform numbers in [0, 1), as float64: of 24 random bits for float32, of 53 for others."""
-        count = math.prod(shape)
-        if dtype == SINGLE:
-            return ((self.words(count) & np.uint64(2**24 - 1)) * 2.0**-24).reshape(shape)
-        return ((self.wide(count) & np.uint64(2**53 - 1)) * 2.0**-53).reshape(shape)
+        """Return uniform numbers in [0, 1), as float64, of as many random bits as the type is drawn with."""
+        bits = BITS.get(np.dtype(dtype).char, BITS["d"])
+        drawn = self.wide(math.prod(shape)) if bits > 32 else self.words(math.prod(shape))
+        return ((drawn & np.uint64(2**bits - 1)) * 2.0**-bits).reshape(shape)
 
     def uniform(self, low: float, high: float, shape: Shape, dtype: Any = DOUBLE) -> np.ndarray:
         """Return uniform numbers in [low, high); both parts of complex ones."""
@@ -97,14 +97,17 @@ class Generator:
         kind = dtype.type if dtype.kind == "f" else np.float64
         return (self.unit(shape, dtype) * float(kind(high) - kind(low)) + float(kind(low))).astype(kind)
 
-    def normal(self, mean: float, std: float, shape: Shape, dtype: Any = DOUBLE) -> np.ndarray:
-        """Return normal numbers; complex ones have the variance std^2 in all."""
+    def normal(self, mean: float, std: float, shape: Shape, dtype: Any = DOUBLE, blocks: bool = True) -> np.ndarray:
+        """Return normal numbers; complex ones have the variance std^2 in all.
+
+        blocks: make 16 at a time where there are as many, which is for memory in one piece.
+        """
         dtype = np.dtype(dtype)
         if dtype.kind == "c":
             return mean + self.normal(0, std / math.sqrt(2), (*shape, 2), part_of(dtype)).view(dtype)[..., 0]
         kind = dtype if dtype.kind == "f" else DOUBLE
         count = math.prod(shape)
-        if count < 16:
+        if count < 16 or not blocks:
             return np.array([self.one_normal() * std + mean for _ in range(count)], kind).reshape(shape)
         block = functools.partial(normal_blocks, mean=mean, std=std)
         found = self.unit((count,), kind).astype(kind)

@@ -79,6 +79,17 @@ def test_one_seed_gives_what_it_gives_in_pytorch(single):
         np.testing.assert_allclose(draw().detach().numpy().ravel(), PYTORCH[name], rtol=0, atol=1.5e-6, err_msg=name)
 
 
+def test_memory_is_filled_in_its_own_order(single):
+    gc.manual_seed(0)
+    gc.rand(3), gc.randn(5)
+    whole = gc.empty(3, 2).t().normal_()
+    gc.manual_seed(0)
+    gc.rand(3), gc.randn(5)
+    assert whole.tolist() == gc.randn(6).reshape(3, 2).T.tolist()
+    gc.manual_seed(0)
+    assert gc.rand(2, dtype=gc.float16).tolist() == gc.tensor([0.4963, 0.7681], dtype=gc.float16).tolist()
+
+
 def test_loaders_and_splits_draw_as_in_pytorch():
     data = gc.utils.data
     gc.manual_seed(0)
