@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import math
-import secrets
+import os
 from typing import Any
 
 import numpy as np
@@ -32,7 +32,7 @@ class Generator:
         self.device = device
         self.bits = np.random.MT19937()
         self.spare: float | None = None
-        self.manual_seed(secrets.randbits(64) if seed is None else seed)
+        self.manual_seed(fresh_seed() if seed is None else seed)
 
     def manual_seed(self, seed: int) -> Generator:
         """Start anew from a seed, of which the lowest 32 bits count; return this."""
@@ -47,7 +47,7 @@ class Generator:
 
     def seed(self) -> int:
         """Start anew from a seed that nobody knows, and return it."""
-        return self.manual_seed(secrets.randbits(64)).initial_seed()
+        return self.manual_seed(fresh_seed()).initial_seed()
 
     def snapshot(self) -> np.ndarray:
         """Return where the stream stands, as bytes (uint8) for `resume`."""
@@ -148,6 +148,11 @@ class Generator:
     def exponential(self, rate: float, shape: Shape) -> np.ndarray:
         """Return exponential numbers (float64)."""
         return -np.log1p(-self.unit(shape)) / rate
+
+
+def fresh_seed() -> int:
+    """Return a seed that nobody knows."""
+    return int.from_bytes(os.urandom(8), "little")
 
 
 def part_of(dtype: np.dtype) -> np.dtype:
