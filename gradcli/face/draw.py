@@ -27,9 +27,18 @@ class _Common:
 generator = _Common()
 
 
-def stream_of(given: Any) -> Any:
-    """Return the generator that was given, or the common one for None."""
-    return generator.rng if given is None else given
+def stream_of(given: Any) -> Generator:
+    """Return the generator that was given, the common one for None, or one that NumPy's generator seeds.
+
+    Raises TypeError for anything else.
+    """
+    if given is None:
+        return generator.rng
+    if isinstance(given, np.random.Generator):
+        return Generator(seed=int(given.integers(2**63)))
+    if not isinstance(given, Generator):
+        raise TypeError(f"argument 'generator' must be a gradcli.Generator, not {type(given).__name__}")
+    return given
 
 
 @face(method=False)

@@ -125,6 +125,8 @@ def test_states_are_kept_and_put_back():
         gc.set_rng_state(gc.zeros(3, dtype=gc.uint8))
     assert gc.seed() == gc.initial_seed() != 7
     assert gc.Generator().initial_seed() != gc.Generator().initial_seed()
+    ours, theirs = (init.normal_(gc.empty(3), generator=np.random.default_rng(5)).tolist() for _ in range(2))
+    assert ours == theirs
 
 
 def test_bad_ranges_are_refused():
@@ -132,6 +134,8 @@ def test_bad_ranges_are_refused():
         gc.randint(3, 3, (2,))
     with pytest.raises(RuntimeError, match="lambda > 0"):
         gc.empty(2).exponential_(0)
+    with pytest.raises(TypeError, match="must be a gradcli.Generator, not int"):
+        gc.rand(2, generator=3)
     with pytest.raises(RuntimeError, match="p_in >= 0"):
         gc.empty(2).bernoulli_(1.5)
 
