@@ -134,7 +134,7 @@ def test_bad_ranges_are_refused():
         gc.randint(3, 3, (2,))
     with pytest.raises(RuntimeError, match="lambda > 0"):
         gc.empty(2).exponential_(0)
-    with pytest.raises(TypeError, match="must be a gradcli.Generator, not int"):
+    with pytest.raises(TypeError, match=r"must be a gradcli\.Generator, not int"):
         gc.rand(2, generator=3)
     with pytest.raises(RuntimeError, match="p_in >= 0"):
         gc.empty(2).bernoulli_(1.5)
