@@ -15,7 +15,7 @@ from ...rules import entry
 from ...rules.index import Index
 from ...rules.losses import class_index
 from ...tape.facade import as_one
-from ...tape.record import dispatch
+from ...tape.record import dispatch, record
 from ...tape.tensor import Tensor
 from .activation import logsigmoid
 from .arguments import constant, legacy, over, reduced, run
@@ -186,10 +186,10 @@ def usual_cross_entropy(input: Any, target: Any, ignore_index: int, reduction: s
         return None
     if classes.view("u8").max() >= count:
         return None
-    logs = dispatch(entry("log_softmax"), (input,), {"axis": (-1,)})
+    logs = record(entry("log_softmax"), (input,), {"axis": (-1,)})
     index = Index.of_places((np.arange(rows), classes), scores.shape)
     total = rows if reduction == "mean" else 1
-    return dispatch(entry("class_loss"), (logs,), {"index": index, "weights": None, "total": total})
+    return record(entry("class_loss"), (logs,), {"index": index, "weights": None, "total": total})
 
 
 def linear_cross_entropy(

@@ -45,7 +45,9 @@ class Applied(Module):
 
     def forward(self, *inputs: Any, **named: Any) -> Any:
         """Apply the function."""
-        settings = {name: getattr(self, name) for name in self._settings}
+        known, settings = self.__dict__, {}
+        for name in self._settings:
+            settings[name] = known[name] if name in known else getattr(self, name)
         if self._modes:
             settings["training"] = self.training
         return getattr(functional, self._function)(*inputs, **named, **settings)
