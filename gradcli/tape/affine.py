@@ -26,6 +26,26 @@ def product(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return x.dot(y) if len(x) * y.shape[1] < MANY_ELEMENTS else np.matmul(x, y)
 
 
+def mapped(x: np.ndarray, w: np.ndarray) -> np.ndarray:
+    """Return x @ w.T; 2 to 32 rows and a medium weight in blocks of the weight that OpenBLAS need not pack.
+
+    That takes 0.4 to 1.05 of the time of the whole with two threads, 0.25 to 0.75 with one.
+    """
+    (rows, width), height = x.shape, len(w)
+    if not (
+        1 < rows <= 32
+        and UNPACKED < rows * width * height <= 4 * UNPACKED
+        and x.dtype.char == "f"
+        and height % 8 == 0
+        and w.flags.c_contiguous
+    ):
+        return product(x, w.T)
+    result = np.empty((rows, height), x.dtype)
+    part = (8, height // 8)
+    np.matmul(x, w.reshape(*part, width).swapaxes(1, 2), out=result.reshape(rows, *part).swapaxes(0, 1))
+    return result
+
+
 def thin_product(g: np.ndarray, x: np.ndarray) -> np.ndarray:
     """Return g.T @ x in memory of its own.
 
@@ -122,7 +142,7 @@ def affine(x: Any, w: Any, b: Any) -> Tensor | None:
     if state.observed or recording.Node is not Node:
         return record(entry("affine"), (b, x, w), {})
     result = Tensor()
-    out = result._data = product(data, weight.T)
+    out = result._data = mapped(data, weight)
     out += bias
     result._key = result._node = None
     p, q, r = b._node, x._node, w._node

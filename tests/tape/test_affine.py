@@ -129,7 +129,7 @@ def test_large_nodes_say_that_they_were_freed():
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("rows", [1, 32, 61, 62, 300])
+@pytest.mark.parametrize("rows", [1, 2, 16, 32, 33, 61, 62, 300])
 @pytest.mark.parametrize("width", [255, 256, 260])
 def test_gradients_of_large_weights_are_products(rows, width, dtype):
     x, vector = (RNG.standard_normal((rows, n)).astype(dtype) for n in (width, 256))
