@@ -12,6 +12,7 @@ import numpy as np
 
 from ..tape import versions
 from ..tape.hooks import RemovableHandle
+from ..tape.leaf import clear_grad
 from ..tape.modes import enable_grad
 from ..tape.tensor import Tensor
 
@@ -105,10 +106,7 @@ class Optimizer:
         """Clear the gradients: to None, or to zeros."""
         for group in self.param_groups:
             for p in group["params"]:
-                if set_to_none or p._grad is None:
-                    p._grad = None
-                else:
-                    p._grad = (p._grad if p._grad._node is None else p._grad.detach()).zero_()
+                clear_grad(p, set_to_none)
 
     def register_step_pre_hook(self, hook: Callable) -> RemovableHandle:
         """Call hook(optimizer, args, kwargs) before each step."""

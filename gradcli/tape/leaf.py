@@ -83,6 +83,15 @@ class AccumulateGrad(Node):
             leaf._grad = leaf._wrap(old._data + g, None)
 
 
+def clear_grad(parameter: Any, set_to_none: bool) -> None:
+    """Forget a tensor's gradient, or make it zeros."""
+    grad = parameter._grad
+    if set_to_none or grad is None:
+        parameter._grad = None
+    else:
+        parameter._grad = (grad if grad._node is None else grad.detach()).zero_()
+
+
 def cast_raw(g: Any, dtype: Any) -> Any:
     """Return raw data in another dtype; a complex cotangent of something real keeps its real part."""
     if g.dtype.kind == "c" and dtype.kind != "c":

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...tape.dtypes import naming
+from ...tape.leaf import clear_grad
 from ...tape.parameter import Parameter
 from ...tape.tensor import Tensor
 from .call import hooked_call
@@ -223,7 +224,7 @@ class Module(HookLists, Walkable, Stateful, Convertible):
         """Clear the gradients of all parameters: to None, or to zeros."""
         for module in self.modules():
             for parameter in module._parameters.values():
-                if parameter is not None and parameter._grad is not None:
+                if parameter is not None:
                     clear_grad(parameter, set_to_none)
 
     # -- printing ---------------------------------------------------------------------------------
@@ -260,12 +261,3 @@ def type_name(value: Any) -> str:
     if isinstance(value, Tensor):
         return f"torch.{value.dtype.title}Tensor"
     return type(value).__name__ if not isinstance(value, type) else value.__name__
-
-
-def clear_grad(parameter: Tensor, set_to_none: bool) -> None:
-    """Forget a tensor's gradient, or make it zeros."""
-    grad = parameter._grad
-    if set_to_none or grad is None:
-        parameter._grad = None
-    else:
-        parameter._grad = (grad if grad._node is None else grad.detach()).zero_()
