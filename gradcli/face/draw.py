@@ -203,20 +203,15 @@ def exponential_(input: Tensor, lambd: float = 1.0, *, generator: Any = None) ->
     return refilled(input, functools.partial(stream_of(generator).exponential, lambd))
 
 
-def check_probabilities(p: Any) -> None:
-    """Raise RuntimeError for numbers that are no probabilities."""
-    if not ((p >= 0) & (p <= 1)).all():
-        raise RuntimeError(
-            "Expected p_in >= 0 && p_in <= 1 to be true, but got false.  (Could this error message be improved?  If "
-            "so, please report an enhancement request to PyTorch.)"
-        )
-
-
 @face
 def bernoulli(input: Tensor, p: float | None = None, *, generator: Any = None) -> Tensor:
     """1 with the probabilities that the input holds (or p), else 0. Raises RuntimeError for other numbers."""
     chance = input._data if p is None else np.float64(p)
-    check_probabilities(chance)
+    if not ((chance >= 0) & (chance <= 1)).all():
+        raise RuntimeError(
+            "Expected p_in >= 0 && p_in <= 1 to be true, but got false.  (Could this error message be improved?  If "
+            "so, please report an enhancement request to PyTorch.)"
+        )
     drawn = stream_of(generator).chances(chance, tuple(input.shape))
     return Tensor._wrap(drawn.astype(input._data.dtype), None)
 
@@ -224,7 +219,5 @@ def bernoulli(input: Tensor, p: float | None = None, *, generator: Any = None) -
 @face
 def bernoulli_(input: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
     """Fill in place with 1, of the probability p (a number, or one for each element), else 0."""
-    chance = np.broadcast_to(p._data, input.shape) if isinstance(p, Tensor) else np.float64(p)
-    check_probabilities(chance)
-    drawn = stream_of(generator).chances(chance, tuple(input.shape))
-    return input.copy_(Tensor._wrap(drawn, None).to(input.dtype))
+    given = (p.expand(input.shape),) if isinstance(p, Tensor) else (input, p)
+    return input.copy_(bernoulli(*given, generator=generator).to(input.dtype))

@@ -93,7 +93,7 @@ class Generator:
         """Return uniform numbers in [low, high); both parts of complex ones."""
         dtype = np.dtype(dtype)
         if dtype.kind == "c":
-            return self.uniform(low, high, (*shape, 2), part_of(dtype)).view(dtype)[..., 0]
+            return self.uniform(low, high, (*shape, 2), np.finfo(dtype).dtype).view(dtype)[..., 0]
         kind = dtype.type if dtype.kind == "f" else np.float64
         return (self.unit(shape, dtype) * float(kind(high) - kind(low)) + float(kind(low))).astype(kind)
 
@@ -104,7 +104,7 @@ class Generator:
         """
         dtype = np.dtype(dtype)
         if dtype.kind == "c":
-            return mean + self.normal(0, std / math.sqrt(2), (*shape, 2), part_of(dtype)).view(dtype)[..., 0]
+            return mean + self.normal(0, std / math.sqrt(2), (*shape, 2), np.finfo(dtype).dtype).view(dtype)[..., 0]
         kind = dtype if dtype.kind == "f" else DOUBLE
         count = math.prod(shape)
         if count < 16 or not blocks:
@@ -153,11 +153,6 @@ class Generator:
 def fresh_seed() -> int:
     """Return a seed that nobody knows."""
     return int.from_bytes(os.urandom(8), "little")
-
-
-def part_of(dtype: np.dtype) -> np.dtype:
-    """Return the type of the parts of a complex type."""
-    return np.empty(0, dtype).real.dtype
 
 
 # -- normal numbers in blocks of 16 ---------------------------------------------------------------

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import functools
 import math
-import operator
 import warnings
 from typing import Any
 
 import numpy as np
 
+from ..face import draw
 from ..face.draw import stream_of
 from ..tape.modes import no_grad
 from ..tape.tensor import Tensor
@@ -82,14 +82,16 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
 
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = None) -> Tensor:
     """Fill with uniform numbers between a and b."""
-    return _filled(tensor, stream_of(generator).uniform(a, b, tuple(tensor.shape), tensor.dtype.numpy))
+    with no_grad():
+        return draw.uniform_(tensor, a, b, generator=generator)
 
 
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any = None) -> Tensor:
     """Fill with normal numbers; complex ones have the variance std^2 in all. Raises RuntimeError for std < 0."""
     if std < 0:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
-    return _filled(tensor, stream_of(generator).normal(mean, std, tuple(tensor.shape), tensor.dtype.numpy))
+    with no_grad():
+        return draw.normal_(tensor, mean, std, generator=generator)
 
 
 def trunc_normal_(
@@ -106,8 +108,8 @@ def trunc_normal_(
             stacklevel=2,
         )
     stream, shape, kind = stream_of(generator), tuple(tensor.shape), tensor.dtype.numpy
-    edges = (math.erf((edge - mean) / std / math.sqrt(2)) / 2 for edge in (b, a))
-    if functools.reduce(operator.sub, edges) > 0.3:
+    above, below = (math.erf((edge - mean) / std / math.sqrt(2)) / 2 for edge in (b, a))
+    if above - below > 0.3:
         values = stream.normal(mean, std, shape, kind)
         while (outside := (values < kind.type(a)) | (values > kind.type(b))).any():
             values = np.where(outside, stream.normal(mean, std, shape, kind), values)
