@@ -12,7 +12,6 @@ from ...face.products import einsum
 from ...face.reduce import of_floats, picked
 from ...face.select import where
 from ...rules import entry
-from ...rules.index import Index
 from ...rules.losses import class_index
 from ...tape.facade import as_one
 from ...tape.record import dispatch, record
@@ -184,10 +183,10 @@ def usual_cross_entropy(input: Any, target: Any, ignore_index: int, reduction: s
     rows, count = scores.shape
     if not rows or classes.shape != (rows,) or 0 <= ignore_index < count or reduction not in ("mean", "sum"):
         return None
-    if classes.view("u8").max() >= count:
+    if not are_below(classes, count):
         return None
     logs = record(entry("log_softmax"), (input,), {"axis": (-1,)})
-    index = Index.of_places((np.arange(rows), classes), scores.shape)
+    index = class_index(classes, None, scores.shape)
     total = rows if reduction == "mean" else 1
     return record(entry("class_loss"), (logs,), {"index": index, "weights": None, "total": total})
 
