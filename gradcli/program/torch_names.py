@@ -226,7 +226,7 @@ def as_torch() -> Iterator[None]:
     """Let `import torch` mean this engine, float32 be the default type, and tensors print as PyTorch's."""
     finder = Finder()
     hidden = {name: sys.modules.pop(name) for name in list(sys.modules) if name.split(".")[0] in TOPS}
-    before = defaults.float, naming.prefix, naming.addresses, allowed.float_of_grad
+    before = defaults.float, naming.prefix, naming.addresses, allowed.float_of_grad, order.pytorch
     layout = get_printoptions()
     sys.meta_path.insert(0, finder)
     set_default_dtype(np.float32)
@@ -246,8 +246,7 @@ def as_torch() -> Iterator[None]:
         for name in [n for n in sys.modules if n.split(".")[0] in TOPS]:
             del sys.modules[name]
         sys.modules.update(hidden)
-        kind, naming.prefix, naming.addresses, allowed.float_of_grad = before
-        order.pytorch = False
+        kind, naming.prefix, naming.addresses, allowed.float_of_grad, order.pytorch = before
         set_default_dtype(kind)
         set_printoptions(**layout)
         loops.allowed = True
