@@ -130,10 +130,14 @@ def test_large_nodes_say_that_they_were_freed():
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("rows", [1, 2, 16, 32, 33, 61, 62, 300])
-@pytest.mark.parametrize("width", [255, 256, 260])
-def test_gradients_of_large_weights_are_products(rows, width, dtype):
-    x, vector = (RNG.standard_normal((rows, n)).astype(dtype) for n in (width, 256))
-    leaves = [gradcli.tensor(RNG.standard_normal(shape), dtype=dtype) for shape in ((256, width), (256,))]
+@pytest.mark.parametrize(
+    "size",
+    [(256, 255), (256, 256), (256, 260), (512, 64), (500, 65), (64, 512), (128, 63)],
+    ids="{0[0]}x{0[1]}".format,
+)
+def test_values_and_gradients_of_large_layers_are_products(rows, size, dtype):
+    x, vector = (RNG.standard_normal((rows, n)).astype(dtype) for n in size[::-1])
+    leaves = [gradcli.tensor(RNG.standard_normal(shape), dtype=dtype) for shape in (size, size[:1])]
     w, b = (leaf.requires_grad_() for leaf in leaves)
     y = in_one_step(gradcli.tensor(x), w, b)
     y.backward(gradcli.tensor(vector))
