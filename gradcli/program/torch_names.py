@@ -17,6 +17,7 @@ from ..errors import nearest
 from ..face.checked import LinAlgError
 from ..func.mapping import loops
 from ..rules.sums import order
+from ..rules.torch_digits import use_torch_digits
 from ..tape.anomaly import AnomalyError
 from ..tape.dtypes import DType, defaults, naming, set_default_dtype
 from ..tape.function import Function
@@ -234,7 +235,7 @@ def as_torch() -> Iterator[None]:
     give_names(SHOWN)
     Size.__getitem__ = sized_item  # type: ignore
     naming.prefix, naming.addresses, allowed.float_of_grad, loops.allowed = "torch", True, True, False
-    order.pytorch = True
+    use_torch_digits(True)
     try:
         yield
     finally:
@@ -246,7 +247,8 @@ def as_torch() -> Iterator[None]:
         for name in [n for n in sys.modules if n.split(".")[0] in TOPS]:
             del sys.modules[name]
         sys.modules.update(hidden)
-        kind, naming.prefix, naming.addresses, allowed.float_of_grad, order.pytorch = before
+        kind, naming.prefix, naming.addresses, allowed.float_of_grad, digits = before
+        use_torch_digits(digits)
         set_default_dtype(kind)
         set_printoptions(**layout)
         loops.allowed = True

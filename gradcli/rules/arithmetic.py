@@ -44,10 +44,10 @@ def inverse(_, _x, y):
         return complex(math.nan, math.nan) if isinstance(y, complex) else math.copysign(math.inf, y)
 
 
-def quotient_pair(g, out, _x, y):
-    """g / y, and -out times that."""
+def quotient_pair(g, out, _x, y, first=True, second=True):
+    """g / y, and -out times that; None for an operand that wants no cotangent."""
     gx = g / y
-    return gx, -(out * gx)  # NumPy negates in place: nobody holds the product
+    return gx if first else None, -(out * gx) if second else None  # NumPy negates in place: nobody holds the product
 
 
 elementwise(
@@ -83,8 +83,8 @@ def power_dx(_, x, y):
     if isinstance(y, (int, float)):
         if type(y) is float and y == 0.5:
             return 0.5 / np.sqrt(x)
-        return 2 * x if y == 2 else np.zeros_like(x) if y == 0 else y * x ** (y - 1)
-    return np.where(y == 0, 0.0, y * x ** (y - 1))
+        return 2 * x if y == 2 else np.zeros_like(x) if y == 0 else y * power.forward(x, y - 1)
+    return np.where(y == 0, 0.0, y * power.forward(x, y - 1))
 
 
 def power_dy(out, x, y):
@@ -95,7 +95,7 @@ def power_dy(out, x, y):
     return np.where(flat, 0.0, out * np.log(np.where(flat, 1.0, x)))
 
 
-elementwise(
+power = elementwise(
     operator.pow,  # quicker than np.power for small whole exponents
     power_dx,
     power_dy,

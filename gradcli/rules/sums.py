@@ -11,6 +11,8 @@ LANES = {"f": 8, "d": 4}
 ROWS = 4
 """Sums that are made side by side, of every fourth number each."""
 LEVELS = 4
+NARROW_LEVELS = 8
+"""Levels of sums of single numbers."""
 SHARED = 32768
 """Numbers from which on PyTorch shares a sum among threads: its order depends on their number."""
 
@@ -100,3 +102,23 @@ def cascade(x):
 def straight_down(x, start):
     """Return start and the elements along the first axis added one after another."""
     return np.add.accumulate(np.concatenate([start[None], x]), axis=0)[-1]
+
+
+def cascade_of_rows(x):
+    """Return the sum of few numbers as PyTorch's loss of classes adds them: blocks, blocks of blocks, and so on.
+
+    Unlike elsewhere, the first number is a block of its own.
+    """
+    power = max(4, (max(len(x), 2) - 1).bit_length() // NARROW_LEVELS)
+    levels = np.zeros(NARROW_LEVELS, x.dtype)
+    start, step = 0, 1 << power
+    for last in range(0, len(x), step):
+        levels[0] = np.add.accumulate(x[start : last + 1])[-1]
+        start = last + 1
+        for j in range(NARROW_LEVELS - 1):
+            if last & ((step - 1) << (j * power)):
+                break
+            levels[j + 1] += levels[j]
+            levels[j] = 0
+    levels[0] = np.add.reduce(x[start:]) if start == len(x) else np.add.accumulate(x[start:])[-1]
+    return np.add.accumulate(levels)[-1]

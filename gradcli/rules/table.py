@@ -135,6 +135,8 @@ class Primitive:
         self.rules = tuple(self._with_shapes(rule, keeps) for rule, keeps in zip(rules, self.keeps, strict=True))
         self.saves = any(ARRAY in keeps for keeps in self.keeps)
         self.numpy = tuple(numpy)
+        self.cotangent: Callable | None = None
+        self.listeners: list[Callable[[], None]] = []
         self._register()
 
     def _register(self) -> None:
@@ -161,6 +163,16 @@ class Primitive:
 
         call.__wrapped__ = rule  # type: ignore[attr-defined]
         return call
+
+    def become(self, **functions: Any) -> None:
+        """Compute with other functions from now on: forward, rules, pair, cotangent. Those who keep them are told.
+
+        cotangent: `cotangent(g, out, x, **params)`, g times the derivative of an elementwise function of one operand,
+        where PyTorch computes that in an order of its own; it gives None for what the rules are to compute.
+        """
+        vars(self).update(functions)
+        for listener in self.listeners:
+            listener()
 
     def __repr__(self) -> str:
         return f"<{self.kind} {self.name}>"

@@ -32,8 +32,14 @@ def apply_several(node: Node, g: Slots) -> tuple:
 def apply_partials(node: Node, g: Any) -> tuple:
     """Multiply by partial derivatives, where shapes mix, operands are complex, or there are parameters."""
     params, shapes, ndim, conjugate = node.rule.params
+    primitive = node.rule.primitive
+    if primitive.pair is not None and not conjugate:
+        pair = primitive.pair(g, *node.x, *[p is not None for p in node.p])
+        return tuple(x if x is None else fit(x, shape, ndim) for x, shape in zip(pair, shapes, strict=True))
+    if primitive.cotangent is not None and (found := primitive.cotangent(g, *node.x, **params)) is not None:
+        return (found,)
     grads: list = []
-    for p, partial, shape in zip(node.p, node.rule.primitive.rules, shapes, strict=True):
+    for p, partial, shape in zip(node.p, primitive.rules, shapes, strict=True):
         if p is None:
             grads.append(None)
             continue

@@ -12,7 +12,6 @@ import numpy as np
 from ..rules import entry
 from ..rules.index import Index, getitem
 from ..rules.product import matmul
-from ..rules.sums import order
 from ..rules.table import Primitive
 from . import inference, inplace, oldnames, protocols  # noqa: F401 - some set themselves up
 from .device import strided
@@ -24,14 +23,6 @@ from .record import dispatch, record
 from .refusal import ShapeError, as_pytorch, bad_index
 from .tensor import Tensor
 
-
-def power_of(x: Any, y: Any) -> Any:
-    """Return x**y; a cube is a product where PyTorch's order of additions is kept as well."""
-    if order.pytorch and type(y) in (int, float) and y == 3 and x.dtype.kind == "f":
-        return x * x * x
-    return x**y
-
-
 BINARY = {
     "add": (operator.add, "add"),
     "sub": (operator.sub, "subtract"),
@@ -39,7 +30,7 @@ BINARY = {
     "truediv": (operator.truediv, "divide"),
     "floordiv": (operator.floordiv, "floor_divide"),
     "mod": (operator.mod, "remainder"),
-    "pow": (power_of, "power"),
+    "pow": (None, "power"),
 }
 COMPARISONS = {
     "eq": "equal",
@@ -82,7 +73,7 @@ def operand(x: Any) -> bool:
     return isinstance(x, Tensor | int | float | complex | np.ndarray | np.generic | list | tuple)
 
 
-def install_arithmetic(name: str, apply: Callable, primitive: Any) -> None:
+def install_arithmetic(name: str, apply: Callable | None, primitive: Any) -> None:
     """Install an operator, its reflection, and its in-place form."""
     function = binary(primitive, apply)
     recorders[primitive.name] = function

@@ -34,26 +34,15 @@ def key_of(tensor: Tensor) -> Any:
 
 def unary(primitive: Primitive) -> Callable[[Any], Any]:
     """Return the recorder of an elementwise function of one operand."""
-    forward = primitive.forward
-    (partial,) = primitive.rules
     keep_out, keep_x = (flag == ARRAY for flag in (*primitive.keeps[0], 0, 0)[:2])
 
-    if callable(partial) and not keep_out:
+    forward, rule = primitive.forward, unary_rule(primitive, keep_out, keep_x)
 
-        def apply(node: Node, g: Any) -> Any:
-            return g * partial(None, node.x)
+    def adopt() -> None:
+        nonlocal forward, rule
+        forward, rule = primitive.forward, unary_rule(primitive, keep_out, keep_x)
 
-    elif callable(partial):
-
-        def apply(node: Node, g: Any) -> Any:
-            return g * partial(node.out, node.x if keep_x else None)
-
-    else:
-
-        def apply(node: Node, g: Any) -> Any:
-            return scaled(g, partial)
-
-    rule = Rule(primitive.node, ONE, apply, keep_out or keep_x, primitive)
+    primitive.listeners.append(adopt)
 
     def function(x: Any) -> Any:
         if (type(x) is not Tensor and type(x) is not Parameter) or (key := x._key or key_of(x)) is None:
@@ -80,24 +69,65 @@ def unary(primitive: Primitive) -> Callable[[Any], Any]:
     return _named(function, primitive)
 
 
+def unary_rule(primitive: Primitive, keep_out: bool, keep_x: bool) -> Rule:
+    """Return what the nodes of an elementwise function of one operand do, which save its result or operand."""
+    (partial,) = primitive.rules
+    cotangent = primitive.cotangent
+
+    if cotangent is not None:
+
+        def apply(node: Node, g: Any) -> Any:
+            out, x = node.out if keep_out else None, node.x if keep_x else None
+            found = cotangent(g, out, x)
+            return g * partial(out, x) if found is None else found
+
+    elif callable(partial) and not keep_out:
+
+        def apply(node: Node, g: Any) -> Any:
+            return g * partial(None, node.x)
+
+    elif callable(partial):
+
+        def apply(node: Node, g: Any) -> Any:
+            return g * partial(node.out, node.x if keep_x else None)
+
+    else:
+
+        def apply(node: Node, g: Any) -> Any:
+            return scaled(g, partial)
+
+    return Rule(primitive.node, ONE, apply, keep_out or keep_x, primitive)
+
+
 def binary(primitive: Primitive, apply: Callable | None = None) -> Callable[[Any, Any], Any]:
     """Return the recorder of an elementwise function of two operands; `apply` computes it on raw data.
 
     Nodes for a Python number on the right have a name of their own where the entry has one.
     """
-    forward = apply or primitive.forward
     dx, dy = primitive.rules
     (both_out, both_x, both_y), left, right = (
         tuple(flag == ARRAY for flag in keep_flags(primitive, needed))
         for needed in ((True, True), (True, False), (False, True))
     )
     is_product = dx is second_operand and dy is first_operand
-    apply_pair = product if is_product else pair_rule(dx, dy, primitive.pair, (both_out, both_x, both_y))
     kind = PRODUCT if is_product else TWO
     saves = both_out or both_x or both_y
-    of_tensors = of_number = Rule(primitive.node, kind, apply_pair, saves, primitive)
-    if primitive.variants[1] is not None:
-        of_number = Rule(primitive.variants[1], kind, apply_pair, saves, primitive)
+
+    def functions() -> tuple[Callable, Rule, Rule]:
+        kept = (both_out, both_x, both_y)
+        pair = product if is_product else pair_rule(dx, dy, primitive.pair, kept)
+        of_tensors = Rule(primitive.node, kind, pair, saves, primitive)
+        number = primitive.variants[1]
+        of_number = of_tensors if number is None else Rule(number, kind, pair, saves, primitive)
+        return apply or primitive.forward, of_tensors, of_number
+
+    forward, of_tensors, of_number = functions()
+
+    def adopt() -> None:
+        nonlocal forward, of_tensors, of_number
+        forward, of_tensors, of_number = functions()
+
+    primitive.listeners.append(adopt)
 
     def function(x: Any, y: Any) -> Any:
         if (type(x) is not Tensor and type(x) is not Parameter) or (key := x._key or key_of(x)) is None:
@@ -153,7 +183,7 @@ def product(node: Node, g: Any) -> tuple:
 def pair_rule(dx: Any, dy: Any, pair: Callable | None, kept: tuple[bool, bool, bool]) -> Callable:
     """Return the function that computes both cotangents from two partial derivatives.
 
-    pair: computes both at once, where the entry has a cheaper way. kept: which of out, x and y are saved.
+    pair: computes both together, where the entry has a better way. kept: which of out, x and y are saved.
     """
     keep_out, keep_x, keep_y = kept
 
@@ -162,9 +192,8 @@ def pair_rule(dx: Any, dy: Any, pair: Callable | None, kept: tuple[bool, bool, b
         return (None if node.p is None else g * dx(out, x, y), None if node.q is None else g * dy(out, x, y))
 
     def at_once(node: Node, g: Any) -> tuple:
-        if node.p is None or node.q is None:
-            return general(node, g)
-        return pair(g, node.out if keep_out else None, node.x if keep_x else None, node.y)  # type: ignore[misc]
+        out, x = node.out if keep_out else None, node.x if keep_x else None
+        return pair(g, out, x, node.y, node.p is not None, node.q is not None)  # type: ignore[misc]
 
     def addition(node: Node, g: Any) -> tuple:
         return g, g

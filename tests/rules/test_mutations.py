@@ -50,6 +50,7 @@ def _times(x, factor):
 def test_a_scaled_rule_is_caught(name, factor, monkeypatch):
     call = FIRST_CALLS[name]
     assert not differs(call)
+    monkeypatch.setattr(call.entry, "pair", None)
     for i in range(len(call.entry.rules)):
         rules = list(call.entry.rules)
         rules[i] = scaled_rule(rules[i], factor)
@@ -57,6 +58,20 @@ def test_a_scaled_rule_is_caught(name, factor, monkeypatch):
             continue
         monkeypatch.setattr(call.entry, "rules", tuple(rules))
         assert differs(call), f"rule {i} of {name}"
+
+
+@pytest.mark.parametrize("name", [name for name, call in FIRST_CALLS.items() if call.entry.pair])
+@pytest.mark.parametrize("place", [0, 1])
+@pytest.mark.parametrize("factor", [-1.0, 1.001])
+def test_a_scaled_pair_is_caught(name, place, factor, monkeypatch):
+    entry = FIRST_CALLS[name].entry
+    right = entry.pair
+    factors = [factor if i == place else 1.0 for i in range(2)]
+    monkeypatch.setattr(
+        entry, "pair", lambda *args: [_times(x, f) for x, f in zip(right(*args), factors, strict=True)]
+    )
+    for call in calls("elementwise"):
+        assert call.entry is not entry or not call.arrays[0].size or differs(call)
 
 
 def test_skipping_fit_is_caught(monkeypatch):

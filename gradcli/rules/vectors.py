@@ -1,0 +1,119 @@
+"""Float32 functions as a processor's vectors compute them, operation for operation, so that all bits agree.
+
+exp, log and log1p are those of SLEEF with errors of at most one unit in the last place (Shibata and Petrogalli
+2020, "SLEEF: A portable vectorized library of C standard mathematical functions"), which PyTorch calls in the
+middle of larger functions; sums of rows are added in vectors of 16.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+LANES, NARROW = 16, 8
+"""Numbers in a vector of 64 bytes, and in one of 32."""
+LN2_HIGH, LN2_LOW = (np.float64(np.float32(x)) for x in (0.693145751953125, 1.428606765330187045e-06))
+LN2 = np.float64(np.float32(0.69314718246459960938)) + np.float64(np.float32(-1.904654323148236017e-09))
+EXP = tuple(
+    np.float32(x)
+    for x in (
+        0.000198527617612853646278381,
+        0.00139304355252534151077271,
+        0.00833336077630519866943359,
+        0.0416664853692054748535156,
+        0.166666671633720397949219,
+        0.5,
+    )
+)
+LOG = tuple(np.float32(x) for x in (0.3027294874, 0.3996108174, 0.6666694880))
+ONE = np.float32(1)
+FOUR_THIRDS = np.float32(1 / 0.75)
+
+
+def fused(x, y, z):
+    """x y + z, rounded once: float64 holds the product of two float32 numbers exactly."""
+    return (np.multiply(x, y, dtype=np.float64) + z).astype(np.float32)
+
+
+def polynomial(x, coefficients):
+    """The polynomial with the highest coefficient first."""
+    found = coefficients[0]
+    for coefficient in coefficients[1:]:
+        found = fused(found, x, coefficient)
+    return found
+
+
+def exp(x):
+    """e^x: 2^q times a polynomial in the rest, of at most ln(2) / 2."""
+    q = np.rint(np.clip(x, -104, 104) * np.float32(1 / np.log(2)))
+    rest = fused(q, -LN2_LOW, fused(q, -LN2_HIGH, x))
+    found = ONE + fused(rest * rest, polynomial(rest, EXP), rest)
+    return np.where(abs(x) < 104, np.ldexp(found, np.nan_to_num(q).astype(np.int32)), np.exp(x))
+
+
+def log_of_ratio(exponent, top, bottom):
+    """exponent ln(2) + 2 artanh(top / bottom), the quotient in float64."""
+    ratio = top / bottom
+    x = ratio.astype(np.float32)
+    square = x * x
+    return (exponent * LN2 + 2 * ratio + square * x * polynomial(square, LOG)).astype(np.float32)
+
+
+def log(x):
+    """ln(x), from a number between 3/4 and 3/2 and its exponent."""
+    exponent = np.frexp(x * FOUR_THIRDS)[1] - 1
+    number = np.ldexp(x, -exponent).astype(np.float64)
+    return np.where((x > 0) & (x < np.inf), log_of_ratio(exponent, number - 1, number + 1), np.log(x))
+
+
+def log1p(x):
+    """ln(1 + x)."""
+    exponent = np.frexp((x + ONE) * FOUR_THIRDS)[1] - 1
+    scale = np.ldexp(ONE, -exponent)
+    number = fused(x, scale, scale - ONE).astype(np.float64)
+    return np.where((x > -1) & (x < np.inf), log_of_ratio(exponent, number, number + 2), np.log1p(x))
+
+
+def row_sums(x):
+    """The sum over the last axis, kept: vectors are added, then their halves, the halves of these, and so on."""
+    size = x.shape[-1]
+    if size < LANES:
+        return np.add.accumulate(x, axis=-1)[..., -1:]
+    sums = x[..., :LANES].copy()
+    for start in range(LANES, size, LANES):
+        part = x[..., start : start + LANES]
+        sums[..., : part.shape[-1]] += part
+    while sums.shape[-1] > 1:
+        half = sums.shape[-1] // 2
+        sums = sums[..., :half] + sums[..., half:]
+    return sums
+
+
+def column_sums(x, axis):
+    """The sum over another axis, kept, one row after another."""
+    return np.take(np.add.accumulate(x, axis=axis), [-1], axis=axis)
+
+
+def column_sums_of_products(x, y, axis):
+    """The sum of x y over an axis, kept, one row after another, each product unrounded."""
+    found = np.zeros_like(np.take(x, [0], axis=axis))
+    for i in range(x.shape[axis]):
+        found = fused(np.take(x, [i], axis=axis), np.take(y, [i], axis=axis), found)
+    return found
+
+
+def row_sums_of_squares(x):
+    """The sum of x x over the last axis: in vectors of 8, of which the lanes are added one after another.
+
+    Of what is left four products are rounded, the others not.
+    """
+    size = x.shape[-1]
+    whole = size - size % NARROW
+    squares = x * x
+    vectors = squares[..., :whole].reshape(*x.shape[:-1], -1, NARROW)
+    lanes = np.add.accumulate(vectors, axis=-2)[..., -1, :] if whole else squares[..., :0]
+    rounded = whole + 4 if size - whole >= 4 else whole
+    parts = np.concatenate([np.zeros_like(x[..., :1]), lanes, squares[..., whole:rounded]], -1)
+    found = np.add.accumulate(parts, axis=-1)[..., -1]
+    for i in range(rounded, size):
+        found = fused(x[..., i], x[..., i], found)
+    return found
