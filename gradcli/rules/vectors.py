@@ -25,6 +25,9 @@ EXP = tuple(
     )
 )
 LOG = tuple(np.float32(x) for x in (0.3027294874, 0.3996108174, 0.6666694880))
+SINE = (-0.16666659552293853, 0.008333066290596141, -0.00019809605948077288, 2.6057869786212517e-06)
+"""Coefficients that give 99.998 % of PyTorch's sines and cosines, found by linear programming from three million."""
+FAR = 10_000
 ONE = np.float32(1)
 FOUR_THIRDS = np.float32(1 / 0.75)
 
@@ -48,6 +51,26 @@ def exp(x):
     rest = fused(q, -LN2_LOW, fused(q, -LN2_HIGH, x))
     found = ONE + fused(rest * rest, polynomial(rest, EXP), rest)
     return np.where(abs(x) < 104, np.ldexp(found, np.nan_to_num(q).astype(np.int32)), np.exp(x))
+
+
+def sine_near_zero(x):
+    """sin(x) for float64 x between -pi/2 and pi/2, to 1e-8."""
+    square = x * x
+    return x + x * square * np.polynomial.polynomial.polyval(square, SINE)
+
+
+def sine(x):
+    """sin(x) as MKL rounds it: in float64, from the distance to the nearest multiple of pi."""
+    turns = np.rint(x / np.pi)
+    found = sine_near_zero(x - turns * np.pi) * (1 - 2 * (turns % 2))
+    return np.where(abs(x) < FAR, found, np.sin(x)).astype(np.float32)
+
+
+def cosine(x):
+    """cos(x) in the same way, from the distance to the nearest odd multiple of pi / 2."""
+    turns = np.rint(x / np.pi + 0.5)
+    found = sine_near_zero(x - (turns - 0.5) * np.pi) * (1 - 2 * (turns % 2))
+    return np.where(abs(x) < FAR, found, np.cos(x)).astype(np.float32)
 
 
 def log_of_ratio(exponent, top, bottom):
