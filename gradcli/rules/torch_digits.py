@@ -17,6 +17,7 @@ import numpy as np
 
 from . import entry
 from .activation import GELU_CUBIC, SQRT_2_OVER_PI
+from .arithmetic import power_dx
 from .losses import SMALLEST, cross_entropy_dt
 from .reduce import count as size_of
 from .shapes import kept_shape, unreduce
@@ -38,6 +39,7 @@ from .vectors import (
 )
 from .vectors import exp as vector_exp
 from .vectors import log1p as vector_log1p
+from .vectors import power as vector_power
 
 FEW = 16384
 """Elements up to which digits matter more than time."""
@@ -71,12 +73,15 @@ def rounded_once(function: Callable) -> Callable:
 def in_loop(in_vectors: Callable, singly: Callable) -> Callable:
     """Return what a loop over all elements computes: in vectors, two at a time, and singly what is left over."""
 
-    def function(x: Any) -> Any:
-        whole = x.size - x.size % (2 * LANES)
-        if whole in (0, x.size):
-            return in_vectors(x) if whole else singly(x)
-        flat = x.reshape(-1)
-        return np.concatenate([in_vectors(flat[:whole]), singly(flat[whole:])]).reshape(x.shape)
+    def function(*xs: Any) -> Any:
+        xs = np.broadcast_arrays(*xs)
+        shape, size = xs[0].shape, xs[0].size
+        whole = size - size % (2 * LANES)
+        if whole in (0, size):
+            return in_vectors(*xs) if whole else singly(*xs)
+        flat = [x.reshape(-1) for x in xs]
+        parts = in_vectors(*[x[:whole] for x in flat]), singly(*[x[whole:] for x in flat])
+        return np.concatenate(parts).reshape(shape)
 
     return function
 
@@ -84,7 +89,10 @@ def in_loop(in_vectors: Callable, singly: Callable) -> Callable:
 sinh, cosh, tanh, expm1, rounded_exp, rounded_log = map(
     rounded_once, (np.sinh, np.cosh, np.tanh, np.expm1, np.exp, np.log)
 )
-exp, log1p = in_loop(vector_exp, rounded_exp), in_loop(vector_log1p, rounded_once(np.log1p))
+exp, log1p, general_power = (
+    in_loop(in_vectors, rounded_once(singly))
+    for in_vectors, singly in ((vector_exp, np.exp), (vector_log1p, np.log1p), (vector_power, operator.pow))
+)
 
 
 def sin(x):
@@ -98,16 +106,26 @@ def cos(x):
 
 
 def power(x, y):
-    """x**y: products for whole exponents from -2 to 3, roots for halves, else rounded once."""
+    """x**y: products for whole exponents from -2 to 3, the root for 1/2."""
     if type(y) in (int, float) and y in WITHOUT_LOGARITHM:
         return ONE / (x * x) if y == -2 else product_power(x, y)
-    return rounded_once(operator.pow)(x, y)
+    return general_power(x, y)
 
 
 def product_power(x, y):
     """x**y, a cube as a product, whatever the type and number of elements."""
     is_cube = type(y) in (int, float) and y == 3 and isinstance(x, np.ndarray | np.generic) and x.dtype.kind == "f"
     return x * x * x if is_cube else x**y
+
+
+def power_pair(g, out, x, y, first, second):
+    """g (y x^(y - 1)), and g (out log(x)), which is 0 where x is 0 and y is not negative."""
+    gx = g * power_dx(None, x, y) if first else None
+    if not second:
+        return gx, None
+    flat = (x == 0) & (abs(y) == y)
+    logarithm = np.float32(math.log(x)) if type(x) in (int, float) and x > 0 else rounded_log(np.where(flat, 1, x))
+    return gx, g * np.where(flat, np.float32(0), out * logarithm)
 
 
 def quotient_pair(g, out, _x, y, first, second):
@@ -329,7 +347,7 @@ ONCE = (
 ).split()
 """Functions that are computed in float64 and rounded once."""
 OTHER: dict[str, dict[str, Callable]] = {
-    "power": {"forward": power},
+    "power": {"forward": power, "pair": power_pair},
     "divide": {"pair": quotient_pair},
     "binary_cross_entropy_terms": {"pair": cross_entropy_pair},
     "sigmoid": {"forward": sigmoid, "cotangent": sigmoid_cotangent},

@@ -1,6 +1,6 @@
 """Float32 functions as a processor's vectors compute them, operation for operation, so that all bits agree.
 
-exp, log and log1p are those of SLEEF with errors of at most one unit in the last place (Shibata and Petrogalli
+exp, log, log1p and power are those of SLEEF with errors of at most one unit in the last place (Shibata and Petrogalli
 2020, "SLEEF: A portable vectorized library of C standard mathematical functions"), which PyTorch calls in the
 middle of larger functions; sums of rows are added in vectors of 16.
 """
@@ -24,6 +24,20 @@ EXP = tuple(
         0.5,
     )
 )
+EXP_OF_POWER = tuple(
+    np.float32(x)
+    for x in (
+        0.00136324646882712841033936,
+        0.00836596917361021041870117,
+        0.0416710823774337768554688,
+        0.166665524244308471679688,
+        0.499999850988388061523438,
+    )
+)
+LOG_OF_POWER = tuple(
+    np.float32(x) for x in (0.240320354700088500976562, 0.285112679004669189453125, 0.400007992982864379)
+)
+THIRD = np.float64(np.float32(0.66666662693023681640625)) + np.float64(np.float32(3.69183861259614332084311e-09))
 LOG = tuple(np.float32(x) for x in (0.3027294874, 0.3996108174, 0.6666694880))
 SINE = (-0.16666659552293853, 0.008333066290596141, -0.00019809605948077288, 2.6057869786212517e-06)
 """Coefficients that give 99.998 % of PyTorch's sines and cosines, found by linear programming from three million."""
@@ -94,6 +108,24 @@ def log1p(x):
     scale = np.ldexp(ONE, -exponent)
     number = fused(x, scale, scale - ONE).astype(np.float64)
     return np.where((x > -1) & (x < np.inf), log_of_ratio(exponent, number, number + 2), np.log1p(x))
+
+
+def power(x, y):
+    """x^y as exp(y ln(|x|)), the logarithm in float64; the sign is that of a whole power."""
+    x, y = np.broadcast_arrays(np.asarray(x, np.float32), np.asarray(y, np.float32))
+    plain = (x != 0) & np.isfinite(x) & np.isfinite(y)
+    exponent = np.frexp(abs(x) * FOUR_THIRDS)[1] - 1
+    number = np.ldexp(abs(x), -exponent).astype(np.float64)
+    ratio = (number - 1) / (number + 1)
+    square = ratio * ratio
+    series = square * polynomial(square.astype(np.float32), LOG_OF_POWER) + THIRD
+    total = np.clip((exponent * LN2 + 2 * ratio + square * ratio * series) * y, -200, 200)
+    q = np.rint(total.astype(np.float32) * np.float32(1 / np.log(2)))
+    rest = total - q * LN2_HIGH - q * LN2_LOW
+    found = (1 + (rest + rest * rest * polynomial(rest.astype(np.float32), EXP_OF_POWER))).astype(np.float32)
+    sign = np.where(x > 0, ONE, np.where(y != np.rint(y), np.float32(np.nan), 1 - 2 * (abs(y) % 2)))
+    size = np.ldexp(found, np.nan_to_num(q).astype(np.int32))
+    return np.where(plain, size * sign, np.power(x.astype(np.float64), y).astype(np.float32))
 
 
 def row_sums(x):

@@ -72,7 +72,10 @@ def walk(roots: Roots, plan: Plan) -> None:
             elif second is not None:
                 if second.seq < node.seq:
                     node, g, second, other = second, other, node, g
-                if second is node:
+                if second is node and node.seq in waiting:
+                    add(waiting[node.seq], g)
+                    g = other
+                elif second is node:
                     g = g + other
                 elif (entry := waiting.get(second.seq)) is not None and entry[1]:
                     entry[2] += other
