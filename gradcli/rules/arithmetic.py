@@ -44,7 +44,7 @@ def inverse(_, _x, y):
         return complex(math.nan, math.nan) if isinstance(y, complex) else math.copysign(math.inf, y)
 
 
-def quotient_pair(g, out, _x, y, first=True, second=True):
+def quotient_pair(g, out, _x, y, first, second):
     """g / y, and -out times that; None for an operand that wants no cotangent."""
     gx = g / y
     return gx if first else None, -(out * gx) if second else None  # NumPy negates in place: nobody holds the product

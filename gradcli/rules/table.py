@@ -165,10 +165,11 @@ class Primitive:
         return call
 
     def become(self, **functions: Any) -> None:
-        """Compute with other functions from now on: forward, rules, pair, cotangent. Those who keep them are told.
+        """Compute with other functions from now on: forward, rules, cotangent, pair. Those who keep them are told.
 
-        cotangent: `cotangent(g, out, x, **params)`, g times the derivative of an elementwise function of one operand,
-        where PyTorch computes that in an order of its own; it gives None for what the rules are to compute.
+        cotangent: `cotangent(g, out, x, **params)`, g times the derivative of an elementwise function of one operand.
+        pair: `pair(g, out, x, y, first, second)`, the same for two, with None for one that is not wanted. Both may
+        give None instead: then the rules are to compute.
         """
         vars(self).update(functions)
         for listener in self.listeners:

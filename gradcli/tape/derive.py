@@ -33,9 +33,11 @@ def apply_partials(node: Node, g: Any) -> tuple:
     """Multiply by partial derivatives, where shapes mix, operands are complex, or there are parameters."""
     params, shapes, ndim, conjugate = node.rule.params
     primitive = node.rule.primitive
-    if primitive.pair is not None and not conjugate:
-        pair = primitive.pair(g, *node.x, *[p is not None for p in node.p])
-        return tuple(x if x is None else fit(x, shape, ndim) for x, shape in zip(pair, shapes, strict=True))
+    pair = primitive.pair
+    if pair is not None and not conjugate:
+        both = pair(g, *node.x, *[p is not None for p in node.p])
+        if both is not None:
+            return tuple(x if x is None else fit(x, shape, ndim) for x, shape in zip(both, shapes, strict=True))
     if primitive.cotangent is not None and (found := primitive.cotangent(g, *node.x, **params)) is not None:
         return (found,)
     grads: list = []
@@ -59,8 +61,8 @@ def apply_large(node: Node, g: Any, owned: bool) -> tuple:
     params, shapes, ndim, _ = node.rule.params
     wanted = [i for i, p in enumerate(node.p) if p is not None]
     pair = node.rule.primitive.pair
-    if pair is not None and len(wanted) == 2:
-        return tuple(fit(x, shape, ndim) for x, shape in zip(pair(g, *node.x), shapes, strict=True))
+    if pair is not None and len(wanted) == 2 and (both := pair(g, *node.x, True, True)) is not None:
+        return tuple(fit(x, shape, ndim) for x, shape in zip(both, shapes, strict=True))
     grads: list = [None] * len(node.p)
     for i in wanted:
         partial, shape = node.rule.primitive.rules[i], shapes[i]

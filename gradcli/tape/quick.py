@@ -193,7 +193,9 @@ def pair_rule(dx: Any, dy: Any, pair: Callable | None, kept: tuple[bool, bool, b
 
     def at_once(node: Node, g: Any) -> tuple:
         out, x = node.out if keep_out else None, node.x if keep_x else None
-        return pair(g, out, x, node.y, node.p is not None, node.q is not None)  # type: ignore[misc]
+        y = node.y if keep_y else None
+        both = pair(g, out, x, y, node.p is not None, node.q is not None)  # type: ignore[misc]
+        return general(node, g) if both is None else both
 
     def addition(node: Node, g: Any) -> tuple:
         return g, g

@@ -171,6 +171,21 @@ def test_other_numbers_are_left_alone(as_in_pytorch):
     assert entry("softmax").function(ROWS, axis=(0, 1)).sum() == pytest.approx(1)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("size", [7, FEW - 1, FEW])
+def test_gradients_of_pairs_are_right_for_all_types_and_sizes(size, dtype, as_in_pytorch):
+    x, y = (np.resize(a, size).astype(dtype) for a in (POSITIVE, NUMBERS))
+    power, quotient = x**y, y / x
+    for function, (gx, gy) in {
+        "power": (y * x ** (y - 1), power * np.log(x)),
+        "divide": (-quotient / x, 1 / x),
+    }.items():
+        p, q = gradcli.tensor(x, requires_grad=True), gradcli.tensor(y, requires_grad=True)
+        (p**q if function == "power" else q / p).backward(gradcli.ones(size, dtype=getattr(gradcli, dtype)))
+        np.testing.assert_allclose(p.grad.numpy(), gx, rtol=1e-4)
+        np.testing.assert_allclose(q.grad.numpy(), gy, rtol=1e-4, atol=1e-6)
+
+
 def test_second_derivatives_and_batches_go_the_usual_way(as_in_pytorch):
     x = gradcli.tensor(NUMBERS[:3], requires_grad=True)
     for function in (gradcli.tanh, gradcli.sigmoid, gradcli.log, gradcli.nn.functional.silu):
