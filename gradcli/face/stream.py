@@ -104,7 +104,7 @@ class Generator:
         """
         dtype = np.dtype(dtype)
         if dtype.kind == "c":
-            return mean + self.normal(0, std / math.sqrt(2), (*shape, 2), np.finfo(dtype).dtype).view(dtype)[..., 0]
+            return self.normal(mean, std / math.sqrt(2), (*shape, 2), np.finfo(dtype).dtype).view(dtype)[..., 0]
         kind = dtype if dtype.kind == "f" else DOUBLE
         count = math.prod(shape)
         if count < 16 or not blocks:

@@ -224,7 +224,13 @@ def sized_item(self: Size, key: Any) -> Any:
 
 @contextlib.contextmanager
 def as_torch() -> Iterator[None]:
-    """Let `import torch` mean this engine, float32 be the default type, and tensors print as PyTorch's."""
+    """Let `import torch` mean this engine, float32 be the default type, and tensors print as PyTorch's.
+
+    Inside another such block nothing changes.
+    """
+    if any(isinstance(finder, Finder) for finder in sys.meta_path):
+        yield
+        return
     finder = Finder()
     hidden = {name: sys.modules.pop(name) for name in list(sys.modules) if name.split(".")[0] in TOPS}
     before = defaults.float, naming.prefix, naming.addresses, allowed.float_of_grad, order.pytorch

@@ -21,6 +21,7 @@ from .arithmetic import power_dx
 from .losses import SMALLEST, cross_entropy_dt
 from .reduce import count as size_of
 from .shapes import kept_shape, unreduce
+from .small_products import small_layer, small_product, with_vector
 from .softmax import finite_max
 from .sums import cascade_of_rows, order, total
 from .table import Primitive
@@ -197,7 +198,7 @@ def elu(x, *, alpha, scale=1.0, rate=1.0):
 def elu_cotangent(g, _, x, *, alpha, scale=1.0, rate=1.0):
     """g scale, or (g rate) (alpha scale) exp(rate x)."""
     below = g * np.float32(rate) * (np.float32(alpha) * np.float32(scale)) * exp(x * np.float32(rate))
-    return np.where(x <= 0, below, g * np.float32(scale))
+    return np.where(x > 0, g * np.float32(scale), below)
 
 
 def gelu(x, *, approximate):
@@ -296,6 +297,24 @@ def class_loss(x, *, index, weights, total):
     return cascade_of_rows(-index.take(x)) / np.float32(total)
 
 
+# -- products -------------------------------------------------------------------------------------
+
+
+def product_dx(g, _out_shape, _x_shape, y):
+    """g y^T."""
+    return small_product(g, y.T)
+
+
+def product_dy(g, _out_shape, x, _y_shape):
+    """x^T g."""
+    return small_product(x.T, g)
+
+
+def matrix_vector(x, y):
+    """A x."""
+    return with_vector(x, y) if x.shape[1] <= LANES + 1 and x.flags.c_contiguous else None
+
+
 # -- softmax --------------------------------------------------------------------------------------
 
 
@@ -346,7 +365,17 @@ ONCE = (
     "exp exp2 expm1 log log2 log10 log1p tan arcsin arccos arctan arctan2 sinh cosh tanh arctanh erfinv var std"
 ).split()
 """Functions that are computed in float64 and rounded once."""
-OTHER: dict[str, dict[str, Callable]] = {
+OTHER: dict[str, dict[str, Any]] = {
+    "matrix_product": {"forward": small_product, "rules": (product_dx, product_dy)},
+    "matrix_vector": {"forward": matrix_vector},
+    "affine": {
+        "forward": lambda b, x, w: small_layer(x, w, b),
+        "rules": (
+            lambda g, _out, _b, _x, _w: total(g, (-2,)),
+            lambda g, _out, _b, _x, w: small_product(g, w),
+            lambda g, _out, _b, x, _w: small_product(g.T, x),
+        ),
+    },
     "power": {"forward": power, "pair": power_pair},
     "divide": {"pair": quotient_pair},
     "binary_cross_entropy_terms": {"pair": cross_entropy_pair},
@@ -365,14 +394,14 @@ OTHER: dict[str, dict[str, Callable]] = {
         "cotangent": lambda g, _, x: g - tanh_cotangent(g, tanh(x), None),
     },
     "softsign": {"cotangent": softsign_cotangent},
-    "softmax": {"forward": softmax, "rule": softmax_vjp},
-    "log_softmax": {"forward": log_softmax, "rule": log_softmax_vjp},
-    "logsumexp": {"forward": logsumexp, "rule": logsumexp_vjp},
-    "cumsum_last": {"forward": cumulated, "rule": lambda g, _, _x: cumulated(g[..., ::-1])[..., ::-1]},
+    "softmax": {"forward": softmax, "rules": (softmax_vjp,)},
+    "log_softmax": {"forward": log_softmax, "rules": (log_softmax_vjp,)},
+    "logsumexp": {"forward": logsumexp, "rules": (logsumexp_vjp,)},
+    "cumsum_last": {"forward": cumulated, "rules": (lambda g, _, _x: cumulated(g[..., ::-1])[..., ::-1],)},
     "class_loss": {"forward": class_loss},
-    "var": {"rule": var_vjp},
-    "std": {"rule": std_vjp},
-    "norm": {"forward": norm, "rule": norm_vjp},
+    "var": {"rules": (var_vjp,)},
+    "std": {"rules": (std_vjp,)},
+    "norm": {"forward": norm, "rules": (norm_vjp,)},
     "tanh": {"cotangent": tanh_cotangent},
     "log": {"cotangent": lambda g, _, x: g / x},
     "log2": {"cotangent": lambda g, _, x: g / (x * np.float32(LN2))},
@@ -391,13 +420,16 @@ OTHER: dict[str, dict[str, Callable]] = {
     "erf": {"cotangent": lambda g, _, x: np.float32(2 / math.sqrt(math.pi)) * rounded_exp(-(x * x)) * g},
     "erfinv": {"cotangent": lambda g, out, _: np.float32(math.sqrt(math.pi) / 2) * rounded_exp(out * out) * g},
 }
-"""Functions in PyTorch's order. rule: that of the only operand of a general entry."""
+"""Functions in PyTorch's order."""
 usual: dict[Primitive, dict[str, Any]] = {}
 """What the entries were before they were given PyTorch's digits."""
 
 
 def where_fitting(form: Callable, other: Callable | None) -> Callable:
-    """Return a function that takes a form for few float32 numbers; else, or where that gives None, the other one."""
+    """Return a function that takes a form for few float32 numbers; else, or where that gives None, the other one.
+
+    Without another function it gives None, too: then its caller has to compute from the rules.
+    """
 
     def function(*xs: Any, **params: Any) -> Any:
         found = form(*xs, **params) if fits(*xs) else None
@@ -408,9 +440,9 @@ def where_fitting(form: Callable, other: Callable | None) -> Callable:
 
 def use_torch_digits(wanted: bool) -> None:
     """Have few float32 numbers get PyTorch's last digits from now on, or NumPy's again."""
-    if wanted == order.pytorch:
-        return
     order.pytorch = wanted
+    if wanted == bool(usual):
+        return
     if not wanted:
         for primitive, before in usual.items():
             primitive.become(**before)
@@ -420,10 +452,10 @@ def use_torch_digits(wanted: bool) -> None:
         forward, rules = primitive.forward, primitive.rules
         usual[primitive] = {"forward": forward, "rules": rules, "cotangent": None, "pair": primitive.pair}
         form = forms.get("forward", rounded_once(forward) if name in ONCE else forward)
-        rule, cotangent, pair = forms.get("rule"), forms.get("cotangent"), forms.get("pair")
+        cotangent, pair = forms.get("cotangent"), forms.get("pair")
         primitive.become(
             forward=where_fitting(form, product_power if name == "power" else forward),
-            rules=(where_fitting(rule, *rules),) if rule else rules,
+            rules=tuple(map(where_fitting, forms["rules"], rules)) if "rules" in forms else rules,
             cotangent=where_fitting(cotangent, None) if cotangent else None,
             pair=where_fitting(pair, primitive.pair) if pair else primitive.pair,
         )

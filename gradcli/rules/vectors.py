@@ -43,7 +43,6 @@ SINE = (-0.16666659552293853, 0.008333066290596141, -0.00019809605948077288, 2.6
 """Coefficients that give 99.998 % of PyTorch's sines and cosines, found by linear programming from three million."""
 FAR = 10_000
 ONE = np.float32(1)
-FOUR_THIRDS = np.float32(1 / 0.75)
 
 
 def fused(x, y, z):
@@ -87,6 +86,11 @@ def cosine(x):
     return np.where(abs(x) < FAR, found, np.cos(x)).astype(np.float32)
 
 
+def exponent_of(x):
+    """The exponent that leaves a number between 3/4 and 3/2."""
+    return np.frexp(np.multiply(x, 4 / 3, dtype=np.float64))[1] - 1
+
+
 def log_of_ratio(exponent, top, bottom):
     """exponent ln(2) + 2 artanh(top / bottom), the quotient in float64."""
     ratio = top / bottom
@@ -97,14 +101,14 @@ def log_of_ratio(exponent, top, bottom):
 
 def log(x):
     """ln(x), from a number between 3/4 and 3/2 and its exponent."""
-    exponent = np.frexp(x * FOUR_THIRDS)[1] - 1
+    exponent = exponent_of(x)
     number = np.ldexp(x, -exponent).astype(np.float64)
     return np.where((x > 0) & (x < np.inf), log_of_ratio(exponent, number - 1, number + 1), np.log(x))
 
 
 def log1p(x):
     """ln(1 + x)."""
-    exponent = np.frexp((x + ONE) * FOUR_THIRDS)[1] - 1
+    exponent = exponent_of(x + ONE)
     scale = np.ldexp(ONE, -exponent)
     number = fused(x, scale, scale - ONE).astype(np.float64)
     return np.where((x > -1) & (x < np.inf), log_of_ratio(exponent, number, number + 2), np.log1p(x))
@@ -114,7 +118,7 @@ def power(x, y):
     """x^y as exp(y ln(|x|)), the logarithm in float64; the sign is that of a whole power."""
     x, y = np.broadcast_arrays(np.asarray(x, np.float32), np.asarray(y, np.float32))
     plain = (x != 0) & np.isfinite(x) & np.isfinite(y)
-    exponent = np.frexp(abs(x) * FOUR_THIRDS)[1] - 1
+    exponent = exponent_of(abs(x))
     number = np.ldexp(abs(x), -exponent).astype(np.float64)
     ratio = (number - 1) / (number + 1)
     square = ratio * ratio

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from ..rules import entry
-from ..rules.sums import total
+from ..rules.small_products import small_layer, small_product
+from ..rules.sums import order, total
 from . import record as recording
 from .edges import outline_of
 from .modes import state, suspended
@@ -27,6 +28,8 @@ UNPACKED_RESULT = 1200
 
 def product(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Return x @ y: `dot` has less to do around a small product, but fills a large result with zeros first."""
+    if order.pytorch and (found := small_product(x, y)) is not None:
+        return found
     return x.dot(y) if len(x) * y.shape[1] < MANY_ELEMENTS else np.matmul(x, y)
 
 
@@ -38,7 +41,8 @@ def mapped(x: np.ndarray, w: np.ndarray) -> np.ndarray:
     (rows, width), height = x.shape, len(w)
     work = rows * width * height
     small = x.dtype.char == "f"
-    if not (FEW < work <= (4 * UNPACKED if small else UNPACKED) and 1 < rows <= 32 and width >= 64):
+    suits = FEW < work <= (4 * UNPACKED if small else UNPACKED) and 1 < rows <= 32 and width >= 64
+    if not suits or order.pytorch:
         return product(x, w.T)
     blocks = 1 << max(rows * height // UNPACKED_RESULT, work // UNPACKED).bit_length()
     if blocks > (8 if small else 4) or height % blocks or not w.flags.c_contiguous:
@@ -144,9 +148,12 @@ def affine(x: Any, w: Any, b: Any) -> Tensor | None:
         return None
     if state.observed or recording.Node is not Node:
         return record(entry("affine"), (b, x, w), {})
+    out = small_layer(data, weight, bias) if order.pytorch else None
+    if out is None:
+        out = mapped(data, weight)
+        out += bias
     result = Tensor()
-    out = result._data = mapped(data, weight)
-    out += bias
+    result._data = out
     result._key = result._node = None
     p, q, r = b._node, x._node, w._node
     if (p is None and q is None and r is None) or (suspended and not state.grad):
