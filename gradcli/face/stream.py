@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ..rules.vectors import fused, polynomial, singles
 from ..tape.dtypes import naming
 
 Shape = tuple[int, ...]
@@ -172,25 +173,12 @@ def normal_blocks(unit: np.ndarray, mean: float, std: float) -> np.ndarray:
     return fused(both, dtype.type(std), dtype.type(mean)).ravel() if dtype == SINGLE else (both * std + mean).ravel()
 
 
-def fused(x: Any, y: Any, z: Any) -> Any:
-    """Return x y + z of float32 numbers, rounded once."""
-    return (np.multiply(x, y, dtype=DOUBLE) + z).astype(SINGLE)
-
-
-def polynomial(x: np.ndarray, *coefficients: float) -> np.ndarray:
-    """Return a polynomial in x, the coefficients from the highest power down, by Horner's scheme."""
-    found = np.full_like(x, coefficients[0])
-    for c in coefficients[1:]:
-        found = fused(found, x, np.float32(c))
-    return found
-
-
-LOG_SERIES = (
+LOG_SERIES = singles(
     *(7.0376836292e-2, -1.1514610310e-1, 1.1676998740e-1, -1.2420140846e-1, 1.4249322787e-1),
     *(-1.6668057665e-1, 2.0000714765e-1, -2.4999993993e-1, 3.3333331174e-1),
 )
-SINE_SERIES = (-1.9515295891e-4, 8.3321608736e-3, -1.6666654611e-1)
-COSINE_SERIES = (2.443315711809948e-5, -1.388731625493765e-3, 4.166664568298827e-2)
+SINE_SERIES = singles(-1.9515295891e-4, 8.3321608736e-3, -1.6666654611e-1)
+COSINE_SERIES = singles(2.443315711809948e-5, -1.388731625493765e-3, 4.166664568298827e-2)
 LOG_2 = (-2.12194440e-4, 0.693359375)
 QUARTER_PI = (-0.78515625, -2.4187564849853515625e-4, -3.77489497744594108e-8)
 
@@ -202,8 +190,7 @@ def log_single(x: np.ndarray) -> np.ndarray:
     exponent = (exponent - is_low).astype(SINGLE)
     x = np.where(is_low, fraction + fraction, fraction) - np.float32(1)
     square = x * x
-    tail = polynomial(x, *LOG_SERIES) * x * square
-    tail = fused(exponent, np.float32(LOG_2[0]), tail)
+    tail = fused(polynomial(x, LOG_SERIES) * x, square, exponent * np.float32(LOG_2[0]))
     tail = fused(square, np.float32(-0.5), tail)
     return fused(exponent, np.float32(LOG_2[1]), x + tail)
 
@@ -214,9 +201,9 @@ def sine_and_cosine_single(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     for part in QUARTER_PI:
         x = fused(octant.astype(SINGLE), np.float32(part), x)
     square = x * x
-    cosine = polynomial(square, *COSINE_SERIES) * square
+    cosine = polynomial(square, COSINE_SERIES) * square
     cosine = fused(cosine, square, -(square * np.float32(0.5))) + np.float32(1)
-    sine = fused(polynomial(square, *SINE_SERIES) * square, x, x)
+    sine = fused(polynomial(square, SINE_SERIES) * square, x, x)
     straight = octant & 2 == 0
     sine, cosine = np.where(straight, sine, cosine), np.where(straight, cosine, sine)
     return np.where(octant & 4, -sine, sine), np.where((octant + 2) & 4, -cosine, cosine)

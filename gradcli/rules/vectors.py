@@ -9,36 +9,27 @@ from __future__ import annotations
 
 import numpy as np
 
+
+def singles(*numbers: float) -> tuple:
+    """Return numbers as float32."""
+    return tuple(map(np.float32, numbers))
+
+
 LANES, NARROW = 16, 8
 """Numbers in a vector of 64 bytes, and in one of 32."""
 LN2_HIGH, LN2_LOW = (np.float64(np.float32(x)) for x in (0.693145751953125, 1.428606765330187045e-06))
 LN2 = np.float64(np.float32(0.69314718246459960938)) + np.float64(np.float32(-1.904654323148236017e-09))
-EXP = tuple(
-    np.float32(x)
-    for x in (
-        0.000198527617612853646278381,
-        0.00139304355252534151077271,
-        0.00833336077630519866943359,
-        0.0416664853692054748535156,
-        0.166666671633720397949219,
-        0.5,
-    )
+EXP = singles(
+    *(0.000198527617612853646278381, 0.00139304355252534151077271, 0.00833336077630519866943359),
+    *(0.0416664853692054748535156, 0.166666671633720397949219, 0.5),
 )
-EXP_OF_POWER = tuple(
-    np.float32(x)
-    for x in (
-        0.00136324646882712841033936,
-        0.00836596917361021041870117,
-        0.0416710823774337768554688,
-        0.166665524244308471679688,
-        0.499999850988388061523438,
-    )
+EXP_OF_POWER = singles(
+    *(0.00136324646882712841033936, 0.00836596917361021041870117, 0.0416710823774337768554688),
+    *(0.166665524244308471679688, 0.499999850988388061523438),
 )
-LOG_OF_POWER = tuple(
-    np.float32(x) for x in (0.240320354700088500976562, 0.285112679004669189453125, 0.400007992982864379)
-)
+LOG = singles(0.3027294874, 0.3996108174, 0.6666694880)
+LOG_OF_POWER = singles(0.240320354700088500976562, 0.285112679004669189453125, 0.400007992982864379)
 THIRD = np.float64(np.float32(0.66666662693023681640625)) + np.float64(np.float32(3.69183861259614332084311e-09))
-LOG = tuple(np.float32(x) for x in (0.3027294874, 0.3996108174, 0.6666694880))
 SINE = (-0.16666659552293853, 0.008333066290596141, -0.00019809605948077288, 2.6057869786212517e-06)
 """Coefficients that give 99.998 % of PyTorch's sines and cosines, found by linear programming from three million."""
 FAR = 10_000
@@ -92,9 +83,9 @@ def exponent_of(x):
 
 
 def log_of_ratio(exponent, top, bottom):
-    """exponent ln(2) + 2 artanh(top / bottom), the quotient in float64."""
+    """exponent ln(2) + 2 artanh(top / bottom): the quotient in float64, in small terms as top times 1 / bottom."""
     ratio = top / bottom
-    x = ratio.astype(np.float32)
+    x = top.astype(np.float32) * (ONE / bottom.astype(np.float32))
     square = x * x
     return (exponent * LN2 + 2 * ratio + square * x * polynomial(square, LOG)).astype(np.float32)
 
@@ -122,7 +113,8 @@ def power(x, y):
     number = np.ldexp(abs(x), -exponent).astype(np.float64)
     ratio = (number - 1) / (number + 1)
     square = ratio * ratio
-    series = square * polynomial(square.astype(np.float32), LOG_OF_POWER) + THIRD
+    near = (number - 1).astype(np.float32) * (ONE / (number + 1).astype(np.float32))
+    series = square * polynomial(near * near, LOG_OF_POWER) + THIRD
     total = np.clip((exponent * LN2 + 2 * ratio + square * ratio * series) * y, -200, 200)
     q = np.rint(total.astype(np.float32) * np.float32(1 / np.log(2)))
     rest = total - q * LN2_HIGH - q * LN2_LOW
