@@ -24,6 +24,12 @@ INFIX = {
     **dict.fromkeys(("matrix_product", "matrix_vector", "vector_matrix", "vector_dot"), "@"),
 }
 SHORT = {"absolute": "abs"}
+TERMS = {
+    "square_loss": "({0} - {1})**2",
+    "probability_loss": "-{1} * log({0}) - (1 - {1}) * log(1 - {0})",
+    "logit_loss": "(1 - {1}) * {0} - logsigmoid({0})",
+}
+"""What losses of two operands are sums of."""
 HIDDEN = {"source", "label"}
 FOLD: dict[type, Callable] = {
     ast.Add: operator.add,
@@ -58,7 +64,7 @@ def computed(primitive: Primitive, operands: Sequence[str], shapes: Sequence[tup
         return f"{operands[1]} @ {operands[2]}.T + {operands[0]}"
     if name == "negative":
         return f"-{operands[0]}"
-    if name in ("class_loss", "square_loss"):
+    if name in ("class_loss", *TERMS):
         return loss_text(name, operands, params)
     index = params.get("index")
     if isinstance(index, Index):
@@ -72,8 +78,8 @@ def computed(primitive: Primitive, operands: Sequence[str], shapes: Sequence[tup
 
 def loss_text(name: str, operands: Sequence[str], params: dict) -> str:
     """Return the formula of a loss that is one operation: a sum over its total, unless that is 1."""
-    if name == "square_loss":
-        terms = f"sum(({operands[0]} - {operands[1]})**2)"
+    if name in TERMS:
+        terms = f"sum({TERMS[name].format(*operands)})"
     else:
         weighed = "" if params["weights"] is None else " * weights"
         terms = f"-sum({operands[0]}[{index_text(params['index'])}]{weighed})"

@@ -38,7 +38,7 @@ sigmoid = elementwise(
     twin="1 / (1 + exp(-x))",
     doc="Logistic function 1 / (1 + exp(-x)).",
 )
-elementwise(
+logsigmoid = elementwise(
     logsigmoid_forward,
     lambda _, x: sigmoid(-x),
     name="logsigmoid",

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from .activation import logsigmoid, sigmoid
 from .index import Index, put
 from .shapes import negative_axes, rank, shape_of
 from .sums import total as sum_of
 from .table import POSITIVE, A, Sample, elementwise, general, linear
 
 LOWEST_LOG = -100.0
-SMALLEST = 1e-12
+SMALLEST = float(np.float32(1e-12))
 
 
 def floored_log(x):
@@ -66,7 +67,17 @@ elementwise(
 )
 
 
-# -- numbers --------------------------------------------------------------------------------------
+# -- numbers and probabilities --------------------------------------------------------------------
+
+
+def loss_signature(x, y, total=1.0):
+    """Bind a loss of two arrays over all axes."""
+    return (x, y), {"axis": negative_axes(None, rank(x)), "total": total}
+
+
+def spread(g, axis):
+    """The cotangent of a loss with axes of length 1 for its elements."""
+    return g.reshape((*shape_of(g), *(1,) * len(axis)))
 
 
 def square_loss(x, y, *, axis, total):
@@ -77,7 +88,7 @@ def square_loss(x, y, *, axis, total):
 
 def square_loss_dx(g, _out, x, y, *, axis, total):
     """2 g (x - y) / total."""
-    return 2 / total * (x - y) * g.reshape((*shape_of(g), *(1,) * len(axis)))
+    return 2 / total * (x - y) * spread(g, axis)
 
 
 def square_loss_dy(g, _out, x, y, *, axis, total):
@@ -85,23 +96,79 @@ def square_loss_dy(g, _out, x, y, *, axis, total):
     return square_loss_dx(g, None, y, x, axis=axis, total=total)
 
 
-def square_loss_signature(x, y, total=1.0):
-    """Bind square_loss over all axes."""
-    return (x, y), {"axis": negative_axes(None, rank(x)), "total": total}
-
-
 general(
     "square_loss",
     square_loss,
     square_loss_dx,
     square_loss_dy,
-    bind=square_loss_signature,
+    bind=loss_signature,
     node="MseLoss",
     complex=False,
     promote=None,
     samples=(Sample(A(3, 4), A(3, 4)), Sample(A(2, 3, 2), A(2, 3, 2), total=12.0), Sample(A(), A())),
     public=False,
     doc="Sum of the squared differences of two arrays of one shape, over total: the loss behind mse_loss.",
+)
+
+
+def probability_loss(x, t, *, axis, total):
+    """Sum of the cross entropies of two probabilities over axis, over total."""
+    return sum_of(cross_entropy(x, t), axis) / total
+
+
+def probability_loss_dx(g, _out, x, t, *, axis, total):
+    """g (x - t) / (x (1 - x)) / total."""
+    return spread(g, axis) * cross_entropy_dx(None, x, t) / total
+
+
+def probability_loss_dt(g, _out, x, _t, *, axis, total):
+    """g (log(1 - x) - log(x)) / total."""
+    return spread(g, axis) * cross_entropy_dt(None, x, None) / total
+
+
+general(
+    "probability_loss",
+    probability_loss,
+    probability_loss_dx,
+    probability_loss_dt,
+    bind=loss_signature,
+    node="BinaryCrossEntropy",
+    complex=False,
+    promote=None,
+    domain=((0.1, 0.9), (0.1, 0.9)),
+    samples=(Sample(A(3, 4), A(3, 4)), Sample(A(2, 3), A(2, 3), total=6.0), Sample(A(), A())),
+    public=False,
+    doc="Sum of the cross entropies of two probabilities, over total: the loss behind binary_cross_entropy.",
+)
+
+
+def logit_loss(x, t, *, axis, total):
+    """Sum of (1 - t) x - log(sigmoid(x)) over axis, over total."""
+    return sum_of((1 - t) * x - logsigmoid.forward(x), axis) / total
+
+
+def logit_loss_dx(g, _out, x, t, *, axis, total):
+    """(sigmoid(x) - t) g / total."""
+    return (sigmoid(x) - t) * spread(g, axis) / total
+
+
+def logit_loss_dt(g, _out, x, _t, *, axis, total):
+    """-x g / total."""
+    return -x * spread(g, axis) / total
+
+
+general(
+    "logit_loss",
+    logit_loss,
+    logit_loss_dx,
+    logit_loss_dt,
+    bind=loss_signature,
+    node="BinaryCrossEntropyWithLogits",
+    complex=False,
+    promote=None,
+    samples=(Sample(A(3, 4), A(3, 4)), Sample(A(2, 3), A(2, 3), total=6.0), Sample(A(), A())),
+    public=False,
+    doc="The same of sigmoid(x): the loss behind binary_cross_entropy_with_logits.",
 )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from ...rules import entry
 from ...tape import inplace
-from ...tape.record import record
+from ...tape.record import dispatch, record
 from ...tape.tensor import Tensor
 
 
@@ -67,3 +68,14 @@ def with_slope(value: Any, slope: Any) -> Any:
     """Return `value` unchanged, its gradient multiplied by `slope`."""
     fixed = value.detach()
     return fixed + (value - fixed) * slope
+
+
+def in_one(name: str, input: Tensor, target: Tensor, weight: Any, reduction: str) -> Tensor | None:
+    """Return a loss that is one entry of the table; None for weights, other reductions, and mixed shapes or types."""
+    dtype = input.dtype
+    is_alike = isinstance(target, Tensor) and dtype is target.dtype and input.shape == target.shape
+    if weight is not None or reduction not in ("mean", "sum") or dtype.kind != "f" or not is_alike:
+        return None
+    shape = input.shape
+    total = (math.prod(shape) or math.nan) if reduction == "mean" else 1
+    return dispatch(entry(name), (input, target), {"axis": (*range(-len(shape), 0),), "total": total})

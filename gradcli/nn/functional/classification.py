@@ -17,7 +17,7 @@ from ...tape.facade import as_one
 from ...tape.record import dispatch, record
 from ...tape.tensor import Tensor
 from .activation import logsigmoid
-from .arguments import constant, legacy, over, reduced, run
+from .arguments import constant, in_one, legacy, over, reduced, run
 from .linear_maps import linear
 
 
@@ -248,8 +248,11 @@ def binary_cross_entropy(
     data = input.detach()
     if not bool(((data >= 0) & (data <= 1)).all()):
         raise RuntimeError("all elements of input should be between 0 and 1")
+    reduction = legacy(reduction, size_average, reduce)
+    if (loss := in_one("probability_loss", input, target, weight, reduction)) is not None:
+        return loss
     loss = run("binary_cross_entropy_terms", input, target)
-    return reduced(loss if weight is None else loss * weight, legacy(reduction, size_average, reduce))
+    return reduced(loss if weight is None else loss * weight, reduction)
 
 
 def binary_cross_entropy_with_logits(
@@ -264,11 +267,15 @@ def binary_cross_entropy_with_logits(
     """binary_cross_entropy of sigmoid(input), without overflow; pos_weight multiplies the loss of positives."""
     if target.shape != input.shape:
         raise ValueError(f"Target size ({target.shape}) must be the same as input size ({input.shape})")
+    reduction = legacy(reduction, size_average, reduce)
+    weights = weight if pos_weight is None else pos_weight
+    if (loss := in_one("logit_loss", input, target, weights, reduction)) is not None:
+        return loss
     positive = logsigmoid(input)
     if pos_weight is not None:
         positive = positive * ((pos_weight - 1) * target + 1)
     loss = (1 - target) * input - positive
-    return reduced(loss if weight is None else loss * weight, legacy(reduction, size_average, reduce))
+    return reduced(loss if weight is None else loss * weight, reduction)
 
 
 def multilabel_soft_margin_loss(

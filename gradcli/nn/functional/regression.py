@@ -8,11 +8,9 @@ from typing import Any
 
 from ...face.select import where
 from ...face.shape import broadcast_tensors
-from ...rules import entry
 from ...tape.facade import as_one
-from ...tape.record import dispatch
 from ...tape.tensor import Tensor
-from .arguments import legacy, over, reduced, run
+from .arguments import in_one, legacy, over, reduced, run
 
 
 def weighed(values: Tensor, weight: Tensor | None, reduction: str) -> Tensor:
@@ -58,19 +56,11 @@ def mse_loss(
 ) -> Tensor:
     """(input - target)^2."""
     reduction = legacy(reduction, size_average, reduce)
-    if weight is None and reduction in ("mean", "sum") and are_alike(input, target):
-        shape = input.shape
-        total = (math.prod(shape) or math.nan) if reduction == "mean" else 1
-        return dispatch(entry("square_loss"), (input, target), {"axis": (*range(-len(shape), 0),), "total": total})
+    if (loss := in_one("square_loss", input, target, weight, reduction)) is not None:
+        return loss
     difference = less(input, target)
     loss = weighed(difference * difference, weight, reduction)
     return as_one("MseLoss(input, target)", loss, {"input": input, "target": target})
-
-
-def are_alike(input: Tensor, target: Tensor) -> bool:
-    """Return whether both are real floats of one type and shape."""
-    dtype = input.dtype
-    return dtype.kind == "f" and isinstance(target, Tensor) and dtype is target.dtype and input.shape == target.shape
 
 
 def bowl(difference: Tensor, width: float) -> Tensor:
