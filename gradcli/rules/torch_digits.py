@@ -2,9 +2,9 @@
 
 PyTorch's elementwise functions are MKL's, which are right to 0.5 to 0.6 units in the last place: a function in
 float64 that is rounded once gives the same number in 91 to 100 % of cases (exponential 99 %, logarithm 100 %;
-NumPy's own float32 functions 54 to 95 %), a shorter series the same sine and cosine in 99.998 %. Other functions and
-gradients are computed in PyTorch's order, for processors with AVX-512, from what stands in `vectors`: all bits agree but
-for single elements of `softplus`, `elu` and `mish`, which PyTorch leaves to the C library.
+NumPy's own float32 functions 54 to 95 %), a shorter series the same sine and cosine in 99.998 %. Other functions
+and gradients are computed in PyTorch's order, for processors with AVX-512, from what stands in `vectors`: all bits
+agree but for single elements of `softplus`, `elu` and `mish`, which PyTorch leaves to the C library.
 """
 
 from __future__ import annotations
