@@ -76,7 +76,7 @@ def in_loop(in_vectors: Callable, singly: Callable) -> Callable:
     """Return what a loop over all elements computes: in vectors, two at a time, and singly what is left over."""
 
     def function(*xs: Any) -> Any:
-        xs = np.broadcast_arrays(*xs)
+        xs = np.broadcast_arrays(*xs) if len(xs) > 1 else xs
         shape, size = xs[0].shape, xs[0].size
         whole = size - size % (2 * LANES)
         if whole in (0, size):

@@ -49,12 +49,22 @@ def polynomial(x, coefficients):
     return found
 
 
+def elsewhere(inside, found, function, *xs):
+    """What was found where all is well, and what a function gives elsewhere."""
+    return found if inside.all() else np.where(inside, found, function(*xs))
+
+
+def limited(x, bound):
+    """x between -bound and bound; nan becomes one of them."""
+    return np.fmax(np.fmin(x, bound), -bound)
+
+
 def exp(x):
     """e^x: 2^q times a polynomial in the rest, of at most ln(2) / 2."""
-    q = np.rint(np.clip(x, -104, 104) * np.float32(1 / np.log(2)))
+    q = np.rint(limited(x, 104) * np.float32(1 / np.log(2)))
     rest = fused(q, -LN2_LOW, fused(q, -LN2_HIGH, x))
     found = ONE + fused(rest * rest, polynomial(rest, EXP), rest)
-    return np.where(abs(x) < 104, np.ldexp(found, np.nan_to_num(q).astype(np.int32)), np.exp(x))
+    return elsewhere(abs(x) < 104, np.ldexp(found, q.astype(np.int32)), np.exp, x)
 
 
 def sine_near_zero(x):
@@ -67,14 +77,14 @@ def sine(x):
     """sin(x) as MKL rounds it: in float64, from the distance to the nearest multiple of pi."""
     turns = np.rint(x / np.pi)
     found = sine_near_zero(x - turns * np.pi) * (1 - 2 * (turns % 2))
-    return np.where(abs(x) < FAR, found, np.sin(x)).astype(np.float32)
+    return elsewhere(abs(x) < FAR, found, np.sin, x).astype(np.float32)
 
 
 def cosine(x):
     """cos(x) in the same way, from the distance to the nearest odd multiple of pi / 2."""
     turns = np.rint(x / np.pi + 0.5)
     found = sine_near_zero(x - (turns - 0.5) * np.pi) * (1 - 2 * (turns % 2))
-    return np.where(abs(x) < FAR, found, np.cos(x)).astype(np.float32)
+    return elsewhere(abs(x) < FAR, found, np.cos, x).astype(np.float32)
 
 
 def exponent_of(x):
@@ -94,7 +104,7 @@ def log(x):
     """ln(x), from a number between 3/4 and 3/2 and its exponent."""
     exponent = exponent_of(x)
     number = np.ldexp(x, -exponent).astype(np.float64)
-    return np.where((x > 0) & (x < np.inf), log_of_ratio(exponent, number - 1, number + 1), np.log(x))
+    return elsewhere((x > 0) & (x < np.inf), log_of_ratio(exponent, number - 1, number + 1), np.log, x)
 
 
 def log1p(x):
@@ -102,7 +112,7 @@ def log1p(x):
     exponent = exponent_of(x + ONE)
     scale = np.ldexp(ONE, -exponent)
     number = fused(x, scale, scale - ONE).astype(np.float64)
-    return np.where((x > -1) & (x < np.inf), log_of_ratio(exponent, number, number + 2), np.log1p(x))
+    return elsewhere((x > -1) & (x < np.inf), log_of_ratio(exponent, number, number + 2), np.log1p, x)
 
 
 def power(x, y):
@@ -115,13 +125,13 @@ def power(x, y):
     square = ratio * ratio
     near = (number - 1).astype(np.float32) * (ONE / (number + 1).astype(np.float32))
     series = square * polynomial(near * near, LOG_OF_POWER) + THIRD
-    total = np.clip((exponent * LN2 + 2 * ratio + square * ratio * series) * y, -200, 200)
+    total = limited((exponent * LN2 + 2 * ratio + square * ratio * series) * y, 200)
     q = np.rint(total.astype(np.float32) * np.float32(1 / np.log(2)))
     rest = total - q * LN2_HIGH - q * LN2_LOW
     found = (1 + (rest + rest * rest * polynomial(rest.astype(np.float32), EXP_OF_POWER))).astype(np.float32)
     sign = np.where(x > 0, ONE, np.where(y != np.rint(y), np.float32(np.nan), 1 - 2 * (abs(y) % 2)))
-    size = np.ldexp(found, np.nan_to_num(q).astype(np.int32))
-    return np.where(plain, size * sign, np.power(x.astype(np.float64), y).astype(np.float32))
+    size = np.ldexp(found, q.astype(np.int32))
+    return elsewhere(plain, size * sign, np.power, x.astype(np.float64), y).astype(np.float32)
 
 
 def row_sums(x):
