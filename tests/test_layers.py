@@ -81,5 +81,15 @@ def test_every_module_and_public_function_has_a_docstring(path):
 def test_all_rule_modules_are_listed():
     from gradcli.rules import MODULES
 
-    helpers = {"__init__", "table", "shapes", "sums", "batch", "vectors", "small_products", "torch_digits"}
+    helpers = {
+        "__init__",
+        "table",
+        "shapes",
+        "sums",
+        "batch",
+        "vectors",
+        "small_products",
+        "torch_forms",
+        "torch_digits",
+    }
     assert {p.stem for p in (PACKAGE / "rules").glob("*.py")} - helpers == set(MODULES)

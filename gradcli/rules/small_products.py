@@ -9,12 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from .vectors import LANES, fused, row_sums
+from .vectors import FEW, LANES, fused, row_sums
 
 CHAIN = 383
 """Products that OpenBLAS adds one after another, less one."""
-FEW = 16384
-"""Elements up to which digits matter more than time."""
 
 
 def turned(x: np.ndarray) -> bool:

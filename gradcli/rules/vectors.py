@@ -15,6 +15,8 @@ def singles(*numbers: float) -> tuple:
     return tuple(map(np.float32, numbers))
 
 
+FEW = 16384
+"""Elements up to which digits matter more than time."""
 LANES, NARROW = 16, 8
 """Numbers in a vector of 64 bytes, and in one of 32."""
 LN2_HIGH, LN2_LOW = (np.float64(np.float32(x)) for x in (0.693145751953125, 1.428606765330187045e-06))
