@@ -136,20 +136,21 @@ class Plan:
         """Run the hooks before a node, and deal with it if it is a leaf or wanted.
 
         Returns its parents, None for those that lead nowhere, () if it is not to run; and the cotangent that it gets.
+        As in PyTorch, what is wanted is the cotangent after the hooks, but before them where the node is to run.
         """
-        table = node.hooks
+        table, received = node.hooks, g
         if table is not None:
             g, owned = self.seen(node, g), False
+        parents = () if node.leaf else node.parents
+        if self.on_path is not None:
+            parents = tuple(p if p in self.on_path else None for p in parents)
+        leads_on = any(p is not None for p in parents)
         if self.wanted is not None and node in self.wanted:
-            self.wanted[node] = g
+            self.wanted[node] = received if leads_on else g
         if node.leaf:
             if self.accumulates:
                 self.add_to_leaf(node, g, owned)
             return (), g
-        parents = node.parents
-        if self.on_path is not None:
-            parents = tuple(p if p in self.on_path else None for p in parents)
-        leads_on = any(p is not None for p in parents)
         if table is not None and (leads_on or self.accumulates):
             g = self.before(node, g)
         return (parents if leads_on else ()), g
