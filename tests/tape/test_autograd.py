@@ -340,3 +340,14 @@ def test_powers_of_a_negative_number_with_complex_exponents():
     for base in (-1, -1.0, gradcli.tensor([-1.0, -1.0], dtype=gradcli.double)):
         out = gradcli.pow(base, y)
         assert np.allclose(np.asarray(grad(out, y, gradcli.ones_like(out))[0]), expected)
+
+
+def test_what_is_wanted_on_the_way_to_something_else_is_taken_before_the_hooks():
+    x = gradcli.tensor([1.0], requires_grad=True)
+    t = x * x
+    t.register_hook(lambda g: g * 1.5)
+    loss = (0.3 * t).sum()
+    both = gradcli.autograd.grad(loss, [t, x], retain_graph=True)
+    assert [g.item() for g in both] == pytest.approx([0.3, 0.9])
+    (alone,) = gradcli.autograd.grad(loss, [t])
+    assert alone.item() == pytest.approx(0.45)
