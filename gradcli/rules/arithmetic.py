@@ -89,6 +89,8 @@ def power_dx(_, x, y):
 
 def power_dy(out, x, y):
     """out * log(x), complex if out is; 0 where x is 0 and y is not negative."""
+    if isinstance(x, (int, float)) and x > 0:
+        return out * math.log(x)
     if out.dtype.kind == "c":
         x = x + 0j
     flat = (x == 0) & (abs(y) == y)

@@ -127,3 +127,10 @@ def test_linearize():
         found = pushed(T)
         assert found["a"].tolist() == [6.0, -4.0]
         assert found["b"].item() == 2.0
+
+
+def test_tangents_have_the_type_of_their_values():
+    x = gradcli.tensor(2.0, dtype=gradcli.float32)
+    value, tangent = gradcli.func.jvp(lambda v: 3**v, (x,), (gradcli.ones_like(x),))
+    assert (value.dtype, tangent.dtype) == (gradcli.float32, gradcli.float32)
+    assert tangent.item() == pytest.approx(9 * math.log(3), rel=1e-6)
