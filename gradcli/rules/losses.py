@@ -6,7 +6,7 @@ import numpy as np
 
 from .activation import logsigmoid, sigmoid
 from .index import Index, put
-from .shapes import negative_axes, rank, shape_of
+from .shapes import negative_axes, rank, shape_of, unreduce
 from .sums import total as sum_of
 from .table import POSITIVE, A, Sample, elementwise, general, linear
 
@@ -75,11 +75,6 @@ def loss_signature(x, y, total=1.0):
     return (x, y), {"axis": negative_axes(None, rank(x)), "total": total}
 
 
-def spread(g, axis):
-    """The cotangent of a loss with axes of length 1 for its elements."""
-    return g.reshape((*shape_of(g), *(1,) * len(axis)))
-
-
 def square_loss(x, y, *, axis, total):
     """Sum of (x - y)^2 over axis, over total."""
     difference = x - y
@@ -88,7 +83,7 @@ def square_loss(x, y, *, axis, total):
 
 def square_loss_dx(g, _out, x, y, *, axis, total):
     """2 g (x - y) / total."""
-    return 2 / total * (x - y) * spread(g, axis)
+    return 2 / total * (x - y) * unreduce(g, x.shape, axis, False)
 
 
 def square_loss_dy(g, _out, x, y, *, axis, total):
@@ -118,12 +113,12 @@ def probability_loss(x, t, *, axis, total):
 
 def probability_loss_dx(g, _out, x, t, *, axis, total):
     """g (x - t) / (x (1 - x)) / total."""
-    return spread(g, axis) * cross_entropy_dx(None, x, t) / total
+    return unreduce(g, x.shape, axis, False) * cross_entropy_dx(None, x, t) / total
 
 
 def probability_loss_dt(g, _out, x, _t, *, axis, total):
     """g (log(1 - x) - log(x)) / total."""
-    return spread(g, axis) * cross_entropy_dt(None, x, None) / total
+    return unreduce(g, x.shape, axis, False) * cross_entropy_dt(None, x, None) / total
 
 
 general(
@@ -149,12 +144,12 @@ def logit_loss(x, t, *, axis, total):
 
 def logit_loss_dx(g, _out, x, t, *, axis, total):
     """(sigmoid(x) - t) g / total."""
-    return (sigmoid(x) - t) * spread(g, axis) / total
+    return (sigmoid(x) - t) * unreduce(g, x.shape, axis, False) / total
 
 
 def logit_loss_dt(g, _out, x, _t, *, axis, total):
     """-x g / total."""
-    return -x * spread(g, axis) / total
+    return -x * unreduce(g, x.shape, axis, False) / total
 
 
 general(
