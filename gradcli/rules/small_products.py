@@ -27,21 +27,20 @@ def small_product(x: np.ndarray, y: np.ndarray) -> np.ndarray | None:
     (rows, inner), columns = x.shape, y.shape[1]
     if not (0 < rows * inner < FEW and 0 < inner * columns < FEW and 0 < rows * columns < FEW):
         return None
+    in_one = inner <= LANES + 1
     if turned(x):
         if turned(y) or (1 in (rows, columns) and max(rows, columns) >= LANES and inner >= 8):
             return None
         return chained(x, y)
     if columns == 1 and (rows > 1 or turned(y)):
-        return with_vector(x, y[:, 0])[:, None] if inner <= LANES + 1 else None
+        return with_vector(x, y[:, 0])[:, None] if in_one else None
     if turned(y):
         if rows == 1:
-            return with_vector(y.T, x[0])[None] if inner <= LANES + 1 else None
-        in_rows = (rows < columns <= 11 and inner <= columns) or (
-            columns <= 3 and rows * columns < 2 * LANES and inner <= LANES + 1
-        )
-        if inner >= 24 * rows or (columns <= 3 and rows * columns < 2 * LANES and inner > LANES + 1):
+            return with_vector(y.T, x[0])[None] if in_one else None
+        few = columns <= 3 and rows * columns < 2 * LANES
+        if inner >= 24 * rows or (few and not in_one):
             return None
-        return inner_products(x, y) if in_rows else chained(x, y)
+        return inner_products(x, y) if few or (rows < columns <= 11 and inner <= columns) else chained(x, y)
     return chained(x, y) if rows > 1 or columns < LANES or inner <= 4 else None
 
 
