@@ -10,7 +10,7 @@ import numpy as np
 from . import entry
 from .sums import order
 from .table import Primitive
-from .torch_forms import FORMS, ONCE, product_power, rounded_once
+from .torch_forms import FORMS, ONCE, rounded_once
 from .vectors import FEW
 
 PLAIN = (int, float, bool, tuple)
@@ -55,13 +55,13 @@ def use_torch_digits(wanted: bool) -> None:
         return usual.clear()
     for name in {**dict.fromkeys(ONCE), **FORMS}:
         primitive, forms = entry(name), FORMS.get(name, {})
-        forward, rules = primitive.forward, primitive.rules
-        usual[primitive] = {"forward": forward, "rules": rules, "cotangent": None, "pair": primitive.pair}
-        form = forms.get("forward", rounded_once(forward) if name in ONCE else forward)
-        cotangent, pair = forms.get("cotangent"), forms.get("pair")
-        primitive.become(
-            forward=where_fitting(form, product_power if name == "power" else forward),
-            rules=tuple(map(where_fitting, forms["rules"], rules)) if "rules" in forms else rules,
-            cotangent=where_fitting(cotangent, None) if cotangent else None,
-            pair=where_fitting(pair, primitive.pair) if pair else primitive.pair,
-        )
+        changes: dict[str, Any] = {}
+        if name in ONCE or "forward" in forms:
+            form = forms.get("forward") or rounded_once(primitive.forward)
+            changes["forward"] = where_fitting(form, forms.get("otherwise", primitive.forward))
+        if "rules" in forms:
+            changes["rules"] = tuple(map(where_fitting, forms["rules"], primitive.rules))
+        for kind in {"cotangent", "pair"} & forms.keys():
+            changes[kind] = where_fitting(forms[kind], getattr(primitive, kind))
+        usual[primitive] = {kind: getattr(primitive, kind) for kind in changes}
+        primitive.become(**changes)

@@ -361,7 +361,7 @@ FORMS: dict[str, dict[str, Any]] = {
             lambda g, _out, _b, x, _w: small_product(g.T, x),
         ),
     },
-    "power": {"forward": power, "pair": power_pair},
+    "power": {"forward": power, "otherwise": product_power, "pair": power_pair},
     "divide": {"pair": quotient_pair},
     "binary_cross_entropy_terms": {"pair": cross_entropy_pair},
     "sigmoid": {"forward": sigmoid, "cotangent": sigmoid_cotangent},
@@ -405,4 +405,4 @@ FORMS: dict[str, dict[str, Any]] = {
     "erf": {"cotangent": lambda g, _, x: np.float32(2 / math.sqrt(math.pi)) * rounded_exp(-(x * x)) * g},
     "erfinv": {"cotangent": lambda g, out, _: np.float32(math.sqrt(math.pi) / 2) * rounded_exp(out * out) * g},
 }
-"""Functions in PyTorch's order."""
+"""Functions in PyTorch's order. otherwise: instead of the entry's own forward where the form does not fit."""
