@@ -36,11 +36,14 @@ def unary(primitive: Primitive) -> Callable[[Any], Any]:
     """Return the recorder of an elementwise function of one operand."""
     keep_out, keep_x = (flag == ARRAY for flag in (*primitive.keeps[0], 0, 0)[:2])
 
-    forward, rule = primitive.forward, unary_rule(primitive, keep_out, keep_x)
+    def functions() -> tuple[Callable, Rule]:
+        return primitive.forward, unary_rule(primitive, keep_out, keep_x)
+
+    forward, rule = functions()
 
     def adopt() -> None:
         nonlocal forward, rule
-        forward, rule = primitive.forward, unary_rule(primitive, keep_out, keep_x)
+        forward, rule = functions()
 
     primitive.listeners.append(adopt)
 
