@@ -9,6 +9,7 @@ import os
 import stat
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ..errors import GradcliError
@@ -160,7 +161,7 @@ def serve(checks: Sequence[Declared], pipe: Any) -> None:
             place = pipe.recv()
             if place is None:
                 return
-            pipe.send(checks[place].run()._replace(error=None))
+            pipe.send(replace(checks[place].run(), error=None))
 
 
 def crashed(check: Declared, code: int | None) -> CheckReport:

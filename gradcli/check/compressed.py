@@ -138,7 +138,9 @@ class Look:
         smooth = gaps[1] <= 8 * visible[1] + 1e-2 * gaps[0]
         size = np.abs(claimed)
         near = np.abs(claimed - value) <= room(error, size)
-        seen = (error <= RESOLVED * np.abs(value)) | ((error <= 2 * rounding) & (size <= SMALL * self.largest))
+        seen = (error <= RESOLVED * np.abs(value)) | (
+            (error <= 2 * rounding) & (size + MARGIN * error <= SMALL * self.largest)
+        )
         still = ((up == base) & (down == base)).all(axis=0) & (claimed == 0)
         good = still | (near & agree & smooth & seen)
         self.value[open_], self.error[open_] = value, error

@@ -7,6 +7,7 @@ import inspect
 import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -111,7 +112,8 @@ class Declared:
         order = ["error", "inconclusive", "pass"]
         worst = min(reports, key=lambda r: order.index(r.verdict))
         if len(reports) > 1 and worst.verdict == "pass":
-            return worst._replace(
+            return replace(
+                worst,
                 notes=(*worst.notes, f"{len(reports)} samples"), seconds=sum(r.seconds for r in reports)
             )
         return worst
@@ -146,7 +148,7 @@ class Declared:
                 options,
             )
             if again.verdict == "fail":
-                return again._replace(notes=(*again.notes, f"the smallest failing point found: {shown(rounded)}"))
+                return replace(again, notes=(*again.notes, f"the smallest failing point found: {shown(rounded)}"))
         return report
 
     def replay_line(self, seed: int) -> str | None:

@@ -32,7 +32,7 @@ class Flat:
         self.edges = np.cumsum([0, *(len(p) for p in self.parts)])
         self.size = int(self.edges[-1])
         out = subject.value(subject.at)
-        self.out_shape, self.out_dtype = out.shape, out.dtype
+        self.out, self.out_shape, self.out_dtype = out, out.shape, out.dtype
         self.f0 = real_view(out).astype(float)
         if out.dtype.kind not in "fc":
             raise CheckError(f"the output has type {out.dtype}, which has no derivative")
@@ -104,14 +104,18 @@ class Flat:
             stacks[self.subject.wrt[k]] = np.ascontiguousarray(part).view(x.dtype).reshape((len(xs), *x.shape))
         return self.evaluate(stacks, len(xs))
 
+    def arrays_at(self, x: np.ndarray) -> dict[str, np.ndarray]:
+        """Return the inputs to differentiate, by name, at a real vector."""
+        found = {}
+        for k, name in enumerate(self.subject.wrt):
+            part = x[self.edges[k] : self.edges[k + 1]].astype(self.parts[k].dtype)
+            found[name] = part.view(self.arrays[k].dtype).reshape(self.arrays[k].shape)
+        return found
+
     def evaluate(self, stacks: dict[str, np.ndarray], count: int) -> np.ndarray:
         """Return f at stacked inputs as real vectors."""
         self.calls += count
-        out = self.subject.values(stacks, count)
-        if out.shape != (count, *self.out_shape):
-            raise CheckError(f"the function returned shape {self.out_shape}, then {out.shape[1:]}")
-        if out.dtype.kind == "c" and self.out_dtype.kind != "c":
-            raise CheckError("the function returned real numbers, then complex ones")
+        out = self.subject.values(stacks, count, self.out)
         return real_view(out.astype(self.out_dtype)).astype(float).reshape((count, -1))
 
     def jacobian(self, blocks: dict[str, np.ndarray]) -> np.ndarray:

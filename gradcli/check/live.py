@@ -12,8 +12,8 @@ from ..func.forward import push_all
 from ..func.pullback import pull
 from ..tape.modes import enable_grad
 from ..tape.tensor import Tensor
-from .run import ADJOINT_DIGITS, adjoint_digits
-from .subject import Subject
+from .run import adjoint_digits
+from .subject import CheckError, Subject
 from .traced import Traced, tensor
 
 
@@ -21,6 +21,7 @@ class Live(Traced):
     """A function that sees its inputs as the user's program would: those to be checked require grad."""
 
     outlines: list | None = None
+    changed: AssertionError | None = None
 
     def call(self, tensors: Sequence[Tensor]) -> Tensor:
         """Call f with gradients on. Raises CheckError."""
@@ -43,22 +44,26 @@ class Live(Traced):
             self.outlines = found
         for word, place in (("shape", 0), ("dtype", 1)):
             if [x[place] for x in found] != [x[place] for x in self.outlines]:
-                raise AssertionError(
+                self.changed = AssertionError(
                     f"the function must return outputs with the same {word} when inputs are perturbed: got "
                     f"{[x[place] for x in self.outlines]}, then {[x[place] for x in found]}"
                 )
+                raise self.changed
         return result
 
     def value(self, arrays: Mapping[str, np.ndarray]) -> np.ndarray:
         """Return f at arrays by name."""
         return np.array(self.call([tensor(x) for x in arrays.values()])._data)
 
-    def values(self, stacks: Mapping[str, np.ndarray], count: int) -> np.ndarray:
+    def values(self, stacks: Mapping[str, np.ndarray], count: int, like: np.ndarray) -> np.ndarray:
         """Return f at many points; one by one where outputs change their form, which then is told."""
         try:
-            return super().values(stacks, count)
+            found = super().values(stacks, count, like)
         except ValueError:
-            return Subject.values(self, stacks, count)
+            found = Subject.values(self, stacks, count, like)
+        if self.changed is not None:
+            raise CheckError(str(self.changed)) from self.changed
+        return found
 
     def place_of(self, place: tuple[int, ...]) -> tuple[int, tuple[int, ...], str]:
         """Return which output an element of the joined result belongs to, its index there, and which part it is."""
@@ -133,7 +138,7 @@ def complaint(subject: Traced, nondet_tol: float, batched: bool, forward: bool, 
         for i, both in enumerate(rows):
             if not np.allclose(both, np.stack([g[i] for g in single]), rtol=1e-3, atol=1e-5, equal_nan=True):
                 return f"gradcheck or gradgradcheck failed while testing batched gradient computation: input {i}"
-    if forward and adjoint_digits(subject, 0) < ADJOINT_DIGITS:
+    if forward and np.less(*adjoint_digits(subject, 0)):
         return "forward and reverse mode disagree"
     return None
 

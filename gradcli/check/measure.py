@@ -26,6 +26,8 @@ WIDE = 0.3
 """... so far."""
 CLEAR = 3e-7
 """The relative error that settles an element in the cheap look."""
+CLEARLY = 30.0
+"""How many times its noise a change of the function is one."""
 ENOUGH = 20
 """Elements found wrong by a close look, after which the others are not looked at closely."""
 MARGIN = 2.5
@@ -51,9 +53,10 @@ INNER = np.concatenate([[0.0], even_weights(PAIRS[1:])])
 class Reference:
     """The reference Jacobian of a Flat: arrays of shape (m, n), and what is special about single elements.
 
-    value, error: the reference and the half-width of its interval. close: which columns were looked at
-    closely, with their Estimate in `estimates`. settled: entries that the cheap look settled; same: those
-    where the function does not change at all; limited: those whose error is the rounding of the function.
+    value, error: the reference and the half-width of its interval, infinite where nothing is known or looks contradict
+    each other. estimates: what close looks found, by column. same: where the function does not change at all;
+    limited: where the error is the rounding of the function. changes: by output, how much it is seen
+    to change at most when an element changes by its scale.
     """
 
     def __init__(self, flat: Flat):
@@ -61,11 +64,17 @@ class Reference:
         self.flat = flat
         self.value = np.full((m, n), np.nan)
         self.error = np.full((m, n), np.inf)
-        self.settled = np.zeros((m, n), bool)
+        self.changes = np.zeros(m)
         self.same = np.zeros((m, n), bool)
         self.limited = np.zeros((m, n), bool)
         self.estimates: dict[int, tuple[np.ndarray, Estimate]] = {}
         self.noise = scatter_of_values(flat)
+
+    @property
+    def settled(self) -> np.ndarray:
+        """Where the reference is known so well that no closer look is needed."""
+        with np.errstate(all="ignore"):
+            return ~self.same & (self.error <= CLEAR * np.abs(self.value))
 
     def look(self, columns: np.ndarray | None = None, reach: float = REACH) -> None:
         """Take the cheap look at some elements (all unless given); keep what is better than before."""
@@ -121,6 +130,9 @@ class Reference:
         smooth = gaps[:, 1] <= 8 * visible[:, 1] + 1e-2 * gaps[:, 0]
         finite = np.isfinite(up).all(axis=1) & np.isfinite(down).all(axis=1)
         same = ((up == f0) & (down == f0)).all(axis=1)
+        change = np.fmax(np.abs(up - f0), np.abs(down - f0))[:, 0] - CLEARLY * noise
+        change *= flat.scales[elements, None] / h[:, 0] * (finite & agree & smooth)
+        self.changes = np.fmax(self.changes, np.fmax.reduce(np.where(np.isfinite(change), change, 0.0), axis=0))
         good = (finite & agree & smooth).T
         value, error, limited = value.T, error.T, (error <= 2 * rounding).T
         old_value, old_error = self.value[:, elements], self.error[:, elements]
@@ -130,7 +142,6 @@ class Reference:
         self.value[:, elements] = np.where(better, value, old_value)
         self.error[:, elements] = np.where(better, error, np.where(known & good & ~fits, np.inf, old_error))
         self.limited[:, elements] = np.where(better, limited, self.limited[:, elements])
-        self.settled[:, elements] |= better & (error <= CLEAR * np.abs(value)) & ~same.T
         self.same[:, elements] |= same.T
 
     def look_closely(self, i: int, rows: np.ndarray) -> Estimate:
@@ -147,6 +158,19 @@ class Reference:
         self.value[rows[use], i] = found.value[use]
         self.error[rows, i] = np.where(use, found.error, np.inf)
         return found
+
+    def rounding_at(self, j: int, i: int) -> float:
+        """Return what rounding hides of output j beside element i.
+
+        Where it does not change at all, what it was computed from may be as large as it is a few scales away.
+        """
+        flat = self.flat
+        largest = abs(float(flat.f0[j]))
+        if self.same[j, i]:
+            reach = max(float(flat.scales[i]), 1.0)
+            around = flat.along(np.full(6, i), reach * np.array([-3.0, -1.0, -0.3, 0.3, 1.0, 3.0]))[:, j]
+            largest = max(largest, float(np.abs(around[np.isfinite(around)]).max(initial=0.0)))
+        return flat.unit * largest
 
     def sides(self, j: int, i: int) -> tuple[float, float] | None:
         """Return the left and the right derivative of entry (j, i), None where no kink was seen."""
@@ -166,7 +190,7 @@ def scatter_of_values(flat: Flat) -> np.ndarray:
     x = np.concatenate([part.astype(float) for part in flat.parts])
     direction = rng.choice([-1.0, 1.0], flat.size) * flat.scales
     steps = np.arange(-4, 5)
-    unit = 2.0**-24 if any(part.dtype == np.float32 for part in flat.parts) else 2.0**-53
+    unit = max(float(np.finfo(part.dtype).eps) / 2 for part in flat.parts)
     spacings = (64 * unit, 4096 * unit, 2.0**20 * unit)
     offsets = np.concatenate([steps * spacing for spacing in spacings])
     values = flat.points(x + offsets[:, None] * direction).reshape((len(spacings), len(steps), -1))

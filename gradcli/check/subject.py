@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -36,8 +37,11 @@ def plain_array(x: Any, what: str) -> np.ndarray:
         raw = np.asarray(x)
     except Exception as error:
         raise CheckError(f"{what} returned {type(x).__name__}, which is no array: {error}") from None
-    if raw.dtype.kind in "biu":
-        raw = raw.astype(float)
+    if raw.dtype.kind in "biuO":
+        try:
+            raw = raw.astype(float)
+        except (TypeError, ValueError):
+            raise CheckError(f"{what} returned {type(x).__name__} of type {raw.dtype}, not numbers") from None
     if raw.dtype.kind not in "fc":
         raise CheckError(f"{what} returned {type(x).__name__} of type {raw.dtype}, not numbers")
     return raw
@@ -70,6 +74,8 @@ class Subject:
     """
 
     traced = False
+    trouble: str | None = None
+    """What the function raised beside the point."""
 
     def __init__(self, at: Mapping[str, Any], wrt: Sequence[str] | None = None):
         self.at = {name: as_point(name, x) for name, x in at.items()}
@@ -84,21 +90,36 @@ class Subject:
         """Return f at arrays by name. Raises CheckError."""
         raise NotImplementedError
 
-    def values(self, stacks: Mapping[str, np.ndarray], count: int) -> np.ndarray:
-        """Return f at `count` points: arrays with one more leading axis for those in `stacks`."""
-        rows = []
+    def values(self, stacks: Mapping[str, np.ndarray], count: int, like: np.ndarray) -> np.ndarray:
+        """Return f at `count` points: arrays with one more leading axis for those in `stacks`.
+
+        like: f at the point itself. Where f raises, or returns another shape, it is nan, and `trouble` says why.
+        """
+        rows = np.full((count, *like.shape), np.nan, like.dtype)
         for i in range(count):
-            rows.append(self.value({**self.at, **{name: x[i] for name, x in stacks.items()}}))
-        shapes = {row.shape for row in rows}
-        if len(shapes) > 1:
-            raise CheckError(
-                f"the output's shape depends on the values of the inputs: {' and '.join(map(str, sorted(shapes)))}"
-            )
-        return np.stack(rows)
+            try:
+                row = self.value({**self.at, **{name: x[i] for name, x in stacks.items()}})
+            except CheckError as error:
+                self.trouble = str(error)
+                continue
+            if row.shape != like.shape or (row.dtype.kind == "c" and like.dtype.kind != "c"):
+                self.trouble = f"the function returns shape {like.shape} here and {row.dtype} {row.shape} beside it"
+            else:
+                rows[i] = row
+        return rows
 
     def jacobian(self, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Return the claimed derivative by input name: output.shape + input.shape each. Raises CheckError."""
         raise NotImplementedError
+
+    def pull(self, arrays: Mapping[str, np.ndarray], cotangent: np.ndarray) -> dict[str, np.ndarray]:
+        """Return the claimed product of a cotangent with the derivative, by input name. Raises CheckError."""
+        raise NotImplementedError
+
+    @property
+    def has_pull(self) -> bool:
+        """Whether there is a backward pass to give cotangents to."""
+        return False
 
 
 def as_point(name: str, x: Any) -> np.ndarray:
@@ -130,8 +151,6 @@ class HandWritten(Subject):
     ):
         super().__init__(at, wrt)
         self.f, self.grad, self.vjp = f, grad, vjp
-        self.shape: tuple[int, ...] | None = None
-        self.changed: str | None = None
 
     def call(self, function: Callable, arrays: Mapping[str, np.ndarray], what: str, *before: Any) -> Any:
         """Call on copies of the arrays. Raises CheckError when it raises, or changes one of them."""
@@ -151,12 +170,7 @@ class HandWritten(Subject):
 
     def value(self, arrays: Mapping[str, np.ndarray]) -> np.ndarray:
         """Return f at arrays by name."""
-        result = np.array(plain_array(self.call(self.f, arrays, name_of(self.f)), name_of(self.f)))
-        if self.shape is None:
-            self.shape = result.shape
-        elif result.shape != self.shape:
-            raise CheckError(f"{name_of(self.f)} returned shape {self.shape}, then {result.shape}")
-        return result
+        return np.array(plain_array(self.call(self.f, arrays, name_of(self.f)), name_of(self.f)))
 
     def jacobian(self, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Return what the hand-written derivative gives."""
@@ -182,7 +196,8 @@ class HandWritten(Subject):
             raw = fitting(raw, self.at[name], name)
         wanted = out.shape + self.at[name].shape
         if raw.shape != wanted:
-            if out.size != 1 or raw.shape != self.at[name].shape:
+            one_number = raw.ndim == 0 and math.prod(wanted) == 1
+            if not one_number and (out.size != 1 or raw.shape != self.at[name].shape):
                 raise WrongShapeError(f"the gradient of '{name}' has shape {raw.shape}; it must have shape {wanted}")
             raw = raw.reshape(wanted)
         return np.stack([raw.real, raw.imag], out.ndim) if is_complex else raw
@@ -192,8 +207,6 @@ class HandWritten(Subject):
 
         The cotangents 1 and i give the derivatives of real and imaginary part (PyTorch's convention).
         """
-        assert self.vjp is not None
-        what = name_of(self.vjp)
         is_complex = out.dtype.kind == "c"
         units = (1, 1j) if is_complex else (1,)
         shape = (*out.shape, len(units))
@@ -202,19 +215,32 @@ class HandWritten(Subject):
             place = tuple(index)
             cotangent = np.zeros(out.shape, out.dtype)
             cotangent[place] = units[unit]
-            parts = self.parts(self.call(self.vjp, arrays, what, cotangent if out.ndim else cotangent[()]), what)
-            for name, block in blocks.items():
-                raw = plain_array(parts[name], f"{what} for '{name}'")
-                if is_complex and self.at[name].dtype.kind != "c":
-                    raw = raw.real
-                raw = fitting(raw, self.at[name], name)
-                if raw.shape != self.at[name].shape:
-                    raise WrongShapeError(
-                        f"{what} gives '{name}' a gradient of shape {raw.shape}; it must have shape "
-                        f"{self.at[name].shape}"
-                    )
-                block[(*place, unit)] = raw
+            for name, part in self.pull(arrays, cotangent).items():
+                blocks[name][(*place, unit)] = part
         return blocks if is_complex else {name: block.squeeze(out.ndim) for name, block in blocks.items()}
+
+    def pull(self, arrays: Mapping[str, np.ndarray], cotangent: np.ndarray) -> dict[str, np.ndarray]:
+        """Return what the vjp makes of a cotangent, by input name. Raises WrongShapeError."""
+        assert self.vjp is not None
+        what, found = name_of(self.vjp), {}
+        parts = self.parts(self.call(self.vjp, arrays, what, cotangent if cotangent.ndim else cotangent[()]), what)
+        for name in self.wrt:
+            x = self.at[name]
+            raw = plain_array(parts[name], f"{what} for '{name}'")
+            if cotangent.dtype.kind == "c" and x.dtype.kind != "c":
+                raw = raw.real
+            raw = fitting(raw, x, name)
+            if raw.shape != x.shape and not (raw.ndim == 0 and x.size == 1):
+                raise WrongShapeError(
+                    f"{what} gives '{name}' a gradient of shape {raw.shape}; it must have shape {x.shape}"
+                )
+            found[name] = raw.reshape(x.shape)
+        return found
+
+    @property
+    def has_pull(self) -> bool:
+        """Whether there is a backward pass to give cotangents to."""
+        return self.vjp is not None
 
     def parts(self, result: Any, what: str) -> dict[str, Any]:
         """Return a result as one gradient per input, by name."""

@@ -10,7 +10,7 @@ import numpy as np
 from ..errors import GradcliError
 from ..func.batched import NotBatchableError
 from ..func.mapping import batch_or_loop
-from ..func.pullback import reverse_blocks
+from ..func.pullback import pull, reverse_blocks
 from ..func.trace import trace
 from ..tape.modes import no_grad
 from ..tape.tensor import Tensor
@@ -49,10 +49,10 @@ class Traced(Subject):
         with no_grad():
             return np.array(self.call([tensor(x) for x in arrays.values()])._data)
 
-    def values(self, stacks: Mapping[str, np.ndarray], count: int) -> np.ndarray:
+    def values(self, stacks: Mapping[str, np.ndarray], count: int, like: np.ndarray) -> np.ndarray:
         """Return f at many points in one batched call where that is possible."""
         if not self.batchable or not stacks:
-            return super().values(stacks, count)
+            return super().values(stacks, count, like)
         dims = [0 if name in stacks else None for name in self.at]
         leaves = [self.leaf(name, stacks.get(name, x)) for name, x in self.at.items()]
         try:
@@ -60,7 +60,10 @@ class Traced(Subject):
                 (out,), _ = batch_or_loop(lambda *xs: self.call(xs), leaves, dims, lambda xs: (tuple(xs), {}), count)
         except (CheckError, ValueError):
             self.batchable = False
-            return super().values(stacks, count)
+            return super().values(stacks, count, like)
+        if out._data.shape != (count, *like.shape):
+            self.batchable = False
+            return super().values(stacks, count, like)
         return np.array(out._data)
 
     def leaf(self, name: str, x: np.ndarray) -> Tensor:
@@ -78,6 +81,25 @@ class Traced(Subject):
         except BaseException as error:
             raise raised("backward", error) from error
         return {name: np.asarray(block._data) for name, block in zip(self.wrt, blocks, strict=True)}
+
+    has_pull = True
+
+    def pull(self, arrays: Mapping[str, np.ndarray], cotangent: np.ndarray) -> dict[str, np.ndarray]:
+        """Return what backward makes of a cotangent."""
+        record = self.recorded(arrays, tuple(i for i, name in enumerate(arrays) if name in self.wrt))
+        (out,) = record.outputs
+        if out._node is None:
+            return {name: np.zeros_like(arrays[name]) for name in self.wrt}
+        try:
+            found = pull(record, [(out, Tensor._wrap(cotangent, None))], False, False)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            raise raised("backward", error) from error
+        return {
+            name: np.zeros_like(arrays[name]) if g is None else np.asarray(g)
+            for name, g in zip(self.wrt, found, strict=True)
+        }
 
     def recorded(self, arrays: Mapping[str, np.ndarray], places: tuple[int, ...]) -> Any:
         """Return one recorded call with fresh inputs for the arguments at `places`."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -16,9 +16,7 @@ from .measure import ENOUGH, MARGIN, OTHER_REACHES, SURE, Reference
 
 ROUNDING = 32
 """How many rounding units of itself an analytic value may be off."""
-OTHERS = 64
-"""How many rounding units of the largest entry in its row it may be off: what sums leave of terms that cancel."""
-FLOOR = {8: 2e-9, 4: 4e-6}
+FLOOR = {8: 2e-9, 4: 4e-6, 2: 8e-3}
 """Relative differences that no derivative is accused of, by the size of its type in bytes: its own rounding ..."""
 LEEWAY = 1000.0
 """... unless the reference is known so many times better."""
@@ -26,43 +24,95 @@ OWN_NOISE = 10.0
 """How many times the scatter of the claimed derivative (a lower quartile) it may be off without being wrong."""
 COARSE = 0.02
 """A relative error beyond which the reference says nothing about an element."""
+SMALL = 0.01
+"""Elements with less than this part of the largest effect on an output do not matter beside the others."""
+NOTHING_UNITS = 1000.0
+"""So many rounding units of the function's value are no change, when a zero is claimed."""
+UNDERFLOW = 1e-290
+HIDDEN_UNITS = 4.0
+"""How many rounding units of the function's values a change over the scale of x (or 1) may be without being seen."""
 
 LARGE = 20_000
-"""Entries from which on small ones that rounding hides are taken as right when they agree as far as it allows."""
+"""Entries from which on small ones that rounding hides are not looked at closely."""
 
-PASS, FAIL, UNSURE = 0, 1, 2
+PASS, FAIL, UNSURE, HIDDEN = 0, 1, 2, 3
 
 
 class Judgement:
     """What was decided about every entry of a Jacobian.
 
-    state: PASS, FAIL or UNSURE per entry. reasons: why columns are unsure. kinks: columns with a kink, by row.
-    slack: the rounding that an entry may have; floor: the differences that need a reference much better to be
-    held against it. margin: the errors of the reference that an entry may be off.
+    state: PASS, FAIL, UNSURE, or HIDDEN (below the function's own rounding, and small beside the others: neither
+    right nor wrong). reasons: why entries are unsure. kinks: columns with a kink, by row. slack: the rounding that an
+    entry is seen to have; floor: the differences that need a reference much better to be held against it. margin:
+    the errors of the reference that an entry may be off. coarse: the room, relative to an entry, beyond which it
+    cannot pass.
+
+    Agreement with an interval that says nothing is no pass: see `states`.
     """
 
     margin = MARGIN
+    coarse = COARSE
 
     def __init__(self, analytic: np.ndarray, reference: Reference, slack: np.ndarray, floor: np.ndarray):
         self.analytic, self.reference, self.slack, self.floor = analytic, reference, slack, floor
         self.state = np.full(analytic.shape, UNSURE)
         self.notes: list[str] = []
-        self.reasons: dict[str, int] = {}
+        self.reasons: dict[tuple[int, int], str] = {}
         self.kinks: dict[int, list[int]] = {}
+        self.closely = 0
 
     def room(self, error: Any, where: Any = ...) -> Any:
         """Return how far entries may be from a reference with such errors: what is beyond is wrong."""
         return self.margin * error + self.slack[where] + np.minimum(self.floor[where], LEEWAY * error)
 
+    def states(self, where: Any = ...) -> Any:
+        """Return what entries are by their reference: PASS or UNSURE.
+
+        Those that agree with a reference that knows them pass. Zeros also pass where what could hide is rounding of the
+        function's value, or changes it by less than a hundredth of what it changes beside the point.
+        """
+        ref = self.reference
+        a, value, error = self.analytic[where], ref.value[where], ref.error[where]
+        scale = np.broadcast_to(ref.flat.scales, self.state.shape)[where]
+        change = np.broadcast_to(
+            np.maximum(SMALL * ref.changes, NOTHING_UNITS * ref.flat.unit * np.abs(ref.flat.f0))[:, None],
+            self.state.shape,
+        )[where]
+        with np.errstate(all="ignore"):
+            room = self.room(error, where)
+            agrees = np.isfinite(a) & np.isfinite(error) & (np.abs(a - value) <= room)
+            known = room <= self.coarse * np.fmax(np.abs(a), np.abs(value))
+            zero = (a == 0) & (room * scale <= change + UNDERFLOW)
+        return np.where(agrees & (known | zero), PASS, UNSURE)
+
+    def confirm(self, where: np.ndarray) -> None:
+        """Decide open entries by their reference, where that is enough."""
+        places = np.nonzero(where & (self.state == UNSURE))
+        self.state[places] = self.states(places)
+
+    def hide(self, where: Any = True) -> None:
+        """Take open entries as HIDDEN that agree with their reference and are small beside what is known of others.
+
+        Whatever they are within their interval: over the scale of its element such an entry changes the output by less
+        than a hundredth of what another one does that passed.
+        """
+        ref, a = self.reference, self.analytic
+        with np.errstate(all="ignore"):
+            passed = (self.state == PASS) & np.isfinite(ref.error)
+            effects = np.where(passed, np.abs(ref.value) - self.margin * ref.error, 0.0) * ref.flat.scales
+            room = self.room(ref.error)
+            agrees = (self.state == UNSURE) & np.isfinite(ref.error) & (np.abs(a - ref.value) <= room)
+            effect = (np.abs(a) + self.margin * ref.error) * ref.flat.scales
+            small = effect <= SMALL * effects.max(axis=1, initial=0.0)[:, None]
+        self.state[where & agrees & small] = HIDDEN
+
     def cheap(self) -> None:
         """Decide the entries that the cheap look settles: right ones, and zeros of functions that stand still."""
         ref, a = self.reference, self.analytic
-        with np.errstate(all="ignore"):
-            near = np.abs(a - ref.value) <= self.room(ref.error)
-        self.state[ref.settled & near & np.isfinite(a)] = PASS
-        self.state[ref.same & (a == 0)] = PASS
+        self.confirm(ref.settled)
+        self.state[(self.state == UNSURE) & ref.same & (a == 0)] = PASS
         if a.size >= LARGE:
-            self.state[ref.limited & near & (np.abs(a) <= 1e-3 * self.largest)] = PASS
+            self.hide(ref.limited)
 
     def order(self) -> np.ndarray:
         """Return the columns that are still open, the most suspicious first."""
@@ -76,7 +126,7 @@ class Judgement:
         columns = np.argsort(-worst, kind="stable")
         return columns[worst[columns] >= 0]
 
-    def run(self, hull: Callable[[dict[int, list[int]]], dict[int, bool]] | None = None) -> None:
+    def run(self) -> None:
         """Look closely at open columns until the verdict is clear."""
         self.cheap()
         for reach in OTHER_REACHES:
@@ -91,12 +141,9 @@ class Judgement:
                 break
             rows = np.flatnonzero(self.state[:, i] == UNSURE)
             found = self.reference.look_closely(int(i), rows)
+            self.closely += len(rows)
             wrong += self.decide(int(i), rows, found)
-        if self.kinks and hull is not None and not (self.state == FAIL).any():
-            for j, inside in hull(self.kinks).items():
-                if not inside:
-                    self.state[j, self.kinks[j]] = FAIL
-                    self.notes.append("at this kink the values together lie outside the generalized gradient")
+        self.hide()
 
     def accuse_cheaply(self) -> None:
         """Decide the rest by the cheap look, once enough wrong elements are confirmed."""
@@ -105,31 +152,42 @@ class Judgement:
         with np.errstate(all="ignore"):
             off = np.abs(a - ref.value)
             self.state[open_ & (off > SURE * ref.error + self.slack + self.floor)] = FAIL
-            self.state[open_ & (off <= self.room(ref.error))] = PASS
+        self.confirm(open_)
 
     def wrong(self) -> dict[int, list[int]]:
         """Return the columns of wrong entries, by row."""
         rows = np.flatnonzero((self.state == FAIL).any(axis=1))
         return {int(j): np.flatnonzero(self.state[j] == FAIL).tolist() for j in rows}
 
-    def accept(self, rows: list[int]) -> None:
-        """Take back what was held against rows whose values lie in the generalized gradient."""
-        for j in rows:
-            self.state[j] = PASS
-        if rows:
-            self.notes.append("kinks meet here: the claimed values lie in the generalized gradient")
+    def settle_kinks(self, answers: Mapping[tuple[int, ...], bool | None], j: int) -> None:
+        """Take in whether the values of row j at columns that share kinks lie in the generalized gradient."""
+        for columns, inside in answers.items():
+            places = list(columns)
+            if inside is None:
+                for i in places:
+                    self.state[j, i] = self.unsure(
+                        j,
+                        i,
+                        f"{len(places)} elements meet at a kink, and whether the claimed values lie in its "
+                        "generalized gradient cannot be told",
+                    )
+            elif inside:
+                if (self.state[j, places] == FAIL).any():
+                    self.notes.append("kinks meet here: the claimed values lie in the generalized gradient")
+                self.state[j, places] = PASS
+            else:
+                self.state[j, places] = FAIL
+                self.notes.append("at this kink the values together lie outside the generalized gradient")
 
-    def doubt(self, scatter: np.ndarray) -> None:
-        """Take back what was held against entries that are off by no more than they scatter about a smooth curve."""
+    def doubt(self, scatter: np.ndarray, reason: str) -> None:
+        """Take back what was held against entries that are off by no more than they are seen to scatter."""
         with np.errstate(all="ignore"):
             off = np.abs(self.analytic - self.reference.value)
             own = (self.state == FAIL) & (off <= OWN_NOISE * scatter)
+            small = (off + scatter) * self.reference.flat.scales <= SMALL**3 * self.reference.changes[:, None]
         for j, i in np.argwhere(own):
             size = max(abs(self.analytic[j, i]), abs(self.reference.value[j, i]))
-            self.state[j, i] = self.unsure(
-                "rounding hides the claimed derivative: between close points it scatters by about "
-                f"{scatter[j, i] / size:.1g} relative"
-            )
+            self.state[j, i] = HIDDEN if small[j, i] else self.unsure(j, i, reason.format(scatter[j, i] / size))
 
     def decide(self, i: int, rows: np.ndarray, found: Estimate) -> int:
         """Decide rows of a column by their close look; return 1 if an entry is wrong."""
@@ -144,68 +202,81 @@ class Judgement:
         a, kind = float(self.analytic[j, i]), found.kind[k]
         value, error = float(found.value[k]), float(found.error[k])
         if kind == "jump":
-            return self.unsure("the function jumps at this point")
+            return self.unsure(j, i, "the function jumps at this point")
         if kind == "none":
-            return self.unsure("no numeric derivative can be had here: nan, infinities or a singularity in reach")
+            trouble = self.reference.flat.subject.trouble
+            return self.unsure(
+                j,
+                i,
+                "no numeric derivative can be had here: "
+                + (f"beside the point {trouble}" if trouble else "nan, infinities or a singularity in reach")
+            )
         if np.isinf(value):
-            return self.unsure("the derivative is infinite at this point") if a == value else FAIL
+            return self.unsure(j, i, "the derivative is infinite at this point") if a == value else FAIL
         if not np.isfinite(a):
             return FAIL
         if kind == "kink":
-            low, high = sorted((float(found.left[k]), float(found.right[k])))
-            room = float(self.room(max(float(found.left_error[k]), float(found.right_error[k])), (j, i)))
-            if low - room <= a <= high + room:
-                self.kinks.setdefault(j, []).append(i)
-                return PASS
-            return FAIL
+            return self.entry_at_kink(j, i, k, found)
         if abs(a - value) <= self.room(error, (j, i)):
-            if (
-                error * MARGIN > COARSE * max(abs(a), abs(value))
-                and (a != 0 or kind == "noise")
-                and self.significant(j, i)
-            ):
-                reason = "the function is too noisy" if kind == "noise" else "rounding hides the derivative"
-                return self.unsure(f"{reason} to say more than {value:.3g} ± {MARGIN * error:.2g}")
-            return PASS
+            return self.entry_within(
+                j, i, "the function is too noisy" if kind == "noise" else "rounding hides the derivative"
+            )
         other, other_error = float(found.other[k]), float(found.other_error[k])
-        if np.isfinite(other) and abs(a - other) <= self.room(other_error, (j, i)):
+        informed = np.isfinite(other) and self.room(other_error, (j, i)) <= self.coarse * abs(other)
+        if informed and abs(a - other) <= self.room(other_error, (j, i)):
             self.reference.value[j, i], self.reference.error[j, i] = other, other_error
             return PASS
+        reach = max(float(self.reference.flat.scales[i]), 1.0)
+        if max(abs(a), abs(value)) * reach <= HIDDEN_UNITS * self.reference.rounding_at(j, i):
+            return HIDDEN
         return FAIL
 
-    @functools.cached_property
-    def largest(self) -> float:
-        """The largest claimed derivative."""
-        size = np.abs(self.analytic)
-        return float(size[np.isfinite(size)].max(initial=0.0))
+    def entry_at_kink(self, j: int, i: int, k: int, found: Estimate) -> int:
+        """Return what is to be said about an entry between one-sided derivatives."""
+        low, high = sorted((float(found.left[k]), float(found.right[k])))
+        room = float(self.room(max(float(found.left_error[k]), float(found.right_error[k])), (j, i)))
+        if not low - room <= self.analytic[j, i] <= high + room:
+            return FAIL
+        if room > self.coarse * (high - low):
+            return self.unsure(j, i, f"the one-sided derivatives at this kink are known to within {room:.2g} only")
+        self.kinks.setdefault(j, []).append(i)
+        return PASS
 
-    def significant(self, j: int, i: int) -> bool:
-        """Return whether an element is not small beside the largest."""
-        return abs(float(self.analytic[j, i])) >= 0.01 * self.largest
+    def entry_within(self, j: int, i: int, reason: str) -> int:
+        """Return what is to be said about an entry within the reference's interval: enough only if that is narrow."""
+        state = int(self.states((j, i)))
+        if state != UNSURE:
+            return state
+        value, error = self.reference.value[j, i], self.reference.error[j, i]
+        return self.unsure(j, i, f"{reason} to say more than {value:.3g} ± {self.margin * error:.2g}")
 
-    def unsure(self, reason: str) -> int:
-        """Count a reason; return UNSURE."""
-        self.reasons[reason] = self.reasons.get(reason, 0) + 1
+    def unsure(self, j: int, i: int, reason: str) -> int:
+        """Note why an entry is open; return UNSURE."""
+        self.reasons[j, i] = reason
         return UNSURE
+
+    def reason(self) -> str:
+        """Return the commonest reason why entries are open."""
+        reasons = Counter(reason for place, reason in self.reasons.items() if self.state[place] == UNSURE)
+        return reasons.most_common(1)[0][0] if reasons else "not all elements could be looked at"
 
     @property
     def verdict(self) -> str:
-        """The verdict on the whole."""
+        """The verdict on the whole: hidden entries neither fail nor, where nothing else was seen, pass."""
         if (self.state == FAIL).any():
             return "fail"
         return "inconclusive" if (self.state == UNSURE).any() else "pass"
 
 
-def rounding_slack(analytic: np.ndarray, scatter: np.ndarray, itemsize: int) -> tuple[np.ndarray, np.ndarray]:
+def rounding_slack(analytic: np.ndarray, scatter: np.ndarray, unit: float) -> tuple[np.ndarray, np.ndarray]:
     """Return how far an analytic value may be off by its own rounding, and its floor.
 
-    scatter: how much it changes at neighbouring points, a few rounding units away.
+    scatter: how much it changes at neighbouring points, a few rounding units away. unit: its rounding unit.
     """
     size = np.where(np.isfinite(analytic), np.abs(analytic), 0.0)
-    unit = 2.0**-53 if itemsize == 8 else 2.0**-24
     largest = size.max(axis=1, keepdims=True, initial=0.0)
     noisy = np.minimum(5 * scatter, 1e-7 * size + 1e3 * unit * largest)
-    return noisy + ROUNDING * unit * size + OTHERS * unit * largest, FLOOR[8 if itemsize >= 8 else 4] * size
+    return noisy + ROUNDING * unit * size, FLOOR[8 if unit < 1e-12 else 4 if unit < 1e-5 else 2] * size
 
 
 def input_checks(flat: Flat, judgement: Judgement) -> tuple[InputCheck, ...]:
@@ -221,14 +292,18 @@ def one_input(flat: Flat, judgement: Judgement, k: int) -> InputCheck:
     value, error = judgement.reference.value[:, columns], judgement.reference.error[:, columns]
     if not a.size:
         return InputCheck(name, shape, "pass", 0.0, 0.0, CAP, None, None)
-    wrong = state == FAIL
+    wrong, hidden = state == FAIL, state == HIDDEN
     verdict = "fail" if wrong.any() else "inconclusive" if (state == UNSURE).any() else "pass"
+    at_kink = np.zeros(state.shape, bool)
+    for row, places in judgement.kinks.items():
+        at_kink[row, [c - columns.start for c in places if columns.start <= c < columns.stop]] = True
     with np.errstate(all="ignore"):
         gap = np.where(np.isfinite(a) | ~np.isfinite(value), np.abs(a - value), np.inf)
         relative = gap / np.abs(value)
         room = judgement.room(error, (slice(None), columns))
-        known = np.isfinite(gap) & (np.abs(value) > judgement.margin * error)
+        known = np.isfinite(gap) & (np.abs(value) > judgement.margin * error) & ~hidden & ~at_kink
         excess = gap / (error + judgement.slack[:, columns] + np.finfo(float).tiny)
+        excess = np.where(hidden, 0.0, excess)
     if wrong.any():
         excess = np.where(wrong, np.where(np.isnan(excess), np.inf, excess), -1.0)
         ties = np.isclose(excess, excess.max()) if np.isfinite(excess.max()) else np.isinf(excess)
@@ -254,4 +329,6 @@ def one_input(flat: Flat, judgement: Judgement, k: int) -> InputCheck:
         digits_of(most),
         float((room[known] / np.abs(value[known])).max()) if known.any() else None,
         worst,
+        hidden=int(hidden.sum()),
+        hidden_below=float((np.abs(value) + room)[hidden].max()) if hidden.any() else 0.0,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -34,7 +35,8 @@ def with_witnesses(report: CheckReport, subject: Any, digits: int | None, symbol
         except CheckError as error:
             found.notes.append(str(error))
     verdict = "fail" if found.findings else report.verdict
-    return report._replace(
+    return replace(
+        report,
         verdict=verdict,
         message=found.findings[0].text if found.findings and report.verdict != "fail" else report.message,
         witnesses=(*report.witnesses, *found.digits),

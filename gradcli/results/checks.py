@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 
@@ -20,11 +22,13 @@ class WorstElement(NamedTuple):
     sides: tuple[float, float] | None = None
 
 
-class InputCheck(NamedTuple):
+@dataclass(frozen=True)
+class InputCheck:
     """What was found for one input.
 
     resolution: the relative error above which any element would have been called wrong; None where no derivative
-    is known to be other than zero.
+    is known to be other than zero. hidden: how many elements are below the function's own rounding, so that they are
+    neither right nor wrong; hidden_below: how large they may be without being seen.
     """
 
     name: str
@@ -35,6 +39,15 @@ class InputCheck(NamedTuple):
     digits: float
     resolution: float | None
     worst: WorstElement | None
+    hidden: int = 0
+    hidden_below: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Refuse a pass that says nothing. Raises ValueError."""
+        if self.verdict == "pass":
+            error = 0.0 if self.worst is None else self.worst.numeric_error
+            if not math.isfinite(error) or not math.isfinite(self.resolution or 0.0):
+                raise ValueError(f"'{self.name}' cannot pass with an error of {error} and {self.resolution}")
 
 
 class Finding(NamedTuple):
@@ -45,7 +58,22 @@ class Finding(NamedTuple):
     input: str | None = None
 
 
-class CheckReport(NamedTuple):
+class Evidence(NamedTuple):
+    """What a verdict rests on.
+
+    elements: of the Jacobian; closely: how many of them were looked at closely; points: at how many the function was
+    called. directions: claimed and numeric products along random directions, with the numeric error, where no
+    element was looked at by itself.
+    """
+
+    elements: int
+    closely: int
+    points: int
+    directions: tuple[tuple[float, float, float], ...] = ()
+
+
+@dataclass(frozen=True)
+class CheckReport:
     """The verdict on the derivative of one function at one point (or the worst of several).
 
     verdict: pass, fail, inconclusive or error. message: the reason in a line. notes: what else was seen. replay:
@@ -66,6 +94,12 @@ class CheckReport(NamedTuple):
     witnesses: tuple[tuple[str, float], ...] = ()
     blame: str | None = None
     error: Exception | None = None
+    evidence: Evidence | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse a pass with an input that did not. Raises ValueError."""
+        if self.verdict == "pass" and any(item.verdict != "pass" for item in self.inputs):
+            raise ValueError(f"{self.name} cannot pass: an input did not")
 
     @property
     def passed(self) -> bool:
