@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +12,7 @@ import numpy as np
 
 from ..tape import function as functions
 from ..tape.tensor import Tensor
+from .subject import CheckError
 from .traced import Traced
 
 
@@ -50,20 +53,41 @@ def blame(subject: Traced, is_wrong: Callable[[Traced], bool]) -> str | None:
     for node, function, args in calls_in(subject):
         single = alone(node, function, args)
         if single is not None and is_wrong(single):
-            return f"the first wrong node is {node.name()}: {place_of_backward(function)}"
+            return f"the first wrong node is {node.name()}: {place_of_backward(function, last_line(single, function))}"
     return None
 
 
-def place_of_backward(function: Any) -> str:
-    """Return where a Function's backward is defined, with the line that returns its result."""
+def last_line(subject: Traced, function: Any) -> int | None:
+    """Return the last line of a Function's backward that runs: the `return` that its result comes from."""
+    code = getattr(inspect.unwrap(function.backward), "__code__", None)
+    lines: list[int] = []
+
+    def watch(frame: Any, event: str, _: Any) -> Any:
+        if frame.f_code is not code:
+            return None
+        if event in ("line", "return"):
+            lines.append(frame.f_lineno)
+        return watch
+
+    before = sys.gettrace()
+    sys.settrace(watch)
+    try:
+        with contextlib.suppress(CheckError):
+            subject.pull(subject.at, np.ones_like(subject.value(subject.at)))
+    finally:
+        sys.settrace(before)
+    return lines[-1] if lines else None
+
+
+def place_of_backward(function: Any, last: int | None) -> str:
+    """Return where a Function's backward is defined, with the line at which it ended, or that returns its result."""
     try:
         lines, start = inspect.getsourcelines(function.backward)
         file = inspect.getsourcefile(function.backward)
     except (OSError, TypeError):
         return f"the backward of {function.__name__}"
     returns = [k for k, line in enumerate(lines) if line.strip().startswith("return")]
-    k = returns[-1] if returns else 0
-    line = lines[k].rstrip("\n")
-    text = line.strip()
+    k = last - start if last is not None and 0 <= last - start < len(lines) else returns[-1] if returns else 0
+    text = lines[k].rstrip("\n").strip()
     indent = " " * 4
     return f"{file}:{start + k}\n{indent}{text}\n{indent}{'^' * len(text)}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import multiprocessing
 import multiprocessing.connection
@@ -19,12 +20,12 @@ from ..program.surroundings import Folders, same_file
 from ..results.checks import CheckReport
 from .declare import REGISTRY, Declared
 
-WORDS = ("check(", "check_gradient")
-"""A file without any of these declares no check, and is not imported."""
+DECLARING = {"check", "check_gradient"}
+"""A file that names none of these declares no check, and is not imported."""
 
 
 def mentions_checks(path: str) -> bool:
-    """Return whether a Python file may declare checks: it speaks of gradcli and of check.
+    """Return whether a Python file may declare checks: it speaks of gradcli, and names what declares them.
 
     Only regular files are read, and no more of them than a target may be long.
     """
@@ -35,7 +36,17 @@ def mentions_checks(path: str) -> bool:
             text = file.read(MAX_TEXT)
     except (OSError, ValueError):
         return False
-    return "gradcli" in text and any(word in text for word in WORDS)
+    if "gradcli" not in text or "check" not in text:
+        return False
+    if any(f"{name}(" in text for name in DECLARING):  # also where it cannot be parsed: importing it says why
+        return True
+    try:
+        nodes = list(ast.walk(ast.parse(text)))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    imported = {alias.name for node in nodes if isinstance(node, ast.ImportFrom) for alias in node.names}
+    attributes = {node.attr for node in nodes if isinstance(node, ast.Attribute)}
+    return bool(DECLARING & (imported | attributes))
 
 
 def files_in(folder: str) -> list[str]:

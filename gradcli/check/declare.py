@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..lang.limits import DEFAULT_MAX_ELEMENTS
+from ..program.frameworks import FRAMEWORKS, framework_of
 from ..results.checks import CheckReport
 from .declaration import complaints, is_shape, point_of
 from .run import Options, Place, run_check
@@ -54,6 +55,7 @@ class Declared:
     ):
         self.digits, self.symbolic = digits, symbolic
         self.f, self.at, self.grad, self.vjp = f, at, grad, vjp
+        self.origin = f
         self.wrt = [wrt] if isinstance(wrt, str) else wrt
         self.given_name = name
         self.name = name if name and isinstance(name, str) else name_of(f)
@@ -86,6 +88,7 @@ class Declared:
             if self.order != 1:
                 raise CheckError("order=2 needs a function of Tensors, without grad= and vjp=")
             return HandWritten(self.f, at, grad=self.grad, vjp=self.vjp, wrt=self.wrt)
+        refuse_foreign(framework_of(self.origin), self.name)
         subject = Traced(self.f, at, wrt=self.wrt, title=self.name)
         return SecondOrder(subject, self.seed) if self.order == 2 else subject
 
@@ -159,6 +162,15 @@ class Declared:
             return None
         return f"gradcli gradcheck {shlex.quote(self.file)} -k {shlex.quote(self.name)}" + (
             f" --seed {seed}" if self.random else ""
+        )
+
+
+def refuse_foreign(framework: str | None, name: str) -> None:
+    """Raise CheckError for code of another framework: our engine would run its values, and never its rules."""
+    if framework is not None:
+        raise CheckError(
+            f"{name} uses {FRAMEWORKS[framework]}, whose own derivative rules gradcli's engine does not run, so nothing "
+            "would be said about them: check the derivative that the framework gives, with --grad or --vjp"
         )
 
 

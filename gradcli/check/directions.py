@@ -19,12 +19,11 @@ class Directions(NamedTuple):
     """Products with random directions that agree.
 
     products: claimed and numeric value and numeric error of each, of the output where they are furthest apart.
-    inputs: what this says of each input; notes: the same in words.
+    inputs: what this says of each input.
     """
 
     products: tuple[tuple[float, float, float], ...]
     inputs: tuple[InputCheck, ...]
-    notes: tuple[str, ...]
 
 
 def along_directions(flat: Flat, judgement: Judgement, seed: int) -> Directions | None:
@@ -63,12 +62,7 @@ def along_directions(flat: Flat, judgement: Judgement, seed: int) -> Directions 
     if not (hideable * flat.scales <= COARSE * effects[:, None]).all():
         return None
     inputs = tuple(input_of(flat, analytic, hideable, least, k) for k in range(len(flat.arrays)))
-    largest = max((item.resolution or 0.0 for item in inputs), default=0.0)
-    note = (
-        f"{COUNT} random directions agree to {least:.1f} digits; no element was looked at by itself: one that is off by "
-        f"{largest:.1g} of its input's largest could have hidden"
-    )
-    return Directions(tuple(products), inputs, (note,))
+    return Directions(tuple(products), inputs)
 
 
 def input_of(flat: Flat, analytic: np.ndarray, hideable: np.ndarray, digits: float, k: int) -> InputCheck:

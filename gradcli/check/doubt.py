@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..program.frameworks import calls_solver
 from .flat import Flat
 from .subject import CheckError, Subject
 from .verdict import FAIL, Judgement
@@ -62,7 +63,7 @@ def roughness(subject: Subject, flat: Flat, analytic: np.ndarray) -> np.ndarray:
 SUSPICIOUS = 0.03
 """Relative differences from which on no solver's tolerance is made responsible."""
 STARTS = np.cos(np.pi * (np.arange(9) + 0.5) / 9)
-REACHES = (0.1, 0.01, 1e-3)
+REACHES = (0.4, 0.1, 0.01, 1e-3)
 """How far the starts of lines are moved, in units of the scale: the first at which the derivative is simple counts."""
 SIMPLE, ERRATIC = 0.02, 0.2
 """The part of a derivative, and of a difference, that does not follow a parabola between starts."""
@@ -88,7 +89,7 @@ def doubt_solvers(flat: Flat, judgement: Judgement) -> None:
     largest = 0.0
     for place in np.argsort(np.where(wrong, relative, -1.0), axis=None)[::-1][: min(SUSPECTS, int(wrong.sum()))]:
         j, i = (int(k) for k in np.unravel_index(place, a.shape))
-        difference = erratic_difference(flat, a.shape, j, i, float(reference.noise[j]))
+        difference = difference_of_solver(flat, a.shape, j, i, float(reference.noise[j]))
         if difference is None:
             return
         largest = max(largest, difference)
@@ -100,16 +101,19 @@ def doubt_solvers(flat: Flat, judgement: Judgement) -> None:
         judgement.state[j, i] = judgement.unsure(int(j), int(i), reason)
 
 
-def erratic_difference(flat: Flat, shape: tuple, j: int, i: int, noise: float) -> float | None:
-    """Return the size of the difference between claim and values around element i, relative; None if it is smooth.
+def difference_of_solver(flat: Flat, shape: tuple, j: int, i: int, noise: float) -> float | None:
+    """Return the size of the difference between claim and values around element i, relative; None if it is no solver's.
 
-    noise: of the values. A difference that is not clearly more than it makes is none.
+    It is one where the difference is erratic, at any reach at which the derivative is simple; or where the function
+    calls a solver by name and the difference is no constant part of the derivative. noise: of the values; a difference
+    that is not clearly more than it makes is none.
     """
     x = np.concatenate([part.astype(float) for part in flat.parts])
+    scale = float(flat.scales[i])
     for reach in REACHES:
         starts = np.repeat(x[None], len(STARTS), axis=0)
-        starts[:, i] += reach * float(flat.scales[i]) * STARTS
-        step = STEP * reach / REACHES[0] * float(flat.scales[i])
+        starts[:, i] += reach * scale * STARTS
+        step = STEP * min(reach, 0.1) / 0.1 * scale
         numeric = slopes_at(flat, starts, i, step)[:, j]
         if not np.isfinite(numeric).all() or roughness_of(numeric) > SIMPLE:
             continue
@@ -117,11 +121,14 @@ def erratic_difference(flat: Flat, shape: tuple, j: int, i: int, noise: float) -
         if any(c is None for c in claimed):
             return None
         difference = np.array([c[j, i] for c in claimed if c is not None]) - numeric
-        seen = 30 * max(noise, flat.unit * abs(float(flat.f0[j]))) / step
         size = np.abs(difference)
-        if not size.max() > seen or size.min() < NOTHING * size.max() or roughness_of(difference) <= ERRATIC:
+        seen = 30 * max(noise, flat.unit * abs(float(flat.f0[j]))) / step
+        if not size.max() > seen or size.min() < NOTHING * size.max():
             return None
-        return float(np.abs(difference).max() / np.abs(numeric).max())
+        ratio = difference / numeric
+        named = np.ptp(ratio) > ERRATIC * np.abs(ratio).max() and calls_solver(getattr(flat.subject, "f", None))
+        if named or roughness_of(difference) > ERRATIC:
+            return float(size.max() / np.abs(numeric).max())
     return None
 
 

@@ -84,6 +84,8 @@ class Live(Traced):
 class Pushed(Live):
     """A function whose derivative is taken in forward mode, one column after another."""
 
+    has_pull = False
+
     def jacobian(self, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Return the Jacobian by forward mode."""
         places = tuple(i for i, name in enumerate(arrays) if name in self.wrt)

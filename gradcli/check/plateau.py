@@ -33,7 +33,7 @@ APART = 3e-7
 
 def alike(noise: np.ndarray, other: np.ndarray) -> np.ndarray:
     """Return where two fits have the same plateau, as noise has at every width."""
-    return (noise > 0.4 * other) & (noise < 2.5 * other)
+    return (noise > other / 3) & (noise < 3 * other)
 
 
 def longest_run(rows: np.ndarray) -> np.ndarray:

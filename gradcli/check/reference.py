@@ -46,7 +46,7 @@ def estimate(line: Line, x: Any, scale: float, f0: np.ndarray, unit: float, enou
     the rounding unit of the values. enough: a relative error below which no better estimate is looked for.
     """
     fits: list[Fit] = []
-    least = smallest_step(float(x), scale, unit)
+    least = smallest_step(float(x), scale, max(unit, float(np.finfo(np.asarray(x).dtype).eps) / 2))
     width = TOP * scale
     best = np.full(len(f0), np.inf)
     worse = 0

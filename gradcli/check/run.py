@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -12,7 +13,7 @@ from ..errors import GradcliError
 from ..errors import told as describe
 from ..func.forward import push_all
 from ..func.pullback import pull
-from ..results.checks import CheckReport, Evidence, Finding
+from ..results.checks import CheckReport, Evidence, Finding, InputCheck
 from ..tape.tensor import Tensor
 from .blame import blame
 from .compressed import LEAST, all_right
@@ -73,16 +74,26 @@ def run_check(make: Callable[[], Subject], place: Place, options: Options | None
             **more,  # type: ignore[arg-type]
         )
 
+    subject: Subject | None = None
+
+    def guilty() -> str | None:
+        """Return the custom function whose backward raised or gave a wrong shape, where one did."""
+        with contextlib.suppress(Exception):
+            return blame(subject, is_wrong) if options.blame and isinstance(subject, Traced) else None
+        return None
+
     try:
         with np.errstate(all="ignore"):
-            return judge(make(), options, report)
+            subject = make()
+            return judge(subject, options, report)
     except WrongShapeError as error:
-        return report("fail", str(error), diagnosis=(Finding("shape", "the gradient has a wrong shape"),))
+        finding = Finding("shape", "the gradient has a wrong shape")
+        return report("fail", str(error), diagnosis=(finding,), blame=guilty())
     except ComplexError as error:
         return report("fail", str(error), diagnosis=(Finding("complex", "a real input has a real gradient"),))
     except CheckError as error:
         cause = error.__cause__
-        return report("error", str(error), error=cause if isinstance(cause, Exception) else None)
+        return report("error", str(error), error=cause if isinstance(cause, Exception) else None, blame=guilty())
     except RecursionError:
         return report("error", "the function recurses too deeply")
     except MemoryError:
@@ -109,7 +120,6 @@ def judge(subject: Subject, options: Options, report: Callable[..., CheckReport]
     findings = () if bent is None else (bent,)
     findings += unsteady_finding(analytic, again)
     judgement = Judgement(analytic, Reference(flat), *rounding_of_claim(flat, analytic))
-    directions: tuple = ()
     if options.tolerances is not None:
         judge_fixed(flat, judgement, *options.tolerances)
     else:
@@ -117,7 +127,7 @@ def judge(subject: Subject, options: Options, report: Callable[..., CheckReport]
             fast = along_directions(flat, judgement, options.seed)
             if fast is not None and not findings:
                 evidence = Evidence(analytic.size, 0, flat.calls, fast.products)
-                return report("pass", inputs=fast.inputs, notes=fast.notes, evidence=evidence)
+                return report("pass", inputs=fast.inputs, evidence=evidence)
         judge_closely(flat, judgement, options.seed)
     verdict = "fail" if findings else judgement.verdict
     if judgement.verdict == "fail":
@@ -125,19 +135,29 @@ def judge(subject: Subject, options: Options, report: Callable[..., CheckReport]
     message = judgement.reason() if verdict == "inconclusive" else ""
     if findings and judgement.verdict != "fail":
         message = findings[0].text
-    notes = list(judgement.notes)
+    inputs = input_checks(flat, judgement)
+    notes = [*judgement.notes, *(undecided_note(item) for item in inputs if item.hidden)]
     if judgement.kinks and verdict == "pass":
         notes.insert(0, "a kink: the claimed value lies between the one-sided derivatives")
     checked = report(
         verdict,
         message,
-        inputs=input_checks(flat, judgement),
+        inputs=inputs,
         diagnosis=findings,
         notes=tuple(dict.fromkeys(notes)),
         blame=blame(subject, is_wrong) if verdict == "fail" and options.blame and isinstance(subject, Traced) else None,
-        evidence=Evidence(analytic.size, judgement.closely, flat.calls, directions),
+        evidence=Evidence(analytic.size, judgement.closely, flat.calls),
     )
     return with_modes(checked, subject, options.seed) if isinstance(subject, Traced) else checked
+
+
+def undecided_note(item: InputCheck) -> str:
+    """Return which elements of an input are neither right nor wrong."""
+    count = "1 element is" if item.hidden == 1 else f"{item.hidden} elements are"
+    return (
+        f"{item.name}: {count} not decidable, below the function's own rounding: "
+        f"any value up to {item.hidden_below:.2g} agrees"
+    )
 
 
 def undecidable(flat: Flat) -> str | None:
@@ -210,10 +230,10 @@ def with_modes(checked: CheckReport, subject: Traced, seed: int) -> CheckReport:
 
 def is_wrong(subject: Traced) -> bool:
     """Return whether a part of a function fails its own check."""
-    return run_check(lambda: subject, Place(subject.title), Options(blame=False)).verdict == "fail"
+    return run_check(lambda: subject, Place(subject.title), Options(blame=False)).verdict in ("fail", "error")
 
 
-ADJOINT_DIGITS = {8: 6.0, 4: 2.0, 2: 0.5}
+ADJOINT_DIGITS = {8: 5.0, 4: 2.0, 2: 0.5}
 """To how many digits forward and reverse mode must agree, by the bytes of a number."""
 
 

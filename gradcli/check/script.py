@@ -10,10 +10,11 @@ import numpy as np
 from ..errors import GradcliError
 from ..func.trace import Trace
 from ..program.base import Run
+from ..program.frameworks import framework_imported
 from ..program.script import ScriptProgram
 from ..tape.backward import grad
 from ..tape.tensor import Tensor
-from .declare import Declared
+from .declare import Declared, refuse_foreign
 from .second import direction
 from .subject import CheckError, Subject
 from .traced import Traced, joined, tensor
@@ -126,6 +127,8 @@ class ScriptCheck(Declared):
 
     def subject(self, at: Mapping[str, Any]) -> Subject:
         """Return the script, or its derivative for order 2, as what is to be checked."""
+        if not self.script.torch:
+            refuse_foreign(framework_imported(self.script.source), self.name)
         first = ScriptSubject(self.script, at, wrt=self.wrt, out=self.out)
         return SecondScript(first, self.seed) if self.order == 2 else first
 

@@ -13,7 +13,7 @@ from ..exact.record import exactly
 from ..exact.symbolic import Symbolic, resolved
 from ..results.exact import Agreement
 from .base import Program
-from .points import as_number, number_at, point_of
+from .points import Rounded, as_number, number_at, point_of
 from .symbols import MAX_SYMBOLS, TIMEOUT, Symbols, cleaned, derivatives, patient
 
 EngineAt = Callable[[Mapping[str, np.ndarray]], Mapping[str, np.ndarray]]
@@ -153,7 +153,7 @@ def compared(found: list, point: dict[Any, Any], engine: Mapping[str, np.ndarray
             error = max(error, difference) if np.isfinite(difference) else float("inf")
         texts = array_of([printing.text(e) for e in exprs], shape)
         latex = array_of([printing.latex(e) for e in exprs], shape)
-        values = array_of([str(n).replace("oo", "inf").replace("zinf", "inf") for n in numbers], shape)
+        values = array_of([Rounded().doprint(n).replace("oo", "inf").replace("zinf", "inf") for n in numbers], shape)
         results.append(Agreement(name, texts, latex, values, agrees, error, tuple(dict.fromkeys(notes))))
     return results
 

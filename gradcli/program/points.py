@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 import sympy
+from mpmath.libmp import to_str
+from sympy.printing.str import StrPrinter
 
 from ..errors import GradcliError, TimeIsUp
 from ..exact.array import ExactArray
@@ -15,6 +17,8 @@ from ..exact.symbolic import Symbolic, resolved
 from .symbols import Symbols, plain
 
 DIGITS = 30
+GUARD = 10
+"""More digits to compute with, so that the last one printed is right."""
 
 
 def every_input(symbols: Symbols) -> dict[str, np.ndarray]:
@@ -47,14 +51,14 @@ def point_of(symbols: Symbols, at: Mapping[str, Any]) -> dict[Any, Any]:
 
 
 def number_at(expr: Any, point: Mapping[Any, Any], digits: int = DIGITS) -> Any:
-    """Return an expression's value at a point, to so many digits; nan where it has none."""
+    """Return an expression's value at a point, to so many digits and a few more; nan where it has none."""
     expr = sympy.sympify(expr)
     try:
         result = (
             expr.xreplace({s: x for s, x in point.items() if s in expr.free_symbols}) if expr.free_symbols else expr
         )
         result = sympy.sympify(result).doit() if result.has(sympy.Piecewise) else result
-        return sympy.N(result, digits)
+        return sympy.N(result, digits + GUARD)
     except (ValueError, TypeError, ZeroDivisionError):
         return sympy.nan
 
@@ -64,7 +68,18 @@ def evaluated(expr: Any, point: Mapping[Any, Any], digits: int) -> str:
     found = number_at(expr, point, digits)
     if found in (sympy.zoo, sympy.nan):
         return sides(expr, point)
-    return str(found).replace("oo", "inf")
+    return Rounded(digits).doprint(found).replace("oo", "inf")
+
+
+class Rounded(StrPrinter):
+    """Prints numbers that are known to more digits."""
+
+    def __init__(self, digits: int = DIGITS):
+        super().__init__()
+        self.digits = digits
+
+    def _print_Float(self, expr: Any) -> str:  # noqa: N802 - the name that sympy looks for
+        return to_str(expr._mpf_, self.digits, strip_zeros=self._print_level > 1)
 
 
 def sides(expr: Any, point: Mapping[Any, Any]) -> str:

@@ -34,8 +34,27 @@ def relative_text(worst: WorstElement | None) -> str:
     return f" (relative error {abs(worst.analytic - worst.numeric) / abs(worst.numeric):.3g})"
 
 
+def basis(check: CheckReport) -> str:
+    """Return what a verdict rests on."""
+    found = check.evidence
+    if found is None or not found.elements:
+        return ""
+    elements = "1 element" if found.elements == 1 else f"{found.elements} elements"
+    if found.directions:
+        return f"{elements} along {len(found.directions)} directions, by values at {found.points} points"
+    closely = f", {found.closely} of them looked at closely" if found.closely else ""
+    return f"{elements}{closely}, by values at {found.points} points"
+
+
 def agreement(check: CheckReport) -> str:
-    """Return what a pass says: to how many digits, and which error would have been seen."""
+    """Return what a pass says: to how many digits a derivative agrees, and which error would have been seen."""
+    if check.evidence is not None and check.evidence.directions:
+        digits = min(item.digits for item in check.inputs)
+        hidden = max(item.resolution or 0.0 for item in check.inputs)
+        return (
+            f"random directions agree to {digits:.1f} digits; a single wrong element, off by {hidden:.1g} of its input's "
+            "largest, could have hidden"
+        )
     items = [item for item in check.inputs if item.worst is not None]
     if not items:
         return "nothing to check: there are no elements"

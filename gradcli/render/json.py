@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import GradcliError
 from ..results import Gradients
-from ..results.checks import CheckList, CheckReport, CheckSummary, InputCheck
+from ..results.checks import CheckList, CheckReport, CheckSummary, Evidence, InputCheck
 from ..results.exact import Formulas, LongNumbers
 from ..results.operations import Operations
 from ..results.plots import Curve, Surface
@@ -96,6 +96,7 @@ def input_part(item: InputCheck) -> dict[str, Any]:
         "max_rel_error": plain(np.float64(item.max_rel_error)),
         "digits": round(item.digits, 2),
         "resolution": None if item.resolution is None else plain(np.float64(item.resolution)),
+        "not_decidable": item.hidden,
         "worst": None,
     }
     worst = item.worst
@@ -109,6 +110,17 @@ def input_part(item: InputCheck) -> dict[str, Any]:
         }
         if worst.sides is not None:
             part["worst"]["one_sided"] = [plain(np.float64(x)) for x in worst.sides]
+    return part
+
+
+def evidence_part(evidence: Evidence) -> dict[str, Any]:
+    """Return what a verdict rests on."""
+    part: dict[str, Any] = {"elements": evidence.elements, "closely": evidence.closely, "points": evidence.points}
+    if evidence.directions:
+        words = ("analytic", "numeric", "numeric_error")
+        part["directions"] = [
+            dict(zip(words, (plain(np.float64(x)) for x in row), strict=True)) for row in evidence.directions
+        ]
     return part
 
 
@@ -126,6 +138,7 @@ def check_part(check: CheckReport) -> dict[str, Any]:
         "notes": list(check.notes),
         "replay": check.replay,
         "blame": check.blame,
+        "evidence": None if check.evidence is None else evidence_part(check.evidence),
         "witnesses": {name: round(digits, 2) for name, digits in check.witnesses},
     }
 

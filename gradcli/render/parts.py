@@ -11,7 +11,7 @@ from ..errors import visible
 from ..results.checks import CheckReport
 from . import Style
 from .arrays import fitting
-from .checks import headline
+from .checks import basis, headline
 from .formulas import agreements
 
 
@@ -48,6 +48,8 @@ def check_text(check: CheckReport, style: Style) -> Text:
     indent = "\n    "
     reason = headline(check) if style.unicode else headline(check).replace("±", "+-")
     text.append(indent + visible(reason).replace("\n", indent), "dim" if check.verdict == "pass" else "")
+    if check.verdict == "pass" and basis(check):
+        text.append(indent + basis(check), "dim")
     for finding in check.diagnosis:
         text.append(indent + finding.text, "yellow")
     if len(check.witnesses) > 1:
