@@ -29,6 +29,8 @@ SMALL = 0.01
 NOTHING_UNITS = 1000.0
 """So many rounding units of the function's value are no change, when a zero is claimed."""
 UNDERFLOW = 1e-290
+CONTRADICTION = 10.0
+"""How many of its errors a second candidate must be away from the first to be one."""
 HIDDEN_UNITS = 4.0
 """How many rounding units of the function's values a change over the scale of x (or 1) may be without being seen."""
 
@@ -223,7 +225,8 @@ class Judgement:
             )
         other, other_error = float(found.other[k]), float(found.other_error[k])
         informed = np.isfinite(other) and self.room(other_error, (j, i)) <= self.coarse * abs(other)
-        if informed and abs(a - other) <= self.room(other_error, (j, i)):
+        contradicts = abs(other - value) > CONTRADICTION * other_error
+        if informed and contradicts and abs(a - other) <= self.room(other_error, (j, i)):
             self.reference.value[j, i], self.reference.error[j, i] = other, other_error
             return PASS
         reach = max(float(self.reference.flat.scales[i]), 1.0)
