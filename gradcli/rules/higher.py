@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .shapes import in_floats_of
 from .special import PROBABILITY, digamma, from_scipy
 from .table import POSITIVE, REAL, A, Sample, elementwise
 
@@ -67,7 +68,7 @@ def of_order(name: str, slope: Any, doc: str, twin: str, orders: tuple, domain: 
     """Enter a function of scipy's of x, the last of its operands."""
     function = from_scipy(name)
     return elementwise(
-        lambda x, *, order: function(*(np.asarray(n, np.asarray(x).dtype) for n in order), x),
+        lambda x, *, order: function(*(in_floats_of(x, n) for n in order), x),
         slope,
         name=name,
         bind=shaped(name, len(orders)),
@@ -113,7 +114,7 @@ family: dict[str, Any] = {name: of_order(name, slope, doc, twin, (1.5,)) for nam
 
 def betainc_slope(_, x, *, order):
     """x^(a-1) (1-x)^(b-1) / beta(a, b)."""
-    a, b = (np.asarray(n, x.dtype) for n in order)
+    a, b = (in_floats_of(x, n) for n in order)
     return np.exp((a - 1) * np.log(x) + (b - 1) * np.log1p(-x) - from_scipy("betaln")(a, b))
 
 

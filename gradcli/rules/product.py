@@ -6,7 +6,7 @@ import numpy as np
 
 from .batch import batch_aligned
 from .movement import moveaxis, transpose
-from .shapes import adjoint, as_int, as_shape, fit, negative_axis, rank, shape_of, transposed
+from .shapes import adjoint, arrayed, as_int, as_shape, fit, negative_axis, rank, shape_of, transposed
 from .table import A, Sample, composition, general
 
 # -- one primitive per pair of ranks --------------------------------------------------------------
@@ -240,16 +240,17 @@ def inner_product(x, y):
 
 def vdot(x, y):
     """Sum of conj(x) y over all elements."""
-    return inner(x.reshape((-1,)).conj(), y.reshape((-1,)))
+    return inner(arrayed(x).reshape((-1,)).conj(), arrayed(y).reshape((-1,)))
 
 
 def outer(x, y):
     """All products of an element of x and an element of y, both flattened."""
-    return x.reshape((-1, 1)) * y.reshape((1, -1))
+    return arrayed(x).reshape((-1, 1)) * arrayed(y).reshape((1, -1))
 
 
 def kron(x, y):
     """Kronecker product."""
+    x, y = arrayed(x), arrayed(y)
     ndim = max(rank(x), rank(y))
     a = (1,) * (ndim - rank(x)) + shape_of(x)
     b = (1,) * (ndim - rank(y)) + shape_of(y)

@@ -162,6 +162,12 @@ def as_floats(x: Any) -> Any:
     return x.astype(np.float64) if getattr(x, "dtype", None) is not None and x.dtype.kind in "biu" else x
 
 
+def in_floats_of(x: Any, parameter: Any) -> np.ndarray:
+    """Return a parameter in the type that x computes in: its own, float64 for whole numbers."""
+    kind = np.dtype(dtype_of(arrayed(x)))
+    return np.asarray(parameter, kind if kind.kind in "fc" else np.float64)
+
+
 def conjugated(x: Any) -> Any:
     """Return the complex conjugate; real arrays as they are."""
     return x.conj() if x.dtype.kind == "c" else x

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from .shapes import as_floats
+from .shapes import arrayed, as_floats, in_floats_of
 from .table import POSITIVE, A, Sample, composition, elementwise
 
 TWO_OVER_SQRT_PI = 2 / math.sqrt(math.pi)
@@ -108,7 +108,7 @@ def polygamma_forward(x, *, n):
     """n-th derivative of digamma."""
     import scipy.special
 
-    x = as_floats(x)
+    x = as_floats(arrayed(x))
     return scipy.special.polygamma(n, x).astype(x.dtype) if n else digamma(x)
 
 
@@ -182,14 +182,14 @@ def order_signature(name):
 
 def gamma_density(_, x, *, a):
     """x^(a-1) exp(-x) / gamma(a)."""
-    a = np.asarray(a, x.dtype)
+    a = in_floats_of(x, a)
     return np.exp((a - 1) * np.log(x) - x - gammaln(a))
 
 
 def zeta_slope(_, x, *, a):
     """-a zeta(a + 1, x)."""
-    a = np.asarray(a)
-    return np.asarray(-a, x.dtype) * zeta(x, a=a + 1)
+    a = in_floats_of(x, a)
+    return -a * zeta(x, a=a + 1)
 
 
 ORDERED: list[tuple] = [
@@ -211,7 +211,7 @@ ORDERED: list[tuple] = [
 ]
 for name, alias, slope, doc, twin in ORDERED:
     entry = elementwise(
-        lambda x, *, a, function=from_scipy(name): function(np.asarray(a, x.dtype), x),
+        lambda x, *, a, function=from_scipy(name): function(in_floats_of(x, a), x),
         slope,
         name=name,
         bind=order_signature(name),
