@@ -90,6 +90,14 @@ class Index:
         return self.basic or all(i.dtype == bool for i in self.key if isinstance(i, np.ndarray))
 
     @cached_property
+    def last(self) -> np.ndarray:
+        """Where an assignment stays: of several values for one element the last counts, as in NumPy."""
+        written = np.zeros(self.shape, np.intp)
+        order = np.arange(written[self.key].size).reshape(self.result_shape())
+        written[self.key] = order
+        return written[self.key] == order
+
+    @cached_property
     def whole(self) -> bool:
         """Whether the index takes the array as it is."""
         return self.basic and all(i is Ellipsis or (isinstance(i, slice) and i == slice(None)) for i in self.key)
@@ -158,8 +166,8 @@ def batch_set(size, operands, flags, params):
     """The value keeps its leading axis in front of those that broadcasting adds."""
     x, value = operands
     missing = len(params["index"].result_shape()) + 1 - rank(value)
-    if flags[1] and missing > 0:
-        value = value.reshape((size,) + (1,) * missing + shape_of(value)[1:])
+    if flags[1] and missing:
+        value = value.reshape((size,) + (1,) * missing + shape_of(value)[1 + max(-missing, 0) :])
     if not flags[0]:
         x = np.broadcast_to(x, (size, *shape_of(x)))
     return (x, value), params
@@ -205,9 +213,14 @@ def set_dx(g, _out, _x, _value, *, index, label=None):
 
 
 def set_dvalue(g, out_shape, _x, value_shape, *, index, label=None):
-    """The replaced elements of g, summed over what broadcasting repeated."""
+    """The replaced elements of g that came from the value, summed over what broadcasting repeated."""
     part = getitem(g, index=index)
-    return fit(part, value_shape, part.ndim - (g.ndim - len(out_shape)))
+    if not index.unique:
+        part = np.where(index.last, part, 0.0)
+    lead = g.shape[: g.ndim - len(out_shape)]
+    ndim = part.ndim - len(lead)
+    part = fit(part, value_shape[max(len(value_shape) - ndim, 0) :], ndim)
+    return part.reshape(lead + value_shape)  # a value may have more axes than its place, all of length 1
 
 
 def set_forward(x, value, *, index, label=None):
@@ -241,6 +254,9 @@ replace = general(
         Sample(A(3, 4), np.array([2, 0]), A(2, 1)),
         Sample(A(2, 3, 4), (np.array([0, 1]), slice(None), np.array([3, 0])), A(2, 3)),
         Sample(A(3, 4), np.eye(3, 4, dtype=bool), A()),
+        Sample(A(3, 4), 1, A(1, 1, 4)),
+        Sample(A(3, 4), np.array([2, 0, 2]), A(3, 4)),
+        Sample(A(2, 3, 4), (np.array([0, 1, 0]), slice(None), np.array([3, 0, 3])), A(3, 1)),
     ),
     public=False,
     doc="A copy of x with x[index] = value (the indexed assignment of programs).",
