@@ -77,6 +77,23 @@ class ExactArray(np.ndarray):
         args, kwargs = as_plain(args), {k: as_plain(v) for k, v in kwargs.items()}
         return exact(function(*args, **kwargs))
 
+    @property
+    def is_complex(self) -> bool:
+        """Whether an element is complex."""
+        return any(state.exact.field.is_complex(e) for e in as_plain(self).ravel().tolist())
+
+    @property  # type: ignore[misc]
+    def real(self) -> ExactArray:  # type: ignore[override]
+        """The real parts: NumPy takes all objects for real."""
+        if not self.is_complex:
+            return self
+        return exact(elementwise(lambda e: state.exact.field.parts(e)[0], (as_plain(self),)))
+
+    @property  # type: ignore[misc]
+    def imag(self) -> ExactArray:  # type: ignore[override]
+        """The imaginary parts."""
+        return exact(elementwise(lambda e: state.exact.field.parts(e)[1], (as_plain(self),)))
+
     def __getitem__(self, key: Any) -> Any:
         return exact(np.ndarray.__getitem__(self, key))
 

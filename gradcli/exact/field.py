@@ -59,6 +59,14 @@ class Field:
         """Return whether x is an element of this kind."""
         raise NotImplementedError
 
+    def is_complex(self, x: Any) -> bool:
+        """Return whether an element counts as complex, whatever its imaginary part is."""
+        raise NotImplementedError
+
+    def parts(self, x: Any) -> tuple[Any, Any]:
+        """Return an element's real and imaginary part."""
+        raise NotImplementedError
+
     def compare(self, name: str) -> Callable | None:
         """Return the element function of a comparison or logical operation; None to leave it to NumPy."""
         raise NotImplementedError

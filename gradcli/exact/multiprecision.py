@@ -57,6 +57,15 @@ class Multiprecision(Field):
         """Return whether x is a number of this context."""
         return isinstance(x, self.context.mpf | self.context.mpc)
 
+    def is_complex(self, x: Any) -> bool:
+        """Return whether x is one of the context's complex numbers."""
+        return isinstance(x, self.context.mpc)
+
+    def parts(self, x: Any) -> tuple[Any, Any]:
+        """Return a number's real and imaginary part."""
+        found = self.number(x)
+        return found.real, found.imag
+
     def compare(self, name: str) -> Callable | None:
         """Return the functions that ask for nan and infinity; NumPy compares by itself."""
         mp = self.context
@@ -100,15 +109,17 @@ class Multiprecision(Field):
         rule = primitive.rules[place]
         if not callable(rule):
             return self.number(rule)
-        if any(isinstance(x, self.context.mpc) for x in np.asarray(out).ravel()) and not primitive.holomorphic:
-            return exact(rule(out, *operands, **params))
         twin, more = self.twin(primitive, params)
 
         def derivative(*xs: Any) -> Any:
             def along(t: Any) -> Any:
                 return twin(*xs[:place], t, *xs[place + 1 :])
 
-            found = slope(self.context, along, self.number(xs[place]))
+            x = self.number(xs[place])
+            found = slope(self.context, along, x)
+            if found is not None and self.is_complex(x) and not primitive.holomorphic:
+                upwards = slope(self.context, lambda t: along(x + 1j * t), self.context.mpf(0))
+                found = None if upwards is None else found + 1j * upwards  # dL/dRe + i dL/dIm
             return self.by_rule(primitive, place, xs[: len(operands)], params) if found is None else found
 
         plain = tuple(np.asarray(x).view(np.ndarray) for x in operands)
@@ -117,10 +128,10 @@ class Multiprecision(Field):
 
     def by_rule(self, primitive: Primitive, place: int, xs: tuple, params: dict) -> Any:
         """Return the table's derivative, rounded: the choice it makes at a kink."""
-        rounded = [np.float64(self.number(x)) for x in xs]
+        rounded = [np.asarray(complex(x) if self.is_complex(x) else float(self.number(x))) for x in xs]
         with np.errstate(all="ignore"):
             out = primitive.forward(*rounded, **params)
-            return self.context.mpf(float(primitive.rules[place](out, *rounded, **params)))
+            return self.number(np.asarray(primitive.rules[place](out, *rounded, **params)).item())
 
 
 def slope(mp: Any, function: Callable, x: Any) -> Any:

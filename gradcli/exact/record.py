@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import re
 import weakref
 from collections.abc import Iterator
@@ -41,6 +42,8 @@ class Exact:
         except NoTwinError as error:
             raise GradcliError(f"{error}", hint=f"leave out what asks for {self.field.name}", kind="exact") from None
         wanted = state.grad and primitive.rules and any(node is not None for node in nodes)
+        if wanted and not primitive.complex and any(isinstance(x, ExactArray) and x.is_complex for x in raws):
+            raise RuntimeError(f"{primitive.name} does not support automatic differentiation for complex numbers")
         if primitive.outputs > 1:
             return self.several(primitive, nodes, out, raws, params, bool(wanted))
         node = None
@@ -92,7 +95,8 @@ class Exact:
         is_partial = primitive.kind == "elementwise"
         shape = np.shape(raws[0]) if raws else ()
         name = primitive.node if is_partial else primitive.node_name(shape, params)
-        apply = self.apply if is_partial else self.apply_rule
+        real = tuple(isinstance(x, ExactArray) and not x.is_complex for x in raws)
+        apply = functools.partial(self.apply if is_partial else self.apply_rule, real)
         node = Node()
         node.seq = next_seq()
         node.hooks = None
@@ -114,8 +118,8 @@ class Exact:
         main.q = tuple(weakref.ref(node) for node in results)
         return tuple(Tensor._wrap(out, node) for out, node in zip(outs, results, strict=True))
 
-    def apply(self, node: Node, g: Any) -> tuple:
-        """Multiply by the partial derivatives of an elementwise operation."""
+    def apply(self, real: tuple[bool, ...], node: Node, g: Any) -> tuple:
+        """Multiply by the partial derivatives of an elementwise operation. real: which operands are."""
         out, *operands = node.x
         primitive, params = node.rule.primitive, node.rule.params
         grads: list[Any] = []
@@ -124,16 +128,18 @@ class Exact:
                 grads.append(None)
                 continue
             factor = self.field.partial(primitive, i, tuple(operands), out, params)
-            grads.append(exact(fit(self.array(g) * factor, np.shape(operands[i]), np.ndim(out))))
+            grad = exact(fit(self.array(g) * factor, np.shape(operands[i]), np.ndim(out)))
+            grads.append(grad.real if real[i] else grad)
         return tuple(grads)
 
-    def apply_rule(self, node: Node, g: Any) -> tuple:
-        """Run the table's rule of an operation on whole arrays."""
+    def apply_rule(self, real: tuple[bool, ...], node: Node, g: Any) -> tuple:
+        """Run the table's rule of an operation on whole arrays. real: which operands are."""
         if isinstance(g, Slots):
             grads = apply_several(node, Slots({i: self.array(part) for i, part in g.items()}))
         else:
             grads = apply_rules(node, self.array(g))
-        return tuple(None if grad is None else self.array(grad) for grad in grads)
+        arrays = [None if grad is None else self.array(grad) for grad in grads]
+        return tuple(x.real if x is not None and i else x for x, i in zip(arrays, real, strict=True))
 
     def array(self, g: Any) -> ExactArray:
         """Return a cotangent as an exact array."""

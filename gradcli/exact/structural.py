@@ -88,6 +88,8 @@ def variance(field: Field, x: Any, *, axis: tuple[int, ...], keepdims: bool, cor
     x = plain(x)
     n = int(np.prod([x.shape[a] for a in axis]))
     deviation = x - summed(x, axis) / field.number(n)
+    if any(field.is_complex(e) for e in deviation.ravel().tolist()):
+        deviation = by_name(field, "abs", deviation)
     result = summed(deviation * deviation, axis) / field.number(n - correction)
     return result if keepdims else squeezed(result, axis)
 
@@ -102,6 +104,16 @@ def mean(field: Field, x: Any, *, axis: tuple[int, ...], keepdims: bool) -> Any:
     x = plain(x)
     result = summed(x, axis) / field.number(int(np.prod([x.shape[a] for a in axis])))
     return result if keepdims else squeezed(result, axis)
+
+
+def angle(field: Field, x: Any) -> Any:
+    """The argument of complex numbers."""
+    return elementwise(lambda e: field.functions["atan2"](*reversed(field.parts(e))), (plain(x),))
+
+
+def part(place: int) -> Callable:
+    """Return the real (0) or imaginary (1) parts."""
+    return lambda field, x: elementwise(lambda e: field.parts(e)[place], (plain(x),))
 
 
 def unchanged(_: Field, x: Any, **__: Any) -> Any:
@@ -233,6 +245,9 @@ STRUCTURAL: dict[str, Callable] = {
     "var": variance,
     "std": deviation,
     "mean": mean,
+    "angle": angle,
+    "real_part": part(0),
+    "imag_part": part(1),
     "astype": unchanged,
     "copy_to": unchanged,
     "inv": inverse,

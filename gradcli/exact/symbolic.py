@@ -103,6 +103,14 @@ class Symbolic(Field):
         """Return whether x is an expression or a relation."""
         return isinstance(x, sympy.Basic)
 
+    def is_complex(self, x: Any) -> bool:
+        """Return whether an expression has an imaginary unit in it."""
+        return isinstance(x, sympy.Expr) and x.has(sympy.I)
+
+    def parts(self, x: Any) -> tuple[Any, Any]:
+        """Return an expression's real and imaginary part."""
+        return self.number(x).as_real_imag()
+
     def compare(self, name: str) -> Callable | None:
         """Return the function that makes a relation; True or False where it is known."""
         function = RELATIONS.get(name)

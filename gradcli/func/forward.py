@@ -10,6 +10,7 @@ import numpy as np
 
 from ..rules import entry
 from ..rules.batch import batched_call
+from ..rules.shapes import is_complex
 from ..tape import versions
 from ..tape.context import FunctionNode
 from ..tape.derive import scaled
@@ -247,7 +248,19 @@ def forward_blocks(record: Trace, chunk_size: int | None = None) -> list[list[Te
 
 
 def columns_of(record: Trace, place: int, chunk_size: int | None) -> list[Tensor]:
-    """Return the blocks of one input, one per output."""
+    """Return the blocks of one input, one per output; dL/dRe + i dL/dIm for real outputs of a complex input."""
+    blocks = columns_along(record, place, chunk_size, 1)
+    if not is_complex(record.inputs[place]) or all(is_complex(out) for out in record.outputs):
+        return blocks
+    upwards = columns_along(record, place, chunk_size, 1j)
+    return [
+        block if is_complex(out) else block + up * 1j
+        for block, up, out in zip(blocks, upwards, record.outputs, strict=True)
+    ]
+
+
+def columns_along(record: Trace, place: int, chunk_size: int | None, direction: complex) -> list[Tensor]:
+    """Return the derivatives of all outputs as each element of one input moves in a direction."""
     rank, create = len(record.lead), record.nested
     x = record.inputs[place]
     inside = tuple(x.shape[rank:])
@@ -258,6 +271,7 @@ def columns_of(record: Trace, place: int, chunk_size: int | None) -> list[Tensor
     parts = []
     for start in range(0, count, step):
         seed = basis(start, min(start + step, count), inside, record.lead, x._data.dtype)
+        seed = seed if direction == 1 else seed * direction
         chosen = [seed if i == place else None for i in range(len(record.inputs))]
         parts.append(push_all(record, chosen, create))
     return [columns_joined([part[i] for part in parts], out, inside, record) for i, out in enumerate(record.outputs)]

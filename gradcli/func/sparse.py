@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..rules.shapes import is_complex
 from ..tape.tensor import Tensor
 from .chunks import chunk_rows
 from .forward import push_all
@@ -139,14 +140,26 @@ def seeds_of(tensors: list[Tensor], colours: np.ndarray, wanted: np.ndarray) -> 
 
 
 def forward_products(record: Trace, colours: np.ndarray, count: int) -> np.ndarray:
-    """Return J times the sum of the columns of each colour: shape (count, outputs)."""
+    """Return J times the sum of the columns of each colour: shape (count, outputs).
+
+    For real outputs of complex inputs J holds dL/dRe + i dL/dIm.
+    """
+    turned = any(is_complex(x) for x in record.inputs) and not any(is_complex(out) for out in record.outputs)
     chunks = []
     for wanted in groups_of(record, count):
-        found = push_all(record, seeds_of(record.inputs, colours, wanted), False)
-        chunks.append(
-            np.concatenate([flat(t, len(wanted), out) for t, out in zip(found, record.outputs, strict=True)], 1)
-        )
+        seeds = seeds_of(record.inputs, colours, wanted)
+        chunk = pushed_rows(record, seeds, len(wanted))
+        if turned:
+            upwards = [Tensor._wrap(s._data * (1j if is_complex(s) else 0.0), None) for s in seeds]
+            chunk = chunk + 1j * pushed_rows(record, upwards, len(wanted))
+        chunks.append(chunk)
     return np.concatenate(chunks)
+
+
+def pushed_rows(record: Trace, seeds: list[Tensor], count: int) -> np.ndarray:
+    """Return the tangents of all outputs as rows, one per seed."""
+    found = push_all(record, list(seeds), False)
+    return np.concatenate([flat(t, count, out) for t, out in zip(found, record.outputs, strict=True)], 1)
 
 
 def reverse_products(record: Trace, colours: np.ndarray, count: int) -> np.ndarray:

@@ -87,7 +87,8 @@ class Pattern:
         if (flat < 0).any():
             from scipy.sparse import diags_array
 
-            rows = (diags_array((flat >= 0).astype(np.int8)) @ rows).astype(bool).tocsr()
+            kept = diags_array((flat >= 0).astype(np.int8), dtype=np.int8)
+            rows = (kept @ rows).astype(bool).tocsr()
             rows.eliminate_zeros()
         return Pattern(places.shape, None, rows, self.inputs)
 

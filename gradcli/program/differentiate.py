@@ -10,8 +10,10 @@ import numpy as np
 
 from ..errors import EXIT_TARGET, GradcliError, Span
 from ..results import Gradients, InputGradient
+from ..rules.shapes import is_complex
 from ..tape.backward import backward
 from ..tape.hooks import add_hook
+from ..tape.modes import state
 from ..tape.tensor import Tensor
 from .base import Prepare, Program, Run, check_known
 
@@ -107,7 +109,7 @@ def check_output(output: Tensor) -> None:
 def run_backward(output: Tensor, request: Request) -> None:
     """Run backward on the output, if any gradient flows to it."""
     check_output(output)
-    shape, kind = output._data.shape, output._data.dtype.kind
+    shape, output_is_complex = output._data.shape, is_complex(output)
     vector = request.vector
     if vector is None:
         if output._data.size != 1:
@@ -116,7 +118,7 @@ def run_backward(output: Tensor, request: Request) -> None:
                 hint=f"pass --gradient with a vector of shape {shape}, or use 'gradcli jacobian'",
                 kind="shape",
             )
-        if kind == "c":
+        if output_is_complex:
             raise GradcliError(
                 "the output is complex, so its gradient is not defined by itself",
                 hint="take real(...), imag(...) or abs(...) of it, or pass --gradient",
@@ -129,13 +131,15 @@ def run_backward(output: Tensor, request: Request) -> None:
             hint="they must be equal",
             kind="shape",
         )
-    if vector.dtype.kind == "c" and kind != "c":
+    if vector.dtype.kind == "c" and not output_is_complex:
         raise GradcliError("--gradient is complex, but the output is real", kind="value")
     if output._node is None:
         return
     try:
-        raw = np.array(vector, output._data.dtype)
-        backward(output, Tensor._wrap(raw if kind == "O" else raw[()], None))
+        if state.exact is not None:
+            backward(output, state.exact.lift(vector))
+        else:
+            backward(output, Tensor._wrap(np.array(vector, output._data.dtype)[()], None))
     except GradcliError:
         raise
     except MemoryError:

@@ -14,10 +14,12 @@ from ..exact.multiprecision import Multiprecision
 from ..exact.patience import within
 from ..exact.record import exactly
 from ..results.exact import LongNumbers
+from ..rules.shapes import is_complex
 from ..tape.backward import backward
 from ..tape.tensor import Tensor
 from .base import Program, Run, silenced
 from .differentiate import Request, check_output, run_backward
+from .recorded import check_real
 
 MOST = 10_000
 """More digits than this are refused."""
@@ -141,6 +143,7 @@ def jacobian_in_digits(program: Program, read: Read, request: Request, digits: i
             with silenced(program):
                 run = program.run(read(), wrt=request.wrt, out=request.out)
             output = with_graph(run)
+            check_real(output)
             rows = []
             for index in np.ndindex(output._data.shape):
                 for leaf in run.leaves.values():
@@ -189,6 +192,9 @@ def hessian_in_digits(program: Program, read: Read, request: Request, digits: in
         with exactly(field):
             values = {n: field.given(n, x) for n, x in read().items()}
             value, centre, run = gradient_at(program, values, request, field)
+            for n, leaf in run.leaves.items():
+                if is_complex(leaf):
+                    raise GradcliError(f"'{n}' is complex; second derivatives are those of real inputs", kind="shape")
             inputs = {n: plain(leaf._data).copy() for n, leaf in run.leaves.items()}
             columns: dict[tuple[str, str], list] = {}
             for other, x in inputs.items():

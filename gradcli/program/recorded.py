@@ -11,6 +11,7 @@ import numpy as np
 from ..errors import EXIT_TARGET, GradcliError
 from ..func.pullback import pull
 from ..func.trace import Trace
+from ..rules.shapes import is_complex
 from ..tape.plan import reachable
 from ..tape.tensor import Tensor
 from .base import Program
@@ -46,12 +47,7 @@ class Recorded:
                 hint="choose a real output with --out NAME",
                 kind="shape",
             )
-        if self.output._data.dtype.kind == "c":
-            raise GradcliError(
-                "the output is complex; only real outputs have derivatives of this kind",
-                hint="take real(...), imag(...) or abs(...) of it",
-                kind="shape",
-            )
+        check_real(self.output)
         self.trace = Trace(list(run.leaves.values()), lambda leaves: leaves, False)
         self.trace.outputs = [self.output]
 
@@ -91,6 +87,16 @@ class Recorded:
         if given.dtype.kind == "c" and like._data.dtype.kind != "c":
             raise GradcliError(f"{option} is complex, but what it multiplies is real", kind="value")
         return Tensor._wrap(np.asarray(given, like._data.dtype)[()], None)
+
+
+def check_real(output: Tensor) -> None:
+    """Raise GradcliError for a complex output."""
+    if is_complex(output):
+        raise GradcliError(
+            "the output is complex; only real outputs have derivatives of this kind",
+            hint="take real(...), imag(...) or abs(...) of it",
+            kind="shape",
+        )
 
 
 @contextlib.contextmanager

@@ -7,6 +7,7 @@ import operator
 
 import numpy as np
 
+from .shapes import is_complex
 from .table import POSITIVE, REAL, Primitive, constant, elementwise, first_operand, general, second_operand
 
 BETWEEN_JUMPS = ((3.2, 3.8), (1.0, 1.05))
@@ -91,7 +92,7 @@ def power_dy(out, x, y):
     """out * log(x), complex if out is; 0 where x is 0 and y is not negative."""
     if isinstance(x, (int, float)) and x > 0:
         return out * math.log(x)
-    if out.dtype.kind == "c":
+    if is_complex(out):
         x = x + 0j
     flat = (x == 0) & (abs(y) == y)
     return np.where(flat, 0.0, out * np.log(np.where(flat, 1.0, x)))
@@ -144,7 +145,7 @@ elementwise(
 
 def sgn_vjp(g, out, x):
     """(g - s Re(conj(s) g)) / |x|: what turns, not what grows; 0 at the origin and for real numbers."""
-    if x.dtype.kind != "c":
+    if not is_complex(x):
         return np.zeros_like(g)
     size = abs(x)
     across = g - out * (out.conj() * g).real
@@ -163,7 +164,7 @@ sgn = general(
 
 def direction(x):
     """x / |x| as part of a rule."""
-    return sgn(x) if x.dtype.kind == "c" else np.sign(x)
+    return sgn(x) if is_complex(x) else np.sign(x)
 
 
 elementwise(

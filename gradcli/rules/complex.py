@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from .shapes import is_complex
 from .table import composition, constant, general, linear
 
 
@@ -24,7 +25,7 @@ def conj_vjp(g, _, _x):
 
 def angle_vjp(g, _, x):
     """i g z / |z|^2 for complex z, 0 for real ones, 0 at the origin."""
-    if x.dtype.kind != "c":
+    if not is_complex(x):
         return g * 0.0
     size = abs(x)
     safe = np.where(size == 0, 1.0, size)
@@ -55,12 +56,12 @@ imag_part = linear(
 
 def real(x):
     """Real part."""
-    return real_part(x) if x.dtype.kind == "c" else x
+    return real_part(x) if is_complex(x) else x
 
 
 def imag(x):
     """Imaginary part; 0 for real arrays."""
-    return imag_part(x) if x.dtype.kind == "c" else x * 0
+    return imag_part(x) if is_complex(x) else x * 0
 
 
 composition(real, numpy=(np.real,), doc="Real part.")

@@ -11,7 +11,7 @@ from .index import Index, getitem, replace
 from .join import concatenate
 from .movement import moveaxis
 from .select import take, take_along_axis
-from .shapes import arrayed, as_shape, dtype_of, negative_axis, rank, raw, shape_of
+from .shapes import arrayed, as_shape, dtype_of, is_complex, negative_axis, rank, raw, shape_of
 from .table import TEST, A, Sample, composition, constant
 
 # -- padding and resizing ------------------------------------------------------------------------
@@ -184,7 +184,7 @@ def apply_along_axis(func1d, axis, x, *args, **kwargs):
 
 def real_if_close(x, tol=100):
     """The real parts where all imaginary parts are nearly 0, else x."""
-    return real(x) if x.dtype.kind == "c" and not np.iscomplexobj(np.real_if_close(raw(x), tol)) else x
+    return real(x) if is_complex(x) and not np.iscomplexobj(np.real_if_close(raw(x), tol)) else x
 
 
 CHOICES = [A(3, 4), A(4), A()]

@@ -7,7 +7,7 @@ from collections import namedtuple
 import numpy as np
 
 from .batch import batch_aligned
-from .shapes import adjoint, fit, rank, shape_of
+from .shapes import adjoint, fit, is_complex, rank, shape_of
 from .table import A, Sample, composition, general
 
 
@@ -86,7 +86,7 @@ def slogdet_vjp(gs, outs, x):
     g_sign, g_log = gs
     factor = 0.0 if g_log is None else g_log
     if g_sign is not None:
-        factor = factor + (np.imag(g_sign * outs[0].conj()) * 1j if x.dtype.kind == "c" else g_sign * 0.0)
+        factor = factor + (np.imag(g_sign * outs[0].conj()) * 1j if is_complex(x) else g_sign * 0.0)
     singular = np.isinf(outs[1])
     if singular.any():
         singular = singular[..., None, None]
@@ -116,7 +116,7 @@ def slogdet(x):
 def logdet(x):
     """log(det(A)); for real matrices nan where the determinant is negative."""
     sign, value = slogdet(x)
-    return np.log(sign) + value if sign.dtype.kind == "c" else np.where(sign < 0, np.nan, value)
+    return np.log(sign) + value if is_complex(sign) else np.where(sign < 0, np.nan, value)
 
 
 composition(

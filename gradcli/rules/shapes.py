@@ -46,6 +46,12 @@ def dtype_of(x: Any) -> np.dtype:
     return getattr(x.dtype, "dtype", x.dtype)
 
 
+def is_complex(x: Any) -> bool:
+    """Return whether the elements of an array or a Tensor are complex, those of an exact array included."""
+    kind = x.dtype.kind
+    return kind == "c" or (kind == "O" and getattr(getattr(x, "_data", x), "is_complex", False))
+
+
 def in_type_of(x: Any, other: Any) -> Any:
     """Return an array or a number in the type of x where that is real floating-point, else as it is."""
     other = arrayed(other)
@@ -170,7 +176,7 @@ def in_floats_of(x: Any, parameter: Any) -> np.ndarray:
 
 def conjugated(x: Any) -> Any:
     """Return the complex conjugate; real arrays as they are."""
-    return x.conj() if x.dtype.kind == "c" else x
+    return x.conj() if is_complex(x) else x
 
 
 def mask(condition: Any, like: Any) -> Any:

@@ -7,7 +7,7 @@ import numpy as np
 from .choose import clip
 from .join import concatenate
 from .product import mm
-from .shapes import arrayed, in_type_of, rank, shape_of
+from .shapes import arrayed, in_type_of, is_complex, rank, shape_of
 from .table import A, Sample, composition
 
 
@@ -46,7 +46,7 @@ def corrcoef(x, y=None, rowvar=True):
         return found / found
     spread = np.sqrt(found.diagonal().real)
     found = found / spread[:, None] / spread[None, :]
-    return found if found.dtype.kind == "c" else clip(found, -1.0, 1.0)
+    return found if is_complex(found) else clip(found, -1.0, 1.0)
 
 
 composition(
