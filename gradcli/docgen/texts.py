@@ -124,7 +124,11 @@ FORMS = [
     ("x @ y", "The matrix product."),
     ("-x, +x, ~x", "Signs, and the negation of booleans."),
     ("x < y, x <= y, x == y, x != y, x >= y, x > y", "Comparisons, which may be chained: `0 < x < 1`."),
-    ("a and b, a or b, not a, a & b, a | b", "Logic of booleans, element by element."),
+    (
+        "a and b, a or b, not a, a & b, a | b",
+        "Logic of booleans, element by element. Between booleans, + is or and * is and, as in NumPy; with numbers "
+        "and in sums they count as 1 and 0.",
+    ),
     ("a if c else b", "The element of a where c is true, else that of b: the same as `where(c, a, b)`."),
     ("x[0], x[1:, ::2], x[..., -1], x[x > 0]", "Elements and slices, counted from 0; negative steps are allowed."),
     ("f(x, axis=0), x.f(axis=0)", "A call; every function may also be written as a method of its first argument."),

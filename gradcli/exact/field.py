@@ -55,6 +55,10 @@ class Field:
         """Return whether an element is a relation, or true or false."""
         return isinstance(x, bool | np.bool_)
 
+    def counted(self, x: Any) -> Any:
+        """Return a condition as a number, 1 where it holds; numbers as they are."""
+        return self.number(x)
+
     def is_element(self, x: Any) -> bool:
         """Return whether x is an element of this kind."""
         raise NotImplementedError

@@ -68,6 +68,10 @@ class Exact:
 
     def compute(self, primitive: Primitive, raws: tuple, params: dict) -> Any:
         """Return the result of an operation on exact arrays. Raises NoTwinError."""
+        if primitive.name in BOOLEAN and all(self.holds_conditions(x) for x in raws):
+            return self.combined(primitive, raws)
+        if primitive.kind == "linear" and primitive.name in COUNTING and self.holds_conditions(raws[0]):
+            raws = (exact(elementwise(self.field.counted, (as_plain(raws[0]),))),)
         structural = STRUCTURAL.get(primitive.name)
         if structural is not None:
             return exact(structural(self.field, *raws, **params))
@@ -89,6 +93,17 @@ class Exact:
         if primitive.kind != "constant" and not isinstance(out, ExactArray | tuple):
             return numbers(self.field, out)  # of nothing NumPy makes a plain number
         return out
+
+    def combined(self, primitive: Primitive, raws: tuple) -> Any:
+        """Return a sum or product of conditions, which as in NumPy is a condition. Raises TypeError for the rest."""
+        compare = self.field.compare(BOOLEAN[primitive.name])
+        if compare is None or not BOOLEAN[primitive.name]:
+            return primitive.forward(*(np.asarray(x, bool) if x.dtype == bool else np.bool_(True) for x in raws))
+        return exact(settled(elementwise(compare, tuple(as_plain(x) for x in raws))))
+
+    def holds_conditions(self, x: Any) -> bool:
+        """Return whether an operand is true and false, or relations, and no numbers."""
+        return isinstance(x, np.ndarray | np.generic) and (x.dtype == bool or (x.size > 0 and self.is_condition(x)))
 
     def node(self, primitive: Primitive, nodes: tuple, out: Any, raws: tuple, params: dict) -> Node:
         """Return the node of a computed result."""
@@ -212,11 +227,17 @@ class Exact:
         integers = np.array(found, np.intp).reshape(x._data.shape)
         return integers if integers.ndim else int(integers)
 
-    def is_condition(self, x: np.ndarray) -> bool:
+    def is_condition(self, x: np.ndarray | np.generic) -> bool:
         """Return whether an array holds relations, or true and false, and no numbers."""
-        return x.dtype == object and all(self.field.is_condition(e) for e in x.view(np.ndarray).ravel().tolist())
+        return x.dtype == object and all(
+            self.field.is_condition(e) for e in np.asarray(x).view(np.ndarray).ravel().tolist()
+        )
 
 
+BOOLEAN = {"add": "logical_or", "multiply": "logical_and", "subtract": "", "negative": ""}
+"""Operations that NumPy has for booleans, under a name of logic, or refuses."""
+COUNTING = ("sum", "cumsum_last", "mean")
+"""Operations in which a condition counts as 1 where it holds."""
 DECIMAL = re.compile(r"[\d_]*\.?[\d_]*(?:[eE][+-]?\d+)?")
 
 

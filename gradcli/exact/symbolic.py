@@ -69,7 +69,7 @@ class Symbolic(Field):
         return self.met_nan and x.has(Unknown)
 
     def counted(self, x: Any) -> Any:
-        """Return an operand of a function: true counts as 1, a relation as 1 where it holds."""
+        """Return a condition as a number, 1 where it holds; numbers as they are."""
         found = self.number(x)
         if found in (sympy.true, sympy.false):
             return sympy.Integer(int(bool(found)))
@@ -97,7 +97,7 @@ class Symbolic(Field):
 
     def is_condition(self, x: Any) -> bool:
         """Return whether an element is a relation, or true or false."""
-        return isinstance(x, bool | np.bool_ | sympy.logic.boolalg.Boolean)
+        return isinstance(x, bool | np.bool_ | sympy.logic.boolalg.Boolean) and not isinstance(x, sympy.Symbol)
 
     def is_element(self, x: Any) -> bool:
         """Return whether x is an expression or a relation."""

@@ -84,7 +84,9 @@ def on_numbers(name: str, operands: tuple) -> Any:
         raise TypeError(f"{name} needs numbers or arrays")
     if name == "matmul":
         raise ValueError("matmul: a scalar has no axis to sum over; use *")
-    boolean = name.startswith(("bitwise", "invert")) and all(isinstance(x, bool) for x in operands)
+    boolean = not name.startswith(("divide", "floor", "remainder", "power")) and all(
+        isinstance(x, bool) for x in operands
+    )
     values = tuple(x if boolean else np.complex128(x) if isinstance(x, complex) else np.float64(x) for x in operands)
     if name in ("logical_not", "logical_and", "logical_or"):
         values = tuple(bool(x) for x in operands)

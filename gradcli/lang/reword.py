@@ -40,7 +40,7 @@ WORDINGS = (
         "a length cannot be negative",
     ),
     (r"maximum supported dimension for an ndarray is.*", "an array has at most 64 axes"),
-    (r"numpy boolean (subtract|negative).*", "booleans have no -; not, != and where(...) work on them"),
+    (r"(?:The )?numpy boolean (subtract|negative).*", "booleans have no -; not, != and where(...) work on them"),
     (r"only integers, slices .*", "an index is a whole number in bounds, a slice, ..., None, or an array of those"),
     (r"cannot fit 'int' into an index-sized integer", "this index is out of bounds"),
     (r"setting an array element .*would exceed the maximum number.*", "an array has at most 64 axes"),
