@@ -16,6 +16,7 @@ from ..tape.modes import state
 from ..tape.operators import recorders
 from ..tape.tensor import Tensor
 from . import limits, tree
+from .arguments import LISTS, NESTED, as_parameter, parameter
 from .names import CONSTANTS, SPECIAL, SYNONYMS, advice_for, known_function, not_called
 from .operands import as_argument, as_index, called, flat, has_nan, lifted, on_numbers, special_form, stacked
 
@@ -233,10 +234,10 @@ class Evaluator:
         return self.guarded(node, lambda: lifted(x)[index])
 
     def _call(self, node: tree.Call) -> Any:
-        args = tuple(self.value(x) for x in node.args)
-        named = {k: self.value(x) for k, x in zip(node.keywords, node.values, strict=True)}
         name = node.function
         found = None if name in SPECIAL else known_function(name)
+        args = tuple(self.argument(parameter(found, i), x) for i, x in enumerate(node.args))
+        named = {k: self.argument(k, x) for k, x in zip(node.keywords, node.values, strict=True)}
         if found is None and name not in SPECIAL:
             if name in self.names:
                 raise not_called(name, self.program.span(node))
@@ -258,10 +259,20 @@ class Evaluator:
         if name in ("array", "const"):
             return self.guarded(node, special_form, name, args, named)
         assert found is not None
-        if found.arity != 0 and args and not isinstance(args[0], tuple) and found.name != "polygamma":
+        if found.arity != 0 and args and not isinstance(args[0], tuple | list) and found.name != "polygamma":
             args = (lifted(args[0]), *args[1:])
+        args = tuple(self.guarded(node, as_parameter, parameter(found, i), x) for i, x in enumerate(args))
+        named = {k: self.guarded(node, as_parameter, k, x) for k, x in named.items()}
         self.guarded(node, limits.check_call, found.name, args, named, self.settings.max_elements)
         return self.noted(name, args, self.guarded(node, called, found, args, named), node)
+
+    def argument(self, name: str, node: tree.Expr) -> Any:
+        """Return an argument; a list stays one where the parameter of that name takes arrays in a list."""
+        if name not in LISTS or not isinstance(node, tree.Sequence):
+            return self.value(node)
+        if name == NESTED:
+            return [self.argument(name, item) for item in node.items]
+        return tuple(self.value(item) for item in node.items)
 
     def random(self, name: str, shape: tuple, place: Any) -> Tensor:
         """Return random numbers; the same ones in every run with the same seed."""

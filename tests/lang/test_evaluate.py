@@ -160,7 +160,7 @@ def test_random_numbers_repeat_with_their_seed():
         ("x[0, 0, 0]", "too many indices"),
         ("x[0.5]", "index"),
         ("x[None:]", ""),
-        ("stack([v, x])", "one shape"),
+        ("stack([v, x])", "equal size"),
         ("concatenate([])", "at least one"),
         ("solve(x, v)", "square"),
         ("einsum(v)", "unknown function"),
@@ -226,3 +226,40 @@ def test_every_function_of_the_language_has_a_description():
     for name in function_names():
         primitive = known_function(name)
         assert primitive is None or primitive.doc, name
+
+
+S = np.array([0.0, 5.0])
+# a list among the arguments is a list, of arrays of several lengths and of whole numbers
+LISTS = {
+    "concatenate([v, s])": np.concatenate([V, S]),
+    "concatenate([[1, 2], v], axis=0)": np.concatenate([[1, 2], V]),
+    "cat([v, s, v])": np.concatenate([V, S, V]),
+    "hstack([v, s])": np.hstack([V, S]),
+    "vstack([v, v])": np.vstack([V, V]),
+    "stack([v, 2*v])": np.stack([V, 2 * V]),
+    "block([v, s])": np.block([V, S]),
+    "block([v, v])": np.block([V, V]),
+    "block([[a, a], [a, a*0]])": np.block([[A, A], [A, A * 0]]),
+    "select([v > 3, v > 1], [v, v^2], 0)": np.select([V > 3, V > 1], [V, V**2], 0),
+    "take(v, [0, 0, 1])": np.take(V, [0, 0, 1]),
+    "take(x, [[0, 1], [5, 2]])": np.take(X, [[0, 1], [5, 2]]),
+    "take(x, [1, 1], axis=0)": np.take(X, [1, 1], axis=0),
+    "x.take([0, 2])": X.take([0, 2]),
+    "take_along_axis(v, [0, 0, 1], 0)": np.take_along_axis(V, np.array([0, 0, 1]), 0),
+    "delete(v, [0])": np.delete(V, [0]),
+    "delete(x, [0, 1], axis=1)": np.delete(X, [0, 1], axis=1),
+    "pad(v, [1, 2])": np.pad(V, [1, 2]),
+    "pad(x, [[1, 0], [0, 2]])": np.pad(X, [[1, 0], [0, 2]]),
+    "insert(v, [1, 2], 7)": np.insert(V, [1, 2], 7),
+    "choose([1, 0, 1], (v, v^2))": np.choose([1, 0, 1], (V, V**2)),
+    "choose([1, 0, 1], [v, 2])": np.choose([1, 0, 1], [V, 2]),
+    "split(v, [1])[1]": np.split(V, [1])[1],
+    "repeat(v, [1, 0, 2])": np.repeat(V, [1, 0, 2]),
+}
+
+
+@pytest.mark.parametrize("text", LISTS)
+def test_lists_are_lists(text):
+    got = value(text, s=S)
+    assert_allclose(got, LISTS[text], rtol=1e-15)
+    assert got.dtype == float
