@@ -75,6 +75,9 @@ class ExactArray(np.ndarray):
         if function is np.where and len(args) == 3:
             return exact(elementwise(state.exact.field.choose, tuple(as_plain(x) for x in args)))
         args, kwargs = as_plain(args), {k: as_plain(v) for k, v in kwargs.items()}
+        if function is np.argsort:  # nan comes last, which Python's comparisons do not know
+            infinite = state.exact.field.number(np.inf)
+            args = (elementwise(lambda e: infinite if e != e else e, args[:1]), *args[1:])
         return exact(function(*args, **kwargs))
 
     @property

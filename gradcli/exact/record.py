@@ -90,9 +90,11 @@ class Exact:
             raise NoTwinError(f"{told(primitive)} has no exact twin") from None
         if not isinstance(out, np.ndarray | tuple):
             out = np.asarray(out)  # a single truth value, or what NumPy makes of nothing
-        if primitive.kind != "constant" and not isinstance(out, ExactArray | tuple):
-            return numbers(self.field, out)  # of nothing NumPy makes a plain number
-        return out
+        if primitive.kind == "constant" or isinstance(out, tuple):
+            return out
+        if out.dtype.kind in "iub" and not any(isinstance(x, ExactArray) and x.dtype.kind == "O" for x in raws):
+            return out.view(np.ndarray)  # places and masks stay what they are
+        return out if out.dtype == object else numbers(self.field, out)  # of nothing NumPy makes a plain number
 
     def combined(self, primitive: Primitive, raws: tuple) -> Any:
         """Return a sum or product of conditions, which as in NumPy is a condition. Raises TypeError for the rest."""
@@ -220,7 +222,10 @@ class Exact:
         return int(found) if found is not None and found.is_integer() and element - int(found) == 0 else x
 
     def whole_numbers(self, x: Tensor) -> Any:
-        """Return an index that was computed as integers. Raises GradcliError for other numbers."""
+        """Return an index that was computed as integers, or a mask. Raises GradcliError for other numbers."""
+        if x._data.size and self.is_condition(x._data):
+            decided = [self.field.decide(e) for e in np.asarray(x._data).view(np.ndarray).ravel().tolist()]
+            return np.array(decided, bool).reshape(x._data.shape)
         found = [self.field.as_float(e) for e in np.asarray(x._data).view(np.ndarray).ravel().tolist()]
         if not all(e is not None and e.is_integer() and abs(e) < 2**62 for e in found):
             raise GradcliError("an index must be made of whole numbers in the array's range", kind="shape")

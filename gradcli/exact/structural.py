@@ -117,8 +117,16 @@ def part(place: int) -> Callable:
 
 
 def unchanged(_: Field, x: Any, **__: Any) -> Any:
-    """Another type: exact numbers have no types."""
+    """The same numbers."""
     return x
+
+
+def as_type(field: Field, x: Any, *, dtype: np.dtype, source: Any = None) -> Any:
+    """Another type: exact numbers have none, but whole numbers to index with are plain integers."""
+    if dtype.kind not in "iu":
+        return x
+    found = [field.as_float(e) for e in plain(x).ravel().tolist()]
+    return x if any(f is None for f in found) else np.array(found).astype(dtype).reshape(np.shape(x))
 
 
 def logcumsumexp(field: Field, x: Any) -> Any:
@@ -248,7 +256,7 @@ STRUCTURAL: dict[str, Callable] = {
     "angle": angle,
     "real_part": part(0),
     "imag_part": part(1),
-    "astype": unchanged,
+    "astype": as_type,
     "copy_to": unchanged,
     "inv": inverse,
     "det": determinant,

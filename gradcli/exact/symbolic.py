@@ -42,6 +42,7 @@ class Symbolic(Field):
     def __init__(self) -> None:
         self.functions = FUNCTIONS
         self.met_nan = False
+        self.point: dict[Any, Any] = {}
 
     def number(self, x: Any) -> Any:
         """Return a number as an exact one: 0.1 is 1/10; but as in floating point, 1e400 is inf."""
@@ -88,7 +89,24 @@ class Symbolic(Field):
                 hint="'gradcli grad --digits 50' computes with complex numbers",
                 kind="exact",
             )
-        return symbols_for(name, np.shape(value))
+        symbols = symbols_for(name, np.shape(value))
+        self.point.update(
+            (s, self.number(e))
+            for s, e in zip(symbols.view(np.ndarray).ravel().tolist(), elements, strict=True)
+            if e == e
+        )
+        return symbols
+
+    def decide(self, condition: Any) -> bool:
+        """Return whether a condition holds for the values that the inputs were given."""
+        found = sympy.sympify(condition).xreplace(self.point)
+        if found not in (sympy.true, sympy.false):
+            raise GradcliError(
+                "which elements a mask takes depends on the inputs, and these have no values",
+                hint="give values to the inputs, or choose with where(condition, x, y)",
+                kind="exact",
+            )
+        return bool(found)
 
     def as_float(self, x: Any) -> float | None:
         """Return a number rounded; None for what holds symbols."""

@@ -13,8 +13,8 @@ LISTS = frozenset({"xs", "arrays", "choices", "condlist", "choicelist"})
 """Parameters, by the names that entries give them, that take arrays in a list: of several shapes, if they like."""
 NESTED = "arrays"
 """The one whose lists may hold lists."""
-PLACES = frozenset({"indices", "index", "indices_or_sections", "kth", "obj", "pad_width", "repeats"})
-"""Parameters that take whole numbers: places and lengths in other arrays."""
+PLACES = frozenset({"condition", "indices", "index", "indices_or_sections", "kth", "obj", "pad_width", "repeats"})
+"""Parameters that take whole numbers or a mask: places and lengths in other arrays."""
 
 
 @functools.cache

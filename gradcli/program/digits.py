@@ -42,7 +42,7 @@ def plain(x: Any) -> np.ndarray:
 def gradients_of(run: Run, field: Multiprecision) -> Numbers:
     """Return the gradients that backward left in the inputs, zeros where it left none."""
     return {
-        name: plain(exact(np.asarray(leaf._grad._data)))
+        name: elementwise(field.number, (plain(exact(np.asarray(leaf._grad._data))),))
         if leaf._grad is not None
         else np.full(np.shape(leaf._data), field.number(0), object)
         for name, leaf in run.leaves.items()

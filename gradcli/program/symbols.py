@@ -36,7 +36,7 @@ class Symbols:
     ):
         self.title = program.title
         self.vector = vector
-        given = {**given, **dict.fromkeys(program.missing(given), np.float64(0))}
+        given = {**given, **dict.fromkeys(program.missing(given), np.float64(np.nan))}
         sizes = {name: int(np.size(x)) for name, x in given.items()}
         self.refuse_many(sum(sizes.values()), max_symbols)
         with exactly(Symbolic()):

@@ -20,7 +20,8 @@ def fabs(x):
 
 def ldexp(x, y):
     """x times 2 to the (whole) power y."""
-    return x * np.exp2(arrayed(y).astype(dtype_of(arrayed(x))))
+    y, kind = arrayed(y), dtype_of(arrayed(x))
+    return x * np.exp2(y if kind.kind == "O" else y.astype(kind))
 
 
 def modf(x):
