@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from .shapes import as_floats
 from .special import from_scipy
-from .table import POSITIVE, REAL, A, Sample, composition, elementwise
+from .table import POSITIVE, REAL, A, Sample, elementwise
 
 # -- modified Bessel functions of the first kind --------------------------------------------------
 
@@ -151,9 +152,42 @@ airy_slope: Any = elementwise(
 )
 
 
-def spherical_bessel_j0(x):
-    """sin(x) / x, 1 at 0."""
-    return np.sinc(x / math.pi)
+# -- spherical ones ---------------------------------------------------------------------------------
 
 
-composition(spherical_bessel_j0, doc="Spherical Bessel function of the first kind, order 0: sin(x) / x.")
+def spherical_ratio_forward(x, *, n):
+    """j_n(x) / x^n: a hypergeometric series near 0, spherical Bessel functions elsewhere. DLMF 10.53.1."""
+    import scipy.special
+
+    near = abs(x) < 1
+    order = np.asarray(n + 1.5, x.real.dtype)
+    series = hyp0f1(order, -(np.where(near, x, 0.0) ** 2) / 4) / math.prod(range(1, 2 * n + 2, 2))
+    far = np.where(near, 1.0, x)
+    return np.where(near, series, scipy.special.spherical_jn(n, far) / far**n).astype(x.dtype)
+
+
+spherical_ratio: Any = elementwise(
+    spherical_ratio_forward,
+    lambda _, x, *, n: -x * spherical_ratio(x, n=n + 1),
+    name="spherical_bessel_ratio",
+    bind=lambda x, n: ((x,), {"n": n}),
+    public=False,
+    samples=(Sample(A(3, 4), 1), Sample(A(3), 2)),
+    doc="Spherical Bessel function of the first kind of order n over x^n.",
+)
+elementwise(
+    lambda x: spherical_ratio_forward(as_floats(x), n=0),
+    lambda _, x: -x * spherical_ratio(x, n=1),
+    name="spherical_bessel_j0",
+    complex=False,
+    twin="Piecewise((1, Eq(x, 0)), (sin(x) / x, True))",
+    doc="Spherical Bessel function of the first kind, order 0: sin(x) / x.",
+)
+elementwise(
+    np.sinc,
+    lambda _, x: -(math.pi**2) * x * spherical_ratio(math.pi * x, n=1),
+    numpy=(np.sinc,),
+    domain=((0.1, 3.0),),
+    twin="Piecewise((1, Eq(x, 0)), (sin(pi * x) / (pi * x), True))",
+    doc="sin(pi x) / (pi x), 1 at 0.",
+)

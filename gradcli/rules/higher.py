@@ -13,9 +13,47 @@ from .table import POSITIVE, REAL, A, Sample, elementwise
 
 # -- functions of one operand --------------------------------------------------------------------
 
+
+def rgamma_slope(x):
+    """-digamma(x) / gamma(x), which has a value at 0, -1, ...; left of 1/2 by reflection. DLMF 5.5.3."""
+    left = x < 0.5
+    y = np.where(left, 1 - x, x)
+    whole = np.round(x)
+    rest, sign = math.pi * (x - whole), 1 - 2 * (whole % 2)
+    reflected = gamma(y) * sign * (np.cos(rest) - digamma(y) * np.sin(rest) / math.pi)
+    return np.where(left, reflected, -digamma(y) * rgamma(y))
+
+
+def log_ratio_forward(x, *, n):
+    """n-th derivative of log(1 - t) / -t at t = 1 - x: a hypergeometric series near 0, elsewhere by recurrence."""
+    import scipy.special
+
+    t = 1 - x
+    near = abs(t) < 0.5
+    inside = np.where(near, t, 0.0)
+    series = math.factorial(n) / (n + 1) * scipy.special.hyp2f1(n + 1, n + 1, n + 2, inside)
+    t, away = np.where(near, 1.0, t), np.where(near, 2.0, x)
+    ratio = -np.log(away) / t
+    for k in range(1, n + 1):
+        ratio = (math.factorial(k - 1) / away**k - k * ratio) / t
+    return np.where(near, series, ratio).astype(x.dtype)
+
+
+log_ratio: Any = elementwise(
+    log_ratio_forward,
+    lambda _, x, *, n: -log_ratio(x, n=n + 1),
+    name="log_ratio",
+    bind=lambda x, n: ((x,), {"n": n}),
+    complex=False,
+    public=False,
+    domain=(POSITIVE,),
+    samples=(Sample(A(3, 4), 0), Sample(A(3), 1)),
+    doc="n-th derivative of -log(1 - t) / t at t = 1 - x.",
+)
+
 SIMPLE: list[tuple[str, Any, Any, str, str]] = [
     ("gamma", lambda out, x: out * digamma(x), POSITIVE, "gamma(x)", "Gamma function."),
-    ("rgamma", lambda out, x: -out * digamma(x), POSITIVE, "1 / gamma(x)", "One over the gamma function."),
+    ("rgamma", lambda _, x: rgamma_slope(x), POSITIVE, "1 / gamma(x)", "One over the gamma function."),
     (
         "erfcinv",
         lambda out, _: -0.5 * math.sqrt(math.pi) * np.exp(out * out),
@@ -33,10 +71,13 @@ SIMPLE: list[tuple[str, Any, Any, str, str]] = [
         "sqrt(pi) / 2 * exp(-x**2) * erfi(x)",
         "Dawson's integral.",
     ),
-    ("spence", lambda _, x: np.log(x) / (1 - x), (1.3, 4.0), "polylog(2, 1 - x)", "Spence's function."),
+    ("spence", lambda _, x: -log_ratio(x, n=0), (1.3, 4.0), "polylog(2, 1 - x)", "Spence's function."),
 ]
-for name, slope, domain, twin, doc in SIMPLE:
-    elementwise(from_scipy(name), slope, complex=False, domain=(domain,), twin=twin, doc=doc)
+simple: dict[str, Any] = {
+    name: elementwise(from_scipy(name), slope, complex=False, domain=(domain,), twin=twin, doc=doc)
+    for name, slope, domain, twin, doc in SIMPLE
+}
+gamma, rgamma = simple["gamma"], simple["rgamma"]
 elementwise(
     from_scipy("gammasgn"),
     0,

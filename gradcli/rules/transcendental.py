@@ -179,20 +179,21 @@ elementwise(
     twin="acosh(x)",
     doc="Inverse hyperbolic cosine.",
 )
+arctanh_slope = elementwise(
+    lambda x: 1 / ((1 - x) * (1 + x)),
+    lambda out, x: 2 * x * out * out,
+    name="arctanh_slope",
+    domain=(INSIDE,),
+    twin="1 / (1 - x**2)",
+    public=False,
+    doc="Derivative of the inverse hyperbolic tangent.",
+)
 elementwise(
     np.arctanh,
-    lambda _, x: 1 / ((1 - x) * (1 + x)),
+    lambda _, x: arctanh_slope(x),
     aliases=("atanh",),
     node="Atanh",
     domain=(INSIDE,),
     twin="atanh(x)",
     doc="Inverse hyperbolic tangent.",
-)
-elementwise(
-    np.sinc,
-    lambda out, x: np.where(x == 0, 0.0, (np.cos(math.pi * x) - out) / np.where(x == 0, 1.0, x)),
-    numpy=(np.sinc,),
-    domain=((0.1, 3.0),),
-    twin="Piecewise((1, Eq(x, 0)), (sin(pi * x) / (pi * x), True))",
-    doc="sin(pi x) / (pi x), 1 at 0.",
 )
