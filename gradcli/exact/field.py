@@ -59,6 +59,10 @@ class Field:
         """Return a condition as a number, 1 where it holds; numbers as they are."""
         return self.number(x)
 
+    def held(self, x: Any) -> Any:
+        """Return an element that is not differentiated."""
+        return x
+
     def decide(self, condition: Any) -> bool:
         """Return whether a condition holds. Raises GradcliError where that is open."""
         return bool(condition)

@@ -207,6 +207,11 @@ class Exact:
         """Return a number as a Tensor."""
         return Tensor._wrap(numbers(self.field, x), None)
 
+    def constant(self, x: Tensor) -> Tensor:
+        """Return a Tensor that is not differentiated."""
+        held = elementwise(self.field.held, (as_plain(x._data),)) if x._data.dtype == object else x._data
+        return Tensor._wrap(exact(held), None)
+
     def literal(self, value: Any, text: str) -> Any:
         """Return a number of a program, or a constant by its name, so that no digit of it is lost."""
         if not isinstance(value, float) or not (DECIMAL.fullmatch(text) or text in self.field.constants):

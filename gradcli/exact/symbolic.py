@@ -32,6 +32,22 @@ class Unknown(sympy.Dummy):
         return complex("nan")
 
 
+class const(sympy.Function):  # noqa: N801 - so it is written in programs
+    """An expression that is not differentiated."""
+
+    @classmethod
+    def eval(cls, x: Any) -> Any:
+        """Return a number as it is."""
+        return x if x.is_number else None
+
+    def fdiff(self, argindex: int = 1) -> Any:
+        """Return the derivative, 0."""
+        return sympy.Integer(0)
+
+    def _eval_is_extended_real(self) -> Any:
+        return self.args[0].is_extended_real
+
+
 class Symbolic(Field):
     """Expressions in real symbols."""
 
@@ -96,6 +112,10 @@ class Symbolic(Field):
             if e == e
         )
         return symbols
+
+    def held(self, x: Any) -> Any:
+        """Return an expression whose derivative is 0."""
+        return const(self.number(x))
 
     def decide(self, condition: Any) -> bool:
         """Return whether a condition holds for the values that the inputs were given."""

@@ -120,4 +120,6 @@ def special_form(name: str, args: tuple, named: dict) -> Tensor:
     if len(args) != 1 or named or isinstance(args[0], tuple):
         raise TypeError(f"{name}(x) takes one array or number")
     x = lifted(args[0])
-    return x.detach() if name == "const" else x
+    if name == "const":
+        return x.detach() if state.exact is None else state.exact.constant(x)
+    return x

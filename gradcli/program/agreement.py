@@ -19,6 +19,10 @@ from .symbols import MAX_SYMBOLS, TIMEOUT, Symbols, cleaned, derivatives, patien
 EngineAt = Callable[[Mapping[str, np.ndarray]], Mapping[str, np.ndarray]]
 
 
+UNSEEN = 1e-13
+"""Where a formula gives 0, a difference below this share of the largest number around may be a sum that cancels."""
+
+
 class Comparison:
     """What is to be compared: a program, its point, and how much time and size formulas may take.
 
@@ -82,7 +86,7 @@ class Comparison:
             return item
         lost = float(np.max(np.abs(errors)))
         note = f"rounding leaves the engine's value about {max(-np.log10(max(lost, 1e-17)), 0):.0f} right digits here"
-        return item._replace(agrees=True, notes=(*item.notes, note))
+        return item._replace(agrees=True, notes=(*item.notes, note), decided=False)
 
     def gradient(self, values: Mapping[str, Any], engine: Mapping[str, Any]) -> tuple[Agreement, ...]:
         """Return how the formulas of the gradient compare."""
@@ -128,13 +132,16 @@ def compared(found: list, point: dict[Any, Any], engine: Mapping[str, np.ndarray
     Tolerances follow from the formula itself: how much it changes when the point moves by a rounding error.
     """
     results = []
+    sizes = [np.abs(np.asarray(x, complex)).ravel() for x in engine.values()]
+    sizes.append(np.abs([complex(as_number(x)) for x in point.values()]))
+    largest = max((float(np.max(x[np.isfinite(x)], initial=1.0)) for x in sizes), default=1.0)
     for name, shape, exprs in found:
         exprs = [resolved(e) for e in exprs]
         numbers = [number_at(e, point) for e in exprs]
         ours = np.asarray(engine[name]).reshape(-1).tolist()
         scale = max((abs(x) for x in ours if np.isfinite(x)), default=0.0)
         notes: list[str] = []
-        agrees, error = True, 0.0
+        agrees, decided, error = True, True, 0.0
         infinite = not all(x.is_finite for x in point.values())
         for expr, number, mine in zip(exprs, numbers, ours, strict=True):
             exact_value = as_number(number)
@@ -149,12 +156,18 @@ def compared(found: list, point: dict[Any, Any], engine: Mapping[str, np.ndarray
                 continue
             if beside(expr, point, mine, scale, notes):
                 continue
+            if difference <= UNSEEN * largest and abs(exact_value) <= 1e-3 * difference:
+                decided = False
+                notes.append(
+                    f"cannot decide: the formula gives {exact_value:.3g}, and rounding alone {difference:.1g}"
+                )
+                continue
             agrees = False
             error = max(error, difference) if np.isfinite(difference) else float("inf")
         texts = array_of([printing.text(e) for e in exprs], shape)
         latex = array_of([printing.latex(e) for e in exprs], shape)
         values = array_of([Rounded().doprint(n).replace("oo", "inf").replace("zinf", "inf") for n in numbers], shape)
-        results.append(Agreement(name, texts, latex, values, agrees, error, tuple(dict.fromkeys(notes))))
+        results.append(Agreement(name, texts, latex, values, agrees, error, tuple(dict.fromkeys(notes)), decided))
     return results
 
 

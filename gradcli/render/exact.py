@@ -45,5 +45,6 @@ def agreement_json(item: Agreement) -> dict[str, Any]:
         "latex": item.latex.tolist(),
         "value": item.values.tolist(),
         "agrees": item.agrees,
+        "decided": item.decided,
         "max_abs_error": error,
     }

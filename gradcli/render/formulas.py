@@ -66,6 +66,8 @@ def agreements(items: tuple[Agreement, ...]) -> Group:
     table.add_column("", no_wrap=True)
     for item in items:
         verdict = Text("agrees", style="green") if item.agrees else Text("DISAGREES", style="bold red")
+        if item.agrees and not item.decided:
+            verdict = Text("undecided", style="yellow")
         for k, index in enumerate(np.ndindex(item.texts.shape)):
             if k == MOST:
                 table.add_row("...", "", "", "")

@@ -46,6 +46,7 @@ class Agreement(NamedTuple):
     """What a formula says of one input's gradient: text and value of each element, beside the engine's.
 
     agrees: whether all do. error: the largest absolute difference. notes: what there is to say about single points.
+    decided: False where rounding hides whether a number is right; such elements are no disagreement.
     """
 
     name: str
@@ -55,6 +56,7 @@ class Agreement(NamedTuple):
     agrees: bool
     error: float
     notes: tuple[str, ...] = ()
+    decided: bool = True
 
 
 class LongNumbers(NamedTuple):

@@ -1,0 +1,109 @@
+"""Which framework's code a function uses: rules of PyTorch, JAX or HIPS autograd do not run on gradcli's engine."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Callable, Iterator
+from types import CodeType, ModuleType
+from typing import Any
+
+FRAMEWORKS = {"torch": "PyTorch", "jax": "JAX", "jaxlib": "JAX", "autograd": "HIPS autograd", "tensorflow": "TensorFlow"}
+SOLVERS = frozenset(
+    "solve_ivp odeint quad quad_vec dblquad tplquad nquad root root_scalar fsolve newton brentq brenth bisect ridder toms748 "
+    "fixed_point minimize minimize_scalar least_squares curve_fit fmin fmin_bfgs cg bicgstab gmres minres lsqr lsmr eigs "
+    "eigsh svds".split()
+)
+"""Functions of SciPy that iterate until a tolerance is met."""
+LIBRARIES = {"numpy", "scipy", "gradcli", *sys.stdlib_module_names}
+"""Modules that are not searched: they do not lead to a framework."""
+
+
+def framework_of(function: Any) -> str | None:
+    """Return the name of the first framework's module that a function, class or object leads to; None without one."""
+    if not FRAMEWORKS.keys() & sys.modules.keys():
+        return None
+    return next(filter(None, map(framework_behind, reached_from(function))), None)
+
+
+def framework_imported(source: str) -> str | None:
+    """Return the first framework that a script's text imports; None without one."""
+    for node in ast.walk(ast.parse(source)):
+        names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
+        names += [node.module or ""] if isinstance(node, ast.ImportFrom) and not node.level else []
+        for root in (name.partition(".")[0] for name in names):
+            if root in FRAMEWORKS:
+                return root
+    return None
+
+
+def calls_solver(function: Any) -> bool:
+    """Return whether code that a function leads to names an iteration with a tolerance."""
+    codes = (getattr(x, "__code__", None) for x in reached_from(function))
+    return any(not SOLVERS.isdisjoint(names_in(code)) for code in codes if isinstance(code, CodeType))
+
+
+def reached_from(function: Any) -> Iterator[Any]:
+    """Yield what a function's code leads to: globals that it names, and the functions, classes and modules there."""
+    seen: set[tuple[int, tuple]] = set()
+    waiting: list[tuple[Any, tuple]] = [(function, ())]
+    while waiting:
+        x, names = waiting.pop()
+        if (id(x), names) not in seen:
+            seen.add((id(x), names))
+            yield x
+            waiting += leads_from(x, names)
+
+
+def framework_behind(x: Any) -> str | None:
+    """Return the framework that defines a module, class, function or object; not gradcli's own under its name."""
+    if isinstance(x, ModuleType):
+        names = [x.__name__] if getattr(x, "__file__", None) else []
+    else:
+        home = getattr(x, "__globals__", {}).get("__name__") if callable(x) else None
+        kinds = x.__mro__ if isinstance(x, type) else type(x).__mro__
+        names = [home, getattr(x, "__module__", None), *(kind.__module__ for kind in kinds)]
+    for name in names:
+        root = name.partition(".")[0] if isinstance(name, str) else ""
+        if root in FRAMEWORKS and getattr(sys.modules.get(root), "__file__", None):
+            return "jax" if root == "jaxlib" else root
+    return None
+
+
+def leads_from(x: Any, names: tuple[str, ...]) -> Iterator[tuple[Any, tuple[str, ...]]]:
+    """Yield what a function, class, bound method or module refers to, with the names that its user asks for."""
+    if isinstance(x, ModuleType):
+        if x.__name__.partition(".")[0] not in LIBRARIES:
+            yield from ((vars(x)[name], names) for name in names if name in vars(x))
+        return
+    for name in ("__wrapped__", "__func__", "func"):  # of decorators, bound methods and partials
+        inner = getattr(x, name, None)
+        if callable(inner):
+            yield inner, ()
+    if isinstance(getattr(x, "__module__", None), str) and x.__module__.partition(".")[0] in LIBRARIES - {"__main__"}:
+        return
+    code = getattr(x, "__code__", None)
+    if isinstance(code, CodeType):
+        used = tuple(names_in(code))
+        variables = getattr(x, "__globals__", {})
+        yield from ((variables[name], used) for name in used if name in variables)
+        roots = {name.partition(".")[0] for name in used} & FRAMEWORKS.keys() & sys.modules.keys()
+        yield from ((sys.modules[root], ()) for root in roots)
+        for cell in getattr(x, "__closure__", None) or ():
+            try:
+                yield cell.cell_contents, used
+            except ValueError:  # not yet filled
+                continue
+        return
+    owner = x if isinstance(x, type) else type(x)
+    if not isinstance(x, type) and owner.__module__.partition(".")[0] in LIBRARIES:
+        return
+    yield from ((member, ()) for member in vars(owner).values() if isinstance(member, Callable | staticmethod))
+
+
+def names_in(code: CodeType) -> Iterator[str]:
+    """Yield the names that code and the code inside it look up."""
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from names_in(constant)
