@@ -11,6 +11,7 @@ import numpy as np
 from .dtypes import naming
 from .hooks import add_hook
 from .node import MANY, Node, Rule, next_seq
+from .versions import mark_changed
 
 leaf_made: list[Callable[[Any], None]] = []
 """Called with every new leaf that requires grad."""
@@ -67,18 +68,26 @@ class AccumulateGrad(Node):
         leaf = self.tensor_ref()
         if leaf is None:
             leaf = self.variable
+        if leaf._node is None:
+            return  # it was frozen since
         old = leaf._grad
         if create:
             g = g if g._data.dtype == leaf._data.dtype else g.to(leaf.dtype)
-            leaf._grad = g if old is None else old + g
+            if old is not None:
+                g = old + g
+            elif g._node is None or g._base is not None:
+                g = g.clone()  # memory of its own, that may be changed in place
+            leaf._grad = g
             return
         dtype = leaf._data.dtype
         if g.dtype != dtype:
             g, owned = cast_raw(g, dtype), True
         if old is None:
             leaf._grad = leaf._wrap(g if owned or not isinstance(g, np.ndarray) else g.copy(), None)
-        elif isinstance(old._data, np.ndarray) and old._node is None and old._data.flags.writeable:
-            old._data += g
+        elif old._array().flags.writeable:
+            data = old._data
+            data += g
+            mark_changed(data)
         else:
             leaf._grad = leaf._wrap(old._data + g, None)
 

@@ -162,6 +162,8 @@ class Plan:
             return
         g = self.before(node, g)
         leaf = node.variable
+        if leaf._node is None:
+            return  # it was frozen since
         taken = leaf._grad is None
         node.accumulate(g, owned, self.create)
         self.accumulated(node, self.unwrap(leaf._grad) if taken else g)
