@@ -30,7 +30,7 @@ class Saved:
         self.count = tensor._changes
         self.node = tensor._node if place is None else None
         # an output is kept without its node, which would be a reference cycle
-        self.tensor: Any = tensor if place is None else Tensor._wrap(tensor._data, None)
+        self.tensor: Any = tensor if place is None else Tensor._wrap(tensor._array(), None)
         hooks = hooks_of()
         if hooks is not None:
             self.tensor = packed(tensor, hooks)

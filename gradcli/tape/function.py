@@ -8,8 +8,6 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from . import versions
 from .answer import run_backward
 from .context import FunctionNode, Saved, barrier, differentiable
@@ -111,7 +109,6 @@ def call(cls: Any, args: tuple, kwargs: dict) -> Any:
     wanted = state.grad and any(p is not None for p in parents)
     ctx.needs_input_grad = tuple(p is not None for p in parents)
     ctx._own = {id(x) for x in args if isinstance(x, Tensor)}
-    before = [x._changes if isinstance(x, Tensor) else 0 for x in args]
     with no_grad():
         if has_setup(cls):
             output = cls.forward(*args, **kwargs)
@@ -121,7 +118,7 @@ def call(cls: Any, args: tuple, kwargs: dict) -> Any:
     outputs = output if isinstance(output, tuple) else (output,)
     ctx._parents = parents
     ctx._inputs = [(x._data.shape, x._data.dtype) if isinstance(x, Tensor) else None for x in args]
-    results = finished(ctx, args, outputs, wanted, before)
+    results = finished(ctx, args, outputs, wanted)
     keep(ctx, results, outputs)
     if wanted:
         for watch in watchers:
@@ -139,7 +136,7 @@ def completed(forward: Any, args: tuple) -> tuple:
     return args if len(args) < required else (*args, *defaults[len(args) - required :])
 
 
-def finished(ctx: Any, args: tuple, outputs: tuple, wanted: bool, before: list) -> list:
+def finished(ctx: Any, args: tuple, outputs: tuple, wanted: bool) -> list:
     """Return the outputs with their place in the graph."""
     dirty = changed_inputs(ctx, args, outputs, wanted)
     constant = {id(x) for x in ctx._constant}
@@ -155,9 +152,7 @@ def finished(ctx: Any, args: tuple, outputs: tuple, wanted: bool, before: list) 
             continue
         result = made.get(id(x))
         if result is None:
-            place = next((k for k, y in enumerate(args) if y is x), None)
-            version = None if place is None else before[place]
-            result = made[id(x)] = output_tensor(x, version, id(x) in dirty)
+            result = made[id(x)] = output_tensor(x, any(y is x for y in args), id(x) in dirty)
             if result._base is not None and state.grad and id(x) not in dirty:
                 result._origin = (SEVERAL if len(outputs) > 1 else CUSTOM, i)
         node = None
@@ -166,6 +161,7 @@ def finished(ctx: Any, args: tuple, outputs: tuple, wanted: bool, before: list) 
             ctx._output_nodes[i] = weakref.ref(node)
         if id(x) in dirty and result is x:
             if wanted:
+                x._grad = None  # it was that of another value
                 adopt_history(x, node)
         elif node is not None or result is not x or id(x) in constant:
             result._node = node
@@ -177,6 +173,7 @@ def changed_inputs(ctx: Any, args: tuple, outputs: tuple, wanted: bool) -> set[i
     """Return the ids of what forward changed in place. Raises RuntimeError where that is not allowed."""
     found = set()
     for x in ctx._dirty:
+        versions.mark_changed(x._array())
         if not any(x is y for y in outputs):
             raise RuntimeError(
                 f"{ctx.name()}: Some elements marked as dirty during the forward method were not returned as output. "
@@ -202,14 +199,10 @@ def changed_inputs(ctx: Any, args: tuple, outputs: tuple, wanted: bool) -> set[i
     return found
 
 
-def output_tensor(x: Tensor, version: int | None, dirty: bool) -> Tensor:
-    """Return the tensor that stands for an output; version: that of x before the call if it was an argument."""
-    if version is not None and dirty:
-        if x._changes == version and isinstance(x._data, np.ndarray):
-            versions.mark_changed(x._data)
-        return x
-    if version is not None:
-        return alias(x)
+def output_tensor(x: Tensor, given: bool, dirty: bool) -> Tensor:
+    """Return the tensor that stands for an output; given: whether it was an argument."""
+    if given:
+        return x if dirty else alias(x)
     return x if x._node is None else Tensor._wrap(x._data, None)
 
 
