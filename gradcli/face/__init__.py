@@ -60,7 +60,7 @@ def in_place(function: Callable, name: str) -> Callable:
         return inplace.update(self, lambda: function(self, *args, **kwargs))
 
     def change_shape(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        inplace.check_allowed(self)
+        inplace.check_allowed(self, inplace.NOTHING)
         with set_grad_enabled(not self.is_leaf):
             return inplace.take_form(self, function(self, *args, **kwargs))
 

@@ -13,7 +13,7 @@ from ..rules.shapes import negative_axis
 from ..tape.record import dispatch
 from ..tape.tensor import Tensor
 from ..tape.versions import address_of
-from .shape import at, movedim
+from .shape import movedim
 from .wrap import face
 
 
@@ -158,5 +158,4 @@ def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
     if size < 0 or step < 1:
         what = f"size is {size} but must be >= 0" if size < 0 else f"step is {step} but must be > 0"
         raise RuntimeError(what)
-    places = np.arange(0, length - size + 1, step)[:, None] + np.arange(size)
-    return movedim(at(input, axis, places), axis, -1)
+    return entry("sliding_windows").function(input, axis, size, step)

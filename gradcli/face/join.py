@@ -131,6 +131,8 @@ def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple:
 @face(names=("unsafe_split_with_sizes",))
 def unsafe_split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple:
     """Cut as split does, into parts that may be changed in place."""
+    if not tensor.ndim:
+        raise RuntimeError("split expects at least a 1-dimensional tensor")
     axis = negative_axis(dim, tensor.ndim)
     length = tensor.shape[axis]
     if isinstance(split_size_or_sections, int):
@@ -161,6 +163,8 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple:
     """Cut into so many parts along dim, the last maybe smaller."""
     if chunks < 1:
         raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
+    if not input.ndim:
+        raise RuntimeError("chunk expects at least a 1-dimensional tensor")
     return split(input, max(-(-input.shape[dim] // chunks), 1), dim)
 
 

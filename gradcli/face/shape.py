@@ -213,7 +213,7 @@ def repeat_interleave(input: Any, repeats: Any = None, dim: int | None = None, *
 @face
 def flip(input: Tensor, *axes: Any, dims: Any = None) -> Tensor:
     """Order of the elements reversed along axes."""
-    return entry("flip").function(input, lengths(axes if dims is None else (dims,)))
+    return entry("flip").function(input, lengths(axes if dims is None else (dims,)) if input.ndim else ())
 
 
 @face
@@ -252,9 +252,13 @@ def select(input: Tensor, dim: int, index: int) -> Tensor:
 @face
 def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
     """length elements from start on along an axis."""
+    if not input.ndim:
+        raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
     size, begin = input.shape[dim], int(start)
+    if not -size <= begin <= size:
+        raise IndexError(f"start out of range (expected to be in range of [{-size}, {size}], but got {begin})")
     begin += size if begin < 0 else 0
-    if not 0 <= begin <= size or length < 0 or begin + length > size:
+    if length < 0 or begin + length > size:
         raise RuntimeError(f"start ({begin}) + length ({length}) exceeds dimension size ({size}).")
     return at(input, dim, slice(begin, begin + length))
 

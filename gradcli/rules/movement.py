@@ -214,12 +214,12 @@ def swap_signature(x, axis1, axis2):
 
 def swap_forward(x, *, axis1, axis2):
     """Two axes exchanged; a 0-d array has none to exchange."""
-    return x.swapaxes(axis1, axis2) if x.ndim else x[()]
+    return x.swapaxes(axis1, axis2) if x.ndim else x[...]
 
 
 def swap_vjp(g, _, _x, *, axis1, axis2):
     """The same exchange."""
-    return g.swapaxes(axis1, axis2)
+    return g if axis1 == axis2 else g.swapaxes(axis1, axis2)
 
 
 linear(
@@ -243,6 +243,8 @@ def moveaxis(x, source, destination):
     if len(source) != len(destination):
         raise ValueError("moveaxis: source and destination must have the same number of axes")
     sources = [negative_axis(a, ndim) + ndim for a in source]
+    if not ndim:
+        return transpose.function(x, ())
     order = [a for a in range(ndim) if a not in sources]
     for place, axis in sorted(zip([negative_axis(a, ndim) + ndim for a in destination], sources, strict=True)):
         order.insert(place, axis)

@@ -15,7 +15,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .batch import with_axis
-from .shapes import Shape
+from .index import Index, put
+from .movement import moveaxis
+from .select import at_axis
+from .shapes import Shape, negative_axis, rank
 from .table import NAMES, A, Sample, general, linear
 
 
@@ -107,6 +110,45 @@ fold_windows = linear(
     doc="Windows over the last axes, added up where they overlap.",
 )
 
+
+def sliding_signature(x, axis, size, step):
+    """Bind the windows along one axis."""
+    return (x,), {"axis": negative_axis(axis, rank(x)), "size": size, "step": step}
+
+
+def sliding_forward(x, *, axis, size, step):
+    """Windows of some elements, every `step` elements along an axis, as a new last axis of the same memory."""
+    owner = x
+    while isinstance(owner.base, np.ndarray):
+        owner = owner.base
+    owner = owner if owner.flags.c_contiguous else owner.T
+    shape, strides = list(x.shape), list(x.strides)
+    shape[axis] = (x.shape[axis] - size) // step + 1
+    strides[axis] *= step
+    offset = x.__array_interface__["data"][0] - owner.__array_interface__["data"][0]
+    view = np.ndarray((*shape, size), x.dtype, owner, offset, (*strides, x.strides[axis]))
+    view.flags.writeable = x.flags.writeable
+    return view
+
+
+def sliding_vjp(g, _, x_shape, *, axis, size, step):
+    """The windows of g added up at their places."""
+    starts = np.arange(0, x_shape[axis] - size + 1, step)
+    index = Index(at_axis(axis, starts[:, None] + np.arange(size)), x_shape)
+    return put(moveaxis(g, -1, axis), index=index, lead=g.shape[: g.ndim - 1 - len(x_shape)])
+
+
+linear(
+    "sliding_windows",
+    sliding_forward,
+    sliding_vjp,
+    bind=sliding_signature,
+    node="Unfold",
+    view=True,
+    samples=(Sample(A(7), 0, 3, 2), Sample(A(5, 2), 0, 2, 1), Sample(A(2, 6, 2), 1, 2, 3)),
+    public=False,
+    doc="Windows along one axis.",
+)
 
 # -- convolution ----------------------------------------------------------------------------------
 
