@@ -134,14 +134,12 @@ def backward(
         plan.run(roots)
         return
     targets = as_inputs(inputs)
+    for t in targets:
+        if isinstance(t, Tensor):
+            t.retain_grad()
     plan.wanted = dict.fromkeys((node_of(t) for t in targets), None)
     plan.accumulates = True
     plan.run(roots)
-    for t in targets:
-        g = plan.wanted[node_of(t)]
-        if g is not None and isinstance(t, Tensor) and not t._node.leaf:
-            g = cast(plan.wrap(g), t._data.dtype) if create_graph else Tensor._wrap(np.array(g, t._data.dtype), None)
-            t._grad = g if t._grad is None else t._grad + g
 
 
 def grad(

@@ -11,13 +11,15 @@ from ..errors import noted
 from ..rules import entry
 from ..rules.index import Index
 from .modes import state
-from .node import MANY, OWNING, Node, next_seq
+from .node import MANY, OWNING, Node, labelled, next_seq
 from .record import cast, make_node, record
 from .tensor import Tensor
 from .versions import lender_of, mark_changed, memory_of
 from .views import move_retained, region_of, register, retake, retake_views, why_not
 
 DIVIDE = entry("divide")
+NOTHING = np.empty(0)
+"""The part of memory that a change of shape alone writes to."""
 before_change: list[Callable[[Tensor], None]] = []
 """Called with a tensor whose memory is about to change."""
 
@@ -46,7 +48,7 @@ def check_allowed(target: Tensor, part: np.ndarray | None = None, subject: str =
         raise RuntimeError(why_not(target))
     if target._node is not None and target._node.leaf:
         raise leaf_error(subject)
-    if base is not None and base._node is not None and base._node.leaf:
+    if base is not None and (target._node is not None if base._node is None else base._node.leaf):
         raise leaf_error("a view of a leaf Variable")
 
 
@@ -78,12 +80,13 @@ def update(target: Tensor, compute: Callable[[], Any]) -> Tensor:
     check_allowed(target)
     if state.exact is not None:
         state.exact.make_exact(target)
-    if target._base is not None and target._node is not None and target._node.hooks is not None:
+    if state.grad and target._base is not None and target._node is not None and target._node.hooks is not None:
         retake(target)  # hooks see gradients of the view as it was, not of what becomes of it
     start = next_seq()
     result = compute()
     if not isinstance(result, Tensor):
         result = Tensor._wrap(np.asarray(result), None)
+    foreign = result._node is None or result._node.seq > start
     data = target._array()
     if result._data.dtype != data.dtype:
         if not np.can_cast(result._data.dtype, data.dtype, "same_kind"):
@@ -95,8 +98,8 @@ def update(target: Tensor, compute: Callable[[], Any]) -> Tensor:
     node = result._node if state.grad else None
     if node is not None and target._origin is not None:
         raise RuntimeError(why_not(target))
-    if node is not None and node.seq > start:
-        node = copied(result)._node
+    if foreign and state.grad and (node is not None or target._node is not None):
+        node = copied(target, result)._node
     spare_quotients(target)
     by = "" if node is None else "CopySlices" if target._base is not None else node.rule.name
     _write(data, result._data, [] if node is None else newer_than(start, node), by)
@@ -130,9 +133,11 @@ def spread(value: Tensor, shape: tuple) -> Tensor:
     return entry("broadcast_to")(value, shape=shape)
 
 
-def copied(source: Tensor) -> Tensor:
-    """Return the source with a node of its own, as it is when it was copied."""
-    return record(entry("copy_to"), (source,), {})
+def copied(target: Tensor, source: Tensor) -> Tensor:
+    """Return the source with a node of its own; to what the target was before, it sends zeros."""
+    if target._base is not None or target._node is None:
+        return record(entry("copy_to"), (source,), {})
+    return labelled(record(entry("setitem"), (target, source), {"index": Index(..., target.shape)}), "CopyBackwards")
 
 
 def newer_than(start: int, node: Node) -> list[Node]:
@@ -192,6 +197,8 @@ def take_form(target: Tensor, view: Tensor) -> Tensor:
 
     Other views of the target go on showing the memory as they did.
     """
+    spare_quotients(target)
+    mark_changed(target._array())
     if view is target:
         return target
     others = [] if target._views is None else [v for v in target._views.living() if v is not view]
@@ -265,6 +272,7 @@ def setitem(target: Tensor, key: Any, value: Any) -> None:
         state.exact.make_exact(target)
     data = target._array()
     index = Index(key, data.shape)
+    index.result_shape()  # an index that does not fit is told before anything else
     part = None if data.flags.writeable or not index.basic else data[index.view_key]
     check_allowed(target, part, "a view of a leaf Variable")
     value = fitting(value, target)

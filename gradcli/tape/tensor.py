@@ -165,6 +165,8 @@ class Tensor(Pythonic):
             raise RuntimeError("requires_grad must be a bool")
         if wanted and self._node is None and self._data.dtype.kind not in "fc":
             raise RuntimeError("only Tensors of floating point and complex dtype can require gradients")
+        if wanted and not self.is_leaf:
+            raise RuntimeError("you can only change requires_grad flags of leaf variables.")
         self.requires_grad_(wanted)
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
