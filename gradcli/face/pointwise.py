@@ -115,8 +115,9 @@ def parts(x: Tensor, y: Tensor, name: str) -> np.dtype:
 @face(method=False)
 def complex_(real: Tensor, imag: Tensor) -> Tensor:
     """A complex tensor from its parts."""
-    kind = parts(real, imag, "complex")
-    return cast(real, kind) + cast(imag, kind) * 1j
+    parts(real, imag, "complex")  # put side by side: a product with 1j would make nan of infinite parts
+    pairs = entry("stack").function(np.broadcast_arrays(real, imag), axis=-1)
+    return entry("clone")(entry("view_as_complex")(pairs))
 
 
 @face(method=False)

@@ -46,9 +46,9 @@ def inverse(_, _x, y):
 
 
 def quotient_pair(g, out, _x, y, first, second):
-    """g / y, and -out times that; None for an operand that wants no cotangent."""
-    gx = g / y
-    return gx if first else None, -(out * gx) if second else None  # NumPy negates in place: nobody holds the product
+    """g / y, and -g out / y; None for an operand that wants no cotangent."""
+    # NumPy negates in place: nobody holds the product. out / y is 0 where out is, also where 1 / y overflows
+    return g / y if first else None, -(g * (out / y)) if second else None
 
 
 elementwise(
