@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..cli.main import COMMANDS
 from . import texts
 from .commands import environment, exit_status
+from .differences import DELIBERATE, DIFFERENCES
 from .mdoc import argument, examples, page, paragraphs, section, see_also, tagged
 
 
@@ -46,6 +47,9 @@ def overview_page(date: str) -> str:
                 *paragraphs(texts.VALUES),
                 ".Ss Output",
                 *paragraphs(texts.OUTPUT),
+                ".Ss Differences from PyTorch",
+                *paragraphs(DIFFERENCES),
+                *tagged((f"Em {argument(head)}", text) for head, text in DELIBERATE),
             ],
         ),
         environment(),

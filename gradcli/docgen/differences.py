@@ -1,0 +1,58 @@
+"""Where scripts behave otherwise than under PyTorch, on purpose."""
+
+from __future__ import annotations
+
+DIFFERENCES = """
+Scripts follow PyTorch in values, gradients and errors. What is different is so on purpose:
+"""
+DELIBERATE = [
+    (
+        "Views made without recording",
+        "A view that was made under `no_grad` requires no grad; under PyTorch it says that it does where its base "
+        "does, and gets no gradient.",
+    ),
+    (
+        "Views from one function",
+        "When one part from `split`, `chunk` or `unbind`, or what they were taken from, has changed in place, the "
+        "other parts can still be used, and their gradients are right. PyTorch refuses to look at them.",
+    ),
+    (
+        "Hooks on views",
+        "A view keeps its hooks, and its node, when its memory is changed elsewhere.",
+    ),
+    (
+        "Changes of shape in place",
+        "`unsqueeze_`, `transpose_` and their like are recorded under `no_grad`, too, so that gradients have the new "
+        "shape, also a retained one. A tensor that had views becomes a view itself by them; it has no `detach_`.",
+    ),
+    (
+        "Operands that overlap",
+        "What is written in place is computed first: operands may overlap with it, and `x *= x` has the right "
+        "gradient. An expanded tensor is not changed in place at all.",
+    ),
+    (
+        "Copies instead of views",
+        "`as_strided`, and `view` of computed numbers that lie in another order in memory, give copies. "
+        "The order of computed numbers in memory is not always that of PyTorch.",
+    ),
+    (
+        "Memory behind .data",
+        "What was saved before a change through `.data` may be the old value or the new one.",
+    ),
+    (
+        "Hooks that change their argument",
+        "A hook gets a gradient of its own, which it may change in place.",
+    ),
+    (
+        "Parts of a backward pass",
+        "With `inputs`, the nodes that made these inputs do not run, so that what they saved is kept. Operations "
+        "that have saved nothing may run backward again.",
+    ),
+    (
+        "Extreme values",
+        "Values are those of NumPy, as in the logarithm of the gamma function at tiny numbers or the sign of nan. "
+        "Gradients are nan where the value is, also where PyTorch's are 0 or 1 (`abs`, `sign`, `i1`). "
+        "`polar` at the modulus 0, `atan2`, `angle` and complex `abs` at huge and tiny numbers have the finite slope "
+        "that is right. Of complex numbers beyond 1e154, the inverse functions' slopes are nan, as in PyTorch.",
+    ),
+]
