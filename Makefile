@@ -3,9 +3,10 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 OLDEST := .venv-oldest
+ELSEWHERE := .venv-elsewhere
 READY := $(VENV)/.ready
 
-.PHONY: demo test test-oldest lint format man bench clean
+.PHONY: demo test test-oldest test-elsewhere lint format man bench clean
 
 demo: $(READY)
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh samples/demo.sh
@@ -17,6 +18,10 @@ test: $(READY)
 TESTS := tests/test_cases.py tests/tape
 test-oldest: $(OLDEST)/.ready
 	$(OLDEST)/bin/python -m pytest -n auto $(TESTS)
+
+# The tests beside other engines, in an environment that has these.
+test-elsewhere: $(ELSEWHERE)/.ready
+	$(ELSEWHERE)/bin/python -m pytest -n auto tests/elsewhere
 
 lint: $(READY)
 	$(BIN)/ruff check gradcli tests samples
@@ -34,7 +39,7 @@ bench: $(READY)
 	$(BIN)/python tests/bench.py
 
 clean:
-	rm -rf $(VENV) $(OLDEST) dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(OLDEST) $(ELSEWHERE) dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 $(READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -44,4 +49,12 @@ $(READY): pyproject.toml
 $(OLDEST)/.ready: pyproject.toml .ci/oldest.txt
 	$(PYTHON) -m venv $(OLDEST)
 	$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check -r .ci/oldest.txt -e .
+	@touch $@
+
+$(ELSEWHERE)/.ready: pyproject.toml
+	$(PYTHON) -m venv $(ELSEWHERE)
+	$(ELSEWHERE)/bin/python -m pip install --quiet --disable-pip-version-check torch==2.13.0
+	$(ELSEWHERE)/bin/python -m pip install --quiet --disable-pip-version-check \
+		jax jaxlib autograd umbridge pyarrow 'dask[distributed]' pytest pytest-xdist
+	$(ELSEWHERE)/bin/python -m pip install --quiet --disable-pip-version-check -e .
 	@touch $@

@@ -1,0 +1,23 @@
+"""Random programs of the expression language beside PyTorch in float64: 5,000 of them, in every way there is."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.fuzz.programs import compare, make_program
+
+pytestmark = pytest.mark.framework("torch")
+
+
+@pytest.mark.parametrize("start", range(0, 5000, 100))
+def test_programs_agree(start):
+    from .torch_language import derivatives
+
+    with np.errstate(all="ignore"):
+        found = {
+            (seed, text): wrong
+            for seed in range(start, start + 100)
+            if (wrong := compare(text := make_program(seed), seed, derivatives))
+        }
+    assert not found

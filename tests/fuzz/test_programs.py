@@ -1,0 +1,34 @@
+"""A part of the random programs: the modes, Hessians, digits and formulas of gradcli among themselves."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from .programs import Answers, close, compare, make_program
+
+
+@pytest.mark.parametrize("start", range(0, 60, 10))
+def test_programs_agree_with_themselves(start):
+    with np.errstate(all="ignore"):
+        found = {
+            (seed, text): wrong
+            for seed in range(start, start + 10)
+            if (wrong := compare(text := make_program(seed), seed, with_digits=seed % 2 == 0))
+        }
+    assert not found
+
+
+def test_a_wrong_derivative_is_noticed():
+    answers = Answers("sum(sin(y)) * x", 0)
+    assert answers.disagreements() == []
+    answers.parts["jacobian fwd"]["y"] = answers.parts["jacobian fwd"]["y"] * (1 + 1e-6)
+    answers.jvp = answers.jvp * 1.001
+    assert answers.disagreements() == ["jacobian fwd", "jvp"]
+
+
+def test_programs_are_always_the_same():
+    assert make_program(7) == make_program(7)
+    assert len({make_program(seed) for seed in range(300)}) > 250
+    assert close([1.0, np.nan], [1.0, np.nan])
+    assert not close([1.0], [1.0 + 1e-6])
