@@ -36,8 +36,9 @@ DELIBERATE = [
         "The order of computed numbers in memory is not always that of PyTorch.",
     ),
     (
-        "Memory behind .data",
-        "What was saved before a change through `.data` may be the old value or the new one.",
+        "Memory behind .data and detach",
+        "What was saved before a change through `.data` may be the old value or the new one. A quotient that was "
+        "changed through `detach()` is refused by backward; an operand that left the graph by `detach_` is not.",
     ),
     (
         "Hooks that change their argument",

@@ -300,10 +300,12 @@ DELIBERATE = (
     "its base or another view of its base has been modified inplace",
     "or its memory is read-only",
     "INTERNAL ASSERT FAILED",
+    "Trying to use a saved tensor that has been detached in-place",
+    "which is output 0 of Div,",
     "Trying to backward through the graph a second time",
     "view size is not compatible with input tensor's size and stride",
 )
-"""What PyTorch refuses and gradcli takes on purpose: see gradcli(1)."""
+"""What one of them refuses and the other takes on purpose: see gradcli(1)."""
 
 
 def is_deliberate(line: str, mine: dict[str, Any], theirs: dict[str, Any]) -> bool:
