@@ -98,8 +98,8 @@ def pairs_vjp(g, _, _x):
 
 
 def complex_vjp(g, _, _x):
-    """Real and imaginary parts as pairs."""
-    return complex_as_pairs(g)
+    """Real and imaginary parts as pairs; the cotangent of something complex may be real."""
+    return complex_as_pairs(g if g.dtype.kind == "c" else g + 0j)
 
 
 complex_as_pairs = linear(

@@ -40,3 +40,9 @@ def test_the_slope_of_the_modulus_is_a_direction(z):
     x = gradcli.tensor(z, requires_grad=True)
     x.abs().backward()
     assert x.grad.item() == pytest.approx(complex(np.sign(z.real), np.sign(z.imag)))
+
+
+def test_pairs_get_the_gradient_of_a_real_part():
+    x = gradcli.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
+    gradcli.view_as_complex(x).real.sum().backward()
+    assert x.grad.tolist() == [[1.0, 0.0], [1.0, 0.0]]
