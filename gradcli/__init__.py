@@ -41,8 +41,6 @@ HOMES = {
     "is_anomaly_enabled": "tape.anomaly",
     "is_anomaly_check_nan_enabled": "tape.anomaly",
     "GradcliError": "errors",
-    **dict.fromkeys(("manual_seed", "seed", "initial_seed", "get_rng_state", "set_rng_state"), "random"),
-    "Generator": "face.stream",
     "check_gradient": "check.declare",
     "save": "nn.store",
     "load": "nn.store",
@@ -107,12 +105,10 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'gradcli' has no attribute '{name}'")
     found = _find(name)
     if found is None and name not in CONSTANTS:
-        from .errors import nearest
+        from .errors import describe_missing
         from .face import known_names
 
-        words = nearest(name, [*known_names(), *HOMES, *DTYPE_NAMES, *SUBMODULES], 3)
-        advice = f"; nearest: {', '.join(words)}" if words else ""
-        raise AttributeError(f"gradcli has no '{name}'{advice}")
+        raise AttributeError(describe_missing(name, [*known_names(), *HOMES, *DTYPE_NAMES, *SUBMODULES]))
     globals()[name] = found
     return found
 

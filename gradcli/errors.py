@@ -149,6 +149,13 @@ def nearest(word: str, known, count: int = 1) -> list[str]:
     return (exact + [name for name in close if name not in exact])[:count]
 
 
+def describe_missing(name: str, known) -> str:
+    """Say that gradcli has no such name of PyTorch's: which are near, and what checks code that needs it."""
+    words = nearest(name.rpartition(".")[2], known, 3)
+    advice = f"; nearest: {', '.join(words)}" if words else ""
+    return f"gradcli has no {name}{advice}; 'gradcli gradcheck FILE.py:f' checks code that runs on PyTorch itself"
+
+
 LOOK_ALIKES = str.maketrans(
     "авеікмнорсстухјѕԁԛԝһАВЕЗІКМНОРСТУХЅЈοαιυρνκΑΒΕΖΗΙΚΜΝΟΡΤΥΧ",
     "abeikmhopcctyxjsdqwhABE3IKMHOPCTYXSJoaiupvkABEZHIKMNOPTYX",

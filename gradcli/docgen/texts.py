@@ -85,7 +85,7 @@ OPTIONS = {
     "--json": "Errors are then printed as JSON, too.",
     "--output": "The file is written whole or not at all; its ending chooses the format.",
     "--seed": "The same command gives the same numbers.",
-    "--torch": "In a script, the default type is then float32, and sums are added in PyTorch's order.",
+    "--torch": "In a script, the default type is then float32.",
     "--color": "See ENVIRONMENT.",
     "--help": "",
 }

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import describe_missing
 from ..rules import lookup
 from ..rules.table import Primitive
 from ..tape.operators import recorder_for
@@ -161,10 +162,6 @@ def missing(module: str, names: Callable[[], Any]) -> Callable[[str], Any]:
     def getattr_(name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(f"module '{module}' has no attribute '{name}'")
-        from ..errors import nearest
-
-        words = nearest(name, names(), 3)
-        advice = f"; nearest: {', '.join(words)}" if words else ""
-        raise AttributeError(f"gradcli has no {module.removeprefix('gradcli.')}.{name}{advice}")
+        raise AttributeError(describe_missing(f"{module.removeprefix('gradcli.')}.{name}", names()))
 
     return getattr_

@@ -7,7 +7,7 @@ import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ..face.draw import generator
+from ..face.draw import source
 from ..rules import entry
 from ..tape.tensor import Tensor
 from .batched import NotBatchableError, active, level_class
@@ -133,11 +133,11 @@ def drawing(randomness: str) -> Iterator[None]:
         yield
         return
     error = NotBatchableError("random numbers are drawn for each point") if randomness == "different" else None
-    before, generator.rng = generator.rng, NoDraws(error or RuntimeError(RANDOM))  # type: ignore[assignment]
+    before, source.rng = source.rng, NoDraws(error or RuntimeError(RANDOM))  # type: ignore[assignment]
     try:
         yield
     finally:
-        generator.rng = before
+        source.rng = before
 
 
 RANDOM = (

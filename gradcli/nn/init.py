@@ -1,7 +1,4 @@
-"""Filling parameters with starting values, in place and unrecorded; each function returns its tensor.
-
-Random numbers come from the generator that manual_seed starts, or from `generator`.
-"""
+"""Filling parameters with starting values, in place and unrecorded; each function returns its tensor."""
 
 from __future__ import annotations
 
@@ -13,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..face import draw
-from ..face.draw import stream_of
+from ..face.draw import source
 from ..tape.modes import no_grad
 from ..tape.tensor import Tensor
 
@@ -80,54 +77,33 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
 # -- random numbers -------------------------------------------------------------------------------
 
 
-def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = None) -> Tensor:
+def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0) -> Tensor:
     """Fill with uniform numbers between a and b."""
     with no_grad():
-        return draw.uniform_(tensor, a, b, generator=generator)
+        return draw.uniform_(tensor, a, b)
 
 
-def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any = None) -> Tensor:
+def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0) -> Tensor:
     """Fill with normal numbers; complex ones have the variance std^2 in all. Raises RuntimeError for std < 0."""
     if std < 0:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
     with no_grad():
-        return draw.normal_(tensor, mean, std, generator=generator)
+        return draw.normal_(tensor, mean, std)
 
 
-def trunc_normal_(
-    tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0, generator: Any = None
-) -> Tensor:
-    """Fill with normal numbers between a and b: others are drawn again.
-
-    Where most of them would be, uniform numbers are drawn, and kept in proportion to the density.
-    """
+def trunc_normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0) -> Tensor:
+    """Fill with normal numbers between a and b."""
     if mean < a - 2 * std or mean > b + 2 * std:
         warnings.warn(
             "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of values may be "
             "incorrect.",
             stacklevel=2,
         )
-    stream, shape, kind = stream_of(generator), tuple(tensor.shape), tensor.dtype.numpy
-    above, below = (math.erf((edge - mean) / std / math.sqrt(2)) / 2 for edge in (b, a))
-    if above - below > 0.3:
-        values = stream.normal(mean, std, shape, kind)
-        while (outside := (values < kind.type(a)) | (values > kind.type(b))).any():
-            values = np.where(outside, stream.normal(mean, std, shape, kind), values)
-        return _filled(tensor, values)
-    peak = (max(a, min(mean, b)) - mean) / std
+    from scipy.special import erfinv  # here, because it takes long to import
 
-    def refused(values: np.ndarray) -> np.ndarray:
-        odds = -0.5 * ((values - mean) / std) ** 2 + 0.5 * peak**2
-        with np.errstate(divide="ignore"):
-            return np.log(stream.uniform(0, 1, shape, kind)) > odds
-
-    values = stream.uniform(a, b, shape, kind)
-    again = refused(values)
-    while again.any():
-        fresh = stream.uniform(a, b, shape, kind)
-        values = np.where(again, fresh, values)
-        again &= refused(fresh)
-    return _filled(tensor, values)
+    low, high = (math.erf((edge - mean) / std / math.sqrt(2)) for edge in (a, b))
+    values = mean + std * math.sqrt(2) * erfinv(source.rng.uniform(low, high, tuple(tensor.shape)))
+    return _filled(tensor, np.clip(values, a, b))
 
 
 def fans(tensor: Tensor) -> tuple[int, int]:
@@ -155,15 +131,15 @@ def calculate_gain(nonlinearity: str, param: Any = None) -> float:
     return math.sqrt(2.0 / (1 + (0.01 if param is None else param) ** 2))
 
 
-def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
+def xavier_uniform_(tensor: Tensor, gain: float = 1.0) -> Tensor:
     """Fill uniformly, variance gain^2 2 / (inputs + outputs) (Glorot and Bengio 2010)."""
     bound = gain * math.sqrt(6.0 / sum(fans(tensor)))
-    return uniform_(tensor, -bound, bound, generator)
+    return uniform_(tensor, -bound, bound)
 
 
-def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
+def xavier_normal_(tensor: Tensor, gain: float = 1.0) -> Tensor:
     """Fill with normal numbers, variance gain^2 2 / (inputs + outputs) (Glorot and Bengio 2010)."""
-    return normal_(tensor, 0.0, gain * math.sqrt(2.0 / sum(fans(tensor))), generator)
+    return normal_(tensor, 0.0, gain * math.sqrt(2.0 / sum(fans(tensor))))
 
 
 def _he_std(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> float:
@@ -179,26 +155,22 @@ def _nothing_to_fill(tensor: Tensor) -> bool:
     return 0 in tensor.shape
 
 
-def kaiming_uniform_(
-    tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: Any = None
-) -> Tensor:
+def kaiming_uniform_(tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu") -> Tensor:
     """Fill uniformly, variance gain^2 / inputs, or outputs with mode 'fan_out' (He et al. 2015)."""
     if _nothing_to_fill(tensor):
         return tensor
     bound = math.sqrt(3.0) * _he_std(tensor, a, mode, nonlinearity)
-    return uniform_(tensor, -bound, bound, generator)
+    return uniform_(tensor, -bound, bound)
 
 
-def kaiming_normal_(
-    tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: Any = None
-) -> Tensor:
+def kaiming_normal_(tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu") -> Tensor:
     """Fill with normal numbers, variance gain^2 / inputs, or outputs with mode 'fan_out' (He et al. 2015)."""
     if _nothing_to_fill(tensor):
         return tensor
-    return normal_(tensor, 0.0, _he_std(tensor, a, mode, nonlinearity), generator)
+    return normal_(tensor, 0.0, _he_std(tensor, a, mode, nonlinearity))
 
 
-def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tensor:
+def orthogonal_(tensor: Tensor, gain: float = 1) -> Tensor:
     """Make rows or columns, whichever are fewer, orthogonal of length gain (Saxe et al. 2013).
 
     Axes from the second on are taken together. Raises ValueError below two axes.
@@ -208,22 +180,21 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tenso
     if 0 in tensor.shape:
         return tensor
     rows, columns = tensor.shape[0], math.prod(tensor.shape[1:])
-    drawn = stream_of(generator).normal(0, 1, (rows, columns), tensor.dtype.numpy)
+    drawn = draw.draw_normal((rows, columns), tensor.dtype.numpy)
     tall = drawn if rows >= columns else drawn.T
     q, r = np.linalg.qr(tall)
     q = q * np.where(np.diagonal(r) < 0, -1.0, 1.0)  # uniform among all orthogonal matrices
     return _filled(tensor, gain * (q if rows >= columns else q.T).reshape(tensor.shape))
 
 
-def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any = None) -> Tensor:
+def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01) -> Tensor:
     """Fill a matrix with normal numbers, and that share of each column with zeros (Martens 2010)."""
     if tensor.ndim != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
-    stream = stream_of(generator)
     rows, columns = tensor.shape
-    values = stream.normal(0, std, (rows, columns), tensor.dtype.numpy)
+    values = std * draw.draw_normal((rows, columns), tensor.dtype.numpy)
     for column in range(columns):
-        values[stream.permutation(rows)[: math.ceil(sparsity * rows)], column] = 0
+        values[source.rng.permutation(rows)[: math.ceil(sparsity * rows)], column] = 0
     return _filled(tensor, values)
 
 

@@ -7,27 +7,10 @@ from typing import Any
 
 from ..face.wrap import missing
 from .adam import Adam, AdamW
-from .lbfgs import LBFGS
 from .optimizer import Optimizer
-from .scaled import Adadelta, Adagrad, RMSprop
 from .sgd import SGD
-from .variants import ASGD, Adamax, NAdam, RAdam, Rprop
 
-__all__ = [
-    "ASGD",
-    "LBFGS",
-    "SGD",
-    "Adadelta",
-    "Adagrad",
-    "Adam",
-    "AdamW",
-    "Adamax",
-    "NAdam",
-    "Optimizer",
-    "RAdam",
-    "RMSprop",
-    "Rprop",
-]
+__all__ = ["SGD", "Adam", "AdamW", "Optimizer"]
 absent = missing(__name__, lambda: [*__all__, "lr_scheduler"])
 
 

@@ -7,12 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from .optimizer import refuse_unless
-from .rounding import add_product
-from .scaled import Buffers, Scaled
+from ..tape.dtypes import defaults
+from .optimizer import Optimizer, own, refuse_unless
 
 
-class Adam(Scaled):
+class Adam(Optimizer):
     """Steps of lr mean / (sqrt(mean of squares) + eps), both means running and corrected (Kingma and Ba 2015).
 
     weight_decay p is added to the gradient, or with decoupled_weight_decay taken off p itself. amsgrad divides by
@@ -47,42 +46,39 @@ class Adam(Scaled):
         settings = {"lr": lr, "betas": tuple(betas), "eps": eps, "weight_decay": weight_decay, "amsgrad": amsgrad}
         ignored = {"foreach": foreach, "capturable": capturable, "differentiable": differentiable, "fused": fused}
         last = {"decoupled_weight_decay": decoupled_weight_decay}
-        super().__init__(params, {**settings, "maximize": maximize, **ignored, **last}, checked={})
-
-    def wanted(self, group: dict[str, Any]) -> tuple[str, ...]:
-        """Return the names of the buffers that a group needs."""
-        return ("exp_avg", "exp_avg_sq", *(("max_exp_avg_sq",) if group["amsgrad"] else ()))
+        super().__init__(params, {**settings, "maximize": maximize, **ignored, **last})
 
     def update(self, data: np.ndarray, grad: np.ndarray, state: dict[str, Any], group: dict[str, Any]) -> None:
         """Take one step."""
-        super().update(data, grad, state, decayed(data, group))
-
-    def move(self, data: np.ndarray, grad: np.ndarray, buffers: Buffers, steps: float, group: dict[str, Any]) -> None:
-        """Change real data in place."""
-        beta1, beta2 = group["betas"]
-        mean, squares = averaged(buffers, grad, group["betas"])
-        if group["amsgrad"]:
-            largest = buffers["max_exp_avg_sq"]
-            squares = np.maximum(largest, squares, out=largest)
-        root = np.sqrt(squares) / math.sqrt(1 - beta2**steps) + group["eps"]
-        data -= float(group["lr"]) / (1 - beta1**steps) * mean / root
-
-
-def decayed(data: np.ndarray, group: dict[str, Any]) -> dict[str, Any]:
-    """Take decoupled weight decay off the data; return the settings for the rest of the step."""
-    if not (group["weight_decay"] and group["decoupled_weight_decay"]):
-        return group
-    data *= 1 - float(group["lr"]) * group["weight_decay"]
-    return {**group, "weight_decay": 0}
+        names = ("exp_avg", "exp_avg_sq", *(("max_exp_avg_sq",) if group["amsgrad"] else ()))
+        if not state:
+            state["step"] = own(np.zeros((), defaults.float))
+            state.update({name: own(np.zeros_like(data)) for name in names})
+        state["step"]._array()[...] += 1
+        if group["weight_decay"] and group["decoupled_weight_decay"]:
+            data *= 1 - float(group["lr"]) * group["weight_decay"]
+        elif group["weight_decay"]:
+            grad = grad + group["weight_decay"] * data
+        buffers = [as_real(state[name]._array()) for name in names]
+        step(as_real(data), as_real(grad), buffers, state["step"].item(), group)
 
 
-def averaged(buffers: Buffers, grad: np.ndarray, betas: tuple[float, float]) -> tuple[np.ndarray, np.ndarray]:
-    """Move the running means of g and g^2, and return them."""
-    mean, squares = buffers["exp_avg"], buffers["exp_avg_sq"]
-    add_product(mean, 1 - betas[0], grad - mean)
-    squares *= betas[1]
-    add_product(squares, 1 - betas[1], grad, grad)
-    return mean, squares
+def as_real(raw: np.ndarray) -> np.ndarray:
+    """Return the memory of complex numbers as pairs of real ones."""
+    return np.atleast_1d(raw).view(raw.real.dtype) if raw.dtype.kind == "c" else raw
+
+
+def step(data: np.ndarray, grad: np.ndarray, buffers: list[np.ndarray], count: float, group: dict[str, Any]) -> None:
+    """Change real data in place; buffers: the running means of g and g^2, and the largest of these for amsgrad."""
+    beta1, beta2 = group["betas"]
+    mean, squares, *largest = buffers
+    mean += (1 - beta1) * (grad - mean)
+    squares *= beta2
+    squares += (1 - beta2) * grad * grad
+    if largest:
+        squares = np.maximum(largest[0], squares, out=largest[0])
+    root = np.sqrt(squares) / math.sqrt(1 - beta2**count) + group["eps"]
+    data -= float(group["lr"]) / (1 - beta1**count) * mean / root
 
 
 class AdamW(Adam):

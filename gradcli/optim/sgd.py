@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from .optimizer import Optimizer, own, refuse_unless
-from .rounding import add_product, plus_product
 
 
 class SGD(Optimizer):
@@ -51,7 +50,7 @@ class SGD(Optimizer):
         """Take one step."""
         momentum = group["momentum"]
         if group["weight_decay"]:
-            grad = plus_product(grad, group["weight_decay"], data)
+            grad = grad + group["weight_decay"] * data
         if momentum:
             if state.get("momentum_buffer") is None:
                 state["momentum_buffer"] = own(np.array(grad))
@@ -59,9 +58,9 @@ class SGD(Optimizer):
             else:
                 buffer = state["momentum_buffer"]._array()
                 buffer *= momentum
-                add_product(buffer, 1 - group["dampening"], grad)
-            grad = plus_product(grad, momentum, buffer) if group["nesterov"] else buffer
-        add_product(data, -float(group["lr"]), grad)
+                buffer += (1 - group["dampening"]) * grad
+            grad = grad + momentum * buffer if group["nesterov"] else buffer
+        data -= float(group["lr"]) * grad
 
 
 __all__ = ["SGD"]

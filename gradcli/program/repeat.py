@@ -9,14 +9,14 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from ..face.draw import generator
+from ..face.draw import source
 
 
 class RandomState:
     """Where the generators that were used so far stand: this library's, NumPy's and Python's."""
 
     def __init__(self) -> None:
-        self.own = copy.deepcopy(generator.__dict__.get("rng"))
+        self.own = copy.deepcopy(source.__dict__.get("rng"))
         self.saved: list[tuple[Any, Any]] = []
         for name, save, restore in (("numpy.random", "get_state", "set_state"), ("random", "getstate", "setstate")):
             module: Any = sys.modules.get(name)
@@ -26,7 +26,7 @@ class RandomState:
     def restore(self) -> None:
         """Put the generators back."""
         if self.own is not None:
-            generator.rng = copy.deepcopy(self.own)
+            source.rng = copy.deepcopy(self.own)
         for restore, state in self.saved:
             restore(state)
 

@@ -13,11 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import nearest
+from ..errors import describe_missing
 from ..face.checked import LinAlgError
 from ..func.mapping import loops
-from ..rules.sums import order
-from ..rules.torch_digits import use_torch_digits
 from ..tape.anomaly import AnomalyError
 from ..tape.dtypes import DType, defaults, naming, set_default_dtype
 from ..tape.function import Function
@@ -55,9 +53,7 @@ class Names(ModuleType):
             return found
         except AttributeError:
             known = [n for n in dir(self._real) if not n.startswith("_")]
-            words = nearest(name, known, 3)
-            advice = f"; nearest: {', '.join(words)}" if words else ""
-            raise AttributeError(f"gradcli has no {full}{advice}") from None
+            raise AttributeError(describe_missing(full, known)) from None
 
 
 WITH_OUT = {"torch", "torch.linalg", "torch.special", "torch.fft"}
@@ -66,7 +62,6 @@ MODULES = {
     "torch": "gradcli",
     "torch.functional": "gradcli",
     "torch.__future__": "gradcli.nn.modules.conversion",
-    "torch.random": "gradcli.random",
     "torch.utils": "gradcli.utils",
     "torch.utils.data": "gradcli.utils.data",
     "torch.utils.data.dataloader": "gradcli.utils.data",
@@ -149,9 +144,7 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         if name in MODULES or name in EMPTY:
             return importlib.machinery.ModuleSpec(name, self, is_package=True)
         if name.startswith("torch."):
-            words = nearest(name, MODULES, 2)
-            advice = f"; nearest: {', '.join(words)}" if words else ""
-            raise ModuleNotFoundError(f"gradcli has no {name}{advice}", name=name)
+            raise ModuleNotFoundError(describe_missing(name, MODULES), name=name)
         return None
 
     def create_module(self, spec: Any) -> ModuleType:
@@ -233,7 +226,7 @@ def as_torch() -> Iterator[None]:
         return
     finder = Finder()
     hidden = {name: sys.modules.pop(name) for name in list(sys.modules) if name.split(".")[0] in TOPS}
-    before = defaults.float, naming.prefix, naming.addresses, allowed.float_of_grad, order.pytorch
+    before = defaults.float, naming.prefix, naming.addresses, allowed.float_of_grad
     layout = get_printoptions()
     sys.meta_path.insert(0, finder)
     set_default_dtype(np.float32)
@@ -241,7 +234,6 @@ def as_torch() -> Iterator[None]:
     give_names(SHOWN)
     Size.__getitem__ = sized_item  # type: ignore
     naming.prefix, naming.addresses, allowed.float_of_grad, loops.allowed = "torch", True, True, False
-    use_torch_digits(True)
     try:
         yield
     finally:
@@ -253,8 +245,7 @@ def as_torch() -> Iterator[None]:
         for name in [n for n in sys.modules if n.split(".")[0] in TOPS]:
             del sys.modules[name]
         sys.modules.update(hidden)
-        kind, naming.prefix, naming.addresses, allowed.float_of_grad, digits = before
-        use_torch_digits(digits)
+        kind, naming.prefix, naming.addresses, allowed.float_of_grad = before
         set_default_dtype(kind)
         set_printoptions(**layout)
         loops.allowed = True

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from .shapes import kept_shape, mask, negative_axes, negative_axis, rank, spread, sum_kept, unreduce
-from .sums import order, total
 from .table import A, Sample, constant, general, linear
 
 REDUCTIONS = (
@@ -40,13 +39,6 @@ def sum_vjp(g, _, x_shape, *, axis, keepdims):
     return spread(g, x_shape, axis, keepdims)
 
 
-def mean_forward(x, *, axis, keepdims):
-    """The sum over the number of elements."""
-    if order.pytorch and x.dtype.kind == "f":
-        return total(x, axis, keepdims) / x.dtype.type(count(x.shape, axis))
-    return np.mean(x, axis=axis, keepdims=keepdims)
-
-
 def mean_vjp(g, _, x_shape, *, axis, keepdims):
     """Spread g / n back over the n averaged elements."""
     return spread(g / max(count(x_shape, axis), 1), x_shape, axis, keepdims)
@@ -54,7 +46,7 @@ def mean_vjp(g, _, x_shape, *, axis, keepdims):
 
 linear(
     "sum",
-    lambda x, *, axis, keepdims: total(x, axis, keepdims),
+    lambda x, *, axis, keepdims: np.add.reduce(x, axis=axis, keepdims=keepdims),
     sum_vjp,
     bind=reduction_signature,
     node=lambda x_shape, params: "Sum" if len(params["axis"]) == len(x_shape) else "SumBackward1",
@@ -64,7 +56,7 @@ linear(
 )
 linear(
     "mean",
-    mean_forward,
+    lambda x, *, axis, keepdims: np.mean(x, axis=axis, keepdims=keepdims),
     mean_vjp,
     bind=reduction_signature,
     node=lambda x_shape, params: "Mean" if len(params["axis"]) == len(x_shape) else "MeanBackward1",

@@ -135,8 +135,6 @@ class Primitive:
         self.rules = tuple(self._with_shapes(rule, keeps) for rule, keeps in zip(rules, self.keeps, strict=True))
         self.saves = any(ARRAY in keeps for keeps in self.keeps)
         self.numpy = tuple(numpy)
-        self.cotangent: Callable | None = None
-        self.listeners: list[Callable[[], None]] = []
         self._register()
 
     def _register(self) -> None:
@@ -163,17 +161,6 @@ class Primitive:
 
         call.__wrapped__ = rule  # type: ignore[attr-defined]
         return call
-
-    def become(self, **functions: Any) -> None:
-        """Compute with other functions from now on: forward, rules, cotangent, pair. Those who keep them are told.
-
-        cotangent: `cotangent(g, out, x, **params)`, g times the derivative of an elementwise function of one operand.
-        pair: `pair(g, out, x, y, first, second)`, the same for two, with None for one that is not wanted. Both may
-        give None instead: then the rules are to compute.
-        """
-        vars(self).update(functions)
-        for listener in self.listeners:
-            listener()
 
     def __repr__(self) -> str:
         return f"<{self.kind} {self.name}>"

@@ -7,8 +7,6 @@ from typing import Any
 import numpy as np
 
 from ..rules import entry
-from ..rules.small_products import small_layer, small_product
-from ..rules.sums import order, total
 from . import record as recording
 from .edges import outline_of
 from .modes import state, suspended
@@ -28,8 +26,6 @@ UNPACKED_RESULT = 1200
 
 def product(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Return x @ y: `dot` has less to do around a small product, but fills a large result with zeros first."""
-    if order.pytorch and (found := small_product(x, y)) is not None:
-        return found
     return x.dot(y) if len(x) * y.shape[1] < MANY_ELEMENTS else np.matmul(x, y)
 
 
@@ -42,7 +38,7 @@ def mapped(x: np.ndarray, w: np.ndarray) -> np.ndarray:
     work = rows * width * height
     small = x.dtype.char == "f"
     suits = FEW < work <= (4 * UNPACKED if small else UNPACKED) and 1 < rows <= 32 and width >= 64
-    if not suits or order.pytorch:
+    if not suits:
         return product(x, w.T)
     blocks = 1 << max(rows * height // UNPACKED_RESULT, work // UNPACKED).bit_length()
     if blocks > (8 if small else 4) or height % blocks or not w.flags.c_contiguous:
@@ -74,7 +70,7 @@ def affine_grads(node: Node, g: Any, _owned: bool) -> tuple:
     _, _, data, weight = node.x
     if type(g) is np.ndarray and g.ndim == 2:
         return (
-            None if b is None else total(g, (-2,)),
+            None if b is None else np.add.reduce(g, axis=-2),
             None if x is None else product(g, weight),
             None if w is None else thin_product(g, data),
         )
@@ -148,10 +144,8 @@ def affine(x: Any, w: Any, b: Any) -> Tensor | None:
         return None
     if state.observed or recording.Node is not Node:
         return record(entry("affine"), (b, x, w), {})
-    out = small_layer(data, weight, bias) if order.pytorch else None
-    if out is None:
-        out = mapped(data, weight)
-        out += bias
+    out = mapped(data, weight)
+    out += bias
     result = Tensor()
     result._data = out
     result._key = result._node = None

@@ -38,8 +38,6 @@ def apply_partials(node: Node, g: Any) -> tuple:
         both = pair(g, *node.x, *[p is not None for p in node.p])
         if both is not None:
             return tuple(x if x is None else fit(x, shape, ndim) for x, shape in zip(both, shapes, strict=True))
-    if primitive.cotangent is not None and (found := primitive.cotangent(g, *node.x, **params)) is not None:
-        return (found,)
     grads: list = []
     for p, partial, shape in zip(node.p, primitive.rules, shapes, strict=True):
         if p is None:

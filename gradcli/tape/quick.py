@@ -36,16 +36,7 @@ def unary(primitive: Primitive) -> Callable[[Any], Any]:
     """Return the recorder of an elementwise function of one operand."""
     keep_out, keep_x = (flag == ARRAY for flag in (*primitive.keeps[0], 0, 0)[:2])
 
-    def functions() -> tuple[Callable, Rule]:
-        return primitive.forward, unary_rule(primitive, keep_out, keep_x)
-
-    forward, rule = functions()
-
-    def adopt() -> None:
-        nonlocal forward, rule
-        forward, rule = functions()
-
-    primitive.listeners.append(adopt)
+    forward, rule = primitive.forward, unary_rule(primitive, keep_out, keep_x)
 
     def function(x: Any) -> Any:
         if (type(x) is not Tensor and type(x) is not Parameter) or (key := x._key or key_of(x)) is None:
@@ -75,16 +66,8 @@ def unary(primitive: Primitive) -> Callable[[Any], Any]:
 def unary_rule(primitive: Primitive, keep_out: bool, keep_x: bool) -> Rule:
     """Return what the nodes of an elementwise function of one operand do, which save its result or operand."""
     (partial,) = primitive.rules
-    cotangent = primitive.cotangent
 
-    if cotangent is not None:
-
-        def apply(node: Node, g: Any) -> Any:
-            out, x = node.out if keep_out else None, node.x if keep_x else None
-            found = cotangent(g, out, x)
-            return g * partial(out, x) if found is None else found
-
-    elif callable(partial) and not keep_out:
+    if callable(partial) and not keep_out:
 
         def apply(node: Node, g: Any) -> Any:
             return g * partial(None, node.x)
@@ -115,22 +98,11 @@ def binary(primitive: Primitive, apply: Callable | None = None) -> Callable[[Any
     is_product = dx is second_operand and dy is first_operand
     kind = PRODUCT if is_product else TWO
     saves = both_out or both_x or both_y
-
-    def functions() -> tuple[Callable, Rule, Rule]:
-        kept = (both_out, both_x, both_y)
-        pair = product if is_product else pair_rule(dx, dy, primitive.pair, kept)
-        of_tensors = Rule(primitive.node, kind, pair, saves, primitive)
-        number = primitive.variants[1]
-        of_number = of_tensors if number is None else Rule(number, kind, pair, saves, primitive)
-        return apply or primitive.forward, of_tensors, of_number
-
-    forward, of_tensors, of_number = functions()
-
-    def adopt() -> None:
-        nonlocal forward, of_tensors, of_number
-        forward, of_tensors, of_number = functions()
-
-    primitive.listeners.append(adopt)
+    pair = product if is_product else pair_rule(dx, dy, primitive.pair, (both_out, both_x, both_y))
+    of_tensors = Rule(primitive.node, kind, pair, saves, primitive)
+    number = primitive.variants[1]
+    of_number = of_tensors if number is None else Rule(number, kind, pair, saves, primitive)
+    forward = apply or primitive.forward
 
     def function(x: Any, y: Any) -> Any:
         if (type(x) is not Tensor and type(x) is not Parameter) or (key := x._key or key_of(x)) is None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import noted
+from ..errors import describe_missing, noted
 from . import versions
 from .dtypes import DType, as_dtype, as_numpy
 from .dual import duals, hidden
@@ -381,6 +381,8 @@ class Tensor(Pythonic):
             if method is not None:
                 setattr(Tensor, name, method)
                 return getattr(self, name)
+            if not name.startswith("_"):
+                raise AttributeError(describe_missing(f"Tensor.{name}", ()))
         raise AttributeError(f"'Tensor' object has no attribute '{name}'")
 
 

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 
 import gradcli
 import gradcli.nn.functional as F
-from gradcli.random import manual_seed
+from gradcli import manual_seed
 
 from .compare import check, slope, t
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...face import norms, reduce
-from ...face.draw import generator
+from ...face.draw import source
 from ...face.select import where
 from ...face.wrap import resolve
 from ...rules import entry
@@ -94,7 +94,7 @@ def rrelu(
         return leaky_relu(input, (lower + upper) / 2, inplace)
     slopes = np.ones(input.shape)
     below = input.detach().numpy() <= 0
-    slopes[below] = generator.rng.uniform(lower, upper, (int(below.sum()),))
+    slopes[below] = source.rng.uniform(lower, upper, (int(below.sum()),))
     slope = constant(slopes).to(input.dtype)
     return computed(input, inplace, lambda: where(input > 0, input, slope * input))
 
@@ -218,7 +218,7 @@ def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dty
 
 def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:
     """softmax of logits with Gumbel noise at temperature tau; hard: one-hot, with the gradient of the soft one."""
-    noise = constant(-np.log(generator.rng.exponential(1.0, tuple(logits.shape)))).to(logits.dtype)
+    noise = constant(-np.log(source.rng.exponential(1.0, tuple(logits.shape)))).to(logits.dtype)
     soft = softmax((logits + noise) / tau, dim)
     if not hard:
         return soft

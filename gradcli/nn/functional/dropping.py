@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
-from ...face.draw import generator
+from ...face.draw import source
 from ...rules.piecewise import SELU_ALPHA, SELU_SCALE
 from ...tape.tensor import Tensor
 from .arguments import computed, constant
@@ -17,8 +15,7 @@ def survivors(input: Tensor, p: float, channels: bool) -> Tensor:
     shape = tuple(input.shape)
     if channels:
         shape = shape[:2] + (1,) * (len(shape) - 2)
-    kept = generator.rng.chances(1 - p, shape) if p < 1 else np.zeros(shape, bool)
-    return constant(kept).to(input.dtype)
+    return constant(source.rng.random(shape) < 1 - p).to(input.dtype)
 
 
 def dropped(input: Tensor, p: float, training: bool, inplace: bool, channels: bool, alpha: bool) -> Tensor:

@@ -1,0 +1,60 @@
+"""Random tensors: one seed gives the same numbers again, of the distribution that their name says."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import gradcli as gc
+
+N = 20_000
+# name -> (draw, distribution)
+DISTRIBUTIONS = {
+    "rand": (lambda: gc.rand(N), stats.uniform()),
+    "randn": (lambda: gc.randn(N, dtype=gc.float32), stats.norm()),
+    "complex": (lambda: gc.randn(N, dtype=gc.complex128).imag, stats.norm(0, 0.5**0.5)),
+    "normal": (lambda: gc.normal(2.0, 3.0, (N,)), stats.norm(2, 3)),
+    "normal of tensors": (lambda: gc.normal(gc.full((N,), 2.0), gc.tensor(3.0)), stats.norm(2, 3)),
+    "normal_": (lambda: gc.empty(N).normal_(2, 3), stats.norm(2, 3)),
+    "uniform_": (lambda: gc.empty(N).uniform_(-1, 3), stats.uniform(-1, 4)),
+}
+# name -> (draw, expected share of each number)
+SHARES = {
+    "randint": (lambda: gc.randint(2, 5, (N,)), {2: 1 / 3, 3: 1 / 3, 4: 1 / 3}),
+    "randint_like": (lambda: gc.randint_like(gc.zeros(N), 2), {0: 0.5, 1: 0.5}),
+    "bernoulli": (lambda: gc.full((N,), 0.3).bernoulli(), {0: 0.7, 1: 0.3}),
+    "bernoulli_": (lambda: gc.empty(N).bernoulli_(gc.tensor(0.3)), {0: 0.7, 1: 0.3}),
+    "multinomial": (lambda: gc.tensor([1.0, 0.0, 3.0]).multinomial(N, True), {0: 0.25, 2: 0.75}),
+    "randperm": (lambda: gc.randperm(4), dict.fromkeys(range(4), 0.25)),
+}
+
+
+@pytest.mark.parametrize("name", DISTRIBUTIONS)
+def test_distributions(name):
+    draw, distribution = DISTRIBUTIONS[name]
+    gc.manual_seed(3)
+    first = draw().numpy()
+    assert stats.kstest(first, distribution.cdf).pvalue > 1e-3
+    gc.manual_seed(3)
+    assert (draw().numpy() == first).all()
+
+
+@pytest.mark.parametrize("name", SHARES)
+def test_shares(name):
+    draw, expected = SHARES[name]
+    gc.manual_seed(3)
+    values, counts = np.unique(draw().numpy(), return_counts=True)
+    assert dict(zip(values, counts / counts.sum(), strict=True)) == pytest.approx(expected, abs=0.02)
+
+
+def test_without_replacement_no_number_comes_twice():
+    drawn = gc.ones(3, 5).multinomial(5)
+    assert drawn.sort(1).values.tolist() == [list(range(5))] * 3
+
+
+def test_bad_ranges_are_refused():
+    with pytest.raises(RuntimeError, match="expects 'from' to be less than 'to'"):
+        gc.randint(3, 3, (2,))
+    with pytest.raises(RuntimeError, match="p_in >= 0"):
+        gc.empty(2).bernoulli_(1.5)
+    with pytest.raises(TypeError, match="generator"):
+        gc.rand(2, generator=3)
