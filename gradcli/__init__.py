@@ -19,9 +19,6 @@ SUBMODULES = {
     "special",
     "fft",
     "optim",
-    "utils",
-    "distributions",
-    "testing",
 }
 HOMES = {
     "Tensor": "tape.tensor",

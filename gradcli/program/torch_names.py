@@ -62,14 +62,6 @@ MODULES = {
     "torch": "gradcli",
     "torch.functional": "gradcli",
     "torch.__future__": "gradcli.nn.modules.conversion",
-    "torch.utils": "gradcli.utils",
-    "torch.utils.data": "gradcli.utils.data",
-    "torch.utils.data.dataloader": "gradcli.utils.data",
-    "torch.utils.data.dataset": "gradcli.utils.data",
-    "torch.utils.data.sampler": "gradcli.utils.data",
-    "torch.utils.checkpoint": "gradcli.utils.checkpoint",
-    "torch.utils.benchmark": "gradcli.utils.benchmark",
-    "torch.library": "gradcli.utils.library",
     "torch.optim.lr_scheduler": "gradcli.optim.lr_scheduler",
     "torch.nn": "gradcli.nn",
     "torch.nn.functional": "gradcli.nn.functional",
@@ -81,11 +73,6 @@ MODULES = {
     "torch.nn.utils.parametrizations": "gradcli.nn.utils.parametrizations",
     "torch.nn.utils.prune": "gradcli.nn.utils.prune",
     "torch.nn.utils.rnn": "gradcli.nn.utils.rnn",
-    "torch.distributions": "gradcli.distributions",
-    **{
-        f"torch.distributions.{name}": "gradcli.distributions"
-        for name in ("normal", "categorical", "bernoulli", "kl")
-    },
     "torch.nn.utils.parametrize": "gradcli.nn.utils.parametrize",
     "torch.autograd": "gradcli.autograd",
     "torch.autograd.function": "gradcli.autograd.function",
@@ -96,7 +83,6 @@ MODULES = {
     "torch.autograd.graph": "gradcli.autograd.graph",
     "torch.func": "gradcli.func",
     "functorch": "gradcli.func",
-    "torch.testing": "gradcli.testing",
     "torch.linalg": "gradcli.linalg",
     "torch.fft": "gradcli.fft",
     "torch.special": "gradcli.special",
@@ -197,7 +183,7 @@ def give_names(names: dict[type, tuple[str, str]]) -> None:
 
 renamed: dict[type, str] = {}
 """Classes that were given PyTorch's module names, with their own."""
-LIKE_OURS = tuple(f"gradcli.{name}." for name in ("distributions", "nn", "optim", "utils"))
+LIKE_OURS = tuple(f"gradcli.{name}." for name in ("nn", "optim"))
 """Where our modules have PyTorch's names."""
 
 
