@@ -43,11 +43,10 @@ HOMES = {
     "load": "nn.store",
 }
 FROM_FUNCTIONAL = """
-    adaptive_avg_pool1d adaptive_max_pool1d alpha_dropout avg_pool1d bilinear celu celu_ channel_shuffle
-    constant_pad_nd conv1d conv2d conv3d conv_tbc conv_transpose1d conv_transpose2d conv_transpose3d
-    cosine_similarity ctc_loss dropout feature_alpha_dropout group_norm hardshrink layer_norm max_pool1d
-    max_pool1d_with_indices max_pool2d max_pool3d native_channel_shuffle pairwise_distance pdist pixel_shuffle
-    pixel_unshuffle prelu relu_ rms_norm rrelu rrelu_ selu selu_ threshold threshold_
+    adaptive_avg_pool1d adaptive_max_pool1d alpha_dropout avg_pool1d celu celu_ constant_pad_nd conv1d conv2d
+    conv3d conv_transpose1d conv_transpose2d conv_transpose3d dropout feature_alpha_dropout group_norm
+    hardshrink layer_norm max_pool1d max_pool1d_with_indices max_pool2d max_pool3d prelu relu_ rms_norm rrelu
+    rrelu_ selu selu_ threshold threshold_
 """
 HOMES.update(dict.fromkeys(FROM_FUNCTIONAL.split(), "nn.functional"))
 DTYPE_NAMES = {

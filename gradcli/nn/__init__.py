@@ -9,17 +9,14 @@ from ..face.wrap import missing
 from ..tape.parameter import Parameter
 from . import modules
 
-OTHERS = ("Buffer", "UninitializedParameter")
 SUBMODULES = ("functional", "init", "modules", "parameter", "utils")
-__all__ = ["Parameter", *OTHERS, *SUBMODULES, *modules.__all__]  # noqa: PLE0604
+__all__ = ["Parameter", *SUBMODULES, *modules.__all__]  # noqa: PLE0604
 absent = missing(__name__, lambda: __all__)
 
 
 def __getattr__(name: str) -> Any:
     if name in SUBMODULES:
         return import_module(f"{__name__}.{name}")
-    if name in OTHERS:
-        return getattr(import_module(f"{__name__}.parameter"), name)
     if name not in modules.HOMES:
         return absent(name)
     found = globals()[name] = getattr(modules, name)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import zipfile
 from collections.abc import Mapping
@@ -11,24 +10,16 @@ from typing import Any
 import numpy as np
 
 from ..tape.tensor import Tensor
-from .structure import put_together, taken_apart
-
-STRUCTURE = "structure.json"
 
 
 def save(obj: Any, f: Any) -> None:
     """Write tensors by name to a file, an .npz whatever it is called; `numpy.load` reads it, too.
 
-    obj: a state, or any other structure of tensors, numbers and strings, which is written as JSON beside the arrays.
-    f: a path or a binary file; a path is written whole or not at all. Raises TypeError for anything else.
+    f: a path or a binary file; a path is written whole or not at all. Raises TypeError for anything but a state.
     """
-    members: dict[str, Any] = {}
-    if isinstance(obj, Mapping) and all(isinstance(k, str) and is_numbers(x) for k, x in obj.items()):
-        members = {name: x._array() if isinstance(x, Tensor) else np.asarray(x) for name, x in obj.items()}
-    else:
-        arrays: list[np.ndarray] = []
-        members = {STRUCTURE: taken_apart(obj, arrays)}
-        members.update({str(i): raw for i, raw in enumerate(arrays)})
+    if not isinstance(obj, Mapping) or not all(isinstance(k, str) and is_numbers(x) for k, x in obj.items()):
+        raise TypeError("save() takes tensors by name, such as a state_dict()")
+    members = {name: x._array() if isinstance(x, Tensor) else np.asarray(x) for name, x in obj.items()}
     if hasattr(f, "write"):
         write(members, f)
         return
@@ -49,18 +40,15 @@ def is_numbers(x: Any) -> bool:
 
 
 def write(members: Mapping[str, Any], file: Any) -> None:
-    """Write arrays, and a structure, as members of a zip file."""
+    """Write arrays as members of a zip file."""
     with zipfile.ZipFile(file, "w") as archive:
         for name, raw in members.items():
-            if name == STRUCTURE:
-                archive.writestr(name, json.dumps(raw))
-                continue
             with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
                 np.lib.format.write_array(member, raw, allow_pickle=False)
 
 
 def load(f: Any, map_location: Any = None, *, weights_only: bool = True, mmap: bool | None = None) -> Any:
-    """Return what `save` wrote to a file: tensors by name, or the structure of them.
+    """Return what `save` wrote to a file: tensors by name.
 
     Raises ValueError for a file that is no .npz, or that holds pickled objects: those are never loaded.
     """
@@ -70,8 +58,6 @@ def load(f: Any, map_location: Any = None, *, weights_only: bool = True, mmap: b
         if isinstance(found, np.ndarray):
             raise ValueError("one array without a name")
         with found:
-            if STRUCTURE in found.files:
-                return put_together(json.loads(found[STRUCTURE]), found)
             return {name: Tensor._wrap(np.array(found[name]), None) for name in found.files}
     except (ValueError, zipfile.BadZipFile, EOFError) as error:
         raise ValueError(f"{where} holds no state written by save() ({error}); pickled data is refused") from None

@@ -61,7 +61,6 @@ WITH_OUT = {"torch", "torch.linalg", "torch.special", "torch.fft"}
 MODULES = {
     "torch": "gradcli",
     "torch.functional": "gradcli",
-    "torch.__future__": "gradcli.nn.modules.conversion",
     "torch.optim.lr_scheduler": "gradcli.optim.lr_scheduler",
     "torch.nn": "gradcli.nn",
     "torch.nn.functional": "gradcli.nn.functional",
@@ -70,10 +69,6 @@ MODULES = {
     "torch.nn.modules": "gradcli.nn.modules",
     "torch.nn.modules.module": "gradcli.nn.modules.module",
     "torch.nn.utils": "gradcli.nn.utils",
-    "torch.nn.utils.parametrizations": "gradcli.nn.utils.parametrizations",
-    "torch.nn.utils.prune": "gradcli.nn.utils.prune",
-    "torch.nn.utils.rnn": "gradcli.nn.utils.rnn",
-    "torch.nn.utils.parametrize": "gradcli.nn.utils.parametrize",
     "torch.autograd": "gradcli.autograd",
     "torch.autograd.function": "gradcli.autograd.function",
     "torch.autograd.functional": "gradcli.autograd.functional",

@@ -119,27 +119,6 @@ def test_states_in_files(tmp_path):
             gradcli.save(wrong, path)
 
 
-def test_structures_in_files(tmp_path):
-    leaf = gradcli.tensor([1.0, 2.0], requires_grad=True)
-    given = {
-        "epoch": 3,
-        "loss": 0.5,
-        "name": None,
-        7: (leaf, [leaf.detach()]),
-        "state": {"p": nn.Parameter(leaf.double())},
-    }
-    gradcli.save(given, tmp_path / "checkpoint.pt")
-    found = gradcli.load(tmp_path / "checkpoint.pt")
-    assert (found["epoch"], found["loss"], found["name"]) == (3, 0.5, None)
-    (first, (second,)), p = found[7], found["state"]["p"]
-    assert first.requires_grad
-    assert not second.requires_grad
-    assert first.tolist() == second.tolist() == p.tolist() == [1.0, 2.0]
-    assert isinstance(p, nn.Parameter)
-    gradcli.save(leaf * 2, tmp_path / "one.pt")
-    assert gradcli.load(tmp_path / "one.pt").tolist() == [2.0, 4.0]
-
-
 def with_grads(*grads):
     parameters = []
     for values in grads:

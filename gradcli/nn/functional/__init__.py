@@ -16,40 +16,24 @@ HOMES = {
     name: module
     for module, names in {
         "activation": """
-            celu celu_ elu elu_ gelu glu gumbel_softmax hardshrink hardsigmoid hardswish hardtanh hardtanh_
+            celu celu_ elu elu_ gelu glu hardshrink hardsigmoid hardswish hardtanh hardtanh_
             leaky_relu leaky_relu_ log_softmax logsigmoid mish normalize prelu relu relu_ relu6 rrelu rrelu_
             selu selu_ sigmoid silu softmax softmin softplus softshrink softsign tanh tanhshrink threshold
             threshold_
         """,
-        "attention": "multi_head_attention_forward scaled_dot_product_attention",
-        "classification": """
-            binary_cross_entropy binary_cross_entropy_with_logits cross_entropy linear_cross_entropy
-            multilabel_soft_margin_loss nll_loss
-        """,
-        "convolution": "conv1d conv2d conv3d conv_tbc conv_transpose1d conv_transpose2d conv_transpose3d fold unfold",
-        "ctc": "ctc_loss",
-        "distances": "cosine_similarity pairwise_distance pdist",
+        "classification": "binary_cross_entropy binary_cross_entropy_with_logits cross_entropy nll_loss",
+        "convolution": "conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d fold unfold",
         "dropping": "alpha_dropout dropout dropout1d dropout2d dropout3d feature_alpha_dropout",
-        "embeddings": "embedding embedding_bag one_hot",
-        "fractional": """
-            fractional_max_pool2d fractional_max_pool2d_with_indices fractional_max_pool3d
-            fractional_max_pool3d_with_indices
-        """,
-        "grid": "affine_grid grid_sample",
-        "interpolation": "interpolate upsample upsample_bilinear upsample_nearest",
-        "linear_maps": "bilinear linear",
-        "margin": """
-            cosine_embedding_loss hinge_embedding_loss margin_ranking_loss multi_margin_loss
-            multilabel_margin_loss soft_margin_loss triplet_margin_loss triplet_margin_with_distance_loss
-        """,
-        "normalization": "batch_norm group_norm instance_norm layer_norm local_response_norm rms_norm",
-        "padding": "channel_shuffle constant_pad_nd native_channel_shuffle pad pixel_shuffle pixel_unshuffle",
+        "embeddings": "embedding one_hot",
+        "linear_maps": "linear",
+        "normalization": "batch_norm group_norm instance_norm layer_norm rms_norm",
+        "padding": "constant_pad_nd pad",
         "pooling": """
             adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d adaptive_max_pool1d
             adaptive_max_pool1d_with_indices adaptive_max_pool2d adaptive_max_pool2d_with_indices
-            adaptive_max_pool3d adaptive_max_pool3d_with_indices avg_pool1d avg_pool2d avg_pool3d lp_pool1d
-            lp_pool2d lp_pool3d max_pool1d max_pool1d_with_indices max_pool2d max_pool2d_with_indices max_pool3d
-            max_pool3d_with_indices max_unpool1d max_unpool2d max_unpool3d
+            adaptive_max_pool3d adaptive_max_pool3d_with_indices avg_pool1d avg_pool2d avg_pool3d
+            max_pool1d max_pool1d_with_indices max_pool2d max_pool2d_with_indices max_pool3d
+            max_pool3d_with_indices
         """,
         "regression": "gaussian_nll_loss huber_loss kl_div l1_loss mse_loss poisson_nll_loss smooth_l1_loss",
     }.items()

@@ -216,16 +216,6 @@ def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dty
     return reduce.log_softmax(input, default_dim(input.ndim) if dim is None else dim, dtype=dtype)
 
 
-def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:
-    """softmax of logits with Gumbel noise at temperature tau; hard: one-hot, with the gradient of the soft one."""
-    noise = constant(-np.log(source.rng.exponential(1.0, tuple(logits.shape)))).to(logits.dtype)
-    soft = softmax((logits + noise) / tau, dim)
-    if not hard:
-        return soft
-    chosen = soft.detach() == soft.detach().amax(dim, keepdim=True)
-    return chosen.to(soft.dtype) - soft.detach() + soft
-
-
 def normalize(input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out: Any = None) -> Tensor:
     """input divided by its p-norm over dim, which counts as at least eps."""
     return input / norms.norm(input, p, dim, keepdim=True).clamp_min(eps)

@@ -64,12 +64,6 @@ def over(x: Any, count: float) -> Any:
     return x / constant(count).to(x.dtype)
 
 
-def with_slope(value: Any, slope: Any) -> Any:
-    """Return `value` unchanged, its gradient multiplied by `slope`."""
-    fixed = value.detach()
-    return fixed + (value - fixed) * slope
-
-
 def in_one(name: str, input: Tensor, target: Tensor, weight: Any, reduction: str) -> Tensor | None:
     """Return a loss that is one entry of the table; None for weights, other reductions, and mixed shapes or types."""
     dtype = input.dtype

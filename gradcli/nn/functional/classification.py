@@ -8,17 +8,15 @@ from typing import Any
 import numpy as np
 
 from ...errors import noted
-from ...face.products import einsum
 from ...face.reduce import of_floats, picked
 from ...face.select import where
 from ...rules import entry
 from ...rules.losses import class_index
 from ...tape.facade import as_one
-from ...tape.record import dispatch, record
+from ...tape.record import dispatch
 from ...tape.tensor import Tensor
 from .activation import logsigmoid
 from .arguments import constant, in_one, legacy, over, reduced, run
-from .linear_maps import linear
 
 
 def check_target(x: Tensor, target: Tensor) -> None:
@@ -129,10 +127,6 @@ def cross_entropy(
 
     label_smoothing: the part of the target that is spread equally over all classes.
     """
-    if weight is None and label_smoothing == 0 and size_average is reduce is None:
-        found = usual_cross_entropy(input, target, ignore_index, reduction)
-        if found is not None:
-            return found
     reduction = legacy(reduction, size_average, reduce)
     if not 0 <= label_smoothing <= 1:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
@@ -168,61 +162,6 @@ def cross_entropy(
     if reduction == "mean":
         return over(loss.sum(), math.prod(shape) / classes)
     return reduced(loss, reduction)
-
-
-def usual_cross_entropy(input: Any, target: Any, ignore_index: int, reduction: str) -> Tensor | None:
-    """Return cross_entropy of the usual kind, without the general checks; None for any other.
-
-    That is the mean or the sum over scores (N, C) of real floats, and one class for each row, all of which count.
-    """
-    if type(input) is not Tensor or type(target) is not Tensor:
-        return None
-    scores, classes = input._data, target._data
-    if scores.ndim != 2 or scores.dtype.char not in "df" or classes.dtype.char != "l":
-        return None
-    rows, count = scores.shape
-    if not rows or classes.shape != (rows,) or 0 <= ignore_index < count or reduction not in ("mean", "sum"):
-        return None
-    if not are_below(classes, count):
-        return None
-    logs = record(entry("log_softmax"), (input,), {"axis": (-1,)})
-    index = class_index(classes, None, scores.shape)
-    total = rows if reduction == "mean" else 1
-    return record(entry("class_loss"), (logs,), {"index": index, "weights": None, "total": total})
-
-
-def linear_cross_entropy(
-    input: Tensor,
-    linear_weight: Tensor,
-    target: Tensor,
-    *,
-    linear_bias: Tensor | None = None,
-    weight: Tensor | None = None,
-    reduction: str = "mean",
-    ignore_index: int | None = None,
-    label_smoothing: float = 0.0,
-    options: Any = None,
-) -> Tensor:
-    """cross_entropy of linear(input, linear_weight, linear_bias); the weight is (C, ..., features).
-
-    options: for other ways to compute the same, has no effect.
-    """
-    if linear_weight.ndim == 2:
-        scores = linear(input, linear_weight, linear_bias)
-    else:
-        inner = "cdefgh"[: linear_weight.ndim - 1]
-        lead = "n" if input.ndim > 1 else ""
-        scores = einsum(f"{lead}z,{inner}z->{lead}{inner}", input, linear_weight)
-        scores = (
-            scores
-            if linear_bias is None
-            else scores
-            + linear_bias.reshape(tuple(linear_bias.shape) + (1,) * (linear_weight.ndim - 1 - linear_bias.ndim))
-        )
-    ignored = -100 if ignore_index is None else ignore_index
-    return cross_entropy(
-        scores, target, weight, ignore_index=ignored, reduction=reduction, label_smoothing=label_smoothing
-    )
 
 
 # -- two classes ----------------------------------------------------------------------------------
@@ -276,17 +215,3 @@ def binary_cross_entropy_with_logits(
         positive = positive * ((pos_weight - 1) * target + 1)
     loss = (1 - target) * input - positive
     return reduced(loss if weight is None else loss * weight, reduction)
-
-
-def multilabel_soft_margin_loss(
-    input: Tensor,
-    target: Tensor,
-    weight: Tensor | None = None,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
-    reduction: str = "mean",
-) -> Tensor:
-    """binary_cross_entropy_with_logits, averaged over the classes (the last axis)."""
-    loss = -(target * logsigmoid(input) + (1 - target) * logsigmoid(-input))
-    loss = loss if weight is None else loss * weight
-    return reduced(loss.sum(-1) / (input.shape[-1] if input.ndim else 1), legacy(reduction, size_average, reduce))

@@ -168,12 +168,6 @@ conv1d, conv2d, conv3d = (conv(n, f"conv{n}d") for n in (1, 2, 3))
 conv_transpose1d, conv_transpose2d, conv_transpose3d = (conv_transpose(n, f"conv_transpose{n}d") for n in (1, 2, 3))
 
 
-def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: int = 0) -> Tensor:
-    """Convolve a sequence (T, N, C) with weight (kernel, C, O)."""
-    out = conv1d(input.permute(1, 2, 0), weight.permute(2, 1, 0), bias, padding=pad)
-    return out.permute(2, 0, 1)
-
-
 # -- columns --------------------------------------------------------------------------------------
 
 

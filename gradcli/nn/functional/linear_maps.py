@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from ...face.linalg import product
-from ...rules import entry
 from ...tape.affine import affine
 from ...tape.facade import as_one
 from ...tape.modes import allowed
@@ -36,13 +35,3 @@ def shown(result: Tensor, input: Tensor, weight: Tensor, bias: Tensor | None) ->
     else:
         spec = "UnsafeView(Mm(View(input), T(weight)))"
     return as_one(spec, result, {"input": input, "weight": weight, "bias": bias})
-
-
-def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """input1 weight input2 + bias over the last axes; weight (out, in1, in2)."""
-    if input1.shape[:-1] != input2.shape[:-1]:
-        raise RuntimeError(
-            f"bilinear(): input batch dimensions do not match: got {list(input1.shape)} and {list(input2.shape)}"
-        )
-    result = entry("einsum").function("...i,oij,...j->...o", input1, weight, input2)
-    return result if bias is None else result + bias

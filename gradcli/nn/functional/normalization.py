@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from ...rules.resample import Taps
 from ...rules.shapes import Shape
 from ...tape.modes import no_grad
 from ...tape.tensor import Tensor
@@ -151,15 +150,3 @@ def instance_norm(
                 running.copy_(running * (1 - momentum) + moment().mean(0) * momentum)
     out = run("standardize", input, axis=tuple(i - input.ndim for i in axes), eps=eps)
     return affine(out, weight, bias, along_channels(input))
-
-
-def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Tensor:
-    """input / (k + alpha * mean of squares over `size` neighbouring channels)^beta; missing ones count as 0."""
-    if input.ndim < 3:
-        raise ValueError(f"Expected 3D or higher dimensionality input (got {input.ndim} dimensions)")
-    channels = input.shape[1]
-    table = np.arange(channels)[:, None] + np.arange(size) - size // 2
-    weights = ((table >= 0) & (table < channels)) / size
-    taps = Taps(np.clip(table, 0, max(channels - 1, 0)), weights, channels)
-    mean = run("resample", input * input, taps=taps, axis=1 - input.ndim, back=False)
-    return input / (mean * alpha + k) ** beta

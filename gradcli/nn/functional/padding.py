@@ -1,4 +1,4 @@
-"""Padding, and channels exchanged with pixels."""
+"""Padding."""
 
 from __future__ import annotations
 
@@ -72,61 +72,6 @@ def positions(mode: str, length: int, before: int, behind: int) -> np.ndarray:
     if mode == "reflect":
         return length - 1 - np.abs(length - 1 - np.abs(steps))
     return np.clip(steps, 0, length - 1)
-
-
-# -- channels and pixels --------------------------------------------------------------------------
-
-
-def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
-    """(..., C r^2, H, W) as (..., C, H r, W r)."""
-    r = int(upscale_factor)
-    if input.ndim < 3:
-        raise RuntimeError(f"pixel_shuffle expects input to have at least 3 dimensions, but got {input.ndim}")
-    *lead, channels, height, width = input.shape
-    if r < 1 or channels % (r * r):
-        raise RuntimeError(
-            "pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of "
-            f"upscale_factor, but input.size(-3)={channels} is not divisible by {r * r}"
-        )
-    parted = input.reshape(*lead, channels // (r * r), r, r, height, width)
-    moved = parted.permute(*range(len(lead)), *(len(lead) + i for i in (0, 3, 1, 4, 2)))
-    return moved.reshape(*lead, channels // (r * r), height * r, width * r)
-
-
-def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
-    """(..., C, H r, W r) as (..., C r^2, H, W)."""
-    r = int(downscale_factor)
-    if input.ndim < 3:
-        raise RuntimeError(f"pixel_unshuffle expects input to have at least 3 dimensions, but got {input.ndim}")
-    *lead, channels, height, width = input.shape
-    if r < 1 or height % r or width % r:
-        raise RuntimeError(
-            f"pixel_unshuffle expects height and width to be divisible by downscale_factor, "
-            f"but {height} x {width} is not divisible by {r}"
-        )
-    parted = input.reshape(*lead, channels, height // r, r, width // r, r)
-    moved = parted.permute(*range(len(lead)), *(len(lead) + i for i in (0, 2, 4, 1, 3)))
-    return moved.reshape(*lead, channels * r * r, height // r, width // r)
-
-
-def channel_shuffle(input: Tensor, groups: int) -> Tensor:
-    """(N, C, ...) with its channels, seen as (groups, C / groups), in transposed order."""
-    if input.ndim < 3:
-        raise RuntimeError(
-            f"channel_shuffle expects input with > 2 dims, but got input with sizes {list(input.shape)}"
-        )
-    if groups < 1:
-        raise RuntimeError(f"Number of groups to divide channels in must be positive. Value of groups:{groups}")
-    batch, channels, *rest = input.shape
-    if channels % groups:
-        raise RuntimeError(
-            f"Number of channels must be divisible by groups. Got {channels} channels and {groups} groups."
-        )
-    parted = input.reshape(batch, groups, channels // groups, *rest)
-    return parted.transpose(1, 2).reshape(batch, channels, *rest)
-
-
-native_channel_shuffle = channel_shuffle
 
 
 def constant_pad_nd(input: Tensor, pad: Any, value: float = 0) -> Tensor:

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from ...rules.index import Index
 from ...rules.resample import Taps
 from ...tape.tensor import Tensor
 from .arguments import constant, per_axis, run
@@ -124,19 +123,6 @@ def avg_pool(n: int, name: str) -> Callable:
     return described(function, name, f"Average over windows of the last {n} axes of (N, C, ...) or (C, ...).")
 
 
-def lp_pool(n: int, name: str) -> Callable:
-    """Return the power-average pool in n dimensions."""
-
-    def function(
-        input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
-    ) -> Tensor:
-        average = AVERAGES[n](input**norm_type, kernel_size, stride, 0, ceil_mode)
-        area = math.prod(per_axis(kernel_size, n, "kernel_size"))
-        return (average.sign() * average.abs().relu() * area) ** (1.0 / norm_type)
-
-    return described(function, name, f"(sum of input^norm_type)^(1 / norm_type) over windows of {n} axes.")
-
-
 def adaptive_avg_pool(n: int, name: str) -> Callable:
     """Return the adaptive average pool in n dimensions."""
 
@@ -151,7 +137,6 @@ def adaptive_avg_pool(n: int, name: str) -> Callable:
 
 AVERAGES = {n: avg_pool(n, f"avg_pool{n}d") for n in (1, 2, 3)}
 avg_pool1d, avg_pool2d, avg_pool3d = AVERAGES.values()
-lp_pool1d, lp_pool2d, lp_pool3d = (lp_pool(n, f"lp_pool{n}d") for n in (1, 2, 3))
 adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d = (
     adaptive_avg_pool(n, f"adaptive_avg_pool{n}d") for n in (1, 2, 3)
 )
@@ -246,52 +231,3 @@ def with_indices(function: Callable, name: str) -> Callable:
     (adaptive_max_pool2d, adaptive_max_pool2d_with_indices),
     (adaptive_max_pool3d, adaptive_max_pool3d_with_indices),
 ) = (adaptive_max_pool(n, f"adaptive_max_pool{n}d") for n in (1, 2, 3))
-
-
-# -- back from maxima -----------------------------------------------------------------------------
-
-
-def max_unpool(n: int, name: str) -> Callable:
-    """Return the partial inverse of the max pool in n dimensions."""
-
-    def function(
-        input: Tensor,
-        indices: Tensor,
-        kernel_size: Any,
-        stride: Any = None,
-        padding: Any = 0,
-        output_size: Any = None,
-    ) -> Tensor:
-        kernel = per_axis(kernel_size, n, "kernel_size")
-        steps = kernel if stride is None else per_axis(stride, n, "stride")
-        around = per_axis(padding, n, "padding")
-        axes = zip(input.shape[-n:], kernel, steps, around, strict=True)
-        size = [(m - 1) * s - 2 * p + k for m, k, s, p in axes]
-        if output_size is not None:
-            wanted = [int(m) for m in output_size][-n:]
-            if any(abs(m - d) >= s for m, d, s in zip(wanted, size, steps, strict=True)):
-                raise ValueError(f"invalid output_size {wanted} (default {size}, strides {list(steps)})")
-            size = wanted
-        return unpooled(input, indices.detach().numpy(), size)
-
-    return described(function, name, f"Zeros with the elements of input at positions in planes of {n} axes.")
-
-
-def unpooled(x: Tensor, places: np.ndarray, size: list) -> Tensor:
-    """Return zeros (..., *size) with the elements of x at positions in the planes."""
-    n = len(size)
-    if places.shape != tuple(x.shape):
-        raise RuntimeError(
-            f"Expected shape of indices to be same as that of the input tensor ({list(x.shape)}) "
-            f"but got indices tensor with shape: {list(places.shape)}"
-        )
-    plane, lead = math.prod(size), tuple(x.shape[: x.ndim - n])
-    if places.size and not 0 <= places.min() <= places.max() < plane:
-        raise RuntimeError(f"Found an invalid max index: {places.max()} (output volumes are of size {size})")
-    flat = places + plane * np.arange(math.prod(lead)).reshape(lead + (1,) * n)
-    total = plane * math.prod(lead)
-    zeros = np.zeros(total, x.dtype)
-    return run("setitem", zeros, x, index=Index((flat,), (total,))).reshape(*lead, *size)
-
-
-max_unpool1d, max_unpool2d, max_unpool3d = (max_unpool(n, f"max_unpool{n}d") for n in (1, 2, 3))

@@ -15,43 +15,25 @@ HOMES = {
             PReLU RReLU ReLU ReLU6 SELU SiLU Sigmoid Softmax Softmax2d Softmin Softplus Softshrink Softsign Tanh
             Tanhshrink Threshold
         """,
-        "attention": "MultiheadAttention",
         "batchnorm": "BatchNorm1d BatchNorm2d BatchNorm3d InstanceNorm1d InstanceNorm2d InstanceNorm3d",
         "cells": "GRUCell LSTMCell RNNCell RNNCellBase",
         "container": "ModuleDict ModuleList ParameterDict ParameterList Sequential",
         "conv": "Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d",
         "dropout": "AlphaDropout Dropout Dropout1d Dropout2d Dropout3d FeatureAlphaDropout",
-        "lazy": """
-            LazyBatchNorm1d LazyBatchNorm2d LazyBatchNorm3d LazyConv1d LazyConv2d LazyConv3d LazyConvTranspose1d
-            LazyConvTranspose2d LazyConvTranspose3d LazyInstanceNorm1d LazyInstanceNorm2d LazyInstanceNorm3d
-            LazyLinear
-        """,
-        "linear": "Bilinear Identity Linear NonDynamicallyQuantizableLinear",
+        "linear": "Identity Linear",
         "loss": """
-            BCELoss BCEWithLogitsLoss CTCLoss CosineEmbeddingLoss CrossEntropyLoss GaussianNLLLoss
-            HingeEmbeddingLoss HuberLoss KLDivLoss L1Loss MSELoss MarginRankingLoss MultiLabelMarginLoss
-            MultiLabelSoftMarginLoss MultiMarginLoss NLLLoss PoissonNLLLoss SmoothL1Loss SoftMarginLoss
-            TripletMarginLoss TripletMarginWithDistanceLoss
+            BCELoss BCEWithLogitsLoss CrossEntropyLoss GaussianNLLLoss HuberLoss KLDivLoss L1Loss MSELoss NLLLoss
+            PoissonNLLLoss SmoothL1Loss
         """,
         "module": "Module",
-        "normalization": "GroupNorm LayerNorm LocalResponseNorm RMSNorm",
-        "parallel": "DataParallel",
+        "normalization": "GroupNorm LayerNorm RMSNorm",
         "pooling": """
-            MaxPool1d MaxPool2d MaxPool3d AvgPool1d AvgPool2d AvgPool3d LPPool1d LPPool2d LPPool3d MaxUnpool1d
-            MaxUnpool2d MaxUnpool3d AdaptiveAvgPool1d AdaptiveAvgPool2d AdaptiveAvgPool3d AdaptiveMaxPool1d
-            AdaptiveMaxPool2d AdaptiveMaxPool3d FractionalMaxPool2d FractionalMaxPool3d
+            MaxPool1d MaxPool2d MaxPool3d AvgPool1d AvgPool2d AvgPool3d AdaptiveAvgPool1d AdaptiveAvgPool2d
+            AdaptiveAvgPool3d AdaptiveMaxPool1d AdaptiveMaxPool2d AdaptiveMaxPool3d
         """,
         "rnn": "GRU LSTM RNN RNNBase",
-        "shaping": """
-            ChannelShuffle CircularPad1d CircularPad2d CircularPad3d ConstantPad1d ConstantPad2d ConstantPad3d
-            CosineSimilarity Flatten Fold PairwiseDistance PixelShuffle PixelUnshuffle ReflectionPad1d
-            ReflectionPad2d ReflectionPad3d ReplicationPad1d ReplicationPad2d ReplicationPad3d Unflatten Unfold
-            Upsample UpsamplingBilinear2d UpsamplingNearest2d ZeroPad1d ZeroPad2d ZeroPad3d
-        """,
-        "sparse": "Embedding EmbeddingBag",
-        "transformer": """
-            Transformer TransformerDecoder TransformerDecoderLayer TransformerEncoder TransformerEncoderLayer
-        """,
+        "shaping": "Flatten Fold Unflatten Unfold",
+        "sparse": "Embedding",
     }.items()
     for name in names.split()
 }

@@ -9,7 +9,6 @@ from ...tape.parameter import Parameter
 from ...tape.tensor import Tensor
 from .. import functional
 from .applied import REQUIRED, applied
-from .attention import MultiheadAttention
 from .module import Module
 
 activation = partial(applied, module=__name__)
@@ -97,7 +96,6 @@ __all__ = [
     "LogSigmoid",
     "LogSoftmax",
     "Mish",
-    "MultiheadAttention",
     "PReLU",
     "RReLU",
     "ReLU",

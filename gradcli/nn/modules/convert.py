@@ -8,7 +8,6 @@ from typing import Any
 from ...tape.dtypes import DType, as_dtype, as_numpy
 from ...tape.modes import no_grad
 from ...tape.tensor import Tensor
-from .conversion import converted
 
 
 class Convertible:
@@ -24,9 +23,12 @@ class Convertible:
             for child in self.children():
                 child._apply(convert)
         with no_grad():
-            for name, parameter in self._parameters.items():
+            for parameter in self._parameters.values():
                 if parameter is not None:
-                    self._parameters[name] = converted(parameter, convert)
+                    grad, parameter.data = parameter._grad, convert(parameter.data)
+                    if grad is not None:
+                        grad.data = convert(grad)
+                    parameter._grad = grad
             for name, buffer in self._buffers.items():
                 if buffer is not None:
                     self._buffers[name] = convert(buffer)

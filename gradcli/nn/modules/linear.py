@@ -50,56 +50,11 @@ class Linear(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         """Apply the linear map."""
-        own: dict[str, Any] = self._parameters  # attributes cost a call each
-        try:
-            weight, bias = own["weight"], own["bias"]
-        except KeyError:  # pruned or parametrized
-            weight, bias = self.weight, self.bias
-        return functional.linear(input, weight, bias)
+        return functional.linear(input, self.weight, self.bias)
 
     def extra_repr(self) -> str:
         """Return the sizes."""
         return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
 
 
-class NonDynamicallyQuantizableLinear(Linear):
-    """A Linear: the projection at the end of MultiheadAttention has this name in PyTorch."""
-
-
-class Bilinear(Module):
-    """input1 weight input2 + bias; weight (out_features, in1_features, in2_features)."""
-
-    def __init__(
-        self,
-        in1_features: int,
-        in2_features: int,
-        out_features: int,
-        bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
-    ):
-        super().__init__()
-        if in1_features <= 0:
-            raise ValueError(f"in1_features must be > 0, but got (in1_features={in1_features})")
-        self.in1_features, self.in2_features, self.out_features = in1_features, in2_features, out_features
-        self.weight = parameter(out_features, in1_features, in2_features, dtype=dtype, device=device)
-        self.register_parameter("bias", parameter(out_features, dtype=dtype, device=device) if bias else None)
-        self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        """Draw weight and bias uniformly from +-1 / sqrt(in1_features)."""
-        fill_uniform(self, 1 / math.sqrt(self.in1_features))
-
-    def forward(self, input1: Tensor, input2: Tensor) -> Tensor:
-        """Apply the bilinear map."""
-        return functional.bilinear(input1, input2, self.weight, self.bias)
-
-    def extra_repr(self) -> str:
-        """Return the sizes."""
-        return (
-            f"in1_features={self.in1_features}, in2_features={self.in2_features}, "
-            f"out_features={self.out_features}, bias={self.bias is not None}"
-        )
-
-
-__all__ = ["Bilinear", "Identity", "Linear", "NonDynamicallyQuantizableLinear"]
+__all__ = ["Identity", "Linear"]

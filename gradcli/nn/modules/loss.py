@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from ...tape.tensor import Tensor
-from .. import functional
 from ..functional.arguments import legacy
 from .applied import Applied, applied
-from .module import Module
 
 
 class Loss(Applied):
@@ -96,117 +92,18 @@ BCEWithLogitsLoss = loss(
     **OLD,
     pos_weight=None,
 )
-CosineEmbeddingLoss = loss(
-    "CosineEmbeddingLoss",
-    "cosine_embedding_loss",
-    "1 - cosine for pairs that belong together, cosine - margin for others.",
-    margin=0.0,
-    **OLD,
-)
-HingeEmbeddingLoss = loss(
-    "HingeEmbeddingLoss",
-    "hinge_embedding_loss",
-    "The distance of pairs that belong together, margin minus it for others.",
-    margin=1.0,
-    **OLD,
-)
-MarginRankingLoss = loss(
-    "MarginRankingLoss",
-    "margin_ranking_loss",
-    "max(0, -target (input1 - input2) + margin).",
-    margin=0.0,
-    **OLD,
-)
-SoftMarginLoss = loss("SoftMarginLoss", "soft_margin_loss", "log(1 + exp(-target input)).", **OLD)
-MultiLabelMarginLoss = loss(
-    "MultiLabelMarginLoss", "multilabel_margin_loss", "Margins between classes that apply and others.", **OLD
-)
-MultiLabelSoftMarginLoss = loss(
-    "MultiLabelSoftMarginLoss",
-    "multilabel_soft_margin_loss",
-    "BCEWithLogitsLoss averaged over the classes.",
-    tensors=("weight",),
-    weight=None,
-    **OLD,
-)
-MultiMarginLoss = loss(
-    "MultiMarginLoss",
-    "multi_margin_loss",
-    "Margins between the target class and the others.",
-    tensors=("weight",),
-    p=1,
-    margin=1.0,
-    weight=None,
-    **OLD,
-)
-TripletMarginLoss = loss(
-    "TripletMarginLoss",
-    "triplet_margin_loss",
-    "Distance to what belongs together, minus that to another, plus margin.",
-    margin=1.0,
-    p=2.0,
-    eps=1e-6,
-    swap=False,
-    **OLD,
-)
-CTCLoss = loss(
-    "CTCLoss",
-    "ctc_loss",
-    "Connectionist temporal classification.",
-    blank=0,
-    reduction="mean",
-    zero_infinity=False,
-)
-
-
-class TripletMarginWithDistanceLoss(Module):
-    """TripletMarginLoss with a distance function of one's own."""
-
-    def __init__(
-        self,
-        *,
-        distance_function: Callable | None = None,
-        margin: float = 1.0,
-        swap: bool = False,
-        reduction: str = "mean",
-    ):
-        super().__init__()
-        self.distance_function = distance_function or functional.pairwise_distance
-        self.margin, self.swap, self.reduction = margin, swap, reduction
-
-    def forward(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
-        """Return the loss."""
-        return functional.triplet_margin_with_distance_loss(
-            anchor,
-            positive,
-            negative,
-            distance_function=self.distance_function,
-            margin=self.margin,
-            swap=self.swap,
-            reduction=self.reduction,
-        )
 
 
 __all__ = [
     "BCELoss",
     "BCEWithLogitsLoss",
-    "CTCLoss",
-    "CosineEmbeddingLoss",
     "CrossEntropyLoss",
     "GaussianNLLLoss",
-    "HingeEmbeddingLoss",
     "HuberLoss",
     "KLDivLoss",
     "L1Loss",
     "MSELoss",
-    "MarginRankingLoss",
-    "MultiLabelMarginLoss",
-    "MultiLabelSoftMarginLoss",
-    "MultiMarginLoss",
     "NLLLoss",
     "PoissonNLLLoss",
     "SmoothL1Loss",
-    "SoftMarginLoss",
-    "TripletMarginLoss",
-    "TripletMarginWithDistanceLoss",
 ]

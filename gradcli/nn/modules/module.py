@@ -174,9 +174,6 @@ class Module(HookLists, Walkable, Stateful, Convertible):
                     f"cannot assign '{type_name(value)}' as buffer '{name}' ({naming.prefix}.Tensor or None expected)"
                 )
             known["_buffers"][name] = everywhere.registered(everywhere.buffer_registered, self, name, value)
-        elif isinstance(value, Tensor) and hasattr(value, "persistent"):
-            self._forget(name, known, "_buffers")
-            self.register_buffer(name, Tensor._wrap(value._data, None), value.persistent)
         else:
             object.__setattr__(self, name, value)
 

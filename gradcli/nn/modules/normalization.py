@@ -10,7 +10,6 @@ from ...face.create import ones, zeros
 from ...tape.parameter import Parameter
 from ...tape.tensor import Tensor
 from .. import functional, init
-from .applied import REQUIRED, applied
 from .module import Module
 
 
@@ -119,16 +118,4 @@ class GroupNorm(Scaled):
         )
 
 
-LocalResponseNorm = applied(
-    "LocalResponseNorm",
-    "local_response_norm",
-    "x / (k + alpha * mean of squares over neighbouring channels)^beta.",
-    shown=("=size", "alpha", "beta", "k"),
-    size=REQUIRED,
-    alpha=1e-4,
-    beta=0.75,
-    k=1.0,
-    module=__name__,
-)
-
-__all__ = ["GroupNorm", "LayerNorm", "LocalResponseNorm", "RMSNorm"]
+__all__ = ["GroupNorm", "LayerNorm", "RMSNorm"]

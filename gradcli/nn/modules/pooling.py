@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import functional
 from ..functional.arguments import per_axis
 from .applied import REQUIRED, Applied, applied
 
@@ -32,15 +31,6 @@ class PerAxisPool(Pool):
         super().check()
         for name in ("kernel_size", "stride", "padding"):
             setattr(self, name, per_axis(getattr(self, name), self._axes, name))
-
-
-class Unpool(PerAxisPool):
-    """The partial inverse of a max pool."""
-
-    def forward(self, input: Any, indices: Any, output_size: Any = None) -> Any:
-        """Put the maxima back to their positions, zeros elsewhere."""
-        call = getattr(functional, self._function)
-        return call(input, indices, self.kernel_size, self.stride, self.padding, output_size)
 
 
 class Adaptive(Applied):
@@ -86,36 +76,6 @@ def avg_pool(n: int) -> Any:
     )
 
 
-def lp_pool(n: int) -> type:
-    """Return the p-norm pool over n axes."""
-    return applied(
-        f"LPPool{n}d",
-        f"lp_pool{n}d",
-        f"(sum of x^norm_type)^(1 / norm_type) over windows of {n} axes.",
-        module=__name__,
-        norm_type=REQUIRED,
-        kernel_size=REQUIRED,
-        stride=None,
-        ceil_mode=False,
-    )
-
-
-def unpool(n: int) -> Any:
-    """Return the inverse of the max pool over n axes."""
-    made = applied(
-        f"MaxUnpool{n}d",
-        f"max_unpool{n}d",
-        f"The maxima of MaxPool{n}d at their positions, zeros elsewhere.",
-        base=Unpool,
-        module=__name__,
-        kernel_size=REQUIRED,
-        stride=None,
-        padding=0,
-    )
-    made._axes = n
-    return made
-
-
 def adaptive(kind: str, n: int) -> type:
     """Return the adaptive pool (avg or max) over n axes."""
     more: dict[str, Any] = {"return_indices": False} if kind == "max" else {}
@@ -131,33 +91,9 @@ def adaptive(kind: str, n: int) -> type:
     )
 
 
-def fractional(n: int) -> type:
-    """Return the fractional max pool over n axes."""
-    return applied(
-        f"FractionalMaxPool{n}d",
-        f"fractional_max_pool{n}d",
-        f"Max pool over windows of {n} axes at random places (Graham 2014).",
-        module=__name__,
-        shown=(),
-        tensors=("_random_samples",),
-        kernel_size=REQUIRED,
-        output_size=None,
-        output_ratio=None,
-        return_indices=False,
-        _random_samples=None,
-    )
-
-
 MaxPool1d, MaxPool2d, MaxPool3d = map(max_pool, (1, 2, 3))
-FractionalMaxPool2d, FractionalMaxPool3d = map(fractional, (2, 3))
 AvgPool1d, AvgPool2d, AvgPool3d = map(avg_pool, (1, 2, 3))
-LPPool1d, LPPool2d, LPPool3d = map(lp_pool, (1, 2, 3))
-MaxUnpool1d, MaxUnpool2d, MaxUnpool3d = map(unpool, (1, 2, 3))
 AdaptiveAvgPool1d, AdaptiveAvgPool2d, AdaptiveAvgPool3d = (adaptive("avg", n) for n in (1, 2, 3))
 AdaptiveMaxPool1d, AdaptiveMaxPool2d, AdaptiveMaxPool3d = (adaptive("max", n) for n in (1, 2, 3))
 
-__all__ = (
-    [f"{kind}Pool{n}d" for kind in ("Max", "Avg", "LP", "AdaptiveAvg", "AdaptiveMax") for n in (1, 2, 3)]
-    + [f"MaxUnpool{n}d" for n in (1, 2, 3)]
-    + ["FractionalMaxPool2d", "FractionalMaxPool3d"]
-)
+__all__ = [f"{kind}Pool{n}d" for kind in ("Max", "Avg", "AdaptiveAvg", "AdaptiveMax") for n in (1, 2, 3)]

@@ -6,17 +6,12 @@ import math
 import warnings
 from typing import Any
 
-import numpy as np
-
 from ...face.create import zeros
 from ...face.join import cat, stack
-from ...tape.facade import as_one
 from ...tape.tensor import Tensor
 from .. import functional
-from ..utils.rnn import PackedSequence
 from .linear import fill_uniform, parameter
 from .module import Module
-from .packed import run_packed, stepped
 
 State = tuple[Tensor, ...]
 
@@ -54,10 +49,6 @@ def check_type(name: str, value: Any, kind: type) -> None:
     """Raise TypeError for an argument of another type."""
     if not isinstance(value, kind):
         raise TypeError(f"{name} should be of type {kind.__name__}, got: {type(value).__name__}")
-
-
-LAYER = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
-"""The parameters of one layer, without the end of their names."""
 
 
 class RNNBase(Module):
@@ -125,8 +116,6 @@ class RNNBase(Module):
 
     def forward(self, input: Tensor, hx: Any = None) -> Any:
         """Return the outputs of the last layer, and the last state of each layer and direction."""
-        if isinstance(input, PackedSequence):
-            return run_packed(self, input, hx)
         if input.ndim not in (2, 3):
             raise ValueError(
                 f"{type(self).__name__}: Expected input to be 2D or 3D, got {input.ndim}D tensor instead"
@@ -150,15 +139,12 @@ class RNNBase(Module):
             x = x.transpose(0, 1)
         return x, final if self.mode == "LSTM" else final[0]
 
-    def _layers(self, x: Tensor, states: State, sizes: list[int] | None = None) -> tuple[Tensor, State]:
-        """Run all layers; return the outputs of the last, and the last states.
-
-        sizes: how many sequences have each step, where not all have all.
-        """
+    def _layers(self, x: Tensor, states: State) -> tuple[Tensor, State]:
+        """Run all layers; return the outputs of the last, and the last states."""
         last: list[State] = []
         for layer in range(self.num_layers):
             ends = self._ends(layer)
-            runs = [self._run(x, end, tuple(s[len(last) + i] for s in states), sizes) for i, end in enumerate(ends)]
+            runs = [self._run(x, end, tuple(s[len(last) + i] for s in states)) for i, end in enumerate(ends)]
             last.extend(state for _, state in runs)
             x = runs[0][0] if len(runs) == 1 else cat([outputs for outputs, _ in runs], -1)
             if self.dropout and self.training and layer < self.num_layers - 1:
@@ -178,7 +164,7 @@ class RNNBase(Module):
                 raise RuntimeError(f"Expected hidden size {wanted}, got {list(state.shape)}")
         return tuple(s.unsqueeze(1) for s in states) if alone else states
 
-    def _run(self, x: Tensor, end: str, state: State, sizes: list[int] | None) -> tuple[Tensor, State]:
+    def _run(self, x: Tensor, end: str, state: State) -> tuple[Tensor, State]:
         """Run one layer in one direction; return its outputs and its last state."""
         step = STEPS[self.mode][0]
         weight, bias = getattr(self, "weight_hh" + end), getattr(self, "bias_hh" + end, None)
@@ -192,13 +178,9 @@ class RNNBase(Module):
             return state if projection is None else (functional.linear(state[0], projection), *state[1:])
 
         for t in reversed(times) if end.endswith("_reverse") else times:
-            state = run(through[t], state) if sizes is None else stepped(run, sizes[t], through[t], state)
+            state = run(through[t], state)
             outputs[t] = state[0]
-        found = stack(outputs)
-        if self.mode == "LSTM" and projection is None and x.dtype == np.float32:
-            given = {name + end: getattr(self, name + end, None) for name in LAYER}
-            as_one(f"MkldnnRnnLayer(x, {', '.join(given)}, none, none)", found, {"x": x, **given})
-        return found, state
+        return stack(outputs), state
 
     def extra_repr(self) -> str:
         """Return the settings that differ from the usual."""

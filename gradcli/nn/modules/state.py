@@ -12,7 +12,6 @@ from ...tape.hooks import RemovableHandle
 from ...tape.modes import no_grad
 from ...tape.parameter import Parameter
 from ...tape.tensor import Size, Tensor
-from .conversion import conversion, swapped_in
 
 EXTRA_STATE = "_extra_state"
 
@@ -142,9 +141,7 @@ class Stateful:
                 f"the shape in current model is {Size(x.shape)!r}."
             )
         with no_grad():
-            if conversion.swap:
-                swapped_in(x, value, assign)
-            elif not assign:
+            if not assign:
                 x.copy_(value)
             elif name in self._parameters:
                 setattr(self, name, Parameter(value, requires_grad=x.requires_grad))

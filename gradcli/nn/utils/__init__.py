@@ -1,4 +1,4 @@
-"""Helpers for training: gradients clipped, parameters as one vector, weights computed from others or pruned."""
+"""Helpers for training: gradients clipped, parameters as one vector."""
 
 from __future__ import annotations
 
@@ -13,16 +13,12 @@ HOMES = {
         "clip_grad",
     ),
     **dict.fromkeys(("parameters_to_vector", "vector_to_parameters"), "convert_parameters"),
-    **dict.fromkeys(("remove_spectral_norm", "remove_weight_norm", "spectral_norm", "weight_norm"), "norms"),
 }
-SUBMODULES = ("parametrizations", "parametrize", "prune", "rnn")
-__all__ = [*HOMES, *SUBMODULES]  # noqa: PLE0604
+__all__ = sorted(HOMES)  # noqa: PLE0605
 absent = missing(__name__, lambda: __all__)
 
 
 def __getattr__(name: str) -> Any:
-    if name in SUBMODULES:
-        return import_module(f"{__name__}.{name}")
     if name not in HOMES:
         return absent(name)
     found = globals()[name] = getattr(import_module(f"{__name__}.{HOMES[name]}"), name)
