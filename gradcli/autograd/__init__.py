@@ -10,11 +10,9 @@ from ..tape.anomaly import detect_anomaly, set_detect_anomaly
 from ..tape.backward import backward, grad
 from ..tape.function import Function
 from ..tape.modes import enable_grad, inference_mode, no_grad, set_grad_enabled
-from ..tape.saved import SavedTensor
 
 __all__ = [
     "Function",
-    "SavedTensor",
     "backward",
     "detect_anomaly",
     "enable_grad",

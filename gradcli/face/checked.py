@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from ..tape.tensor import Tensor
-from .results import of_function
 from .wrap import operand
 
 
@@ -34,7 +33,7 @@ def on_matrices(name: str = "", *, axes: int = 2, square: bool = False) -> Calla
                 args = (checked(args[0], title, axes, square), *args[1:])
             elif first in kwargs:
                 kwargs[first] = checked(kwargs[first], title, axes, square)
-            return of_function(title.replace(".", "_"), as_torch(title, function, args, kwargs))
+            return as_torch(title, function, args, kwargs)
 
         return call
 

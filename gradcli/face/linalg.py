@@ -8,7 +8,7 @@ import numpy as np
 
 from ..rules import entry
 from ..tape.modes import allowed
-from ..tape.operators import multiplied, seen, stacks_text, types_error
+from ..tape.operators import multiplied, stacks_text, types_error
 from ..tape.tensor import Tensor
 from .wrap import face, operand
 
@@ -53,8 +53,7 @@ def product(input: Any, other: Any) -> Tensor:
 @face
 def matmul(input: Any, other: Any) -> Tensor:
     """Matrix product of vectors, matrices and stacks of matrices."""
-    left, right = operand(input), operand(other)
-    return seen(multiplied(left, right), left, right)
+    return product(input, other)
 
 
 @face(names=("ger",))

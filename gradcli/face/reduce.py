@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import namedtuple
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -36,25 +35,13 @@ def whole(x: Any, dtype: Any) -> Tensor:
     return x.to(dtype)
 
 
-def over_all(name: str) -> Callable[[Tensor], Tensor | None]:
-    """Return how to run a reduction of the table quickly over all elements of real floats."""
-
-    def quick(x: Tensor) -> Tensor | None:
-        data = x._data
-        if data.dtype.char not in "df":
-            return None
-        return dispatch(entry(name), (x,), {"axis": (*range(-data.ndim, 0),), "keepdims": False})
-
-    return quick
-
-
-@face(quick=over_all("sum"))
+@face
 def sum_(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """Sum over dim."""
     return reduced("sum", whole(input, dtype), dim, keepdim)
 
 
-@face(quick=over_all("mean"))
+@face
 def mean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """Mean over dim. Raises RuntimeError for integers."""
     x = operand(input)

@@ -14,8 +14,6 @@ from ..rules.table import Primitive
 from ..tape.operators import recorder_for
 from ..tape.refusal import as_pytorch
 from ..tape.tensor import Tensor, as_raw
-from .nodes import FACE_NODES, showing
-from .results import of_function
 
 FACE: dict[str, Callable] = {}
 METHODS: set[str] = set()
@@ -49,25 +47,15 @@ def face(
     *,
     names: tuple[str, ...] = (),
     method: bool = True,
-    quick: Callable[[Tensor], Tensor | None] | None = None,
 ) -> Any:
     """Enter a function under PyTorch's name(s); NumPy's words for its arguments are accepted as well.
 
-    method: whether it is a method of Tensors, too. quick: what to ask first for a tensor without further arguments;
-    None from it means that the function is to be called.
+    method: whether it is a method of Tensors, too.
     """
 
     def enter(function: Callable) -> Callable:
-        title = function.__name__.rstrip("_")
-        spec = FACE_NODES.get(function.__name__)
-        show = None if spec is None else showing(function, spec)
-
         @functools.wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
-            if quick is not None and len(args) == 1 and not kwargs and type(args[0]) is Tensor:
-                found = quick(args[0])
-                if found is not None:
-                    return found
             if kwargs:
                 kwargs = {NUMPY_WORDS.get(k, k): v for k, v in kwargs.items()}
             try:
@@ -76,9 +64,7 @@ def face(
                 raise as_pytorch(error, [x for x in args if isinstance(x, Tensor)]) from None
             if type(result) is Tensor and result._base is not None:
                 own(result, (*args, *kwargs.values()))
-            if show is not None:
-                show(result, args, kwargs)
-            return of_function(title, result) if isinstance(result, tuple) else result
+            return result
 
         call.__qualname__ = call.__name__
         for name in (

@@ -79,7 +79,8 @@ def computed(primitive: Primitive, operands: Sequence[str], shapes: Sequence[tup
 def loss_text(name: str, operands: Sequence[str], params: dict) -> str:
     """Return the formula of a loss that is one operation: a sum over its total, unless that is 1."""
     if name in TERMS:
-        terms = f"sum({TERMS[name].format(*operands)})"
+        terms = TERMS[name].format(*operands)
+        terms = f"sum({terms})" if params["axis"] else terms
     else:
         weighed = "" if params["weights"] is None else " * weights"
         terms = f"-sum({operands[0]}[{index_text(params['index'])}]{weighed})"

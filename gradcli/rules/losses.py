@@ -34,19 +34,6 @@ def cross_entropy_dt(_, x, _t):
     return np.log1p(-x) - np.log(x)
 
 
-elementwise(
-    cross_entropy,
-    cross_entropy_dx,
-    cross_entropy_dt,
-    name="binary_cross_entropy_terms",
-    node="BinaryCrossEntropy",
-    complex=False,
-    domain=((0.1, 0.9), (0.1, 0.9)),
-    public=False,
-    doc="-(t log(x) + (1 - t) log(1 - x)).",
-)
-
-
 def x_log_x(x):
     """x log(x), 0 at 0."""
     return x * np.log(np.where(x == 0, 1.0, x))

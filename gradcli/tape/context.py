@@ -12,7 +12,6 @@ from .kinds import active, caller
 from .modes import state
 from .node import FREED, Node, OutputNode, next_seq
 from .packing import Packed, hooks_of, packed
-from .saved import saved_tensor
 from .tensor import Tensor
 from .versions import changed_text, spoken
 
@@ -34,22 +33,6 @@ class Saved:
         hooks = hooks_of()
         if hooks is not None:
             self.tensor = packed(tensor, hooks)
-
-    def look(self) -> tuple[Any, Any]:
-        """Return what is kept, and the tensor that it stands for."""
-        return self.tensor, self.tensor
-
-    def put(self, value: Packed) -> None:
-        """Keep a packed value instead."""
-        self.tensor = value
-
-
-class Nothing:
-    """What stands for a None among the saved tensors."""
-
-    def look(self) -> tuple[Any, Any]:
-        """There is nothing to see."""
-        return None, None
 
 
 class FunctionNode(Node):
@@ -114,12 +97,6 @@ class FunctionNode(Node):
         if self._freed:
             raise RuntimeError(FREED)
         return tuple(None if s is None else self._unpacked(s) for s in self._kept)
-
-    @property
-    def _raw_saved_tensors(self) -> tuple:
-        if self._freed:
-            raise RuntimeError(FREED)
-        return tuple(saved_tensor(Nothing() if s is None else s) for s in self._kept)
 
     @property
     def saved_variables(self) -> tuple:

@@ -17,7 +17,6 @@ from .tensor import Tensor
 from .versions import lender_of, mark_changed, memory_of
 from .views import move_retained, region_of, register, retake, retake_views, why_not
 
-DIVIDE = entry("divide")
 NOTHING = np.empty(0)
 """The part of memory that a change of shape alone writes to."""
 before_change: list[Callable[[Tensor], None]] = []
@@ -100,24 +99,11 @@ def update(target: Tensor, compute: Callable[[], Any]) -> Tensor:
         raise RuntimeError(why_not(target))
     if foreign and state.grad and (node is not None or target._node is not None):
         node = copied(target, result)._node
-    spare_quotients(target)
     by = "" if node is None else "CopySlices" if target._base is not None else node.rule.name
     _write(data, result._data, [] if node is None else newer_than(start, node), by)
     if state.grad:
         adopt_history(target, node)
     return target
-
-
-def spare_quotients(target: Tensor) -> None:
-    """Let a division whose result is about to change keep a copy of it: as in PyTorch, changing it is fine."""
-    for tensor in (target, target._base):
-        node = None if tensor is None else tensor._node
-        if node is None or node.rule.primitive is not DIVIDE or not node.rule.saves:
-            continue
-        if node.rule.kind in (MANY, OWNING):
-            node.x = (None if node.x[0] is None else node.x[0].copy(), *node.x[1:])
-        elif node.out is not None:
-            node.out = node.out.copy()
 
 
 def spread(value: Tensor, shape: tuple) -> Tensor:
@@ -197,7 +183,6 @@ def take_form(target: Tensor, view: Tensor) -> Tensor:
 
     Other views of the target go on showing the memory as they did.
     """
-    spare_quotients(target)
     mark_changed(target._array())
     if view is target:
         return target
@@ -286,7 +271,6 @@ def setitem(target: Tensor, key: Any, value: Any) -> None:
     if recorded and index.whole:
         update(target, lambda: value)
         return
-    spare_quotients(target)
     raw = value._data
     if isinstance(raw, np.ndarray) and memory_of(raw) is memory_of(data):
         raw = raw.copy()

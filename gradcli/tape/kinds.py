@@ -169,10 +169,4 @@ def change(*, traced: int = 0, packed: int = 0) -> None:
     record.Node = quick.Node = found  # type: ignore[misc]
 
 
-def let_pack(node: Any) -> None:
-    """Turn an existing node into one that can hold packed values."""
-    if not isinstance(node, PackedNode):
-        node.__class__ = CLASSES[isinstance(node, TracedNode), True]
-
-
-__all__ = ["PackedNode", "TracedNode", "change", "let_pack", "opened", "raw"]
+__all__ = ["PackedNode", "TracedNode", "change", "opened", "raw"]

@@ -26,11 +26,10 @@ class Rule:
     apply(node, g) returns cotangents (None for a parent that wants none) in the form that `kind` says:
     ONE for a single one, TWO for a pair, MANY for a tuple; PRODUCT is a TWO that multiplies by the other
     operand; with OWNING, a tuple from apply(node, g, owned), where owned says that nobody else holds g.
-    saves says whether the node keeps anything that backward frees. unfold(node) is called when the user first
-    looks at a node that stands for several: it puts in the others.
+    saves says whether the node keeps anything that backward frees.
     """
 
-    __slots__ = ("apply", "kind", "name", "params", "primitive", "saves", "spent", "unfold")
+    __slots__ = ("apply", "kind", "name", "params", "primitive", "saves", "spent")
 
     def __init__(
         self,
@@ -40,7 +39,6 @@ class Rule:
         saves: bool,
         primitive: Any = None,
         params: Any = None,
-        unfold: Callable[[Any], None] | None = None,
     ):
         self.name = name
         self.kind = kind
@@ -48,11 +46,20 @@ class Rule:
         self.saves = saves
         self.primitive = primitive
         self.params = params
-        self.unfold = unfold
         self.spent = spent(self.name, kind) if kind in (ONE, TWO, PRODUCT) and saves else None
 
 
 MANY, ONE, TWO, PRODUCT, OWNING = range(5)
+COUNTED = {
+    **dict.fromkeys(("PowBackward0", "RemainderBackward0", "FmodBackward0", "ClampBackward1"), slice(0, 1)),
+    **dict.fromkeys(("ClampMinBackward0", "ClampMaxBackward0", "IndexFillBackward0"), slice(0, 1)),
+    **dict.fromkeys(("LerpBackward0", "ScatterBackward0"), slice(0, 2)),
+    **dict.fromkeys(("PowBackward2", "RsubBackward1", "ZeroBackward0", "FillBackward2"), slice(1, 2)),
+    "ScatterBackward1": slice(0, 1),
+    "MaskedFillBackward0": slice(2, 3),
+    "WhereBackward0": slice(1, 3),
+}
+"""The operands that PyTorch counts among the next functions, by the node's name: numbers and masks are none."""
 
 
 class Node:
@@ -143,13 +150,11 @@ class Node:
     def release(self) -> None:
         """Let go of what was saved."""
         self.x = self.y = self.out = None
-        self.rule = spent(self.rule.name, self.rule.kind, self.rule.unfold)
+        self.rule = spent(self.rule.name, self.rule.kind)
 
     def name(self) -> str:
         """Return the name of the operation, such as MulBackward0."""
-        from .facade import name_of
-
-        return name_of(self)
+        return self.rule.name
 
     def __repr__(self) -> str:
         address = f" object at {id(self):#x}" if naming.addresses else ""
@@ -158,9 +163,8 @@ class Node:
     @property
     def next_functions(self) -> tuple:
         """The nodes that gradients flow to next, each with the number of its output."""
-        from .facade import next_functions
-
-        return next_functions(self)
+        parents = self.parents[COUNTED.get(self.name(), slice(None))]
+        return tuple((None, 0) if p is None else (p.public, p.output_nr) for p in parents)
 
     @property
     def output_count(self) -> int:
@@ -176,8 +180,6 @@ class Node:
     def public(self) -> Node:
         """The node that users see for this one."""
         if self.nameless:
-            if self.rule.unfold is not None:
-                self.rule.unfold(self)
             self.__class__ = named_class(self.name(), type(self))  # type: ignore[arg-type]
         return self
 
@@ -214,22 +216,9 @@ class Node:
         """Call hook(grad_outputs) before the node runs; what it returns replaces them."""
         return table_of(self).add("pre", hook)
 
-    def __dir__(self) -> list[str]:
-        from .saved import saved_names
-
-        return [*super().__dir__(), *saved_names(self)]
-
     def __getattr__(self, name: str) -> Any:
         if name in Node.__slots__:
             return None
-        if name.startswith("_saved_"):
-            from .saved import saved_value
-
-            return saved_value(self, name[len("_saved_") :])
-        if name.startswith("_raw_saved_"):
-            from .saved import raw_saved
-
-            return raw_saved(self, name[len("_raw_saved_") :])
         raise AttributeError(f"'{self.name()}' object has no attribute '{name}'")
 
 
@@ -251,9 +240,9 @@ def second_time(node: Node, g: Any, owned: bool = False) -> Any:
 
 
 @functools.cache
-def spent(name: str, kind: int, unfold: Callable[[Any], None] | None = None) -> Rule:
+def spent(name: str, kind: int) -> Rule:
     """Return the rule of nodes of this name and kind once they were freed."""
-    return Rule(name, TWO if kind == PRODUCT else kind, second_time, False, unfold=unfold)
+    return Rule(name, TWO if kind == PRODUCT else kind, second_time, False)
 
 
 @functools.cache

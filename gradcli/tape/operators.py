@@ -15,7 +15,6 @@ from ..rules.product import matmul
 from ..rules.table import Primitive
 from . import inference, inplace, oldnames, protocols  # noqa: F401 - some set themselves up
 from .device import strided
-from .facade import as_one
 from .modes import allowed, state
 from .promote import as_operand
 from .quick import binary, unary
@@ -120,7 +119,7 @@ def checked_product(x: Any, y: Any) -> Any:
     """Return x @ y. Raises RuntimeError for shapes that do not fit."""
     if allowed.float_of_grad and isinstance(x, Tensor) and isinstance(y, Tensor) and x.dtype != y.dtype:
         raise types_error(x, y)
-    return seen(multiplied(x, y), x, y)
+    return multiplied(x, y)
 
 
 def multiplied(x: Any, y: Any) -> Any:
@@ -165,19 +164,6 @@ def stacks_text(a: Sequence[int], b: Sequence[int]) -> str:
     """Return PyTorch's message for the shapes of stacks that do not fit."""
     wanted, got = [a[0], a[2]], list(b[:2])
     return f"Expected size for first two dimensions of batch2 tensor to be: {wanted} but got: {got}."
-
-
-def seen(result: Any, x: Any, y: Any) -> Any:
-    """Return a matrix product with the nodes that PyTorch gives it: it flattens what stacks allow."""
-    if getattr(result, "_node", None) is None or result.ndim < 2 or (x.ndim < 3 and y.ndim < 3):
-        return result
-    if y.ndim < 3:
-        spec = f"UnsafeView({'Mv' if y.ndim == 1 else 'Mm'}(View(x), y))"
-    elif x.ndim < 3:
-        return result
-    else:
-        spec = "UnsafeView(Bmm(View(Expand(x)), View(Expand(y))))"
-    return as_one(spec, result, {"x": x, "y": y})
 
 
 def getitem_method(self: Tensor, key: Any) -> Tensor:

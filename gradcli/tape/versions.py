@@ -115,9 +115,6 @@ def check_unchanged(node: Node, saved: tuple) -> None:
             owner = memory_of(array) if isinstance(array, np.ndarray) else array
             stamp = _stamps.get(id(owner))
             if stamp is not None and stamp.seq < node.seq:
-                if node.rule.unfold is not None:
-                    node.rule.unfold(node)
-                    array = node.held[position]
                 what = "output" if position == 0 else f"operand {position}"
                 raise noted(
                     RuntimeError(modified(array, stamp, node, position)),

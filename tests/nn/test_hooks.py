@@ -254,7 +254,7 @@ def test_old_hook_changes_both_terms(change, wanted):
 
 LINEAR = {
     "linear, then / 4": (lambda f: (f, lambda t: t / 4), 20.5, [0.25], 2, 0.25, [0.25]),
-    "/ 4, then linear": (lambda f: (lambda t: t / 4, f), 22, [1], 2, 0.25, [1]),
+    "/ 4, then linear": (lambda f: (lambda t: t / 4, f), 22, [[1]], 2, 0.25, [1]),
     "/ 4, linear, / 4": (lambda f: (lambda t: t / 4, f, lambda t: t / 4), 5.5, [0.25], 0.5, 0.0625, [0.25]),
 }
 
@@ -273,11 +273,11 @@ def test_old_hook_on_a_linear_layer_between_quotients(name):
     assert layer.bias.grad.tolist() == db
 
 
-def test_old_hook_on_a_linear_layer_sees_bias_rows_and_turned_weight():
+def test_old_hook_on_a_linear_layer_sees_bias_rows_and_weight():
     layer = linear(8.0, 2.0)
     out, seen = with_old_hook(layer, gradcli.tensor([[1.0, 2, 3, 4]], requires_grad=True))
     out.sum().backward()
-    assert seen == [([[1], [[8, 8, 8, 8]], [[1], [2], [3], [4]]], [[[1]]])]
+    assert seen == [([[1], [[8, 8, 8, 8]], [[1, 2, 3, 4]]], [[[1]]])]
     assert layer.weight.grad.tolist() == [[1, 2, 3, 4]]
 
 

@@ -267,27 +267,6 @@ def test_names_of_changes(x, write, name):
 # -- division needs its operands only -------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("shape", [(2,), (20000,)])
-def test_a_quotient_may_change(shape):
-    x = (2 * ones(*shape)).requires_grad_()
-    y = ones(*shape).requires_grad_()
-    z = y / x
-    z *= 4
-    z[0] = 0.0
-    z.view(-1)[1:] += y[1:]
-    z.sum().backward()  # 4 y / x + y but for the first
-    assert values(x.grad)[:2] == [0.0, -1.0]
-    assert values(y.grad)[:2] == [0.0, 3.0]
-
-
-def test_a_quotient_of_numbers_may_change():
-    x = tensor(2.0, requires_grad=True)
-    y = 1 / x
-    y += 1
-    y.backward()
-    assert x.grad.item() == -0.25
-
-
 # -- parts of complex numbers ---------------------------------------------------------------------------
 
 

@@ -62,16 +62,6 @@ def test_zeros_for_unused_inputs(x):
     assert tuple(g.shape) == (2,)
 
 
-def test_saved_values_are_tensors(x):
-    y = x * x
-    assert y.grad_fn._saved_self is x and y.grad_fn._saved_other is x
-    z = x.exp()
-    assert z.grad_fn._saved_result.grad_fn is z.grad_fn
-    assert values((z * y).grad_fn._saved_self) == values(z)
-    power = x**3
-    assert power.grad_fn._saved_self is x and power.grad_fn._saved_exponent == 3
-
-
 NAMES = {
     "MaxBackward1": lambda x: x.max(),
     "MaxBackward0": lambda x: x.max(0)[0],

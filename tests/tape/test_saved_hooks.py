@@ -137,40 +137,6 @@ def test_copies_may_be_changed_in_place():
     assert values(x.grad) == [4.0]
 
 
-def test_hooks_on_one_saved_tensor():
-    x = leaf(2.0)
-    y = x * x
-    y.grad_fn._raw_saved_self.register_hooks(lambda t: 3 * t, lambda t: t)
-    assert values(y.grad_fn._saved_self) == [6.0]
-    assert y.grad_fn._saved_other is x
-    assert type(y.grad_fn).__name__ == "MulBackward0"
-    with pytest.raises(RuntimeError, match="already been set"):
-        y.grad_fn._raw_saved_self.register_hooks(lambda t: t, lambda t: t)
-    y.backward()
-    assert values(x.grad) == [8.0]
-    z = Square.apply(x)
-    saved = z.grad_fn._raw_saved_tensors
-    with pytest.raises(RuntimeError, match="None is forbidden"):
-        saved[1].register_hooks(lambda t: t, lambda t: t)
-    with pytest.raises(TypeError, match="incompatible function arguments"):
-        saved[0].register_hooks(1, 2)
-    saved[0].register_hooks(lambda t: -t, lambda t: -t)
-    (found,) = grad(z, x)
-    assert values(found) == [4.0]
-    with pytest.raises(RuntimeError, match="forbidden"):
-        type(saved[0])()
-
-
-def test_the_rest_of_a_node_with_hooks_is_still_watched():
-    x = leaf(2.0)
-    a = x * 1
-    y = a * x
-    y.grad_fn._raw_saved_other.register_hooks(lambda t: t.clone(), lambda t: t)
-    a.add_(1)
-    with pytest.raises(RuntimeError, match="modified by an inplace"):
-        y.backward()
-
-
 def test_a_node_with_a_hook_after_it_is_watched_too():
     x = leaf(2.0)
     a = x * 1

@@ -5,11 +5,9 @@ A module is imported when a name in it is first looked up.
 
 from __future__ import annotations
 
-import functools
 from importlib import import_module
 from typing import Any
 
-from ...face.nodes import FUNCTIONAL_NODES, showing
 from ...face.wrap import missing
 
 HOMES = {
@@ -46,17 +44,5 @@ absent = missing(__name__, lambda: __all__)
 def __getattr__(name: str) -> Any:
     if name not in HOMES:
         return absent(name)
-    function = getattr(import_module(f"{__name__}.{HOMES[name]}"), name)
-    found = globals()[name] = shown(function, name) if name in FUNCTIONAL_NODES else function
+    found = globals()[name] = getattr(import_module(f"{__name__}.{HOMES[name]}"), name)
     return found
-
-
-def shown(function: Any, name: str) -> Any:
-    """Return a function whose results have the nodes that PyTorch gives them."""
-    show = showing(function, FUNCTIONAL_NODES[name])
-
-    @functools.wraps(function)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        return show(function(*args, **kwargs), args, kwargs)
-
-    return call

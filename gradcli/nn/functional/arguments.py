@@ -64,12 +64,10 @@ def over(x: Any, count: float) -> Any:
     return x / constant(count).to(x.dtype)
 
 
-def in_one(name: str, input: Tensor, target: Tensor, weight: Any, reduction: str) -> Tensor | None:
-    """Return a loss that is one entry of the table; None for weights, other reductions, and mixed shapes or types."""
-    dtype = input.dtype
-    is_alike = isinstance(target, Tensor) and dtype is target.dtype and input.shape == target.shape
-    if weight is not None or reduction not in ("mean", "sum") or dtype.kind != "f" or not is_alike:
-        return None
-    shape = input.shape
-    total = (math.prod(shape) or math.nan) if reduction == "mean" else 1
-    return dispatch(entry(name), (input, target), {"axis": (*range(-len(shape), 0),), "total": total})
+def loss(name: str, input: Tensor, target: Tensor, reduction: str) -> Tensor:
+    """Record a loss of operands of one shape that is one entry of the table, reduced."""
+    if reduction not in ("mean", "sum", "none"):
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+    axis = () if reduction == "none" else (*range(-input.ndim, 0),)
+    total = (math.prod(input.shape) or math.nan) if reduction == "mean" else 1
+    return dispatch(entry(name), (input, target), {"axis": axis, "total": total})

@@ -12,11 +12,10 @@ from ...face.reduce import of_floats, picked
 from ...face.select import where
 from ...rules import entry
 from ...rules.losses import class_index
-from ...tape.facade import as_one
 from ...tape.record import dispatch
 from ...tape.tensor import Tensor
 from .activation import logsigmoid
-from .arguments import constant, in_one, legacy, over, reduced, run
+from .arguments import constant, legacy, loss, over, reduced
 
 
 def check_target(x: Tensor, target: Tensor) -> None:
@@ -84,20 +83,19 @@ def loss_at_each(
     """
     axis = 0 if scores.ndim == 1 else 1
     taken = picked(scores, np.expand_dims(classes, axis), axis - scores.ndim, "NllLossBackward0")
-    loss = -taken.squeeze(axis)
+    losses = -taken.squeeze(axis)
     if weight is None:
         weights: Any = constant(places.astype(scores.dtype))
         spread = scores
     else:
         weights = where(constant(places), weight[classes], 0.0)
-        loss = loss * weights
+        losses = losses * weights
         spread = scores * weight.reshape(-1, *(1,) * (scores.ndim - 1 - axis))
     if smoothing:
-        loss = loss * (1 - smoothing) - spread.sum(axis) * (smoothing / scores.shape[axis])
-    loss = where(constant(places), loss, 0.0)
-    loss = loss.sum() / weights.sum() if reduction == "mean" else reduced(loss, reduction)
-    planes = "2D" if scores.ndim > 2 else ""
-    return loss if smoothing else as_one(f"NllLoss{planes}(scores)", loss, {"scores": scores})
+        losses = losses * (1 - smoothing) - spread.sum(axis) * (smoothing / scores.shape[axis])
+    losses = where(constant(places), losses, 0.0)
+    losses = losses.sum() / weights.sum() if reduction == "mean" else reduced(losses, reduction)
+    return losses
 
 
 def nll_loss(
@@ -158,10 +156,10 @@ def cross_entropy(
         target = target * (1 - label_smoothing) + label_smoothing / classes
     if weight is not None:
         scores = scores * weight.reshape(-1, *(1,) * (len(shape) - 1 - axis))
-    loss = -(scores * target).sum(axis)
+    losses = -(scores * target).sum(axis)
     if reduction == "mean":
-        return over(loss.sum(), math.prod(shape) / classes)
-    return reduced(loss, reduction)
+        return over(losses.sum(), math.prod(shape) / classes)
+    return reduced(losses, reduction)
 
 
 # -- two classes ----------------------------------------------------------------------------------
@@ -188,10 +186,9 @@ def binary_cross_entropy(
     if not bool(((data >= 0) & (data <= 1)).all()):
         raise RuntimeError("all elements of input should be between 0 and 1")
     reduction = legacy(reduction, size_average, reduce)
-    if (loss := in_one("probability_loss", input, target, weight, reduction)) is not None:
-        return loss
-    loss = run("binary_cross_entropy_terms", input, target)
-    return reduced(loss if weight is None else loss * weight, reduction)
+    if weight is None:
+        return loss("probability_loss", input, target, reduction)
+    return reduced(loss("probability_loss", input, target, "none") * weight, reduction)
 
 
 def binary_cross_entropy_with_logits(
@@ -207,11 +204,10 @@ def binary_cross_entropy_with_logits(
     if target.shape != input.shape:
         raise ValueError(f"Target size ({target.shape}) must be the same as input size ({input.shape})")
     reduction = legacy(reduction, size_average, reduce)
-    weights = weight if pos_weight is None else pos_weight
-    if (loss := in_one("logit_loss", input, target, weights, reduction)) is not None:
-        return loss
-    positive = logsigmoid(input)
-    if pos_weight is not None:
-        positive = positive * ((pos_weight - 1) * target + 1)
-    loss = (1 - target) * input - positive
-    return reduced(loss if weight is None else loss * weight, reduction)
+    if weight is None and pos_weight is None:
+        return loss("logit_loss", input, target, reduction)
+    if pos_weight is None:
+        losses = loss("logit_loss", input, target, "none")
+    else:
+        losses = (1 - target) * input - logsigmoid(input) * ((pos_weight - 1) * target + 1)
+    return reduced(losses if weight is None else losses * weight, reduction)

@@ -8,9 +8,8 @@ from typing import Any
 
 from ...face.select import where
 from ...face.shape import broadcast_tensors
-from ...tape.facade import as_one
 from ...tape.tensor import Tensor
-from .arguments import in_one, legacy, over, reduced, run
+from .arguments import legacy, loss, over, reduced, run
 
 
 def weighed(values: Tensor, weight: Tensor | None, reduction: str) -> Tensor:
@@ -23,14 +22,19 @@ def weighed(values: Tensor, weight: Tensor | None, reduction: str) -> Tensor:
     return reduced(values * weight, reduction)
 
 
-def less(input: Tensor, target: Tensor) -> Tensor:
-    """Return input - target; warns, in PyTorch's words, when the shapes differ."""
+def warn_of_shapes(input: Tensor, target: Tensor) -> None:
+    """Warn, in PyTorch's words, of a target whose shape differs from the input's."""
     if isinstance(target, Tensor) and target.shape != input.shape:
         warnings.warn(
             f"Using a target size ({target.shape}) that is different to the input size ({input.shape}). This will "
             "likely lead to incorrect results due to broadcasting. Please ensure they have the same size.",
-            stacklevel=3,
+            stacklevel=4,
         )
+
+
+def less(input: Tensor, target: Tensor) -> Tensor:
+    """Return input - target; warns when the shapes differ."""
+    warn_of_shapes(input, target)
     return input - target
 
 
@@ -56,11 +60,12 @@ def mse_loss(
 ) -> Tensor:
     """(input - target)^2."""
     reduction = legacy(reduction, size_average, reduce)
-    if (loss := in_one("square_loss", input, target, weight, reduction)) is not None:
-        return loss
-    difference = less(input, target)
-    loss = weighed(difference * difference, weight, reduction)
-    return as_one("MseLoss(input, target)", loss, {"input": input, "target": target})
+    warn_of_shapes(input, target)
+    if input.shape != target.shape:
+        input, target = broadcast_tensors(input, target)
+    if weight is None:
+        return loss("square_loss", input, target, reduction)
+    return weighed(loss("square_loss", input, target, "none"), weight, reduction)
 
 
 def bowl(difference: Tensor, width: float) -> Tensor:
@@ -94,8 +99,8 @@ def huber_loss(
         raise TypeError(f"delta must be a float or int, got: {type(delta)}")
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
-    loss = bowl(less(input, target), delta)
-    return reduced(loss if weight is None else loss * weight, reduction)
+    losses = bowl(less(input, target), delta)
+    return reduced(losses if weight is None else losses * weight, reduction)
 
 
 # -- likelihoods ----------------------------------------------------------------------------------
@@ -113,14 +118,14 @@ def poisson_nll_loss(
 ) -> Tensor:
     """exp(input) - target * input, or input - target * log(input); full adds Stirling's log(target!)."""
     if log_input:
-        loss = input.exp() - target * input
+        losses = input.exp() - target * input
     else:
-        loss = input - target * (input + eps).log()
+        losses = input - target * (input + eps).log()
     if full:
         above = where(target > 1, target, 2.0)
         stirling = above * above.log() - above + 0.5 * (2 * math.pi * above).log()
-        loss = loss + where(target > 1, stirling, 0.0)
-    return reduced(loss, legacy(reduction, size_average, reduce))
+        losses = losses + where(target > 1, stirling, 0.0)
+    return reduced(losses, legacy(reduction, size_average, reduce))
 
 
 def gaussian_nll_loss(
@@ -143,8 +148,8 @@ def gaussian_nll_loss(
         raise ValueError("var has negative entry/entries")
     var = var + (fixed.clamp_min(eps) - fixed)
     difference = input - target
-    loss = 0.5 * (var.log() + difference * difference / var)
-    return reduced(loss + 0.5 * math.log(2 * math.pi) if full else loss, reduction)
+    losses = 0.5 * (var.log() + difference * difference / var)
+    return reduced(losses + 0.5 * math.log(2 * math.pi) if full else losses, reduction)
 
 
 def kl_div(
@@ -158,9 +163,9 @@ def kl_div(
     """target (log(target) - input) for log-probabilities input; 'batchmean' divides the sum by the first length."""
     reduction = legacy(reduction, size_average, reduce)
     if log_target:
-        loss = target.exp() * (target - input)
+        losses = target.exp() * (target - input)
     else:
-        loss = run("x_log_x", target) - target * input
+        losses = run("x_log_x", target) - target * input
     if reduction == "batchmean":
-        return over(loss.sum(), input.shape[0]) if input.ndim else loss
-    return reduced(loss, reduction)
+        return over(losses.sum(), input.shape[0]) if input.ndim else losses
+    return reduced(losses, reduction)
