@@ -28,7 +28,6 @@ HOMES = {
     "set_grad_enabled": "tape.modes",
     "is_grad_enabled": "tape.modes",
     "inference_mode": "tape.modes",
-    "is_inference_mode_enabled": "tape.modes",
     "set_default_dtype": "tape.dtypes",
     "get_default_dtype": "tape.dtypes",
     "device": "tape.device",

@@ -164,12 +164,6 @@ def is_signed(input: Tensor) -> bool:
     return input.dtype.kind not in "bu"
 
 
-@face
-def is_inference(input: Tensor) -> bool:
-    """Whether it was made in inference mode."""
-    return input._inference
-
-
 @face(names=("is_neg",))
 def is_conj(input: Tensor) -> bool:
     """Whether it is a lazy view of another tensor: never, operations are carried out at once."""

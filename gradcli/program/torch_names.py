@@ -74,7 +74,6 @@ MODULES = {
     "torch.autograd.functional": "gradcli.autograd.functional",
     "torch.autograd.gradcheck": "gradcli.autograd.gradcheck",
     "torch.autograd.profiler": "gradcli.autograd.profiler",
-    "torch.autograd.forward_ad": "gradcli.autograd.forward_ad",
     "torch.autograd.graph": "gradcli.autograd.graph",
     "torch.func": "gradcli.func",
     "functorch": "gradcli.func",

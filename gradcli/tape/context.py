@@ -26,7 +26,7 @@ class Saved:
 
     def __init__(self, tensor: Tensor, place: int | None):
         self.place = place
-        self.count = tensor._changes
+        self.count = tensor._version
         self.node = tensor._node if place is None else None
         # an output is kept without its node, which would be a reference cycle
         self.tensor: Any = tensor if place is None else Tensor._wrap(tensor._array(), None)
@@ -109,10 +109,10 @@ class FunctionNode(Node):
         node = saved.node if saved.place is None else self.output(saved.place)
         if type(tensor) is Packed:
             return Tensor._wrap(tensor.open(), node)
-        if tensor._changes != saved.count:
+        if tensor._version != saved.count:
             name = "" if tensor.grad_fn is None else tensor.grad_fn.name()
             origin = f", which is output {tensor.output_nr} of {spoken(name)}," if name else ""
-            raise RuntimeError(changed_text(tensor.dtype, tensor.shape, origin, tensor._changes, saved.count))
+            raise RuntimeError(changed_text(tensor.dtype, tensor.shape, origin, tensor._version, saved.count))
         if saved.place is not None:
             return Tensor._wrap(tensor._data, node)
         if state.grad and id(tensor) not in self._own and tensor._node is None and differentiable(tensor):

@@ -35,11 +35,6 @@ def check_allowed(target: Tensor, part: np.ndarray | None = None, subject: str =
         )
     for listen in before_change:
         listen(target)
-    if target._inference and not state.inference:
-        raise RuntimeError(
-            "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a "
-            "normal tensor before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details."
-        )
     if not state.grad:
         return
     base = target._base

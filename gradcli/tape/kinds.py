@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import sys
 from typing import Any, ClassVar
 
@@ -132,27 +131,8 @@ class active:  # noqa: N801 - a namespace
 
     traced = 0
     packed = 0
-    guard: Any = None
-    """Called with what a new node is to save; it may raise."""
     observers: ClassVar[list[type[Node]]] = []
     """Classes that stand in for the plain and the tracing ones, the innermost last."""
-
-
-def guarded_slot(name: str) -> Any:
-    """Return the property that has what is put into a slot checked."""
-
-    def put(node: Any, value: Any) -> None:
-        if active.guard is not None:
-            active.guard(value)
-        SLOTS[name].__set__(node, value)
-
-    return property(SLOTS[name].__get__, put)
-
-
-@functools.cache
-def guarded(kind: type[Node]) -> type[Node]:
-    """Return the class of nodes of a kind whose saved values are checked."""
-    return type(kind.__name__, (kind,), {"__slots__": (), **{name: guarded_slot(name) for name in ("x", "y", "out")}})
 
 
 def change(*, traced: int = 0, packed: int = 0) -> None:
@@ -164,8 +144,6 @@ def change(*, traced: int = 0, packed: int = 0) -> None:
         found = active.observers[-1]
         if active.packed > 0:
             found = type(f"Packed{found.__name__}", (PackedNode, found), {"__slots__": ()})
-    if active.guard is not None and not issubclass(found, PackedNode):
-        found = guarded(found)
     record.Node = quick.Node = found  # type: ignore[misc]
 
 

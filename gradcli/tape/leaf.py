@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -25,7 +25,6 @@ class AccumulateGrad(Node):
     __slots__ = ("data", "tensor_ref")
     leaf = True
     nameless = False
-    listeners: ClassVar[list[Callable[[Any], None]]] = leaf_made
 
     def __init__(self, tensor: Any):
         self.seq = next_seq()
@@ -34,7 +33,7 @@ class AccumulateGrad(Node):
         self.hooks = None
         self.tensor_ref = weakref.ref(tensor)
         self.data = tensor._data
-        for listener in self.listeners:
+        for listener in leaf_made:
             listener(tensor)
 
     def name(self) -> str:

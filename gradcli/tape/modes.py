@@ -6,7 +6,7 @@ import functools
 import inspect
 import threading
 import warnings
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from typing import Any
 
 from .dtypes import naming
@@ -14,7 +14,6 @@ from .dtypes import naming
 
 class _State(threading.local):
     grad = True
-    inference = False
     anomaly = False
     observed = False
     exact: Any = None
@@ -151,39 +150,14 @@ class set_grad_enabled(_Switch):  # noqa: N801 - PyTorch's name
 
 
 class inference_mode(_Switch):  # noqa: N801 - PyTorch's name
-    """Like `no_grad`; what is made in it may not be changed in place, or require grad, outside of it."""
-
-    mode: bool
-    listeners: tuple[Callable[[bool], None], ...] = ()
-    """Called with True when a mode begins, with False when it ends."""
+    """Like `no_grad`, or with a mode of False like `enable_grad`."""
 
     def __new__(cls, mode: Any = True) -> Any:
         """Return a switch, or a decorated function for `@inference_mode` without arguments."""
         self = object.__new__(cls)
-        self.mode = mode
-        if callable(mode):
-            self.mode = True
-            return self(mode)
-        return self
-
-    def __enter__(self) -> None:
-        self.previous, self.previous_inference = state.grad, state.inference
-        record_in_this_thread(not self.mode)
-        state.inference = self.mode
-        for listen in self.listeners:
-            listen(True)
-
-    def __exit__(self, *_: Any) -> None:
-        record_in_this_thread(self.previous)
-        state.inference = self.previous_inference
-        for listen in self.listeners:
-            listen(False)
+        self.wanted = not mode
+        return self(mode) if callable(mode) else self
 
     def again(self) -> inference_mode:
         """Return a fresh switch of the same setting."""
-        return inference_mode(self.mode)
-
-
-def is_inference_mode_enabled() -> bool:
-    """Return whether inference mode is on in this thread."""
-    return state.inference
+        return inference_mode(not self.wanted)

@@ -20,7 +20,7 @@ class Handle:
 def tid_of(tensor: Tensor) -> tuple:
     """Return what tells a tensor's memory and its version from others."""
     raw = tensor._data
-    return address_of(raw), raw.shape, raw.strides, raw.dtype, tensor._changes
+    return address_of(raw), raw.shape, raw.strides, raw.dtype, tensor._version
 
 
 class Keeper:

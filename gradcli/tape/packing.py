@@ -56,10 +56,10 @@ class Packed:
 
 def packed(tensor: Tensor, hooks: Hooks) -> Packed:
     """Return a tensor packed. Raises RuntimeError when the hook changes it in place."""
-    before = tensor._changes
+    before = tensor._version
     with no_grad():
         content = hooks[0](tensor)
-    if tensor._changes != before:
+    if tensor._version != before:
         raise RuntimeError(
             "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook cannot "
             "be modified by in-place operations as this can lead to unexpected side-effects. Please open an issue if "

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from .dtypes import COMPLEX_OF, as_dtype, defaults
-from .dual import duals
 
 
 @dataclass
@@ -169,9 +168,6 @@ def tensor_text(tensor: Any, prefix: str = "tensor(") -> str:
         suffixes.append(f"grad_fn=<{tensor.grad_fn.name()}>")
     elif tensor.requires_grad:
         suffixes.append("requires_grad=True")
-    tangent = None if duals.tangent_of is None else duals.tangent_of(tensor)
-    if tangent is not None:
-        suffixes.append(f"tangent={tangent}")
     used = len(text) - text.rfind("\n") + 1
     for suffix in suffixes:
         if used + len(suffix) + 2 > options.linewidth:

@@ -12,7 +12,6 @@ import numpy as np
 from ..errors import describe_missing, noted
 from . import versions
 from .dtypes import DType, as_dtype, as_numpy
-from .dual import duals, hidden
 from .hooks import RemovableHandle, add_hook, table_of
 from .leaf import AccumulateGrad, check_gradient
 from .modes import state
@@ -67,7 +66,6 @@ class Tensor(Pythonic):
     _chain: tuple = ()
     _views: Any = None
     _origin: tuple[str, int] | None = None
-    _inference = False
     _earlier = 0
     _data: Any
     _node: Any
@@ -152,12 +150,12 @@ class Tensor(Pythonic):
     @property
     def is_leaf(self) -> bool:
         """Whether the user made it: no operation that wants a gradient produced it."""
-        return self._node is None or self._node.leaf or (duals.ever and hidden(self._node))
+        return self._node is None or self._node.leaf
 
     @property
     def requires_grad(self) -> bool:
         """Whether operations on it are recorded."""
-        return self._node is not None and not (duals.ever and hidden(self._node))
+        return self._node is not None
 
     @requires_grad.setter
     def requires_grad(self, wanted: bool) -> None:
@@ -174,10 +172,6 @@ class Tensor(Pythonic):
         if requires_grad is not True and not isinstance(requires_grad, bool):
             raise TypeError(f"requires_grad_(): requires_grad must be bool, not {type(requires_grad).__name__}")
         if requires_grad and self._node is None:
-            if self._inference and not state.inference:
-                raise RuntimeError(
-                    "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed."
-                )
             if self._data.dtype.kind not in "fc":
                 raise noted(
                     RuntimeError("only Tensors of floating point dtype can require gradients"),
@@ -208,13 +202,6 @@ class Tensor(Pythonic):
 
     @property
     def _version(self) -> int:
-        """How often its memory was changed in place, as PyTorch tells it."""
-        if self._inference:
-            raise RuntimeError("Inference tensors do not track version counter.")
-        return self._changes
-
-    @property
-    def _changes(self) -> int:
         """How often its memory was changed in place."""
         return self._earlier + (versions.version(self._data) if isinstance(self._data, np.ndarray) else 0)
 
@@ -287,7 +274,7 @@ class Tensor(Pythonic):
 
     def detach(self) -> Tensor:
         """Return the same memory as a tensor outside the graph; in-place changes of it are noticed."""
-        return like(self, Tensor._wrap(self._array(), None))
+        return Tensor._wrap(self._array(), None)
 
     def detach_(self) -> Tensor:
         """Leave the graph."""
@@ -304,7 +291,7 @@ class Tensor(Pythonic):
     @property
     def data(self) -> Tensor:
         """The same memory outside the graph; in-place changes of it are *not* noticed."""
-        return like(self, Tensor._wrap(versions.separate(self._array()), None))
+        return Tensor._wrap(versions.separate(self._array()), None)
 
     @data.setter
     def data(self, value: Tensor) -> None:
@@ -314,7 +301,7 @@ class Tensor(Pythonic):
             raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
         mine, theirs = self._array().__array_interface__, value._array().__array_interface__
         if mine != theirs:
-            earlier = self._changes
+            earlier = self._version
             self._data = value._array()
             self._earlier = earlier - versions.version(self._data)
             self._key = None
@@ -384,13 +371,6 @@ class Tensor(Pythonic):
             if not name.startswith("_"):
                 raise AttributeError(describe_missing(f"Tensor.{name}", ()))
         raise AttributeError(f"'Tensor' object has no attribute '{name}'")
-
-
-def like(source: Tensor, other: Tensor) -> Tensor:
-    """Return another tensor on the memory of `source`, made in inference mode if that was."""
-    if other._inference is not source._inference:
-        other._inference = source._inference
-    return other
 
 
 def _undeletable(name: str) -> None:

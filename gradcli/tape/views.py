@@ -10,10 +10,10 @@ import numpy as np
 from ..rules.table import Primitive
 from .barrier import refusing_node
 from .modes import state
-from .tensor import Tensor, like
+from .tensor import Tensor
 from .versions import memory_of, spoken
 
-NO_GRAD, INFERENCE, SEVERAL, CUSTOM = "no_grad", "inference_mode", "several", "custom"
+NO_GRAD, SEVERAL, CUSTOM = "no_grad", "several", "custom"
 """Origins of views that may not be changed in place where gradients are recorded; `_origin` is one with a place."""
 
 
@@ -25,12 +25,8 @@ def track_view(view: Tensor, source: Tensor, primitive: Primitive, params: dict)
     data = view._data
     if not isinstance(data, np.ndarray) or memory_of(data) is not memory_of(source._data):
         return
-    if source._inference or state.inference:
-        like(source, view)
-    if source._inference:
-        return
     view._chain = (*source._chain, (primitive, params))
-    origin = source._origin if state.grad else (INFERENCE if state.inference else NO_GRAD, 0)
+    origin = source._origin if state.grad else (NO_GRAD, 0)
     if origin is not None:
         view._origin = origin
     register(view, source if source._base is None else source._base)
@@ -59,22 +55,18 @@ def why_not(view: Tensor, what: str = "is being") -> str | None:
     if view._origin is None:
         return None
     origin, place = view._origin
-    if origin in (NO_GRAD, INFERENCE):
-        inner = "" if origin == NO_GRAD else ", inside inference_mode,"
+    if origin == NO_GRAD:
         subject = "A view" if view.is_leaf and view._node is None else "a view of a view"
-        made = "in no_grad mode" if origin == NO_GRAD else "in inference mode"
-        where = "inside the no_grad block" if origin == NO_GRAD else "inside the inference_mode block"
         if subject == "A view":
             return (
-                f"A view was created {made} and {what} modified inplace with grad mode enabled{inner}. Given that "
-                "this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by "
-                "moving both "
-                f"the view and the inplace either both {where} (if you don't want the inplace to be tracked) or both "
-                "outside (if you want the inplace to be tracked)."
+                f"A view was created in no_grad mode and {what} modified inplace with grad mode enabled. Given that "
+                "this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving "
+                "both the view and the inplace either both inside the no_grad block (if you don't want the inplace to "
+                "be tracked) or both outside (if you want the inplace to be tracked)."
             )
         return (
-            f"a view of a view that was created {made} {what} modified inplace with grad mode enabled: make the "
-            f"first view with grad mode on, or make both the view and the change {where}"
+            f"a view of a view that was created in no_grad mode {what} modified inplace with grad mode enabled: make "
+            "the first view with grad mode on, or make both the view and the change inside the no_grad block"
         )
     subject = f"Output {place} of {spoken(view._node.public.name())}" if view._node is not None else "A view"
     if origin == SEVERAL:
