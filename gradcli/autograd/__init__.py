@@ -22,7 +22,7 @@ __all__ = [
     "set_detect_anomaly",
     "set_grad_enabled",
 ]
-SUBMODULES = {"anomaly_mode", "function", "functional", "grad_mode", "gradcheck", "graph", "profiler"}
+SUBMODULES = {"anomaly_mode", "function", "functional", "grad_mode", "gradcheck", "graph"}
 _missing = missing(__name__, lambda: [*__all__, *SUBMODULES])
 
 

@@ -1,7 +1,7 @@
 """torch.autograd.function: custom functions."""
 
 from ..tape.context import FunctionNode
-from ..tape.function import Function, InplaceFunction, once_differentiable
+from ..tape.function import Function, once_differentiable
 
 FunctionCtx = BackwardCFunction = FunctionNode
-__all__ = ["BackwardCFunction", "Function", "FunctionCtx", "InplaceFunction", "once_differentiable"]
+__all__ = ["BackwardCFunction", "Function", "FunctionCtx", "once_differentiable"]

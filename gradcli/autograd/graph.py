@@ -6,10 +6,8 @@ from collections.abc import Iterable
 
 from ..tape.edges import GradientEdge, get_gradient_edge
 from ..tape.hooking import disable_saved_tensors_hooks, save_on_cpu, saved_tensors_hooks
-from ..tape.mutation import allow_mutation_on_saved_tensors
 from ..tape.node import Node
 from ..tape.tensor import Tensor
-from ..tape.together import register_multi_grad_hook
 from ..tape.versions import mark_changed
 
 
@@ -22,11 +20,9 @@ def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
 __all__ = [
     "GradientEdge",
     "Node",
-    "allow_mutation_on_saved_tensors",
     "disable_saved_tensors_hooks",
     "get_gradient_edge",
     "increment_version",
-    "register_multi_grad_hook",
     "save_on_cpu",
     "saved_tensors_hooks",
 ]

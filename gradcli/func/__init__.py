@@ -8,7 +8,6 @@ from .forward import jacfwd, jvp, linearize
 from .functional_call import functional_call
 from .mapping import vmap
 from .reverse import grad, grad_and_value, jacrev, vjp
-from .stateless import stack_module_state
 from .trace import Argnums
 
 
@@ -29,7 +28,6 @@ __all__ = [
     "jacrev",
     "jvp",
     "linearize",
-    "stack_module_state",
     "vjp",
     "vmap",
 ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 import warnings
 from typing import Any
@@ -198,24 +197,6 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01) -> Tensor:
     return _filled(tensor, values)
 
 
-def old_name(function: Any) -> Any:
-    """Return a function under its old name, without the underscore."""
-    name = function.__name__.rstrip("_")
-
-    @functools.wraps(function)
-    def call(*args: Any, **kwargs: Any) -> Tensor:
-        warnings.warn(
-            f"`nn.init.{name}` is now deprecated in favor of `nn.init.{name}_`.", FutureWarning, stacklevel=2
-        )
-        return function(*args, **kwargs)
-
-    call.__name__ = name
-    return call
-
-
-OLD = (uniform_, normal_, constant_, eye_, dirac_, xavier_uniform_, xavier_normal_, kaiming_uniform_, kaiming_normal_)
-OLD_NAMES = {function.__name__.rstrip("_"): old_name(function) for function in (*OLD, orthogonal_, sparse_)}
-globals().update(OLD_NAMES)
 __all__ = [
     "calculate_gain",
     "constant_",

@@ -24,7 +24,6 @@ from ..tape.parameter import Parameter
 from ..tape.printing import get_printoptions, set_printoptions
 from ..tape.refusal import BoundsError, DimensionError, ShapeError
 from ..tape.tensor import Size, Tensor
-from .outputs import with_out
 from .torch_types import VERSION, extras
 
 
@@ -47,17 +46,12 @@ class Names(ModuleType):
         if name.startswith("__"):
             raise AttributeError(f"module '{self.__name__}' has no attribute '{name}'")
         try:
-            found = named(getattr(self._real, name))
-            if self.__name__ in WITH_OUT:
-                found = self.__dict__[name] = with_out(found)
-            return found
+            return named(getattr(self._real, name))
         except AttributeError:
             known = [n for n in dir(self._real) if not n.startswith("_")]
             raise AttributeError(describe_missing(full, known)) from None
 
 
-WITH_OUT = {"torch", "torch.linalg", "torch.special", "torch.fft"}
-"""Modules whose functions take out=."""
 MODULES = {
     "torch": "gradcli",
     "torch.functional": "gradcli",
@@ -73,10 +67,8 @@ MODULES = {
     "torch.autograd.function": "gradcli.autograd.function",
     "torch.autograd.functional": "gradcli.autograd.functional",
     "torch.autograd.gradcheck": "gradcli.autograd.gradcheck",
-    "torch.autograd.profiler": "gradcli.autograd.profiler",
     "torch.autograd.graph": "gradcli.autograd.graph",
     "torch.func": "gradcli.func",
-    "functorch": "gradcli.func",
     "torch.linalg": "gradcli.linalg",
     "torch.fft": "gradcli.fft",
     "torch.special": "gradcli.special",
@@ -84,7 +76,7 @@ MODULES = {
     "torch.optim.optimizer": "gradcli.optim.optimizer",
 }
 """PyTorch's modules and ours."""
-TOPS = {"torch", "functorch"}
+TOPS = {"torch"}
 EMPTY: dict[str, dict[str, Any]] = {
     "torch.cuda": {
         "is_available": lambda: False,

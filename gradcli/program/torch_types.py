@@ -8,10 +8,8 @@ import numpy as np
 
 import gradcli
 
-from ..func.stateless import make_functional, make_functional_with_buffers
 from ..tape.device import strided
 from ..tape.dtypes import as_dtype, as_numpy, defaults, set_default_dtype
-from ..tape.plan import queue_callback
 from ..tape.tensor import Size, Tensor
 
 VERSION = "2.13.0+cpu"
@@ -52,12 +50,6 @@ def tensor_type(name: str, dtype: Any) -> Any:
     return TensorType(name, (), {"_wanted": None if dtype is None else np.dtype(dtype), **known})
 
 
-class Engine:
-    """What Variable._execution_engine offers."""
-
-    queue_callback = staticmethod(queue_callback)
-
-
 TYPES = {
     **{"Tensor": None, "FloatTensor": np.float32, "DoubleTensor": np.float64, "HalfTensor": np.float16},
     **{"LongTensor": np.int64, "IntTensor": np.int32, "ShortTensor": np.int16, "CharTensor": np.int8},
@@ -83,9 +75,6 @@ def variable(data: Any, requires_grad: bool = False, volatile: bool = False) -> 
     return tensor.detach().requires_grad_() if requires_grad else tensor
 
 
-variable._execution_engine = Engine  # type: ignore[attr-defined]
-
-
 def extras() -> dict[str, dict[str, Any]]:
     """Return what PyTorch's modules have beside the names of ours."""
     return {
@@ -108,10 +97,6 @@ def extras() -> dict[str, dict[str, Any]]:
             "get_num_threads": lambda: 1,
         },
         "torch.autograd": {"Variable": variable},
-        "functorch": {
-            "make_functional": make_functional,
-            "make_functional_with_buffers": make_functional_with_buffers,
-        },
     }
 
 

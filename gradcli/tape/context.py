@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -97,12 +96,6 @@ class FunctionNode(Node):
         if self._freed:
             raise RuntimeError(FREED)
         return tuple(None if s is None else self._unpacked(s) for s in self._kept)
-
-    @property
-    def saved_variables(self) -> tuple:
-        """The old name of saved_tensors."""
-        warnings.warn("'saved_variables' is deprecated; use 'saved_tensors'", DeprecationWarning, stacklevel=2)
-        return self.saved_tensors
 
     def _unpacked(self, saved: Saved) -> Tensor:
         tensor = saved.tensor

@@ -265,7 +265,3 @@ def push_tangents(ctx: Any, tangents: list) -> Any:
     with enable_grad() if state.grad else no_grad():
         result = ctx._function.jvp(ctx, *given)
     return list(result) if isinstance(result, tuple) else result
-
-
-class InplaceFunction(Function):
-    """A Function that may change inputs in place; the name is kept for old programs."""

@@ -19,8 +19,6 @@ from .views import move_retained, region_of, register, retake, retake_views, why
 
 NOTHING = np.empty(0)
 """The part of memory that a change of shape alone writes to."""
-before_change: list[Callable[[Tensor], None]] = []
-"""Called with a tensor whose memory is about to change."""
 
 
 def check_allowed(target: Tensor, part: np.ndarray | None = None, subject: str = "a leaf Variable") -> None:
@@ -33,8 +31,6 @@ def check_allowed(target: Tensor, part: np.ndarray | None = None, subject: str =
             "unsupported operation: more than one element of the written-to tensor refers to a single memory "
             "location, or its memory is read-only. Please clone() the tensor before performing the operation."
         )
-    for listen in before_change:
-        listen(target)
     if not state.grad:
         return
     base = target._base

@@ -20,7 +20,6 @@ class _State(threading.local):
     check_nan = True
     explains = False
     running: Any = None
-    plan: Any = None
 
 
 state = _State()

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from . import tuning  # noqa: F401 - sets up the process
 from .dtypes import naming
 from .hooks import table_of
 

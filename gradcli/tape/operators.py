@@ -13,7 +13,7 @@ from ..rules import entry
 from ..rules.index import Index, getitem
 from ..rules.product import matmul
 from ..rules.table import Primitive
-from . import inplace, oldnames, protocols  # noqa: F401 - some set themselves up
+from . import inplace, protocols
 from .device import strided
 from .modes import allowed, state
 from .promote import as_operand

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -30,7 +30,6 @@ class Plan:
 
     def __init__(self, retain: bool, create: bool, wanted: dict[Node, Any] | None = None):
         self.accumulates = wanted is None
-        self.callbacks: list[Callable[[], None]] = []
         self.retain = retain
         self.create = create
         self.wanted = wanted
@@ -46,20 +45,14 @@ class Plan:
         self.starts = [node for node, _ in roots]
         if leaf_hooks.count:
             self.pending = uses_of_leaves(self.starts, self.on_path)
-        outer, state.plan = state.plan, self
         records = state.grad
         special = state.anomaly or self.create or selects or self.pending is not None
         try:
-            try:
-                record_in_this_thread(self.create)
-                with np.errstate(all="ignore"):
-                    (walk_with_plan if special else walk)(roots, self)
-            finally:
-                record_in_this_thread(records)
-            while self.callbacks:
-                self.callbacks.pop(0)()
+            record_in_this_thread(self.create)
+            with np.errstate(all="ignore"):
+                (walk_with_plan if special else walk)(roots, self)
         finally:
-            state.plan = outer
+            record_in_this_thread(records)
 
     def selects(self, starts: list[Node], wanted: dict[Node, Any]) -> bool:
         """Note the paths to wanted nodes; return whether more is to be done than to run every node to the leaves."""
@@ -67,10 +60,6 @@ class Plan:
         self.on_path = paths_to(nodes, wanted)
         is_whole = self.on_path.issuperset(nodes) and all(node.leaf for node in wanted)
         return self.accumulates or not is_whole
-
-    def reached(self) -> set[Node]:
-        """Return the nodes that this pass runs."""
-        return set(reachable(self.starts)) if self.on_path is None else self.on_path
 
     def hooked(self, node: Node, g: Cotangent) -> Cotangent:
         """Run the hooks that come before a node; they may replace the cotangent."""
@@ -197,13 +186,6 @@ class Plan:
             elif held[2] is not None:
                 self.arrived(parent, held[2], False)
         return rest
-
-
-def queue_callback(function: Callable[[], None]) -> None:
-    """Call a function when the backward pass that is running ends. Raises RuntimeError outside of one."""
-    if state.plan is None:
-        raise RuntimeError("Final callbacks can only be installed during backward pass.")
-    state.plan.callbacks.append(function)
 
 
 def reachable(starts: Iterable[Node]) -> list[Node]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 import weakref
 from typing import Any
 
@@ -18,6 +19,8 @@ from .refusal import as_pytorch
 from .tensor import Tensor
 from .views import track_view
 
+warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"gradcli\.")
+"""NumPy says nothing about what Tensors compute: 1/0 is inf and 0/0 is nan, as in PyTorch."""
 LARGE = 16384
 """Elements from which on memory costs more than Python does: such tensors take the careful path."""
 

@@ -61,8 +61,8 @@ def why_not(view: Tensor, what: str = "is being") -> str | None:
             return (
                 f"A view was created in no_grad mode and {what} modified inplace with grad mode enabled. Given that "
                 "this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving "
-                "both the view and the inplace either both inside the no_grad block (if you don't want the inplace to "
-                "be tracked) or both outside (if you want the inplace to be tracked)."
+                "both the view and the inplace either both inside the no_grad block (if you don't want the inplace "
+                "to be tracked) or both outside (if you want the inplace to be tracked)."
             )
         return (
             f"a view of a view that was created in no_grad mode {what} modified inplace with grad mode enabled: make "

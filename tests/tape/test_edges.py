@@ -7,7 +7,7 @@ import pytest
 
 import gradcli as g
 from gradcli.autograd import Function, backward, grad
-from gradcli.autograd.graph import GradientEdge, get_gradient_edge, increment_version, register_multi_grad_hook
+from gradcli.autograd.graph import GradientEdge, get_gradient_edge, increment_version
 
 
 def leaf(*numbers):
@@ -94,32 +94,6 @@ def test_nodes_can_be_called():
     assert values(Twice.apply(x)[0].grad_fn(leaf(1.0), leaf(1.0))) == [5.0]
     with pytest.raises(TypeError, match="expected 1 arguments, got 2 arguments instead"):
         node(x, x)
-
-
-def test_a_hook_sees_all_gradients_that_come():
-    x, y, z = leaf(1.0), leaf(2.0), leaf(3.0)
-    a, b, c = x * 2, y * 2, z * 2
-    seen = []
-    handle = register_multi_grad_hook((a, b, c), lambda grads: seen.append([values(p) for p in grads]))
-    (a * b).sum().backward(retain_graph=True)
-    (a * b * c).sum().backward(retain_graph=True)
-    (a * b).sum().backward(inputs=[y], retain_graph=True)
-    assert seen == [[[4.0], [2.0], None], [[24.0], [12.0], [8.0]], [None, [2.0], None]]
-    handle.remove()
-    (a * b).sum().backward()
-    assert len(seen) == 3
-
-
-def test_a_hook_sees_the_first_gradient_only():
-    x, y = leaf(1.0), leaf(2.0)
-    a, b = x * 2, y * 2
-    seen = []
-    register_multi_grad_hook((a, b), lambda p: seen.append(values(p)), mode="any")
-    (a * b).sum().backward(retain_graph=True)
-    (a * b).sum().backward()
-    assert seen == [[2.0], [2.0]]
-    with pytest.raises(ValueError, match="foo"):
-        register_multi_grad_hook((a, b), print, mode="foo")
 
 
 def test_versions_can_be_raised():

@@ -64,17 +64,6 @@ def test_normal_numbers_have_the_given_mean_and_deviation():
     assert gradcli.normal(gradcli.zeros(3), 1.0).shape == (3,)
 
 
-def test_places_in_memory_are_counted_from_its_start():
-    x = gradcli.tensor(np.arange(6.0).reshape(2, 3))
-    assert x[1].storage_offset() == 3
-    assert x[1].storage().tolist() == [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]
-    assert x.storage().data_ptr() == x.data_ptr()
-    assert x[1].data_ptr() - x.data_ptr() == 24
-    x.storage()[5] = 9.0
-    assert x[1, 2].item() == 9.0
-    assert gradcli.empty_strided((2, 2), (1, 2)).stride() == (1, 2)
-
-
 def test_one_pass_serves_all_vectors_that_vmap_maps_over():
     x = gradcli.tensor([1.0, 2.0, 3.0], requires_grad=True)
     y = x**2
