@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ def average(x, axis=None, weights=None, returned=False, *, keepdims=False):
     axis = negative_axes(axis, rank(x))
     if weights is None:
         out = x.mean(axis=axis, keepdims=keepdims)
-        total = np.ones(shape_of(out)) * (np.prod(shape_of(x)) / max(np.prod(shape_of(out)), 1))
+        total = np.ones(shape_of(out)) * (math.prod(shape_of(x)) / max(math.prod(shape_of(out)), 1))
     else:
         weights = arrayed(weights)
         if shape_of(weights) != shape_of(x):

@@ -117,7 +117,8 @@ def check_lengths(xs: tuple, inputs: list) -> None:
 def einsum_signature(subscripts, *xs, optimize=None):
     """Bind einsum: diagonals and indices of one operand only are dealt with first."""
     if not isinstance(subscripts, str):
-        subscripts, xs = from_numbers((subscripts, *xs))
+        subscripts, listed = from_numbers((subscripts, *xs))
+        xs = tuple(listed)
     xs = tuple(arrayed(x) for x in xs)
     inputs, output = expanded(subscripts, [rank(x) for x in xs])
     check_lengths(xs, inputs)

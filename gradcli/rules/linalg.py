@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import namedtuple
+from typing import Any
 
 import numpy as np
 
@@ -84,7 +85,7 @@ SlogdetResult = namedtuple("SlogdetResult", ["sign", "logabsdet"])
 def slogdet_vjp(gs, outs, x):
     """(g_log + i Im(g_sign conj(sign))) A^-H; the sign of a real determinant is constant."""
     g_sign, g_log = gs
-    factor = 0.0 if g_log is None else g_log
+    factor: Any = 0.0 if g_log is None else g_log
     if g_sign is not None:
         factor = factor + (np.imag(g_sign * outs[0].conj()) * 1j if is_complex(x) else g_sign * 0.0)
     singular = np.isinf(outs[1])

@@ -183,7 +183,8 @@ def diagonal_view(x, *, offset):
 
 def diagonal_vjp(g, _, x_shape, *, offset):
     """Zeros with g on the diagonals."""
-    index = Index((..., *diagonal_positions(*x_shape[-2:], offset)), x_shape)
+    rows, columns = x_shape[-2:]
+    index = Index((..., *diagonal_positions(rows, columns, offset)), x_shape)
     return put(g, index=index, lead=g.shape[: g.ndim + 1 - len(x_shape)])
 
 
