@@ -34,7 +34,7 @@ def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Te
     return entry("diagonal").function(input, offset, dim1, dim2)
 
 
-@face
+@face(node="TraceBackward0")
 def trace(input: Tensor) -> Tensor:
     """Sum of the diagonal of a matrix."""
     if input.ndim != 2:
@@ -42,13 +42,13 @@ def trace(input: Tensor) -> Tensor:
     return entry("trace").function(input)
 
 
-@face
+@face(node="DiagEmbedBackward0")
 def diagflat(input: Tensor, offset: int = 0) -> Tensor:
     """The matrix with all elements on a diagonal."""
     return entry("diagflat").function(input, offset)
 
 
-@face
+@face(node="DiagEmbedBackward0")
 def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
     """Matrices, over the new axes dim1 and dim2, with the last axis on a diagonal."""
     first, second = (negative_axis(d, input.ndim + 1) for d in (dim1, dim2))
@@ -146,7 +146,7 @@ def as_strided_scatter(
     return replaced(input, src, places, "AsStridedScatter")
 
 
-@face
+@face(node="UnfoldBackward0")
 def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
     """Windows of a size along an axis, every `step` elements, as a new last axis."""
     if input.ndim == 0:

@@ -70,31 +70,31 @@ def plus(input: Tensor, added: Tensor, beta: float, alpha: float) -> Tensor:
     return (input if beta == 1 else input * beta) + added
 
 
-@face
+@face(node="AddmmBackward0")
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """beta * input + alpha * mat1 @ mat2."""
     return plus(input, product(mat1, mat2), beta, alpha)
 
 
-@face
+@face(node="AddmvBackward0")
 def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """beta * input + alpha * mat @ vec."""
     return plus(input, product(mat, vec), beta, alpha)
 
 
-@face
+@face(node="AddrBackward0")
 def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """beta * input + alpha * outer(vec1, vec2)."""
     return plus(input, outer(vec1, vec2), beta, alpha)
 
 
-@face
+@face(node="BaddbmmBackward0")
 def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """beta * input + alpha * batch1 @ batch2, for stacks of matrices."""
     return plus(input, product(batch1, batch2), beta, alpha)
 
 
-@face
+@face(node="AddbmmBackward0")
 def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """beta * input + alpha * the sum of batch1 @ batch2 over the stack."""
     return plus(input, product(batch1, batch2).sum(0), beta, alpha)

@@ -34,13 +34,13 @@ def nuclear(x: Tensor, dim: Any, keepdim: bool) -> Tensor:
     return found.reshape([1 if i in axes else n for i, n in enumerate(x.shape, -x.ndim)]) if keepdim else found
 
 
-@face
+@face(node="DistBackward0")
 def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
     """Norm of order p of input - other."""
     return norm(input - other, float(p))
 
 
-@face
+@face(node="RenormBackward0")
 def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
     """Every slice along dim with a norm of order p above maxnorm scaled down to it."""
     if p <= 0 or maxnorm < 0 or input.ndim < 2:

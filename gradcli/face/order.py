@@ -75,7 +75,7 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
     return ValuesIndices(picked(input, indices, axis, "TopkBackward0"), Tensor._wrap(indices, None))
 
 
-@face
+@face(node="KthvalueBackward0")
 def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> ValuesIndices:
     """(values, indices) of the k-th smallest element along dim, k counting from 1."""
     axis = negative_axis(dim, input.ndim)
@@ -120,7 +120,7 @@ def nanmedian(input: Any, dim: int | None = None, keepdim: bool = False) -> Any:
     return middle(input, dim, keepdim, True, "NanmedianBackward1")
 
 
-@face
+@face(node="ModeBackward0")
 def mode(input: Any, dim: int = -1, keepdim: bool = False) -> ValuesIndices:
     """(values, indices) of the commonest element along dim, the smallest of several, at its last place."""
     x = operand(input)
@@ -217,7 +217,7 @@ def known(x: Any) -> tuple[Tensor, Tensor]:
     return entry("where")(there, x, 0), there
 
 
-@face
+@face(node="NansumBackward0")
 def nansum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """Sum over dim with nan as 0."""
     return sum_(known(input)[0], dim, keepdim, dtype=dtype)

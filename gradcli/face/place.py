@@ -15,7 +15,7 @@ from .shape import expand
 from .wrap import face
 
 
-@face
+@face(node="TakeBackward0")
 def take(input: Tensor, index: Tensor) -> Tensor:
     """Elements at positions in the flattened tensor."""
     return input.reshape((-1,))[positions(index, input.numel(), "take", wrap=True)]
@@ -40,7 +40,7 @@ def index_put(input: Tensor, indices: Any, values: Any, accumulate: bool = False
     )
 
 
-@face
+@face(node="MaskedScatterBackward0")
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     """input with the first elements of source where the mask holds."""
     shape = np.broadcast_shapes(tuple(input.shape), tuple(mask.shape))

@@ -54,7 +54,7 @@ def lerp(input: Tensor, end: Tensor, weight: Any) -> Tensor:
     return dispatch(entry("lerp"), (input, as_operand(end), as_operand(weight)))
 
 
-@face
+@face(node="LdexpBackward0")
 def ldexp(input: Any, other: Any) -> Tensor:
     """input * 2**other."""
     x, power = operand(input), operand(other)
@@ -112,7 +112,7 @@ def parts(x: Tensor, y: Tensor, name: str) -> np.dtype:
     return COMPLEX_OF[x.dtype.dtype]
 
 
-@face(method=False)
+@face(method=False, node="ComplexBackward0")
 def complex_(real: Tensor, imag: Tensor) -> Tensor:
     """A complex tensor from its parts."""
     parts(real, imag, "complex")  # put side by side: a product with 1j would make nan of infinite parts
@@ -120,7 +120,7 @@ def complex_(real: Tensor, imag: Tensor) -> Tensor:
     return entry("clone")(entry("view_as_complex")(pairs))
 
 
-@face(method=False)
+@face(method=False, node="PolarBackward0")
 def polar(abs: Tensor, angle: Tensor) -> Tensor:
     """A complex tensor from moduli and angles: abs cos(angle) + i abs sin(angle)."""
     parts(abs, angle, "polar")

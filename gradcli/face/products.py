@@ -46,7 +46,7 @@ def summed_to(a: Tensor, b: Tensor, axes: list, others: list) -> Tensor:
     return a.sum(dim=single, keepdim=True) if single else a
 
 
-@face
+@face(node="LinalgCrossBackward0")
 def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
     """Vector product along dim: the first axis of length 3 unless given."""
     if dim is None:
@@ -75,7 +75,7 @@ def corrcoef(input: Tensor) -> Tensor:
     return entry("corrcoef").function(input)
 
 
-@face(method=False)
+@face(method=False, node="CdistBackward0")
 def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: Any = None) -> Tensor:
     """Distances, in the p-norm, between the rows of x1 and those of x2. Raises RuntimeError for negative p."""
     if p < 0 or math.isnan(p):

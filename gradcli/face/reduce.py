@@ -38,7 +38,8 @@ def whole(x: Any, dtype: Any) -> Tensor:
 @face
 def sum_(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """Sum over dim."""
-    return reduced("sum", whole(input, dtype), dim, keepdim)
+    found = reduced("sum", whole(input, dtype), dim, keepdim)
+    return found if dim is None else labelled(found, "SumBackward1")
 
 
 @face
@@ -57,7 +58,8 @@ def mean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = Non
 def prod(input: Any, dim: int | None = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """Product over dim."""
     x = whole(input, dtype)
-    return reduced("prod", x, dim, keepdim) if x.ndim else labelled(x.clone(), "ProdBackward0")
+    found = reduced("prod", x, dim, keepdim) if x.ndim else x.clone()
+    return labelled(found, "ProdBackward0" if dim is None else "ProdBackward1")
 
 
 @face
@@ -109,7 +111,7 @@ def std(
     return spread("std", input, dim, unbiased, keepdim, correction)
 
 
-@face
+@face(node="VarMeanBackward0")
 def var_mean(
     input: Any,
     dim: Any = None,
@@ -122,7 +124,7 @@ def var_mean(
     return spread("var", input, dim, unbiased, keepdim, correction), mean(input, given(dim), keepdim)
 
 
-@face
+@face(node="StdMeanBackward0")
 def std_mean(
     input: Any,
     dim: Any = None,
@@ -203,7 +205,7 @@ def amin(input: Any, dim: Any = (), keepdim: bool = False) -> Tensor:
 MinMax = namedtuple("MinMax", ["min", "max"])
 
 
-@face
+@face(node="AminmaxBackward0")
 def aminmax(input: Any, *, dim: int | None = None, keepdim: bool = False) -> MinMax:
     """(min, max) over dim; gradients are shared equally among ties."""
     return MinMax(amin(input, dim, keepdim), amax(input, dim, keepdim))

@@ -32,7 +32,7 @@ def cumprod(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
     return running("cumprod", input, dim, dtype)
 
 
-@face
+@face(node="LogcumsumexpBackward0")
 def logcumsumexp(input: Tensor, dim: int) -> Tensor:
     """log(cumsum(exp(input))) along dim."""
     return entry("logcumsumexp").function(operand(input), dim)

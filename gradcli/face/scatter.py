@@ -220,7 +220,7 @@ def scatter(
     return reduced_at(input, places, filled(src, input, places), kind, True, "scatter")
 
 
-@face
+@face(node="ScatterAddBackward0")
 @whole
 def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     """input with src added at the positions that gather would read."""
@@ -228,7 +228,7 @@ def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     return input + added(fitting(input, src, places, "scatter_add"), places)
 
 
-@face
+@face(node="ScatterReduceBackward0")
 @whole
 def scatter_reduce(
     input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True
@@ -252,7 +252,7 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     return dispatch(entry("getitem"), (input,), {"index": places, "label": "IndexSelectBackward0"})
 
 
-@face
+@face(node="IndexAddBackward0")
 @whole
 def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Tensor:
     """input with alpha * source added to its slices."""

@@ -43,7 +43,7 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     return labelled(dispatch(entry("where"), (mask, value, input), {}), "MaskedFillBackward0")
 
 
-@face
+@face(node="MaskedSelectBackward0")
 def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     """The elements where the mask holds; both are broadcast."""
     chosen = as_raw(mask)

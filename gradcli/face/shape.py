@@ -131,7 +131,8 @@ def squeeze(input: Tensor, dim: Any = None) -> Tensor:
         return entry("squeeze").function(input)
     axes = negative_axes(dim, max(input.ndim, 1))
     shape = tuple(input.shape)
-    return dispatch(entry("squeeze"), (input,), {"axis": tuple(a for a in axes if shape and shape[a] == 1)})
+    found = dispatch(entry("squeeze"), (input,), {"axis": tuple(a for a in axes if shape and shape[a] == 1)})
+    return labelled(found, "SqueezeBackward1" if isinstance(dim, int) else "SqueezeBackward2")
 
 
 @face
@@ -176,7 +177,7 @@ def broadcast_tensors(*tensors: Tensor) -> tuple:
     return tuple(x if tuple(x.shape) == shape else expand(x, shape) for x in tensors)
 
 
-@face
+@face(node="SumBackward1")
 def sum_to_size(input: Tensor, *size: Any) -> Tensor:
     """The sum over what expanding to this shape from `size` would have repeated."""
     target = lengths(size)
@@ -226,7 +227,7 @@ def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
     return labelled(entry("roll").function(input, shifts, dims), "RollBackward0")
 
 
-@face
+@face(node="Rot90Backward0")
 def rot90(input: Tensor, k: int = 1, dims: Any = (0, 1)) -> Tensor:
     """The plane of two axes turned by k quarter turns."""
     return entry("rot90").function(input, k, tuple(dims))

@@ -11,6 +11,7 @@ import numpy as np
 from ..errors import describe_missing
 from ..rules import lookup
 from ..rules.table import Primitive
+from ..tape.node import name_nodes
 from ..tape.operators import recorder_for
 from ..tape.refusal import as_pytorch
 from ..tape.tensor import Tensor, as_raw
@@ -47,10 +48,12 @@ def face(
     *,
     names: tuple[str, ...] = (),
     method: bool = True,
+    node: str | None = None,
 ) -> Any:
     """Enter a function under PyTorch's name(s); NumPy's words for its arguments are accepted as well.
 
-    method: whether it is a method of Tensors, too.
+    method: whether it is a method of Tensors, too. node: the name of its result's node, where that differs from what
+    it is composed of.
     """
 
     def enter(function: Callable) -> Callable:
@@ -64,7 +67,7 @@ def face(
                 raise as_pytorch(error, [x for x in args if isinstance(x, Tensor)]) from None
             if type(result) is Tensor and result._base is not None:
                 own(result, (*args, *kwargs.values()))
-            return result
+            return result if node is None else name_nodes(result, node, (*args, *kwargs.values()))
 
         call.__qualname__ = call.__name__
         for name in (

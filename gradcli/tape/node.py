@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
 from .dtypes import naming
 from .hooks import table_of
+from .modes import state
 
 next_seq = itertools.count(0, -1).__next__
 """Sequence numbers count down, so that the smallest is the newest: backward pops them from a min-heap."""
@@ -223,13 +224,27 @@ class Node:
 
 def labelled(result: Any, name: str) -> Any:
     """Return the result of an operation just recorded; its node gets another name."""
-    node = result._node
+    node = getattr(result, "_node", None)
     if node is not None and not node.leaf:
         old = node.rule
         if old.kind in (MANY, OWNING):
             old.name = name
         else:
             node.rule = Rule(name, old.kind, old.apply, old.saves, old.primitive, old.params)
+    return result
+
+
+def name_nodes(result: Any, name: str, operands: Iterable) -> Any:
+    """Give the nodes of a function's result, or results, the name under which PyTorch records the function.
+
+    Graphs that are drawn keep the names of what was recorded.
+    """
+    if not state.observed:
+        known = [getattr(x, "_node", None) for x in operands]
+        for x in result if isinstance(result, tuple) else (result,):
+            node = getattr(x, "_node", None)
+            if node is not None and not isinstance(node, OutputNode) and not any(node is other for other in known):
+                labelled(x, name)
     return result
 
 

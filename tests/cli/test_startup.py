@@ -38,3 +38,20 @@ def test_a_scalar_gradient_loads_the_first_families_only():
 @pytest.mark.parametrize("heavy", ["sympy", "mpmath", "rich", "scipy", "matplotlib", "json", "multiprocessing"])
 def test_heavy_libraries_stay_away(heavy):
     assert heavy not in modules("grad", "x**2 * sin(y)", "x=2", "y=3")
+
+
+CHANGED = """
+import gc, sys, warnings
+import numpy as np
+def settings():
+    return gc.get_threshold(), gc.isenabled(), np.geterr(), sys.getrecursionlimit(), sys.excepthook, sys.meta_path[:]
+before = settings()
+import gradcli
+x = gradcli.tensor([1.0, 2.0], requires_grad=True)
+(gradcli.sin(x) / x).sum().backward()
+assert settings() == before, (before, settings())
+"""
+
+
+def test_importing_changes_nothing_outside():
+    subprocess.run([sys.executable, "-c", CHANGED], check=True)

@@ -94,8 +94,7 @@ def loss_at_each(
     if smoothing:
         losses = losses * (1 - smoothing) - spread.sum(axis) * (smoothing / scores.shape[axis])
     losses = where(constant(places), losses, 0.0)
-    losses = losses.sum() / weights.sum() if reduction == "mean" else reduced(losses, reduction)
-    return losses
+    return losses.sum() / weights.sum() if reduction == "mean" else reduced(losses, reduction)
 
 
 def nll_loss(
