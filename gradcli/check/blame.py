@@ -53,7 +53,9 @@ def blame(subject: Traced, is_wrong: Callable[[Traced], bool]) -> str | None:
     for node, function, args in calls_in(subject):
         single = alone(node, function, args)
         if single is not None and is_wrong(single):
-            return f"the first wrong node is {node.name()}: {place_of_backward(function, last_line(single, function))}"
+            return (
+                f"the first wrong node is {node.name()}: {place_of_backward(function, last_line(single, function))}"
+            )
     return None
 
 

@@ -55,7 +55,7 @@ class Declared:
     ):
         self.digits, self.symbolic = digits, symbolic
         self.f, self.at, self.grad, self.vjp = f, at, grad, vjp
-        self.origin = f
+        self.origin: Any = f
         self.wrt = [wrt] if isinstance(wrt, str) else wrt
         self.given_name = name
         self.name = name if name and isinstance(name, str) else name_of(f)
@@ -116,8 +116,7 @@ class Declared:
         worst = min(reports, key=lambda r: order.index(r.verdict))
         if len(reports) > 1 and worst.verdict == "pass":
             return replace(
-                worst,
-                notes=(*worst.notes, f"{len(reports)} samples"), seconds=sum(r.seconds for r in reports)
+                worst, notes=(*worst.notes, f"{len(reports)} samples"), seconds=sum(r.seconds for r in reports)
             )
         return worst
 
@@ -169,7 +168,8 @@ def refuse_foreign(framework: str | None, name: str) -> None:
     """Raise CheckError for code of another framework: our engine would run its values, and never its rules."""
     if framework is not None:
         raise CheckError(
-            f"{name} uses {FRAMEWORKS[framework]}, whose own derivative rules gradcli's engine does not run, so nothing "
+            f"{name} uses {FRAMEWORKS[framework]}, whose own derivative rules gradcli's engine does not run, so "
+            f"nothing "
             "would be said about them: check the derivative that the framework gives, with --grad or --vjp"
         )
 

@@ -66,7 +66,9 @@ def along_directions(flat: Flat, judgement: Judgement, seed: int) -> Directions 
 
 
 def input_of(flat: Flat, analytic: np.ndarray, hideable: np.ndarray, digits: float, k: int) -> InputCheck:
-    """Return what the directions say of input k: how large a single wrong element could be, relative to its largest."""
+    """Return what the directions say of input k: how large a single wrong element could be, relative to its
+    largest.
+    """
     columns = slice(int(flat.edges[k]), int(flat.edges[k + 1]))
     largest = float(np.abs(analytic[:, columns]).max(initial=0.0))
     hidden = float(hideable[:, columns].max(initial=0.0))

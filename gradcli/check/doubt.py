@@ -64,7 +64,8 @@ SUSPICIOUS = 0.03
 """Relative differences from which on no solver's tolerance is made responsible."""
 STARTS = np.cos(np.pi * (np.arange(9) + 0.5) / 9)
 REACHES = (0.4, 0.1, 0.01, 1e-3)
-"""How far the starts of lines are moved, in units of the scale: the first at which the derivative is simple counts."""
+"""How far the starts of lines are moved, in units of the scale: the first at which the derivative is simple
+counts."""
 SIMPLE, ERRATIC = 0.02, 0.2
 """The part of a derivative, and of a difference, that does not follow a parabola between starts."""
 NOTHING = 1e-3
@@ -94,7 +95,8 @@ def doubt_solvers(flat: Flat, judgement: Judgement) -> None:
             return
         largest = max(largest, difference)
     reason = (
-        f"the function may contain a solver with tolerance about {10.0 ** np.ceil(np.log10(largest)):.0e}: seen from points "
+        f"the function may contain a solver with tolerance about {10.0 ** np.ceil(np.log10(largest)):.0e}: seen "
+        f"from points "
         "close by, claim and values differ by about as much, and erratically"
     )
     for j, i in np.argwhere(wrong):
@@ -102,11 +104,12 @@ def doubt_solvers(flat: Flat, judgement: Judgement) -> None:
 
 
 def difference_of_solver(flat: Flat, shape: tuple, j: int, i: int, noise: float) -> float | None:
-    """Return the size of the difference between claim and values around element i, relative; None if it is no solver's.
+    """Return the size of the difference between claim and values around element i, relative; None if it is no
+    solver's.
 
     It is one where the difference is erratic, at any reach at which the derivative is simple; or where the function
-    calls a solver by name and the difference is no constant part of the derivative. noise: of the values; a difference
-    that is not clearly more than it makes is none.
+    calls a solver by name and the difference is no constant part of the derivative. noise: of the values; a
+    difference that is not clearly more than it makes is none.
     """
     x = np.concatenate([part.astype(float) for part in flat.parts])
     scale = float(flat.scales[i])

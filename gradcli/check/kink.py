@@ -1,6 +1,7 @@
 """Kinks that several elements share: whether their claimed values lie together in Clarke's generalized gradient.
 
-The generalized gradient is the convex hull of limits of gradients (Clarke, "Optimization and Nonsmooth Analysis", 1983,
+The generalized gradient is the convex hull of limits of gradients (Clarke, "Optimization and Nonsmooth Analysis",
+1983,
 theorem 2.5.1). What the directional derivatives h(d) of a row say about its form decides how membership is found out:
 
 - h adds up over the elements, or over blocks of them: the hull is a product, and each factor is decided by itself.
@@ -65,8 +66,8 @@ class Slopes:
     def along(self, directions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return one-sided derivatives and their errors: shapes (directions, m).
 
-        Extrapolated from three steps (Romberg), from the size of step that leaves the least error, of those that agree
-        with all smaller ones: a larger one may cross a kink beside x.
+        Extrapolated from three steps (Romberg), from the size of step that leaves the least error, of those that
+        agree with all smaller ones: a larger one may cross a kink beside x.
         """
         flat = self.flat
         ratios = np.array([1.0, 0.5, 0.25])
@@ -239,7 +240,7 @@ class Row:
             return False
         u, v = (self.slopes.random(PROBES, block) for _ in range(2))
         even, odd, error = self.even_and_odd(np.concatenate([u + v, u - v, u, v]))
-        (a, b, c, d), (p, q, r, s) = (x.reshape((4, PROBES)) for x in (even, odd))
+        (a, b, c, d), (p, q, r, _) = (x.reshape((4, PROBES)) for x in (even, odd))
         room = 1e-5 * (c**2 + d**2) + 100 * error.reshape((4, PROBES)).max(axis=0) * np.abs(even).max()
         law = np.abs(a**2 + b**2 - 2 * c**2 - 2 * d**2) <= room
         linear = np.abs(p + q - 2 * r) <= 1e-5 * (np.abs(c) + np.abs(r)) + 100 * error.max()
@@ -249,7 +250,7 @@ class Row:
         """Return the even and the odd part of h along directions, and their errors."""
         value, error = self.along(np.concatenate([directions, -directions]))
         ahead, behind = np.split(value, 2)
-        return (ahead + behind) / 2, (ahead - behind) / 2, sum(np.split(error, 2)) / 2
+        return (ahead + behind) / 2, (ahead - behind) / 2, np.maximum(*np.split(error, 2))
 
     def in_ellipsoid(self, block: np.ndarray, claimed: np.ndarray) -> bool | None:
         """Return whether values lie in the ellipsoid whose support function h is."""
@@ -279,7 +280,9 @@ class Row:
         return length <= 1 + room / float(np.sqrt(values[wide].min()))
 
     def by_supports(self, block: np.ndarray, claimed: np.ndarray, gradients: np.ndarray) -> bool | None:
-        """Return whether no direction tells the claimed values from a convex (or concave) h; None if it is neither."""
+        """Return whether no direction tells the claimed values from a convex (or concave) h; None if it is
+        neither.
+        """
         u, v = (self.slopes.random(4 * PROBES, block) for _ in range(2))
         value, error = self.along(np.concatenate([u, v, u + v]))
         first, second, both = value.reshape((3, -1))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -105,7 +105,10 @@ def run_check(make: Callable[[], Subject], place: Place, options: Options | None
 
 
 def judge(subject: Subject, options: Options, report: Callable[..., CheckReport]) -> CheckReport:
-    """Return the report on a subject: preconditions, claim, screen, judgement, doubts, diagnosis. Raises CheckError."""
+    """Return the report on a subject: preconditions, claim, screen, judgement, doubts, diagnosis.
+
+    Raises CheckError.
+    """
     flat = Flat(subject)
     reason = undecidable(flat)
     if reason is not None:
@@ -117,7 +120,7 @@ def judge(subject: Subject, options: Options, report: Callable[..., CheckReport]
             evidence = Evidence(len(flat.f0) * flat.size, 0, flat.calls)
             return with_modes(report("pass", inputs=found, evidence=evidence), subject, options.seed)
     analytic, again = claimed_jacobians(flat)
-    findings = () if bent is None else (bent,)
+    findings: tuple[Finding, ...] = () if bent is None else (bent,)
     findings += unsteady_finding(analytic, again)
     judgement = Judgement(analytic, Reference(flat), *rounding_of_claim(flat, analytic))
     if options.tolerances is not None:
@@ -139,13 +142,16 @@ def judge(subject: Subject, options: Options, report: Callable[..., CheckReport]
     notes = [*judgement.notes, *(undecided_note(item) for item in inputs if item.hidden)]
     if judgement.kinks and verdict == "pass":
         notes.insert(0, "a kink: the claimed value lies between the one-sided derivatives")
+    guilty = None
+    if verdict == "fail" and options.blame and isinstance(subject, Traced):
+        guilty = blame(subject, is_wrong)
     checked = report(
         verdict,
         message,
         inputs=inputs,
         diagnosis=findings,
         notes=tuple(dict.fromkeys(notes)),
-        blame=blame(subject, is_wrong) if verdict == "fail" and options.blame and isinstance(subject, Traced) else None,
+        blame=guilty,
         evidence=Evidence(analytic.size, judgement.closely, flat.calls),
     )
     return with_modes(checked, subject, options.seed) if isinstance(subject, Traced) else checked
@@ -245,7 +251,8 @@ def adjoint_digits(subject: Traced, seed: int) -> tuple[float, float]:
     rng = np.random.default_rng(seed + 2)
     record = subject.recorded(subject.at, tuple(i for i, n in enumerate(subject.at) if n in subject.wrt))
     (out,) = record.outputs
-    least = ADJOINT_DIGITS.get(min(out._data.real.dtype.itemsize, *(x._data.real.dtype.itemsize for x in record.inputs)))
+    bytes_of_number = min(x._data.real.dtype.itemsize for x in (out, *record.inputs))
+    least = ADJOINT_DIGITS.get(bytes_of_number, 0.0)
     if out._node is None:
         return 17.0, 0.0
     tangents = [Tensor._wrap(np.asarray(rng.standard_normal(x.shape), x._data.dtype), None) for x in record.inputs]
@@ -261,7 +268,7 @@ def adjoint_digits(subject: Traced, seed: int) -> tuple[float, float]:
     parts = [np.vdot(g, t._data).real for g, t in zip(pulled, tangents, strict=True) if g is not None]
     sizes = [np.abs(np.conj(g) * t._data).sum() for g, t in zip(pulled, tangents, strict=True) if g is not None]
     size = max(abs(forward), float(sum(sizes)), 1e-300)
-    return digits_of(abs(forward - sum(parts)) / size), float(least or 0.0)
+    return digits_of(abs(forward - sum(parts)) / size), least
 
 
 def unsteady_finding(first: np.ndarray, second: np.ndarray) -> tuple[Finding, ...]:

@@ -172,7 +172,7 @@ def of_program(target: Target, wanted: Wanted) -> Declared | CheckReport:
     assert function is not None
     check = with_options(Declared(function, points, wrt=wanted.wrt, **where), wanted)
     check.surroundings = home
-    check.origin = getattr(program, "module", None) or getattr(program, "function", None)
+    check.origin = getattr(program, "module", None) or getattr(program, "function", function)
     return check
 
 

@@ -70,8 +70,8 @@ class Judgement:
     def states(self, where: Any = ...) -> Any:
         """Return what entries are by their reference: PASS or UNSURE.
 
-        Those that agree with a reference that knows them pass. Zeros also pass where what could hide is rounding of the
-        function's value, or changes it by less than a hundredth of what it changes beside the point.
+        Those that agree with a reference that knows them pass. Zeros also pass where what could hide is rounding of
+        the function's value, or changes it by less than a hundredth of what it changes beside the point.
         """
         ref = self.reference
         a, value, error = self.analytic[where], ref.value[where], ref.error[where]
@@ -95,8 +95,8 @@ class Judgement:
     def hide(self, where: Any = True) -> None:
         """Take open entries as HIDDEN that agree with their reference and are small beside what is known of others.
 
-        Whatever they are within their interval: over the scale of its element such an entry changes the output by less
-        than a hundredth of what another one does that passed.
+        Whatever they are within their interval: over the scale of its element such an entry changes the output by
+        less than a hundredth of what another one does that passed.
         """
         ref, a = self.reference, self.analytic
         with np.errstate(all="ignore"):
@@ -211,7 +211,7 @@ class Judgement:
                 j,
                 i,
                 "no numeric derivative can be had here: "
-                + (f"beside the point {trouble}" if trouble else "nan, infinities or a singularity in reach")
+                + (f"beside the point {trouble}" if trouble else "nan, infinities or a singularity in reach"),
             )
         if np.isinf(value):
             return self.unsure(j, i, "the derivative is infinite at this point") if a == value else FAIL

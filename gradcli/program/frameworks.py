@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from types import CodeType, ModuleType
 from typing import Any
 
-FRAMEWORKS = {"torch": "PyTorch", "jax": "JAX", "jaxlib": "JAX", "autograd": "HIPS autograd", "tensorflow": "TensorFlow"}
+FRAMEWORKS = {
+    "torch": "PyTorch",
+    "jax": "JAX",
+    "jaxlib": "JAX",
+    "autograd": "HIPS autograd",
+    "tensorflow": "TensorFlow",
+}
 SOLVERS = frozenset(
-    "solve_ivp odeint quad quad_vec dblquad tplquad nquad root root_scalar fsolve newton brentq brenth bisect ridder toms748 "
-    "fixed_point minimize minimize_scalar least_squares curve_fit fmin fmin_bfgs cg bicgstab gmres minres lsqr lsmr eigs "
+    "solve_ivp odeint quad quad_vec dblquad tplquad nquad root root_scalar fsolve newton brentq brenth bisect "
+    "ridder toms748 "
+    "fixed_point minimize minimize_scalar least_squares curve_fit fmin fmin_bfgs cg bicgstab gmres minres lsqr "
+    "lsmr eigs "
     "eigsh svds".split()
 )
 """Functions of SciPy that iterate until a tolerance is met."""
@@ -62,7 +70,7 @@ def framework_behind(x: Any) -> str | None:
     else:
         home = getattr(x, "__globals__", {}).get("__name__") if callable(x) else None
         kinds = x.__mro__ if isinstance(x, type) else type(x).__mro__
-        names = [home, getattr(x, "__module__", None), *(kind.__module__ for kind in kinds)]
+        names = [str(home), str(getattr(x, "__module__", "")), *(kind.__module__ for kind in kinds)]
     for name in names:
         root = name.partition(".")[0] if isinstance(name, str) else ""
         if root in FRAMEWORKS and getattr(sys.modules.get(root), "__file__", None):
@@ -98,7 +106,8 @@ def leads_from(x: Any, names: tuple[str, ...]) -> Iterator[tuple[Any, tuple[str,
     owner = x if isinstance(x, type) else type(x)
     if not isinstance(x, type) and owner.__module__.partition(".")[0] in LIBRARIES:
         return
-    yield from ((member, ()) for member in vars(owner).values() if isinstance(member, Callable | staticmethod))
+    members = vars(owner).values()
+    yield from ((member, ()) for member in members if callable(member) or isinstance(member, staticmethod))
 
 
 def names_in(code: CodeType) -> Iterator[str]:

@@ -52,7 +52,8 @@ def agreement(check: CheckReport) -> str:
         digits = min(item.digits for item in check.inputs)
         hidden = max(item.resolution or 0.0 for item in check.inputs)
         return (
-            f"random directions agree to {digits:.1f} digits; a single wrong element, off by {hidden:.1g} of its input's "
+            f"random directions agree to {digits:.1f} digits; a single wrong element, off by {hidden:.1g} of its "
+            f"input's "
             "largest, could have hidden"
         )
     items = [item for item in check.inputs if item.worst is not None]

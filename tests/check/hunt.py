@@ -1,7 +1,7 @@
 """Random functions with their right gradients, and claims about them: right, a little off, and absurd.
 
-A function is a weighted sum of atoms of shifted and scaled inputs, on top of an offset, seen from a random point. Each
-atom has its derivative beside it, in a form that keeps its digits; `test_hunt.py` proves them against mpmath.
+A function is a weighted sum of atoms of shifted and scaled inputs, on top of an offset, seen from a random point.
+Each atom has its derivative beside it, in a form that keeps its digits; `test_hunt.py` proves them against mpmath.
 """
 
 from __future__ import annotations
@@ -63,8 +63,12 @@ class Function:
         self.names = [str(rng.choice(list(ATOMS))) for _ in range(self.size)]
         self.atoms = [ATOMS[name] for name in self.names]
         self.scale = 10.0 ** rng.uniform(-4, 4, self.size) if rng.random() < 0.5 else np.ones(self.size)
-        t = np.array([rng.uniform(max(a.low, -10 ** rng.uniform(-2, 2)), min(a.high, 10 ** rng.uniform(-2, 2)))
-                      for a in self.atoms])
+        t = np.array(
+            [
+                rng.uniform(max(a.low, -(10 ** rng.uniform(-2, 2))), min(a.high, 10 ** rng.uniform(-2, 2)))
+                for a in self.atoms
+            ]
+        )
         self.x = t / self.scale
         self.offset = float(rng.choice([0, 0, 0, 1, 1e3]))
         self.weight = 10.0 ** rng.uniform(-6, 6) if rng.random() < 0.3 else 1.0

@@ -1,0 +1,1 @@
+"""Functions that run somewhere else: in another framework, another process, a server, a library of C."""

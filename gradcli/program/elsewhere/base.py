@@ -1,0 +1,44 @@
+"""What a check needs of a function that runs somewhere else: values, and the products that it claims."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+Arrays = Mapping[str, np.ndarray]
+
+
+class ElsewhereError(Exception):
+    """The function could not be reached, raised, or gave something that is no answer; the text says what and
+    where.
+    """
+
+
+class Elsewhere:
+    """A function of named arrays that runs somewhere else, with the derivative that it claims.
+
+    title: what reports call it. inputs: the inputs' names with their values, in order. has_vjp, has_jvp: which
+    products with its derivative it gives. All methods raise ElsewhereError.
+    """
+
+    has_vjp = False
+    has_jvp = False
+
+    def __init__(self, title: str, inputs: Arrays):
+        self.title, self.inputs = title, dict(inputs)
+
+    def value(self, arrays: Arrays) -> np.ndarray:
+        """Return the output at inputs by name."""
+        raise NotImplementedError
+
+    def vjp(self, arrays: Arrays, cotangent: np.ndarray) -> dict[str, np.ndarray]:
+        """Return the product of a cotangent (in the output's shape) with the derivative, by input name."""
+        raise NotImplementedError
+
+    def jvp(self, arrays: Arrays, tangents: Arrays) -> np.ndarray:
+        """Return the product of the derivative with tangents by input name (those left out are 0)."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Let go of connections and processes."""
