@@ -25,6 +25,8 @@ HALF_GAP = 106.0
 """Half the gap of a kink at the middle of a fit, in units of the fit's noise over its width."""
 THROUGH = 1e-3
 """A fit whose noise is so small beside a plateau sees through it."""
+MISSED = 0.3
+"""A fit that changes by less than this part of what a narrower one does has missed something between its nodes."""
 FEW = 4
 """Fewer edges than this in a fit are no noise."""
 APART = 3e-7
@@ -74,6 +76,11 @@ class Plateaus:
         self.curved = np.stack([fit.curved for fit in fits])
         self.changes = np.stack([np.where(fit.finite, fit.variation, np.inf) for fit in fits])
         self.spreads = np.stack([fit.spread for fit in fits])
+        narrower = np.maximum.accumulate(np.where(np.isfinite(self.changes), self.changes, 0.0)[::-1])[::-1]
+        missed = np.zeros(self.rounded.shape, bool)  # a wide fit whose nodes saw less than narrower ones
+        missed[:-1] = self.changes[:-1] < MISSED * narrower[1:]
+        self.rounded &= ~missed
+        self.constant &= ~missed
         self.widths = np.array([fit.width for fit in fits])
         self.unit_of_x = max(1.0, abs(float(x)))
         self.stair = FLAT * unit * np.maximum(self.unit_of_x, np.abs(f0))

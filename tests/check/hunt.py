@@ -24,6 +24,7 @@ class Atom(NamedTuple):
     low: float
     high: float
     kind: str = "smooth"
+    kink: float | None = None
 
 
 def huber(t: Any) -> Any:
@@ -50,6 +51,9 @@ ATOMS = {
     "leaky": Atom(lambda t: np.where(t > 0, t, 0.1 * t), lambda t: np.where(t > 0, 1, 0.1), -5, 5, "kinked"),
     "abs": Atom(np.abs, np.sign, -5, 5, "kinked"),
     "huber": Atom(huber, lambda t: np.clip(t, -1, 1), -5, 5, "kinked"),
+    "hinge": Atom(lambda t: np.maximum(1 - t, 0), lambda t: -1.0 * (t < 1), -5, 5, "kinked", 1.0),
+    "distance": Atom(lambda t: np.abs(t - 1), lambda t: np.sign(t - 1), -5, 5, "kinked", 1.0),
+    "clip": Atom(lambda t: np.clip(t, -2, 1) ** 2, lambda t: 2 * t * ((t > -2) & (t < 1)), -5, 5, "kinked", 1.0),
     "rounded": Atom(lambda t: np.round(np.sin(t), 9), np.cos, -10, 10, "noisy"),
     "single": Atom(lambda t: np.float32(np.sin(t)).astype(float), np.cos, -10, 10, "noisy"),
 }
@@ -63,16 +67,18 @@ class Function:
         self.names = [str(rng.choice(list(ATOMS))) for _ in range(self.size)]
         self.atoms = [ATOMS[name] for name in self.names]
         self.scale = 10.0 ** rng.uniform(-4, 4, self.size) if rng.random() < 0.5 else np.ones(self.size)
-        t = np.array(
-            [
-                rng.uniform(max(a.low, -(10 ** rng.uniform(-2, 2))), min(a.high, 10 ** rng.uniform(-2, 2)))
-                for a in self.atoms
-            ]
-        )
+        t = np.array([self.argument(atom, rng) for atom in self.atoms])
         self.x = t / self.scale
         self.offset = float(rng.choice([0, 0, 0, 1, 1e3]))
         self.weight = 10.0 ** rng.uniform(-6, 6) if rng.random() < 0.3 else 1.0
         self.coupled = self.size > 1 and rng.random() < 0.3
+
+    def argument(self, atom: Atom, rng: np.random.Generator) -> float:
+        """Return a point of an atom's domain: any size, or close beside its kink."""
+        if atom.kink is not None and rng.random() < 0.5:
+            return atom.kink + float(rng.choice([-1, 1])) * 10 ** rng.uniform(-9, -0.5)
+        low, high = (10 ** rng.uniform(-2, 2) for _ in range(2))
+        return rng.uniform(max(atom.low, -low), min(atom.high, high))
 
     def parts(self, x: Any) -> tuple[np.ndarray, np.ndarray]:
         """Return the atoms' values and their derivatives by x."""
