@@ -53,7 +53,8 @@ def settle_kinks(flat: Flat, judgement: Judgement, seed: int) -> None:
             if kinked and not (judgement.state[j] == FAIL).any():
                 judgement.settle_kinks({tuple(kinked): None}, j)
             continue
-        judgement.settle_kinks({tuple(block): row.contains(block) for block in row.blocks(columns)}, j)
+        blocks = [columns] if row.is_round(columns) else row.blocks(columns)
+        judgement.settle_kinks({tuple(block): row.contains(block) for block in blocks}, j)
 
 
 class Slopes:

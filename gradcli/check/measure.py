@@ -160,6 +160,12 @@ class Reference:
         self.error[rows, i] = np.where(use, found.error, np.inf)
         return found
 
+    def hidden_by_rounding(self) -> np.ndarray:
+        """Return slopes that a function may have which does not change where it was looked at."""
+        scales = self.flat.scales
+        reach = np.where(scales < SMALL, WIDE, REACH * scales)
+        return self.flat.unit * np.abs(self.flat.f0)[:, None] / reach
+
     def rounding_at(self, j: int, i: int) -> float:
         """Return what rounding hides of output j beside element i.
 

@@ -38,6 +38,11 @@ def alike(noise: np.ndarray, other: np.ndarray) -> np.ndarray:
     return (noise > other / 3) & (noise < 3 * other)
 
 
+def in_step(growth: np.ndarray) -> np.ndarray:
+    """Return where noise grows with the width of fits, as that of a kink does."""
+    return (growth > 2.5) & (growth < 8)
+
+
 def longest_run(rows: np.ndarray) -> np.ndarray:
     """Return, per column, the length of the longest run of true rows."""
     run = np.zeros(rows.shape[1], int)
@@ -179,6 +184,11 @@ class Plateaus:
         pick = errors.argmin(axis=0)
         error = errors[pick, self.columns]
         level = self.noise[pick, self.columns]
+        with np.errstate(all="ignore"):
+            wider = [self.noise[np.maximum(pick - k, 0), self.columns] for k in (1, 2)]
+            grows = (pick >= 2) & in_step(wider[0] / level) & in_step(wider[1] / wider[0])
+            error = np.where(grows, np.fmax(error, HALF_GAP * level / self.widths[pick]), error)
+        self.hiding |= noisy & grows
         curves = self.resolve_curves(result, noisy, member)
         flat = found & self.constant[chosen, self.columns]
         single = flat & (level <= SINGLE * self.small.largest[-1])

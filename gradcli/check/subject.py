@@ -164,7 +164,7 @@ class HandWritten(Subject):
         except BaseException as error:
             raise raised(what, error) from error
         for (name, x), copy in zip(arrays.items(), given, strict=True):
-            if not np.array_equal(x, copy, equal_nan=True):
+            if not (x == copy).all() and not np.array_equal(x, copy, equal_nan=True):
                 raise CheckError(f"{what} changes its argument '{name}' in place; it must work on a copy")
         return result
 

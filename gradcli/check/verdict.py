@@ -112,7 +112,8 @@ class Judgement:
         """Decide the entries that the cheap look settles: right ones, and zeros of functions that stand still."""
         ref, a = self.reference, self.analytic
         self.confirm(ref.settled)
-        self.state[(self.state == UNSURE) & ref.same & (a == 0)] = PASS
+        still = (self.state == UNSURE) & ref.same & (a == 0)
+        self.state[still], ref.value[still], ref.error[still] = PASS, 0.0, ref.hidden_by_rounding()[still]
         if a.size >= LARGE:
             self.hide(ref.limited)
 

@@ -20,6 +20,17 @@ def huber(x):
     return np.where(np.abs(x) <= 1, 0.5 * x * x, np.abs(x) - 0.5).sum()
 
 
+def groups(x):
+    return np.linalg.norm(x[:3]) + 2 * np.linalg.norm(x[3:6]) + abs(x[6])
+
+
+def rows(x):
+    return np.maximum(x, np.roll(x, -1))
+
+
+UNIT = np.random.default_rng(0).standard_normal(50)
+UNIT /= np.linalg.norm(UNIT)
+W = np.array([[2.0, 1.0, 0.0], [0.0, 1.0, 0.5], [1.0, 0.0, 3.0]])
 # function, point, right gradients, wrong ones
 CASES = {
     "relu": (relu, 0.0, [0, 0.5, 1], [-0.5, 2, 1.01]),
@@ -45,6 +56,28 @@ CASES = {
     "a smooth joint": (huber, [1, -1], [[1, -1]], [[0, -1], [1, 1]]),
     "a sort": (lambda x: np.sort(x) @ [1, 2, 3], [1, 1, 0], [[2, 3, 1], [2.5, 2.5, 1]], [[3, 3, 1], [2, 2, 1]]),
     "beside an offset": (lambda x: 100 + relu(x), 1e-17, [], [2, -1]),
+    "nearly a tie": (np.max, [1, 1, 0], [[0.25, 0.75, 0]], [[0.5001, 0.5, 0], [0.5, 0.5, 0.01]]),
+    "eight ties": (np.max, np.ones(8), [np.full(8, 1 / 8)], [np.full(8, 1.01 / 8)]),
+    "a ball": (np.linalg.norm, np.zeros(4), [[0.5] * 4, [0.485] * 4], [[0.525] * 4]),
+    "a larger ball": (np.linalg.norm, np.zeros(50), [0.97 * UNIT, UNIT, 0 * UNIT], [1.05 * UNIT]),
+    "thirty absolute values": (
+        lambda x: np.abs(x).sum(),
+        np.zeros(30),
+        [np.zeros(30), np.linspace(-1, 1, 30)],
+        [np.linspace(-1, 1.01, 30)],
+    ),
+    "the middle of three": (lambda x: np.sort(x)[1], [1, 1 + 1e-8, 1 + 2e-8], [[0, 1, 0]], [[1, 0, 0], [0, 0, 1]]),
+    "groups": (groups, np.zeros(7), [[0.6, 0.8, 0, 2, 0, 0, 0.5]], [[0.6, 0.81, 0, 2, 0, 0, 0.5]]),
+    "an ellipsoid": (lambda x: np.linalg.norm(W @ x), np.zeros(3), [W.T @ [0.6, 0, 0.8]], [W.T @ [0.6, 0.3, 0.8]]),
+    "a permutohedron": (
+        lambda x: np.sort(x) @ np.arange(1, 7),
+        np.ones(6),
+        [[3.5] * 6, [6, 5, 4, 3, 2, 1]],
+        [[3.6] * 6, [6, 6, 3, 2, 1, 3]],
+    ),
+    "range": (np.ptp, [1, 1, 1], [[0, 0, 0], [1, -1, 0]], [[1, 1, -1], [1, -1, 0.1]]),
+    "convex and concave": (lambda x: abs(x[0]) - abs(x[1]), [0, 0], [[1, 1], [0.3, -0.9]], [[1.1, 0]]),
+    "rows": (rows, np.zeros(25), [(np.eye(25) + np.roll(np.eye(25), 1, 1)) / 2], [1.01 * np.eye(25)]),
 }
 
 

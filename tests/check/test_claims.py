@@ -1,0 +1,206 @@
+"""Claims that a checker may get wrong: absurd ones, linear ones that are not, noise, solvers, domains and forms.
+
+The right derivatives follow by hand, or by the same function iterated to the end.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy.integrate import quad, solve_ivp
+
+from gradcli import check_gradient
+from gradcli.results.checks import CheckReport, InputCheck, WorstElement
+
+
+def verdict(f, grad=None, *, vjp=None, **at):
+    at = {name: np.asarray(x, getattr(x, "dtype", float)) for name, x in at.items()}
+    return check_gradient(f, grad, at=at, vjp=vjp)
+
+
+@pytest.mark.parametrize("x", [2.1, *np.linspace(-9.7, 9.3, 20)])
+def test_no_absurd_claim_passes(x):
+    for f in (lambda x: np.logaddexp(0, x), lambda x: 1 / (1 + np.exp(-x)), lambda x: np.maximum(x, 0)):
+        for claimed in (1e9, -1e9, np.nan, np.inf):
+            assert verdict(f, lambda x, c=claimed: c + 0 * x, x=x).verdict == "fail"
+
+
+def test_a_pass_that_says_nothing_cannot_be_made():
+    worst = WorstElement((), (), 1.0, 1.0, math.inf)
+    with pytest.raises(ValueError, match="cannot pass"):
+        InputCheck("x", (), "pass", 0.0, 0.0, 17.0, None, worst)
+    with pytest.raises(ValueError, match="cannot pass"):
+        InputCheck("x", (), "pass", 0.0, 0.0, 17.0, math.inf, None)
+    failed = InputCheck("x", (), "fail", 1.0, 1.0, 0.0, None, None)
+    with pytest.raises(ValueError, match="cannot pass"):
+        CheckReport("f", None, None, "pass", 0.0, inputs=(failed,))
+
+
+def test_fast_mode_says_what_it_saw():
+    x = np.random.default_rng(0).standard_normal(1000) + 3
+
+    def off(x, error=1e-5):
+        g = 3 * x**2
+        g[17] *= 1 + error
+        return g
+
+    right = check_gradient(lambda x: (x**3).sum(), lambda x: 3 * x**2, at={"x": x}, fast=True)
+    assert right.verdict == "pass" and right.inputs[0].worst is None
+    assert len(right.evidence.directions) == 3
+    assert all(claimed != numeric for claimed, numeric, _ in right.evidence.directions)
+    assert check_gradient(lambda x: (x**3).sum(), off, at={"x": x}, fast=True).verdict == "fail"
+    hidden = right.inputs[0].resolution * np.abs(3 * x**2).max() / (3 * x[17] ** 2)
+    seen = check_gradient(lambda x: (x**3).sum(), lambda x: off(x, 3 * hidden), at={"x": x}, fast=True)
+    assert seen.verdict == "fail"
+
+
+def test_rounding_of_the_largest_is_no_excuse_for_the_smallest():
+    def f(x):
+        return np.array([1e15 * np.sin(x[0]), np.cos(x[1])])
+
+    assert verdict(f, lambda x: np.diag([1e15 * np.cos(x[0]), -np.sin(x[1])]), x=[0.3, 0.4]).verdict == "pass"
+    assert verdict(f, lambda x: np.diag([1e15 * np.cos(x[0]), np.sin(x[1])]), x=[0.3, 0.4]).verdict == "fail"
+    wrong = verdict(
+        lambda x, y: 1e15 * np.sin(x) + np.array([0.0, np.cos(y)]),
+        lambda x, y: (np.full(2, 1e15 * np.cos(x)), np.array([0.0, np.sin(y)])),
+        x=0.3,
+        y=0.4,
+    )
+    assert wrong.verdict != "pass" or wrong.inputs[1].hidden
+
+
+NOT_LINEAR = {
+    "ignores its cotangent": lambda c, x: 2 * x,
+    "takes its size": lambda c, x: 2 * x * np.abs(c),
+    "right for positive ones": lambda c, x: 2 * x * np.maximum(c, 0),
+    "clips it": lambda c, x: 2 * x * np.clip(c, -1, 1),
+}
+
+
+@pytest.mark.parametrize("name", NOT_LINEAR)
+def test_a_backward_is_linear_in_its_cotangent(name):
+    found = verdict(lambda x: x**2, vjp=NOT_LINEAR[name], x=[1.0, 2.0])
+    assert found.verdict == "fail" and found.diagnosis[0].kind == "nonlinear"
+    assert verdict(lambda x: x**2, vjp=lambda c, x: 2 * x * c, x=[1.0, 2.0]).verdict == "pass"
+
+
+def entropy(x):
+    p = np.exp(x - x.max())
+    p /= p.sum()
+    return -(p * np.log(p)).sum()
+
+
+def entropy_gradient(x):
+    p = np.exp(x - x.max())
+    p /= p.sum()
+    return -p * (np.log(p) + entropy(x))
+
+
+def test_what_is_below_rounding_is_neither_right_nor_wrong():
+    for f, claimed, x in ((lambda x: np.tanh(x) - 1, 7e-35, 40.0), (lambda x: 3 + 0 * x, 1.4e-17, 1.0)):
+        found = verdict(f, lambda x, c=claimed: c, x=x)
+        assert found.verdict != "fail" and found.inputs[0].hidden == 1
+        assert verdict(f, lambda x: 1e-3, x=x).verdict == "fail"
+    at = [30.0, 0.0, -1.0, 2.0]
+    assert verdict(entropy, entropy_gradient, x=at).verdict != "fail"
+    assert verdict(entropy, lambda x: -entropy_gradient(x), x=at).verdict == "fail"
+
+
+def cosine_point(a, tolerance=1e-9):
+    """The solution of y = cos(a y), by iteration."""
+    y = 0.0
+    for _ in range(2000):
+        y, before = np.cos(a * y), y
+        if abs(y - before) <= tolerance:
+            break
+    return y
+
+
+def cosine_slope(a):
+    y = cosine_point(a, 0.0)
+    return -y * np.sin(a * y) / (1 + a * np.sin(a * y))
+
+
+def decay(rtol):
+    return lambda k: solve_ivp(lambda t, y: -k * y, (0, 1), [1.0], rtol=rtol, atol=rtol * 1e-3).y[0, -1]
+
+
+SOLVERS = {
+    "fixed point": (cosine_point, cosine_slope, (0.3, 0.7, 0.9, 1.1)),
+    "differential equation": (decay(1e-3), lambda k: -np.exp(-k), (0.5, 1.3, 2.0)),
+    "the same, closer": (decay(1e-6), lambda k: -np.exp(-k), (0.5, 1.3, 2.0)),
+    "integral": (
+        lambda k: quad(lambda t: np.exp(-k * t * t), 0, 1)[0],
+        lambda k: -quad(lambda t: t * t * np.exp(-k * t * t), 0, 1)[0],
+        (0.4, 1.3),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+def test_solvers_that_stop_at_a_tolerance(name):
+    f, slope, points = SOLVERS[name]
+    for x in points:
+        right = verdict(f, lambda x, g=slope: np.asarray(g(x)), x=x)
+        assert right.verdict == "pass" or (right.verdict == "inconclusive" and "solver" in right.message), x
+        assert verdict(f, lambda x, g=slope: np.asarray(1.05 * g(x)), x=x).verdict == "fail", x
+
+
+def bounded(x):
+    assert 0 <= x <= 1
+    return x**2
+
+
+def strict(x):
+    with np.errstate(all="raise"):
+        return np.log(x).sum()
+
+
+def volume(x):
+    return 2 * np.log(np.diag(np.linalg.cholesky((x + x.T) / 2))).sum()
+
+
+DOMAINS = {
+    "math.sqrt": (math.sqrt, lambda x: 0.5 / math.sqrt(x), 1e-3),
+    "math.log": (lambda x: math.log(x[0]) + math.log(x[1]), lambda x: 1 / x, [1e-8, 2.0]),
+    "math.exp": (lambda x: math.exp(x), np.exp, 700.0),
+    "cholesky": (volume, np.linalg.inv, [[1.0, 0.999], [0.999, 1.0]]),
+    "assert": (bounded, lambda x: 2 * x, 1.0),
+    "errstate": (strict, lambda x: 1 / x, [0.01, 2.0]),
+    "another shape": (lambda x: 2 * x if x < 1.01 else np.ones(2), lambda x: 2 + 0 * x, 1.0),
+    "None": (lambda x: 2 * x if x < 1.01 else None, lambda x: 2 + 0 * x, 1.0),
+}
+
+
+@pytest.mark.parametrize("name", DOMAINS)
+def test_functions_that_raise_beside_the_point(name):
+    f, grad, x = DOMAINS[name]
+    assert verdict(f, grad, x=x).verdict == "pass"
+    assert verdict(f, lambda x: -np.asarray(grad(x)), x=x).verdict == "fail"
+
+
+def test_a_function_that_raises_at_the_point_is_an_error():
+    found = verdict(lambda x: math.log(x), lambda x: 1 / x, x=-1.0)
+    assert found.verdict == "error" and "math domain error" in found.message
+
+
+def test_half_precision():
+    x = np.array([1, 2, 3], np.float16)
+    assert verdict(lambda x: (x * x).sum(), lambda x: 2 * x, x=x).verdict in ("pass", "inconclusive")
+    assert verdict(lambda x: (x * x).sum(), lambda x: -2 * x, x=x).verdict == "fail"
+    assert verdict(lambda x: np.sin(x.astype(float)).sum(), np.cos, x=x).verdict in ("pass", "inconclusive")
+
+
+def test_forms_of_gradients():
+    assert verdict(lambda x: (x**2).sum(), lambda x: (6.0,), x=[3.0]).verdict == "pass"
+    assert verdict(lambda x: (x**2).sum(), lambda x: np.array([6.0, 2.0], object), x=[3.0, 1.0]).verdict == "pass"
+    assert verdict(lambda x: (x**2).sum(), vjp=lambda c, x: (6.0 * c,), x=[3.0]).verdict == "pass"
+
+
+def test_a_second_call_that_raises_is_held_by_its_check():
+    def broken(x):
+        raise ZeroDivisionError("beside")
+
+    assert verdict(lambda x: x, broken, x=1.0).verdict == "error"
