@@ -80,7 +80,7 @@ def headline(check: CheckReport) -> str:
     item = worst_input(check)
     if check.verdict == "pass":
         return agreement(check)
-    if check.verdict == "fail" and item is not None:
+    if check.verdict == "fail" and item is not None and item.verdict == "fail":
         return f"{worst_text(item)}{relative_text(item.worst)}"
     return check.message or "no reason was given"
 
@@ -89,6 +89,8 @@ def summary_line(result: CheckSummary) -> str:
     """Return how many checks had which verdict."""
     words = [("passed", "pass"), ("failed", "fail"), ("inconclusive", "inconclusive"), ("errors", "error")]
     parts = [
-        f"{result.count(verdict)} {word}" for word, verdict in words if result.count(verdict) or word == "passed"
+        f"{count} {'error' if (count, word) == (1, 'errors') else word}"
+        for word, verdict in words
+        if (count := result.count(verdict)) or word == "passed"
     ]
     return f"{', '.join(parts)} in {result.seconds:.2f} s"
