@@ -68,12 +68,14 @@ explains them; and it is inconclusive, with the reason, where the function does 
 that are not finite, a kink whose one-sided derivatives cannot be told. At a kink, a value in the generalized
 gradient passes.
 
-A pass names the resolution, an error above which would have been seen in every element, and what that rests on; where it is
-coarser than 2 % of an element that matters, the verdict is inconclusive. Elements below the function's own rounding are
-counted as not decidable and do not fail. With `--fast` a pass says how large a single wrong element could be that hides
+A pass names the resolution, an error above which would have been seen in every element, and what that rests on;
+where it is
+coarser than 2 % of an element that matters, the verdict is inconclusive. Elements below the function's own rounding
+are counted as not decidable and do not fail. With `--fast` a pass says how large a single wrong element could be that
+hides
 from the random directions. A backward is also given cotangents of zeros, of both signs, and sums of two: it must be
-linear in them. A function that raises or returns another shape beside the point is looked at from the side on which it
-does not; a small difference that jumps about from start to start is that of a solver inside the function, and
+linear in them. A function that raises or returns another shape beside the point is looked at from the side on which
+it does not; a small difference that jumps about from start to start is that of a solver inside the function, and
 inconclusive. A function that uses PyTorch, JAX or HIPS autograd is not run on gradcli's engine, whose rules would be
 checked instead of theirs.
 
