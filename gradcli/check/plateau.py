@@ -27,6 +27,8 @@ THROUGH = 1e-3
 """A fit whose noise is so small beside a plateau sees through it."""
 MISSED = 0.3
 """A fit that changes by less than this part of what a narrower one does has missed something between its nodes."""
+CONTRADICTED = 2.5
+"""How many of their errors fits may be apart."""
 FEW = 4
 """Fewer edges than this in a fit are no noise."""
 APART = 3e-7
@@ -87,8 +89,17 @@ class Plateaus:
         self.rounded &= ~missed
         self.constant &= ~missed
         self.widths = np.array([fit.width for fit in fits])
+        self.refuse_contradicted(far)
         self.unit_of_x = max(1.0, abs(float(x)))
         self.stair = FLAT * unit * np.maximum(self.unit_of_x, np.abs(f0))
+
+    def refuse_contradicted(self, far: int) -> None:
+        """Take back the fits beyond the scale of x that narrower ones there contradict: a step that none resolves."""
+        for k in range(far - 1):
+            with np.errstate(all="ignore"):
+                apart = np.abs(self.values[k] - self.values[k + 1 : far])
+                room = CONTRADICTED * (self.errors[k] + self.errors[k + 1 : far])
+            self.rounded[k] &= ~(self.rounded[k + 1 : far] & (apart > room)).any(axis=0)
 
     def take(self, result: Estimate, where: np.ndarray, place: np.ndarray, error: np.ndarray, kind: str) -> None:
         """Let one fit of each column, with an error, be the estimate at some columns."""
