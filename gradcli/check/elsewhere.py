@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from ..program.elsewhere.base import Elsewhere, ElsewhereError
+from ..errors import EXIT_TARGET, GradcliError
+from ..program.elsewhere.base import Elsewhere, ElsewhereError, GoneError
 from .subject import CheckError, Subject, WrongShapeError, plain_array
 
 
@@ -27,14 +28,14 @@ class Claimed(Subject):
         try:
             return np.array(plain_array(self.program.value(arrays), self.program.title))
         except ElsewhereError as error:
-            raise CheckError(str(error)) from error
+            raise what_ends(error) from error
 
     def pull(self, arrays: Mapping[str, np.ndarray], cotangent: np.ndarray) -> dict[str, np.ndarray]:
         """Return the claimed product with a cotangent. Raises WrongShapeError."""
         try:
             found = self.program.vjp(arrays, cotangent)
         except ElsewhereError as error:
-            raise CheckError(str(error)) from error
+            raise what_ends(error) from error
         return {
             name: self.in_shape(found[name], self.at[name].shape, f"the gradient of '{name}'") for name in self.wrt
         }
@@ -44,7 +45,7 @@ class Claimed(Subject):
         try:
             found = self.program.jvp(arrays, tangents)
         except ElsewhereError as error:
-            raise CheckError(str(error)) from error
+            raise what_ends(error) from error
         return self.in_shape(found, self.value(arrays).shape, "the derivative along a direction")
 
     def in_shape(self, x: object, shape: tuple[int, ...], what: str) -> np.ndarray:
@@ -69,6 +70,13 @@ class Claimed(Subject):
             whole = np.stack(pushed, -1) if pushed else np.zeros((*out.shape, 0))
             found[name] = whole.reshape((*out.shape, *self.at[name].shape))
         return found
+
+
+def what_ends(error: ElsewhereError) -> Exception:
+    """Return a failed call as what ends a check, or, where something still answers, as a point without a value."""
+    if isinstance(error, GoneError):
+        return GradcliError(str(error), kind="target", exit_code=EXIT_TARGET)
+    return CheckError(str(error))
 
 
 def units(like: np.ndarray) -> list[np.ndarray]:

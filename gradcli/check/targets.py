@@ -13,6 +13,7 @@ import numpy as np
 
 from ..errors import EXIT_TARGET, GradcliError
 from ..program.base import check_known
+from ..program.elsewhere import is_elsewhere
 from ..program.loading import check_callable, find_in, load_module
 from ..program.script import ScriptProgram
 from ..program.surroundings import Folders
@@ -21,6 +22,7 @@ from ..results.checks import CheckReport
 from .arguments import arguments_of, by_name
 from .collect import declared_in, files_in, mentions_checks
 from .declare import Declared
+from .remote import of_address
 from .script import ScriptCheck, leaves_of
 
 
@@ -29,7 +31,7 @@ class Wanted:
 
     values: arrays by input; shapes: inputs drawn at random; grad, vjp: names of hand-written derivatives. options:
     keyword arguments of Declared that every check gets (order, samples, tolerances, fast, seed), None where not
-    given.
+    given. timeout, config: seconds for an answer and JSON for what runs elsewhere.
     """
 
     def __init__(
@@ -41,9 +43,12 @@ class Wanted:
         wrt: list[str] | None,
         out: str | None,
         options: Mapping[str, Any],
+        timeout: float = 60.0,
+        config: str | None = None,
     ):
         self.values, self.shapes, self.grad, self.vjp = values, shapes, grad, vjp
         self.wrt, self.out = wrt, out
+        self.timeout, self.config = timeout, config
         self.options = {key: value for key, value in options.items() if value is not None}
 
     @property
@@ -73,7 +78,8 @@ class Wanted:
         """Return the options as they would be typed again."""
         parts = [f"{name}={np.asarray(x).tolist()}" for name, x in self.values.items() if np.size(x) <= 12]
         parts += [f"--shape {name}={','.join(map(str, shape))}" for name, shape in self.shapes.items()]
-        parts += [f"--{key} {value}" for key, value in (("grad", self.grad), ("vjp", self.vjp)) if value]
+        given = (("grad", self.grad), ("vjp", self.vjp), ("config", self.config))
+        parts += [f"--{key} {shlex.quote(value)}" for key, value in given if value]
         parts += [f"--order {self.options['order']}"] if self.options.get("order", 1) != 1 else []
         return " ".join(p if p.startswith("--") else shlex.quote(p) for p in parts)
 
@@ -108,6 +114,8 @@ def is_file_without_checks(path: str) -> bool:
 def of_target(target: Target, wanted: Wanted) -> list[Declared | CheckReport]:
     """Return the checks of one target."""
     text = target.text
+    if not target.inline and is_elsewhere(text):
+        return [with_options(of_address(target, wanted), wanted)]
     if not target.inline and os.path.isdir(text):
         return [check for path in files_in(text) for check in of_file(path, target, wanted)]
     path, colon, name = text.partition(".py:")
@@ -215,8 +223,8 @@ def hand_written(path: str, name: str, target: Target, wanted: Wanted) -> Declar
     return with_options(check, wanted)
 
 
-def with_options(check: Declared, wanted: Wanted) -> Declared:
-    """Return a check with the options of the command line."""
-    for key, value in wanted.options.items():
+def with_options(check: Any, wanted: Wanted) -> Any:
+    """Return a check with the options of the command line; a report as it is."""
+    for key, value in wanted.options.items() if isinstance(check, Declared) else ():
         setattr(check, key, value)
     return check

@@ -15,6 +15,7 @@ from ..lang.names import as_written
 from ..lang.values import read_value, read_values
 from ..program.base import Program
 from ..program.differentiate import Request
+from ..program.elsewhere import is_elsewhere
 from ..program.target import Target, load_program
 from ..tape.dtypes import set_default_dtype
 from . import status, streams
@@ -66,7 +67,7 @@ class Context:
 
     def as_target(self, text: str, inline: bool = False) -> Target:
         """Return a target with the settings of this call; what runs no Python is bounded in memory from now on."""
-        if inline or ".py" not in text:
+        if inline or (".py" not in text and not is_elsewhere(text)):
             bound_memory(self.settings.max_elements)
         elif self.options.get("torch") and (".py:" in text or self.command == "gradcheck"):
             self.name_torch()

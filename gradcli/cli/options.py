@@ -61,13 +61,14 @@ OPTIONS: dict[str, Any] = {
         "--grad",
         metavar="NAME",
         shell_complete=completed("defined"),
-        help="The gradient by hand, in the same file: g(*arguments).",
+        help="The gradient by hand, in the same file: g(*arguments); of a C function: its declaration.",
     ),
     "vjp": click.option(
         "--vjp",
         metavar="NAME",
         shell_complete=completed("defined"),
-        help="The backward pass by hand, in the same file: b(cotangent, *arguments).",
+        help="The backward pass by hand, in the same file: b(cotangent, *arguments); of a C function: its "
+        "declaration.",
     ),
     "shape": click.option(
         "--shape",
@@ -75,7 +76,7 @@ OPTIONS: dict[str, Any] = {
         multiple=True,
         metavar="NAME=3,4",
         shell_complete=completed("given_inputs"),
-        help="Draw this input at random, with this shape. Repeatable.",
+        help="Draw this input at random, with this shape; of a C function's output: its shape. Repeatable.",
     ),
     "samples": click.option(
         "--samples", type=click.IntRange(1), metavar="K", help="How many random points to check (1)."
@@ -105,6 +106,16 @@ OPTIONS: dict[str, Any] = {
     ),
     "allow_inconclusive": click.option(
         "--allow-inconclusive", is_flag=True, help="Exit with 0 when no check fails but some are inconclusive."
+    ),
+    "call_timeout": click.option(
+        "--timeout",
+        type=Finite(positive=True),
+        default=60.0,
+        metavar="S",
+        help="Seconds that a server, process or library may take for one answer (60).",
+    ),
+    "config": click.option(
+        "--config", metavar="JSON", help="The config object that an UM-Bridge model is called with."
     ),
     "mode": click.option(
         "--mode",
@@ -147,7 +158,7 @@ OPTIONS: dict[str, Any] = {
         metavar="N",
         help="The largest value a program may make (1e8 elements), with 2 GiB for all.",
     ),
-    "safe": click.option("--safe", is_flag=True, help="Never execute Python: refuse scripts."),
+    "safe": click.option("--safe", is_flag=True, help="Never execute Python, processes or libraries: refuse them."),
     "torch": click.option(
         "--torch", is_flag=True, help="In Python files, let `import torch` mean gradcli's own engine."
     ),

@@ -13,6 +13,7 @@ from ..lang.convert import NotInLanguageError
 from ..lang.evaluate import Settings
 from ..lang.parse import MAX_TEXT, parse
 from .base import Program
+from .elsewhere import is_elsewhere
 from .expression import ExpressionProgram
 
 if TYPE_CHECKING:
@@ -58,6 +59,8 @@ def load_program(target: Target) -> Program:
         return expression(text, None, text, target)
     if text == "-":
         return expression(read_standard_input(), "standard input", "-", target)
+    if is_elsewhere(text):
+        raise GradcliError(f"{text} runs elsewhere", hint="gradcli gradcheck checks its derivative", kind="usage")
     path, colon, name = text.partition(".py:")
     if colon:
         return named_object(path + ".py", name, target)

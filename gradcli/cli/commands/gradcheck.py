@@ -54,6 +54,8 @@ VALUE = re.compile(r"[^\W\d][\w.\[\]]*=[^=]")
     "list",
     "stop",
     "jobs",
+    "call_timeout",
+    "config",
     "junit",
     "allow_inconclusive",
     formats=(*TEXT, "github"),
@@ -62,7 +64,9 @@ def gradcheck(context: Context) -> int:
     """Check derivatives: of expressions, scripts and functions, and of gradients written by hand.
 
     TARGET is an expression, FILE.py:FUNCTION (with --grad or --vjp for a derivative written by hand), or files and
-    folders whose checks are declared with @gradcli.check. One file without such checks is run as a script, and its
+    folders whose checks are declared with @gradcli.check. It may run elsewhere, too: http://HOST:PORT/MODEL
+    (UM-Bridge) or http://HOST:PORT (Tesseract), 'cmd:COMMAND', or 'LIB.so:DECLARATION' with a declaration for --grad
+    or --vjp; then the derivative that it gives is checked. One file without such checks is run as a script, and its
     own gradient checked; among several it is left out. A check that ends the process (os._exit, a crash) loses the
     others' verdicts, unless -j 2 runs them in processes of their own.
     """
@@ -142,6 +146,8 @@ def selected(context: Context) -> list[Declared | CheckReport]:
             "max_elements": options["max_elements"],
             "tolerances": tolerances if any(t is not None for t in tolerances) else None,
         },
+        timeout=options["timeout"],
+        config=options["config"],
     )
     found = checks_of(targets, wanted)
     for check in found:

@@ -15,6 +15,10 @@ class ElsewhereError(Exception):
     """
 
 
+class GoneError(ElsewhereError):
+    """Nothing answers any more (the process died or hangs, the server is gone): no other point need be tried."""
+
+
 class Elsewhere:
     """A function of named arrays that runs somewhere else, with the derivative that it claims.
 

@@ -1,0 +1,118 @@
+"""One kept connection to a server that speaks JSON."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import os
+import time
+from typing import Any
+from urllib.parse import urlsplit
+
+from ...errors import GradcliError
+from .base import ElsewhereError, GoneError
+from .umbridge import error_text, shortened
+
+CLOSED = (http.client.RemoteDisconnected, BrokenPipeError, ConnectionResetError)
+"""What a kept connection raises when the server has closed it in the meantime."""
+NOT_THE_MODEL = (401, 403, 404, 405, 407, 502, 503, 504)
+"""Statuses that come from what stands before a model: at no other point it will be another."""
+
+
+class Server:
+    """A server under an address http://HOST:PORT/PATH or https://...
+
+    path: what requests begin with. timeout: seconds that one request may take.
+    """
+
+    def __init__(self, address: str, path: str, timeout: float):
+        parts = urlsplit(address)
+        try:
+            port = parts.port
+        except ValueError:
+            raise GradcliError(f"{address}: the port is no number", kind="usage") from None
+        if not parts.hostname or parts.query or parts.fragment or parts.username is not None:
+            raise GradcliError(
+                f"{address} is no address of a model", hint="write http://HOST:PORT/MODEL", kind="usage"
+            )
+        kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
+        self.place = f"{parts.scheme}://{parts.netloc}"
+        self.path, self.timeout, self.owner = path, timeout, os.getpid()
+        self.open = lambda: kind(parts.hostname or "", port, timeout=timeout)
+        self.connection: http.client.HTTPConnection | None = None
+
+    def get(self, path: str) -> Any:
+        """Return the document under a path."""
+        return self.send("GET", path, None)
+
+    def post(self, path: str, body: dict[str, Any]) -> Any:
+        """Return the answer to a document."""
+        return self.send("POST", path, json.dumps(body).encode())
+
+    def send(self, method: str, path: str, body: bytes | None) -> Any:
+        """Return the JSON that a request is answered with. Raises ElsewhereError."""
+        if self.owner != os.getpid():  # a forked process must not speak on its parent's connection
+            self.connection, self.owner = None, os.getpid()
+        kept = self.connection is not None
+        where = f"{self.place}{self.path}{path}"
+        try:
+            try:
+                status, text, location = self.exchange(method, path, body)
+            except CLOSED:
+                self.close()
+                if not kept:
+                    raise
+                status, text, location = self.exchange(method, path, body)
+        except TimeoutError:
+            self.close()
+            raise GoneError(f"{where}: no answer within {self.timeout:g} seconds (--timeout)") from None
+        except (OSError, http.client.HTTPException) as error:
+            self.close()
+            reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
+            raise GoneError(f"{where}: {reason}") from None
+        if 300 <= status < 400:
+            raise GoneError(f"{where}: answered with status {status}, to go on at {location}; that is not followed")
+        return read_answer(where, status, text)
+
+    def exchange(self, method: str, path: str, body: bytes | None) -> tuple[int, str, str | None]:
+        """Return status, text and Location of the answer to a request; the whole of it in time."""
+        limit = time.monotonic() + self.timeout
+        if self.connection is None:
+            self.connection = self.open()
+        headers = {"Accept": "application/json", **({"Content-Type": "application/json"} if body is not None else {})}
+        if self.connection.sock is not None:
+            self.connection.sock.settimeout(self.timeout)
+        self.connection.request(method, self.path + path, body, headers)
+        socket = self.connection.sock  # the connection lets go of it when the server says that it will close
+        with self.connection.getresponse() as response:
+            parts = []
+            while part := response.read1(1 << 20):
+                parts.append(part)
+                left = limit - time.monotonic()
+                if left <= 0:
+                    raise TimeoutError
+                with contextlib.suppress(OSError):
+                    socket.settimeout(left)
+            return response.status, b"".join(parts).decode("utf-8", "replace"), response.getheader("Location")
+
+    def close(self) -> None:
+        """Close the connection; the next request opens one."""
+        if self.connection is not None and self.owner == os.getpid():
+            self.connection.close()
+        self.connection = None
+
+
+def read_answer(where: str, status: int, text: str) -> Any:
+    """Return the JSON of an answer. Raises ElsewhereError for a status that is no success, and for other text."""
+    try:
+        answer = json.loads(text)
+    except ValueError:
+        answer = None
+    if status != 200:
+        said = answer.get("error", answer.get("detail", answer)) if isinstance(answer, dict) else text.strip()
+        message = f"{where}: status {status}: {error_text(said)}"
+        raise (GoneError if status in NOT_THE_MODEL else ElsewhereError)(message)
+    if answer is None:
+        raise ElsewhereError(f"{where}: the answer is no JSON: {shortened(text)}")
+    return answer

@@ -1,0 +1,277 @@
+"""Functions of shared libraries, by the lines of their C header.
+
+Names of derivatives follow Tapenade (xb, xd), Enzyme (dx) and the habits x_b, x_bar, x_dot and grad_x.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...errors import GradcliError, did_you_mean
+from . import library_host
+from .base import Arrays, Elsewhere, ElsewhereError
+from .declaration import REAL, Declaration, Parameter, read_declaration
+from .process import Process
+
+REVERSE = ("{}_b", "{}b", "{}_bar", "{}bar", "d{}", "d_{}", "grad_{}", "{}_grad", "g{}", "g_{}", "{}_g")
+"""What the cotangent or the gradient of {} is called."""
+FORWARD = ("{}_d", "{}d", "{}_dot", "{}dot", "d{}", "d_{}", "{}_t", "{}t")
+"""What the tangent of {} is called."""
+
+
+class Library(Elsewhere):
+    """A C function with a gradient, a backward pass or a forward derivative from the same library.
+
+    Integers are sizes: of the first array, of the output when they are called m, or given by name. shapes: those of
+    outputs that cannot be known. out: which output is meant, where there are several. process: what calls it.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        declaration: str,
+        inputs: Arrays,
+        process: Process,
+        *,
+        grad: str | None = None,
+        vjp: str | None = None,
+        jvp: str | None = None,
+        shapes: Mapping[str, tuple[int, ...]] | None = None,
+        out: str | None = None,
+        wrt: Sequence[str] | None = None,
+    ):
+        self.f = read_declaration(declaration)
+        self.grad, self.back, self.forward = (text and read_declaration(text) for text in (grad, vjp, jvp))
+        if not (self.grad or self.back or self.forward):
+            raise GradcliError(
+                f"{path}: a function of a library is checked against a derivative from it",
+                hint=f"add --grad 'void {self.f.name}_grad(int n, const double *x, double *g)' as its header has it",
+                kind="usage",
+            )
+        self.has_vjp, self.has_jvp = bool(self.grad or self.back), bool(self.forward)
+        names = [p.name for p in self.f.parameters if is_input(p, inputs)]
+        super().__init__(f"{path}:{self.f.name}", self.points(names, inputs))
+        self.whole = {p.name: inputs[p.name] for p in self.f.parameters if p.kind == "whole" and p.name in inputs}
+        self.wrt = names if wrt is None else list(wrt)
+        self.output = self.output_of(out)
+        self.shape = self.output_shape(dict(shapes or {}))
+        self.process = process
+        for function in (self.f, self.grad, self.back, self.forward):
+            if function:
+                self.sizes(function)
+        if self.grad:
+            self.roles(self.grad, REVERSE)
+        if self.back:
+            self.roles(self.back, REVERSE)
+        if self.forward:
+            self.roles(self.forward, FORWARD)
+
+    def points(self, names: list[str], inputs: Arrays) -> dict[str, np.ndarray]:
+        """Return the inputs in the types of the declaration. Raises GradcliError for missing and unknown ones."""
+        known = [p.name for p in self.f.parameters]
+        for name in inputs:
+            if name not in known:
+                hint = did_you_mean(name, known) or f"its parameters are {', '.join(known)}"
+                raise GradcliError(f"{self.f.name} has no parameter '{name}'", hint=hint, kind="name")
+        missing = [name for name in names if name not in inputs]
+        if missing or not names:
+            listed = ", ".join(f"'{name}'" for name in missing) or "an input"
+            words = " ".join(f"{name}=1" for name in missing) or "x=1"
+            raise GradcliError(
+                f"{self.f.name} needs a value for {listed}", hint=f"add to the command line: {words}", kind="name"
+            )
+        found = {}
+        for p in self.f.parameters:
+            if p.name in names:
+                x = np.asarray(inputs[p.name])
+                if x.dtype.kind not in "biuf":
+                    raise GradcliError(f"{self.f.name}: '{p.name}' must be real numbers", kind="value")
+                if p.kind == "number" and x.ndim:
+                    raise GradcliError(f"{self.f.name}: '{p.name}' is a single number", kind="shape")
+                found[p.name] = (x if p.kind == "number" else np.atleast_1d(x)).astype(p.type)
+        return found
+
+    def output_of(self, out: str | None) -> Parameter:
+        """Return the parameter that is the output, or what is returned, under the function's name."""
+        if self.f.returns in REAL.values():
+            found = [Parameter(self.f.name, "number", self.f.returns)]
+        else:
+            found = [p for p in self.f.parameters if p.kind == "output" and p.name not in self.inputs]
+        if out is not None:
+            found = [p for p in found if p.name == out]
+        if len(found) != 1:
+            names = ", ".join(p.name for p in self.f.parameters if p.kind == "output" and p.name not in self.inputs)
+            what = f"several outputs: {names}" if names else "no output: it returns no number, and has no double *"
+            hint = f"choose one with --out: {names}" if names else None
+            raise GradcliError(f"{self.f.name} has {what}", hint=hint, kind="usage")
+        return found[0]
+
+    def output_shape(self, shapes: dict[str, tuple[int, ...]]) -> tuple[int, ...]:
+        """Return the shape of the output. Raises GradcliError when it cannot be known."""
+        if self.output.kind == "number":
+            return ()
+        if self.output.name in shapes:
+            return shapes[self.output.name]
+        if "m" in self.whole:
+            return (int(self.whole["m"]),)
+        raise GradcliError(
+            f"{self.f.name}: the size of '{self.output.name}' cannot be known",
+            hint=f"give it: --shape {self.output.name}=3",
+            kind="usage",
+        )
+
+    def sizes(self, function: Declaration) -> dict[str, int]:
+        """Return the values of a function's integers. Raises GradcliError for one that cannot be known."""
+        arrays = [p.name for p in self.f.parameters if p.name in self.inputs and p.kind != "number"]
+        found: dict[str, int] = {}
+        of_first = False
+        for p in function.parameters:
+            if p.kind != "whole":
+                continue
+            own = [name for name in arrays if p.name in (f"n{name}", f"n_{name}", f"{name}_n", f"len_{name}")]
+            if p.name in self.whole:
+                found[p.name] = whole_number(p.name, self.whole[p.name])
+            elif p.name == "m":
+                found[p.name] = math.prod(self.shape)
+            elif own:
+                found[p.name] = self.inputs[own[0]].size
+            elif arrays and not of_first:
+                found[p.name], of_first = self.inputs[arrays[0]].size, True
+            else:
+                raise GradcliError(
+                    f"{function.name} needs a value for '{p.name}'",
+                    hint=f"add to the command line: {p.name}=1",
+                    kind="name",
+                )
+        return found
+
+    def roles(self, function: Declaration, habits: Iterable[str]) -> dict[str, str]:
+        """Return what each array and number of a derivative stands for, by its name.
+
+        `x` is the input x, or the value of the output; `x'` is what belongs to it: a gradient, cotangent or tangent.
+        Raises GradcliError for names that tell nothing.
+        """
+        known = [*self.inputs, self.output.name]
+        parameters = [p for p in function.parameters if p.kind != "whole"]
+        belongs = {habit.format(name): f"{name}'" for name in known for habit in habits}
+        found = {p.name: p.name if p.name in known else belongs.get(p.name, "") for p in parameters}
+        into, back = self.sides(function)
+        for side, kinds in ((back, ("output",)), (self.wrt, ("output",)), (into, ("input", "number"))):
+            free = [p.name for p in parameters if not found[p.name] and p.kind in kinds]
+            wanted = [f"{name}'" for name in side if f"{name}'" not in found.values()]
+            if free and len(free) == len(wanted):
+                found.update(zip(free, wanted, strict=True))
+        if open_ := [name for name, role in found.items() if not role]:
+            raise GradcliError(
+                f"{function.name}: what '{open_[0]}' stands for is not clear",
+                hint=f"name it after an input or the output: {self.wrt[0]}_b, d{self.wrt[0]} or grad_{self.wrt[0]}",
+                kind="usage",
+            )
+        returned = back if function.returns in REAL.values() and len(back) == 1 else []
+        wanted = [name for name in back if name in self.wrt or name == self.output.name]
+        if lacking := [name for name in wanted if f"{name}'" not in found.values() and name not in returned]:
+            raise GradcliError(f"{function.name} gives no derivative for '{lacking[0]}'", kind="usage")
+        return found
+
+    def sides(self, function: Declaration) -> tuple[list[str], list[str]]:
+        """Return what a derivative takes products with, and what it gives derivatives of, by name."""
+        if function is self.forward:
+            return list(self.inputs), [self.output.name]
+        return ([] if function is self.grad else [self.output.name]), list(self.inputs)
+
+    def call(self, function: Declaration, values: Mapping[str, Any]) -> tuple[Any, dict[str, np.ndarray]]:
+        """Return what a function returns, and its arrays as they are after the call. Raises ElsewhereError."""
+        given = {**self.sizes(function), **values}
+        arguments = [
+            [p.type, given[p.name] if p.kind == "whole" else np.asarray(given[p.name], p.type).tolist()]
+            if p.kind in ("whole", "number")
+            else [p.type, np.asarray(given[p.name], p.type).reshape(-1).tolist()]
+            for p in function.parameters
+        ]
+        answer = self.process.ask(
+            "call", {"function": function.name, "returns": function.returns, "arguments": arguments}
+        )
+        if "error" in answer:
+            raise ElsewhereError(f"{self.title}: {answer['error']}")
+        if function.returns not in ("void", *REAL.values()) and answer["returned"]:
+            raise ElsewhereError(f"{function.name} returned {answer['returned']}, which is no success")
+        arrays = [p for p in function.parameters if p.kind in ("input", "output")]
+        after = {p.name: np.array(x, p.type) for p, x in zip(arrays, answer["arrays"], strict=True)}
+        return answer["returned"], after
+
+    def value(self, arrays: Arrays) -> np.ndarray:
+        """Return what the function returns or writes."""
+        zeros = {p.name: np.zeros(self.shape) for p in self.f.parameters if p.kind == "output"}
+        returned, after = self.call(self.f, {**zeros, **arrays})
+        if self.output.kind == "number":
+            return np.array(returned, self.output.type)
+        return after[self.output.name].reshape(self.shape)
+
+    def derivative(
+        self, function: Declaration, habits: Iterable[str], arrays: Arrays, given: Mapping[str, np.ndarray]
+    ) -> dict[str, np.ndarray]:
+        """Return what a derivative gives, by the names of what it belongs to; given: cotangents or tangents."""
+        roles, into, values = self.roles(function, habits), self.sides(function)[0], {}
+        back = self.sides(function)[1]
+        shapes = {**{name: x.shape for name, x in self.inputs.items()}, self.output.name: self.shape}
+        if function is self.grad:
+            shapes = {name: self.shape + shape for name, shape in shapes.items()}
+        for p in function.parameters:
+            role = roles.get(p.name, "")
+            if role == self.output.name:
+                values[p.name] = self.value(arrays) if p.kind == "input" else np.zeros(self.shape)
+            elif role in arrays:
+                values[p.name] = arrays[role]
+            elif role:
+                name = role[:-1]
+                values[p.name] = given[name] if name in into and name in given else np.zeros(shapes[name])
+        returned, after = self.call(function, values)
+        found = {
+            role[:-1]: after[name].reshape(shapes[role[:-1]])
+            for name, role in roles.items()
+            if name in after and role.endswith("'") and role[:-1] in back
+        }
+        if function.returns in REAL.values() and len(back) == 1 and back[0] not in found:
+            found[back[0]] = np.array(returned, function.returns).reshape(shapes[back[0]])
+        return found
+
+    def vjp(self, arrays: Arrays, cotangent: np.ndarray) -> dict[str, np.ndarray]:
+        """Return what the backward pass gives, or the product with the gradient."""
+        if self.back:
+            return self.derivative(self.back, REVERSE, arrays, {self.output.name: cotangent})
+        assert self.grad
+        found = self.derivative(self.grad, REVERSE, arrays, {})
+        return {name: np.tensordot(cotangent, found[name], cotangent.ndim) for name in self.wrt}
+
+    def jvp(self, arrays: Arrays, tangents: Arrays) -> np.ndarray:
+        """Return what the forward derivative gives."""
+        assert self.forward
+        return self.derivative(self.forward, FORWARD, arrays, tangents)[self.output.name]
+
+    def close(self) -> None:
+        """End the process."""
+        self.process.close()
+
+
+def host(path: str, timeout: float) -> Process:
+    """Return a process of its own that calls functions of a library."""
+    return Process([sys.executable, "-I", library_host.__file__, os.path.abspath(path)], path, timeout)
+
+
+def is_input(p: Parameter, given: Arrays) -> bool:
+    """Return whether a parameter is an input: numbers, const arrays, and others that a value is given for."""
+    return p.kind in ("input", "number") or (p.kind == "output" and p.name in given)
+
+
+def whole_number(name: str, x: Any) -> int:
+    """Return a value as a whole number. Raises GradcliError."""
+    raw = np.asarray(x)
+    if raw.ndim or raw.dtype.kind not in "iuf" or raw != np.round(raw):
+        raise GradcliError(f"'{name}' is an integer", kind="value")
+    return int(raw)

@@ -1,0 +1,181 @@
+"""Processes that answer lines of JSON."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import selectors
+import signal
+import subprocess
+import sys
+import time
+import weakref
+from collections import deque
+from collections.abc import Sequence
+from typing import Any
+
+from .base import GoneError
+
+KEPT = 8
+"""Lines of what a process printed that are shown when it dies."""
+GRACE = 0.5
+"""Seconds to wait for what a process printed, and for its end, when its standard output has ended."""
+
+
+class Process:
+    """A process that is sent one JSON object a line, and answers each with one.
+
+    Started when it is first asked, and anew after its end. Other lines that it prints go to standard error.
+    timeout: seconds that one answer may take.
+    """
+
+    def __init__(self, words: Sequence[str], title: str, timeout: float):
+        self.words, self.title, self.timeout = list(words), title, timeout
+        self.running: subprocess.Popen | None = None
+        self.owner = os.getpid()
+        self.printed: deque[str] = deque(maxlen=KEPT)
+        self.rest: dict[int, bytes] = {}
+
+    def ask(self, method: str, body: dict[str, Any]) -> Any:
+        """Return the answer to a method. Raises GoneError when the process dies or takes too long."""
+        line = json.dumps({"method": method, **body}, separators=(",", ":")).encode() + b"\n"
+        process = self.start()
+        limit = time.monotonic() + self.timeout
+        with selectors.DefaultSelector() as selector:
+            for pipe in (process.stdout, process.stderr):
+                if pipe.fileno() in self.rest:
+                    selector.register(pipe, selectors.EVENT_READ)
+            selector.register(process.stdin, selectors.EVENT_WRITE)
+            while True:
+                left = limit - time.monotonic()
+                ready = selector.select(left) if left > 0 else []
+                if not ready:
+                    self.close()
+                    raise GoneError(self.told(f"no answer to {method} within {self.timeout:g} seconds (--timeout)"))
+                for key, _ in ready:
+                    if key.fileobj is process.stdin:
+                        with contextlib.suppress(BrokenPipeError):
+                            line = line[os.write(key.fd, line[: 1 << 16]) :]
+                            if line:
+                                continue
+                        selector.unregister(key.fileobj)
+                    else:
+                        answer = self.read(key.fd)
+                        if answer is not None:
+                            return answer
+                        if key.fd not in self.rest:
+                            selector.unregister(key.fileobj)
+                if process.stdout.fileno() not in self.rest:
+                    raise GoneError(self.told(self.ended(process, method)))
+
+    def start(self) -> Any:
+        """Return the running process; start it when there is none, or when it belongs to the parent of this one."""
+        if self.running is not None and self.owner == os.getpid() and self.running.poll() is None:
+            return self.running
+        self.close()
+        self.owner = os.getpid()
+        try:
+            process = subprocess.Popen(
+                self.words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0
+            )
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            raise GoneError(f"{self.title}: {self.words[0]} cannot be started: {reason}") from None
+        assert process.stdin and process.stdout and process.stderr
+        os.set_blocking(process.stdin.fileno(), False)
+        self.printed.clear()
+        self.rest = {process.stdout.fileno(): b"", process.stderr.fileno(): b""}
+        self.running = process
+        weakref.finalize(self, end, process, os.getpid())
+        return process
+
+    def read(self, fd: int) -> Any:
+        """Read what there is; return the answer when it is complete, else None. Forget a pipe that has ended."""
+        assert self.running is not None and self.running.stdout is not None
+        data = os.read(fd, 1 << 20)
+        *lines, rest = (self.rest[fd] + data).split(b"\n")
+        if not data:
+            lines = [rest] if rest else []
+            del self.rest[fd]
+        else:
+            self.rest[fd] = rest
+        answer = None
+        for line in lines:
+            found = object_in(line) if fd == self.running.stdout.fileno() else None
+            if found is None:
+                self.show(line)
+            else:
+                answer = found  # a line too many is an answer to nothing: the last one counts
+        return answer
+
+    def show(self, line: bytes) -> None:
+        """Hand a line that is no answer on to standard error, and keep it for messages."""
+        text = line.decode("utf-8", "replace").rstrip("\r")
+        self.printed.append(text)
+        print(text, file=sys.stderr, flush=True)
+
+    def ended(self, process: Any, method: str) -> str:
+        """Return how a process ended; take in what it still printed."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(GRACE)
+        fd = process.stderr.fileno()
+        with selectors.DefaultSelector() as selector:
+            while fd in self.rest:
+                selector.register(fd, selectors.EVENT_READ)
+                if not selector.select(GRACE):
+                    break
+                self.read(fd)
+                selector.unregister(fd)
+        code = process.poll()
+        self.close()
+        if code is None:
+            return f"it closed its standard output without an answer to {method}"
+        if code < 0:
+            return f"it died of signal {-code} ({signal_name(-code)}) at {method}"
+        return f"it ended with status {code} at {method}"
+
+    def told(self, what: str) -> str:
+        """Return a message with the end of what the process printed."""
+        printed = "\n".join(self.printed)
+        return f"{self.title}: {what}" + (f"; it printed last:\n{printed}" if printed else "")
+
+    def close(self) -> None:
+        """End the process."""
+        if self.running is not None:
+            end(self.running, self.owner)
+        self.running = None
+
+
+def object_in(line: bytes) -> dict[str, Any] | None:
+    """Return the JSON object that a line is; None for other lines."""
+    if not line.lstrip().startswith(b"{"):
+        return None
+    try:
+        found = json.loads(line)
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def end(process: Any, owner: int) -> None:
+    """Close the pipes to a process and end it; a forked process only closes its copies of them."""
+    for pipe in (process.stdin, process.stdout, process.stderr):
+        with contextlib.suppress(OSError):
+            pipe.close()
+    if owner != os.getpid():
+        return
+    if process.poll() is None:
+        try:
+            process.wait(0.05)  # one that reads until the end has nothing more to do
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def signal_name(number: int) -> str:
+    """Return the name of a signal."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return "unknown"
