@@ -16,6 +16,8 @@ WHOLE = {
     "unsigned": "uint",
     "unsigned int": "uint",
     "unsigned long": "ulong",
+    "unsigned long long": "ulonglong",
+    "unsigned short": "ushort",
     "size_t": "size_t",
     "ssize_t": "ssize_t",
     "ptrdiff_t": "ssize_t",
