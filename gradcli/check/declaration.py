@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..program.frameworks import ADAPTED
 from .subject import CheckError
 
 MOST_AXES = 64
@@ -32,10 +33,12 @@ def is_shape(x: Any) -> bool:
 
 def complaints(check: Any) -> Iterator[str]:
     """Yield what is wrong with the arguments of a declared check."""
-    given = {name: x for name, x in (("grad", check.grad), ("vjp", check.vjp)) if x is not None}
+    given = {name: x for name, x in (("grad", check.grad), ("vjp", check.vjp), ("jvp", check.jvp)) if x is not None}
     for name, x in {"what is checked": check.f, **given}.items():
         if not callable(x):
             yield f"{name} is {type(x).__name__}, not a function"
+    if check.engine is not None and check.engine not in (*ADAPTED, "gradcli"):
+        yield f"engine must be torch, jax, autograd or gradcli, got {check.engine!r}"
     wrt = check.wrt
     if wrt is not None and not (wrt and isinstance(wrt, list | tuple) and all(isinstance(n, str) for n in wrt)):
         yield f"wrt must be a name or a list of names, got {wrt!r}"

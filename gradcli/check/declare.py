@@ -13,12 +13,13 @@ from typing import Any
 import numpy as np
 
 from ..lang.limits import DEFAULT_MAX_ELEMENTS
-from ..program.frameworks import FRAMEWORKS, framework_of
+from ..program.frameworks import FRAMEWORKS, engine_of, framework_of
 from ..results.checks import CheckReport
 from .declaration import complaints, is_shape, point_of
+from .foreign import claimed_by, hand_written
 from .run import Options, Place, run_check
 from .second import SecondOrder
-from .subject import CheckError, HandWritten, Subject, name_of, raised
+from .subject import CheckError, Subject, name_of, raised
 from .traced import Traced
 
 REGISTRY: list[Declared] = []
@@ -38,6 +39,7 @@ class Declared:
         *,
         grad: Callable | None = None,
         vjp: Callable | None = None,
+        jvp: Callable | None = None,
         wrt: Sequence[str] | None = None,
         name: str | None = None,
         order: int = 1,
@@ -52,9 +54,12 @@ class Declared:
         replay: str | None = None,
         digits: int | None = None,
         symbolic: bool = False,
+        engine: str | None = None,
+        single: bool = False,
     ):
         self.digits, self.symbolic = digits, symbolic
-        self.f, self.at, self.grad, self.vjp = f, at, grad, vjp
+        self.engine, self.single = engine, single
+        self.f, self.at, self.grad, self.vjp, self.jvp = f, at, grad, vjp, jvp
         self.origin: Any = f
         self.wrt = [wrt] if isinstance(wrt, str) else wrt
         self.given_name = name
@@ -84,10 +89,18 @@ class Declared:
 
     def subject(self, at: Mapping[str, Any]) -> Subject:
         """Return what is to be checked at a point."""
-        if self.grad is not None or self.vjp is not None:
+        claims = {"grad": self.grad, "vjp": self.vjp, "jvp": self.jvp}
+        if any(claim is not None for claim in claims.values()):
             if self.order != 1:
-                raise CheckError("order=2 needs a function of Tensors, without grad= and vjp=")
-            return HandWritten(self.f, at, grad=self.grad, vjp=self.vjp, wrt=self.wrt)
+                raise CheckError("order=2 needs a function of Tensors, without grad=, vjp= and jvp=")
+            return hand_written(self.f, at, claims, self.wrt)
+        engine = engine_of(self.origin, self.engine)
+        if engine is not None:
+            if self.order != 1:
+                raise CheckError(
+                    f"order=2 checks second derivatives of gradcli's engine, not those of {FRAMEWORKS[engine]}"
+                )
+            return claimed_by(engine, self.origin, at, self.name, self.wrt, self.single)
         refuse_foreign(framework_of(self.origin), self.name)
         subject = Traced(self.f, at, wrt=self.wrt, title=self.name)
         return SecondOrder(subject, self.seed) if self.order == 2 else subject
@@ -189,12 +202,14 @@ def check(f: Callable | None = None, *, at: Any = None, **options: Any) -> Any:
     Use as a decorator, `@gradcli.check(at={"x": x0}, grad=f_grad)`, or call `gradcli.check(f, at=...)`. at: a dict of
     arrays, a function of a numpy.random.Generator that returns one, or shapes. grad: the gradient by hand, called
     like f: an array for one input, else a tuple in order or a dict by name (output.shape + input.shape each); vjp: a
-    backward pass by hand, vjp(cotangent, *arrays); complex outputs of complex inputs need it. Without them f is
-    called with Tensors and the engine's derivative is checked. wrt: the names to check. order: 2 checks second
+    backward pass by hand, vjp(cotangent, *arrays); complex outputs of complex inputs need it; jvp: a forward
+    derivative by hand, jvp(tangents, *arrays) with a tuple of tangents. Without them the derivative of the engine is
+    checked that f is written for: PyTorch, JAX or HIPS autograd, which its code leads to, or gradcli, which calls f
+    with Tensors; engine= chooses. wrt: the names to check. order: 2 checks second
     derivatives. samples: points drawn from `seed` on. rtol, atol, eps: fixed tolerances instead of the estimated
     error. name: what reports call it.
     """
-    known = {"grad", "vjp", "wrt", "name", "order", "samples", "rtol", "atol", "eps", "seed", "fast"}
+    known = {"grad", "vjp", "jvp", "engine", "wrt", "name", "order", "samples", "rtol", "atol", "eps", "seed", "fast"}
     unknown = set(options) - known
     if unknown:
         raise TypeError(
@@ -227,19 +242,25 @@ def place_of(function: Callable) -> tuple[str, int] | None:
 
 
 def check_gradient(
-    f: Callable, grad: Callable | None = None, at: Any = None, *, vjp: Callable | None = None, **options: Any
+    f: Callable,
+    grad: Callable | None = None,
+    at: Any = None,
+    *,
+    vjp: Callable | None = None,
+    jvp: Callable | None = None,
+    **options: Any,
 ) -> CheckReport:
     """Check a gradient at once and return the report.
 
-    f and grad are called positionally in the order of `at`, with plain ndarrays; without grad and vjp, f is called
-    with Tensors and the engine's derivative is checked. at and the options as in `check`.
+    f and grad are called positionally in the order of `at`, with plain ndarrays; without grad, vjp and jvp, the
+    derivative of the engine is checked that f is written for. at and the options as in `check`.
     """
     if at is not None and not callable(at) and not isinstance(at, Mapping):
         names = parameter_names(f)
         values = at if isinstance(at, tuple | list) and len(names) > 1 else (at,)
         at = dict(zip(names, values, strict=False))
     file, line = place_of(f) or caller()
-    return Declared(f, at, grad=grad, vjp=vjp, file=file, line=line, **options).run()
+    return Declared(f, at, grad=grad, vjp=vjp, jvp=jvp, file=file, line=line, **options).run()
 
 
 def parameter_names(f: Callable) -> list[str]:

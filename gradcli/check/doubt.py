@@ -19,7 +19,10 @@ def scatter(subject: Subject, flat: Flat, analytic: np.ndarray) -> np.ndarray:
     wanted = {name: subject.at[name] for name in subject.wrt}
     most = np.zeros_like(analytic)
     for _ in range(NEIGHBOURS):
-        units = {name: np.finfo(x.dtype).eps * rng.integers(-2, 3, x.shape) for name, x in wanted.items()}
+        units = {
+            name: max(np.finfo(x.dtype).eps, 2 * (subject.claim_unit or 0)) * rng.integers(-2, 3, x.shape)
+            for name, x in wanted.items()
+        }
         moved = claimed_near(subject, flat, units, analytic.shape)
         if moved is not None:
             most = np.fmax(most, np.abs(moved - analytic))

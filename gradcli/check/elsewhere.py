@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -17,36 +17,53 @@ class Claimed(Subject):
     def __init__(self, program: Elsewhere, wrt: Sequence[str] | None = None):
         super().__init__(program.inputs, wrt)
         self.program = program
+        self.notes, self.claim_unit = program.notes, program.claim_unit
+        self.shape: tuple[int, ...] | None = None
 
     @property
     def has_pull(self) -> bool:
         """Whether it gives products with cotangents."""
         return self.program.has_vjp
 
+    @property
+    def has_push(self) -> bool:
+        """Whether it gives products with tangents."""
+        return self.program.has_jvp
+
     def value(self, arrays: Mapping[str, np.ndarray]) -> np.ndarray:
         """Return the output."""
         try:
-            return np.array(plain_array(self.program.value(arrays), self.program.title))
+            found = np.array(plain_array(self.program.value(arrays), self.program.title))
         except ElsewhereError as error:
-            raise what_ends(error) from error
+            raise what_ends(error) from error.__cause__
+        self.shape = found.shape
+        return found
 
     def pull(self, arrays: Mapping[str, np.ndarray], cotangent: np.ndarray) -> dict[str, np.ndarray]:
         """Return the claimed product with a cotangent. Raises WrongShapeError."""
+        return self.pulls(arrays, [cotangent])[0]
+
+    def pulls(
+        self, arrays: Mapping[str, np.ndarray], cotangents: Sequence[np.ndarray]
+    ) -> list[dict[str, np.ndarray]]:
+        """Return the claimed products with several cotangents at one point. Raises WrongShapeError."""
         try:
-            found = self.program.vjp(arrays, cotangent)
+            rows = self.program.vjps(arrays, cotangents)
         except ElsewhereError as error:
-            raise what_ends(error) from error
-        return {
-            name: self.in_shape(found[name], self.at[name].shape, f"the gradient of '{name}'") for name in self.wrt
-        }
+            raise what_ends(error) from error.__cause__
+        return [
+            {name: self.in_shape(row[name], self.at[name].shape, f"the gradient of '{name}'") for name in self.wrt}
+            for row in rows
+        ]
 
     def push(self, arrays: Mapping[str, np.ndarray], tangents: Mapping[str, np.ndarray]) -> np.ndarray:
         """Return the claimed product with tangents. Raises WrongShapeError."""
         try:
             found = self.program.jvp(arrays, tangents)
         except ElsewhereError as error:
-            raise what_ends(error) from error
-        return self.in_shape(found, self.value(arrays).shape, "the derivative along a direction")
+            raise what_ends(error) from error.__cause__
+        shape = self.value(arrays).shape if self.shape is None else self.shape
+        return self.in_shape(found, shape, "the derivative along a direction")
 
     def in_shape(self, x: object, shape: tuple[int, ...], what: str) -> np.ndarray:
         """Return an array that must have a shape."""
@@ -59,17 +76,26 @@ class Claimed(Subject):
         """Return the claimed derivative: real outputs of real inputs, row by row or column by column."""
         out = self.value(arrays)
         columns = sum(self.at[name].size for name in self.wrt)
-        if self.program.has_vjp and (out.size <= columns or not self.program.has_jvp):
-            rows = [self.pull(arrays, unit) for unit in units(out)]
+        if self.program.has_vjp and (self.program.reverse or out.size <= columns or not self.program.has_jvp):
+            self.claims = "vjp"
+            rows = self.pulls(arrays, units(out))
             return {
                 name: np.reshape([row[name] for row in rows], (*out.shape, *self.at[name].shape)) for name in self.wrt
             }
         found = {}
+        self.claims = "jvp"
         for name in self.wrt:
             pushed = [self.push(arrays, {name: unit}) for unit in units(self.at[name])]
             whole = np.stack(pushed, -1) if pushed else np.zeros((*out.shape, 0))
             found[name] = whole.reshape((*out.shape, *self.at[name].shape))
         return found
+
+    def blame(self, is_wrong: Callable[[Subject], bool]) -> str | None:
+        """Return the first part of the function that is wrong by itself, and its place."""
+        for part, place in self.program.parts():
+            if is_wrong(Claimed(part)):
+                return f"the first wrong part is {part.title}: {place}"
+        return None
 
 
 def what_ends(error: ElsewhereError) -> Exception:

@@ -1,6 +1,8 @@
-"""A backward pass is linear in its cotangent: b(0) = 0, b(-u) = -b(u), and b(u + v) = b(u) + b(v)."""
+"""Products with a derivative are linear: b(0) = 0, b(-u) = -b(u), and b(u + v) = b(u) + b(v)."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import numpy as np
 
@@ -12,45 +14,67 @@ SIZE = 3.0
 
 
 def nonlinearity(flat: Flat, seed: int) -> Finding | None:
-    """Return in what a claimed backward pass is not linear; None when it is, or when there is none.
+    """Return in what a claimed backward pass or forward derivative is not linear; None when they are.
 
     PyTorch calls the first of them "backward not multiplied by grad_output".
     """
     subject = flat.subject
-    if not subject.has_pull or not flat.size:
+    if not flat.size:
         return None
     rng = np.random.default_rng(seed + 7)
+    types = [flat.out.real.dtype.itemsize, *(p.itemsize for p in flat.parts)]
+    room = {8: 1e-5, 4: 1e-3}.get(min(types), 0.1)
+    if (subject.claim_unit or 0) > 1e-10:
+        room = max(room, 1e-3)
 
-    def draw() -> np.ndarray:
-        parts = SIZE * rng.standard_normal(len(flat.f0)).astype(flat.out.real.dtype)
-        return parts.view(flat.out_dtype).reshape(flat.out_shape)
+    def draw_cotangent() -> np.ndarray:
+        return SIZE * rng.standard_normal(len(flat.f0)).astype(flat.out.real.dtype)
 
-    def back(cotangent: np.ndarray) -> np.ndarray:
-        parts = subject.pull(subject.at, np.asarray(cotangent, flat.out_dtype))
+    def back(u: np.ndarray) -> np.ndarray:
+        cotangent = np.asarray(u.view(flat.out_dtype).reshape(flat.out_shape), flat.out_dtype)
+        parts = subject.pull(subject.at, cotangent)
         return np.concatenate([real_view(parts[name]).astype(float) for name in subject.wrt])
 
+    def draw_tangent() -> np.ndarray:
+        return SIZE * rng.standard_normal(flat.size)
+
+    def ahead(u: np.ndarray) -> np.ndarray:
+        return real_view(subject.push(subject.at, flat.arrays_at(u))).astype(float)
+
+    if subject.has_pull:
+        words = ("backward not multiplied by grad_output: a gradient of zeros", "backward", "grad_output")
+        found = bend(back, draw_cotangent, room, *words)
+        if found is not None:
+            return found
+    if subject.has_push and not subject.traced:
+        words = ("jvp not multiplied by its tangents: tangents of zeros", "jvp", "its tangents")
+        return bend(ahead, draw_tangent, room, *words)
+    return None
+
+
+def bend(
+    product: Callable, draw: Callable[[], np.ndarray], room: float, of_zeros: str, name: str, argument: str
+) -> Finding | None:
+    """Return in what a product is not linear up to rounding; None when it is."""
     u, v = draw(), draw()
-    first = back(u)
+    first = product(u)
     if not np.isfinite(first).all():  # an infinite derivative times 0 is nan
         return None
-    nothing = back(np.zeros_like(u))
+    nothing = product(np.zeros_like(u))
     if not (nothing == 0).all():
         worst = nothing[np.argmax(np.where(np.isnan(nothing), np.inf, np.abs(nothing)))]
-        return Finding(
-            "nonlinear",
-            f"backward not multiplied by grad_output: a gradient of zeros gives {worst:.3g}, not 0",
-        )
-    room = {8: 1e-5, 4: 1e-3}.get(min(flat.out.real.dtype.itemsize, *(p.itemsize for p in flat.parts)), 0.1)
+        give = "gives" if of_zeros.endswith("a gradient of zeros") else "give"
+        return Finding("nonlinear", f"{of_zeros} {give} {worst:.3g}, not 0")
     for expected, got, words in (
-        (-first, back(-u), "b(-u) is not -b(u)"),
-        (first + back(v), back(u + v), "b(u + v) is not b(u) + b(v)"),
+        (-first, product(-u), "b(-u) is not -b(u)"),
+        (first + product(v), product(u + v), "b(u + v) is not b(u) + b(v)"),
     ):
-        size = np.abs(first).max() + np.abs(expected).max()
-        gap = float(np.abs(got - expected).max())
+        size = np.abs(first).max(initial=0.0) + np.abs(expected).max(initial=0.0)
+        gap = float(np.abs(got - expected).max(initial=0.0))
         if not gap <= room * size:
             return Finding(
                 "nonlinear",
-                f"the backward is not linear in grad_output: {words} (off by {gap / size:.2g} relative); "
-                "a backward multiplies by grad_output and does nothing else with it",
+                f"the {name} is not linear in {argument}: {words} (off by {gap / size:.2g} relative); "
+                f"a {name} multiplies by {argument} and does nothing else with it",
             )
     return None

@@ -79,7 +79,7 @@ def run_check(make: Callable[[], Subject], place: Place, options: Options | None
     def guilty() -> str | None:
         """Return the custom function whose backward raised or gave a wrong shape, where one did."""
         with contextlib.suppress(Exception):
-            return blame(subject, is_wrong) if options.blame and isinstance(subject, Traced) else None
+            return guilty_part(subject) if options.blame and subject is not None else None
         return None
 
     try:
@@ -139,12 +139,12 @@ def judge(subject: Subject, options: Options, report: Callable[..., CheckReport]
     if findings and judgement.verdict != "fail":
         message = findings[0].text
     inputs = input_checks(flat, judgement)
-    notes = [*judgement.notes, *(undecided_note(item) for item in inputs if item.hidden)]
+    notes = [*subject.notes, *judgement.notes, *(undecided_note(item) for item in inputs if item.hidden)]
     if judgement.kinks and verdict == "pass":
-        notes.insert(0, "a kink: the claimed value lies between the one-sided derivatives")
+        notes.insert(len(subject.notes), "a kink: the claimed value lies between the one-sided derivatives")
     guilty = None
-    if verdict == "fail" and options.blame and isinstance(subject, Traced):
-        guilty = blame(subject, is_wrong)
+    if verdict == "fail" and options.blame:
+        guilty = guilty_part(subject)
     checked = report(
         verdict,
         message,
@@ -154,7 +154,7 @@ def judge(subject: Subject, options: Options, report: Callable[..., CheckReport]
         blame=guilty,
         evidence=Evidence(analytic.size, judgement.closely, flat.calls),
     )
-    return with_modes(checked, subject, options.seed) if isinstance(subject, Traced) else checked
+    return with_modes(checked, subject, options.seed)
 
 
 def undecided_note(item: InputCheck) -> str:
@@ -200,6 +200,7 @@ def rounding_of_claim(flat: Flat, analytic: np.ndarray) -> tuple[np.ndarray, np.
     asked = analytic.size <= SCATTER_LIMIT and not flat.subject.traced
     own_noise = scatter(flat.subject, flat, analytic) if asked else np.zeros_like(analytic)
     unit = max((float(np.finfo(part.dtype).eps) / 2 for part in flat.parts), default=2.0**-53)
+    unit = max(unit, flat.subject.claim_unit or 0.0)
     return rounding_slack(analytic, own_noise, unit)
 
 
@@ -217,9 +218,19 @@ def judge_closely(flat: Flat, judgement: Judgement, seed: int) -> None:
         doubt_solvers(flat, judgement)
 
 
-def with_modes(checked: CheckReport, subject: Traced, seed: int) -> CheckReport:
+def guilty_part(subject: Subject) -> str | None:
+    """Return the part of a function that is wrong by itself, and its place."""
+    return blame(subject, is_wrong) if isinstance(subject, Traced) else subject.blame(is_wrong)
+
+
+def with_modes(checked: CheckReport, subject: Subject, seed: int) -> CheckReport:
     """Return a report with what forward mode says; when it contradicts reverse mode, one of them is wrong."""
-    agreement, least = adjoint_digits(subject, seed)
+    if isinstance(subject, Traced):
+        agreement, least = adjoint_digits(subject, seed)
+    elif subject.has_pull and subject.has_push:
+        agreement, least = adjoint_test(subject, seed)
+    else:
+        return checked
     if np.isnan(agreement):
         return checked
     checked = replace(checked, witnesses=(*checked.witnesses, ("forward mode", agreement)))
@@ -227,20 +238,52 @@ def with_modes(checked: CheckReport, subject: Traced, seed: int) -> CheckReport:
         return checked
     text = f"forward and reverse mode agree to {agreement:.1f} digits only"
     if checked.verdict == "pass":
-        text += "; the values confirm reverse mode, so forward mode (jvp) is wrong"
+        right, wrong = ("forward", "reverse") if subject.claims == "jvp" else ("reverse", "forward")
+        text += (
+            f"; the values confirm {right} mode, so {wrong} mode ({'vjp' if right == 'forward' else 'jvp'}) is wrong"
+        )
     findings = (*checked.diagnosis, Finding("modes disagree", text))
     if checked.verdict == "fail":
         return replace(checked, diagnosis=findings)
     return replace(checked, verdict="fail", message=text, diagnosis=findings)
 
 
-def is_wrong(subject: Traced) -> bool:
+def is_wrong(subject: Subject) -> bool:
     """Return whether a part of a function fails its own check."""
-    return run_check(lambda: subject, Place(subject.title), Options(blame=False)).verdict in ("fail", "error")
+    return run_check(lambda: subject, Place("a part"), Options(blame=False)).verdict in ("fail", "error")
 
 
 ADJOINT_DIGITS = {8: 5.0, 4: 2.0, 2: 0.5}
 """To how many digits forward and reverse mode must agree, by the bytes of a number."""
+
+
+def adjoint_test(subject: Subject, seed: int) -> tuple[float, float]:
+    """Return to how many digits <w, J v> and <J^T w, v> agree for random v and w, and how many are needed.
+
+    Of three pairs the worst counts; nan where they are not finite.
+    """
+    rng = np.random.default_rng(seed + 2)
+    out = subject.value(subject.at)
+    unit = max(subject.claim_unit or 0.0, *(float(np.finfo(subject.at[n].dtype).eps) / 2 for n in subject.wrt))
+    least, worst = ADJOINT_DIGITS[8 if unit < 1e-10 else 4 if unit < 1e-5 else 2], 17.0
+
+    def draw(like: np.ndarray) -> np.ndarray:
+        parts = rng.standard_normal(like.shape) + (
+            1j * rng.standard_normal(like.shape) if like.dtype.kind == "c" else 0
+        )
+        return np.asarray(parts, like.dtype)
+
+    for _ in range(3):
+        tangents, w = {name: draw(subject.at[name]) for name in subject.wrt}, draw(out)
+        pushed, pulled = subject.push(subject.at, tangents), subject.pull(subject.at, w)
+        products = [np.conj(w) * pushed, *(np.conj(pulled[name]) * tangents[name] for name in subject.wrt)]
+        forward, reverse = products[0].real.sum(), sum(p.real.sum() for p in products[1:])
+        size = max(float(np.abs(products[0]).sum()), float(sum(np.abs(p).sum() for p in products[1:])), 1e-300)
+        found = digits_of(float(abs(forward - reverse)) / size)
+        if np.isnan(found):
+            return found, least
+        worst = min(worst, found)
+    return worst, least
 
 
 def adjoint_digits(subject: Traced, seed: int) -> tuple[float, float]:

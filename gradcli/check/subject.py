@@ -74,6 +74,11 @@ class Subject:
     """
 
     traced = False
+    notes: tuple[str, ...] = ()
+    claims = "vjp"
+    """Which product the claimed Jacobian came from, where there are both."""
+    claim_unit: float | None = None
+    """The rounding unit of the claim, where that is computed in a narrower type than the inputs have."""
     trouble: str | None = None
     """What the function raised beside the point."""
 
@@ -116,10 +121,23 @@ class Subject:
         """Return the claimed product of a cotangent with the derivative, by input name. Raises CheckError."""
         raise NotImplementedError
 
+    def push(self, arrays: Mapping[str, np.ndarray], tangents: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Return the claimed product of the derivative with tangents by input name. Raises CheckError."""
+        raise NotImplementedError
+
     @property
     def has_pull(self) -> bool:
         """Whether there is a backward pass to give cotangents to."""
         return False
+
+    @property
+    def has_push(self) -> bool:
+        """Whether there is a forward derivative to give tangents to, beside or instead of a backward pass."""
+        return False
+
+    def blame(self, is_wrong: Callable[[Subject], bool]) -> str | None:
+        """Return which part of the function is wrong by itself, where parts can be checked."""
+        return None
 
 
 def as_point(name: str, x: Any) -> np.ndarray:
@@ -137,7 +155,8 @@ class HandWritten(Subject):
     """A plain function of arrays, called positionally in the order of `at`, and a gradient or a vjp beside it.
 
     grad(*arrays): an array for one input, else a tuple in order or a dict by name; vjp(cotangent, *arrays)
-    likewise.
+    likewise; jvp(tangents, *arrays): the product with a tuple of tangents, one per array in order, as an array like
+    the output.
     """
 
     def __init__(
@@ -147,10 +166,14 @@ class HandWritten(Subject):
         *,
         grad: Callable | None = None,
         vjp: Callable | None = None,
+        jvp: Callable | None = None,
         wrt: Sequence[str] | None = None,
     ):
         super().__init__(at, wrt)
-        self.f, self.grad, self.vjp = f, grad, vjp
+        self.f, self.grad, self.vjp, self.jvp = f, grad, vjp, jvp
+        self.shape: tuple[int, ...] | None = None
+        if grad is None and vjp is None:
+            self.claims = "jvp"
 
     def call(self, function: Callable, arrays: Mapping[str, np.ndarray], what: str, *before: Any) -> Any:
         """Call on copies of the arrays. Raises CheckError when it raises, or changes one of them."""
@@ -170,14 +193,17 @@ class HandWritten(Subject):
 
     def value(self, arrays: Mapping[str, np.ndarray]) -> np.ndarray:
         """Return f at arrays by name."""
-        return np.array(plain_array(self.call(self.f, arrays, name_of(self.f)), name_of(self.f)))
+        found = np.array(plain_array(self.call(self.f, arrays, name_of(self.f)), name_of(self.f)))
+        self.shape = found.shape
+        return found
 
     def jacobian(self, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Return what the hand-written derivative gives."""
         out = self.value(arrays)
         if self.vjp is not None:
             return self.rows(arrays, out)
-        assert self.grad is not None
+        if self.grad is None:
+            return self.columns(arrays, out)
         parts = self.parts(self.call(self.grad, arrays, name_of(self.grad)), name_of(self.grad))
         return {name: self.fitted(parts[name], out, name) for name in self.wrt}
 
@@ -201,6 +227,47 @@ class HandWritten(Subject):
                 raise WrongShapeError(f"the gradient of '{name}' has shape {raw.shape}; it must have shape {wanted}")
             raw = raw.reshape(wanted)
         return np.stack([raw.real, raw.imag], out.ndim) if is_complex else raw
+
+    def columns(self, arrays: Mapping[str, np.ndarray], out: np.ndarray) -> dict[str, np.ndarray]:
+        """Return the Jacobian that a jvp gives, one call per input element; complex outputs in two parts.
+
+        For complex inputs the tangents 1 and i give the derivatives by real and by imaginary part.
+        """
+        blocks = {}
+        for name in self.wrt:
+            x = self.at[name]
+            units = (1, 1j) if x.dtype.kind == "c" else (1,)
+            parts = (*out.shape, 2) if out.dtype.kind == "c" else out.shape
+            block = np.zeros((*parts, *x.shape), x.dtype)
+            for index in np.ndindex(x.shape):
+                for unit in units:
+                    tangent = np.zeros(x.shape, x.dtype)
+                    tangent[index] = unit
+                    pushed = self.push(arrays, {name: tangent})
+                    pairs = np.stack([pushed.real, pushed.imag], -1) if out.dtype.kind == "c" else pushed.real
+                    block[(..., *index)] += unit * pairs
+            blocks[name] = block
+        return blocks
+
+    def push(self, arrays: Mapping[str, np.ndarray], tangents: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Return what the jvp makes of tangents; inputs without one stay fixed. Raises WrongShapeError."""
+        assert self.jvp is not None
+        what = name_of(self.jvp)
+        ordered = tuple(tangents.get(name, np.zeros_like(x, dtype=tangent_type(x))) for name, x in arrays.items())
+        given = tuple(x[()] if x.ndim == 0 else x.copy() for x in ordered)
+        raw = plain_array(self.call(self.jvp, arrays, what, given), what)
+        shape = self.value(arrays).shape if self.shape is None else self.shape
+        if raw.shape != shape:
+            raise WrongShapeError(
+                f"{what} gives shape {raw.shape}; it must have the output's shape {shape} (its first argument is a "
+                "tuple of tangents, one per argument)"
+            )
+        return raw
+
+    @property
+    def has_push(self) -> bool:
+        """Whether there is a forward derivative to give tangents to."""
+        return self.jvp is not None
 
     def rows(self, arrays: Mapping[str, np.ndarray], out: np.ndarray) -> dict[str, np.ndarray]:
         """Return the Jacobian that a vjp gives, one call per output element; per part of a complex one.
@@ -264,6 +331,11 @@ class HandWritten(Subject):
             if len(result) == len(names):
                 return dict(zip(names, result, strict=True))
         raise CheckError(f"{what} returned {len(result)} gradients for {len(self.wrt)} inputs")
+
+
+def tangent_type(x: np.ndarray) -> Any:
+    """Return the type of an input's tangent."""
+    return x.dtype if x.dtype.kind in "fc" else np.float64
 
 
 def name_of(function: Any) -> str:

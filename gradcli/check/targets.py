@@ -14,6 +14,9 @@ import numpy as np
 from ..errors import EXIT_TARGET, GradcliError
 from ..program.base import check_known
 from ..program.elsewhere import is_elsewhere
+from ..program.elsewhere.arguments import by_path
+from ..program.elsewhere.framework import framework_arguments
+from ..program.frameworks import engine_of
 from ..program.loading import check_callable, find_in, load_module
 from ..program.script import ScriptProgram
 from ..program.surroundings import Folders
@@ -29,9 +32,9 @@ from .script import ScriptCheck, leaves_of
 class Wanted:
     """What the options of `gradcheck` ask for.
 
-    values: arrays by input; shapes: inputs drawn at random; grad, vjp: names of hand-written derivatives. options:
-    keyword arguments of Declared that every check gets (order, samples, tolerances, fast, seed), None where not
-    given. timeout, config: seconds for an answer and JSON for what runs elsewhere.
+    values: arrays by input; shapes: inputs drawn at random; grad, vjp, jvp: names of hand-written derivatives.
+    options: keyword arguments of Declared that every check gets (order, samples, tolerances, fast, seed), None where
+    not given. timeout, config: seconds for an answer and JSON for what runs elsewhere.
     """
 
     def __init__(
@@ -43,10 +46,11 @@ class Wanted:
         wrt: list[str] | None,
         out: str | None,
         options: Mapping[str, Any],
+        jvp: str | None = None,
         timeout: float = 60.0,
         config: str | None = None,
     ):
-        self.values, self.shapes, self.grad, self.vjp = values, shapes, grad, vjp
+        self.values, self.shapes, self.grad, self.vjp, self.jvp = values, shapes, grad, vjp, jvp
         self.wrt, self.out = wrt, out
         self.timeout, self.config = timeout, config
         self.options = {key: value for key, value in options.items() if value is not None}
@@ -56,6 +60,11 @@ class Wanted:
         """The inputs: arrays and shapes by name."""
         return {**self.values, **self.shapes}
 
+    @property
+    def claims(self) -> dict[str, str | None]:
+        """The names of derivatives by hand, by their option."""
+        return {"grad": self.grad, "vjp": self.vjp, "jvp": self.jvp}
+
     def refuse_for(self, path: str) -> None:
         """Raise GradcliError for options that a file's declared checks cannot use: they have points of their own."""
         given = {
@@ -63,6 +72,7 @@ class Wanted:
             **{f"--shape {name}": name for name in self.shapes},
             "--grad": self.grad,
             "--vjp": self.vjp,
+            "--jvp": self.jvp,
             "--wrt": self.wrt,
             "--out": self.out,
         }
@@ -78,8 +88,9 @@ class Wanted:
         """Return the options as they would be typed again."""
         parts = [f"{name}={np.asarray(x).tolist()}" for name, x in self.values.items() if np.size(x) <= 12]
         parts += [f"--shape {name}={','.join(map(str, shape))}" for name, shape in self.shapes.items()]
-        given = (("grad", self.grad), ("vjp", self.vjp), ("config", self.config))
+        given = (*self.claims.items(), ("config", self.config))
         parts += [f"--{key} {shlex.quote(value)}" for key, value in given if value]
+        parts += [f"--engine {self.options['engine']}"] if self.options.get("engine") else []
         parts += [f"--order {self.options['order']}"] if self.options.get("order", 1) != 1 else []
         return " ".join(p if p.startswith("--") else shlex.quote(p) for p in parts)
 
@@ -119,12 +130,14 @@ def of_target(target: Target, wanted: Wanted) -> list[Declared | CheckReport]:
     if not target.inline and os.path.isdir(text):
         return [check for path in files_in(text) for check in of_file(path, target, wanted)]
     path, colon, name = text.partition(".py:")
-    if colon and not target.inline and (wanted.grad or wanted.vjp):
+    if colon and not target.inline and any(wanted.claims.values()):
         return [hand_written(path + ".py", name, target, wanted)]
+    if colon and not target.inline and (check := by_framework(path + ".py", name, target, wanted)) is not None:
+        return [check]
     if not target.inline and text.endswith(".py") and os.path.isfile(text) and mentions_checks(text):
         return of_file(text, target, wanted)
-    if wanted.grad or wanted.vjp:
-        raise GradcliError("--grad and --vjp need a function: FILE.py:f --grad g", kind="usage")
+    if any(wanted.claims.values()):
+        raise GradcliError("--grad, --vjp and --jvp need a function: FILE.py:f --grad g", kind="usage")
     return [of_program(target, wanted)]
 
 
@@ -205,19 +218,57 @@ def hand_written(path: str, name: str, target: Target, wanted: Wanted) -> Declar
         return check_callable(find_in(module, path, function), path, function)
 
     f = named(name)
-    grad, vjp = (named(by_hand) if by_hand else None for by_hand in (wanted.grad, wanted.vjp))
-    at = arguments_of(f, wanted.at, f"{path}:{name}")
+    at = arguments_of(f, by_path(wanted.at), f"{path}:{name}")
+    claims = {key: named(by_hand) for key, by_hand in wanted.claims.items() if by_hand}
+    for key, claim in claims.items():
+        claims[key] = claim if engine_of(claim, None) else by_name(claim, at, first=int(key != "grad"))
     code = getattr(f, "__code__", None)
     check = Declared(
-        by_name(f, at),
+        f if engine_of(f, None) else by_name(f, at),
         at,
-        grad=grad and by_name(grad, at),
-        vjp=vjp and by_name(vjp, at, first=1),
+        grad=claims.get("grad"),
+        vjp=claims.get("vjp"),
+        jvp=claims.get("jvp"),
         wrt=wanted.wrt,
         name=name,
         file=path,
         line=code.co_firstlineno if code else None,
         replay=f"gradcli gradcheck {shlex.quote(path)}:{name} {wanted.words()}".rstrip(),
+    )
+    check.surroundings = surroundings_of(target)
+    return with_options(check, wanted)
+
+
+def by_framework(path: str, name: str, target: Target, wanted: Wanted) -> Declared | CheckReport | None:
+    """Return the check of a function that a framework runs; None for one that gradcli's engine runs.
+
+    Raises GradcliError for missing arguments.
+    """
+    if target.safe or not name or target.argv or wanted.options.get("engine") == "gradcli":
+        return None
+    start = time.perf_counter()
+    try:
+        found = find_in(load_module(path, target.stdout, target.folders, read_source(path)), path, name)
+    except GradcliError as error:
+        if error.exit_code != EXIT_TARGET:
+            raise
+        return CheckReport(f"{path}:{name}", path, None, "error", time.perf_counter() - start, message=error.message)
+    engine = engine_of(found, wanted.options.get("engine"))
+    if engine is None:
+        return None
+    if wanted.out is not None:
+        raise GradcliError("--out names a variable of a program; a function has one output", kind="usage")
+    check_callable(found, path, name)
+    with surroundings_of(target):
+        at = framework_arguments(engine, found, by_path(wanted.at), f"{path}:{name}")
+    check = Declared(
+        found,
+        at,
+        wrt=wanted.wrt,
+        name=target.text,
+        file=path,
+        single=target.dtype == np.float32,
+        replay=f"gradcli gradcheck {shlex.quote(target.text)} {wanted.words()}".rstrip(),
     )
     check.surroundings = surroundings_of(target)
     return with_options(check, wanted)

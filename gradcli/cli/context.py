@@ -80,6 +80,7 @@ class Context:
             settings=self.settings,
             dtype=self.dtype,
             torch=self.options.get("torch", False),
+            engine=self.options.get("engine"),
         )
 
     def name_torch(self) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from ..lang.limits import DEFAULT_MAX_ELEMENTS
+from ..program.frameworks import ENGINES
 from ..render import ARRAYS
 from . import status
 from .accept import Finite, as_name, completed, joined, once
@@ -69,6 +70,12 @@ OPTIONS: dict[str, Any] = {
         shell_complete=completed("defined"),
         help="The backward pass by hand, in the same file: b(cotangent, *arguments); of a C function: its "
         "declaration.",
+    ),
+    "jvp": click.option(
+        "--jvp",
+        metavar="NAME",
+        shell_complete=completed("defined"),
+        help="The forward derivative by hand, in the same file: j(tangents, *arguments); alone or with --vjp.",
     ),
     "shape": click.option(
         "--shape",
@@ -161,6 +168,11 @@ OPTIONS: dict[str, Any] = {
     "safe": click.option("--safe", is_flag=True, help="Never execute Python, processes or libraries: refuse them."),
     "torch": click.option(
         "--torch", is_flag=True, help="In Python files, let `import torch` mean gradcli's own engine."
+    ),
+    "engine": click.option(
+        "--engine",
+        type=click.Choice(ENGINES),
+        help="The engine that differentiates FILE.py:NAME (the framework that its code leads to).",
     ),
     "over": click.option(
         "--over",

@@ -15,6 +15,9 @@ FRAMEWORKS = {
     "autograd": "HIPS autograd",
     "tensorflow": "TensorFlow",
 }
+ADAPTED = ("torch", "jax", "autograd")
+"""Those whose own derivative is asked for; of the others nothing is said."""
+ENGINES = (*ADAPTED, "gradcli")
 SOLVERS = frozenset(
     "solve_ivp odeint quad quad_vec dblquad tplquad nquad root root_scalar fsolve newton brentq brenth bisect "
     "ridder toms748 "
@@ -32,6 +35,26 @@ def framework_of(function: Any) -> str | None:
     if not FRAMEWORKS.keys() & sys.modules.keys():
         return None
     return next(filter(None, map(framework_behind, reached_from(function))), None)
+
+
+def engine_of(function: Any, wanted: str | None) -> str | None:
+    """Return the framework that is to run a function, chosen or led to by its code; None for gradcli's own engine."""
+    found = wanted if wanted is not None else framework_of(function) or framework_around(function)
+    return found if found in ADAPTED else None
+
+
+def framework_around(function: Any) -> str | None:
+    """Return the one framework that is imported beside a function whose own code names no module: `x.sin().sum()`."""
+    code, variables = getattr(function, "__code__", None), getattr(function, "__globals__", {})
+    if not isinstance(code, CodeType):
+        return None
+    used = set(names_in(code))
+    found = {framework_behind(x) for x in variables.values() if isinstance(x, ModuleType)} - {None}
+    modules = (x for name, x in variables.items() if name in used)
+    names_own = any(isinstance(x, ModuleType) and x.__name__.startswith("gradcli") for x in variables.values())
+    if len(found) != 1 or names_own or any(callable(x) or isinstance(x, ModuleType) for x in modules):
+        return None
+    return found.pop()
 
 
 def framework_imported(source: str) -> str | None:

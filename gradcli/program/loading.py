@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +14,7 @@ from ..tape.function import Function, has_setup
 from ..tape.tensor import Tensor
 from .base import Program, is_module
 from .failures import WITHOUT_TORCH, guarded
+from .frameworks import engine_of
 from .function import FunctionProgram
 from .surroundings import Folders, Surroundings, change_to, root_of
 
@@ -23,6 +25,7 @@ def load_module(path: str, stdout: Any = None, folders: Folders | None = None, s
     Its surroundings are one of `folders`, to be put in place again when it is to run; without those, they stay in
     place from now on. source: its text, if that was read already.
     """
+    os.environ.setdefault("JAX_ENABLE_X64", "true")  # read by JAX when it is first imported
     surroundings = Surroundings(root_of(path)) if folders is None else folders.of(path)
     if folders is None:
         change_to(surroundings)
@@ -73,6 +76,12 @@ def load_function(path: str, name: str, target: Any, source: str) -> Program:
     if not name:
         raise GradcliError(f"{path}: no name after the colon", hint=f"write {path}:FUNCTION", kind="usage")
     found = find_in(load_module(path, target.stdout, target.folders, source), path, name)
+    engine = engine_of(found, target.engine)
+    if engine is not None:
+        from .elsewhere.program import ElsewhereProgram
+
+        check_callable(found, path, name)
+        return ElsewhereProgram(engine, found, f"{path}:{name}", target.dtype == "float32")
     if isinstance(found, type) and issubclass(found, Function):
         return FunctionProgram(as_function(found), f"{path}:{name}", path, target.dtype)
     if is_module(found):

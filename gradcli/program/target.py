@@ -25,7 +25,8 @@ class Target:
 
     text: what the user typed; inline: it is an expression, whatever it looks like. safe: refuse to execute
     Python. argv: the script's arguments. stdout: where a script's own output goes. torch: `import torch` means this
-    engine in a script. folders: where to keep what Python files import, None when they stay in place.
+    engine in a script. engine: the one that runs a function, None for that which its code leads to.
+    folders: where to keep what Python files import, None when they stay in place.
     """
 
     def __init__(
@@ -39,6 +40,7 @@ class Target:
         settings: Settings | None = None,
         dtype: Any = None,
         torch: bool = False,
+        engine: str | None = None,
         folders: Folders | None = None,
     ):
         self.text = text
@@ -49,6 +51,7 @@ class Target:
         self.settings = settings or Settings()
         self.dtype = dtype
         self.torch = torch
+        self.engine = engine
         self.folders = folders
 
 

@@ -21,6 +21,7 @@ from ..options import command_options
 @command_options(
     "wrt",
     "out",
+    "engine",
     "gradient",
     "hook",
     "retain",
@@ -85,7 +86,12 @@ def checked(context: Context, result: Any) -> Any:
 
     target, _ = context.target()
     at = {item.name: item.value for item in result.inputs}
-    options = {"digits": 50, "symbolic": sum(x.size for x in at.values()) <= context.options["max_symbols"] or None}
+    options: dict[str, Any] = {
+        "digits": 50,
+        "symbolic": sum(x.size for x in at.values()) <= context.options["max_symbols"] or None,
+    }
+    if context.options["engine"]:
+        options["engine"] = context.options["engine"]
     wanted = Wanted(context.values(), {}, None, None, context.names("wrt"), context.options["out"], options)
     (check,) = checks_of([target], wanted)
     return check.run() if isinstance(check, Declared) else check

@@ -41,6 +41,8 @@ VALUE = re.compile(r"[^\W\d][\w.\[\]]*=[^=]")
     "out",
     "grad",
     "vjp",
+    "jvp",
+    "engine",
     "shape",
     "samples",
     "order",
@@ -126,8 +128,11 @@ def selected(context: Context) -> list[Declared | CheckReport]:
     shapes = shapes_of(options["shapes"], options["max_elements"])
     if both := [name for name in shapes if name in values]:
         raise GradcliError(f"'{both[0]}' is given a value and a shape", hint="give one of them", kind="usage")
-    if options["grad"] is not None and options["vjp"] is not None:
-        raise GradcliError("--grad and --vjp go one at a time", hint="check one, then the other", kind="usage")
+    for other in ("vjp", "jvp"):
+        if options["grad"] is not None and options[other] is not None:
+            raise GradcliError(
+                f"--grad and --{other} go one at a time", hint="check one, then the other", kind="usage"
+            )
     tolerances = (options["eps"], options["atol"], options["rtol"])
     wanted = Wanted(
         values,
@@ -138,6 +143,7 @@ def selected(context: Context) -> list[Declared | CheckReport]:
         options["out"],
         {
             "order": options["order"],
+            "engine": options["engine"],
             "samples": options["samples"],
             "fast": options["fast"] or None,
             "symbolic": options["symbolic"] or None,
@@ -146,6 +152,7 @@ def selected(context: Context) -> list[Declared | CheckReport]:
             "max_elements": options["max_elements"],
             "tolerances": tolerances if any(t is not None for t in tolerances) else None,
         },
+        jvp=options["jvp"],
         timeout=options["timeout"],
         config=options["config"],
     )

@@ -24,6 +24,7 @@ from ..options import command_options
 @command_options(
     "wrt",
     "out",
+    "engine",
     "mode",
     "chunk_size",
     "sparse",

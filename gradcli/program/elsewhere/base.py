@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -23,11 +23,16 @@ class Elsewhere:
     """A function of named arrays that runs somewhere else, with the derivative that it claims.
 
     title: what reports call it. inputs: the inputs' names with their values, in order. has_vjp, has_jvp: which
-    products with its derivative it gives. All methods raise ElsewhereError.
+    products with its derivative it gives. reverse: the vjp is what is claimed even where the jvp needs fewer calls.
+    claim_unit: the rounding unit of the products where they are computed in a narrower type than values; None where
+    they are not. notes: what a report says of it. All methods raise ElsewhereError.
     """
 
     has_vjp = False
     has_jvp = False
+    reverse = False
+    claim_unit: float | None = None
+    notes: tuple[str, ...] = ()
 
     def __init__(self, title: str, inputs: Arrays):
         self.title, self.inputs = title, dict(inputs)
@@ -39,6 +44,14 @@ class Elsewhere:
     def vjp(self, arrays: Arrays, cotangent: np.ndarray) -> dict[str, np.ndarray]:
         """Return the product of a cotangent (in the output's shape) with the derivative, by input name."""
         raise NotImplementedError
+
+    def vjps(self, arrays: Arrays, cotangents: Sequence[np.ndarray]) -> list[dict[str, np.ndarray]]:
+        """Return the products of several cotangents with the derivative at one point."""
+        return [self.vjp(arrays, cotangent) for cotangent in cotangents]
+
+    def parts(self) -> Iterator[tuple[Elsewhere, str]]:
+        """Yield what it is made of and can be checked by itself, innermost and earliest first, with its place."""
+        yield from ()
 
     def jvp(self, arrays: Arrays, tangents: Arrays) -> np.ndarray:
         """Return the product of the derivative with tangents by input name (those left out are 0)."""

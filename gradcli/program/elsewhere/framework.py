@@ -1,0 +1,305 @@
+"""Functions of PyTorch, JAX and HIPS autograd: what the three have in common, and the choice among them."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...errors import GradcliError, told
+from ..base import check_known
+from ..frameworks import ENGINES
+from ..function import WHOLE, name_of, named_parameters
+from .arguments import Arguments, as_array, call_with
+from .base import Arrays, Elsewhere, ElsewhereError
+
+SINGLE = 2.0**-24
+
+
+class FrameworkCall(Elsewhere):
+    """A call of a function in the language of a framework.
+
+    It runs in double precision, and with `single` its derivative is claimed in single precision. Outputs of several
+    arrays are flattened and joined; complex ones become pairs along a last axis.
+    """
+
+    has_vjp = True
+    reverse = True
+    framework = ""
+
+    def __init__(self, function: Callable, arguments: Arguments, title: str, *, single: bool = False):
+        self.function, self.arguments = function, arguments
+        single = single or any(x.dtype in (np.float32, np.complex64, np.float16) for x in arguments.arrays.values())
+        inputs = {path: widened(x, single) for path, x in arguments.arrays.items()}
+        super().__init__(title, inputs)
+        if not inputs:
+            raise ElsewhereError(f"{title} has no inputs of floating-point numbers, so there is nothing to check")
+        self.single = single
+        self.claim_unit = SINGLE if single else None
+        self.forward_mode: bool | None = None
+        self.notes = (
+            f"{self.framework}: its derivative in float32, beside values in float64"
+            if single
+            else f"{self.framework} in float64",
+        )
+        self.settle()
+
+    def settle(self) -> None:
+        """Run once; where the function takes no double precision, stay with single precision and say so.
+
+        Raises ElsewhereError.
+        """
+        try:
+            self.value(self.inputs)
+        except ElsewhereError as error:
+            inputs = self.inputs
+            self.inputs = {path: narrowed(x) for path, x in inputs.items()}
+            try:
+                self.value(self.inputs)
+            except ElsewhereError:
+                self.inputs = inputs
+                raise error from error.__cause__
+            self.claim_unit = None
+            self.notes = (f"{self.framework} in float32: the function takes no float64",)
+
+    @property
+    def has_jvp(self) -> bool:  # type: ignore[override]
+        """Whether the framework's forward mode goes through the function."""
+        if self.forward_mode is None:
+            try:
+                self.push(self.claimed(self.inputs), {n: np.zeros_like(x) for n, x in self.inputs.items()})
+                self.forward_mode = True
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:
+                self.forward_mode = not self.lacks_forward(error)
+        return self.forward_mode
+
+    def claimed(self, arrays: Arrays) -> dict[str, np.ndarray]:
+        """Return arrays in the type in which the derivative is claimed."""
+        return {name: narrowed(x) if self.single else np.asarray(x) for name, x in arrays.items()}
+
+    def value(self, arrays: Arrays) -> np.ndarray:
+        """Return the output."""
+        with self.running("", any(x.dtype.itemsize < 8 for x in arrays.values())):
+            return self.plain(self.evaluate({name: np.asarray(x) for name, x in arrays.items()}))
+
+    def vjp(self, arrays: Arrays, cotangent: np.ndarray) -> dict[str, np.ndarray]:
+        """Return the framework's product of a cotangent with the derivative, by reverse mode."""
+        return self.vjps(arrays, [cotangent])[0]
+
+    def vjps(self, arrays: Arrays, cotangents: Sequence[np.ndarray]) -> list[dict[str, np.ndarray]]:
+        """Return the products of several cotangents with the derivative, from one run forward."""
+        at = self.claimed(arrays)
+        with self.running("the backward pass of ", self.narrow(at)):
+            return [{name: widened(x) for name, x in row.items()} for row in self.pull(at, cotangents)]
+
+    def jvp(self, arrays: Arrays, tangents: Arrays) -> np.ndarray:
+        """Return the framework's product of the derivative with tangents, by forward mode."""
+        at = self.claimed(arrays)
+        whole = {name: np.asarray(tangents.get(name, np.zeros_like(x)), x.dtype) for name, x in at.items()}
+        with self.running("forward mode of ", self.narrow(at)):
+            return widened(self.push(at, whole))
+
+    def narrow(self, at: Arrays) -> bool:
+        """Return whether arrays are in single precision."""
+        return any(x.dtype.itemsize < 8 for x in at.values())
+
+    @contextlib.contextmanager
+    def running(self, what: str, narrow: bool) -> Iterator[None]:
+        """Turn what the function raises inside the block into an ElsewhereError."""
+        try:
+            with np.errstate(all="ignore"), self.precision(narrow):
+                yield
+        except (ElsewhereError, KeyboardInterrupt):
+            raise
+        except SystemExit as stop:
+            raise ElsewhereError(f"{what}{self.title} exited with status {stop.code}") from stop
+        except BaseException as error:
+            raise ElsewhereError(f"{what}{self.title} raised {told(error)}") from error
+
+    def result(self, leaves: Mapping[str, Any]) -> Any:
+        """Return what the function returns for the framework's arrays by path."""
+        return call_with(self.function, self.arguments.filled(leaves, self.constant))
+
+    def precision(self, narrow: bool) -> contextlib.AbstractContextManager:
+        """Return a context in which the framework computes in single or in double precision."""
+        return contextlib.nullcontext()
+
+    @classmethod
+    def signature(cls, function: Any, title: str) -> tuple[list[inspect.Parameter], list[str]] | None:
+        """Return a function's named parameters, and its inputs beside them; None where it does not tell."""
+        try:
+            return named_parameters(function, title), []
+        except (TypeError, ValueError):
+            return None
+
+    @classmethod
+    def in_double(cls) -> contextlib.AbstractContextManager:
+        """Return a context in which the framework computes in double precision."""
+        return contextlib.nullcontext()
+
+    @staticmethod
+    def array(x: np.ndarray) -> Any:
+        """Return an array as the framework's."""
+        return x
+
+    def constant(self, x: np.ndarray) -> Any:
+        """Return a fixed array as the framework's."""
+        return self.array(x)
+
+    def plain(self, out: Any) -> np.ndarray:
+        """Return a joined output as an array."""
+        found = as_array(out)
+        if found is None:
+            raise ElsewhereError(f"{self.title} returned {type(out).__name__}, which is no array")
+        return found
+
+    def evaluate(self, at: Arrays) -> Any:
+        """Return the joined output, without a graph."""
+        raise NotImplementedError
+
+    def pull(self, at: Arrays, cotangents: Sequence[np.ndarray]) -> list[dict[str, np.ndarray]]:
+        """Return products by reverse mode: dL/dRe + i dL/dIm for complex inputs."""
+        raise NotImplementedError
+
+    def push(self, at: Arrays, tangents: Arrays) -> np.ndarray:
+        """Return a product by forward mode."""
+        raise NotImplementedError
+
+    def lacks_forward(self, error: BaseException) -> bool:
+        """Return whether an error says that something has no forward mode."""
+        return isinstance(error, NotImplementedError)
+
+    def derivative(self, cotangent: np.ndarray) -> FrameworkCall:
+        """Return the vjp as a function of the same inputs and of the cotangent, last."""
+        raise NotImplementedError
+
+
+def floats_in(result: Any, is_float: Callable[[Any], bool]) -> Iterator[Any]:
+    """Yield the floating-point arrays in nested dicts, lists, tuples and objects like them, in order."""
+    if is_float(result):
+        yield result
+    elif isinstance(result, Mapping):
+        for part in result.values():
+            yield from floats_in(part, is_float)
+    elif isinstance(result, list | tuple):
+        for part in result:
+            yield from floats_in(part, is_float)
+
+
+def widened(x: Any, rounded: bool = False) -> np.ndarray:
+    """Return numbers in double precision, rounded to single precision before if that is wanted."""
+    raw = narrowed(x) if rounded else np.asarray(x)
+    return raw.astype(np.complex128 if raw.dtype.kind == "c" else np.float64)
+
+
+def narrowed(x: Any) -> np.ndarray:
+    """Return numbers in single precision."""
+    raw = np.asarray(x)
+    return raw.astype(np.complex64 if raw.dtype.kind == "c" else np.float32)
+
+
+def adapter_of(engine: str) -> Any:
+    """Return the class of calls of a framework. Raises GradcliError when it is not installed."""
+    try:
+        if engine == "torch":
+            from .torch import TorchCall as Found
+        elif engine == "jax":
+            from .jax import JaxCall as Found  # type: ignore[assignment]
+        elif engine == "autograd":
+            from .autograd import AutogradCall as Found  # type: ignore[assignment]
+        else:
+            raise GradcliError(f"no engine '{engine}'", hint=f"there are {', '.join(ENGINES)}", kind="usage")
+    except ImportError as error:
+        raise GradcliError(f"--engine {engine}: {error}", hint=f"pip install {engine}", kind="usage") from None
+    return Found
+
+
+def framework_call(
+    engine: str,
+    function: Any,
+    given: Mapping[str, Any],
+    title: str,
+    *,
+    wrt: Sequence[str] | None = None,
+    single: bool = False,
+) -> FrameworkCall:
+    """Return a call of a function, a custom Function or a module with arguments by name, as a framework runs it.
+
+    Numbers outside `wrt` stay fixed. Where the function takes no floating-point number for an argument that is whole,
+    it gets a whole one. Raises ElsewhereError.
+    """
+
+    def fixed(path: str) -> bool:
+        return wrt is not None and not any(is_under(path, name) for name in wrt)
+
+    adapter = adapter_of(engine)
+
+    def made(whole: Sequence[str]) -> FrameworkCall:
+        values = {name: as_whole(x) if name in whole else x for name, x in given.items()}
+        return adapter.of(function, values, fixed, title, single)
+
+    try:
+        return made(())
+    except ElsewhereError as error:
+        whole = [name for name, x in given.items() if is_whole(x) and (wrt is None or fixed(name))]
+        for names in [*([name] for name in whole), whole] if len(whole) > 1 else [whole] * bool(whole):
+            with contextlib.suppress(ElsewhereError):
+                found = made(names)
+                found.notes = (*found.notes, f"{', '.join(names)} taken as whole, and not differentiated")
+                return found
+        raise error from error.__cause__
+
+
+def framework_arguments(engine: str, function: Any, given: Mapping[str, Any], title: str) -> dict[str, Any]:
+    """Return arguments in the order of a function's parameters, those annotated as whole numbers as such.
+
+    Raises GradcliError for those that are missing, or that the function does not have.
+    """
+    signature = adapter_of(engine).signature(function, title)
+    if signature is None:
+        return dict(given)
+    parameters, others = signature
+    names = [p.name for p in parameters]
+    check_known(given, [*names, *others], "value")
+    missing = [p.name for p in parameters if p.name not in given and p.default is p.empty]
+    if missing:
+        words = " ".join(f"{name}=1" for name in missing)
+        raise GradcliError(
+            f"{title} needs a value for {', '.join(map(repr, missing))}",
+            hint=f"add to the command line: {words}",
+            kind="name",
+        )
+    whole = {p.name for p in parameters if name_of(p.annotation) in WHOLE or type(p.default) is int}
+    return {
+        n: as_whole(given[n]) if n in whole and is_whole(given[n]) else given[n]
+        for n in [*names, *others]
+        if n in given
+    }
+
+
+def is_under(path: str, name: str) -> bool:
+    """Return whether a path is a name or lies below it."""
+    return path == name or (path.startswith(name) and path[len(name)] in ".[")
+
+
+def is_whole(x: Any) -> bool:
+    """Return whether numbers of a floating-point type are all whole."""
+    raw = np.asarray(x) if isinstance(x, float | np.ndarray | np.floating) else None
+    return raw is not None and raw.dtype.kind == "f" and bool((np.isfinite(raw) & (raw == np.round(raw))).all())
+
+
+def as_whole(x: Any) -> Any:
+    """Return whole numbers in a type of such."""
+    return np.asarray(x).astype(np.int64)
+
+
+def expanded(wrt: Sequence[str] | None, paths: Sequence[str]) -> list[str] | None:
+    """Return the paths that names stand for; an unknown name stays as it is."""
+    if wrt is None:
+        return None
+    return [path for name in wrt for path in ([p for p in paths if is_under(p, name)] or [name])]

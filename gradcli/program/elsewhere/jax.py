@@ -1,0 +1,103 @@
+"""Functions of JAX, with their custom_vjp and custom_jvp."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .arguments import Arguments
+from .base import Arrays, ElsewhereError
+from .framework import FrameworkCall
+
+
+class JaxCall(FrameworkCall):
+    """A call in JAX: reverse mode by jax.vjp, forward mode by jax.jvp."""
+
+    framework = "JAX"
+
+    @classmethod
+    def of(
+        cls, function: Any, given: Mapping[str, Any], fixed: Callable[[str], bool], title: str, single: bool
+    ) -> JaxCall:
+        """Return the call of a function."""
+        return cls(function, Arguments(given, fixed), title, single=single)
+
+    def precision(self, narrow: bool) -> contextlib.AbstractContextManager:
+        """Compute in 64 bits, or without them."""
+        return enable_x64(not narrow)
+
+    @classmethod
+    def in_double(cls) -> contextlib.AbstractContextManager:
+        """Return a context with 64 bits."""
+        return enable_x64(True)
+
+    @staticmethod
+    def array(x: np.ndarray) -> Any:
+        """Return an array as one of JAX."""
+        return jnp.asarray(x)
+
+    def evaluate(self, at: Arrays) -> Any:
+        """Return the joined output."""
+        return self.joined(self.result({name: jnp.asarray(x) for name, x in at.items()}))
+
+    def plain(self, out: Any) -> np.ndarray:
+        """Return the joined output as an array."""
+        return np.asarray(out)
+
+    def function_of(self, names: Sequence[str]) -> Callable:
+        """Return the joined output as a function of arrays in order."""
+        return lambda *xs: self.joined(self.result(dict(zip(names, xs, strict=True))))
+
+    def pull(self, at: Arrays, cotangents: Sequence[np.ndarray]) -> list[dict[str, np.ndarray]]:
+        """Return products by reverse mode; JAX gives the conjugate for complex inputs."""
+        out, back = jax.vjp(self.function_of(list(at)), *map(jnp.asarray, at.values()))
+        rows = []
+        for cotangent in cotangents:
+            found = back(jnp.asarray(cotangent, out.dtype).reshape(out.shape))
+            rows.append({name: np.conj(np.asarray(x)) for name, x in zip(at, found, strict=True)})
+        return rows
+
+    def push(self, at: Arrays, tangents: Arrays) -> np.ndarray:
+        """Return a product by forward mode."""
+        ordered = tuple(jnp.asarray(tangents[name]) for name in at)
+        return np.asarray(jax.jvp(self.function_of(list(at)), tuple(map(jnp.asarray, at.values())), ordered)[1])
+
+    def lacks_forward(self, error: BaseException) -> bool:
+        """Return whether an error says that a function has no forward mode: one with a custom_vjp has none."""
+        text = str(error).lower()
+        return isinstance(error, NotImplementedError) or "forward-mode" in text or "jvp" in text
+
+    def joined(self, result: Any) -> Any:
+        """Return an output as one real array. Raises ElsewhereError for one without floating-point numbers."""
+        leaves = [jnp.asarray(x) for x in jax.tree_util.tree_leaves(result) if not isinstance(x, str)]
+        parts = [x for x in leaves if jnp.issubdtype(x.dtype, jnp.inexact)]
+        if not parts:
+            raise ElsewhereError(f"{self.title} returned {type(result).__name__}, and no array of real numbers")
+        pairs = [jnp.stack([x.real, x.imag], -1) if jnp.iscomplexobj(x) else x for x in parts]
+        return pairs[0] if len(pairs) == 1 else jnp.concatenate([x.reshape(-1) for x in pairs])
+
+    def derivative(self, cotangent: np.ndarray) -> JaxCall:
+        """Return the vjp as a function of inputs and cotangent that can be differentiated itself."""
+        names = list(self.inputs)
+
+        def product(*given: Any) -> tuple:
+            *xs, seed = given
+            out, back = jax.vjp(self.function_of(names), *xs)
+            return tuple(map(jnp.conj, back(seed.reshape(out.shape).astype(out.dtype))))
+
+        given = {**{f"{i}": x for i, x in enumerate(self.inputs.values())}, "cotangent": cotangent}
+        return JaxCall(product, Arguments(given), f"the derivative of {self.title}")
+
+
+def enable_x64(wanted: bool) -> contextlib.AbstractContextManager:
+    """Return a context with or without 64 bits, by the name that this version of JAX has for it."""
+    if hasattr(jax, "enable_x64"):
+        return jax.enable_x64(wanted)
+    from jax.experimental import enable_x64 as older
+
+    return older(wanted)

@@ -1,0 +1,349 @@
+"""Functions, custom Functions and modules of PyTorch."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import inspect
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from ..frameworks import reached_from
+from .arguments import Arguments, call_with
+from .base import Arrays, Elsewhere, ElsewhereError
+from .framework import FrameworkCall, floats_in
+
+SMALL = 10_000
+"""Elements up to which several threads cost more than they bring: 9 ms instead of 60 us on a busy machine."""
+
+
+class TorchCall(FrameworkCall):
+    """A call in PyTorch: reverse mode by torch.autograd.grad, forward mode by torch.autograd.forward_ad."""
+
+    framework = "PyTorch"
+
+    @classmethod
+    def of(
+        cls, function: Any, given: Mapping[str, Any], fixed: Callable[[str], bool], title: str, single: bool
+    ) -> TorchCall:
+        """Return the call of a function, Function or module; a module's parameters are inputs by their names."""
+        if isinstance(function, type) and issubclass(function, torch.autograd.Function):
+            return cls(as_function(function), Arguments(given, fixed), title, single=single)
+        if isinstance(function, type) and issubclass(function, torch.nn.Module):
+            function = instance_of(function, title)
+        if isinstance(function, torch.nn.Module):
+            return ModuleCall(function, given, fixed, title, single)
+        return cls(function, Arguments(given, fixed), title, single=single)
+
+    @classmethod
+    def signature(cls, function: Any, title: str) -> tuple[list[inspect.Parameter], list[str]] | None:
+        """Return the named parameters of a function or of forward, and the names of a module's parameters."""
+        if isinstance(function, type) and issubclass(function, torch.autograd.Function):
+            function = as_function(function)
+        if isinstance(function, type) and issubclass(function, torch.nn.Module):
+            function = instance_of(function, title)
+        if isinstance(function, torch.nn.Module):
+            found = super().signature(function.forward, title)
+            return found and (found[0], [name for name, p in function.named_parameters() if p.requires_grad])
+        return super().signature(function, title)
+
+    def __init__(self, function: Callable, arguments: Arguments, title: str, *, single: bool = False):
+        self.reached = tensors_behind(function)
+        super().__init__(function, arguments, title, single=single)
+
+    @contextlib.contextmanager
+    def precision(self, narrow: bool) -> Iterator[None]:
+        """Compute with the function's own tensors in double precision, too."""
+        default, threads = torch.get_default_dtype(), torch.get_num_threads()
+        kept = [(x, x.data) for x in (() if narrow else self.reached)]
+        try:
+            if sum(x.size for x in self.arguments.arrays.values()) < SMALL:
+                torch.set_num_threads(1)
+            torch.set_default_dtype(torch.float32 if narrow else torch.float64)
+            for x, data in kept:
+                x.data = data.to(torch.complex128 if data.is_complex() else torch.float64)
+            yield
+        finally:
+            torch.set_num_threads(threads)
+            torch.set_default_dtype(default)
+            for x, data in kept:
+                x.data = data
+
+    @staticmethod
+    def array(x: np.ndarray) -> Any:
+        """Return an array as a tensor."""
+        return tensor(x)
+
+    def evaluate(self, at: Arrays) -> Any:
+        """Return the joined output; without gradients to record, as inference would have it."""
+        with torch.no_grad():
+            return self.joined(self.result({name: tensor(x) for name, x in at.items()}))
+
+    def pull(self, at: Arrays, cotangents: Sequence[np.ndarray]) -> list[dict[str, np.ndarray]]:
+        """Return products by reverse mode, one backward pass each."""
+        with torch.enable_grad():
+            leaves = {name: tensor(x).requires_grad_() for name, x in at.items()}
+            out = self.joined(self.result({name: handed(x) for name, x in leaves.items()}))
+        if not out.requires_grad:
+            return [{name: np.zeros_like(x) for name, x in at.items()} for _ in cotangents]
+        rows = []
+        for k, cotangent in enumerate(cotangents):
+            seed = torch.from_numpy(np.array(cotangent)).to(out.dtype).reshape(out.shape)
+            grads = torch.autograd.grad(
+                out, list(leaves.values()), seed, retain_graph=k + 1 < len(cotangents), allow_unused=True
+            )
+            rows.append({n: np.zeros_like(at[n]) if g is None else plain(g) for n, g in zip(at, grads, strict=True)})
+        return rows
+
+    def push(self, at: Arrays, tangents: Arrays) -> np.ndarray:
+        """Return a product by forward mode."""
+        from torch.autograd import forward_ad
+
+        with forward_ad.dual_level():
+            duals = {n: forward_ad.make_dual(tensor(x), tensor(tangents[n])) for n, x in at.items()}
+            out = self.joined(self.result(duals))
+            tangent = forward_ad.unpack_dual(out).tangent
+            return np.zeros(tuple(out.shape), plain(out).dtype) if tangent is None else plain(tangent)
+
+    def lacks_forward(self, error: BaseException) -> bool:
+        """Return whether an error says that a function has no forward mode."""
+        text = str(error).lower()
+        words = ("forward ad", "forward mode", "jvp function", "jvp is not", "forward-mode", "forward gradient")
+        return isinstance(error, NotImplementedError) or any(word in text for word in words)
+
+    def joined(self, result: Any) -> torch.Tensor:
+        """Return an output as one real tensor. Raises ElsewhereError for one without floating-point numbers."""
+        parts = list(floats_in(result, is_float))
+        if not parts and isinstance(result, float | np.ndarray | np.floating):
+            parts = [torch.as_tensor(result)]
+        if not parts:
+            raise ElsewhereError(f"{self.title} returned {type(result).__name__}, and no tensor of real numbers")
+        pairs = [torch.view_as_real(x.resolve_conj()) if x.is_complex() else x for x in parts]
+        if len(pairs) == 1:
+            return pairs[0]
+        common = max((x.dtype for x in pairs), key=lambda d: d.itemsize)
+        return torch.cat([x.reshape(-1).to(common) for x in pairs])
+
+    def derivative(self, cotangent: np.ndarray) -> TorchCall:
+        """Return the vjp as a function of inputs and cotangent that can be differentiated itself."""
+        names, first = list(self.inputs), self
+
+        def product(*given: torch.Tensor) -> tuple:
+            with torch.enable_grad():
+                xs = [x if x.requires_grad else x.clone().requires_grad_() for x in given[:-1]]
+                out = first.joined(first.result(dict(zip(names, xs, strict=True))))
+                if not out.requires_grad:
+                    return tuple(torch.zeros_like(x) for x in xs)
+                seed = given[-1].reshape(out.shape).to(out.dtype)
+                grads = torch.autograd.grad(out, xs, seed, create_graph=True, allow_unused=True)
+                return tuple(torch.zeros_like(x) if g is None else g for x, g in zip(xs, grads, strict=True))
+
+        given = {**{f"{i}": x for i, x in enumerate(self.inputs.values())}, "cotangent": cotangent}
+        return TorchCall(product, Arguments(given), f"the derivative of {self.title}")
+
+    def parts(self) -> Iterator[tuple[Elsewhere, str]]:
+        """Yield the custom Functions and the submodules that one run calls, each as a call of its own."""
+        with self.running("", self.single), torch.enable_grad():
+            found = calls_in(self)
+        for function, arguments, title, place in found:
+            given = {f"argument {i}": x for i, x in enumerate(arguments)}
+            with contextlib.suppress(ElsewhereError):
+                if isinstance(function, torch.nn.Module):
+                    part: TorchCall = ModuleCall(function, given, lambda path: False, title, self.single)
+                else:
+                    part = TorchCall(function.apply, Arguments(given), title, single=self.single)
+                yield part, place
+
+
+class ModuleCall(TorchCall):
+    """A call of a module: inputs are those of forward and the parameters; buffers stay as they are."""
+
+    def __init__(self, module: Any, given: Mapping[str, Any], fixed: Callable[[str], bool], title: str, single: bool):
+        self.names = [name for name, p in module.named_parameters() if p.requires_grad]
+        inputs = {name: x for name, x in given.items() if name not in self.names}
+        weights = {name: p for name, p in module.named_parameters() if p.requires_grad}
+        for name in given.keys() & weights.keys():
+            if np.shape(given[name]) != tuple(weights[name].shape):
+                raise ElsewhereError(
+                    f"'{name}' has shape {tuple(weights[name].shape)} in the module; the given value has shape "
+                    f"{np.shape(given[name])}"
+                )
+        arguments = Arguments(inputs, fixed)
+        single = single or any(x.dtype == np.float32 for x in arguments.arrays.values())
+        self.modules = {False: copied(module).double(), True: copied(module).float()}
+        values = {n: np.array(plain(p) if n not in given else given[n], np.float64) for n, p in weights.items()}
+        self.calling = inputs.keys()
+        super().__init__(module, Arguments({**arguments.tree, **values}, fixed), title, single=single)
+
+    def result(self, leaves: Mapping[str, Any]) -> Any:
+        """Return what the module returns."""
+        filled = self.arguments.filled(leaves, self.constant)
+        narrow = any(x.dtype in (torch.float32, torch.complex64) for x in leaves.values())
+        module = self.modules[narrow]
+        weights = {name: torch.as_tensor(filled[name]) for name in self.names}
+        buffers = {name: x.clone() for name, x in module.named_buffers()}
+        inputs = {name: filled[name] for name in self.calling}
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            return torch.func.functional_call(module, {**weights, **buffers}, args, kwargs)
+
+        with contextlib.suppress(TypeError, ValueError):
+            call.__signature__ = inspect.signature(module.forward)  # type: ignore[attr-defined]
+        return call_with(call, inputs)
+
+
+def calls_in(call: TorchCall) -> list[tuple[Any, tuple, str, str]]:
+    """Return (Function or module, arguments, name, place) for what one run calls, innermost and earliest first.
+
+    Functions are found in the recorded graph, and their arguments by watching a second run.
+    """
+    leaves = {name: tensor(x).requires_grad_() for name, x in call.inputs.items()}
+
+    def run() -> torch.Tensor:
+        return call.joined(call.result({name: handed(x) for name, x in leaves.items()}))
+
+    functions = {f.forward.__code__: f for f in functions_in(run().grad_fn) if hasattr(f.forward, "__code__")}
+    found: list[tuple[Any, tuple, str, str]] = []
+
+    def watch(frame: Any, event: str, _: Any) -> None:
+        function = functions.get(frame.f_code)
+        if event == "call" and function is not None:
+            code = frame.f_code
+            names = code.co_varnames[: code.co_argcount]
+            rest = frame.f_locals[code.co_varnames[code.co_argcount]] if code.co_flags & inspect.CO_VARARGS else ()
+            values = [*(frame.f_locals[name] for name in names), *rest]
+            arguments = tuple(map(own, values if has_setup(function) else values[1:]))
+            found.append((function, arguments, f"{function.__name__}Backward", place_of(function.backward)))
+
+    def note(name: str) -> Callable:
+        def hook(module: Any, args: tuple, output: Any) -> None:
+            found.append(
+                (module, tuple(map(own, args)), f"{name} ({type(module).__name__})", place_of(type(module).forward))
+            )
+
+        return hook
+
+    roots = call.modules.values() if isinstance(call, ModuleCall) else modules_behind(call.function)
+    handles = [
+        module.register_forward_hook(note(name)) for root in roots for name, module in root.named_modules() if name
+    ]
+    before = sys.getprofile()
+    sys.setprofile(watch)
+    try:
+        run()
+    finally:
+        sys.setprofile(before)
+        for handle in handles:
+            handle.remove()
+    return found
+
+
+def functions_in(node: Any) -> list[Any]:
+    """Return the custom Functions whose nodes a graph has."""
+    seen, waiting, found = set(), [node], []
+    while waiting:
+        node = waiting.pop()
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        function = getattr(node, "_forward_cls", None)
+        if function is not None:
+            found.append(function)
+        waiting += [below for below, _ in node.next_functions]
+    return found
+
+
+def instance_of(kind: Any, title: str) -> Any:
+    """Return a module of a class that needs no arguments, the same one each time. Raises ElsewhereError."""
+    try:
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(0)
+            return kind()
+    except TypeError as error:
+        name = title.rpartition(":")[2]
+        raise ElsewhereError(
+            f"{title} cannot be made without arguments ({error}): make one in the file, net = {name}(...)"
+        ) from error
+
+
+def has_setup(function: Any) -> bool:
+    """Return whether a Function is written with setup_context."""
+    return function.setup_context is not torch.autograd.Function.setup_context
+
+
+def as_function(function: Any) -> Callable:
+    """Return a custom Function as a function with the parameters of its forward, without ctx."""
+    parameters = list(inspect.signature(function.forward).parameters.values())
+    parameters = parameters if has_setup(function) else parameters[1:]
+
+    def call(*args: Any) -> Any:
+        return function.apply(*args)
+
+    call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    return call
+
+
+def place_of(method: Any) -> str:
+    """Return where a method is, with the line that returns its result."""
+    try:
+        lines, start = inspect.getsourcelines(method)
+    except (OSError, TypeError):
+        return str(getattr(method, "__qualname__", method))
+    last = max((k for k, line in enumerate(lines) if line.strip().startswith("return")), default=0)
+    text = lines[last].strip()
+    return f"{inspect.getsourcefile(method)}:{start + last}\n    {text}\n    {'^' * len(text)}"
+
+
+def modules_behind(function: Any) -> list[Any]:
+    """Return the modules that a function's code leads to."""
+    return [x for x in reached_from(function) if isinstance(x, torch.nn.Module)]
+
+
+def tensors_behind(function: Any) -> list[Any]:
+    """Return the tensors in single precision that a function's code leads to, each once."""
+    if isinstance(function, torch.nn.Module):
+        return []
+    found: dict[int, Any] = {}
+    for x in reached_from(function):
+        inside = [*x.parameters(), *x.buffers()] if isinstance(x, torch.nn.Module) else [x]
+        found |= {
+            id(t): t for t in inside if isinstance(t, torch.Tensor) and t.dtype in (torch.float32, torch.complex64)
+        }
+    return list(found.values())
+
+
+def copied(module: Any) -> Any:
+    """Return a copy of a module on the CPU. Raises ElsewhereError."""
+    try:
+        return copy.deepcopy(module).cpu()
+    except Exception as error:
+        raise ElsewhereError(f"{type(module).__name__} cannot be copied: {error}") from error
+
+
+def handed(x: torch.Tensor) -> torch.Tensor:
+    """Return a leaf as the function gets it: a copy in the graph, which it may change in place."""
+    return x.clone() if x.is_leaf else x
+
+
+def tensor(x: np.ndarray) -> torch.Tensor:
+    """Return an array as a tensor of its own."""
+    return torch.from_numpy(np.array(x))
+
+
+def own(x: Any) -> Any:
+    """Return an argument apart from the graph."""
+    return x.detach().clone() if isinstance(x, torch.Tensor) else x
+
+
+def plain(x: torch.Tensor) -> np.ndarray:
+    """Return a tensor as an array."""
+    return x.detach().cpu().resolve_conj().resolve_neg().to_dense().numpy()
+
+
+def is_float(x: Any) -> bool:
+    """Return whether something is a tensor of floating-point or complex numbers."""
+    return isinstance(x, torch.Tensor) and (x.is_floating_point() or x.is_complex())
