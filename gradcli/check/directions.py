@@ -50,7 +50,7 @@ def along_directions(flat: Flat, judgement: Judgement, seed: int) -> Directions 
         floor = np.minimum(judgement.floor @ np.abs(direction), 1000 * found.error)
         room = judgement.margin * found.error + judgement.slack @ np.abs(direction) + floor
         gap = np.abs(claimed - found.value)
-        if not ((found.kind == "smooth") & (gap <= room)).all():
+        if not (np.isin(found.kind, ("smooth", "noise")) & (gap <= room)).all():
             return None
         worst = int(np.argmax(gap / np.maximum(room, 1e-300)))
         products.append((float(claimed[worst]), float(found.value[worst]), float(found.error[worst])))

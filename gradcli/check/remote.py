@@ -35,7 +35,7 @@ class RemoteCheck(Declared):
             self.program = self.make({name: np.asarray(x) for name, x in at.items()})
         except ElsewhereError as error:
             raise what_ends(error) from error
-        return Claimed(self.program, self.wrt)
+        return Claimed(self.program, self.program.wrt if self.wrt is None else self.wrt)
 
     def run(self) -> CheckReport:
         """Check, and let go of the connection or the process."""

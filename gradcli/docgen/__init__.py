@@ -12,6 +12,7 @@ from .commands import command_page
 from .documents import json_page
 from .language import expressions_page
 from .overview import overview_page
+from .protocol import protocol_page
 
 DATE = "November 21, 2026"
 
@@ -25,4 +26,9 @@ def pages(date: str = DATE) -> dict[str, str]:
         if command is not None:
             inner = click.Context(command, info_name=name, parent=context)
             found[f"gradcli-{name}.1"] = command_page(name, command, inner, date)
-    return {**found, "gradcli-json.5": json_page(date), "gradcli-expressions.7": expressions_page(date)}
+    return {
+        **found,
+        "gradcli-json.5": json_page(date),
+        "gradcli-expressions.7": expressions_page(date),
+        "gradcli-protocol.7": protocol_page(date),
+    }

@@ -18,7 +18,11 @@ def overview_page(date: str) -> str:
             ("Fl \\-version", "Print the version."),
         ]
     )
-    references = [f"gradcli-{name}(1)" for name in COMMANDS] + ["gradcli-json(5)", "gradcli-expressions(7)"]
+    references = [f"gradcli-{name}(1)" for name in COMMANDS] + [
+        "gradcli-json(5)",
+        "gradcli-expressions(7)",
+        "gradcli-protocol(7)",
+    ]
     return page(
         "gradcli",
         1,

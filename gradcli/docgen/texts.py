@@ -31,7 +31,9 @@ A target is an inline expression; `-` for a program on standard input; a file in
 gradcli-expressions(7), which is parsed and never executed; a Python script, which is executed as `python file.py`
 would execute it, with the arguments after `--` as its own; or `FILE.py:NAME` for a function, whose inputs are its
 parameters, a custom Function or a Module of that file. Parameters annotated with `int` or a type of whole numbers,
-such as `torch.LongTensor`, get whole numbers and have no derivative.
+such as `torch.LongTensor`, get whole numbers and have no derivative. A target may also be an address: of a
+server, of a program that answers lines of JSON, or, for gradcli-gradcheck(1), of a function of a shared library, as
+told there; then the derivatives are those that it gives.
 
 A name that ends in .py or .expr, or has .py: in it, is always a file; any other is a file only if that file exists.
 A Python file whose statements all belong to the expression language is read as such. After `-e` comes an
@@ -69,15 +71,27 @@ that are not finite, a kink whose one-sided derivatives cannot be told. At a kin
 gradient passes.
 
 A pass names the resolution, an error above which would have been seen in every element, and what that rests on;
-where it is
-coarser than 2 % of an element that matters, the verdict is inconclusive. Elements below the function's own rounding
-are counted as not decidable and do not fail. With `--fast` a pass says how large a single wrong element could be that
-hides
-from the random directions. A backward is also given cotangents of zeros, of both signs, and sums of two: it must be
-linear in them. A function that raises or returns another shape beside the point is looked at from the side on which
-it does not; a small difference that jumps about from start to start is that of a solver inside the function, and
-inconclusive. A function that uses PyTorch, JAX or HIPS autograd is not run on gradcli's engine, whose rules would be
-checked instead of theirs.
+where it is coarser than 2 % of an element that matters, the verdict is inconclusive. Elements below the function's
+own rounding are counted as not decidable and do not fail. With `--fast` a pass says how large a single wrong element
+could be that hides from the random directions. A backward is also given cotangents of zeros, of both signs, and sums
+of two: it must be linear in them. A function that raises or returns another shape beside the point is looked at from
+the side on which it does not; a small difference that jumps about from start to start is that of a solver inside the
+function, and inconclusive.
+
+A function may also run elsewhere; then the derivative that it gives is judged by its own values.
+`http://HOST:PORT/MODEL` is a model that speaks UM-Bridge 1.0, with Gradient, ApplyJacobian or both; its inputs are
+vectors, called x0, x1 and so on, its outputs y0, y1 and so on, laid end to end unless `--out` chooses one.
+`http://HOST:PORT` is a Tesseract with vector_jacobian_product, jacobian_vector_product or both; its inputs have
+names, such as `model.w` for one inside of another. Connections are kept, redirects are not followed, and https is
+spoken as well. `cmd:COMMAND` is a program that answers lines of JSON, as gradcli-protocol(7) tells.
+
+`LIB.so:DECLARATION` is a function of a shared library, by the line of its C header, with another for its derivative
+after `--grad` or `--vjp`. A `const double *` is an input, a `double *` an output that is filled with zeros before,
+and a `double` a single number; `float` likewise. An integer is the size of the first array, of the output if it is
+called m, of x if it is called nx or n_x, or what the command line gives it. The size of an output that cannot be
+known is given by `--shape y=3`. What belongs to x or to the output is found by its name, such as x_b, xb, x_bar, dx
+or grad_x, or else by its place. An int that is returned is no output but a status, where 0 is success. The library
+runs in a process of its own, so that a crash is an error of that check and nothing else.
 
 With pytest, `pytest --gradcheck` runs the same declared checks as tests; `--gradcheck-allow-inconclusive` lets
 inconclusive ones pass.

@@ -63,7 +63,7 @@ def load_program(target: Target) -> Program:
     if text == "-":
         return expression(read_standard_input(), "standard input", "-", target)
     if is_elsewhere(text):
-        raise GradcliError(f"{text} runs elsewhere", hint="gradcli gradcheck checks its derivative", kind="usage")
+        return at_address(text, target)
     path, colon, name = text.partition(".py:")
     if colon:
         return named_object(path + ".py", name, target)
@@ -87,6 +87,17 @@ def load_program(target: Target) -> Program:
         if error.kind != "syntax" or not is_python(source):
             raise
         return script(text, source, target, error)
+
+
+def at_address(text: str, target: Target) -> Program:
+    """Return the program at an address, unless nothing may be executed."""
+    from .elsewhere.address import Wishes, open_address
+    from .elsewhere.differentiable import ElsewhereProgram
+
+    if target.safe and not text.startswith(("http://", "https://")):
+        raise GradcliError(f"--safe: {text} would have to be executed", kind="usage")
+    refuse_arguments(target, f"{text} runs elsewhere, and")
+    return ElsewhereProgram(lambda given, out, wrt: open_address(text, Wishes(out=out, wrt=wrt))(given), text)
 
 
 def expression(source: str, origin: str | None, title: str, target: Target) -> Program:

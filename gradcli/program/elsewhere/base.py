@@ -22,8 +22,9 @@ class GoneError(ElsewhereError):
 class Elsewhere:
     """A function of named arrays that runs somewhere else, with the derivative that it claims.
 
-    title: what reports call it. inputs: the inputs' names with their values, in order. has_vjp, has_jvp: which
-    products with its derivative it gives. reverse: the vjp is what is claimed even where the jvp needs fewer calls.
+    title: what reports call it. inputs: the inputs' names with their values, in order; wrt: those to differentiate.
+    has_vjp, has_jvp: which products with its derivative it gives. reverse: the vjp is what is claimed even where the
+    jvp needs fewer calls.
     claim_unit: the rounding unit of the products where they are computed in a narrower type than values; None where
     they are not. notes: what a report says of it. All methods raise ElsewhereError.
     """
@@ -36,6 +37,7 @@ class Elsewhere:
 
     def __init__(self, title: str, inputs: Arrays):
         self.title, self.inputs = title, dict(inputs)
+        self.wrt = list(self.inputs)
 
     def value(self, arrays: Arrays) -> np.ndarray:
         """Return the output at inputs by name."""

@@ -39,6 +39,7 @@ class Tesseract(Elsewhere):
             raise ElsewhereError(f"{title} gives no derivative: it has neither {VJP} nor {JVP}")
         schemas = document.get("components", {}).get("schemas", {})
         known = differentiable(schemas, "ApplyInputSchema")
+        self.known = set(known)
         super().__init__(title, {name: typed(x, known.get(name, {})) for name, x in inputs.items()})
         self.wrt = self.choose(known, wrt)
         self.refuse_unknown(schemas.get("Apply_InputSchema", {}))
@@ -82,7 +83,7 @@ class Tesseract(Elsewhere):
 
     def apply(self, arrays: Arrays) -> dict[str, Any]:
         """Return the outputs as the server gives them; see from the first what there is."""
-        found = self.document("/apply", {"inputs": nested(arrays)})
+        found = self.document("/apply", {"inputs": self.nested(arrays)})
         if not self.shapes:
             known = self.outputs or list(found)
             if self.out is not None and self.out not in known:
@@ -90,6 +91,17 @@ class Tesseract(Elsewhere):
                 raise GradcliError(f"--out: {self.title} has no '{self.out}'", hint=hint, kind="name")
             self.outputs = known if self.out is None else [self.out]
             self.shapes = {name: decoded(at_path(found, name), name).shape for name in self.outputs}
+        return found
+
+    def nested(self, arrays: Arrays) -> dict[str, Any]:
+        """Return inputs by dotted name as one object of objects; those without a derivative may be plain numbers."""
+        found: dict[str, Any] = {}
+        for name, x in arrays.items():
+            *heads, last = name.split(".")
+            inner = found
+            for head in heads:
+                inner = inner.setdefault(head, {})
+            inner[last] = encoded(x) if name in self.known else x.tolist()
         return found
 
     def document(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
@@ -123,7 +135,7 @@ class Tesseract(Elsewhere):
             name: encoded(part.reshape(self.shapes[name])) for name, part in zip(self.outputs, parts, strict=True)
         }
         body = {"vjp_inputs": self.wrt, "vjp_outputs": self.outputs, "cotangent_vector": vector}
-        found = self.document(VJP, {"inputs": nested(arrays), **body})
+        found = self.document(VJP, {"inputs": self.nested(arrays), **body})
         return {name: decoded(at_path(found, name), f"{VJP}: '{name}'") for name in self.wrt}
 
     def jvp(self, arrays: Arrays, tangents: Arrays) -> np.ndarray:
@@ -132,7 +144,7 @@ class Tesseract(Elsewhere):
             self.apply(arrays)
         vector = {name: encoded(x) for name, x in tangents.items()}
         body = {"jvp_inputs": list(tangents), "jvp_outputs": self.outputs, "tangent_vector": vector}
-        return self.joined(self.document(JVP, {"inputs": nested(arrays), **body}))
+        return self.joined(self.document(JVP, {"inputs": self.nested(arrays), **body}))
 
     def close(self) -> None:
         """Close the connection."""
@@ -154,9 +166,7 @@ def typed(x: Any, outline: Mapping[str, Any]) -> np.ndarray:
 
 
 def encoded(x: np.ndarray) -> Any:
-    """Return an array as JSON; integers are plain."""
-    if x.dtype.kind in "biu":
-        return x.tolist()
+    """Return an array as JSON."""
     data = {"buffer": x.reshape(-1).tolist(), "encoding": "json"}
     return {"object_type": "array", "shape": list(x.shape), "dtype": str(x.dtype), "data": data}
 
@@ -172,18 +182,6 @@ def decoded(found: Any, what: str) -> np.ndarray:
         return np.array(data["buffer"], dtype).reshape(found["shape"])
     except (KeyError, TypeError, ValueError):
         raise ElsewhereError(f"{what} is no array: {shortened(found)}") from None
-
-
-def nested(arrays: Arrays) -> dict[str, Any]:
-    """Return inputs by dotted name as one object of objects."""
-    found: dict[str, Any] = {}
-    for name, x in arrays.items():
-        *heads, last = name.split(".")
-        inner = found
-        for head in heads:
-            inner = inner.setdefault(head, {})
-        inner[last] = encoded(x)
-    return found
 
 
 def at_path(found: Mapping[str, Any], name: str) -> Any:

@@ -136,7 +136,7 @@ def in_order(title: str, inputs: Arrays, sizes: Sequence[int] | None) -> dict[st
             raise GradcliError(f"{title} has no input '{name}'", hint=listed, kind="name")
     missing = [(name, None if sizes is None else sizes[i]) for i, name in enumerate(names) if name not in inputs]
     if missing or not names:
-        words = " ".join(f"--shape {name}={n}" for name, n in missing if n is not None) or "x0=[1,2]"
+        words = " ".join(f"{name}='randn({n})'" for name, n in missing if n is not None) or "x0=[1,2]"
         listed = ", ".join(f"'{name}'" for name, _ in missing) or "'x0'"
         raise GradcliError(
             f"{title} needs a value for {listed}", hint=f"add to the command line: {words}", kind="name"

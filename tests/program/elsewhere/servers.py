@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import ssl
 import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -14,7 +15,7 @@ Respond = Callable[[str, dict], tuple[int, Any]]
 
 
 @contextlib.contextmanager
-def serve(respond: Respond, kept: bool = True) -> Iterator[Any]:
+def serve(respond: Respond, kept: bool = True, tls: ssl.SSLContext | None = None) -> Iterator[Any]:
     """Yield a running server; `requests` holds the paths that it was asked, `connections` how often it was met."""
 
     class Handler(BaseHTTPRequestHandler):
@@ -50,9 +51,11 @@ def serve(respond: Respond, kept: bool = True) -> Iterator[Any]:
 
     server = Server(("127.0.0.1", 0), Handler)
     server.requests = []  # type: ignore[attr-defined]
+    if tls is not None:
+        server.socket = tls.wrap_socket(server.socket, server_side=True)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
-    server.url = f"http://127.0.0.1:{server.server_port}"  # type: ignore[attr-defined]
+    server.url = f"http{'s' if tls else ''}://127.0.0.1:{server.server_port}"  # type: ignore[attr-defined]
     try:
         yield server
     finally:
@@ -77,7 +80,11 @@ def umbridge(
             return 400, {"error": {"type": "ModelNotFound", "message": f"Model {body['name']} not found!"}}
         config = body.get("config", {})
         if path == "/ModelInfo":
-            support = {"Evaluate": True, "Gradient": gradient is not None, "ApplyJacobian": apply_jacobian is not None}
+            support = {
+                "Evaluate": True,
+                "Gradient": gradient is not None,
+                "ApplyJacobian": apply_jacobian is not None,
+            }
             return 200, {"support": support}
         if path == "/InputSizes":
             return 200, {"inputSizes": sizes[0]}

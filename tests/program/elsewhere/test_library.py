@@ -14,6 +14,7 @@ from .run import gradcheck, verdicts
 pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
 F, X = "libk.so:double f(int n, const double *x)", "x=[1,2,3]"
 H = "libk.so:void h(int n, const double *x, int m, double *y)"
+Y1 = ("--shape", "y=1")
 E = "libk.so:int e(size_t n, const double *x, double *y)"
 S = "libk.so:float s(float a, const float x[2])"
 PAIR = "libk.so:double pair(int nx, const double *x, int ny, const double *y)"
@@ -137,7 +138,7 @@ def test_a_crash_is_an_error_and_nothing_else(name, message, jobs, folder):
         (("text.so:double f(double x)", "--grad", "double g(double x)", "x=1"), 3, "text.so"),
         ((F, "--grad", "void f_grad(int n, const double *x, double *g)", X, "--safe"), 2, "--safe"),
         ((F, "--grad", "void f_grad(int n, const double *x, double *g)", X, "n=1.5"), 2, "'n' is an integer"),
-        ((E, "--vjp", "int e_b(int n, const double *x, double *y, double *yb, double *xb)", "x=900", "--shape", "y=1"),
+        ((E, "--vjp", "int e_b(int n, const double *x, double *y, double *yb, double *xb)", "x=900", "n=1", *Y1),
          3, "e returned 7"),
     ],
 )  # fmt: skip

@@ -140,7 +140,7 @@ def test_a_killed_gradient_is_an_error(tmp_path):
 
 
 def test_an_error_beside_the_point_is_no_end_of_the_check(tmp_path):
-    """A function without values below 0, checked at 0.001: the answers that are errors count as points without one."""
+    """A function without values below 0, checked at 0.001: an error is an answer, too."""
     below = (
         "if x[0] < 0: print(json.dumps({'error': {'type': 'Domain', 'message': 'below 0'}}), flush=True); continue"
     )
