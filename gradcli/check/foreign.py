@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from ..errors import GradcliError
-from ..program.elsewhere.arguments import Arguments, as_array, call_with
+from ..program.elsewhere.arguments import Arguments, as_array, call_with, is_branch
 from ..program.elsewhere.base import ElsewhereError
-from ..program.elsewhere.framework import adapter_of, expanded, framework_call
+from ..program.elsewhere.framework import adapter_of, expanded, framework_call, is_under
 from ..program.frameworks import engine_of
 from .elsewhere import Claimed
 from .subject import CheckError, HandWritten, name_of
@@ -41,13 +41,10 @@ def hand_written(
     def fixed(path: str) -> bool:
         return False
 
-    arguments = Arguments(at, fixed)
-    functions = {"f": f, **claims}
-    if (
-        not any(engine_of(x, None) for x in functions.values() if x is not None)
-        and arguments.arrays.keys() == at.keys()
-    ):
+    functions = (f, *claims.values())
+    if not any(engine_of(x, None) for x in functions if x is not None) and not any(map(is_branch, at.values())):
         return HandWritten(f, at, wrt=wrt, **claims)
+    arguments = Arguments(at, fixed)
     wrapped = {key: Flattened(x, arguments, key) for key, x in claims.items() if x is not None}
     names = expanded(wrt, list(arguments.arrays))
     return HandWritten(Flattened(f, arguments, "f"), arguments.arrays, wrt=names, **wrapped)
@@ -112,9 +109,10 @@ class Flattened:
         names = list(self.arguments.tree)
         nested = list(self.arguments.arrays) != names
         if nested:
-            whole = (
-                result if isinstance(result, tuple) and len(result) == len(names) and len(names) > 1 else (result,)
-            )
+            whole = result if isinstance(result, tuple) and len(result) <= len(names) else (result,)
+            if len(whole) < len(names):  # those with numbers to differentiate
+                holding = [name for name in names if any(is_under(p, name) for p in self.arguments.arrays)]
+                names = holding if len(whole) == len(holding) else names
             if isinstance(result, dict) and result.keys() <= set(names):
                 whole, names = tuple(result.values()), list(result)
             return Arguments(dict(zip(names, whole, strict=False))).arrays

@@ -216,7 +216,9 @@ def calls_in(call: TorchCall) -> list[tuple[Any, tuple, str, str]]:
             names = code.co_varnames[: code.co_argcount]
             rest = frame.f_locals[code.co_varnames[code.co_argcount]] if code.co_flags & inspect.CO_VARARGS else ()
             values = [*(frame.f_locals[name] for name in names), *rest]
-            arguments = tuple(map(own, values if has_setup(function) else values[1:]))
+            if not has_setup(function):
+                function = getattr(values.pop(0), "_forward_cls", function)
+            arguments = tuple(map(own, values))
             found.append((function, arguments, f"{function.__name__}Backward", place_of(function.backward)))
 
     def note(name: str) -> Callable:

@@ -1,0 +1,263 @@
+"""Wrong custom rules of PyTorch, JAX and HIPS autograd: every one fails, and the right one beside it passes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gradcli.check.declare import Declared, check_gradient
+
+X = np.array([0.7, -1.3, 2.1])
+A = np.array([[1.0, 2.0, -1.0], [0.5, -3.0, 2.0], [4.0, 1.0, 1.5]])
+
+RULES = {
+    "right": lambda np, x, g: g * 3 * x**2,
+    "sign": lambda np, x, g: -g * 3 * x**2,
+    "factor 1.01": lambda np, x, g: 1.01 * g * 3 * x**2,
+    "factor 2": lambda np, x, g: 6 * g * x**2,
+    "power": lambda np, x, g: g * 3 * x,
+    "forgotten inner term": lambda np, x, g: g * x**2,
+    "ignored cotangent": lambda np, x, g: 3 * x**2,
+    "cotangent summed": lambda np, x, g: g.sum() * 3 * x**2,
+    "added constant": lambda np, x, g: g * 3 * x**2 + 0.01,
+    "cotangent squared": lambda np, x, g: g * abs(g) * 3 * x**2,
+    "zero": lambda np, x, g: 0 * g,
+    "reversed": lambda np, x, g: g * 3 * np.flip(x, (0,)) ** 2,
+}
+MATRIX = {
+    "right": lambda a, x, g: (g[:, None] * x, a.T @ g),
+    "transposed": lambda a, x, g: (g[:, None] * x, a @ g),
+    "outer transposed": lambda a, x, g: (x[:, None] * g, a.T @ g),
+    "forgotten input": lambda a, x, g: (g[:, None] * x, 0 * x),
+    "swapped sign": lambda a, x, g: (-g[:, None] * x, a.T @ g),
+}
+
+
+def torch_power(rule):
+    import torch
+
+    class Power(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x**3
+
+        @staticmethod
+        def backward(ctx, g):
+            return rule(torch, ctx.saved_tensors[0], g)
+
+    return Power.apply
+
+
+def jax_power(rule):
+    import jax
+    import jax.numpy as jnp
+
+    f = jax.custom_vjp(lambda x: x**3)
+    f.defvjp(lambda x: (x**3, x), lambda x, g: (rule(jnp, x, g),))
+    f_with_jax = lambda x: f(jnp.asarray(x))  # noqa: E731
+    return f_with_jax
+
+
+def autograd_power(rule):
+    import autograd.numpy as anp
+    from autograd.extend import defvjp, primitive
+
+    f = primitive(lambda x: x**3)
+    defvjp(f, lambda ans, x: lambda g: rule(anp, x, g))
+    return lambda x: f(x) + anp.zeros(3)
+
+
+def torch_product(rule):
+    import torch
+
+    class Product(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, a, x):
+            ctx.save_for_backward(a, x)
+            return a @ x
+
+        @staticmethod
+        def backward(ctx, g):
+            return rule(*ctx.saved_tensors, g)
+
+    return Product.apply
+
+
+def jax_product(rule):
+    import jax
+    import jax.numpy as jnp
+
+    f = jax.custom_vjp(lambda a, x: a @ x)
+    f.defvjp(lambda a, x: (a @ x, (a, x)), lambda kept, g: rule(*kept, g))
+    return lambda a, x: f(jnp.asarray(a), x)
+
+
+MAKERS = {"torch": (torch_power, torch_product), "jax": (jax_power, jax_product), "autograd": (autograd_power, None)}
+
+
+def cases(engine):
+    return pytest.param(engine, marks=pytest.mark.framework(engine))
+
+
+@pytest.mark.parametrize("engine", [*map(cases, MAKERS)])
+@pytest.mark.parametrize("name", RULES)
+def test_power(engine, name):
+    report = check_gradient(MAKERS[engine][0](RULES[name]), at={"x": X}, engine=engine)
+    assert report.verdict == ("pass" if name == "right" else "fail"), report
+    if name in ("ignored cotangent", "added constant", "cotangent squared"):
+        assert "nonlinear" in [finding.kind for finding in report.diagnosis]
+
+
+@pytest.mark.parametrize("engine", [*map(cases, ["torch", "jax"])])
+@pytest.mark.parametrize("name", MATRIX)
+def test_product(engine, name):
+    report = check_gradient(MAKERS[engine][1](MATRIX[name]), at={"a": A, "x": X}, engine=engine)
+    assert report.verdict == ("pass" if name == "right" else "fail"), report
+
+
+@pytest.mark.framework("torch")
+def test_a_stale_context_fails():
+    import torch
+
+    class Stale(torch.autograd.Function):
+        kept = None
+
+        @staticmethod
+        def forward(ctx, x):
+            Stale.kept = x.detach()
+            return x**2
+
+        @staticmethod
+        def backward(ctx, g):
+            return 2 * g * Stale.kept
+
+    assert check_gradient(Stale.apply, at={"x": X}).verdict == "pass"
+    assert check_gradient(lambda x: Stale.apply(x) + Stale.apply(2 * x), at={"x": X}).verdict == "fail"
+
+
+@pytest.mark.framework("torch")
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: (x * x.detach()).sum(),
+        lambda x: x.sin() * x.exp().detach(),
+        lambda x: __import__("torch").tensor(x.tolist()) * x,
+    ],
+)
+def test_a_detached_factor_fails(f):
+    assert check_gradient(f, at={"x": X}, engine="torch").verdict == "fail"
+
+
+@pytest.mark.framework("jax")
+@pytest.mark.parametrize("factor", [1.0, 1.01, -1.0])
+def test_a_custom_jvp(factor):
+    import jax
+    import jax.numpy as jnp
+
+    f = jax.custom_jvp(jnp.sin)
+    f.defjvp(lambda primals, tangents: (jnp.sin(*primals), factor * jnp.cos(*primals) * tangents[0]))
+    assert check_gradient(f, at={"x": X}).verdict == ("pass" if factor == 1 else "fail")
+
+
+@pytest.mark.framework("jax")
+def test_a_stopped_gradient_fails():
+    import jax
+
+    assert check_gradient(lambda x: x * jax.lax.stop_gradient(x), at={"x": X}).verdict == "fail"
+
+
+@pytest.mark.framework("torch")
+@pytest.mark.parametrize("factor", [1.0, 1.01])
+def test_forward_mode_that_contradicts_reverse_mode_fails(factor):
+    import torch
+
+    class Sin(torch.autograd.Function):
+        @staticmethod
+        def forward(x):
+            return x.sin()
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            ctx.save_for_backward(*inputs)
+            ctx.save_for_forward(*inputs)
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * ctx.saved_tensors[0].cos()
+
+        @staticmethod
+        def jvp(ctx, t):
+            return factor * t * ctx.saved_tensors[0].cos()
+
+    report = check_gradient(Sin, at={"x": X})
+    assert report.verdict == ("pass" if factor == 1 else "fail"), report
+    if factor != 1:
+        assert "forward mode (jvp) is wrong" in report.message
+
+
+@pytest.mark.framework("torch")
+def test_blame_names_the_function_and_the_module():
+    import torch
+
+    wrong, right = torch_power(RULES["factor 1.01"]), torch_power(RULES["right"])
+
+    class Layer(torch.nn.Module):
+        def __init__(self, f):
+            super().__init__()
+            self.weight = torch.nn.Parameter(torch.ones(3))
+            self.f = f
+
+        def forward(self, x):
+            return self.f(self.weight * x)
+
+    net = torch.nn.Sequential(Layer(right), Layer(wrong))
+    report = check_gradient(net, at={"input": X})
+    assert report.verdict == "fail"
+    assert "PowerBackward" in report.blame
+    assert "test_wrong_rules.py" in report.blame
+    detached = torch.nn.Sequential(torch.nn.Tanh(), Layer(lambda x: x * x.detach()))
+    report = check_gradient(detached, at={"input": X})
+    assert report.verdict == "fail"
+    assert "1 (Layer)" in report.blame
+
+
+@pytest.mark.framework("torch")
+def test_dropout_in_training_is_not_decidable_and_in_evaluation_right():
+    import torch
+
+    net = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.Dropout(0.5))
+    assert check_gradient(net, at={"input": np.ones((40, 3))}).verdict == "inconclusive"
+    assert check_gradient(net.eval(), at={"input": np.ones((4, 3))}).verdict == "pass"
+
+
+@pytest.mark.framework("jax")
+def test_nested_arguments_are_named_by_path():
+    import jax
+    import jax.numpy as jnp
+
+    def f(params, x, power):
+        return jnp.tanh(params["w"][0] @ x).sum() ** power * params["b"]
+
+    at = {"params": {"w": [A], "b": 2.0}, "x": X, "power": 2}
+    report = check_gradient(f, at=at)
+    assert [item.name for item in report.inputs] == ["params.w[0]", "params.b", "x"]
+    assert report.verdict == "pass"
+    by_hand = check_gradient(f, jax.grad(f, argnums=(0, 1)), at=at)
+    assert by_hand.verdict == "pass", by_hand
+    wrong = check_gradient(f, lambda *a: jax.tree.map(lambda g: 1.01 * g, jax.grad(f, argnums=(0, 1))(*a)), at=at)
+    assert wrong.verdict == "fail"
+
+
+@pytest.mark.framework("torch")
+def test_single_precision_is_judged_by_values_in_double():
+    import torch
+
+    def f(x):
+        return torch.sin(x).sum()
+
+    report = Declared(f, {"x": X}, single=True).run()
+    assert report.verdict == "pass"
+    assert "float32" in report.notes[0]
+    wrong = torch_power(RULES["factor 1.01"])
+    assert Declared(lambda x: wrong(x).sum(), {"x": X}, single=True).run().verdict == "fail"
