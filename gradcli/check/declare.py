@@ -96,6 +96,7 @@ class Declared:
             return hand_written(self.f, at, claims, self.wrt)
         engine = engine_of(self.origin, self.engine)
         if engine is not None:
+            refuse_foreign(framework_of(self.origin), self.name, engine)
             if self.order != 1:
                 raise CheckError(
                     f"order=2 checks second derivatives of gradcli's engine, not those of {FRAMEWORKS[engine]}"
@@ -177,13 +178,13 @@ class Declared:
         )
 
 
-def refuse_foreign(framework: str | None, name: str) -> None:
-    """Raise CheckError for code of another framework: our engine would run its values, and never its rules."""
-    if framework is not None:
+def refuse_foreign(framework: str | None, name: str, engine: str = "gradcli") -> None:
+    """Raise CheckError for code of another framework: the engine would run its values, and never its rules."""
+    if framework is not None and framework != engine:
         raise CheckError(
-            f"{name} uses {FRAMEWORKS[framework]}, whose own derivative rules gradcli's engine does not run, so "
-            f"nothing "
-            "would be said about them: check the derivative that the framework gives, with --grad or --vjp"
+            f"{name} uses {FRAMEWORKS[framework]}, whose own derivative rules "
+            f"{FRAMEWORKS.get(engine, 'gradcli')}'s engine does not run, so nothing would be said about them: check "
+            "the derivative that the framework gives, with --grad or --vjp"
         )
 
 

@@ -65,7 +65,8 @@ VALUE = re.compile(r"[^\W\d][\w.\[\]]*=[^=]")
 def gradcheck(context: Context) -> int:
     """Check derivatives: of expressions, scripts and functions, and of gradients written by hand.
 
-    TARGET is an expression, FILE.py:FUNCTION (with --grad or --vjp for a derivative written by hand), or files and
+    TARGET is an expression, FILE.py:FUNCTION (with --grad, --vjp or --jvp for a derivative written by hand; a
+    function of PyTorch, JAX or HIPS autograd is judged by the derivative that its framework gives), or files and
     folders whose checks are declared with @gradcli.check. It may run elsewhere, too: http://HOST:PORT/MODEL
     (UM-Bridge) or http://HOST:PORT (Tesseract), 'cmd:COMMAND', or 'LIB.so:DECLARATION' with a declaration for --grad
     or --vjp; then the derivative that it gives is checked. One file without such checks is run as a script, and its
