@@ -1,4 +1,8 @@
-"""Random programs of the expression language beside PyTorch in float64: 5,000 of them, in every way there is."""
+"""Random programs of the expression language beside PyTorch in float64: 5,000 of them.
+
+Each goes through grad, vjp, jvp, the Jacobian in both modes and the Hessian; every tenth also through 30 digits and
+its formulas, which take ten times as long as all the rest.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +22,6 @@ def test_programs_agree(start):
         found = {
             (seed, text): wrong
             for seed in range(start, start + 100)
-            if (wrong := compare(text := make_program(seed), seed, derivatives))
+            if (wrong := compare(text := make_program(seed), seed, derivatives, seed % 10 == 9, seed % 10 == 9))
         }
     assert not found

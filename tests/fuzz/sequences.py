@@ -296,16 +296,16 @@ LOOKS: dict[str, Callable[[Any], Any]] = {
 
 
 DELIBERATE = (
-    "some elements of the input tensor and the written-to tensor refer to a single memory location",
-    "its base or another view of its base has been modified inplace",
-    "or its memory is read-only",
-    "INTERNAL ASSERT FAILED",
-    "Trying to use a saved tensor that has been detached in-place",
-    "which is output 0 of Div,",
-    "Trying to backward through the graph a second time",
-    "view size is not compatible with input tensor's size and stride",
+    "some elements of the input tensor and the written-to tensor refer to a single memory location",  # overlap
+    "its base or another view of its base has been modified inplace",  # views from one function
+    "or its memory is read-only",  # operands that overlap: an expanded tensor
+    "INTERNAL ASSERT FAILED",  # a defect of PyTorch by its own words
+    "Trying to use a saved tensor that has been detached in-place",  # memory behind .data and detach
+    "which is output 0 of Div,",  # memory behind .data and detach
+    "Trying to backward through the graph a second time",  # parts of a backward pass
+    "view size is not compatible with input tensor's size and stride",  # copies instead of views
 )
-"""What one of them refuses and the other takes on purpose: see gradcli(1)."""
+"""What one of them refuses and the other takes on purpose: each names its paragraph in gradcli(1)."""
 
 
 def is_deliberate(line: str, mine: dict[str, Any], theirs: dict[str, Any]) -> bool:
