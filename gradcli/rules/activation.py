@@ -7,22 +7,13 @@ import math
 import numpy as np
 
 from .choose import step
-from .shapes import as_floats
 from .special import erfc
 from .table import REAL, A, Sample, elementwise
+from .transcendental import sigmoid, sigmoid_slope
 
 SQRT_HALF = math.sqrt(0.5)
 SQRT_2_OVER_PI = math.sqrt(2 / math.pi)
 GELU_CUBIC = 0.044715
-
-
-def sigmoid_forward(x):
-    """1 / (1 + exp(-x)), accurate in both tails."""
-    x = as_floats(x)
-    if x.dtype.kind == "c":
-        return 1 / (1 + np.exp(-x))
-    e = np.exp(-np.abs(x))
-    return np.where(x >= 0, np.ones_like(e), e) / (1 + e)
 
 
 def logsigmoid_forward(x):
@@ -30,14 +21,6 @@ def logsigmoid_forward(x):
     return np.minimum(x, 0) - np.log1p(np.exp(-np.abs(x)))
 
 
-sigmoid = elementwise(
-    sigmoid_forward,
-    lambda out, _: out * (1 - out),
-    name="sigmoid",
-    aliases=("expit",),
-    twin="1 / (1 + exp(-x))",
-    doc="Logistic function 1 / (1 + exp(-x)).",
-)
 logsigmoid = elementwise(
     logsigmoid_forward,
     lambda _, x: sigmoid(-x),
@@ -135,16 +118,17 @@ def normal_cdf(x):
 def gelu(x, *, approximate):
     """x times the normal distribution function, or its tanh approximation (Hendrycks and Gimpel 2016)."""
     if approximate == "tanh":
-        return 0.5 * x * (1 + np.tanh(SQRT_2_OVER_PI * (x + GELU_CUBIC * x * x * x)))
+        return x * sigmoid(2 * SQRT_2_OVER_PI * (x + GELU_CUBIC * x * x * x))
     return x * normal_cdf(x)
 
 
 def gelu_dx(_, x, *, approximate):
     """Phi(x) + x phi(x), or the derivative of the tanh approximation."""
     if approximate == "tanh":
-        t = np.tanh(SQRT_2_OVER_PI * (x + GELU_CUBIC * x * x * x))
-        inner = SQRT_2_OVER_PI * (1 + 3 * GELU_CUBIC * x * x)
-        return 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * inner
+        z = 2 * SQRT_2_OVER_PI * (x + GELU_CUBIC * x * x * x)  # (1 + tanh(z / 2)) / 2 is sigmoid(z)
+        inner = 2 * SQRT_2_OVER_PI * (1 + 3 * GELU_CUBIC * x * x)
+        s = sigmoid(z)
+        return s + x * sigmoid_slope(s, z) * inner
     return normal_cdf(x) + x * np.exp(-0.5 * x * x) / math.sqrt(2 * math.pi)
 
 

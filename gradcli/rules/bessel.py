@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .shapes import as_floats
-from .special import from_scipy
+from .special import from_scipy, kummer
 from .table import POSITIVE, REAL, A, Sample, elementwise
 
 # -- modified Bessel functions of the first kind --------------------------------------------------
@@ -35,12 +35,12 @@ ratio: Any = elementwise(
 )
 
 
-def over(out, x, sign=1, scaled=False):
+def over(out, x, sign=1):
     """out / x for a function of order 1, by its series near 0."""
     near = abs(x) < 1
     inside = np.where(near, x, 0.0)
     series = ratio(inside, n=1, sign=sign)
-    return np.where(near, series * np.exp(-abs(inside)) if scaled else series, out / np.where(near, 1.0, x))
+    return np.where(near, series, out / np.where(near, 1.0, x))
 
 
 i0: Any = elementwise(
@@ -62,7 +62,7 @@ i1: Any = elementwise(
 )
 i0e: Any = elementwise(
     from_scipy("i0e"),
-    lambda out, x: i1e(x) - np.sign(x) * out,
+    lambda _, x: -np.sign(x) * kummer(-2 * abs(x), a=1.5, b=2.0),  # of exp(-x) I_0(x) = M(1/2, 1, -2x), DLMF 10.39.5
     complex=False,
     domain=(POSITIVE,),
     twin="exp(-abs(x)) * besseli(0, x)",
@@ -70,7 +70,7 @@ i0e: Any = elementwise(
 )
 i1e: Any = elementwise(
     from_scipy("i1e"),
-    lambda out, x: i0e(x) - np.sign(x) * out - over(out, x, scaled=True),
+    lambda _, x: 0.5 * (kummer(-2 * abs(x), a=1.5, b=3.0) - abs(x) * kummer(-2 * abs(x), a=2.5, b=4.0)),
     complex=False,
     domain=(POSITIVE,),
     twin="exp(-abs(x)) * besseli(1, x)",

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .shapes import in_floats_of
-from .special import PROBABILITY, digamma, from_scipy
+from .special import PROBABILITY, digamma, from_scipy, kummer
 from .table import POSITIVE, REAL, A, Sample, elementwise
 
 # -- functions of one operand --------------------------------------------------------------------
@@ -66,7 +66,7 @@ SIMPLE: list[tuple[str, Any, Any, str, str]] = [
     ("expi", lambda _, x: np.exp(x) / x, POSITIVE, "Ei(x)", "Exponential integral Ei."),
     (
         "dawsn",
-        lambda out, x: 1 - 2 * x * out,
+        lambda _, x: kummer(-x * x, a=1.0, b=0.5),
         REAL,
         "sqrt(pi) / 2 * exp(-x**2) * erfi(x)",
         "Dawson's integral.",
@@ -204,10 +204,22 @@ elementwise(
     twin="x * log(x / y)",
     doc="Relative entropy x log(x / y).",
 )
+
+
+def divergence(x, y):
+    """x log(x / y) - x + y; where x is near y by the series of (1 + z) log(1 + z) - z. DLMF 15.4.1."""
+    z = (x - y) / y
+    near = abs(z) < 0.5
+    inside = np.where(near, z, 0.0)
+    series = 0.5 * (x - y) * inside * from_scipy("hyp2f1")(1.0, 1.0, 3.0, -inside)
+    return np.where(near, series, from_scipy("kl_div")(x, y))
+
+
 elementwise(
-    from_scipy("kl_div"),
+    divergence,
     lambda _, x, y: np.log(x / y),
     lambda _, x, y: 1 - x / y,
+    name="kl_div",
     complex=False,
     domain=(POSITIVE, POSITIVE),
     twin="x * log(x / y) - x + y",

@@ -5,13 +5,16 @@ At a kink the slope is the one PyTorch takes.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from .activation import below_zero, sigmoid
+from .activation import below_zero
 from .activation import softplus_entry as ramp
 from .choose import step
 from .shapes import rank
 from .table import A, Sample, composition, elementwise
+from .transcendental import sigmoid, tanh_slope
 
 SELU_ALPHA = 1.6732632423543772848170429916717
 SELU_SCALE = 1.0507009873554804934193349852946
@@ -164,8 +167,20 @@ elementwise(
     twin="x / (1 + abs(x))",
     doc="x / (1 + |x|).",
 )
+
+
+def tanhshrink_forward(x):
+    """x - tanh(x); near 0 by Lambert's continued fraction tanh(x) = x / (1 + x^2 / (3 + x^2 / (5 + ...)))."""
+    near = abs(x) < 1
+    square = np.where(near, x, 0.0) ** 2
+    rest: Any = 0.0
+    for odd in range(19, 1, -2):
+        rest = square / (odd + rest)
+    return np.where(near, x * (rest / (1 + rest)), x - np.tanh(x)).astype(x.dtype)
+
+
 elementwise(
-    lambda x: x - np.tanh(x),
+    tanhshrink_forward,
     lambda _, x: np.tanh(x) ** 2,
     name="tanhshrink",
     node="Sub",
@@ -175,15 +190,15 @@ elementwise(
 
 
 def silu_dx(_, x):
-    """s (1 + x (1 - s)) with the sigmoid s."""
-    s = sigmoid(x)
-    return s * (1 + x * (1 - s))
+    """s(x) (1 + x s(-x)) with the sigmoid s."""
+    return sigmoid(x) * (1 + x * sigmoid(-x))
 
 
 def mish_dx(_, x):
-    """t + x (1 - t^2) sigmoid(x) with t = tanh(softplus(x))."""
-    t = np.tanh(soft_ramp(x))
-    return t + x * (1 - t * t) * sigmoid(x)
+    """tanh(r) + x tanh'(r) sigmoid(x) with r = softplus(x)."""
+    r = soft_ramp(x)
+    t = np.tanh(r)
+    return t + x * tanh_slope(t, r) * sigmoid(x)
 
 
 def soft_ramp(x):

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
 from .shapes import arrayed, as_floats, in_floats_of
-from .table import POSITIVE, A, Sample, composition, elementwise
+from .table import POSITIVE, A, Primitive, Sample, composition, elementwise
 
 TWO_OVER_SQRT_PI = 2 / math.sqrt(math.pi)
 SQRT_2PI = math.sqrt(2 * math.pi)
@@ -46,9 +47,37 @@ erfc = elementwise(
     twin="erfc(x)",
     doc="Complementary error function 1 - erf(x), accurate for large x.",
 )
+
+
+def ierfcx_forward(x, *, n):
+    """exp(x^2) i^n erfc(x): forward recurrence where it is stable, else Gauss's continued fraction. DLMF 7.18.7."""
+    far = x > 2
+    inside, outside = np.where(far, 0.0, x), np.where(far, x, 2.0)
+    before, here = TWO_OVER_SQRT_PI, erfcx.forward(inside)
+    for k in range(1, n + 1):
+        before, here = here, (before - 2 * inside * here) / (2 * k)
+    ratio: Any = 0.0
+    product = erfcx.forward(outside)
+    for k in range(n + 60, 0, -1):
+        ratio = 1 / (2 * outside + 2 * (k + 1) * ratio)
+        if k <= n:
+            product = product * ratio
+    return np.where(far, product, here).astype(x.dtype)
+
+
+ierfcx: Primitive = elementwise(
+    ierfcx_forward,
+    lambda _, x, *, n: -2 * (n + 1) * ierfcx(x, n=n + 1),
+    name="ierfcx",
+    bind=lambda x, n: ((x,), {"n": n}),
+    complex=False,
+    public=False,
+    samples=(Sample(A(3, 4), 1), Sample(A(3), 2)),
+    doc="exp(x^2) times the n-th repeated integral of erfc.",
+)
 erfcx = elementwise(
     from_scipy("erfcx"),
-    lambda out, x: 2 * x * out - TWO_OVER_SQRT_PI,
+    lambda _, x: -2 * ierfcx(x, n=1),
     complex=False,
     twin="exp(x**2) * erfc(x)",
     doc="Scaled complementary error function exp(x^2) erfc(x).",
@@ -76,9 +105,17 @@ elementwise(
     twin="sqrt(2) * erfinv(2 * x - 1)",
     doc="Inverse of the standard normal distribution function.",
 )
+
+
+def hazard_dx(out, x):
+    """-out (x + out); in the lower tail, where x and out cancel, by the integral of erfc."""
+    t = SQRT_HALF * np.where(x < 0, -x, 0.0)
+    return -out * np.where(x < 0, math.sqrt(2) * ierfcx(t, n=1) / erfcx(t), x + out)
+
+
 hazard = elementwise(
     lambda x: SQRT_2_OVER_PI / erfcx(-SQRT_HALF * x),
-    lambda out, x: -out * (x + out),
+    hazard_dx,
     name="normal_hazard",
     complex=False,
     public=False,
@@ -92,6 +129,20 @@ elementwise(
     doc="Logarithm of the standard normal distribution function, accurate in the lower tail.",
 )
 
+
+# -- Kummer's function, with which derivatives of scaled functions do not cancel --------------------
+
+hyp1f1 = from_scipy("hyp1f1")
+kummer: Primitive = elementwise(
+    lambda x, *, a, b: hyp1f1(a, b, x),
+    lambda _, x, *, a, b: a / b * kummer(x, a=a + 1, b=b + 1),
+    name="kummer",
+    bind=lambda x, a, b: ((x,), {"a": a, "b": b}),
+    complex=False,
+    public=False,
+    samples=(Sample(A(3, 4), 1.5, 2.0), Sample(A(3), 1.0, 0.5)),
+    doc="Kummer's confluent hypergeometric function M(a, b, x).",
+)
 
 # -- the gamma function ---------------------------------------------------------------------------
 

@@ -6,7 +6,8 @@ import math
 
 import numpy as np
 
-from .table import POSITIVE, elementwise
+from .shapes import as_floats
+from .table import POSITIVE, Primitive, elementwise
 
 LN2, LN10 = math.log(2), math.log(10)
 INSIDE = (-0.9, 0.9)
@@ -15,7 +16,7 @@ INSIDE = (-0.9, 0.9)
 
 elementwise(np.exp, lambda out, _: out, twin="exp(x)", doc="e to the power x.")
 elementwise(np.exp2, lambda out, _: out * LN2, twin="2**x", doc="2 to the power x.")
-elementwise(np.expm1, lambda out, _: out + 1, twin="exp(x) - 1", doc="exp(x) - 1, accurate near 0.")
+elementwise(np.expm1, lambda _, x: np.exp(x), twin="exp(x) - 1", doc="exp(x) - 1, accurate near 0.")
 elementwise(np.log, lambda _, x: 1 / x, domain=(POSITIVE,), aliases=("ln",), twin="log(x)", doc="Natural logarithm.")
 elementwise(
     np.log2,
@@ -41,9 +42,41 @@ elementwise(
 )
 
 
-def share_of(x, y):
-    """exp(x) / (exp(x) + exp(y))."""
-    return 1 / (1 + np.exp(y - x))
+def logistic_forward(x):
+    """1 / (1 + exp(-x)), accurate in both tails."""
+    x = as_floats(x)
+    if x.dtype.kind == "c":
+        return 1 / (1 + np.exp(-x))
+    e = np.exp(-np.abs(x))
+    return np.where(x >= 0, np.ones_like(e), e) / (1 + e)
+
+
+# The slopes of sigmoid and tanh take the result and the operand, which belong together: out (1 - out) and 1 - out^2
+# have no digits left in the tails, and 1 - 2 out none near 0. All of their own slope runs through the result.
+sigmoid_slope: Primitive = elementwise(
+    lambda out, x: out * logistic_forward(-x),
+    lambda _, _out, x: -np.tanh(x / 2),
+    0,
+    name="sigmoid_slope",
+    public=False,
+    samples=(),
+    doc="out (1 - out) for out = sigmoid(x).",
+)
+
+
+def sigmoid_dx(out, x):
+    """out (1 - out)."""
+    return sigmoid_slope(out, x)
+
+
+sigmoid = elementwise(
+    logistic_forward,
+    sigmoid_dx,
+    name="sigmoid",
+    aliases=("expit",),
+    twin="1 / (1 + exp(-x))",
+    doc="Logistic function 1 / (1 + exp(-x)).",
+)
 
 
 def logaddexp_forward(x, y):
@@ -57,8 +90,8 @@ def logaddexp_forward(x, y):
 
 logaddexp = elementwise(
     logaddexp_forward,
-    lambda _, x, y: share_of(x, y),
-    lambda _, x, y: share_of(y, x),
+    lambda _, x, y: sigmoid(x - y),
+    lambda _, x, y: sigmoid(y - x),
     name="logaddexp",
     numpy=(np.logaddexp,),
     node="Logaddexp",
@@ -67,8 +100,8 @@ logaddexp = elementwise(
 )
 elementwise(
     np.logaddexp2,
-    lambda _, x, y: share_of(x * LN2, y * LN2),
-    lambda _, x, y: share_of(y * LN2, x * LN2),
+    lambda _, x, y: sigmoid((x - y) * LN2),
+    lambda _, x, y: sigmoid((y - x) * LN2),
     complex=False,
     node="Logaddexp2",
     twin="log(2**x + 2**y) / log(2)",
@@ -161,7 +194,31 @@ elementwise(
 
 elementwise(np.sinh, lambda _, x: np.cosh(x), twin="sinh(x)", doc="Hyperbolic sine.")
 elementwise(np.cosh, lambda _, x: np.sinh(x), twin="cosh(x)", doc="Hyperbolic cosine.")
-elementwise(np.tanh, lambda out, _: 1 - out * out, twin="tanh(x)", doc="Hyperbolic tangent.")
+
+
+def tanh_slope_forward(out, x):
+    """(1 + |tanh x|) (1 - |tanh x|), the last factor from the operand."""
+    right = np.real(x) > 0
+    return (1 + np.where(right, out, -out)) * (2 * logistic_forward(np.where(right, -2 * x, 2 * x)))
+
+
+tanh_slope: Primitive = elementwise(
+    tanh_slope_forward,
+    lambda _, out, _x: -2 * out,
+    0,
+    name="tanh_slope",
+    public=False,
+    samples=(),
+    doc="1 - out^2 for out = tanh(x).",
+)
+
+
+def tanh_dx(out, x):
+    """1 - out^2."""
+    return tanh_slope(out, x)
+
+
+elementwise(np.tanh, tanh_dx, twin="tanh(x)", doc="Hyperbolic tangent.")
 elementwise(
     np.arcsinh,
     lambda _, x: 1 / np.sqrt(x * x + 1),
