@@ -226,7 +226,7 @@ def value_digits(
         return
     steps = [sum(float(np.abs(subject.at[n] * v).max()) for n, v in d.items()) for d in directions]
     total = float(np.nansum(np.abs(truth[:, at]) * np.array(steps)))
-    condition = total / float(abs(value[at]))
+    condition = float(sharp.mp.mpf(total) / abs(value[at]))  # as a float the value may be 0
     why = "" if condition > 1e3 else ": cancellation on the way, for the function itself is well conditioned"
     found.notes.append(
         f"the float64 value itself has only {max(worst, 0):.1f} right digits (condition number {condition:.2g}){why}"

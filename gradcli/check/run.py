@@ -123,9 +123,9 @@ def judge(subject: Subject, options: Options, report: Callable[..., CheckReport]
     findings: tuple[Finding, ...] = () if bent is None else (bent,)
     findings += unsteady_finding(analytic, again)
     judgement = Judgement(analytic, Reference(flat), *rounding_of_claim(flat, analytic))
-    if options.tolerances is not None:
+    if analytic.size and options.tolerances is not None:
         judge_fixed(flat, judgement, *options.tolerances)
-    else:
+    elif analytic.size:  # without elements the verdict is a pass in every way of checking
         if options.fast:
             fast = along_directions(flat, judgement, options.seed)
             if fast is not None and not findings:
