@@ -88,12 +88,13 @@ def main(argv: list[str] | None = None) -> int:
         return answer(cli, os.environ[COMPLETE])
     words = sys.argv[1:] if argv is None else argv
     words, script_words = split_at_dashes(words)
-    as_json = wants_json(words)
+    formats = formats_asked(words)
     streams.open_missing()
     streams.remember_folder()
     np.seterr(all="ignore")
     warnings.showwarning = status.show_warning  # type: ignore[assignment]
     try:
+        check_formats(formats)
         code = cli.main(words or ["--help"], prog_name="gradcli", standalone_mode=False, obj=tuple(script_words))
         return code if isinstance(code, int) else EXIT_OK
     except (KeyboardInterrupt, click.Abort):
@@ -103,7 +104,7 @@ def main(argv: list[str] | None = None) -> int:
         streams.silence()
         return EXIT_OK
     except Exception as error:
-        return fail(as_gradcli_error(error, words), as_json)
+        return fail(as_gradcli_error(error, words), "json" in formats)
     finally:
         streams.release()
 
@@ -188,11 +189,20 @@ def split_at_dashes(words: list[str]) -> tuple[list[str], list[str]]:
     return words, []
 
 
-def wants_json(words: list[str]) -> bool:
-    """Return whether the command line asks for JSON, even if it cannot be parsed."""
-    return any(word in ("--json", "-fjson", "--format=json") for word in words) or any(
-        first in ("-f", "--format") and second == "json" for first, second in pairwise(words)
-    )
+def formats_asked(words: list[str]) -> set[str]:
+    """Return the formats that a command line names in any spelling, even if it cannot be parsed."""
+    asked = {"json"} if "--json" in words else set()
+    for word, following in pairwise([*words, ""]):
+        found = re.fullmatch(r"(?:-[qvh]*f|--format(?:=|$))(.*)", word)
+        if found:
+            asked.add(found[1] or following)
+    return asked
+
+
+def check_formats(asked: set[str]) -> None:
+    """Raise GradcliError where a command line asks for two formats at once."""
+    if len(asked) > 1:
+        raise GradcliError(f"two formats at once: {' and '.join(sorted(asked))}", hint="keep one", kind="usage")
 
 
 def option_hint(words: list[str]) -> str | None:

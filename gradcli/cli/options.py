@@ -86,7 +86,10 @@ OPTIONS: dict[str, Any] = {
         help="Draw this input at random, with this shape; of a C function's output: its shape. Repeatable.",
     ),
     "samples": click.option(
-        "--samples", type=click.IntRange(1), metavar="K", help="How many random points to check (1)."
+        "--samples",
+        type=click.IntRange(1, 1_000_000),
+        metavar="K",
+        help="How many random points to check, a million at most (1).",
     ),
     "order": click.option(
         "--order", type=click.IntRange(1, 2), metavar="N", help="2: check second derivatives (gradgradcheck)."

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import sys
 
 from ..errors import GradcliError, Span
 from .limits import DEFAULT_MAX_ELEMENTS
@@ -36,7 +37,7 @@ def bound_memory(max_elements: int) -> None:
     reserved, resident = taken
     wanted = reserved - resident + allowed + WORK_SPACE * (os.cpu_count() or 1)
     soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
-    if any(limit != resource.RLIM_INFINITY and limit <= wanted for limit in (soft, hard)):
+    if wanted > sys.maxsize or any(limit != resource.RLIM_INFINITY and limit <= wanted for limit in (soft, hard)):
         return
     with contextlib.suppress(OSError, ValueError):
         resource.setrlimit(resource.RLIMIT_DATA, (wanted, hard))

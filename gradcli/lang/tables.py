@@ -18,7 +18,11 @@ UNITS = ("i", "j", "J")
 
 def read_text(stream: Any, name: str, place: str) -> str:
     """Return the text of a stream. Raises GradcliError for more than MAX_TEXT of it."""
-    text = stream.read(MAX_TEXT + 1)
+    try:
+        text = stream.read(MAX_TEXT + 1)
+        text.encode()  # standard input may let wrong bytes pass, as surrogates
+    except UnicodeError:
+        raise GradcliError(f"{name}: {place} is not UTF-8 text", kind="file") from None
     if len(text) > MAX_TEXT:
         raise GradcliError(
             f"{name}: {place} holds more than {MAX_TEXT >> 20} MiB of text",
