@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import signal
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -40,3 +41,17 @@ def within(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
         if outer:
             signal.setitimer(signal.ITIMER_REAL, max(outer - (time.monotonic() - start), SHORTEST), AGAIN)
+
+
+@contextlib.contextmanager
+def any_length() -> Iterator[None]:
+    """Let the block write whole numbers of more digits than Python allows: here the time is what is limited."""
+    if not hasattr(sys, "set_int_max_str_digits"):  # a Python without that limit
+        yield
+        return
+    before = sys.get_int_max_str_digits()
+    sys.set_int_max_str_digits(0)
+    try:
+        yield
+    finally:
+        sys.set_int_max_str_digits(before)

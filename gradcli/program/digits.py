@@ -11,7 +11,7 @@ from ..errors import GradcliError, TimeIsUp
 from ..exact.array import as_plain, exact, unboxed
 from ..exact.field import elementwise
 from ..exact.multiprecision import Multiprecision
-from ..exact.patience import within
+from ..exact.patience import any_length, within
 from ..exact.record import exactly
 from ..results.exact import LongNumbers
 from ..rules.shapes import is_complex
@@ -100,7 +100,8 @@ def number_text(x: Any, digits: int, short: bool) -> str:
         return f"{number_text(x.real, digits, short)}{'' if imag.startswith('-') else '+'}{imag}j"
     if not context.isfinite(x):
         return "nan" if context.isnan(x) else "inf" if x > 0 else "-inf"
-    return context.nstr(x, digits, strip_zeros=short)
+    with any_length():
+        return context.nstr(x, digits, strip_zeros=short)
 
 
 def in_time(work: Callable[[], LongNumbers], digits: int, seconds: float) -> LongNumbers:

@@ -12,7 +12,7 @@ from sympy.printing.str import StrPrinter
 
 from ..errors import GradcliError, TimeIsUp
 from ..exact.array import ExactArray
-from ..exact.patience import within
+from ..exact.patience import any_length, within
 from ..exact.symbolic import Symbolic, resolved
 from .symbols import Symbols, plain
 
@@ -79,7 +79,8 @@ class Rounded(StrPrinter):
         self.digits = digits
 
     def _print_Float(self, expr: Any) -> str:  # noqa: N802 - the name that sympy looks for
-        return to_str(expr._mpf_, self.digits, strip_zeros=self._print_level > 1)
+        with any_length():
+            return to_str(expr._mpf_, self.digits, strip_zeros=self._print_level > 1)
 
 
 def sides(expr: Any, point: Mapping[Any, Any]) -> str:
