@@ -20,6 +20,9 @@ from .differentiate import Request, check_output, gradient
 Samples = tuple[np.ndarray, dict[str, np.ndarray]]
 """Values, and the slopes by input: all of the same length."""
 
+FARTHEST = 1e300
+"""The largest end of a range: beyond, the length of the range overflows."""
+
 
 def plot(
     program: Program,
@@ -136,6 +139,8 @@ def bounds(low: Any, high: Any, text: str) -> tuple[float, float]:
     if any(x.size != 1 or x.dtype.kind not in "iuf" or not np.isfinite(x).all() for x in ends):
         raise GradcliError(f"--over {text}: both ends must be finite numbers", kind="value")
     a, b = (float(x.ravel()[0]) for x in ends)
+    if max(-a, b) > FARTHEST:
+        raise GradcliError(f"--over {text}: both ends must be between -1e300 and 1e300", kind="value")
     if not a < b:
         raise GradcliError(f"--over {text}: the first end must be less than the second", kind="value")
     return a, b

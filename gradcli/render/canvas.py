@@ -7,6 +7,8 @@ import math
 import numpy as np
 
 BRAILLE = np.array([[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]])
+LARGEST = 1e300
+"""From here on numbers are as infinite in a picture: the lengths between them would overflow."""
 
 
 class Canvas:
@@ -19,6 +21,8 @@ class Canvas:
     def line(self, start: tuple[float, float], end: tuple[float, float]) -> None:
         """Draw from one point to another. Both have coordinates from 0 to 1, upwards; beyond that it is cut off."""
         height, width = (n - 1 for n in self.dots.shape)
+        if not np.isfinite([*start, *end]).all():  # so far away that its place overflows
+            return
         first, last = cut(start, end)
         if not 0 <= first <= last <= 1:
             return
@@ -62,7 +66,7 @@ def ticks(low: float, high: float, count: int) -> tuple[list[float], list[str]]:
 
 def extent(y: np.ndarray) -> tuple[float, float]:
     """Return the range of heights to show: all of them, or without the far ends that poles reach."""
-    finite = y[np.isfinite(y)]
+    finite = y[abs(y) < LARGEST]
     if not finite.size:
         return -1.0, 1.0
     low, high = float(finite.min()), float(finite.max())

@@ -11,7 +11,7 @@ from ..errors import GradcliError
 from ..results.graphs import Graph
 from ..results.plots import Curve, HeatMaps, Surface
 from . import Style
-from .canvas import extent
+from .canvas import LARGEST, extent
 from .dot import drawn
 
 SIZE = (7.0, 5.0)
@@ -55,7 +55,7 @@ def curve(result: Curve, style: Style) -> bytes:
     name = label(result.output or result.target)
     derivative = label(f"∂/∂{result.name}")
     for axes, y, text, colour in ((upper, result.value, name, "C0"), (lower, result.derivative, derivative, "C1")):
-        axes.plot(result.x, np.where(np.isfinite(y), y, np.nan), color=colour, label=text)
+        axes.plot(result.x, np.where(abs(y) < LARGEST, y, np.nan), color=colour, label=text)
         low, high = extent(y)
         axes.set(xlim=(result.x[0], result.x[-1]), ylim=(low - (high - low) / 20, high + (high - low) / 20))
         axes.grid(alpha=0.3)

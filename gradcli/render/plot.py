@@ -11,7 +11,7 @@ from rich.text import Text
 
 from ..results.plots import Curve, HeatMaps, Surface
 from . import Style
-from .canvas import Canvas, extent, ticks
+from .canvas import LARGEST, Canvas, extent, ticks
 
 FUNCTION, DERIVATIVE = "bold cyan", "bold yellow"
 SHADES, SHADES_PLAIN = " ░▒▓█", " .:+#"
@@ -161,12 +161,12 @@ def map_row(result: Surface, row: int, shape: tuple[int, int], ends: tuple[float
     for column in range(columns):
         i = round((column + 0.5) / columns * (len(result.x) - 1))
         value = result.value[i, j]
-        if not np.isfinite(value):
+        if not abs(value) < LARGEST:
             text.append("?", "dim red")
         elif row % 3 == 1 and column % 8 == 4:
             text.append(arrow(result, i, j, shape, style), "bold white")
         else:
-            level = min(max(int(5 * (value - low) / (high - low)), 0), 4)
+            level = int(min(max(5 * ((value - low) / (high - low)), 0), 4))
             text.append(scale[level], SHADE_LOOKS[level])
     return text
 

@@ -267,3 +267,19 @@ def test_without_matplotlib(tmp_path, capsys, monkeypatch):
     err = capsys.readouterr().err
     assert "matplotlib" in err and "pip install 'gradcli[plot]'" in err
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("x*1e308*10", "--over", "x=-1:1"),
+        ("x*1e308", "--over", "x=-1:1"),
+        ("x", "--over", "x=-1e300:1e300"),
+        ("where(x > 0, 1e308, sin(x)*0.01)", "--over", "x=-1:1"),
+        ("x*y*1e308*10", "--over", "x=-1:1", "--over", "y=-1:1"),
+        ("x*y*1e308", "--over", "x=-1:1", "--over", "y=-1:1"),
+    ],
+)
+def test_values_near_the_largest_number_are_drawn_or_left_out(capsys, words):
+    assert main(["plot", *words, "-f", "table"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) > 8
