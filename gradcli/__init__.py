@@ -89,8 +89,8 @@ def _find(name: str) -> Any:
         return import_module(f"{__name__}.tape.dtypes").DType
     if name in CONSTANTS:
         return CONSTANTS[name]
-    face = import_module(f"{__name__}.face")
-    return face.resolve(name) or (face.method(name) if name.endswith("_") else None)
+    api = import_module(f"{__name__}.api")
+    return api.resolve(name) or (api.method(name) if name.endswith("_") else None)
 
 
 def __getattr__(name: str) -> Any:
@@ -100,8 +100,8 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'gradcli' has no attribute '{name}'")
     found = _find(name)
     if found is None and name not in CONSTANTS:
+        from .api import known_names
         from .errors import describe_missing
-        from .face import known_names
 
         raise AttributeError(describe_missing(name, [*known_names(), *HOMES, *DTYPE_NAMES, *SUBMODULES]))
     globals()[name] = found
@@ -109,6 +109,6 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    from .face import known_names
+    from .api import known_names
 
     return sorted({*globals(), *known_names(), *HOMES, *DTYPE_NAMES, *SUBMODULES, *CONSTANTS})

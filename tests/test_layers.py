@@ -12,7 +12,7 @@ RANKS = [
     ["errors", "results", "schema"],
     ["rules"],
     ["tape"],
-    ["face"],
+    ["api"],
     ["linalg", "fft", "special"],
     ["func", "nn", "lang", "optim"],
     ["exact"],
@@ -22,7 +22,7 @@ RANKS = [
 ]
 RANK = {name: i for i, names in enumerate(RANKS) for name in names}
 FREE = {"__init__", "__main__", "autograd", "byte_compile", "docgen", "pytest_plugin"}
-"""Faces that only hand names on; `gradcli.autograd` is PyTorch's name for parts of the tape."""
+"""Modules that only hand names on; `gradcli.autograd` is PyTorch's name for parts of the tape."""
 
 
 def modules() -> list[Path]:

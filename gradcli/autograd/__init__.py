@@ -1,11 +1,11 @@
-"""The face of `torch.autograd`."""
+"""The names of `torch.autograd`."""
 
 from __future__ import annotations
 
 from importlib import import_module
 from typing import Any
 
-from ..face.wrap import missing
+from ..api.wrap import missing
 from ..tape.anomaly import detect_anomaly, set_detect_anomaly
 from ..tape.backward import backward, grad
 from ..tape.function import Function

@@ -46,7 +46,7 @@ class Context:
         if wanted == "float32":
             set_default_dtype(np.float32)
         if self.options["seed"]:
-            from ..face.draw import manual_seed
+            from ..api.draw import manual_seed
 
             manual_seed(self.options["seed"])
         return np.dtype(wanted)

@@ -7,7 +7,7 @@ import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ..face.draw import source
+from ..api.draw import source
 from ..rules import entry
 from ..tape.tensor import Tensor
 from .batched import NotBatchableError, active, level_class

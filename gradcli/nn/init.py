@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ..face import draw
-from ..face.draw import source
+from ..api import draw
+from ..api.draw import source
 from ..tape.modes import no_grad
 from ..tape.tensor import Tensor
 

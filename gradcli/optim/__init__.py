@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from ..face.wrap import missing
+from ..api.wrap import missing
 from .adam import Adam, AdamW
 from .optimizer import Optimizer
 from .sgd import SGD

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..face.wrap import missing
+from ..api.wrap import missing
 from .optimizer import Optimizer
 
 

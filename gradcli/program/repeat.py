@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from ..face.draw import source
+from ..api.draw import source
 
 
 class RandomState:

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from ..api.matrix_operands import LinAlgError
 from ..errors import describe_missing
-from ..face.checked import LinAlgError
 from ..func.mapping import loops
 from ..tape.anomaly import AnomalyError
 from ..tape.dtypes import DType, defaults, naming, set_default_dtype

@@ -26,7 +26,7 @@ NOT_LEAF = (
 )
 
 
-METHODS = "gradcli.face"
+METHODS = "gradcli.api"
 """Where methods beyond the core are found, by name and at their first use: a layer above this one."""
 
 

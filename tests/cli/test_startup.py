@@ -31,7 +31,7 @@ def test_a_scalar_gradient_loads_the_first_families_only():
     families = {name for name in loaded if name.startswith("gradcli.rules.")}
     assert "gradcli.rules.arithmetic" in families
     assert not families & {f"gradcli.rules.{name}" for name in ("linalg", "fourier", "special", "einsum", "scan")}
-    others = ("face", "nn", "linalg", "func", "exact", "check", "fft", "special", "optim", "schema")
+    others = ("api", "nn", "linalg", "func", "exact", "check", "fft", "special", "optim", "schema")
     assert not loaded & {f"gradcli.{name}" for name in others}
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-import gradcli.face  # noqa: F401 - gives Tensors their operators
+import gradcli.api  # noqa: F401 - gives Tensors their operators
 from gradcli.rules import full_table
 from gradcli.rules.table import A, Primitive, Sample
 from gradcli.tape.tensor import Tensor

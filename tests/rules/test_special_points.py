@@ -14,7 +14,7 @@ import mpmath
 import numpy as np
 import pytest
 
-import gradcli.face  # noqa: F401 - gives Tensors their operators
+import gradcli.api  # noqa: F401 - gives Tensors their operators
 from gradcli.rules import entry, full_table
 from gradcli.tape.backward import grad
 from gradcli.tape.tensor import Tensor

@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose
 
 import gradcli
 
-from ..face.slopes import check
+from ..api.slopes import check
 
 X = np.array([[3.0, -1.0, 2.0, 0.5], [0.2, 4.0, -2.0, 1.0], [1.5, 0.7, -0.3, 2.5]]) * 1.07 + 0.013
 HOLE = X[0, 2] == X

@@ -9,7 +9,7 @@ import functools
 from importlib import import_module
 from typing import Any
 
-from ...face.wrap import missing
+from ...api.wrap import missing
 from ...tape.node import name_nodes
 
 HOMES = {

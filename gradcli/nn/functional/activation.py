@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from ...face import norms, reduce
-from ...face.draw import source
-from ...face.select import where
-from ...face.wrap import resolve
+from ...api import norms, reduce
+from ...api.draw import source
+from ...api.select import where
+from ...api.wrap import resolve
 from ...rules import entry
 from ...tape.barrier import refusing_node
 from ...tape.tensor import Tensor

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from ...api.reduce import of_floats, picked
+from ...api.select import where
 from ...errors import noted
-from ...face.reduce import of_floats, picked
-from ...face.select import where
 from ...rules import entry
 from ...rules.losses import class_index
 from ...tape.record import dispatch

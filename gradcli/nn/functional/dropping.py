@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from ...face.draw import source
+from ...api.draw import source
 from ...rules.piecewise import SELU_ALPHA, SELU_SCALE
 from ...tape.tensor import Tensor
 from .arguments import computed, constant

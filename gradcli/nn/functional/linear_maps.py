@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...face.linalg import product
+from ...api.products import product
 from ...rules import entry
 from ...tape.modes import allowed
 from ...tape.record import dispatch

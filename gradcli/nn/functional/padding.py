@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ...face.shape import at
+from ...api.shape import at
 from ...rules.index import Index
 from ...tape.node import labelled
 from ...tape.tensor import Tensor

@@ -6,8 +6,8 @@ import math
 import warnings
 from typing import Any
 
-from ...face.select import where
-from ...face.shape import broadcast_tensors
+from ...api.select import where
+from ...api.shape import broadcast_tensors
 from ...tape.tensor import Tensor
 from .arguments import legacy, loss, over, reduced, run
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from ...face.create import full
+from ...api.create import full
 from ...tape.parameter import Parameter
 from ...tape.tensor import Tensor
 from .. import functional

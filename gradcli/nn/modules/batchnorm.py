@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...face.create import ones, tensor, zeros
+from ...api.create import ones, tensor, zeros
 from ...tape.dtypes import int64
 from ...tape.parameter import Parameter
 from ...tape.tensor import Tensor

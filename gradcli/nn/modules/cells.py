@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ...face.create import zeros
+from ...api.create import zeros
 from ...tape.tensor import Tensor
 from .. import functional
 from .linear import fill_uniform, parameter

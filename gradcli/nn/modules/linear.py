@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ...face.create import empty
+from ...api.create import empty
 from ...tape.parameter import Parameter
 from ...tape.tensor import Tensor
 from .. import functional, init

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ...face.create import ones, zeros
+from ...api.create import ones, zeros
 from ...tape.parameter import Parameter
 from ...tape.tensor import Tensor
 from .. import functional, init

@@ -6,8 +6,8 @@ import math
 import warnings
 from typing import Any
 
-from ...face.create import zeros
-from ...face.join import cat, stack
+from ...api.create import zeros
+from ...api.join import cat, stack
 from ...tape.tensor import Tensor
 from .. import functional
 from .linear import fill_uniform, parameter

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ...face.create import tensor
-from ...face.join import stack
+from ...api.create import tensor
+from ...api.join import stack
 from ...linalg import vector_norm
 from ...tape.modes import no_grad
 from ...tape.tensor import Tensor

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ...face.join import cat
+from ...api.join import cat
 from ...tape.tensor import Tensor
 
 

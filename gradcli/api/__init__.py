@@ -1,0 +1,103 @@
+"""PyTorch's names and arguments for the functions of the table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..tape import inplace
+from ..tape.modes import set_grad_enabled
+from ..tape.tensor import Tensor
+from . import (
+    arithmetic,
+    convert,
+    create,
+    diagonal,
+    draw,
+    join,
+    matrix,
+    norms,
+    order,
+    place,
+    pointwise,
+    products,
+    reduce,
+    scan,
+    scatter,
+    select,
+    shape,
+)
+from .fft import short_time
+from .wrap import METHOD_FORMS, METHODS, PUBLIC, resolve
+
+NEVER_IN_PLACE = {
+    *("requires_grad", "detach", "retain_grad", "view", "reshape", "expand", "clone", "to", "contiguous"),
+    *("view_as", "reshape_as", "expand_as", "expand_dims", "broadcast_to", "flatten", "unflatten", "ravel"),
+    *("permute", "movedim", "moveaxis", "select", "narrow", "diagonal", "diag", "split", "chunk", "unbind"),
+}
+SHAPES_IN_PLACE = {"t", "transpose", "swapaxes", "swapdims", "squeeze", "unsqueeze"}
+"""Methods whose in-place form changes shape and strides rather than elements."""
+
+
+def method(name: str) -> Callable | None:
+    """Return the method `name` of Tensors; `name_` is the in-place form of a method."""
+    found = METHOD_FORMS.get(name) or resolve(name)
+    if found is not None:
+        return found if name in METHODS else None
+    if name.endswith("_") and not name.startswith("_") and name[:-1] not in NEVER_IN_PLACE:
+        plain = METHOD_FORMS.get(name[:-1]) or resolve(name[:-1])
+        if plain is not None and name[:-1] in METHODS:
+            return in_place(plain, name)
+    return None
+
+
+def in_place(function: Callable, name: str) -> Callable:
+    """Return the form of a method that writes its result into its tensor."""
+
+    def change(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        return inplace.update(self, lambda: function(self, *args, **kwargs))
+
+    def change_shape(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        inplace.check_allowed(self, inplace.NOTHING)
+        with set_grad_enabled(not self.is_leaf):
+            return inplace.take_form(self, function(self, *args, **kwargs))
+
+    if name[:-1] in SHAPES_IN_PLACE:
+        change = change_shape
+    change.__name__ = name
+    change.__doc__ = f"In-place form of {name[:-1]}."
+    return change
+
+
+def known_names() -> set[str]:
+    """Return every function name there is, for suggestions."""
+    from ..rules import full_table
+    from ..rules.table import NAMES
+
+    full_table()
+    return set(PUBLIC) | set(NAMES)
+
+
+__all__ = [
+    "arithmetic",
+    "convert",
+    "create",
+    "diagonal",
+    "draw",
+    "join",
+    "known_names",
+    "matrix",
+    "method",
+    "norms",
+    "order",
+    "place",
+    "pointwise",
+    "products",
+    "reduce",
+    "resolve",
+    "scan",
+    "scatter",
+    "select",
+    "shape",
+    "short_time",
+]

@@ -1,0 +1,255 @@
+"""Types, copies, and plain facts about a tensor."""
+
+from __future__ import annotations
+
+import builtins
+import math
+from typing import Any
+
+import numpy as np
+
+from ..rules import entry
+from ..tape import inplace
+from ..tape.dtypes import ALIASES, DType, as_dtype, as_numpy, naming
+from ..tape.dtypes import result_type as raw_result_type
+from ..tape.record import cast, dispatch
+from ..tape.tensor import Tensor, as_raw
+from .create import check_device, lengths
+from .wrap import public
+
+
+@public
+def to(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    """Return the tensor in another type; itself where nothing changes."""
+    kwargs.pop("non_blocking", None)
+    copy = kwargs.pop("copy", False)
+    check_device(kwargs.pop("device", None))
+    wanted = as_numpy(kwargs.pop("dtype", None))
+    for argument in args:
+        if isinstance(argument, Tensor):
+            wanted = argument._data.dtype
+        elif isinstance(argument, DType | np.dtype | builtins.type):
+            wanted = as_numpy(argument)
+        elif not isinstance(argument, bool):
+            check_device(argument)
+    result = input if wanted is None else cast(input, wanted)
+    return clone(result) if copy and result is input else result
+
+
+def typed(name: str) -> None:
+    """Enter the method that converts to a type, such as double()."""
+
+    def function(input: Tensor) -> Tensor:
+        return cast(input, ALIASES[name].dtype)
+
+    function.__name__ = name
+    function.__doc__ = f"The tensor as {ALIASES[name].name}."
+    public(function)
+
+
+for _name in ALIASES:
+    typed(_name)
+
+
+@public
+def astype(input: Tensor, dtype: Any) -> Tensor:
+    """The tensor in another type."""
+    found = as_numpy(dtype)
+    assert found is not None
+    return cast(input, found)
+
+
+@public
+def type_as(input: Tensor, other: Tensor) -> Tensor:
+    """The tensor in the type of another."""
+    return cast(input, other._data.dtype)
+
+
+@public
+def type_(input: Tensor, dtype: Any = None) -> Any:
+    """The tensor in a type, or the name of its type."""
+    return (
+        input.to(getattr(dtype, "dtype", dtype))
+        if dtype is not None
+        else f"{naming.prefix}.{input.dtype.title}Tensor"
+    )
+
+
+@public
+def set_(input: Tensor, source: Tensor) -> Tensor:
+    """Let the tensor share another's memory from now on; a leaf begins a new history."""
+    leaf = input.requires_grad and input.is_leaf
+    if leaf:
+        input.requires_grad_(False)
+    input.data = source
+    return input.requires_grad_(leaf)
+
+
+@public(method=False)
+def detach(input: Tensor) -> Tensor:
+    """The same memory outside the graph."""
+    return input.detach()
+
+
+@public
+def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
+    """A copy with its own memory, through which gradients flow."""
+    return dispatch(entry("clone"), (input,), {})
+
+
+@public
+def contiguous(input: Tensor, *, memory_format: Any = None) -> Tensor:
+    """The tensor with its elements one after another in memory: itself where they are."""
+    return input if is_contiguous(input) else clone(input)
+
+
+@public(names=("cpu", "resolve_conj", "resolve_neg"))
+def itself(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    """The tensor itself."""
+    return input
+
+
+@public
+def is_contiguous(input: Tensor) -> bool:
+    """Whether the elements lie one after another in memory."""
+    return bool(input._array().flags.c_contiguous)
+
+
+@public(names=("nelement",))
+def numel(input: Tensor) -> int:
+    """The number of elements."""
+    return int(input._data.size)
+
+
+@public(names=("ndimension",))
+def dim(input: Tensor) -> int:
+    """The number of axes."""
+    return input._data.ndim
+
+
+@public
+def size(input: Tensor, dim: int | None = None) -> Any:
+    """The shape, or the length of one axis."""
+    return input.shape if dim is None else input.shape[dim]
+
+
+@public
+def stride(input: Tensor, dim: int | None = None) -> Any:
+    """Distances, in elements, between neighbours along each axis."""
+    strides = tuple(n // input._data.itemsize for n in input._array().strides)
+    return strides if dim is None else strides[dim]
+
+
+@public
+def element_size(input: Tensor) -> int:
+    """Bytes per element."""
+    return input._data.itemsize
+
+
+@public
+def is_floating_point(input: Tensor) -> bool:
+    """Whether the elements are real floating-point numbers."""
+    return input._data.dtype.kind in "fO"
+
+
+@public
+def is_complex(input: Tensor) -> bool:
+    """Whether the elements are complex."""
+    return input._data.dtype.kind == "c"
+
+
+@public
+def is_signed(input: Tensor) -> bool:
+    """Whether the type has negative numbers."""
+    return input.dtype.kind not in "bu"
+
+
+@public(names=("is_neg",))
+def is_conj(input: Tensor) -> bool:
+    """Whether it is a lazy view of another tensor: never, operations are carried out at once."""
+    return False
+
+
+@public(method=False)
+def is_tensor(obj: Any) -> bool:
+    """Whether something is a Tensor."""
+    return isinstance(obj, Tensor)
+
+
+@public
+def is_nonzero(input: Tensor) -> bool:
+    """Whether the only element is not 0."""
+    return bool(input)
+
+
+@public
+def is_same_size(input: Tensor, other: Tensor) -> bool:
+    """Whether two tensors have one shape."""
+    return input.shape == other.shape
+
+
+@public
+def equal(input: Tensor, other: Tensor) -> bool:
+    """Whether two tensors have the same shape and elements."""
+    return input.shape == other.shape and bool((input._data == other._data).all())
+
+
+@public
+def allclose(input: Tensor, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
+    """Whether all elements agree within tolerances."""
+    return bool(np.allclose(as_raw(input), as_raw(other), rtol, atol, equal_nan))
+
+
+@public
+def isclose(input: Tensor, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
+    """Where the elements agree within tolerances."""
+    return Tensor._wrap(np.isclose(as_raw(input), as_raw(other), rtol, atol, equal_nan), None)
+
+
+@public(method=False)
+def result_type(*tensors: Any) -> DType:
+    """The type that an operation on these gives."""
+    return as_dtype(raw_result_type([t._data if isinstance(t, Tensor) else t for t in tensors]))
+
+
+@public(method=False)
+def promote_types(type1: Any, type2: Any) -> DType:
+    """The smallest type that holds both."""
+    return as_dtype(np.promote_types(as_numpy(type1), as_numpy(type2)))  # type: ignore[arg-type]
+
+
+# -- in place ------------------------------------------------------------------------------------
+
+
+@public
+def copy_(input: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
+    """Take over another tensor's elements."""
+    source = cast(src if isinstance(src, Tensor) else Tensor._wrap(np.asarray(src), None), input._data.dtype)
+    return inplace.update(input, lambda: source)
+
+
+@public
+def resize_(input: Tensor, *sizes: Any, memory_format: Any = None) -> Tensor:
+    """Give the tensor another shape: the elements in their order, zeros behind them where there are more places.
+
+    Raises RuntimeError for a tensor that requires grad.
+    """
+    shape = lengths(sizes)
+    if shape == tuple(input.shape):
+        return input
+    if input.requires_grad:
+        raise RuntimeError("cannot resize variables that require grad")
+    count = math.prod(shape)
+    if count == input.numel() and is_contiguous(input):
+        return inplace.take_form(input, entry("reshape").function(input, shape))
+    memory = np.zeros(count, input._data.dtype)
+    kept = min(count, input.numel())
+    memory[:kept] = input._array().reshape(-1)[:kept]
+    input.data = Tensor._wrap(memory.reshape(shape), None)
+    return input
+
+
+@public
+def set_data(input: Tensor, data: Tensor) -> None:
+    """The same as assigning to `.data`."""
+    input.data = data

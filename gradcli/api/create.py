@@ -1,0 +1,283 @@
+"""Making tensors."""
+
+from __future__ import annotations
+
+import builtins
+from typing import Any
+
+import numpy as np
+
+from ..errors import noted
+from ..tape.device import refuse_device
+from ..tape.dtypes import as_numpy, defaults
+from ..tape.tensor import Size, Tensor, as_raw
+from .wrap import public
+
+Number = Any
+
+
+def finished(raw: Any, dtype: Any, requires_grad: bool, device: Any = None) -> Tensor:
+    """Return raw data as a leaf of a type. Raises RuntimeError for another device than the CPU."""
+    check_device(device)
+    wanted = as_numpy(dtype)
+    if wanted is not None and raw.dtype != wanted:
+        raw = raw.astype(wanted)
+    tensor = Tensor._wrap(raw[()] if raw.ndim == 0 else raw, None)
+    if requires_grad and raw.dtype.kind not in "fc":
+        raise noted(
+            RuntimeError("Only Tensors of floating point and complex dtype can require gradients"),
+            f"this one is {tensor.dtype}: give a dtype such as float64, or make the numbers floats",
+        )
+    return tensor.requires_grad_() if requires_grad else tensor
+
+
+def check_device(device: Any) -> None:
+    """Raise RuntimeError unless the device is the CPU (or not given)."""
+    if device is not None and not str(device).startswith("cpu"):
+        refuse_device(device)
+
+
+def plain_data(data: Any) -> Any:
+    """Return nested lists, in which there may be tensors, as a new array."""
+    if isinstance(data, Tensor):
+        return np.array(data._data)
+    if isinstance(data, list | tuple) and any(isinstance(x, Tensor | list | tuple) for x in data):
+        return np.array([plain_data(x) for x in data])
+    return np.array(data)
+
+
+def ragged(data: Any, dim: int = 1) -> str:
+    """Return which of nested sequences has another length than the first."""
+    lengths = [len(x) if isinstance(x, list | tuple) else 0 for x in data]
+    for n in lengths:
+        if n != lengths[0]:
+            return f"expected sequence of length {lengths[0]} at dim {dim} (got {n})"
+    inner = (ragged(x, dim + 1) for x in data if isinstance(x, list | tuple))
+    return next(filter(None, inner), "")
+
+
+@public(method=False)
+def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Return a new leaf with a copy of data: an array, a scalar, nested lists. Python floats get the default type."""
+    try:
+        raw = plain_data(data)
+    except ValueError:
+        raise ValueError(ragged(data)) from None
+    if dtype is None and not hasattr(data, "dtype"):
+        dtype = {"f": defaults.float, "c": np.result_type(defaults.float, np.complex64)}.get(raw.dtype.kind)
+        dtype = defaults.float if raw.size == 0 else dtype
+    if raw.dtype.kind in "US":
+        raise TypeError("new(): invalid data type 'str'")
+    if raw.dtype.kind == "O" and any(x is None for x in raw.flat):
+        raise RuntimeError("Could not infer dtype of NoneType")
+    if raw.dtype.kind not in "fciub":
+        raise TypeError(f"a tensor cannot be made of {raw.dtype} data ({type(data).__name__})")
+    return finished(raw, dtype, requires_grad, device)
+
+
+@public(method=False)
+def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
+    """Return data as a tensor, without a copy where it is an array or a tensor of that type."""
+    if isinstance(data, Tensor):
+        return data if dtype is None else data.to(dtype)
+    if isinstance(data, np.ndarray):
+        check_device(device)
+        return Tensor._wrap(as_raw(data, dtype), None)
+    return tensor(data, dtype=dtype, device=device)
+
+
+@public(names=("asarray",), method=False)
+def from_numpy(array: np.ndarray) -> Tensor:
+    """Return a tensor that shares an array's memory; NumPy's functions of tensors gave one already."""
+    if isinstance(array, Tensor) and not array.requires_grad:
+        return array
+    if not isinstance(array, np.ndarray):
+        raise TypeError(f"expected np.ndarray (got {type(array).__name__})")
+    return Tensor._wrap(array, None)
+
+
+def lengths(size: tuple) -> tuple[int, ...]:
+    """Return f(2, 3) and f((2, 3)) as (2, 3)."""
+    if len(size) == 1 and not isinstance(size[0], int | np.integer):
+        size = tuple(size[0])
+    return tuple(int(n) for n in size)
+
+
+def new_shape(size: tuple) -> tuple[int, ...]:
+    """Return the lengths of the axes of a new tensor. Raises RuntimeError for negative ones."""
+    shape = lengths(size)
+    negative = [n for n in shape if n < 0]
+    if negative:
+        raise RuntimeError(f"Trying to create tensor with negative dimension {negative[0]}: {list(shape)}")
+    return shape
+
+
+def filled(size: tuple, value: Number, dtype: Any, requires_grad: bool, device: Any = None) -> Tensor:
+    """Return a tensor of one value."""
+    kind = as_numpy(dtype) or defaults.float
+    return finished(np.full(new_shape(size), value, kind), None, requires_grad, device)
+
+
+@public(method=False)
+def zeros(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Zeros."""
+    return filled(size, 0, dtype, requires_grad, device)
+
+
+@public(method=False)
+def ones(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Ones."""
+    return filled(size, 1, dtype, requires_grad, device)
+
+
+@public(method=False)
+def empty(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Memory that was not set; here zeros."""
+    return filled(size, 0, dtype, requires_grad, device)
+
+
+@public(method=False)
+def empty_strided(
+    size: Any, stride: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """Memory that was not set (here zeros), with given distances between neighbours along each axis."""
+    shape, steps = new_shape((size,)), lengths((stride,))
+    memory = np.zeros(1 + sum(max(n - 1, 0) * s for n, s in zip(shape, steps, strict=True)), as_numpy(dtype))
+    memory = memory if dtype is not None else memory.astype(defaults.float)
+    view = np.lib.stride_tricks.as_strided(memory, shape, [s * memory.itemsize for s in steps])
+    return finished(view, None, requires_grad, device)
+
+
+@public(method=False)
+def full(
+    size: Any, fill_value: Number, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """One value everywhere; its type is that of the value unless given."""
+    if isinstance(fill_value, str):
+        raise TypeError("full(): argument 'fill_value' (position 2) must be Number, not str")
+    if dtype is None and not isinstance(fill_value, builtins.float):
+        dtype = np.asarray(fill_value).dtype
+    return filled((size,), fill_value, dtype, requires_grad, device)
+
+
+@public(method=False)
+def eye(
+    n: int, m: int | None = None, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """Identity matrix."""
+    return finished(np.eye(n, m, dtype=as_numpy(dtype) or defaults.float), None, requires_grad, device)
+
+
+@public(method=False)
+def arange(
+    start: Number,
+    end: Number | None = None,
+    step: Number = 1,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Numbers from start (0) up to, not including, end; integers when all arguments are."""
+    start, end = (0, start) if end is None else (start, end)
+    if step == 0:
+        raise RuntimeError("step must be nonzero")
+    if (end - start) * step < 0:
+        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
+    if dtype is None and any(isinstance(n, builtins.float) for n in (start, end, step)):
+        dtype = defaults.float
+    return finished(np.arange(start, end, step), dtype, requires_grad, device)
+
+
+@public(method=False)
+def linspace(
+    start: Number,
+    end: Number,
+    steps: int,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Evenly spaced numbers, both ends included."""
+    if steps < 0:
+        raise RuntimeError("number of steps must be non-negative")
+    kind = as_numpy(dtype) or np.dtype(defaults.float)
+    raw = even_steps(start, end, steps, kind) if kind.char in WIDER else np.linspace(start, end, steps)
+    return finished(raw, kind, requires_grad, device)
+
+
+WIDER = {"f": np.float64, "d": np.longdouble}
+"""Types in which a product of two numbers is exact, or nearly so."""
+
+
+def even_steps(start: Number, end: Number, steps: int, kind: np.dtype) -> np.ndarray:
+    """Return evenly spaced numbers, counted from the nearer end as in PyTorch, each rounded once."""
+    low, high = (kind.type(float(n)) for n in (start, end))
+    if steps < 2:
+        return np.full(steps, low)
+    step: Any = WIDER[kind.char]((high - low) / kind.type(steps - 1))
+    places = np.arange(steps)
+    spread: Any = np.where(places < steps // 2, low + step * places, high - step * (steps - 1 - places))
+    return spread.astype(kind)
+
+
+@public(method=False)
+def logspace(
+    start: Number,
+    end: Number,
+    steps: int,
+    base: Number = 10.0,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Numbers from base**start to base**end, evenly spaced in the exponent."""
+    if steps < 0:
+        raise RuntimeError("number of steps must be non-negative")
+    return finished(np.logspace(start, end, steps, base=base), dtype or defaults.float, requires_grad, device)
+
+
+def like(make: Any, name: str) -> None:
+    """Enter the form of a maker that takes shape and type from a tensor."""
+
+    def function(
+        input: Tensor, *args: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False
+    ) -> Tensor:
+        kind = input._data.dtype if dtype is None else dtype
+        return make(tuple(input.shape), *args, dtype=kind, device=device, requires_grad=requires_grad)
+
+    function.__name__ = name
+    function.__doc__ = f"{make.__name__} in the shape and type of input."
+    public(function, method=False)
+
+
+for _make in (zeros, ones, empty, full):
+    like(_make, f"{_make.__name__}_like")
+
+
+@public
+def new(self: Tensor, *args: Any, device: Any = None) -> Tensor:
+    """A tensor of the same type: of the given lengths, or of the given numbers."""
+    if len(args) == 1 and not isinstance(args[0], int | Size):
+        return tensor(args[0], dtype=self._data.dtype, device=device)
+    return zeros(*args, dtype=self._data.dtype, device=device) if args else tensor([], dtype=self._data.dtype)
+
+
+def new_maker(make: Any) -> None:
+    """Enter tensor.new_zeros(...) and the like: type from the tensor, shape from the arguments."""
+
+    def function(
+        self: Tensor, *args: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False
+    ) -> Tensor:
+        kind = self._data.dtype if dtype is None else dtype
+        return make(*args, dtype=kind, device=device, requires_grad=requires_grad)
+
+    function.__name__ = f"new_{make.__name__}"
+    function.__doc__ = f"{make.__name__} in the type of this tensor."
+    public(function)
+
+
+for _make in (zeros, ones, empty, full, tensor):
+    new_maker(_make)

@@ -1,0 +1,1 @@
+"""Fourier transforms: what `gradcli.fft` hands on, and the short-time transforms of the top level."""

@@ -1,0 +1,52 @@
+"""The transforms: of one axis, of two and of several."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ...rules.fourier import DOCS, KINDS, transform
+from ...tape.tensor import Tensor
+from ..matrix_operands import as_torch
+from ..wrap import operand
+
+
+def run(kind: str, title: str, input: Any, sizes: Any, dim: Any, norm: Any) -> Tensor:
+    """Transform. Raises RuntimeError for complex input of a real transform, sizes and norms that do not fit."""
+    try:
+        return as_torch(title, transform, (operand(input), kind, sizes, dim, norm), {})
+    except TypeError as error:
+        raise RuntimeError(str(error)) from None
+
+
+def one_axis(kind: str) -> Callable:
+    """Return the transform along one axis."""
+
+    def function(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
+        return run(kind, kind, input, None if n is None else (n,), (dim,), norm)
+
+    function.__doc__ = f"{DOCS[kind]} along dim, cut or filled up with zeros to n elements."
+    return named(function, kind)
+
+
+def several_axes(kind: str, name: str, default: Any) -> Callable:
+    """Return the transform over several axes."""
+
+    def function(input: Tensor, s: Any = None, dim: Any = default, norm: str | None = None) -> Tensor:
+        return run(kind, name, input, s, dim, norm)
+
+    function.__doc__ = f"{DOCS[kind]} over dim, cut or filled up with zeros to the lengths s."
+    return named(function, name)
+
+
+def named(function: Callable, name: str) -> Callable:
+    """Return a function with a name."""
+    function.__name__ = function.__qualname__ = name
+    return function
+
+
+FUNCTIONS: dict[str, Callable] = {}
+for _kind in KINDS:
+    FUNCTIONS[_kind] = one_axis(_kind)
+    FUNCTIONS[f"{_kind}2"] = several_axes(_kind, f"{_kind}2", (-2, -1))
+    FUNCTIONS[f"{_kind}n"] = several_axes(_kind, f"{_kind}n", None)

@@ -1,0 +1,51 @@
+"""Norms and distances with PyTorch's arguments."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..rules import entry
+from ..rules.shapes import negative_axes, negative_axis
+from ..tape.tensor import Tensor
+from .reduce import reduced
+from .wrap import operand, public
+
+
+@public
+def norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Tensor:
+    """Vector norm of order p over dim ('fro': 2); 'nuc' is the sum of the singular values of matrices."""
+    if p == "nuc":
+        return nuclear(operand(input) if dtype is None else operand(input).to(dtype), dim, keepdim)
+    x = operand(input)
+    if dtype is None and x.dtype.kind not in "fcO":
+        raise RuntimeError(
+            f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {x.dtype.title}"
+        )
+    order = 2.0 if p in ("fro", None) else float(p)
+    return reduced("norm", input, dim, keepdim, dtype, ord=order)
+
+
+def nuclear(x: Tensor, dim: Any, keepdim: bool) -> Tensor:
+    """The sum of the singular values over two axes."""
+    axes = negative_axes(dim, x.ndim)
+    if len(axes) != 2:
+        raise RuntimeError("norm of order 'nuc' needs a matrix, or two axes in dim")
+    found = entry("svdvals").function(x.movedim(axes, (-2, -1))).sum(-1)
+    return found.reshape([1 if i in axes else n for i, n in enumerate(x.shape, -x.ndim)]) if keepdim else found
+
+
+@public(node="DistBackward0")
+def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
+    """Norm of order p of input - other."""
+    return norm(input - other, float(p))
+
+
+@public(node="RenormBackward0")
+def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
+    """Every slice along dim with a norm of order p above maxnorm scaled down to it."""
+    if p <= 0 or maxnorm < 0 or input.ndim < 2:
+        raise RuntimeError("renorm needs p > 0, maxnorm >= 0 and a tensor of at least two axes")
+    axis = negative_axis(dim, input.ndim)
+    others = tuple(i for i in range(-input.ndim, 0) if i != axis)
+    size: Any = reduced("norm", input, others, True, ord=float(p))
+    return input * entry("where")(size > maxnorm, maxnorm / (size + 1e-7), 1.0)

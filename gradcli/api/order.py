@@ -1,0 +1,234 @@
+"""Order statistics with PyTorch's arguments: medians, quantiles, modes, and elements by rank."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..rules import entry
+from ..rules.shapes import negative_axis
+from ..tape.record import cast
+from ..tape.tensor import Tensor, as_raw
+from .reduce import ValuesIndices, picked, sum_
+from .wrap import operand, public
+
+
+def order(data: np.ndarray, axis: int, descending: bool = False) -> np.ndarray:
+    """Return the positions that sort data; equal elements keep their order either way."""
+    if not descending:
+        return np.argsort(data, axis=axis, kind="stable")
+    flipped = np.argsort(np.flip(data, axis), axis=axis, kind="stable")
+    return data.shape[axis] - 1 - np.flip(flipped, axis)
+
+
+def chosen(x: Tensor, indices: np.ndarray, axis: int, keepdim: bool, node: str) -> ValuesIndices:
+    """(values, indices) of one element per lane; indices has length 1 along axis."""
+    values, positions = picked(x, indices, axis, node), Tensor._wrap(indices, None)
+    if keepdim:
+        return ValuesIndices(values, positions)
+    return ValuesIndices(values.squeeze(axis), positions.squeeze(axis))
+
+
+def alone(x: Tensor) -> ValuesIndices:
+    """(values, indices) of a 0-d tensor's only element."""
+    return ValuesIndices(x.clone(), Tensor._wrap(np.zeros((), np.int64), None))
+
+
+# -- in order -------------------------------------------------------------------------------------
+
+
+@public
+def sort(input: Any, dim: int = -1, descending: bool = False, stable: bool = True) -> Any:
+    """(values, indices) in rising or falling order along dim."""
+    x = operand(input)
+    axis = negative_axis(dim, x.ndim)
+    if x.ndim == 0:
+        return alone(x)
+    indices = order(as_raw(x), axis, descending)
+    return ValuesIndices(picked(x, indices, axis, "SortBackward0"), Tensor._wrap(indices, None))
+
+
+@public
+def msort(input: Any) -> Tensor:
+    """The elements in rising order along the first axis."""
+    return sort(input, 0)[0]
+
+
+@public
+def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
+    """The positions that sort."""
+    if input.ndim == 0:
+        return Tensor._wrap(np.zeros((), np.int64), None)
+    return Tensor._wrap(order(as_raw(input), negative_axis(dim, input.ndim), descending), None)
+
+
+@public
+def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Any:
+    """(values, indices) of the k largest elements along dim."""
+    axis = negative_axis(dim, input.ndim)
+    if not 0 <= k <= (input.shape[axis] if input.ndim else 1):
+        raise RuntimeError("selected index k out of range")
+    if input.ndim == 0:
+        return alone(input)
+    indices = np.take(order(as_raw(input), axis, largest), np.arange(k), axis=axis)
+    return ValuesIndices(picked(input, indices, axis, "TopkBackward0"), Tensor._wrap(indices, None))
+
+
+@public(node="KthvalueBackward0")
+def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> ValuesIndices:
+    """(values, indices) of the k-th smallest element along dim, k counting from 1."""
+    axis = negative_axis(dim, input.ndim)
+    if not 1 <= k <= (input.shape[axis] if input.ndim else 1):
+        raise RuntimeError(f"kthvalue(): selected number k={k} is out of range")
+    if input.ndim == 0:
+        return alone(input)
+    indices = np.take(order(as_raw(input), axis), [k - 1], axis=axis)
+    return chosen(input, indices, axis, keepdim, "KthvalueBackward0")
+
+
+# -- middles --------------------------------------------------------------------------------------
+
+
+def middle(input: Any, dim: int | None, keepdim: bool, ignore_nan: bool, node: str) -> Any:
+    """The median of all elements, or (values, indices) of the lower medians along dim."""
+    x = operand(input)
+    if dim is None:
+        return entry("lower_median").function(x, ignore_nan=ignore_nan)
+    axis = negative_axis(dim, x.ndim)
+    if x.ndim == 0:
+        return alone(x)
+    data = as_raw(x)
+    ranks, missing = order(data, axis), (data != data).sum(axis, keepdims=True)
+    length = data.shape[axis]
+    if ignore_nan:
+        places = np.maximum(length - missing - 1, 0) // 2
+    else:
+        places = np.where(missing > 0, length - missing, (length - 1) // 2)
+    return chosen(x, np.take_along_axis(ranks, places, axis), axis, keepdim, node)
+
+
+@public
+def median(input: Any, dim: int | None = None, keepdim: bool = False) -> Any:
+    """The lower median of all elements (nan if one is); with dim (values, indices)."""
+    return middle(input, dim, keepdim, False, "MedianBackward1")
+
+
+@public
+def nanmedian(input: Any, dim: int | None = None, keepdim: bool = False) -> Any:
+    """The lower median of all elements that are not nan; with dim (values, indices)."""
+    return middle(input, dim, keepdim, True, "NanmedianBackward1")
+
+
+@public(node="ModeBackward0")
+def mode(input: Any, dim: int = -1, keepdim: bool = False) -> ValuesIndices:
+    """(values, indices) of the commonest element along dim, the smallest of several, at its last place."""
+    x = operand(input)
+    axis = negative_axis(dim, x.ndim)
+    if x.ndim == 0:
+        return alone(x)
+    data = np.moveaxis(as_raw(x), axis, -1)
+    ranks = order(data, -1)
+    ordered = np.take_along_axis(data, ranks, -1)
+    steps = np.arange(data.shape[-1])
+    starts = np.concatenate([np.ones_like(ordered[..., :1], bool), ordered[..., 1:] != ordered[..., :-1]], -1)
+    runs = steps - np.maximum.accumulate(np.where(starts, steps, 0), -1)
+    places = np.argmax(runs, -1, keepdims=True)
+    indices = np.moveaxis(np.take_along_axis(ranks, places, -1), -1, axis)
+    return chosen(x, indices, axis, keepdim, "ModeBackward0")
+
+
+# -- quantiles ------------------------------------------------------------------------------------
+
+INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
+
+
+def between(input: Any, q: Any, dim: int | None, keepdim: bool, interpolation: str, ignore_nan: bool) -> Tensor:
+    """The quantiles q over dim, one more axis in front where q is a vector."""
+    if interpolation not in INTERPOLATIONS:
+        raise RuntimeError(
+            f"quantile() interpolation must be one of {', '.join(INTERPOLATIONS)}, but got {interpolation}"
+        )
+    x = operand(input)
+    if 0 in x.shape:
+        raise RuntimeError("quantile() input tensor must be non-empty")
+    q = q if isinstance(q, Tensor) else Tensor._wrap(np.asarray(q, as_raw(x).dtype), None)
+    if x.dtype.kind not in "fO" or q.dtype != x.dtype:
+        raise RuntimeError(f"quantile() needs a float input and q of the same type, got {x.dtype} and {q.dtype}")
+    if q.ndim > 1 or not ((as_raw(q) >= 0) & (as_raw(q) <= 1)).all():
+        raise RuntimeError("quantile() q must be a number or a vector of values between 0 and 1")
+    shape, axis = list(x.shape), -1
+    if dim is None:
+        x, kept = x.reshape((-1,)), [1] * len(shape)
+    else:
+        axis = negative_axis(dim, x.ndim)
+        kept = shape[:axis] + [1] + shape[axis % len(shape) + 1 :] if shape else []
+        x = x.movedim(axis, -1) if shape else x.reshape((1,))
+    out = of_sorted(x, q.reshape((-1,)), interpolation, ignore_nan)
+    rest = [n for i, n in enumerate(kept, -len(kept)) if i != axis] if dim is not None else []
+    return out.movedim(-1, 0).reshape([*q.shape, *(kept if keepdim else rest)])
+
+
+def of_sorted(x: Tensor, q: Tensor, interpolation: str, ignore_nan: bool) -> Tensor:
+    """The quantiles q of the last axis, as the last axis."""
+    ordered = sort(x, -1)[0]
+    data, length = as_raw(ordered), x.shape[-1]
+    known = (data == data).sum(-1, keepdims=True).astype(data.dtype)
+    if ignore_nan:
+        ranks = q * np.maximum(known - 1, 0)
+    else:  # a lane with nan gives its last element, which is nan
+        ranks = np.where(known < length, length - 1.0, q * (length - 1.0) + np.zeros_like(known))
+    if interpolation == "nearest":
+        ranks = ranks.round()
+    below = np.floor(as_raw(ranks))
+    if interpolation == "higher":
+        below = np.ceil(as_raw(ranks))
+    low = picked(ordered, below.astype(np.intp), -1, "GatherBackward0")
+    if interpolation not in ("linear", "midpoint"):
+        return low
+    weights = 0.5 if interpolation == "midpoint" else ranks - below
+    high = picked(ordered, np.ceil(as_raw(ranks)).astype(np.intp), -1, "GatherBackward0")
+    return low.lerp(high, weights)
+
+
+@public
+def quantile(
+    input: Any, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
+) -> Tensor:
+    """The q-th quantiles over dim (of all elements without it); nan where an element is."""
+    return between(input, q, dim, keepdim, interpolation, False)
+
+
+@public
+def nanquantile(
+    input: Any, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
+) -> Tensor:
+    """The q-th quantiles of the elements that are not nan."""
+    return between(input, q, dim, keepdim, interpolation, True)
+
+
+# -- sums without nan -----------------------------------------------------------------------------
+
+
+def known(x: Any) -> tuple[Tensor, Tensor]:
+    """Return x with 0 for nan, and where it is not nan."""
+    x = operand(x)
+    there = x == x
+    return entry("where")(there, x, 0), there
+
+
+@public(node="NansumBackward0")
+def nansum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """Sum over dim with nan as 0."""
+    return sum_(known(input)[0], dim, keepdim, dtype=dtype)
+
+
+@public
+def nanmean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """Mean over dim of the elements that are not nan."""
+    x, there = known(input)
+    if x.dtype.kind not in "fcO":
+        raise RuntimeError(f"nanmean(): expected input to have floating point or complex dtype but got {x.dtype}")
+    count = cast(there.sum(dim, keepdim), x._data.dtype)
+    total = sum_(x, dim, keepdim, dtype=dtype)
+    return total / count

@@ -1,0 +1,185 @@
+"""Functions that work element by element, where PyTorch's arguments differ from the table's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..rules import entry
+from ..tape import inplace
+from ..tape.dtypes import COMPLEX_OF
+from ..tape.node import labelled
+from ..tape.promote import as_operand
+from ..tape.record import cast, dispatch
+from ..tape.tensor import Tensor, as_raw
+from .arithmetic import pow_
+from .wrap import operand, public
+
+# -- signs ----------------------------------------------------------------------------------------
+
+
+@public
+def sign(input: Tensor) -> Tensor:
+    """-1, 0 or 1; booleans as they are. Raises RuntimeError for complex numbers, which have a direction instead."""
+    x = operand(input)
+    if x.dtype.kind == "c":
+        raise RuntimeError("Unlike NumPy, torch.sign doesn't support complex numbers; use sgn")
+    return sgn(x) if x.dtype.kind == "b" else dispatch(entry("sign"), (x,))
+
+
+@public
+def sgn(input: Tensor) -> Tensor:
+    """The sign of real numbers, the direction of complex ones; booleans as they are."""
+    return input.clone() if input.dtype.kind == "b" else dispatch(entry("sgn"), (input,))
+
+
+# -- products, powers, fractions ------------------------------------------------------------------
+
+
+@public
+def float_power(input: Any, exponent: Any) -> Tensor:
+    """input to the power exponent, in double precision."""
+    kinds = {
+        x.dtype.kind if hasattr(x, "dtype") else "c" if isinstance(x, complex) else "f" for x in (input, exponent)
+    }
+    wanted = np.dtype(np.complex128 if "c" in kinds else np.float64)
+    base = cast(operand(input), wanted)
+    return pow_(base, cast(exponent, wanted) if isinstance(exponent, Tensor) else exponent)
+
+
+@public
+def lerp(input: Tensor, end: Tensor, weight: Any) -> Tensor:
+    """input + weight * (end - input), exact at both ends."""
+    return dispatch(entry("lerp"), (input, as_operand(end), as_operand(weight)))
+
+
+@public(node="LdexpBackward0")
+def ldexp(input: Any, other: Any) -> Tensor:
+    """input * 2**other."""
+    x, power = operand(input), operand(other)
+    if x.dtype.kind in "fcO" and power.dtype.kind in "biu":
+        power = cast(power, x._data.dtype)
+    return x * pow_(2.0, power)
+
+
+@public
+def heaviside(input: Any, values: Any) -> Tensor:
+    """0 where input < 0, 1 where input > 0, values where input = 0."""
+    x, y = operand(input), operand(values)
+    if x.dtype != y.dtype:
+        raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.")
+    return cast(dispatch(entry("heaviside"), (x, y)), x._data.dtype)
+
+
+@public
+def frexp(input: Tensor) -> tuple:
+    """(mantissa, exponent) with input = mantissa * 2**exponent and the mantissa's size in [1/2, 1)."""
+    if input.dtype.kind != "f":
+        raise RuntimeError("torch.frexp() only supports floating-point dtypes")
+    exponent = np.asarray(np.frexp(as_raw(input))[1])
+    return entry("scale_exponent")(input, exponent=-exponent), Tensor._wrap(exponent, None)
+
+
+@public
+def polygamma(n: Any, input: Any) -> Tensor:
+    """n-th derivative of digamma; as a method input.polygamma(n)."""
+    if isinstance(n, Tensor):
+        n, input = input, n
+    return entry("polygamma").function(n, input)
+
+
+@public(names=("multigammaln",))
+def mvlgamma(input: Tensor, p: int) -> Tensor:
+    """Logarithm of the multivariate gamma function of dimension p."""
+    return entry("mvlgamma").function(input, p)
+
+
+@public
+def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
+    """Whether each element is one of the test elements."""
+    found = np.isin(as_raw(elements), as_raw(test_elements), assume_unique=assume_unique, invert=invert)
+    return Tensor._wrap(found, None)
+
+
+# -- parts of complex numbers ---------------------------------------------------------------------
+
+
+def parts(x: Tensor, y: Tensor, name: str) -> np.dtype:
+    """Return the complex type of two real tensors. Raises RuntimeError for other types."""
+    if x.dtype != y.dtype or x.dtype.dtype not in COMPLEX_OF:
+        raise RuntimeError(f"{name} needs two tensors of one floating-point type, got {x.dtype} and {y.dtype}")
+    return COMPLEX_OF[x.dtype.dtype]
+
+
+@public(method=False, node="ComplexBackward0")
+def complex_(real: Tensor, imag: Tensor) -> Tensor:
+    """A complex tensor from its parts."""
+    parts(real, imag, "complex")  # put side by side: a product with 1j would make nan of infinite parts
+    pairs = entry("stack").function(np.broadcast_arrays(real, imag), axis=-1)
+    return entry("clone")(entry("view_as_complex")(pairs))
+
+
+@public(method=False, node="PolarBackward0")
+def polar(abs: Tensor, angle: Tensor) -> Tensor:
+    """A complex tensor from moduli and angles: abs cos(angle) + i abs sin(angle)."""
+    parts(abs, angle, "polar")
+    return complex_(abs * np.cos(angle), abs * np.sin(angle))
+
+
+@public
+def imag(input: Tensor) -> Tensor:
+    """Imaginary part. Raises RuntimeError for real tensors."""
+    if input.dtype.kind != "c":
+        raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
+    return entry("imag_part")(input)
+
+
+@public
+def view_as_real(input: Tensor) -> Tensor:
+    """Real and imaginary parts as a last axis of length 2."""
+    if input.dtype.kind != "c":
+        raise RuntimeError("view_as_real is only supported for complex tensors")
+    return entry("view_as_real")(input)
+
+
+@public
+def view_as_complex(input: Tensor) -> Tensor:
+    """Complex numbers from a last axis of length 2."""
+    if input.dtype.dtype not in COMPLEX_OF or input.shape[-1:] != (2,):
+        raise RuntimeError("view_as_complex needs real numbers and a last axis of length 2")
+    return entry("view_as_complex")(input)
+
+
+# -- filling --------------------------------------------------------------------------------------
+
+
+def filled(input: Tensor, value: Any) -> Tensor:
+    """Return one value in the shape and type of input, which gets the gradient 0."""
+    if isinstance(value, Tensor) and value.ndim:
+        raise RuntimeError(
+            f"fill only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions."
+        )
+    value = inplace.fitting(value, input)
+    if input.requires_grad or value.requires_grad:
+        return entry("where")(np.zeros(input.shape, bool), input, value)
+    return Tensor._wrap(np.full(input.shape, as_raw(value), input._data.dtype), None)
+
+
+@public(method=False)
+def fill(input: Tensor, value: Any) -> Tensor:
+    """One value (a number or a 0-d tensor) in the shape and type of input."""
+    return filled(input, value)
+
+
+@public
+def fill_(input: Tensor, value: Any) -> Tensor:
+    """Set all elements to one value."""
+    name = f"FillBackward{3 if isinstance(value, Tensor) else 2}"
+    return inplace.update(input, lambda: labelled(filled(input, value), name))
+
+
+@public
+def zero_(input: Tensor) -> Tensor:
+    """Set all elements to 0."""
+    return inplace.update(input, lambda: labelled(filled(input, 0), "ZeroBackward0"))

@@ -1,0 +1,183 @@
+"""Products and linear algebra with PyTorch's arguments."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ..rules import entry
+from ..tape.modes import allowed
+from ..tape.operators import multiplied, stacks_text, types_error
+from ..tape.tensor import Tensor, as_raw
+from .reduce import reduced
+from .wrap import operand, public
+
+
+def rank_text(name: str, ranks: tuple[int, int], first: int, second: int) -> str:
+    """Return PyTorch's message for operands with other numbers of axes."""
+    if name == "mm":
+        return "self must be a matrix" if first != 2 else "mat2 must be a matrix"
+    if name == "bmm":
+        return "batch1 must be a 3D tensor" if first != 3 else "batch2 must be a 3D tensor"
+    if name == "mv":
+        return f"vector + matrix @ vector expected, got {second}, {first}, {second}"
+    return f"{ranks[0]}D tensors expected, but got {first}D and {second}D tensors"
+
+
+def of_ranks(name: str, ranks: tuple[int, int]) -> None:
+    """Enter matmul for operands of fixed ranks, such as mm."""
+
+    def function(input: Tensor, other: Tensor) -> Tensor:
+        if (input.ndim, other.ndim) != ranks:
+            raise RuntimeError(rank_text(name, ranks, input.ndim, other.ndim))
+        if ranks == (3, 3) and input.shape[0] != other.shape[0]:
+            raise RuntimeError(stacks_text(input.shape, other.shape))
+        if allowed.float_of_grad and input.dtype != other.dtype:
+            raise types_error(input, other)
+        return product(input, other)
+
+    function.__name__ = name
+    function.__doc__ = f"Matrix product of tensors with {ranks[0]} and {ranks[1]} axes."
+    public(function)
+
+
+for _name, _ranks in {"mm": (2, 2), "mv": (2, 1), "bmm": (3, 3), "dot": (1, 1)}.items():
+    of_ranks(_name, _ranks)
+
+
+def product(input: Any, other: Any) -> Tensor:
+    """Matrix product; raises RuntimeError naming the shapes that do not fit."""
+    return multiplied(operand(input), operand(other))
+
+
+@public
+def matmul(input: Any, other: Any) -> Tensor:
+    """Matrix product of vectors, matrices and stacks of matrices."""
+    return product(input, other)
+
+
+@public(names=("ger",))
+def outer(input: Tensor, vec2: Tensor) -> Tensor:
+    """All products of two elements."""
+    return entry("outer").function(input, vec2)
+
+
+def plus(input: Tensor, added: Tensor, beta: float, alpha: float) -> Tensor:
+    """beta * input + alpha * added; a beta of 0 ignores the input, nan and all."""
+    added = added if alpha == 1 else added * alpha
+    if beta == 0:
+        return added + np.where(True, 0.0, input)
+    return (input if beta == 1 else input * beta) + added
+
+
+@public(node="AddmmBackward0")
+def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
+    """beta * input + alpha * mat1 @ mat2."""
+    return plus(input, product(mat1, mat2), beta, alpha)
+
+
+@public(node="AddmvBackward0")
+def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
+    """beta * input + alpha * mat @ vec."""
+    return plus(input, product(mat, vec), beta, alpha)
+
+
+@public(node="AddrBackward0")
+def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
+    """beta * input + alpha * outer(vec1, vec2)."""
+    return plus(input, outer(vec1, vec2), beta, alpha)
+
+
+@public(node="BaddbmmBackward0")
+def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
+    """beta * input + alpha * batch1 @ batch2, for stacks of matrices."""
+    return plus(input, product(batch1, batch2), beta, alpha)
+
+
+@public(node="AddbmmBackward0")
+def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
+    """beta * input + alpha * the sum of batch1 @ batch2 over the stack."""
+    return plus(input, product(batch1, batch2).sum(0), beta, alpha)
+
+
+@public(method=False)
+def chain_matmul(*matrices: Tensor) -> Tensor:
+    """Product of matrices in the cheapest order."""
+    return matrices[0] if len(matrices) == 1 else entry("multi_dot").function(matrices)
+
+
+@public(method=False)
+def einsum(equation: Any, *operands: Any) -> Tensor:
+    """Einstein summation: einsum("ij,jk->ik", a, b), or with numbers, einsum(a, [0, 1], b, [1, 2], [0, 2])."""
+    if not isinstance(equation, str):
+        return entry("einsum").function(equation, *operands)
+    parts = operands[0] if len(operands) == 1 and isinstance(operands[0], list | tuple) else operands
+    try:
+        return entry("einsum").function(equation, *(operand(x) for x in parts))
+    except ValueError as error:
+        raise RuntimeError(str(error)) from None
+
+
+@public(method=False)
+def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
+    """Sum of products over the last and first axes, or over two lists of axes."""
+    if isinstance(dims, Tensor):
+        dims = as_raw(dims).tolist()
+    try:
+        if not isinstance(dims, int):
+            left, right = ([d] if isinstance(d, int) else list(d) for d in dims)
+            a, b = summed_to(a, b, left, right), summed_to(b, a, right, left)
+            dims = left, right
+        return entry("tensordot").function(a, b, dims)
+    except ValueError as error:
+        raise RuntimeError(str(error)) from None
+
+
+def summed_to(a: Tensor, b: Tensor, axes: list, others: list) -> Tensor:
+    """Return a summed, with length 1, over those of its axes whose partners in b have length 1."""
+    single = tuple(i for i, k in zip(axes, others, strict=True) if b.shape[k] == 1 != a.shape[i])
+    return a.sum(dim=single, keepdim=True) if single else a
+
+
+@public(node="LinalgCrossBackward0")
+def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
+    """Vector product along dim: the first axis of length 3 unless given."""
+    if dim is None:
+        sizes = np.broadcast_shapes(tuple(input.shape), tuple(other.shape))
+        if 3 not in sizes:
+            raise RuntimeError("no dimension of size 3 in input")
+        dim = sizes.index(3) - len(sizes)
+    if input.shape[dim] != 3 or other.shape[dim] != 3:
+        raise RuntimeError(
+            f"linalg.cross: inputs dimension {dim} must have length 3. Got {input.shape[dim]} and {other.shape[dim]}"
+        )
+    return entry("cross").function(input, other, axis=dim)
+
+
+@public
+def cov(input: Tensor, *, correction: int = 1, fweights: Any = None, aweights: Any = None) -> Tensor:
+    """Covariances of the rows; columns are observations, repeated fweights times and weighted by aweights."""
+    if input.ndim > 2:
+        raise RuntimeError(f"cov(): expected input to have two or fewer dimensions but got {input.ndim} dimensions")
+    return entry("cov").function(input, ddof=correction, fweights=fweights, aweights=aweights)
+
+
+@public
+def corrcoef(input: Tensor) -> Tensor:
+    """Correlation coefficients of the rows; columns are observations."""
+    return entry("corrcoef").function(input)
+
+
+@public(method=False, node="CdistBackward0")
+def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: Any = None) -> Tensor:
+    """Distances, in the p-norm, between the rows of x1 and those of x2. Raises RuntimeError for negative p."""
+    if p < 0 or math.isnan(p):
+        raise RuntimeError("cdist only supports non-negative p values")
+    for place, x in enumerate((x1, x2), 1):
+        if x.ndim < 2:
+            raise RuntimeError(f"cdist only supports at least 2D tensors, X{place} got: {x.ndim}D")
+    if x1.shape[-1] != x2.shape[-1]:
+        raise RuntimeError(f"X1 and X2 must have the same number of columns. X1: {x1.shape[-1]} X2: {x2.shape[-1]}")
+    return reduced("norm", operand(x1)[..., :, None, :] - operand(x2)[..., None, :, :], -1, False, ord=float(p))

@@ -1,0 +1,266 @@
+"""Reductions with PyTorch's arguments and results."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from typing import Any
+
+import numpy as np
+
+from ..rules import entry
+from ..rules.shapes import negative_axes, negative_axis
+from ..tape.dtypes import defaults
+from ..tape.node import labelled
+from ..tape.record import cast, dispatch
+from ..tape.tensor import Tensor, as_raw
+from .wrap import operand, own, public
+
+ValuesIndices = namedtuple("ValuesIndices", ["values", "indices"])
+
+
+def reduced(name: str, input: Any, dim: Any, keepdim: bool, dtype: Any = None, **params: Any) -> Tensor:
+    """Run a reduction of the table over dim (all when None or empty)."""
+    x = operand(input)
+    if dtype is not None:
+        x = x.to(dtype)
+    axis = negative_axes(None if dim == () or dim == [] else dim, max(x.ndim, 1) if dim is not None else x.ndim)
+    return dispatch(entry(name), (x,), {"axis": axis[: x.ndim] if x.ndim else (), "keepdims": keepdim, **params})
+
+
+def whole(x: Any, dtype: Any) -> Tensor:
+    """Return x in a type for adding up: that given, and int64 for booleans and unsigned integers."""
+    x = operand(x)
+    if dtype is None and x.dtype.kind in "bu":
+        return cast(x, np.dtype(np.int64))
+    return x.to(dtype)
+
+
+@public
+def sum_(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """Sum over dim."""
+    found = reduced("sum", whole(input, dtype), dim, keepdim)
+    return found if dim is None else labelled(found, "SumBackward1")
+
+
+@public
+def mean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """Mean over dim. Raises RuntimeError for integers."""
+    x = operand(input)
+    if x._data.dtype.kind not in "fcO" and dtype is None:
+        raise RuntimeError(
+            "mean(): could not infer output dtype. Input dtype must be either a floating point or complex "
+            f"dtype. Got: {x.dtype.title}"
+        )
+    return reduced("mean", x, dim, keepdim, dtype)
+
+
+@public
+def prod(input: Any, dim: int | None = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """Product over dim."""
+    x = whole(input, dtype)
+    found = reduced("prod", x, dim, keepdim) if x.ndim else x.clone()
+    return labelled(found, "ProdBackward0" if dim is None else "ProdBackward1")
+
+
+@public
+def logsumexp(input: Any, dim: Any, keepdim: bool = False) -> Tensor:
+    """log(sum(exp(input))) over dim."""
+    x = operand(input)
+    return reduced("logsumexp", x, dim, keepdim, None if x.dtype.kind in "fcO" else defaults.float)
+
+
+def spread(name: str, input: Any, dim: Any, unbiased: bool | None, keepdim: bool, correction: Any) -> Tensor:
+    """Variance or standard deviation; the denominator is n - correction, n - 1 unless given."""
+    if operand(input).dtype.kind not in "fcO":
+        raise RuntimeError("std and var only support floating point and complex dtypes")
+    if isinstance(dim, bool):
+        dim, unbiased = None, dim
+    if correction is None:
+        correction = 1 if unbiased is None or unbiased else 0
+    return reduced(name, input, dim, keepdim, correction=correction)
+
+
+def given(dim: Any) -> Any:
+    """Return dim unless it is the flag `unbiased` in its place."""
+    return None if isinstance(dim, bool) else dim
+
+
+@public
+def var(
+    input: Any,
+    dim: Any = None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    *,
+    correction: Any = None,
+) -> Tensor:
+    """Variance over dim; divides by n - 1 unless correction says otherwise."""
+    return spread("var", input, dim, unbiased, keepdim, correction)
+
+
+@public
+def std(
+    input: Any,
+    dim: Any = None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    *,
+    correction: Any = None,
+) -> Tensor:
+    """Standard deviation over dim; divides by n - 1 unless correction says otherwise."""
+    return spread("std", input, dim, unbiased, keepdim, correction)
+
+
+@public(node="VarMeanBackward0")
+def var_mean(
+    input: Any,
+    dim: Any = None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    *,
+    correction: Any = None,
+) -> Any:
+    """Variance and mean."""
+    return spread("var", input, dim, unbiased, keepdim, correction), mean(input, given(dim), keepdim)
+
+
+@public(node="StdMeanBackward0")
+def std_mean(
+    input: Any,
+    dim: Any = None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    *,
+    correction: Any = None,
+) -> Any:
+    """Standard deviation and mean."""
+    return spread("std", input, dim, unbiased, keepdim, correction), mean(input, given(dim), keepdim)
+
+
+def picked(x: Tensor, indices: np.ndarray, dim: int, node: str) -> Tensor:
+    """Return the elements at integer positions along dim, in a node of the given name."""
+    from ..rules.select import lanes
+
+    return dispatch(entry("getitem"), (x,), {"index": lanes(x.shape, indices, dim), "label": node})
+
+
+def check_some(name: str, x: Tensor, dim: Any) -> None:
+    """Raise PyTorch's error where there is no element of which one could be the largest."""
+    if x._data.size:
+        return
+    if dim is None:
+        more = " Specify the reduction dim with the 'dim' argument." if name in ("max", "min") else ""
+        kind = RuntimeError if more else IndexError
+        raise kind(f"{name}(): Expected reduction dim to be specified for input.numel() == 0.{more}")
+    if not isinstance(dim, Tensor) and x.ndim and not x.shape[negative_axis(dim, x.ndim)]:
+        raise IndexError(f"{name}(): Expected reduction dim {dim} to have non-zero size.")
+
+
+def extreme(name: str, input: Any, dim: Any, keepdim: bool) -> Any:
+    """The largest or smallest of all elements, per lane with its position, or of two tensors."""
+    x = operand(input)
+    check_some(name, x, dim)
+    if dim is None:
+        whole = dispatch(entry(name), (x,), {"axis": negative_axes(None, x.ndim), "keepdims": False})
+        return labelled(whole, f"{name.title()}Backward1")
+    if isinstance(dim, Tensor):
+        return entry({"max": "maximum", "min": "minimum"}[name])(x, dim)
+    if x.ndim == 0:
+        return ValuesIndices(x.clone(), Tensor._wrap(np.zeros((), np.int64), None))
+    axis = negative_axis(dim, x.ndim)
+    find = np.argmax if name == "max" else np.argmin
+    indices = find(x._data, axis=axis, keepdims=True)
+    node = f"{name.title()}Backward0"
+    values = picked(x, indices, axis, node)
+    if not keepdim:
+        values, indices = labelled(values.squeeze(axis), node), indices.squeeze(axis)
+        own(values, ())
+    return ValuesIndices(values, Tensor._wrap(indices, None))
+
+
+@public
+def max_(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
+    """Largest element; with dim (values, indices); with a second tensor the larger of both."""
+    return extreme("max", input, dim, keepdim)
+
+
+@public
+def min_(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
+    """Smallest element; with dim (values, indices); with a second tensor the smaller of both."""
+    return extreme("min", input, dim, keepdim)
+
+
+@public
+def amax(input: Any, dim: Any = (), keepdim: bool = False) -> Tensor:
+    """Largest element over dim; the gradient is shared equally among ties."""
+    return labelled(reduced("max", input, dim, keepdim), "AmaxBackward0")
+
+
+@public
+def amin(input: Any, dim: Any = (), keepdim: bool = False) -> Tensor:
+    """Smallest element over dim; the gradient is shared equally among ties."""
+    return labelled(reduced("min", input, dim, keepdim), "AminBackward0")
+
+
+MinMax = namedtuple("MinMax", ["min", "max"])
+
+
+@public(node="AminmaxBackward0")
+def aminmax(input: Any, *, dim: int | None = None, keepdim: bool = False) -> MinMax:
+    """(min, max) over dim; gradients are shared equally among ties."""
+    return MinMax(amin(input, dim, keepdim), amax(input, dim, keepdim))
+
+
+@public
+def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
+    """Position of the largest element."""
+    check_some("argmax", input, dim)
+    return Tensor._wrap(np.asarray(np.argmax(input._data, axis=dim, keepdims=keepdim and dim is not None)), None)
+
+
+@public
+def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
+    """Position of the smallest element."""
+    check_some("argmin", input, dim)
+    return Tensor._wrap(np.asarray(np.argmin(input._data, axis=dim, keepdims=keepdim and dim is not None)), None)
+
+
+def truth(reduce: Any, input: Tensor, dim: Any, keepdim: bool) -> Tensor:
+    """Reduce truth values over dim; those of uint8 are uint8, as in PyTorch."""
+    raw = as_raw(input)
+    out = np.asarray(reduce(raw, axis=tuple(dim) if isinstance(dim, list) else dim, keepdims=keepdim))
+    return Tensor._wrap(out.astype(np.uint8) if raw.dtype == np.uint8 else out, None)
+
+
+@public
+def all_(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
+    """Whether all elements are true, over dim."""
+    return truth(np.all, input, dim, keepdim)
+
+
+@public
+def any_(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
+    """Whether any element is true, over dim."""
+    return truth(np.any, input, dim, keepdim)
+
+
+def of_floats(name: str, input: Tensor, dim: int | None, dtype: Any = None) -> Tensor:
+    """Return softmax or its logarithm. Raises NotImplementedError for whole numbers, as PyTorch does."""
+    x = input if dtype is None else input.to(dtype)
+    axis = -1 if dim is None else negative_axis(dim, max(x.ndim, 1))
+    if x.dtype.kind not in "fcO":
+        kernel = f"{name}_{'lastdim_' if axis == -1 else ''}kernel_impl"
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{x.dtype.title}'")
+    return dispatch(entry(name), (x,), {"axis": (axis,) if x.ndim else ()})
+
+
+@public
+def softmax(input: Tensor, dim: int | None = None, *, dtype: Any = None) -> Tensor:
+    """exp(input) / sum(exp(input)) over dim."""
+    return of_floats("softmax", input, dim, dtype)
+
+
+@public
+def log_softmax(input: Tensor, dim: int | None = None, *, dtype: Any = None) -> Tensor:
+    """Logarithm of softmax."""
+    return of_floats("log_softmax", input, dim, dtype)

@@ -1,0 +1,176 @@
+"""Running results along an axis, differences and integrals, with PyTorch's arguments."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..rules import entry
+from ..rules.shapes import negative_axis
+from ..tape.tensor import Tensor, as_raw
+from .join import cat
+from .reduce import ValuesIndices, picked, whole
+from .shape import at
+from .wrap import operand, public
+
+
+def running(name: str, input: Any, dim: int, dtype: Any) -> Tensor:
+    """Run a scan of the table along dim."""
+    return entry(name).function(whole(input, dtype), dim)
+
+
+@public
+def cumsum(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
+    """Cumulative sum along dim."""
+    return running("cumsum", input, dim, dtype)
+
+
+@public
+def cumprod(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
+    """Cumulative product along dim."""
+    return running("cumprod", input, dim, dtype)
+
+
+@public(node="LogcumsumexpBackward0")
+def logcumsumexp(input: Tensor, dim: int) -> Tensor:
+    """log(cumsum(exp(input))) along dim."""
+    return entry("logcumsumexp").function(operand(input), dim)
+
+
+def running_extreme(ufunc: np.ufunc, input: Any, dim: int, node: str) -> ValuesIndices:
+    """(values, indices) of the extreme so far; nan stays, and the last of equal elements counts."""
+    x = operand(input)
+    axis = negative_axis(dim, x.ndim)
+    if x.ndim == 0:
+        return ValuesIndices(x.clone(), Tensor._wrap(np.zeros((), np.int64), None))
+    data = as_raw(x)
+    attained = (data == ufunc.accumulate(data, axis=axis)) | (data != data)
+    steps = np.arange(data.shape[axis]).reshape((-1,) + (1,) * (-axis - 1))
+    indices = np.maximum.accumulate(np.where(attained, steps, 0), axis=axis)
+    return ValuesIndices(picked(x, indices, axis, node), Tensor._wrap(indices, None))
+
+
+@public
+def cummax(input: Tensor, dim: int) -> ValuesIndices:
+    """(values, indices) of the largest element so far along dim."""
+    return running_extreme(np.maximum, input, dim, "CummaxBackward0")
+
+
+@public
+def cummin(input: Tensor, dim: int) -> ValuesIndices:
+    """(values, indices) of the smallest element so far along dim."""
+    return running_extreme(np.minimum, input, dim, "CumminBackward0")
+
+
+# -- integrals ------------------------------------------------------------------------------------
+
+
+def trapezia(y: Any, x: Any, dx: float, dim: int) -> Tensor:
+    """The areas between neighbouring points along dim."""
+    y = operand(y)
+    dim = negative_axis(dim, y.ndim)
+    heights = (at(y, dim, slice(1, None)) + at(y, dim, slice(None, -1))) * 0.5
+    if x is None:
+        return heights * dx
+    x = operand(x)
+    if x.ndim == 1:
+        steps = (x[1:] - x[:-1]).reshape((-1,) + (1,) * (-dim - 1))
+    else:
+        axis = dim + y.ndim - x.ndim if dim + y.ndim < x.ndim and x.ndim > y.ndim else dim
+        steps = at(x, axis, slice(1, None)) - at(x, axis, slice(None, -1))
+    return heights * steps
+
+
+@public(names=("trapz",), method=False)
+def trapezoid(y: Tensor, x: Any = None, *, dx: float = 1, dim: int = -1) -> Tensor:
+    """Integral of y over dim by the trapezoidal rule; x are the abscissas, dx their distance."""
+    return trapezia(y, x, dx, dim).sum(negative_axis(dim, operand(y).ndim))
+
+
+@public(method=False)
+def cumulative_trapezoid(y: Tensor, x: Any = None, *, dx: float = 1, dim: int = -1) -> Tensor:
+    """Cumulative integral of y along dim by the trapezoidal rule; one element shorter than y."""
+    return cumsum(trapezia(y, x, dx, dim), negative_axis(dim, operand(y).ndim))
+
+
+# -- differences ----------------------------------------------------------------------------------
+
+
+@public
+def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None) -> Tensor:
+    """n-th differences of neighbours along dim; of booleans whether they differ."""
+    x = operand(input)
+    if x.ndim == 0:
+        raise RuntimeError("diff expects input to be at least one-dimensional")
+    if n < 0:
+        raise RuntimeError(f"order must be non-negative but got {n}")
+    axis = negative_axis(dim, x.ndim)
+    if n == 0:
+        return x.clone()
+    parts = [part for part in (prepend, x, append) if part is not None]
+    x = cat(parts, axis) if len(parts) > 1 else x
+    for _ in range(min(n, x.shape[axis])):
+        high: Any = at(x, axis, slice(1, None))
+        low: Any = at(x, axis, slice(None, -1))
+        x = high ^ low if x.dtype.kind == "b" else high - low
+    return x
+
+
+@public(method=False)
+def gradient(input: Tensor, *, spacing: Any = None, dim: Any = None, edge_order: int = 1) -> tuple:
+    """Central differences along every axis of dim, one-sided ones of edge_order at both ends.
+
+    spacing: one distance (1 unless given), one per axis, or a tensor of coordinates per axis.
+    """
+    x = operand(input)
+    if edge_order not in (1, 2):
+        raise RuntimeError(f"torch.gradient only supports edge_order=1 and edge_order=2, not {edge_order}")
+    dims = range(x.ndim) if dim is None else (dim,) if isinstance(dim, int) else dim
+    axes = [negative_axis(i, x.ndim) for i in dims]
+    several = isinstance(spacing, list | tuple)
+    steps = list(spacing) if several else [1 if spacing is None else spacing] * len(axes)
+    if len(steps) != len(axes):
+        raise RuntimeError(f"gradient got spacing for {len(steps)} axes, and {len(axes)} axes")
+    return tuple(slope(x, axis, step, edge_order) for axis, step in zip(axes, steps, strict=True))
+
+
+def slope(x: Tensor, axis: int, spacing: Any, edge_order: int) -> Tensor:
+    """Return the derivative along one axis; spacing is a distance or the coordinates."""
+    length = x.shape[axis]
+    if length <= edge_order:
+        raise RuntimeError(
+            f"torch.gradient expected each dimension size to be at least edge_order+1, got {length} for {edge_order}"
+        )
+    if getattr(spacing, "ndim", 0):
+        steps = (spacing[1:] - spacing[:-1]).reshape((-1,) + (1,) * (-axis - 1))
+        before, after = at(steps, axis, slice(None, -1)), at(steps, axis, slice(1, None))
+        ends = [at(steps, axis, slice(i, i + 1)) for i in (0, 1, length - 2, length - 3)]
+    else:
+        before = after = spacing
+        ends = [spacing] * 4
+    left, middle, right = (at(x, axis, slice(i, length - 2 + i)) for i in range(3))
+    inner = weighted(left, middle, right, before, after)
+    first = [at(x, axis, slice(i, i + 1)) for i in range(min(3, length))]
+    last = [at(x, axis, slice(length - 1 - i, length - i)) for i in range(min(3, length))]
+    return cat([edge(first, ends[:2], edge_order), inner, -edge(last, ends[2:], edge_order)], axis)
+
+
+def weighted(left: Tensor, middle: Tensor, right: Tensor, before: Any, after: Any) -> Tensor:
+    """The slope in the middle of three points at distances before and after."""
+    return (
+        right * (before / (after * (before + after)))
+        - left * (after / (before * (before + after)))
+        + middle * ((after - before) / (before * after))
+    )
+
+
+def edge(points: list, steps: list, order: int) -> Tensor:
+    """The slope at the first of two (order 1) or three points, walking inwards."""
+    h = steps[0]
+    if order == 1:
+        return (points[1] - points[0]) / h
+    k = steps[1]
+    return (
+        points[1] * ((h + k) / (h * k)) - points[0] * ((2 * h + k) / (h * (h + k))) - points[2] * (h / (k * (h + k)))
+    )

@@ -1,0 +1,291 @@
+"""Taking and replacing elements at positions given by tensors."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..rules import entry
+from ..rules.index import Index
+from ..rules.select import at_axis, lanes
+from ..rules.shapes import negative_axis
+from ..tape.record import dispatch
+from ..tape.refusal import BoundsError
+from ..tape.tensor import Tensor, as_raw
+from .reduce import reduced
+from .shape import expand
+from .wrap import public
+
+# -- indices -------------------------------------------------------------------------------------
+
+
+def positions(index: Any, size: int, name: str, wrap: bool = False, dim: int | None = None) -> np.ndarray:
+    """Return an index tensor as an array. Raises RuntimeError for other types and IndexError out of bounds.
+
+    dim: the axis that it is for, None for all of them.
+    """
+    found = as_raw(index)
+    if found.dtype.kind not in "iu":
+        raise RuntimeError(f"{name}(): expected an index tensor of integers, got {found.dtype}")
+    low = -size if wrap else 0
+    if found.size and not low <= found.min() <= found.max() < size:
+        bad = found.max() if found.max() >= size else found.min()
+        if dim is None:
+            raise IndexError(f"out of range: tried to access index {bad} on a tensor of {size} elements.")
+        if name == "index_select":
+            raise IndexError("index out of range in self")
+        raise BoundsError(f"index {bad} is out of bounds for dimension {dim} with size {size}")
+    return found.astype(np.intp, copy=False)
+
+
+def as_vector(x: Any) -> Any:
+    """Return a 0-d tensor with one axis; everything else as it is."""
+    return x.reshape((1,)) if isinstance(x, Tensor | np.ndarray | np.generic) and x.ndim == 0 else x
+
+
+def lane_index(input: Tensor, dim: int, index: Any, name: str) -> Index:
+    """Return the index that visits, per lane along dim, the positions given by an index tensor."""
+    axis = negative_axis(dim, input.ndim)
+    found = as_vector(positions(index, input.shape[axis], name, dim=axis + input.ndim))
+    if not found.size:
+        return Index((np.zeros(found.shape, np.intp),) * input.ndim, tuple(input.shape))
+    if found.ndim != input.ndim:
+        raise RuntimeError(
+            f"Index tensor must have the same number of dimensions as input tensor ({name}), "
+            f"got {found.ndim} and {input.ndim}"
+        )
+    if any(n > m for i, (n, m) in enumerate(zip(found.shape, input.shape, strict=True)) if i - input.ndim != axis):
+        raise RuntimeError(
+            f"Size does not match at some dimension: expected index {list(found.shape)} to be smaller than self "
+            f"{list(input.shape)} apart from dimension {dim} ({name})"
+        )
+    return lanes(tuple(input.shape), found, axis)
+
+
+def slice_index(input: Tensor, dim: int, index: Any, name: str) -> Index:
+    """Return the index that visits slices along dim."""
+    axis = negative_axis(dim, input.ndim)
+    found = as_vector(positions(index, input.shape[axis], name, dim=axis + input.ndim))
+    if found.ndim != 1:
+        raise RuntimeError(f"{name}(): Index is supposed to be a vector, got {found.ndim} axes")
+    return Index(at_axis(axis, found), tuple(input.shape))
+
+
+def whole(function: Callable) -> Callable:
+    """Let a function of tensors with axes take 0-d tensors as well."""
+
+    @functools.wraps(function)
+    def call(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        if input.ndim:
+            return function(input, *args, **kwargs)
+        return function(as_vector(input), *args, **kwargs).reshape(())
+
+    return call
+
+
+# -- replacing and adding ------------------------------------------------------------------------
+
+
+def fitting(input: Tensor, src: Any, index: Index, name: str) -> Any:
+    """Return src as the elements for an index: cut to its shape. Raises RuntimeError for another type or rank."""
+    shape = index.result_shape()
+    if not isinstance(src, Tensor):
+        return src
+    if src.dtype != input.dtype:
+        raise RuntimeError(
+            f"{name}(): Expected self.dtype to be equal to src.dtype, got {input.dtype} and {src.dtype}"
+        )
+    src = as_vector(src) if shape else src
+    if tuple(src.shape) == shape:
+        return src
+    if src.ndim != len(shape) or any(n > m for n, m in zip(shape, src.shape, strict=True)):
+        if 0 in shape:
+            return np.zeros(shape, src.dtype.dtype)
+        raise RuntimeError(f"{name}(): src of shape {list(src.shape)} does not cover index of shape {list(shape)}")
+    return src[tuple(slice(n) for n in shape)]
+
+
+def set_at(input: Tensor, index: Index, value: Any, node: str | None = None) -> Tensor:
+    """Return input with other elements at an index, in a node of the given name."""
+    return dispatch(entry("setitem"), (input, value), {"index": index, "label": node})
+
+
+def added(value: Any, index: Index) -> Tensor:
+    """Return zeros with elements added at an index."""
+    return dispatch(entry("put_zeros"), (value,), {"index": index, "lead": ()})
+
+
+def filled(value: Any, input: Tensor, index: Index) -> Any:
+    """Return a number or a tensor broadcast to what an index visits."""
+    if not isinstance(value, Tensor):
+        value = Tensor._wrap(np.asarray(value, input.dtype.dtype), None)
+    return expand(value, index.result_shape())
+
+
+def reduced_at(input: Tensor, index: Index, src: Any, reduce: str, include_self: bool, name: str) -> Tensor:
+    """Return input with the sum, product, mean or extreme of src at the places of an index.
+
+    include_self: whether the element that was there takes part.
+    """
+    base = input if include_self else set_at(input, index, 0)
+    if reduce == "sum":
+        return base + added(src, index)
+    if reduce == "mean":
+        ones = np.ones(index.result_shape(), np.intp)
+        counts = np.maximum(index.put(ones, ()) + int(include_self), 1)
+        total = base + added(src, index)
+        return total // counts if total.dtype.kind in "iu" else total / counts.astype(input.dtype.dtype)
+    if reduce not in NEUTRAL:
+        raise RuntimeError(f"{name}(): reduce argument must be one of sum, prod, mean, amax, amin, got {reduce!r}")
+    return grouped(input, index, src, reduce, include_self)
+
+
+NEUTRAL = {"prod": ("prod", 1.0), "amax": ("max", -np.inf), "amin": ("min", np.inf)}
+
+
+def grouped(input: Tensor, index: Index, src: Tensor, reduce: str, include_self: bool) -> Tensor:
+    """Reduce the elements of src that go to one place: each place that is hit gets a row of them."""
+    kind, neutral = NEUTRAL[reduce]
+    dtype = input.dtype.dtype
+    if neutral in (np.inf, -np.inf) and dtype.kind in "iu":
+        neutral = np.iinfo(dtype).max if neutral > 0 else np.iinfo(dtype).min
+    targets, rows = np.unique(index.map.reshape(-1), return_inverse=True)
+    order = np.argsort(rows, kind="stable")
+    counts = np.bincount(rows, minlength=targets.size)
+    columns = np.empty(rows.size, np.intp)
+    columns[order] = np.arange(rows.size) - np.repeat(np.cumsum(counts) - counts, counts)
+    shape = (targets.size, int(counts.max(initial=0)) + 1)
+    table = Tensor._wrap(np.full(shape, neutral, dtype), None)
+    table = set_at(table, Index((rows, columns), shape), src.reshape((-1,)))
+    if include_self:
+        own = Index(np.unravel_index(targets, tuple(input.shape)), tuple(input.shape))
+        table = set_at(table, Index((slice(None), -1), shape), dispatch(entry("getitem"), (input,), {"index": own}))
+    values = reduced(kind, table, -1, False)
+    return set_at(input.reshape((-1,)), Index(targets, (int(np.prod(input.shape)),)), values).reshape(input.shape)
+
+
+# -- along an axis, per lane ---------------------------------------------------------------------
+
+
+@public
+def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor:
+    """input[index[i, j], j] and the like along dim."""
+    x = as_vector(input)
+    if not index.numel():
+        return x.reshape((-1,))[:0].reshape(tuple(index.shape))
+    found = dispatch(
+        entry("getitem"), (x,), {"index": lane_index(x, dim, index, "gather"), "label": "GatherBackward0"}
+    )
+    return found.reshape(tuple(index.shape)) if found.ndim != index.ndim else found
+
+
+@public
+def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
+    """Elements picked per lane; the other axes are broadcast. Without dim, of the flattened tensor."""
+    if dim is None:
+        return gather(input.reshape((-1,)), 0, indices.reshape((-1,)))
+    if input.ndim != indices.ndim:
+        raise RuntimeError(
+            "take_along_dim(): input and indices should have the same number of dimensions, "
+            f"but got {input.ndim} dimensions for input, and {indices.ndim} dimensions for indices"
+        )
+    axis = negative_axis(dim, input.ndim)
+    found = positions(indices, input.shape[axis], "take_along_dim", True, axis + input.ndim)
+    shape = np.broadcast_shapes(*(with_length(tuple(x.shape), axis, 1) for x in (input, indices)))
+    wide = np.broadcast_to(found % max(input.shape[axis], 1), with_length(shape, axis, found.shape[axis]))
+    return gather(expand(input, with_length(shape, axis, input.shape[axis])), dim, Tensor._wrap(wide, None))
+
+
+def with_length(shape: tuple, axis: int, length: int) -> tuple:
+    """Return a shape with another length at a negative axis."""
+    return (*shape[: len(shape) + axis], length, *shape[len(shape) + axis + 1 :])
+
+
+@public
+@whole
+def scatter(
+    input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None, reduce: Any = None
+) -> Tensor:
+    """input with src (a tensor or a number) put at the positions that gather would read."""
+    places = lane_index(input, dim, index, "scatter")
+    src = fitting(input, value if src is None else src, places, "scatter")
+    if reduce is None:
+        return set_at(input, places, src, "Scatter")
+    if reduce not in ("add", "multiply"):
+        raise RuntimeError("reduce argument must be either add or multiply.")
+    kind = {"add": "sum", "multiply": "prod"}[reduce]
+    return reduced_at(input, places, filled(src, input, places), kind, True, "scatter")
+
+
+@public(node="ScatterAddBackward0")
+@whole
+def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
+    """input with src added at the positions that gather would read."""
+    places = lane_index(input, dim, index, "scatter_add")
+    return input + added(fitting(input, src, places, "scatter_add"), places)
+
+
+@public(node="ScatterReduceBackward0")
+@whole
+def scatter_reduce(
+    input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True
+) -> Tensor:
+    """input with the sum, prod, mean, amax or amin of src at the positions that gather would read."""
+    places = lane_index(input, dim, index, "scatter_reduce")
+    return reduced_at(
+        input, places, fitting(input, src, places, "scatter_reduce"), reduce, include_self, "scatter_reduce"
+    )
+
+
+# -- along an axis, slice by slice ---------------------------------------------------------------
+
+
+@public
+def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
+    """Slices at integer positions along dim."""
+    if input.ndim == 0:
+        return as_vector(input)[as_vector(positions(index, 1, "index_select", dim=0))].reshape(())
+    places = slice_index(input, dim, index, "index_select")
+    return dispatch(entry("getitem"), (input,), {"index": places, "label": "IndexSelectBackward0"})
+
+
+@public(node="IndexAddBackward0")
+@whole
+def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Tensor:
+    """input with alpha * source added to its slices."""
+    places = slice_index(input, dim, index, "index_add")
+    source = fitting(input, source, places, "index_add")
+    return input + added(source if alpha == 1 else source * alpha, places)
+
+
+@public
+@whole
+def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
+    """input with its slices replaced by those of source."""
+    places = slice_index(input, dim, index, "index_copy")
+    return set_at(input, places, fitting(input, source, places, "index_copy"), "IndexCopy")
+
+
+@public
+@whole
+def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
+    """input with one value in its slices."""
+    places = slice_index(input, dim, Tensor._wrap(np.unique(as_raw(index)), None), "index_fill")
+    if isinstance(value, Tensor) and value.ndim:
+        raise RuntimeError(f"index_fill only supports a 0-dimensional value tensor, got {value.ndim} dimension(s)")
+    return set_at(input, places, value, "IndexFill")
+
+
+@public
+@whole
+def index_reduce(
+    input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True
+) -> Tensor:
+    """input with the prod, mean, amax or amin of slices of source in its slices."""
+    places = slice_index(input, dim, index, "index_reduce")
+    return reduced_at(
+        input, places, fitting(input, source, places, "index_reduce"), reduce, include_self, "index_reduce"
+    )

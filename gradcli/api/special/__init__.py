@@ -1,0 +1,1 @@
+"""Special functions that are no entries of the table: families of polynomials."""

@@ -1,0 +1,156 @@
+"""How functions of the table become functions with PyTorch's names and arguments."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..errors import describe_missing
+from ..rules import lookup
+from ..rules.table import Primitive
+from ..tape.node import name_nodes
+from ..tape.operators import recorder_for
+from ..tape.refusal import as_pytorch
+from ..tape.tensor import Tensor, as_raw
+
+PUBLIC: dict[str, Callable] = {}
+METHODS: set[str] = set()
+METHOD_FORMS: dict[str, Callable] = {}
+"""Methods whose arguments stand in another order than those of the function of that name."""
+NUMPY_WORDS = {"axis": "dim", "keepdims": "keepdim", "x": "input", "x1": "input", "x2": "other", "a": "input"}
+TORCH_WORDS = {
+    "dim": "axis",
+    "dims": "axis",
+    "keepdim": "keepdims",
+    "diagonal": "k",
+    "input": "x",
+    "other": "y",
+}
+
+
+def as_tensor(x: Any) -> Any:
+    """Return a raw result as a Tensor, also inside a tuple."""
+    if isinstance(x, tuple):
+        return tuple(as_tensor(item) for item in x)
+    return x if isinstance(x, Tensor) else Tensor._wrap(as_raw(x), None)
+
+
+def operand(x: Any) -> Any:
+    """Return a list or an array as a Tensor, so that it has a Tensor's methods."""
+    return x if isinstance(x, Tensor) else Tensor._wrap(as_raw(x), None)
+
+
+def public(
+    function: Callable | None = None,
+    *,
+    names: tuple[str, ...] = (),
+    method: bool = True,
+    node: str | None = None,
+) -> Any:
+    """Enter a function under PyTorch's name(s); NumPy's words for its arguments are accepted as well.
+
+    method: whether it is a method of Tensors, too. node: the name of its result's node, where that differs from what
+    it is composed of.
+    """
+
+    def enter(function: Callable) -> Callable:
+        @functools.wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            if kwargs:
+                kwargs = {NUMPY_WORDS.get(k, k): v for k, v in kwargs.items()}
+            try:
+                result = function(*args, **kwargs)
+            except ValueError as error:
+                raise as_pytorch(error, [x for x in args if isinstance(x, Tensor)]) from None
+            if type(result) is Tensor and result._base is not None:
+                own(result, (*args, *kwargs.values()))
+            return result if node is None else name_nodes(result, node, (*args, *kwargs.values()))
+
+        call.__qualname__ = call.__name__
+        for name in (
+            function.__name__.rstrip("_") if function.__name__ in RESERVED else function.__name__,
+            *names,
+        ):
+            PUBLIC[name] = call
+            if method:
+                METHODS.add(name)
+        return call
+
+    return enter(function) if function is not None else enter
+
+
+def own(result: Tensor, operands: tuple) -> None:
+    """Let a result that is a view of something computed on the way, and of no operand, stand for itself."""
+    if result._base is None:
+        return
+    for x in operands:
+        for t in x if isinstance(x, tuple | list) else (x,):
+            if isinstance(t, Tensor) and (t is result._base or t._base is result._base):
+                return
+    result._base, result._chain = None, ()
+    if not result._data.flags.c_contiguous:
+        result._data = np.ascontiguousarray(result._data)
+
+
+RESERVED = {
+    "max_",
+    "min_",
+    "sum_",
+    "all_",
+    "any_",
+    "pow_",
+    "abs_",
+    "round_",
+    "complex_",
+    "range_",
+    "type_",
+    "float_",
+}
+"""Functions here that carry an underscore only because Python has a builtin of their name."""
+
+
+def from_table(primitive: Primitive) -> Callable:
+    """Return a table entry as a function of Tensors that takes PyTorch's words for its arguments."""
+    quick = recorder_for(primitive)
+    if quick is not None:
+        return quick
+
+    def function(*args: Any, **kwargs: Any) -> Any:
+        named = {TORCH_WORDS.get(k, k): v for k, v in kwargs.items()}
+        if "x" in named and not args:
+            args = (named.pop("x"),)
+        args = tuple(operand(x) if i == 0 and isinstance(x, list | float | int) else x for i, x in enumerate(args))
+        try:
+            return as_tensor(primitive.function(*args, **named))
+        except ValueError as error:
+            raise as_pytorch(error) from None
+
+    function.__name__ = function.__qualname__ = primitive.name
+    function.__doc__ = primitive.doc
+    return function
+
+
+def resolve(name: str) -> Callable | None:
+    """Return the function of this name: PyTorch's version where it has one of its own, else the table's."""
+    found = PUBLIC.get(name)
+    if found is None and not name.startswith("_"):
+        primitive = lookup(name)
+        if primitive is not None:
+            found = PUBLIC[name] = from_table(primitive)
+            if primitive.arity != 0:
+                METHODS.add(name)
+    return found
+
+
+def missing(module: str, names: Callable[[], Any]) -> Callable[[str], Any]:
+    """Return a module's `__getattr__`, which names the nearest of `names()` for a name that it lacks."""
+
+    def getattr_(name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(f"module '{module}' has no attribute '{name}'")
+        raise AttributeError(describe_missing(f"{module.removeprefix('gradcli.')}.{name}", names()))
+
+    return getattr_

@@ -1,0 +1,120 @@
+"""torch.special's names: values by scipy or by hand, slopes by finite differences."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.special
+from numpy.testing import assert_allclose
+
+import gradcli
+from gradcli import special
+
+from ..slopes import check
+
+X = np.array([0.4, 1.3, 2.6])
+FROM_SCIPY = {
+    "airy_ai": lambda x: scipy.special.airy(x)[0],
+    "bessel_j0": scipy.special.j0,
+    "bessel_j1": scipy.special.j1,
+    "bessel_y0": scipy.special.y0,
+    "bessel_y1": scipy.special.y1,
+    "modified_bessel_i0": scipy.special.i0,
+    "modified_bessel_i1": scipy.special.i1,
+    "modified_bessel_k0": scipy.special.k0,
+    "modified_bessel_k1": scipy.special.k1,
+    "scaled_modified_bessel_k0": scipy.special.k0e,
+    "scaled_modified_bessel_k1": scipy.special.k1e,
+    "spherical_bessel_j0": lambda x: np.sin(x) / x,
+    "psi": scipy.special.psi,
+    "expit": scipy.special.expit,
+    **{
+        name: getattr(scipy.special, name)
+        for name in """digamma entr erf erfc erfcx exp2 expm1 gammaln i0 i0e i1 i1e log1p log_ndtr ndtr""".split()
+    },
+}
+
+
+@pytest.mark.parametrize("name", FROM_SCIPY)
+def test_functions_of_one_argument(name):
+    check(getattr(special, name), (X,), FROM_SCIPY[name](X))
+
+
+OTHERS = [
+    ("erfinv", lambda x: special.erfinv(x / 3), scipy.special.erfinv(X / 3)),
+    ("ndtri", lambda x: special.ndtri(x / 3), scipy.special.ndtri(X / 3)),
+    ("logit", lambda x: special.logit(x / 3, eps=1e-6), scipy.special.logit(X / 3)),
+    ("gammainc", lambda x: special.gammainc(gradcli.tensor(1.5), x), scipy.special.gammainc(1.5, X)),
+    ("gammaincc", lambda x: special.gammaincc(gradcli.tensor(1.5), x), scipy.special.gammaincc(1.5, X)),
+    ("zeta", lambda x: special.zeta(2.5, x), scipy.special.zeta(2.5, X)),
+    ("xlogy", lambda x: special.xlogy(x, x + 1), X * np.log(X + 1)),
+    ("xlog1py", lambda x: special.xlog1py(x, x), X * np.log1p(X)),
+    ("polygamma", lambda x: special.polygamma(2, x), scipy.special.polygamma(2, X)),
+    ("multigammaln", lambda x: special.multigammaln(x + 1, 3), [scipy.special.multigammaln(x + 1, 3) for x in X]),
+    ("logsumexp", lambda x: special.logsumexp(x, 0), np.log(np.exp(X).sum())),
+    ("softmax", lambda x: special.softmax(x, 0), np.exp(X) / np.exp(X).sum()),
+    ("log_softmax", lambda x: special.log_softmax(x, 0), X - np.log(np.exp(X).sum())),
+    ("sinc", special.sinc, np.sinc(X)),
+]
+
+
+@pytest.mark.parametrize(("call", "expected"), [row[1:] for row in OTHERS], ids=[row[0] for row in OTHERS])
+def test_other_functions(call, expected):
+    check(call, (X,), expected)
+
+
+POLYNOMIALS = {
+    "chebyshev_polynomial_t": scipy.special.eval_chebyt,
+    "chebyshev_polynomial_u": scipy.special.eval_chebyu,
+    "chebyshev_polynomial_v": lambda n, x: np.cos((n + 0.5) * np.arccos(x)) / np.cos(np.arccos(x) / 2),
+    "chebyshev_polynomial_w": lambda n, x: np.sin((n + 0.5) * np.arccos(x)) / np.sin(np.arccos(x) / 2),
+    "hermite_polynomial_h": scipy.special.eval_hermite,
+    "hermite_polynomial_he": scipy.special.eval_hermitenorm,
+    "laguerre_polynomial_l": scipy.special.eval_laguerre,
+    "legendre_polynomial_p": scipy.special.eval_legendre,
+    "shifted_chebyshev_polynomial_t": scipy.special.eval_sh_chebyt,
+    "shifted_chebyshev_polynomial_u": scipy.special.eval_sh_chebyu,
+}
+
+
+@pytest.mark.parametrize("name", POLYNOMIALS)
+def test_polynomials(name):
+    degrees = np.array([[0], [1], [2], [5]])
+    x = np.array([0.1, 0.45, 0.8])
+    check(lambda t: getattr(special, name)(t, gradcli.tensor(degrees)), (x,), POLYNOMIALS[name](degrees, x))
+
+
+def test_a_degree_may_be_a_number():
+    assert_allclose(special.legendre_polynomial_p(gradcli.tensor(0.5), 2).item(), -0.125)
+
+
+AT_ZERO = [
+    ("i0", 0.0, 0.5),
+    ("i1", 0.5, 0.0),
+    ("bessel_j0", 0.0, -0.5),
+    ("bessel_j1", 0.5, 0.0),
+    ("erfcx", None, 2.0),
+]
+
+
+@pytest.mark.parametrize(("name", "first", "second"), AT_ZERO)
+@pytest.mark.parametrize("x", [0.0, 1e-9, 1e-300])
+def test_derivatives_near_zero(name, first, second, x):
+    leaf = gradcli.tensor(x, requires_grad=True)
+    (slope,) = gradcli.autograd.grad(getattr(special, name)(leaf), leaf, create_graph=True)
+    if first is not None:
+        assert slope.item() == pytest.approx(first, abs=1e-8)
+    assert gradcli.autograd.grad(slope, leaf)[0].item() == pytest.approx(second, abs=1e-7)
+
+
+def test_the_lower_tail_of_log_ndtr():
+    """The slope is -x - 1/x + ..., far below where the distribution function is 0."""
+    x = gradcli.tensor([-1e3, -1e6], requires_grad=True)
+    special.log_ndtr(x).sum().backward()
+    assert_allclose(x.grad.numpy(), [1e3 + 1e-3, 1e6 + 1e-6], rtol=1e-9)
+
+
+def test_every_name_resolves():
+    assert all(callable(getattr(special, name)) for name in special.__all__)
+    with pytest.raises(AttributeError, match="erfcx"):
+        _ = special.erfcxx
