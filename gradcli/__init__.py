@@ -30,7 +30,7 @@ HOMES = {
     "inference_mode": "tape.modes",
     "set_default_dtype": "tape.dtypes",
     "get_default_dtype": "tape.dtypes",
-    "device": "tape.device",
+    "device": "tape.dtypes",
     "set_printoptions": "tape.printing",
     "get_printoptions": "tape.printing",
     "printoptions": "tape.printing",

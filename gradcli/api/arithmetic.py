@@ -8,8 +8,7 @@ from typing import Any
 from ..rules import entry
 from ..tape.node import labelled
 from ..tape.operators import recorders
-from ..tape.promote import as_operand
-from ..tape.record import dispatch
+from ..tape.record import as_operand, dispatch
 from ..tape.tensor import Tensor
 from .wrap import operand, public
 

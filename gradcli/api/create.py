@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import noted
-from ..tape.device import refuse_device
-from ..tape.dtypes import as_numpy, defaults
+from ..tape.dtypes import as_numpy, defaults, refuse_device
 from ..tape.tensor import Size, Tensor, as_raw
 from .wrap import public
 

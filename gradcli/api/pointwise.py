@@ -10,8 +10,7 @@ from ..rules import entry
 from ..tape import inplace
 from ..tape.dtypes import COMPLEX_OF
 from ..tape.node import labelled
-from ..tape.promote import as_operand
-from ..tape.record import cast, dispatch
+from ..tape.record import as_operand, cast, dispatch
 from ..tape.tensor import Tensor, as_raw
 from .arithmetic import pow_
 from .wrap import operand, public

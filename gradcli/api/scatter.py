@@ -13,8 +13,8 @@ from ..rules.index import Index
 from ..rules.select import at_axis, lanes
 from ..rules.shapes import negative_axis
 from ..tape.record import dispatch
-from ..tape.refusal import BoundsError
 from ..tape.tensor import Tensor, as_raw
+from ..tape.torch_errors import BoundsError
 from .reduce import reduced
 from .shape import expand
 from .wrap import public

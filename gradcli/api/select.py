@@ -9,8 +9,7 @@ import numpy as np
 from ..rules import entry
 from ..tape.dtypes import as_dtype
 from ..tape.node import labelled
-from ..tape.promote import as_operand
-from ..tape.record import dispatch
+from ..tape.record import as_operand, dispatch
 from ..tape.tensor import Tensor, as_raw
 from .shape import expand
 from .wrap import METHOD_FORMS, public

@@ -13,8 +13,8 @@ from ..rules import lookup
 from ..rules.table import Primitive
 from ..tape.node import name_nodes
 from ..tape.operators import recorder_for
-from ..tape.refusal import as_pytorch
 from ..tape.tensor import Tensor, as_raw
+from ..tape.torch_errors import as_pytorch
 
 PUBLIC: dict[str, Callable] = {}
 METHODS: set[str] = set()

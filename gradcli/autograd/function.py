@@ -1,7 +1,7 @@
 """torch.autograd.function: custom functions."""
 
-from ..tape.context import FunctionNode
 from ..tape.function import Function, once_differentiable
+from ..tape.function_node import FunctionNode
 
 FunctionCtx = BackwardCFunction = FunctionNode
 __all__ = ["BackwardCFunction", "Function", "FunctionCtx", "once_differentiable"]

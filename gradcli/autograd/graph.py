@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ..tape.edges import GradientEdge, get_gradient_edge
-from ..tape.hooking import disable_saved_tensors_hooks, save_on_cpu, saved_tensors_hooks
 from ..tape.node import Node
+from ..tape.saved_hooks import disable_saved_tensors_hooks, save_on_cpu, saved_tensors_hooks
 from ..tape.tensor import Tensor
 from ..tape.versions import mark_changed
 

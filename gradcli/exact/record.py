@@ -14,13 +14,13 @@ import numpy as np
 from ..errors import GradcliError
 from ..rules.shapes import fit
 from ..rules.table import Primitive
-from ..tape.derive import apply_rules, apply_several
 from ..tape.leaf import AccumulateGrad
 from ..tape.modes import state
 from ..tape.node import MANY, Node, OutputNode, Rule, Slots, next_seq
 from ..tape.record import outline, saved_values
 from ..tape.tensor import Tensor
 from ..tape.views import track_view
+from ..tape.walk import apply_rules, apply_several
 from .array import COMPARISONS, ExactArray, as_plain, exact, numbers, settled
 from .field import Field, Literal, NoTwinError, elementwise
 from .structural import STRUCTURAL

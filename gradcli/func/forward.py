@@ -12,14 +12,13 @@ from ..rules import entry
 from ..rules.batch import batched_call
 from ..rules.shapes import is_complex
 from ..tape import versions
-from ..tape.context import FunctionNode
-from ..tape.derive import scaled
 from ..tape.function import push_tangents
+from ..tape.function_node import FunctionNode
 from ..tape.modes import enable_grad, set_grad_enabled
 from ..tape.node import MANY, OWNING, Node, OutputNode, Slots
 from ..tape.plan import Plan, reachable
 from ..tape.tensor import Tensor
-from ..tape.walk import grads_of
+from ..tape.walk import grads_of, scaled
 from .batched import cover
 from .chunks import check_size, chunk_rows
 from .pullback import assembled, basis, checked, product, size_behind

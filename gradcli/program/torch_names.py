@@ -22,8 +22,8 @@ from ..tape.function import Function
 from ..tape.modes import allowed
 from ..tape.parameter import Parameter
 from ..tape.printing import get_printoptions, set_printoptions
-from ..tape.refusal import BoundsError, DimensionError, ShapeError
 from ..tape.tensor import Size, Tensor
+from ..tape.torch_errors import BoundsError, DimensionError, ShapeError
 from .torch_types import VERSION, extras
 
 

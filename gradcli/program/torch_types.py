@@ -8,8 +8,7 @@ import numpy as np
 
 import gradcli
 
-from ..tape.device import strided
-from ..tape.dtypes import as_dtype, as_numpy, defaults, set_default_dtype
+from ..tape.dtypes import as_dtype, as_numpy, defaults, set_default_dtype, strided
 from ..tape.tensor import Size, Tensor
 
 VERSION = "2.13.0+cpu"

@@ -11,9 +11,9 @@ import numpy as np
 
 from ..errors import GradcliError, Span
 from ..tape import backward as engine
-from ..tape.kinds import calling_frame
 from ..tape.observe import observed
 from ..tape.plan import reachable
+from ..tape.saved_hooks import calling_frame
 from ..tape.tensor import Tensor
 from .base import Program, Run
 from .differentiate import Request, run_backward

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from ..errors import noted
-from .kinds import change
 from .modes import state
 from .node import Node
+from .saved_hooks import change
 
 
 class AnomalyError(RuntimeError):

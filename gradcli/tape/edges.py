@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from .device import cpu
-from .dtypes import DType, as_dtype
+from .dtypes import DType, as_dtype, cpu
 from .modes import state
 from .node import MANY, Node, OutputNode, Slots
 from .tensor import Size, Tensor

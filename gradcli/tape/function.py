@@ -9,8 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from . import versions
-from .answer import run_backward
-from .context import FunctionNode, Saved, barrier, differentiable
+from .function_node import FunctionNode, Saved, barrier, differentiable, run_backward
 from .inplace import adopt_history, check_allowed, leaf_error
 from .modes import allowed, enable_grad, no_grad, state
 from .node import MANY, OutputNode, Rule

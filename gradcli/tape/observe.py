@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from . import inplace, quick, record
-from .kinds import TracedNode, active, change
+from . import elementwise, inplace, record
 from .modes import state
+from .saved_hooks import TracedNode, active, change
 
 
 class ObservedNode(TracedNode):
@@ -47,17 +47,17 @@ def observed(scope: Callable[[], Any] = lambda: None) -> Iterator[None]:
         node.primitive, node.operands, node.params, node.result = primitive, tuple(raws), params, kept(out)
         return node
 
-    saved = record.make_node, inplace.make_node, quick.key_of, state.observed
+    saved = record.make_node, inplace.make_node, elementwise.key_of, state.observed
     active.observers.append(ObservedNode)
     change()
     record.make_node = inplace.make_node = make_node
-    quick.key_of = lambda tensor: None
+    elementwise.key_of = lambda tensor: None
     state.observed = True
     scopes.append(scope)
     try:
         yield
     finally:
         scopes.pop()
-        record.make_node, inplace.make_node, quick.key_of, state.observed = saved  # type: ignore[misc]
+        record.make_node, inplace.make_node, elementwise.key_of, state.observed = saved  # type: ignore[misc]
         active.observers.pop()
         change()

@@ -14,13 +14,12 @@ from ..rules.index import Index, getitem
 from ..rules.product import matmul
 from ..rules.table import Primitive
 from . import inplace, protocols
-from .device import strided
+from .dtypes import strided
+from .elementwise import binary, unary
 from .modes import allowed, state
-from .promote import as_operand
-from .quick import binary, unary
-from .record import dispatch, record
-from .refusal import ShapeError, as_pytorch, bad_index
+from .record import as_operand, dispatch, record
 from .tensor import Tensor
+from .torch_errors import ShapeError, as_pytorch, bad_index
 
 BINARY = {
     "add": (operator.add, "add"),

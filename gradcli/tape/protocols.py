@@ -16,8 +16,7 @@ import numpy as np
 from ..rules import by_numpy, entry, lookup
 from ..rules.table import Primitive
 from .dtypes import as_numpy
-from .promote import as_operand
-from .record import cast, dispatch
+from .record import as_operand, cast, dispatch
 from .tensor import Tensor
 
 # -- ufuncs --------------------------------------------------------------------------------------

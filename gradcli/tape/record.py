@@ -1,24 +1,52 @@
-"""Recording: run a primitive on raw arrays and, where a gradient is wanted, leave a node behind."""
+"""Recording: run a primitive on raw arrays and, where a gradient is wanted, leave a node behind.
+
+Operands of mixed types are cast to their common one, by PyTorch's rules, before a primitive sees them.
+"""
 
 from __future__ import annotations
 
 import functools
 import warnings
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ..rules import entry
 from ..rules.table import ARRAY, SHAPE, Primitive, recorder_of
-from .derive import apply_large, apply_partials, apply_rules, apply_several
-from .dtypes import defaults
+from .dtypes import defaults, result_type
 from .modes import state
 from .node import MANY, OWNING, Node, OutputNode, Rule, next_seq
-from .promote import promoted
-from .refusal import as_pytorch
 from .tensor import Tensor
+from .torch_errors import as_pytorch
 from .views import track_view
+from .walk import apply_large, apply_partials, apply_rules, apply_several
+
+
+def promoted(primitive: Primitive, operands: tuple, cast: Callable[[Any, Any], Any]) -> tuple:
+    """Return the operands with those that mix cast to their common type; lists become arrays.
+
+    cast(x, dtype) converts one operand, recording it where a gradient is wanted.
+    """
+    places = range(len(operands)) if primitive.promote is None else primitive.promote
+    chosen = [as_operand(operands[i]) for i in places]
+    dtypes = {x._data.dtype if isinstance(x, Tensor) else getattr(x, "dtype", None) for x in chosen} - {None}
+    numbers = [x for x in chosen if isinstance(x, int | float | complex)]
+    if len(dtypes) == 1 and not numbers:
+        common = next(iter(dtypes))
+    else:
+        common = result_type([x._data if isinstance(x, Tensor) else x for x in chosen])
+    out = list(operands)
+    for i, x in zip(places, chosen, strict=True):
+        out[i] = cast(x, common)
+    return tuple(out)
+
+
+def as_operand(x: Any) -> Any:
+    """Return a list or tuple as an array; everything else as it is."""
+    return np.asarray(x) if isinstance(x, list | tuple) else x
+
 
 warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"gradcli\.")
 """NumPy says nothing about what Tensors compute: 1/0 is inf and 0/0 is nan, as in PyTorch."""

@@ -14,9 +14,8 @@ from . import versions
 from .dtypes import DType, as_dtype, as_numpy
 from .hooks import RemovableHandle, add_hook, table_of
 from .leaf import AccumulateGrad, check_gradient
-from .modes import state
 from .node import Node
-from .pythonic import Pythonic
+from .python_protocols import PythonProtocols
 
 NOT_LEAF = (
     "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be "
@@ -49,7 +48,7 @@ class Size(tuple):
         return f"{naming.prefix}.Size({list(self)})"
 
 
-class Tensor(Pythonic):
+class Tensor(PythonProtocols):
     """An array whose operations are recorded, with PyTorch's interface.
 
     `_data` is an ndarray, or a NumPy scalar for 0-d results until somebody needs their memory; `_node` is None
@@ -143,7 +142,7 @@ class Tensor(Pythonic):
     @property
     def device(self) -> Any:
         """Always the CPU."""
-        from .device import cpu
+        from .dtypes import cpu
 
         return cpu
 
@@ -308,58 +307,13 @@ class Tensor(Pythonic):
         if self._node is not None and self._node.leaf:
             self._node.data = self._data
 
-    def numpy(self, *, force: bool = False) -> np.ndarray:
-        """Return the memory as an ndarray. Raises RuntimeError when the tensor requires grad."""
-        if state.grad and not force and self.requires_grad:
-            raise RuntimeError(
-                "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
-            )
-        return self._array()
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        if self._node is not None:
-            raise RuntimeError(
-                "this Tensor requires grad and NumPy would lose its graph: use tensor.detach() first, or "
-                "gradcli.stack to join tensors"
-            )
-        return np.array(self._array(), dtype=dtype, copy=copy)
-
-    def item(self) -> Any:
-        """Return the only element as a Python number."""
-        if self._data.size != 1:
-            raise RuntimeError(f"a Tensor with {self._data.size} elements cannot be converted to Scalar")
-        return self._data.item()
-
-    def tolist(self) -> Any:
-        """Return the elements as nested lists of Python numbers."""
-        return self._data.tolist()
-
-    # -- copies, and what is found by name --------------------------------------------------------
+    # -- what is found by name --------------------------------------------------------
 
     def __dir__(self) -> list[str]:
         from ..rules import full_table
 
         method = import_module(METHODS).method
         return sorted({*object.__dir__(self), *(name for name in full_table() if method(name) is not None)})
-
-    def __reduce__(self) -> Any:
-        if self._node is not None and not self._node.leaf:
-            raise noted(
-                RuntimeError(
-                    "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the "
-                    "moment.  If you were attempting to deepcopy a module, this may be because of a "
-                    "torch.nn.utils.weight_norm usage, see https://github.com/pytorch/pytorch/pull/103001"
-                ),
-                "use detach() or clone() first",
-            )
-        return _rebuilt, (type(self), self._array(), self._node is not None)
-
-    def __deepcopy__(self, memo: dict) -> Tensor:
-        kind, data, wanted = self.__reduce__()[1]
-        result = memo[id(self)] = _rebuilt(kind, data.copy(), wanted)
-        if self._grad is not None:
-            result._grad = self._grad.__deepcopy__(memo)
-        return result
 
     def __getattr__(self, name: str) -> Any:
         """Find a method by its name in the table or among PyTorch's names, once per name."""
@@ -385,13 +339,6 @@ def _undeletable(name: str) -> None:
 
 for _name in ("data", "requires_grad"):
     _undeletable(_name)
-
-
-def _rebuilt(kind: type[Tensor], data: np.ndarray, wanted: bool) -> Tensor:
-    result = object.__new__(kind)
-    result._data = data
-    result._node = result._key = None
-    return result.requires_grad_() if wanted else result
 
 
 def as_raw(x: Any, dtype: Any = None) -> Any:

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ...tape.gate import can_pass, gate
 from ...tape.hooks import checked
+from ...tape.identity import is_recorded, record_identity
 from ...tape.modes import state
 from ...tape.tensor import Tensor
 from .hooks import everywhere
@@ -121,7 +121,7 @@ def backward_hooks(module: Any) -> tuple[list[Callable], list[Callable]]:
 class BackwardWatch:
     """One call of a module with full backward hooks.
 
-    A gate in front of the module and one behind it let the hooks see the gradients of all inputs and all
+    An identity in front of the module and one behind it let the hooks see the gradients of all inputs and all
     outputs, whatever forward does in between.
     """
 
@@ -135,7 +135,7 @@ class BackwardWatch:
         self.grad_outputs: tuple | None = None
 
     def inputs(self, args: tuple) -> tuple:
-        """Return the arguments behind the gate in front of the module."""
+        """Return the arguments behind the identity in front of the module."""
         self.count = len(args)
         self.given = tuple(
             (x.shape, x.dtype) if isinstance(x, Tensor) and x.dtype.kind in "fc" else None for x in args
@@ -146,7 +146,7 @@ class BackwardWatch:
         return args
 
     def outputs(self, result: Any) -> Any:
-        """Return the module's result behind the gate after it."""
+        """Return the module's result behind the identity after it."""
         if not isinstance(result, Tensor | tuple):
             warnings.warn(
                 "For backward hooks to be called, module output should be a Tensor or a tuple of Tensors but "
@@ -226,11 +226,11 @@ class BackwardWatch:
 
 
 def through_gate(values: tuple) -> tuple[tuple, list[int], Any]:
-    """Return values with those that require grad behind one gate, their places, and the gate's node (or None)."""
-    places = [i for i, x in enumerate(values) if state.grad and can_pass(x)]
+    """Return values with those that require grad behind one identity, their places, and its node (or None)."""
+    places = [i for i, x in enumerate(values) if state.grad and is_recorded(x)]
     if not places:
         return values, places, None
-    views, node = gate([values[i] for i in places])
+    views, node = record_identity([values[i] for i in places])
     passed = list(values)
     for i, view in zip(places, views, strict=True):
         passed[i] = view

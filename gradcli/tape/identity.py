@@ -1,4 +1,4 @@
-"""Gates: one node that the gradients of several tensors pass unchanged, so that hooks see them together."""
+"""Identity: one node that the gradients of several tensors pass unchanged, so that hooks see them together."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ def passed(node: Node, g: Slots) -> tuple:
     return tuple([g.get(i) for i in range(len(node.p))])
 
 
-GATE = Rule("BackwardHookFunctionBackward", MANY, passed, False)
+IDENTITY = Rule("BackwardHookFunctionBackward", MANY, passed, False)
 
 
-def gate(tensors: Sequence[Tensor]) -> tuple[list[Tensor], Node]:
+def record_identity(tensors: Sequence[Tensor]) -> tuple[list[Tensor], Node]:
     """Return the tensors again, each as a view of the given one, and the one node behind all of them.
 
     All must require grad. Being views, the results may be changed in place: the gradient stays right.
     """
     node = Node()
     node.seq = next_seq()
-    node.rule = GATE
+    node.rule = IDENTITY
     node.hooks = None
     node.p = tuple(x._node for x in tensors)
     node.x = ()
@@ -43,9 +43,9 @@ def gate(tensors: Sequence[Tensor]) -> tuple[list[Tensor], Node]:
     return results, node
 
 
-def can_pass(x: Any) -> bool:
-    """Return whether something is a tensor that a gate takes: one of the graph itself that requires grad."""
+def is_recorded(x: Any) -> bool:
+    """Return whether something is a tensor that can be passed on: one of the graph itself that requires grad."""
     return isinstance(x, Tensor) and x.record_level == 1 and x._node is not None
 
 
-__all__ = ["can_pass", "gate"]
+__all__ = ["is_recorded", "record_identity"]

@@ -10,12 +10,12 @@ from collections.abc import Callable
 from typing import Any
 
 from ..rules.table import ARRAY, Primitive, first_operand, second_operand
-from .derive import scaled
 from .modes import state, suspended
 from .node import ONE, PRODUCT, TWO, Node, Rule, next_seq
 from .parameter import Parameter
 from .record import LARGE, dispatch, keep_flags
 from .tensor import Tensor
+from .walk import scaled
 
 _keys: dict = {}
 
