@@ -14,7 +14,7 @@ from typing import NoReturn
 def main() -> NoReturn:
     """Run the command line and end the process with its exit code."""
     try:
-        code = called()
+        code = run_command_line()
     except KeyboardInterrupt:  # before the command line was read, or after it was done
         with contextlib.suppress(OSError, ValueError, AttributeError):
             sys.stderr.write("interrupted\n")
@@ -30,7 +30,7 @@ def flush() -> None:
             stream.flush()
 
 
-def called() -> int:
+def run_command_line() -> int:
     """Run the command line, wait for threads that the user's code has started, and return the exit code."""
     gc.disable()
     from gradcli.cli.main import main as run

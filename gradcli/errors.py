@@ -45,7 +45,7 @@ class Span:
         return self.source[begin : end if end >= 0 else None].rstrip("\r")
 
 
-def noted(error: BaseException, advice: str) -> BaseException:
+def add_advice(error: BaseException, advice: str) -> BaseException:
     """Return an error with advice behind its message: the message itself stays as PyTorch's."""
     error.add_note(advice)
     return error
@@ -60,7 +60,7 @@ OTHERS_WORDS = ("target", "defect")
 """Kinds of errors whose message is not ours: it is repeated as it is."""
 
 
-def shortened(text: str) -> str:
+def shorten(text: str) -> str:
     """Return a message or hint in which quoted pieces and pieces without blanks have a bounded length."""
     import re
 
@@ -97,11 +97,11 @@ class GradcliError(Exception):
         exit_code: int = EXIT_USAGE,
     ):
         if len(message) > MOST_QUOTED and kind not in OTHERS_WORDS:
-            message = shortened(message)
+            message = shorten(message)
         super().__init__(message)
         self.message = message
         self.span = span
-        self.hint = hint if hint is None or len(hint) <= MOST_UNBROKEN else shortened(hint)
+        self.hint = hint if hint is None or len(hint) <= MOST_UNBROKEN else shorten(hint)
         self.kind = kind
         self.exit_code = exit_code
 
@@ -118,7 +118,7 @@ def visible(text: str) -> str:
     return text.translate(pictures | dict.fromkeys(range(0x7F, 0xA0), "\ufffd"))
 
 
-def told(error: BaseException) -> str:
+def describe_error(error: BaseException) -> str:
     """Return an exception as `Name: text`, even one whose text cannot be had."""
     text = text_of(error)
     return f"{type(error).__name__}: {text}" if text else type(error).__name__

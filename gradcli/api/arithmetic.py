@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from ..rules import entry
-from ..tape.node import labelled
+from ..tape.node import relabel
 from ..tape.operators import recorders
 from ..tape.record import as_operand, dispatch
 from ..tape.tensor import Tensor
@@ -63,19 +63,19 @@ def clamp(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
     low, high = -math.inf if min is None else min, math.inf if max is None else max
     tensors = isinstance(min, Tensor) or isinstance(max, Tensor)
-    return labelled(dispatch(entry("clip"), (input, low, high)), f"ClampBackward{int(not tensors)}")
+    return relabel(dispatch(entry("clip"), (input, low, high)), f"ClampBackward{int(not tensors)}")
 
 
 @public
 def clamp_min(input: Tensor, min: Any) -> Tensor:
     """Elements not below min."""
-    return labelled(clamp(input, min=min), "ClampMinBackward0")
+    return relabel(clamp(input, min=min), "ClampMinBackward0")
 
 
 @public
 def clamp_max(input: Tensor, max: Any) -> Tensor:
     """Elements not above max."""
-    return labelled(clamp(input, max=max), "ClampMaxBackward0")
+    return relabel(clamp(input, max=max), "ClampMaxBackward0")
 
 
 @public
@@ -87,13 +87,13 @@ def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tenso
 @public
 def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
     """input + value * tensor1 * tensor2."""
-    return labelled(input + tensor1 * tensor2 * value, "AddcmulBackward0")
+    return relabel(input + tensor1 * tensor2 * value, "AddcmulBackward0")
 
 
 @public
 def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
     """input + value * tensor1 / tensor2."""
-    return labelled(input + tensor1 / tensor2 * value, "AddcdivBackward0")
+    return relabel(input + tensor1 / tensor2 * value, "AddcdivBackward0")
 
 
 @public

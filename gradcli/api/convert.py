@@ -36,7 +36,7 @@ def to(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     return clone(result) if copy and result is input else result
 
 
-def typed(name: str) -> None:
+def enter_conversion(name: str) -> None:
     """Enter the method that converts to a type, such as double()."""
 
     def function(input: Tensor) -> Tensor:
@@ -48,7 +48,7 @@ def typed(name: str) -> None:
 
 
 for _name in ALIASES:
-    typed(_name)
+    enter_conversion(_name)
 
 
 @public

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import noted
+from ..errors import add_advice
 from ..tape.dtypes import as_numpy, defaults, refuse_device
 from ..tape.tensor import Size, Tensor, as_raw
 from .wrap import public
@@ -15,7 +15,7 @@ from .wrap import public
 Number = Any
 
 
-def finished(raw: Any, dtype: Any, requires_grad: bool, device: Any = None) -> Tensor:
+def make_leaf(raw: Any, dtype: Any, requires_grad: bool, device: Any = None) -> Tensor:
     """Return raw data as a leaf of a type. Raises RuntimeError for another device than the CPU."""
     check_device(device)
     wanted = as_numpy(dtype)
@@ -23,7 +23,7 @@ def finished(raw: Any, dtype: Any, requires_grad: bool, device: Any = None) -> T
         raw = raw.astype(wanted)
     tensor = Tensor._wrap(raw[()] if raw.ndim == 0 else raw, None)
     if requires_grad and raw.dtype.kind not in "fc":
-        raise noted(
+        raise add_advice(
             RuntimeError("Only Tensors of floating point and complex dtype can require gradients"),
             f"this one is {tensor.dtype}: give a dtype such as float64, or make the numbers floats",
         )
@@ -45,13 +45,13 @@ def plain_data(data: Any) -> Any:
     return np.array(data)
 
 
-def ragged(data: Any, dim: int = 1) -> str:
+def find_ragged(data: Any, dim: int = 1) -> str:
     """Return which of nested sequences has another length than the first."""
     lengths = [len(x) if isinstance(x, list | tuple) else 0 for x in data]
     for n in lengths:
         if n != lengths[0]:
             return f"expected sequence of length {lengths[0]} at dim {dim} (got {n})"
-    inner = (ragged(x, dim + 1) for x in data if isinstance(x, list | tuple))
+    inner = (find_ragged(x, dim + 1) for x in data if isinstance(x, list | tuple))
     return next(filter(None, inner), "")
 
 
@@ -61,7 +61,7 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
     try:
         raw = plain_data(data)
     except ValueError:
-        raise ValueError(ragged(data)) from None
+        raise ValueError(find_ragged(data)) from None
     if dtype is None and not hasattr(data, "dtype"):
         dtype = {"f": defaults.float, "c": np.result_type(defaults.float, np.complex64)}.get(raw.dtype.kind)
         dtype = defaults.float if raw.size == 0 else dtype
@@ -71,7 +71,7 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
         raise RuntimeError("Could not infer dtype of NoneType")
     if raw.dtype.kind not in "fciub":
         raise TypeError(f"a tensor cannot be made of {raw.dtype} data ({type(data).__name__})")
-    return finished(raw, dtype, requires_grad, device)
+    return make_leaf(raw, dtype, requires_grad, device)
 
 
 @public(method=False)
@@ -111,28 +111,28 @@ def new_shape(size: tuple) -> tuple[int, ...]:
     return shape
 
 
-def filled(size: tuple, value: Number, dtype: Any, requires_grad: bool, device: Any = None) -> Tensor:
+def fill_tensor(size: tuple, value: Number, dtype: Any, requires_grad: bool, device: Any = None) -> Tensor:
     """Return a tensor of one value."""
     kind = as_numpy(dtype) or defaults.float
-    return finished(np.full(new_shape(size), value, kind), None, requires_grad, device)
+    return make_leaf(np.full(new_shape(size), value, kind), None, requires_grad, device)
 
 
 @public(method=False)
 def zeros(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Zeros."""
-    return filled(size, 0, dtype, requires_grad, device)
+    return fill_tensor(size, 0, dtype, requires_grad, device)
 
 
 @public(method=False)
 def ones(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Ones."""
-    return filled(size, 1, dtype, requires_grad, device)
+    return fill_tensor(size, 1, dtype, requires_grad, device)
 
 
 @public(method=False)
 def empty(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Memory that was not set; here zeros."""
-    return filled(size, 0, dtype, requires_grad, device)
+    return fill_tensor(size, 0, dtype, requires_grad, device)
 
 
 @public(method=False)
@@ -144,7 +144,7 @@ def empty_strided(
     memory = np.zeros(1 + sum(max(n - 1, 0) * s for n, s in zip(shape, steps, strict=True)), as_numpy(dtype))
     memory = memory if dtype is not None else memory.astype(defaults.float)
     view = np.lib.stride_tricks.as_strided(memory, shape, [s * memory.itemsize for s in steps])
-    return finished(view, None, requires_grad, device)
+    return make_leaf(view, None, requires_grad, device)
 
 
 @public(method=False)
@@ -156,7 +156,7 @@ def full(
         raise TypeError("full(): argument 'fill_value' (position 2) must be Number, not str")
     if dtype is None and not isinstance(fill_value, builtins.float):
         dtype = np.asarray(fill_value).dtype
-    return filled((size,), fill_value, dtype, requires_grad, device)
+    return fill_tensor((size,), fill_value, dtype, requires_grad, device)
 
 
 @public(method=False)
@@ -164,7 +164,7 @@ def eye(
     n: int, m: int | None = None, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
     """Identity matrix."""
-    return finished(np.eye(n, m, dtype=as_numpy(dtype) or defaults.float), None, requires_grad, device)
+    return make_leaf(np.eye(n, m, dtype=as_numpy(dtype) or defaults.float), None, requires_grad, device)
 
 
 @public(method=False)
@@ -185,7 +185,7 @@ def arange(
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
     if dtype is None and any(isinstance(n, builtins.float) for n in (start, end, step)):
         dtype = defaults.float
-    return finished(np.arange(start, end, step), dtype, requires_grad, device)
+    return make_leaf(np.arange(start, end, step), dtype, requires_grad, device)
 
 
 @public(method=False)
@@ -203,7 +203,7 @@ def linspace(
         raise RuntimeError("number of steps must be non-negative")
     kind = as_numpy(dtype) or np.dtype(defaults.float)
     raw = even_steps(start, end, steps, kind) if kind.char in WIDER else np.linspace(start, end, steps)
-    return finished(raw, kind, requires_grad, device)
+    return make_leaf(raw, kind, requires_grad, device)
 
 
 WIDER = {"f": np.float64, "d": np.longdouble}
@@ -235,7 +235,7 @@ def logspace(
     """Numbers from base**start to base**end, evenly spaced in the exponent."""
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
-    return finished(np.logspace(start, end, steps, base=base), dtype or defaults.float, requires_grad, device)
+    return make_leaf(np.logspace(start, end, steps, base=base), dtype or defaults.float, requires_grad, device)
 
 
 def like(make: Any, name: str) -> None:

@@ -65,7 +65,7 @@ def positions_in(input: Tensor) -> np.ndarray:
     return np.arange(np.prod(input.shape, dtype=int)).reshape(tuple(input.shape))
 
 
-def replaced(input: Tensor, src: Tensor, places: np.ndarray, node: str) -> Tensor:
+def replace_places(input: Tensor, src: Tensor, places: np.ndarray, node: str) -> Tensor:
     """Return input with src at the elements of these numbers. Raises RuntimeError for another shape."""
     if tuple(src.shape) != places.shape:
         raise RuntimeError(
@@ -81,7 +81,7 @@ def replaced(input: Tensor, src: Tensor, places: np.ndarray, node: str) -> Tenso
 @public
 def diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
     """input with other diagonals."""
-    return replaced(input, src, np.diagonal(positions_in(input), offset, dim1, dim2), "DiagonalScatter")
+    return replace_places(input, src, np.diagonal(positions_in(input), offset, dim1, dim2), "DiagonalScatter")
 
 
 # -- strides -------------------------------------------------------------------------------------
@@ -143,7 +143,7 @@ def as_strided_scatter(
 ) -> Tensor:
     """input with other elements at steps of `stride` in memory."""
     places = strided_places(input, size, stride, storage_offset, "as_strided_scatter")
-    return replaced(input, src, places, "AsStridedScatter")
+    return replace_places(input, src, places, "AsStridedScatter")
 
 
 @public(node="UnfoldBackward0")

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..tape.dtypes import as_numpy, defaults
 from ..tape.tensor import Tensor, as_raw
-from .create import finished, lengths, like, new_shape, tensor
+from .create import lengths, like, make_leaf, new_shape, tensor
 from .wrap import public
 
 
@@ -45,14 +45,14 @@ def rand(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool 
     kind = as_numpy(dtype) or defaults.float
     shape = new_shape(size)
     raw = source.rng.random((*shape, 2)).view(np.complex128)[..., 0] if kind.kind == "c" else source.rng.random(shape)
-    return finished(raw, kind, requires_grad, device)
+    return make_leaf(raw, kind, requires_grad, device)
 
 
 @public(method=False)
 def randn(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Standard normal random numbers (both parts of complex ones with variance 1/2)."""
     kind = as_numpy(dtype) or defaults.float
-    return finished(draw_normal(new_shape(size), kind), kind, requires_grad, device)
+    return make_leaf(draw_normal(new_shape(size), kind), kind, requires_grad, device)
 
 
 @public(method=False)
@@ -69,13 +69,13 @@ def randint(
     low, high, size = (0, low, high) if size is None else (low, high, size)
     if low >= high:
         raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
-    return finished(source.rng.integers(low, high, lengths((size,))), dtype, requires_grad, device)
+    return make_leaf(source.rng.integers(low, high, lengths((size,))), dtype, requires_grad, device)
 
 
 @public(method=False)
 def randperm(n: int, *, dtype: Any = np.int64, device: Any = None, requires_grad: bool = False) -> Tensor:
     """The numbers 0 to n - 1 in random order."""
-    return finished(source.rng.permutation(n), dtype, requires_grad, device)
+    return make_leaf(source.rng.permutation(n), dtype, requires_grad, device)
 
 
 for _make in (rand, randn):
@@ -132,7 +132,7 @@ def normal(
     kind = as_numpy(dtype) or (kinds[0] if kinds else defaults.float)
     shape = np.broadcast_shapes(as_raw(mean).shape, as_raw(std).shape) if size is None else new_shape((size,))
     raw = draw_normal(shape, kind) * as_raw(std) + as_raw(mean)
-    return finished(np.asarray(raw), kind, requires_grad, device)
+    return make_leaf(np.asarray(raw), kind, requires_grad, device)
 
 
 @public

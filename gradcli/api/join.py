@@ -19,7 +19,7 @@ from .wrap import operand, public
 # -- joining -------------------------------------------------------------------------------------
 
 
-def joined(name: str, tensors: Any, *dim: int) -> Tensor:
+def join_by_entry(name: str, tensors: Any, *dim: int) -> Tensor:
     """Join tensors by an entry of the table. Raises RuntimeError where shapes do not fit."""
     parts = [operand(x) for x in tensors]
     try:
@@ -47,7 +47,7 @@ def cat(tensors: Any, dim: int = 0) -> Tensor:
     for x in parts[:1]:
         negative_axis(dim, x.ndim)
     check_sizes(parts, dim)
-    return joined("concatenate", parts or tensors, dim)
+    return join_by_entry("concatenate", parts or tensors, dim)
 
 
 def check_sizes(parts: list[Tensor], dim: int) -> None:
@@ -64,14 +64,14 @@ def check_sizes(parts: list[Tensor], dim: int) -> None:
 @public(method=False)
 def stack(tensors: Any, dim: int = 0) -> Tensor:
     """Tensors of one shape joined along a new axis."""
-    return joined("stack", tensors, dim)
+    return join_by_entry("stack", tensors, dim)
 
 
 def stacking(name: str) -> None:
     """Enter a function that joins along a certain axis, such as hstack."""
 
     def function(tensors: Any) -> Tensor:
-        return joined(name, tensors)
+        return join_by_entry(name, tensors)
 
     function.__name__ = name
     function.__doc__ = entry(name).doc
@@ -92,9 +92,9 @@ def block_diag(*tensors: Any) -> Tensor:
     rows, start = [], 0
     for x in blocks:
         left, right = (np.zeros((x.shape[0], n), x.dtype.dtype) for n in (start, width - start - x.shape[1]))
-        rows.append(joined("concatenate", (left, x, right), 1))
+        rows.append(join_by_entry("concatenate", (left, x, right), 1))
         start += x.shape[1]
-    return joined("concatenate", rows, 0)
+    return join_by_entry("concatenate", rows, 0)
 
 
 def sequence(tensors: tuple) -> tuple:

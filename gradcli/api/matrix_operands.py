@@ -30,9 +30,9 @@ def on_matrices(name: str = "", *, axes: int = 2, square: bool = False) -> Calla
         @functools.wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
             if args:
-                args = (checked(args[0], title, axes, square), *args[1:])
+                args = (check_operand(args[0], title, axes, square), *args[1:])
             elif first in kwargs:
-                kwargs[first] = checked(kwargs[first], title, axes, square)
+                kwargs[first] = check_operand(kwargs[first], title, axes, square)
             return as_torch(title, function, args, kwargs)
 
         return call
@@ -111,7 +111,7 @@ def unsolvable_text(x: np.ndarray, title: str) -> str:
 REASONS = {"linalg.inv": singular_text, "linalg.cholesky": indefinite_text, "linalg.solve": unsolvable_text}
 
 
-def checked(x: Any, title: str, axes: int, square: bool) -> Tensor:
+def check_operand(x: Any, title: str, axes: int, square: bool) -> Tensor:
     """Return an operand as a Tensor. Raises RuntimeError for integers, too few axes, matrices not square."""
     x = operand(x)
     if x.dtype.kind not in "fcO":

@@ -7,7 +7,7 @@ from typing import Any
 from ..rules import entry
 from ..rules.shapes import negative_axes, negative_axis
 from ..tape.tensor import Tensor
-from .reduce import reduced
+from .reduce import reduce_by_entry
 from .wrap import operand, public
 
 
@@ -22,7 +22,7 @@ def norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, dty
             f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {x.dtype.title}"
         )
     order = 2.0 if p in ("fro", None) else float(p)
-    return reduced("norm", input, dim, keepdim, dtype, ord=order)
+    return reduce_by_entry("norm", input, dim, keepdim, dtype, ord=order)
 
 
 def nuclear(x: Tensor, dim: Any, keepdim: bool) -> Tensor:
@@ -47,5 +47,5 @@ def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
         raise RuntimeError("renorm needs p > 0, maxnorm >= 0 and a tensor of at least two axes")
     axis = negative_axis(dim, input.ndim)
     others = tuple(i for i in range(-input.ndim, 0) if i != axis)
-    size: Any = reduced("norm", input, others, True, ord=float(p))
+    size: Any = reduce_by_entry("norm", input, others, True, ord=float(p))
     return input * entry("where")(size > maxnorm, maxnorm / (size + 1e-7), 1.0)

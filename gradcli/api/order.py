@@ -10,7 +10,7 @@ from ..rules import entry
 from ..rules.shapes import negative_axis
 from ..tape.record import cast
 from ..tape.tensor import Tensor, as_raw
-from .reduce import ValuesIndices, picked, sum_
+from .reduce import ValuesIndices, pick_positions, sum_
 from .wrap import operand, public
 
 
@@ -22,9 +22,9 @@ def order(data: np.ndarray, axis: int, descending: bool = False) -> np.ndarray:
     return data.shape[axis] - 1 - np.flip(flipped, axis)
 
 
-def chosen(x: Tensor, indices: np.ndarray, axis: int, keepdim: bool, node: str) -> ValuesIndices:
+def pick_in_lanes(x: Tensor, indices: np.ndarray, axis: int, keepdim: bool, node: str) -> ValuesIndices:
     """(values, indices) of one element per lane; indices has length 1 along axis."""
-    values, positions = picked(x, indices, axis, node), Tensor._wrap(indices, None)
+    values, positions = pick_positions(x, indices, axis, node), Tensor._wrap(indices, None)
     if keepdim:
         return ValuesIndices(values, positions)
     return ValuesIndices(values.squeeze(axis), positions.squeeze(axis))
@@ -46,7 +46,7 @@ def sort(input: Any, dim: int = -1, descending: bool = False, stable: bool = Tru
     if x.ndim == 0:
         return alone(x)
     indices = order(as_raw(x), axis, descending)
-    return ValuesIndices(picked(x, indices, axis, "SortBackward0"), Tensor._wrap(indices, None))
+    return ValuesIndices(pick_positions(x, indices, axis, "SortBackward0"), Tensor._wrap(indices, None))
 
 
 @public
@@ -72,7 +72,7 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
     if input.ndim == 0:
         return alone(input)
     indices = np.take(order(as_raw(input), axis, largest), np.arange(k), axis=axis)
-    return ValuesIndices(picked(input, indices, axis, "TopkBackward0"), Tensor._wrap(indices, None))
+    return ValuesIndices(pick_positions(input, indices, axis, "TopkBackward0"), Tensor._wrap(indices, None))
 
 
 @public(node="KthvalueBackward0")
@@ -84,7 +84,7 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Val
     if input.ndim == 0:
         return alone(input)
     indices = np.take(order(as_raw(input), axis), [k - 1], axis=axis)
-    return chosen(input, indices, axis, keepdim, "KthvalueBackward0")
+    return pick_in_lanes(input, indices, axis, keepdim, "KthvalueBackward0")
 
 
 # -- middles --------------------------------------------------------------------------------------
@@ -105,7 +105,7 @@ def middle(input: Any, dim: int | None, keepdim: bool, ignore_nan: bool, node: s
         places = np.maximum(length - missing - 1, 0) // 2
     else:
         places = np.where(missing > 0, length - missing, (length - 1) // 2)
-    return chosen(x, np.take_along_axis(ranks, places, axis), axis, keepdim, node)
+    return pick_in_lanes(x, np.take_along_axis(ranks, places, axis), axis, keepdim, node)
 
 
 @public
@@ -135,7 +135,7 @@ def mode(input: Any, dim: int = -1, keepdim: bool = False) -> ValuesIndices:
     runs = steps - np.maximum.accumulate(np.where(starts, steps, 0), -1)
     places = np.argmax(runs, -1, keepdims=True)
     indices = np.moveaxis(np.take_along_axis(ranks, places, -1), -1, axis)
-    return chosen(x, indices, axis, keepdim, "ModeBackward0")
+    return pick_in_lanes(x, indices, axis, keepdim, "ModeBackward0")
 
 
 # -- quantiles ------------------------------------------------------------------------------------
@@ -183,11 +183,11 @@ def of_sorted(x: Tensor, q: Tensor, interpolation: str, ignore_nan: bool) -> Ten
     below = np.floor(as_raw(ranks))
     if interpolation == "higher":
         below = np.ceil(as_raw(ranks))
-    low = picked(ordered, below.astype(np.intp), -1, "GatherBackward0")
+    low = pick_positions(ordered, below.astype(np.intp), -1, "GatherBackward0")
     if interpolation not in ("linear", "midpoint"):
         return low
     weights = 0.5 if interpolation == "midpoint" else ranks - below
-    high = picked(ordered, np.ceil(as_raw(ranks)).astype(np.intp), -1, "GatherBackward0")
+    high = pick_positions(ordered, np.ceil(as_raw(ranks)).astype(np.intp), -1, "GatherBackward0")
     return low.lerp(high, weights)
 
 
@@ -210,7 +210,7 @@ def nanquantile(
 # -- sums without nan -----------------------------------------------------------------------------
 
 
-def known(x: Any) -> tuple[Tensor, Tensor]:
+def replace_nan(x: Any) -> tuple[Tensor, Tensor]:
     """Return x with 0 for nan, and where it is not nan."""
     x = operand(x)
     there = x == x
@@ -220,13 +220,13 @@ def known(x: Any) -> tuple[Tensor, Tensor]:
 @public(node="NansumBackward0")
 def nansum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """Sum over dim with nan as 0."""
-    return sum_(known(input)[0], dim, keepdim, dtype=dtype)
+    return sum_(replace_nan(input)[0], dim, keepdim, dtype=dtype)
 
 
 @public
 def nanmean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """Mean over dim of the elements that are not nan."""
-    x, there = known(input)
+    x, there = replace_nan(input)
     if x.dtype.kind not in "fcO":
         raise RuntimeError(f"nanmean(): expected input to have floating point or complex dtype but got {x.dtype}")
     count = cast(there.sum(dim, keepdim), x._data.dtype)

@@ -10,7 +10,7 @@ from ..rules.index import Index
 from ..rules.select import at_axis
 from ..rules.shapes import negative_axis
 from ..tape.tensor import Tensor, as_raw
-from .scatter import added, filled, positions, set_at
+from .scatter import add_at, broadcast_to_index, positions, set_at
 from .shape import expand
 from .wrap import public
 
@@ -27,7 +27,7 @@ def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) 
     flat = Index(positions(index, input.numel(), "put", wrap=True).reshape(-1), (input.numel(),))
     source = source.reshape((-1,))
     x = input.reshape((-1,))
-    return (x + added(source, flat) if accumulate else set_at(x, flat, source)).reshape(tuple(input.shape))
+    return (x + add_at(source, flat) if accumulate else set_at(x, flat, source)).reshape(tuple(input.shape))
 
 
 @public
@@ -36,7 +36,9 @@ def index_put(input: Tensor, indices: Any, values: Any, accumulate: bool = False
     key = tuple(slice(None) if i is None else as_raw(i) for i in indices)
     index = Index(key, tuple(input.shape))
     return (
-        input + added(filled(values, input, index), index) if accumulate else set_at(input, index, values, "IndexPut")
+        input + add_at(broadcast_to_index(values, input, index), index)
+        if accumulate
+        else set_at(input, index, values, "IndexPut")
     )
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from ..rules import entry
 from ..tape import inplace
 from ..tape.dtypes import COMPLEX_OF
-from ..tape.node import labelled
+from ..tape.node import relabel
 from ..tape.record import as_operand, cast, dispatch
 from ..tape.tensor import Tensor, as_raw
 from .arithmetic import pow_
@@ -153,7 +153,7 @@ def view_as_complex(input: Tensor) -> Tensor:
 # -- filling --------------------------------------------------------------------------------------
 
 
-def filled(input: Tensor, value: Any) -> Tensor:
+def fill_constant(input: Tensor, value: Any) -> Tensor:
     """Return one value in the shape and type of input, which gets the gradient 0."""
     if isinstance(value, Tensor) and value.ndim:
         raise RuntimeError(
@@ -168,17 +168,17 @@ def filled(input: Tensor, value: Any) -> Tensor:
 @public(method=False)
 def fill(input: Tensor, value: Any) -> Tensor:
     """One value (a number or a 0-d tensor) in the shape and type of input."""
-    return filled(input, value)
+    return fill_constant(input, value)
 
 
 @public
 def fill_(input: Tensor, value: Any) -> Tensor:
     """Set all elements to one value."""
     name = f"FillBackward{3 if isinstance(value, Tensor) else 2}"
-    return inplace.update(input, lambda: labelled(filled(input, value), name))
+    return inplace.update(input, lambda: relabel(fill_constant(input, value), name))
 
 
 @public
 def zero_(input: Tensor) -> Tensor:
     """Set all elements to 0."""
-    return inplace.update(input, lambda: labelled(filled(input, 0), "ZeroBackward0"))
+    return inplace.update(input, lambda: relabel(fill_constant(input, 0), "ZeroBackward0"))

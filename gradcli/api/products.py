@@ -9,9 +9,9 @@ import numpy as np
 
 from ..rules import entry
 from ..tape.modes import allowed
-from ..tape.operators import multiplied, stacks_text, types_error
+from ..tape.operators import multiply, stacks_text, types_error
 from ..tape.tensor import Tensor, as_raw
-from .reduce import reduced
+from .reduce import reduce_by_entry
 from .wrap import operand, public
 
 
@@ -36,7 +36,7 @@ def of_ranks(name: str, ranks: tuple[int, int]) -> None:
             raise RuntimeError(stacks_text(input.shape, other.shape))
         if allowed.float_of_grad and input.dtype != other.dtype:
             raise types_error(input, other)
-        return product(input, other)
+        return multiply_matrices(input, other)
 
     function.__name__ = name
     function.__doc__ = f"Matrix product of tensors with {ranks[0]} and {ranks[1]} axes."
@@ -47,15 +47,15 @@ for _name, _ranks in {"mm": (2, 2), "mv": (2, 1), "bmm": (3, 3), "dot": (1, 1)}.
     of_ranks(_name, _ranks)
 
 
-def product(input: Any, other: Any) -> Tensor:
+def multiply_matrices(input: Any, other: Any) -> Tensor:
     """Matrix product; raises RuntimeError naming the shapes that do not fit."""
-    return multiplied(operand(input), operand(other))
+    return multiply(operand(input), operand(other))
 
 
 @public
 def matmul(input: Any, other: Any) -> Tensor:
     """Matrix product of vectors, matrices and stacks of matrices."""
-    return product(input, other)
+    return multiply_matrices(input, other)
 
 
 @public(names=("ger",))
@@ -64,7 +64,7 @@ def outer(input: Tensor, vec2: Tensor) -> Tensor:
     return entry("outer").function(input, vec2)
 
 
-def plus(input: Tensor, added: Tensor, beta: float, alpha: float) -> Tensor:
+def add_scaled(input: Tensor, added: Tensor, beta: float, alpha: float) -> Tensor:
     """beta * input + alpha * added; a beta of 0 ignores the input, nan and all."""
     added = added if alpha == 1 else added * alpha
     if beta == 0:
@@ -75,31 +75,31 @@ def plus(input: Tensor, added: Tensor, beta: float, alpha: float) -> Tensor:
 @public(node="AddmmBackward0")
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """beta * input + alpha * mat1 @ mat2."""
-    return plus(input, product(mat1, mat2), beta, alpha)
+    return add_scaled(input, multiply_matrices(mat1, mat2), beta, alpha)
 
 
 @public(node="AddmvBackward0")
 def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """beta * input + alpha * mat @ vec."""
-    return plus(input, product(mat, vec), beta, alpha)
+    return add_scaled(input, multiply_matrices(mat, vec), beta, alpha)
 
 
 @public(node="AddrBackward0")
 def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """beta * input + alpha * outer(vec1, vec2)."""
-    return plus(input, outer(vec1, vec2), beta, alpha)
+    return add_scaled(input, outer(vec1, vec2), beta, alpha)
 
 
 @public(node="BaddbmmBackward0")
 def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """beta * input + alpha * batch1 @ batch2, for stacks of matrices."""
-    return plus(input, product(batch1, batch2), beta, alpha)
+    return add_scaled(input, multiply_matrices(batch1, batch2), beta, alpha)
 
 
 @public(node="AddbmmBackward0")
 def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """beta * input + alpha * the sum of batch1 @ batch2 over the stack."""
-    return plus(input, product(batch1, batch2).sum(0), beta, alpha)
+    return add_scaled(input, multiply_matrices(batch1, batch2).sum(0), beta, alpha)
 
 
 @public(method=False)
@@ -128,14 +128,14 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
     try:
         if not isinstance(dims, int):
             left, right = ([d] if isinstance(d, int) else list(d) for d in dims)
-            a, b = summed_to(a, b, left, right), summed_to(b, a, right, left)
+            a, b = sum_unmatched(a, b, left, right), sum_unmatched(b, a, right, left)
             dims = left, right
         return entry("tensordot").function(a, b, dims)
     except ValueError as error:
         raise RuntimeError(str(error)) from None
 
 
-def summed_to(a: Tensor, b: Tensor, axes: list, others: list) -> Tensor:
+def sum_unmatched(a: Tensor, b: Tensor, axes: list, others: list) -> Tensor:
     """Return a summed, with length 1, over those of its axes whose partners in b have length 1."""
     single = tuple(i for i, k in zip(axes, others, strict=True) if b.shape[k] == 1 != a.shape[i])
     return a.sum(dim=single, keepdim=True) if single else a
@@ -180,4 +180,6 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: Any = None) -> T
             raise RuntimeError(f"cdist only supports at least 2D tensors, X{place} got: {x.ndim}D")
     if x1.shape[-1] != x2.shape[-1]:
         raise RuntimeError(f"X1 and X2 must have the same number of columns. X1: {x1.shape[-1]} X2: {x2.shape[-1]}")
-    return reduced("norm", operand(x1)[..., :, None, :] - operand(x2)[..., None, :, :], -1, False, ord=float(p))
+    return reduce_by_entry(
+        "norm", operand(x1)[..., :, None, :] - operand(x2)[..., None, :, :], -1, False, ord=float(p)
+    )

@@ -10,7 +10,7 @@ import numpy as np
 from ..rules import entry
 from ..rules.shapes import negative_axes, negative_axis
 from ..tape.dtypes import defaults
-from ..tape.node import labelled
+from ..tape.node import relabel
 from ..tape.record import cast, dispatch
 from ..tape.tensor import Tensor, as_raw
 from .wrap import operand, own, public
@@ -18,7 +18,7 @@ from .wrap import operand, own, public
 ValuesIndices = namedtuple("ValuesIndices", ["values", "indices"])
 
 
-def reduced(name: str, input: Any, dim: Any, keepdim: bool, dtype: Any = None, **params: Any) -> Tensor:
+def reduce_by_entry(name: str, input: Any, dim: Any, keepdim: bool, dtype: Any = None, **params: Any) -> Tensor:
     """Run a reduction of the table over dim (all when None or empty)."""
     x = operand(input)
     if dtype is not None:
@@ -38,8 +38,8 @@ def whole(x: Any, dtype: Any) -> Tensor:
 @public
 def sum_(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """Sum over dim."""
-    found = reduced("sum", whole(input, dtype), dim, keepdim)
-    return found if dim is None else labelled(found, "SumBackward1")
+    found = reduce_by_entry("sum", whole(input, dtype), dim, keepdim)
+    return found if dim is None else relabel(found, "SumBackward1")
 
 
 @public
@@ -51,22 +51,22 @@ def mean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = Non
             "mean(): could not infer output dtype. Input dtype must be either a floating point or complex "
             f"dtype. Got: {x.dtype.title}"
         )
-    return reduced("mean", x, dim, keepdim, dtype)
+    return reduce_by_entry("mean", x, dim, keepdim, dtype)
 
 
 @public
 def prod(input: Any, dim: int | None = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """Product over dim."""
     x = whole(input, dtype)
-    found = reduced("prod", x, dim, keepdim) if x.ndim else x.clone()
-    return labelled(found, "ProdBackward0" if dim is None else "ProdBackward1")
+    found = reduce_by_entry("prod", x, dim, keepdim) if x.ndim else x.clone()
+    return relabel(found, "ProdBackward0" if dim is None else "ProdBackward1")
 
 
 @public
 def logsumexp(input: Any, dim: Any, keepdim: bool = False) -> Tensor:
     """log(sum(exp(input))) over dim."""
     x = operand(input)
-    return reduced("logsumexp", x, dim, keepdim, None if x.dtype.kind in "fcO" else defaults.float)
+    return reduce_by_entry("logsumexp", x, dim, keepdim, None if x.dtype.kind in "fcO" else defaults.float)
 
 
 def spread(name: str, input: Any, dim: Any, unbiased: bool | None, keepdim: bool, correction: Any) -> Tensor:
@@ -77,10 +77,10 @@ def spread(name: str, input: Any, dim: Any, unbiased: bool | None, keepdim: bool
         dim, unbiased = None, dim
     if correction is None:
         correction = 1 if unbiased is None or unbiased else 0
-    return reduced(name, input, dim, keepdim, correction=correction)
+    return reduce_by_entry(name, input, dim, keepdim, correction=correction)
 
 
-def given(dim: Any) -> Any:
+def axis_or_flag(dim: Any) -> Any:
     """Return dim unless it is the flag `unbiased` in its place."""
     return None if isinstance(dim, bool) else dim
 
@@ -121,7 +121,7 @@ def var_mean(
     correction: Any = None,
 ) -> Any:
     """Variance and mean."""
-    return spread("var", input, dim, unbiased, keepdim, correction), mean(input, given(dim), keepdim)
+    return spread("var", input, dim, unbiased, keepdim, correction), mean(input, axis_or_flag(dim), keepdim)
 
 
 @public(node="StdMeanBackward0")
@@ -134,10 +134,10 @@ def std_mean(
     correction: Any = None,
 ) -> Any:
     """Standard deviation and mean."""
-    return spread("std", input, dim, unbiased, keepdim, correction), mean(input, given(dim), keepdim)
+    return spread("std", input, dim, unbiased, keepdim, correction), mean(input, axis_or_flag(dim), keepdim)
 
 
-def picked(x: Tensor, indices: np.ndarray, dim: int, node: str) -> Tensor:
+def pick_positions(x: Tensor, indices: np.ndarray, dim: int, node: str) -> Tensor:
     """Return the elements at integer positions along dim, in a node of the given name."""
     from ..rules.select import lanes
 
@@ -162,7 +162,7 @@ def extreme(name: str, input: Any, dim: Any, keepdim: bool) -> Any:
     check_some(name, x, dim)
     if dim is None:
         whole = dispatch(entry(name), (x,), {"axis": negative_axes(None, x.ndim), "keepdims": False})
-        return labelled(whole, f"{name.title()}Backward1")
+        return relabel(whole, f"{name.title()}Backward1")
     if isinstance(dim, Tensor):
         return entry({"max": "maximum", "min": "minimum"}[name])(x, dim)
     if x.ndim == 0:
@@ -171,9 +171,9 @@ def extreme(name: str, input: Any, dim: Any, keepdim: bool) -> Any:
     find = np.argmax if name == "max" else np.argmin
     indices = find(x._data, axis=axis, keepdims=True)
     node = f"{name.title()}Backward0"
-    values = picked(x, indices, axis, node)
+    values = pick_positions(x, indices, axis, node)
     if not keepdim:
-        values, indices = labelled(values.squeeze(axis), node), indices.squeeze(axis)
+        values, indices = relabel(values.squeeze(axis), node), indices.squeeze(axis)
         own(values, ())
     return ValuesIndices(values, Tensor._wrap(indices, None))
 
@@ -193,13 +193,13 @@ def min_(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
 @public
 def amax(input: Any, dim: Any = (), keepdim: bool = False) -> Tensor:
     """Largest element over dim; the gradient is shared equally among ties."""
-    return labelled(reduced("max", input, dim, keepdim), "AmaxBackward0")
+    return relabel(reduce_by_entry("max", input, dim, keepdim), "AmaxBackward0")
 
 
 @public
 def amin(input: Any, dim: Any = (), keepdim: bool = False) -> Tensor:
     """Smallest element over dim; the gradient is shared equally among ties."""
-    return labelled(reduced("min", input, dim, keepdim), "AminBackward0")
+    return relabel(reduce_by_entry("min", input, dim, keepdim), "AminBackward0")
 
 
 MinMax = namedtuple("MinMax", ["min", "max"])

@@ -10,7 +10,7 @@ from ..rules import entry
 from ..rules.shapes import negative_axis
 from ..tape.tensor import Tensor, as_raw
 from .join import cat
-from .reduce import ValuesIndices, picked, whole
+from .reduce import ValuesIndices, pick_positions, whole
 from .shape import at
 from .wrap import operand, public
 
@@ -48,7 +48,7 @@ def running_extreme(ufunc: np.ufunc, input: Any, dim: int, node: str) -> ValuesI
     attained = (data == ufunc.accumulate(data, axis=axis)) | (data != data)
     steps = np.arange(data.shape[axis]).reshape((-1,) + (1,) * (-axis - 1))
     indices = np.maximum.accumulate(np.where(attained, steps, 0), axis=axis)
-    return ValuesIndices(picked(x, indices, axis, node), Tensor._wrap(indices, None))
+    return ValuesIndices(pick_positions(x, indices, axis, node), Tensor._wrap(indices, None))
 
 
 @public
@@ -150,13 +150,13 @@ def slope(x: Tensor, axis: int, spacing: Any, edge_order: int) -> Tensor:
         before = after = spacing
         ends = [spacing] * 4
     left, middle, right = (at(x, axis, slice(i, length - 2 + i)) for i in range(3))
-    inner = weighted(left, middle, right, before, after)
+    inner = weigh_slopes(left, middle, right, before, after)
     first = [at(x, axis, slice(i, i + 1)) for i in range(min(3, length))]
     last = [at(x, axis, slice(length - 1 - i, length - i)) for i in range(min(3, length))]
     return cat([edge(first, ends[:2], edge_order), inner, -edge(last, ends[2:], edge_order)], axis)
 
 
-def weighted(left: Tensor, middle: Tensor, right: Tensor, before: Any, after: Any) -> Tensor:
+def weigh_slopes(left: Tensor, middle: Tensor, right: Tensor, before: Any, after: Any) -> Tensor:
     """The slope in the middle of three points at distances before and after."""
     return (
         right * (before / (after * (before + after)))

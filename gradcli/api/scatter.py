@@ -15,7 +15,7 @@ from ..rules.shapes import negative_axis
 from ..tape.record import dispatch
 from ..tape.tensor import Tensor, as_raw
 from ..tape.torch_errors import BoundsError
-from .reduce import reduced
+from .reduce import reduce_by_entry
 from .shape import expand
 from .wrap import public
 
@@ -113,40 +113,40 @@ def set_at(input: Tensor, index: Index, value: Any, node: str | None = None) -> 
     return dispatch(entry("setitem"), (input, value), {"index": index, "label": node})
 
 
-def added(value: Any, index: Index) -> Tensor:
+def add_at(value: Any, index: Index) -> Tensor:
     """Return zeros with elements added at an index."""
     return dispatch(entry("put_zeros"), (value,), {"index": index, "lead": ()})
 
 
-def filled(value: Any, input: Tensor, index: Index) -> Any:
+def broadcast_to_index(value: Any, input: Tensor, index: Index) -> Any:
     """Return a number or a tensor broadcast to what an index visits."""
     if not isinstance(value, Tensor):
         value = Tensor._wrap(np.asarray(value, input.dtype.dtype), None)
     return expand(value, index.result_shape())
 
 
-def reduced_at(input: Tensor, index: Index, src: Any, reduce: str, include_self: bool, name: str) -> Tensor:
+def reduce_at(input: Tensor, index: Index, src: Any, reduce: str, include_self: bool, name: str) -> Tensor:
     """Return input with the sum, product, mean or extreme of src at the places of an index.
 
     include_self: whether the element that was there takes part.
     """
     base = input if include_self else set_at(input, index, 0)
     if reduce == "sum":
-        return base + added(src, index)
+        return base + add_at(src, index)
     if reduce == "mean":
         ones = np.ones(index.result_shape(), np.intp)
         counts = np.maximum(index.put(ones, ()) + int(include_self), 1)
-        total = base + added(src, index)
+        total = base + add_at(src, index)
         return total // counts if total.dtype.kind in "iu" else total / counts.astype(input.dtype.dtype)
     if reduce not in NEUTRAL:
         raise RuntimeError(f"{name}(): reduce argument must be one of sum, prod, mean, amax, amin, got {reduce!r}")
-    return grouped(input, index, src, reduce, include_self)
+    return reduce_groups(input, index, src, reduce, include_self)
 
 
 NEUTRAL = {"prod": ("prod", 1.0), "amax": ("max", -np.inf), "amin": ("min", np.inf)}
 
 
-def grouped(input: Tensor, index: Index, src: Tensor, reduce: str, include_self: bool) -> Tensor:
+def reduce_groups(input: Tensor, index: Index, src: Tensor, reduce: str, include_self: bool) -> Tensor:
     """Reduce the elements of src that go to one place: each place that is hit gets a row of them."""
     kind, neutral = NEUTRAL[reduce]
     dtype = input.dtype.dtype
@@ -163,7 +163,7 @@ def grouped(input: Tensor, index: Index, src: Tensor, reduce: str, include_self:
     if include_self:
         own = Index(np.unravel_index(targets, tuple(input.shape)), tuple(input.shape))
         table = set_at(table, Index((slice(None), -1), shape), dispatch(entry("getitem"), (input,), {"index": own}))
-    values = reduced(kind, table, -1, False)
+    values = reduce_by_entry(kind, table, -1, False)
     return set_at(input.reshape((-1,)), Index(targets, (int(np.prod(input.shape)),)), values).reshape(input.shape)
 
 
@@ -217,7 +217,7 @@ def scatter(
     if reduce not in ("add", "multiply"):
         raise RuntimeError("reduce argument must be either add or multiply.")
     kind = {"add": "sum", "multiply": "prod"}[reduce]
-    return reduced_at(input, places, filled(src, input, places), kind, True, "scatter")
+    return reduce_at(input, places, broadcast_to_index(src, input, places), kind, True, "scatter")
 
 
 @public(node="ScatterAddBackward0")
@@ -225,7 +225,7 @@ def scatter(
 def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     """input with src added at the positions that gather would read."""
     places = lane_index(input, dim, index, "scatter_add")
-    return input + added(fitting(input, src, places, "scatter_add"), places)
+    return input + add_at(fitting(input, src, places, "scatter_add"), places)
 
 
 @public(node="ScatterReduceBackward0")
@@ -235,7 +235,7 @@ def scatter_reduce(
 ) -> Tensor:
     """input with the sum, prod, mean, amax or amin of src at the positions that gather would read."""
     places = lane_index(input, dim, index, "scatter_reduce")
-    return reduced_at(
+    return reduce_at(
         input, places, fitting(input, src, places, "scatter_reduce"), reduce, include_self, "scatter_reduce"
     )
 
@@ -258,7 +258,7 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
     """input with alpha * source added to its slices."""
     places = slice_index(input, dim, index, "index_add")
     source = fitting(input, source, places, "index_add")
-    return input + added(source if alpha == 1 else source * alpha, places)
+    return input + add_at(source if alpha == 1 else source * alpha, places)
 
 
 @public
@@ -286,6 +286,6 @@ def index_reduce(
 ) -> Tensor:
     """input with the prod, mean, amax or amin of slices of source in its slices."""
     places = slice_index(input, dim, index, "index_reduce")
-    return reduced_at(
+    return reduce_at(
         input, places, fitting(input, source, places, "index_reduce"), reduce, include_self, "index_reduce"
     )

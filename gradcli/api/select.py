@@ -8,7 +8,7 @@ import numpy as np
 
 from ..rules import entry
 from ..tape.dtypes import as_dtype
-from ..tape.node import labelled
+from ..tape.node import relabel
 from ..tape.record import as_operand, dispatch
 from ..tape.tensor import Tensor, as_raw
 from .shape import expand
@@ -39,7 +39,7 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
         raise RuntimeError(f"masked_fill_ only supports boolean masks, but got mask with dtype {kind}")
     if isinstance(value, Tensor) and value.ndim:
         raise RuntimeError(f"masked_fill only supports a 0-dimensional value tensor, got {value.ndim} dimension(s)")
-    return labelled(dispatch(entry("where"), (mask, value, input), {}), "MaskedFillBackward0")
+    return relabel(dispatch(entry("where"), (mask, value, input), {}), "MaskedFillBackward0")
 
 
 @public(node="MaskedSelectBackward0")

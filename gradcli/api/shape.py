@@ -11,7 +11,7 @@ from ..rules.index import Index
 from ..rules.movement import resolved
 from ..rules.shapes import fit, negative_axes, negative_axis
 from ..tape.dtypes import DType, as_numpy
-from ..tape.node import labelled
+from ..tape.node import relabel
 from ..tape.record import dispatch
 from ..tape.tensor import Tensor, as_raw
 from .create import lengths
@@ -98,7 +98,7 @@ def t(input: Tensor) -> Tensor:
         raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {input.ndim}D")
     same = input.ndim < 2
     view = entry("reshape").function(input, tuple(input.shape)) if same else entry("transpose").function(input)
-    return labelled(view, "TBackward0")
+    return relabel(view, "TBackward0")
 
 
 def resized(self: Tensor, *sizes: Any) -> Tensor:
@@ -132,7 +132,7 @@ def squeeze(input: Tensor, dim: Any = None) -> Tensor:
     axes = negative_axes(dim, max(input.ndim, 1))
     shape = tuple(input.shape)
     found = dispatch(entry("squeeze"), (input,), {"axis": tuple(a for a in axes if shape and shape[a] == 1)})
-    return labelled(found, "SqueezeBackward1" if isinstance(dim, int) else "SqueezeBackward2")
+    return relabel(found, "SqueezeBackward1" if isinstance(dim, int) else "SqueezeBackward2")
 
 
 @public
@@ -224,7 +224,7 @@ def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
         axes = len(dims) if isinstance(dims, tuple | list) else 1
         if len(shifts) != axes:
             raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{axes}")
-    return labelled(entry("roll").function(input, shifts, dims), "RollBackward0")
+    return relabel(entry("roll").function(input, shifts, dims), "RollBackward0")
 
 
 @public(node="Rot90Backward0")

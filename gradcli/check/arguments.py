@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from ..errors import GradcliError, did_you_mean
-from ..program.function import named_parameters, passed
+from ..program.function import named_parameters
+from ..program.function import pass_by_name as passed
 
 
 def arguments_of(f: Callable, given: Mapping[str, Any], title: str) -> dict[str, Any]:

@@ -14,7 +14,8 @@ import numpy as np
 
 from ..errors import GradcliError
 from ..func.pullback import pull
-from ..func.sparse import coloured, coloured_by_input
+from ..func.sparse import color_by_input as coloured_by_input
+from ..func.sparse import color_greedily as coloured
 from ..func.sparsity import sparsity
 from ..func.trace import Trace
 from ..results.checks import InputCheck, WorstElement

@@ -19,8 +19,9 @@ def by_formulas(subject: Traced, blocks: dict[str, np.ndarray], found: Witnessed
     import sympy
 
     from ..exact.symbolic import symbols_for
-    from ..program.agreement import compared
-    from ..program.symbols import MAX_SYMBOLS, TIMEOUT, cleaned, patient, plain
+    from ..program.agreement import compare_with_engine as compared
+    from ..program.symbols import MAX_SYMBOLS, TIMEOUT, patient, plain
+    from ..program.symbols import drop_jumps as cleaned
 
     total = sum(np.size(x) for x in subject.at.values())
     if total > MAX_SYMBOLS:

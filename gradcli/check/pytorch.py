@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import noted
+from ..errors import add_advice as noted
 from ..results.checks import CheckReport, InputCheck
 from ..tape.tensor import Tensor
 from .fixed import ATOL, EPS, RTOL, central

@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from ..errors import GradcliError
-from ..errors import told as describe
+from ..errors import describe_error as describe
 from ..func.forward import push_all
 from ..func.pullback import pull
 from ..results.checks import CheckReport, Evidence, Finding, InputCheck

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import told
+from ..errors import describe_error as told
 from ..tape.tensor import Tensor
 
 

@@ -11,7 +11,7 @@ from ..errors import GradcliError
 from ..func.batched import NotBatchableError
 from ..func.mapping import batch_or_loop
 from ..func.pullback import pull, reverse_blocks
-from ..func.trace import trace
+from ..func.trace import trace_function as trace
 from ..tape.modes import no_grad
 from ..tape.tensor import Tensor
 from .subject import CheckError, Subject, name_of, raised

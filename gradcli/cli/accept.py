@@ -11,7 +11,7 @@ import click
 from ..lang.names import as_written
 
 
-def completed(what: str) -> Callable:
+def import_completion(what: str) -> Callable:
     """Return the completion of that name (in complete.py), to be imported when a shell asks."""
 
     def call(ctx: click.Context, param: click.Parameter, incomplete: str) -> Any:
@@ -55,7 +55,7 @@ def once(ctx: Any, param: Any, values: tuple[str, ...]) -> str | None:
     return values[0] if values else None
 
 
-def joined(ctx: Any, param: Any, values: tuple[str, ...]) -> str | None:
+def join_names(ctx: Any, param: Any, values: tuple[str, ...]) -> str | None:
     """Return comma-separated names, from one option or several."""
     if any(not text.strip(", ") for text in values):
         raise click.BadParameter("it names nothing", ctx, param)

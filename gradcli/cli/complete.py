@@ -28,7 +28,7 @@ def array_files(incomplete: str, head: str = "") -> Items:
     return items(names, head + incomplete, f"{head}{path}.npz:")
 
 
-def read(path: str) -> str:
+def read_target(path: str) -> str:
     """Return the text of a regular file (reading a pipe might never end)."""
     from ..program.target import read_source
 
@@ -40,7 +40,7 @@ def read(path: str) -> str:
 
 def definitions(path: str) -> Iterator[ast.FunctionDef | ast.ClassDef]:
     """Yield the public functions and classes that a Python file defines at its top."""
-    for node in ast.parse(read(path)).body:
+    for node in ast.parse(read_target(path)).body:
         if isinstance(node, DEFINITIONS) and not node.name.startswith("_"):
             yield node
 
@@ -65,7 +65,7 @@ def inputs_of_definition(path: str, name: str) -> list[str]:
     return []
 
 
-def assigned(source: str) -> list[str]:
+def find_assigned(source: str) -> list[str]:
     """Return the names that a script assigns to at its top."""
     nodes = [n for s in ast.parse(source).body if isinstance(s, ast.Assign | ast.AnnAssign) for n in ast.walk(s)]
     names = [n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
@@ -85,11 +85,11 @@ def names_of(text: str, inline: bool = False) -> tuple[list[str], list[str]]:
     if text == "-" and not inline:
         return [], []
     is_file = not inline and (text.endswith(PROGRAMS) or os.path.exists(os.path.expanduser(text)))
-    source = read(text) if is_file else text
+    source = read_target(text) if is_file else text
     try:
         program = ExpressionProgram(parse(source), text)
     except GradcliError:
-        names = assigned(source) if text.endswith(".py") else []
+        names = find_assigned(source) if text.endswith(".py") else []
         return names, names
     names = program.input_names()
     return names, list(dict.fromkeys([*names, *program.bound]))
@@ -153,7 +153,7 @@ def hooks(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
     return ways + [item(f"{name}={x.value}") for x in found if not x.value.endswith(".expr")]
 
 
-def given_inputs(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
+def complete_input(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
     """Complete NAME=VALUE for an input."""
     name, sign, value = incomplete.partition("=")
     if sign:
@@ -166,7 +166,7 @@ def value(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
     return array_files(incomplete[1:], "@") if incomplete.startswith("@") else []
 
 
-def defined(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
+def complete_function(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
     """Complete a function of the target's file."""
     path = str((ctx.params.get("words") or ("",))[0]).partition(".py")[0] + ".py"
     return items((node.name for node in definitions(path)), incomplete)

@@ -16,7 +16,7 @@ import click
 import numpy as np
 
 from .. import __version__
-from ..errors import EXIT_DEFECT, EXIT_INTERRUPTED, EXIT_OK, GradcliError, did_you_mean, shortened
+from ..errors import EXIT_DEFECT, EXIT_INTERRUPTED, EXIT_OK, GradcliError, did_you_mean, shorten
 from . import status, streams
 
 COMMANDS = {
@@ -122,7 +122,7 @@ def as_gradcli_error(error: Exception, words: list[str]) -> GradcliError:
     if isinstance(error, click.UsageError):
         command = error.ctx.command_path if error.ctx else "gradcli"
         return GradcliError(
-            reworded(shortened(error.format_message())), hint=option_hint(words) or f"see '{command} --help'"
+            reword(shorten(error.format_message())), hint=option_hint(words) or f"see '{command} --help'"
         )
     if isinstance(error, click.ClickException):
         return GradcliError(error.format_message())
@@ -149,7 +149,7 @@ CLICK = (
 """What click says of wrong values, and better."""
 
 
-def reworded(message: str) -> str:
+def reword(message: str) -> str:
     """Return a message of click's in plain words."""
     for pattern, better in CLICK:
         message = re.sub(pattern, better, message)

@@ -12,7 +12,7 @@ from ..lang.limits import DEFAULT_MAX_ELEMENTS
 from ..program.frameworks import ENGINES
 from ..render import ARRAYS
 from . import status
-from .accept import Finite, as_name, completed, joined, once
+from .accept import Finite, as_name, import_completion, join_names, once
 from .context import Context
 from .output import Output
 
@@ -32,22 +32,22 @@ OPTIONS: dict[str, Any] = {
         "--wrt",
         metavar="NAMES",
         multiple=True,
-        callback=joined,
-        shell_complete=completed("inputs"),
+        callback=join_names,
+        shell_complete=import_completion("inputs"),
         help="Differentiate with respect to these inputs only: x,y.",
     ),
     "out": click.option(
         "--out",
         metavar="NAME",
         callback=as_name,
-        shell_complete=completed("names"),
+        shell_complete=import_completion("names"),
         help="The name whose value is the output.",
     ),
     "gradient": click.option(
         "-g",
         "--gradient",
         metavar="VALUE",
-        shell_complete=completed("value"),
+        shell_complete=import_completion("value"),
         help="The gradient vector for an output that is no scalar.",
     ),
     "tangent": click.option(
@@ -55,26 +55,26 @@ OPTIONS: dict[str, Any] = {
         "-t",
         multiple=True,
         metavar="NAME=VALUE",
-        shell_complete=completed("given_inputs"),
+        shell_complete=import_completion("given_inputs"),
         help="The direction, input by input; inputs left out stay fixed. Repeatable.",
     ),
     "grad": click.option(
         "--grad",
         metavar="NAME",
-        shell_complete=completed("defined"),
+        shell_complete=import_completion("defined"),
         help="The gradient by hand, in the same file: g(*arguments); of a C function: its declaration.",
     ),
     "vjp": click.option(
         "--vjp",
         metavar="NAME",
-        shell_complete=completed("defined"),
+        shell_complete=import_completion("defined"),
         help="The backward pass by hand, in the same file: b(cotangent, *arguments); of a C function: its "
         "declaration.",
     ),
     "jvp": click.option(
         "--jvp",
         metavar="NAME",
-        shell_complete=completed("defined"),
+        shell_complete=import_completion("defined"),
         help="The forward derivative by hand, in the same file: j(tangents, *arguments); alone or with --vjp.",
     ),
     "shape": click.option(
@@ -82,7 +82,7 @@ OPTIONS: dict[str, Any] = {
         "shapes",
         multiple=True,
         metavar="NAME=3,4",
-        shell_complete=completed("given_inputs"),
+        shell_complete=import_completion("given_inputs"),
         help="Draw this input at random, with this shape; of a C function's output: its shape. Repeatable.",
     ),
     "samples": click.option(
@@ -112,7 +112,7 @@ OPTIONS: dict[str, Any] = {
         help="Processes to run checks in (1); with more, one that dies is an error.",
     ),
     "junit": click.option(
-        "--junit", metavar="FILE", shell_complete=completed("files"), help="Also write a JUnit report."
+        "--junit", metavar="FILE", shell_complete=import_completion("files"), help="Also write a JUnit report."
     ),
     "allow_inconclusive": click.option(
         "--allow-inconclusive", is_flag=True, help="Exit with 0 when no check fails but some are inconclusive."
@@ -144,7 +144,7 @@ OPTIONS: dict[str, Any] = {
         "hooks",
         multiple=True,
         metavar="NAME=ACTION",
-        shell_complete=completed("hooks"),
+        shell_complete=import_completion("hooks"),
         help="Run ACTION on NAME's gradient: print, an expression in g, or FILE.py:function. For modules: net.f1=, "
         "net.f1.forward=, net.f1.forward_pre=. Repeatable.",
     ),
@@ -153,7 +153,7 @@ OPTIONS: dict[str, Any] = {
         multiple=True,
         metavar="NAME",
         callback=as_name,
-        shell_complete=completed("names"),
+        shell_complete=import_completion("names"),
         help="Also report the gradient of this intermediate result.",
     ),
     "retain_all": click.option("--retain-all", is_flag=True, help="Report the gradients of all named results."),
@@ -181,7 +181,7 @@ OPTIONS: dict[str, Any] = {
         "--over",
         multiple=True,
         metavar="NAME=FROM:TO",
-        shell_complete=completed("given_inputs"),
+        shell_complete=import_completion("given_inputs"),
         help="The input along which to plot, and its range: x=-3:3. Twice for a map.",
     ),
     "points": click.option(
@@ -191,7 +191,7 @@ OPTIONS: dict[str, Any] = {
     "save": click.option(
         "--save",
         metavar="FILE",
-        shell_complete=completed("files"),
+        shell_complete=import_completion("files"),
         help="Also save the table, as a terminal shows it, as FILE.svg or FILE.html.",
     ),
     "values": click.option("--values", is_flag=True, help="Show the value and the gradient of every result."),
@@ -219,7 +219,7 @@ OPTIONS: dict[str, Any] = {
         "--at",
         multiple=True,
         metavar="NAME=VALUE",
-        shell_complete=completed("given_inputs"),
+        shell_complete=import_completion("given_inputs"),
         help="Evaluate the formulas there. Repeatable.",
     ),
     "steps": click.option("--steps", is_flag=True, help="Show the chain rule, node by node."),
@@ -232,7 +232,7 @@ OPTIONS: dict[str, Any] = {
         "-o",
         "--output",
         metavar="FILE",
-        shell_complete=completed("files"),
+        shell_complete=import_completion("files"),
         help="Write to FILE instead; - is standard output.",
     ),
     "precision": click.option(
@@ -285,7 +285,7 @@ def command_options(*names: str, formats: tuple[str, ...] = ARRAYS) -> Callable:
         for name in reversed([*names, *COMMON]):
             call = (format_option(formats) if name == "format" else OPTIONS[name])(call)
         metavar = "TARGET [NAME=VALUE]..."
-        return click.argument("words", nargs=-1, metavar=metavar, shell_complete=completed("words"))(call)
+        return click.argument("words", nargs=-1, metavar=metavar, shell_complete=import_completion("words"))(call)
 
     return decorate
 

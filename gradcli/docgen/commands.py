@@ -9,7 +9,7 @@ import click
 from ..cli.main import COMMANDS
 from ..schema import names as schemas
 from . import texts
-from .mdoc import argument, escaped, examples, page, paragraphs, section, see_also, tagged
+from .mdoc import argument, escape_roff, examples, page, paragraphs, section, see_also, tag_list
 
 RELATED = {
     "grad": ["jacobian", "gradcheck", "trace"],
@@ -38,7 +38,7 @@ def option_item(option: click.Option) -> tuple[str, str]:
         metavar = option.metavar or ("|".join(map(str, choices)) if choices else "VALUE")
     value = f" Ar {argument(metavar)}" if metavar else ""
     more = next((texts.OPTIONS[flag] for flag in flags if flag in texts.OPTIONS), "")
-    return " , ".join(f"Fl {escaped(flag[1:])}{value}" for flag in flags), f"{option.help or ''} {more}".strip()
+    return " , ".join(f"Fl {escape_roff(flag[1:])}{value}" for flag in flags), f"{option.help or ''} {more}".strip()
 
 
 def examples_of(name: str, command: click.Command) -> list[str]:
@@ -54,19 +54,19 @@ def takes_target(command: click.Command) -> bool:
 
 def environment() -> list[str]:
     """Return the section on the environment."""
-    return section("ENVIRONMENT", tagged((f"Ev {name}", text) for name, text in texts.ENVIRONMENT))
+    return section("ENVIRONMENT", tag_list((f"Ev {name}", text) for name, text in texts.ENVIRONMENT))
 
 
 def exit_status() -> list[str]:
     """Return the section on exit codes."""
-    return section("EXIT STATUS", tagged(texts.EXIT_STATUS))
+    return section("EXIT STATUS", tag_list(texts.EXIT_STATUS))
 
 
 def files(command: click.Command) -> list[str]:
     """Return the section on files."""
     items = [*texts.PROGRAMS, texts.DATA] if takes_target(command) else []
     items += [texts.WRITTEN] if any(p.name == "output" for p in command.params) else []
-    return section("FILES", tagged((f"Pa {argument(name)}", text) for name, text in items) if items else ["None."])
+    return section("FILES", tag_list((f"Pa {argument(name)}", text) for name, text in items) if items else ["None."])
 
 
 def command_page(name: str, command: click.Command, context: click.Context, date: str) -> str:
@@ -84,7 +84,7 @@ def command_page(name: str, command: click.Command, context: click.Context, date
         1,
         re.sub(r"^([A-Z])(?=[a-z ])", lambda m: m[1].lower(), COMMANDS[name].rstrip(".")),
         date,
-        section("SYNOPSIS", [f".Nm gradcli {name}", ".Op Ar options", *(f".Ar {escaped(a)}" for a in arguments)]),
+        section("SYNOPSIS", [f".Nm gradcli {name}", ".Op Ar options", *(f".Ar {escape_roff(a)}" for a in arguments)]),
         section(
             "DESCRIPTION",
             [
@@ -93,7 +93,7 @@ def command_page(name: str, command: click.Command, context: click.Context, date
                 *(note if takes_target(command) else []),
                 ".Pp",
                 "The options are:",
-                *tagged(option_item(option) for option in options),
+                *tag_list(option_item(option) for option in options),
             ],
         ),
         environment(),

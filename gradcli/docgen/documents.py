@@ -9,7 +9,7 @@ from ..cli.main import COMMANDS
 from ..schema import names, read
 from . import texts
 from .commands import environment, exit_status
-from .mdoc import argument, escaped, examples, page, paragraphs, section, see_also, tagged
+from .mdoc import argument, escape_roff, examples, page, paragraphs, section, see_also, tag_list
 
 TEXT = "string or nested list of strings"
 
@@ -81,7 +81,7 @@ def json_page(date: str) -> str:
     lines = [*paragraphs(texts.JSON), ".Ss All documents", *keys(common["head"])]
     order = [name for name in COMMANDS if name in names()]
     for name in [*order, *(n for n in names() if n not in order)]:
-        lines += [f".Ss {escaped('gradcli ' + name) if name in COMMANDS else 'Errors'}", *document(read(name))]
+        lines += [f".Ss {escape_roff('gradcli ' + name) if name in COMMANDS else 'Errors'}", *document(read(name))]
     lines += [".Ss Parts that documents share"]
     parts = {k: v for k, v in common["$defs"].items() if "properties" in v or k in ("number", "array")}
     for i, (name, schema) in enumerate(parts.items()):
@@ -94,7 +94,7 @@ def json_page(date: str) -> str:
         date,
         section("DESCRIPTION", lines),
         environment(),
-        section("FILES", tagged([(f"Pa {argument('*.json')}", "What `-o` writes under such a name is JSON.")])),
+        section("FILES", tag_list([(f"Pa {argument('*.json')}", "What `-o` writes under such a name is JSON.")])),
         exit_status(),
         section("EXAMPLES", examples(texts.JSON_EXAMPLES)),
         section("SEE ALSO", see_also(["gradcli(1)", "gradcli-schema(1)"])),

@@ -10,7 +10,7 @@ from ..lang.names import CONSTANTS
 from ..rules import full_table
 from . import texts
 from .commands import environment, exit_status
-from .mdoc import Item, argument, examples, page, paragraphs, section, see_also, tagged
+from .mdoc import Item, argument, examples, page, paragraphs, section, see_also, tag_list
 
 
 def functions() -> Iterator[Item]:
@@ -39,23 +39,23 @@ def expressions_page(date: str) -> str:
                 *paragraphs(texts.LANGUAGE),
                 ".Ss Syntax",
                 *paragraphs(texts.SYNTAX),
-                *tagged((argument(form), text) for form, text in texts.FORMS),
+                *tag_list((argument(form), text) for form, text in texts.FORMS),
                 ".Pp",
                 "An array has these properties:",
-                *tagged(((f"Va x.{name}", texts.PROPERTIES[name]) for name in PROPERTIES), compact=True),
+                *tag_list(((f"Va x.{name}", texts.PROPERTIES[name]) for name in PROPERTIES), compact=True),
                 ".Ss Constants",
-                *tagged(((f"Va {name}", texts.CONSTANTS[name]) for name in CONSTANTS), compact=True),
+                *tag_list(((f"Va {name}", texts.CONSTANTS[name]) for name in CONSTANTS), compact=True),
                 ".Ss Inputs and the output",
                 *paragraphs(texts.INPUTS),
                 ".Ss Functions",
                 *paragraphs(texts.FUNCTIONS),
-                *tagged(functions()),
+                *tag_list(functions()),
             ],
         ),
         environment(),
         section(
             "FILES",
-            tagged(
+            tag_list(
                 (f"Pa {argument(name)}", text)
                 for name, text in [("*.expr", "Programs in this language."), texts.DATA]
             ),

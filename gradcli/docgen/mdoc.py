@@ -13,7 +13,7 @@ ESCAPES = {"\\": "\\e", "-": "\\-", "'": "\\(aq", "^": "\\(ha", "~": "\\(ti", "`
 MARKED = re.compile(r"(`[^`]+`|\bgradcli(?:-[a-z]+)?\(\d\))")
 
 
-def escaped(text: str) -> str:
+def escape_roff(text: str) -> str:
     """Return text as roff prints it literally."""
     text = "".join(ESCAPES.get(c, c if c.isascii() else f"\\[u{ord(c):04X}]") for c in text)
     return f"\\&{text}" if text.startswith(".") else text
@@ -21,7 +21,7 @@ def escaped(text: str) -> str:
 
 def argument(text: str) -> str:
     """Return text as one argument of a macro."""
-    text = escaped(text)
+    text = escape_roff(text)
     plain = f"\\&{text}" if len(text) <= 3 else text
     return '"' + plain.replace('"', '""') + '"' if " " in text or '"' in text else plain
 
@@ -38,7 +38,7 @@ def sentence_lines(sentence: str) -> list[str]:
             lines.append(macro + "".join(f" {c}" for c in close[0]) if close else macro)
         else:
             text = re.sub(r"^[.,;:)]+", "", part) if lines else part
-            rows = textwrap.wrap(escaped(text.strip()), 76, break_on_hyphens=False, break_long_words=False)
+            rows = textwrap.wrap(escape_roff(text.strip()), 76, break_on_hyphens=False, break_long_words=False)
             lines += [f"\\&{row}" if row.startswith(".") else row for row in rows]
     return lines
 
@@ -48,7 +48,7 @@ def paragraphs(text: str) -> list[str]:
     lines: list[str] = []
     for part in inspect.cleandoc(text).split("\n\n"):
         if part.startswith("    "):
-            lines += [".Bd -literal -offset indent", *map(escaped, inspect.cleandoc(part).split("\n")), ".Ed"]
+            lines += [".Bd -literal -offset indent", *map(escape_roff, inspect.cleandoc(part).split("\n")), ".Ed"]
             continue
         if lines:
             lines.append(".Pp")
@@ -57,7 +57,7 @@ def paragraphs(text: str) -> list[str]:
     return lines
 
 
-def tagged(items: Iterable[Item], compact: bool = False) -> list[str]:
+def tag_list(items: Iterable[Item], compact: bool = False) -> list[str]:
     """Return a list of heads (in mdoc) with their texts."""
     lines = [".Bl -tag -width Ds" + (" -compact" if compact else "")]
     for head, text in items:
@@ -80,7 +80,7 @@ def page(name: str, number: int, title: str, date: str, *sections: list[str]) ->
         ".Os",
         ".Sh NAME",
         f".Nm {name}",
-        f".Nd {escaped(title)}",
+        f".Nd {escape_roff(title)}",
     ]
     return "\n".join([*head, *(line for part in sections for line in part)]) + "\n"
 
@@ -96,7 +96,7 @@ def examples(commands: Sequence[str]) -> list[str]:
                 rows[-1] += " \\"
                 rows.append("   ")
             rows[-1] += f" {word}"
-        lines += [escaped(row) for row in rows]
+        lines += [escape_roff(row) for row in rows]
     return [*lines, ".Ed"]
 
 

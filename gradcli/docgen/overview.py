@@ -6,13 +6,13 @@ from ..cli.main import COMMANDS
 from . import texts
 from .commands import environment, exit_status
 from .differences import DELIBERATE, DIFFERENCES
-from .mdoc import argument, examples, page, paragraphs, section, see_also, tagged
+from .mdoc import argument, examples, page, paragraphs, section, see_also, tag_list
 
 
 def overview_page(date: str) -> str:
     """Return the page."""
-    commands = tagged((f"Cm {name}", f"{text} See gradcli-{name}(1).") for name, text in COMMANDS.items())
-    options = tagged(
+    commands = tag_list((f"Cm {name}", f"{text} See gradcli-{name}(1).") for name, text in COMMANDS.items())
+    options = tag_list(
         [
             ("Fl h , Fl \\-help", "Print a summary; after a command, one of its options."),
             ("Fl \\-version", "Print the version."),
@@ -53,13 +53,13 @@ def overview_page(date: str) -> str:
                 *paragraphs(texts.OUTPUT),
                 ".Ss Differences from PyTorch",
                 *paragraphs(DIFFERENCES),
-                *tagged((f"Em {argument(head)}", text) for head, text in DELIBERATE),
+                *tag_list((f"Em {argument(head)}", text) for head, text in DELIBERATE),
             ],
         ),
         environment(),
         section(
             "FILES",
-            tagged((f"Pa {argument(name)}", text) for name, text in [*texts.PROGRAMS, texts.DATA, texts.WRITTEN]),
+            tag_list((f"Pa {argument(name)}", text) for name, text in [*texts.PROGRAMS, texts.DATA, texts.WRITTEN]),
         ),
         exit_status(),
         section("EXAMPLES", examples(texts.EXAMPLES[""])),

@@ -65,7 +65,7 @@ class ExactArray(np.ndarray):
         if ufunc in COMPARISONS:
             function = field.compare(COMPARISONS[ufunc])
             if function is not None:
-                return settled(elementwise(function, plain))
+                return settle_conditions(elementwise(function, plain))
         elif ufunc in BY_NUMPY and BY_NUMPY[ufunc].kind == "elementwise":
             function, _ = field.twin(BY_NUMPY[ufunc], {})
             return elementwise(function, plain)
@@ -120,7 +120,7 @@ def exact(x: Any) -> Any:
     if isinstance(x, ExactArray):
         return x
     if isinstance(x, np.ndarray):
-        return unboxed(x).view(ExactArray) if x.dtype == object else x
+        return unbox(x).view(ExactArray) if x.dtype == object else x
     if type(x) in (tuple, list):
         return type(x)(exact(part) for part in x)
     if isinstance(x, tuple):
@@ -132,7 +132,7 @@ def exact(x: Any) -> Any:
     return x
 
 
-def unboxed(x: np.ndarray) -> np.ndarray:
+def unbox(x: np.ndarray) -> np.ndarray:
     """Return an object array whose elements are numbers: NumPy stores 0-d arrays as elements."""
     flat = x.ravel().tolist() if x.ndim else [x[()]]
     if not any(isinstance(e, np.ndarray) for e in flat):
@@ -143,7 +143,7 @@ def unboxed(x: np.ndarray) -> np.ndarray:
     return out
 
 
-def settled(conditions: np.ndarray) -> np.ndarray:
+def settle_conditions(conditions: np.ndarray) -> np.ndarray:
     """Return conditions as a boolean array, if all of them are true or false."""
     flat = conditions.ravel().tolist()
     if all(isinstance(c, bool | np.bool_) for c in flat):
@@ -159,5 +159,5 @@ def numbers(field: Field, values: Any) -> ExactArray:
         return plain.view(ExactArray)
     raw = np.asarray(values)
     if raw.dtype == object:
-        return exact(elementwise(lambda x: x if field.is_element(x) else field.number(x), (unboxed(as_plain(raw)),)))
+        return exact(elementwise(lambda x: x if field.is_element(x) else field.number(x), (unbox(as_plain(raw)),)))
     return exact(elementwise(field.number, (raw.astype(object),)))

@@ -76,12 +76,12 @@ def doc(target: str) -> str:
     return " ".join(target.split()).replace("\\", "\\\\").replace('"""', "'''").replace("*/", "* /")
 
 
-def nested(words: list[str], shape: tuple[int, ...]) -> str:
+def nest_lists(words: list[str], shape: tuple[int, ...]) -> str:
     """Return texts as nested lists of a shape."""
     if not shape:
         return words[0]
     step = len(words) // shape[0] if shape[0] else 0
-    return "[" + ", ".join(nested(words[i * step : (i + 1) * step], shape[1:]) for i in range(shape[0])) + "]"
+    return "[" + ", ".join(nest_lists(words[i * step : (i + 1) * step], shape[1:]) for i in range(shape[0])) + "]"
 
 
 def float_text(printer: Any, number: Any) -> str:
@@ -146,7 +146,7 @@ def python_code(target: str, inputs: Inputs, value: Any, derivatives: Derivative
     place = 1
     for label, shape, found in derivatives:
         returned.append(names.free(f"d_{identifier(label)}"))
-        body.append(f"    {returned[-1]} = {nested(words[place : place + len(found)], shape)}")
+        body.append(f"    {returned[-1]} = {nest_lists(words[place : place + len(found)], shape)}")
         place += len(found)
     arguments = ", ".join(names.parameters[name] for name, _ in inputs)
     lines = [f"def value_and_gradient({arguments}):", f'    """Value and derivatives of {doc(target)}."""', *body]

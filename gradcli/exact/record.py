@@ -21,7 +21,7 @@ from ..tape.record import outline, saved_values
 from ..tape.tensor import Tensor
 from ..tape.views import track_view
 from ..tape.walk import apply_rules, apply_several
-from .array import COMPARISONS, ExactArray, as_plain, exact, numbers, settled
+from .array import COMPARISONS, ExactArray, as_plain, exact, numbers, settle_conditions
 from .field import Field, Literal, NoTwinError, elementwise
 from .structural import STRUCTURAL
 
@@ -81,13 +81,15 @@ class Exact:
         if primitive.kind == "constant" and primitive.name in COMPARISONS.values():
             compare = self.field.compare(primitive.name)
             if compare is not None:
-                return exact(settled(elementwise(compare, tuple(as_plain(x) for x in raws))))
+                return exact(settle_conditions(elementwise(compare, tuple(as_plain(x) for x in raws))))
         try:
             out = exact(primitive.forward(*raws, **params))
         except (TypeError, AttributeError, ValueError) as error:
             if "truth value" in str(error):
-                raise NoTwinError(f"{told(primitive)} needs to compare values, which symbols do not have") from None
-            raise NoTwinError(f"{told(primitive)} has no exact twin") from None
+                raise NoTwinError(
+                    f"{name_for_users(primitive)} needs to compare values, which symbols do not have"
+                ) from None
+            raise NoTwinError(f"{name_for_users(primitive)} has no exact twin") from None
         if not isinstance(out, np.ndarray | tuple):
             out = np.asarray(out)  # a single truth value, or what NumPy makes of nothing
         if primitive.kind == "constant" or isinstance(out, tuple):
@@ -101,7 +103,7 @@ class Exact:
         compare = self.field.compare(BOOLEAN[primitive.name])
         if compare is None or not BOOLEAN[primitive.name]:
             return primitive.forward(*(np.asarray(x, bool) if x.dtype == bool else np.bool_(True) for x in raws))
-        return exact(settled(elementwise(compare, tuple(as_plain(x) for x in raws))))
+        return exact(settle_conditions(elementwise(compare, tuple(as_plain(x) for x in raws))))
 
     def holds_conditions(self, x: Any) -> bool:
         """Return whether an operand is true and false, or relations, and no numbers."""
@@ -258,7 +260,7 @@ def apart(x: Any) -> Any:
     return x.copy() if isinstance(x, ExactArray) else x
 
 
-def told(primitive: Primitive) -> str:
+def name_for_users(primitive: Primitive) -> str:
     """Return what users call an operation."""
     return re.sub(r"_(outputs?|last|columns)$", "", primitive.name)
 

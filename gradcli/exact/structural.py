@@ -20,12 +20,12 @@ def by_name(field: Field, name: str, *operands: Any) -> Any:
     return elementwise(field.functions[name], operands)
 
 
-def where(field: Field, condition: Any, x: Any, y: Any) -> Any:
+def exact_where(field: Field, condition: Any, x: Any, y: Any) -> Any:
     """x where the condition holds, else y."""
     return elementwise(field.choose, (plain(condition), plain(x), plain(y)))
 
 
-def extreme(name: str) -> Callable:
+def exact_extreme(name: str) -> Callable:
     """Return the largest or smallest element over axes."""
 
     def function(field: Field, x: Any, *, axis: tuple[int, ...], keepdims: bool) -> Any:
@@ -33,65 +33,65 @@ def extreme(name: str) -> Callable:
         result = plain(x)
         for a in sorted(axis):
             result = combine.reduce(result, axis=a, keepdims=True)
-        return result if keepdims else squeezed(result, axis)
+        return result if keepdims else squeeze_axes(result, axis)
 
     return function
 
 
-def squeezed(x: Any, axis: tuple[int, ...]) -> np.ndarray:
+def squeeze_axes(x: Any, axis: tuple[int, ...]) -> np.ndarray:
     """Return an array without these axes."""
     x = np.asarray(x)
     return x.reshape([n for i, n in enumerate(x.shape) if i - x.ndim not in axis])
 
 
-def summed(x: Any, axis: tuple[int, ...]) -> np.ndarray:
+def sum_axes(x: Any, axis: tuple[int, ...]) -> np.ndarray:
     """Return sums over axes, kept as axes."""
     return np.add.reduce(plain(x), axis=axis, keepdims=True) if axis else plain(x)
 
 
-def softmax(field: Field, x: Any, *, axis: tuple[int, ...]) -> Any:
+def exact_softmax(field: Field, x: Any, *, axis: tuple[int, ...]) -> Any:
     """exp(x) / sum(exp(x))."""
     e = by_name(field, "exp", plain(x))
-    return e / summed(e, axis)
+    return e / sum_axes(e, axis)
 
 
-def log_softmax(field: Field, x: Any, *, axis: tuple[int, ...]) -> Any:
+def exact_log_softmax(field: Field, x: Any, *, axis: tuple[int, ...]) -> Any:
     """x - log(sum(exp(x)))."""
-    return plain(x) - by_name(field, "log", summed(by_name(field, "exp", plain(x)), axis))
+    return plain(x) - by_name(field, "log", sum_axes(by_name(field, "exp", plain(x)), axis))
 
 
-def logsumexp(field: Field, x: Any, *, axis: tuple[int, ...], keepdims: bool) -> Any:
+def exact_logsumexp(field: Field, x: Any, *, axis: tuple[int, ...], keepdims: bool) -> Any:
     """log(sum(exp(x)))."""
-    result = by_name(field, "log", summed(by_name(field, "exp", plain(x)), axis))
-    return result if keepdims else squeezed(result, axis)
+    result = by_name(field, "log", sum_axes(by_name(field, "exp", plain(x)), axis))
+    return result if keepdims else squeeze_axes(result, axis)
 
 
-def norm(field: Field, x: Any, *, axis: tuple[int, ...], keepdims: bool, ord: float) -> Any:
+def exact_norm(field: Field, x: Any, *, axis: tuple[int, ...], keepdims: bool, ord: float) -> Any:
     """The p-norm over axes."""
     size = by_name(field, "abs", plain(x))
     if ord == np.inf or ord == -np.inf:
-        return extreme("maximum" if ord > 0 else "minimum")(field, size, axis=axis, keepdims=keepdims)
+        return exact_extreme("maximum" if ord > 0 else "minimum")(field, size, axis=axis, keepdims=keepdims)
     if ord == 0:
         raise NoTwinError("the norm of order 0 counts, it is no formula")
     order = field.number(ord)
     if ord == 1:
-        result = summed(size, axis)
+        result = sum_axes(size, axis)
     elif ord == 2:
-        result = by_name(field, "sqrt", summed(size * size, axis))
+        result = by_name(field, "sqrt", sum_axes(size * size, axis))
     else:
-        result = summed(size**order, axis) ** (1 / order)
-    return result if keepdims else squeezed(result, axis)
+        result = sum_axes(size**order, axis) ** (1 / order)
+    return result if keepdims else squeeze_axes(result, axis)
 
 
 def variance(field: Field, x: Any, *, axis: tuple[int, ...], keepdims: bool, correction: float) -> Any:
     """Squared deviations from the mean over axes, divided by n - correction."""
     x = plain(x)
     n = int(np.prod([x.shape[a] for a in axis]))
-    deviation = x - summed(x, axis) / field.number(n)
+    deviation = x - sum_axes(x, axis) / field.number(n)
     if any(field.is_complex(e) for e in deviation.ravel().tolist()):
         deviation = by_name(field, "abs", deviation)
-    result = summed(deviation * deviation, axis) / field.number(n - correction)
-    return result if keepdims else squeezed(result, axis)
+    result = sum_axes(deviation * deviation, axis) / field.number(n - correction)
+    return result if keepdims else squeeze_axes(result, axis)
 
 
 def deviation(field: Field, x: Any, **params: Any) -> Any:
@@ -99,11 +99,11 @@ def deviation(field: Field, x: Any, **params: Any) -> Any:
     return by_name(field, "sqrt", plain(variance(field, x, **params)))
 
 
-def mean(field: Field, x: Any, *, axis: tuple[int, ...], keepdims: bool) -> Any:
+def exact_mean(field: Field, x: Any, *, axis: tuple[int, ...], keepdims: bool) -> Any:
     """The mean over axes."""
     x = plain(x)
-    result = summed(x, axis) / field.number(int(np.prod([x.shape[a] for a in axis])))
-    return result if keepdims else squeezed(result, axis)
+    result = sum_axes(x, axis) / field.number(int(np.prod([x.shape[a] for a in axis])))
+    return result if keepdims else squeeze_axes(result, axis)
 
 
 def angle(field: Field, x: Any) -> Any:
@@ -116,7 +116,7 @@ def part(place: int) -> Callable:
     return lambda field, x: elementwise(lambda e: field.parts(e)[place], (plain(x),))
 
 
-def unchanged(_: Field, x: Any, **__: Any) -> Any:
+def keep_numbers(_: Field, x: Any, **__: Any) -> Any:
     """The same numbers."""
     return x
 
@@ -129,7 +129,7 @@ def as_type(field: Field, x: Any, *, dtype: np.dtype, source: Any = None) -> Any
     return x if any(f is None for f in found) else np.array(found).astype(dtype).reshape(np.shape(x))
 
 
-def logcumsumexp(field: Field, x: Any) -> Any:
+def exact_logcumsumexp(field: Field, x: Any) -> Any:
     """Logarithms of cumulated sums of exponentials along the last axis."""
     return by_name(field, "log", np.cumsum(by_name(field, "exp", plain(x)), axis=-1))
 
@@ -137,7 +137,7 @@ def logcumsumexp(field: Field, x: Any) -> Any:
 # -- linear algebra -------------------------------------------------------------------------------------
 
 
-def stacked(function: Callable) -> Callable:
+def over_stacks(function: Callable) -> Callable:
     """Return a function of one matrix (and others beside it) as one of stacks of them."""
 
     def call(field: Field, *operands: Any, **params: Any) -> Any:
@@ -154,7 +154,7 @@ def stacked(function: Callable) -> Callable:
     return call
 
 
-def eliminated(field: Field, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, Any]:
+def eliminate(field: Field, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, Any]:
     """Return the solution of a x = b and the determinant of a, by Gaussian elimination."""
     a, b = a.copy(), b.copy()
     n = len(a)
@@ -182,10 +182,10 @@ def pivots(field: Field, column: np.ndarray, start: int) -> list[int]:
     return sorted(rows, key=lambda i: -abs(column[i])) if field.lazy_pieces else rows
 
 
-@stacked
-def inverse(field: Field, a: np.ndarray) -> np.ndarray:
+@over_stacks
+def exact_inverse(field: Field, a: np.ndarray) -> np.ndarray:
     """The inverse of a matrix."""
-    return eliminated(field, a, identity(field, len(a)))[0]
+    return eliminate(field, a, identity(field, len(a)))[0]
 
 
 def identity(field: Field, n: int) -> np.ndarray:
@@ -193,28 +193,28 @@ def identity(field: Field, n: int) -> np.ndarray:
     return elementwise(field.number, (np.eye(n).astype(object),))
 
 
-@stacked
+@over_stacks
 def determinant(field: Field, a: np.ndarray) -> Any:
     """The determinant of a matrix."""
     if not field.lazy_pieces:
         return field.functions["matrix"](a).det(method="berkowitz")
-    return eliminated(field, a, identity(field, len(a)))[1]
+    return eliminate(field, a, identity(field, len(a)))[1]
 
 
-def slogdet(field: Field, a: Any) -> tuple[Any, Any]:
+def exact_slogdet(field: Field, a: Any) -> tuple[Any, Any]:
     """The determinant's sign and the logarithm of its size."""
     found = plain(determinant(field, a))
     return by_name(field, "sign", found), by_name(field, "log", by_name(field, "abs", found))
 
 
-@stacked
-def solve(field: Field, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+@over_stacks
+def exact_solve(field: Field, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """The solution of a x = b."""
-    return eliminated(field, a, b)[0]
+    return eliminate(field, a, b)[0]
 
 
-@stacked
-def cholesky(field: Field, a: np.ndarray) -> np.ndarray:
+@over_stacks
+def exact_cholesky(field: Field, a: np.ndarray) -> np.ndarray:
     """The lower triangle L with L L^T = a."""
     n = len(a)
     out = elementwise(field.number, (np.zeros((n, n)).astype(object),))
@@ -232,7 +232,7 @@ def triangular(field: Field, a: Any, b: Any, *, lower: bool, unit: bool) -> Any:
     half = np.tril(a, -int(unit)) if lower else np.triu(a, int(unit))
     if unit:
         half = half + np.eye(a.shape[-1])
-    return solve(field, numbers_of(field, half), b)
+    return exact_solve(field, numbers_of(field, half), b)
 
 
 def numbers_of(field: Field, x: np.ndarray) -> np.ndarray:
@@ -241,27 +241,27 @@ def numbers_of(field: Field, x: np.ndarray) -> np.ndarray:
 
 
 STRUCTURAL: dict[str, Callable] = {
-    "where": where,
-    "max": extreme("maximum"),
-    "min": extreme("minimum"),
-    "softmax": softmax,
-    "finite_softmax": softmax,
-    "log_softmax": log_softmax,
-    "logsumexp": logsumexp,
-    "logcumsumexp_last": logcumsumexp,
-    "norm": norm,
+    "where": exact_where,
+    "max": exact_extreme("maximum"),
+    "min": exact_extreme("minimum"),
+    "softmax": exact_softmax,
+    "finite_softmax": exact_softmax,
+    "log_softmax": exact_log_softmax,
+    "logsumexp": exact_logsumexp,
+    "logcumsumexp_last": exact_logcumsumexp,
+    "norm": exact_norm,
     "var": variance,
     "std": deviation,
-    "mean": mean,
+    "mean": exact_mean,
     "angle": angle,
     "real_part": part(0),
     "imag_part": part(1),
     "astype": as_type,
-    "copy_to": unchanged,
-    "inv": inverse,
+    "copy_to": keep_numbers,
+    "inv": exact_inverse,
     "det": determinant,
-    "slogdet_outputs": slogdet,
-    "solve_columns": solve,
+    "slogdet_outputs": exact_slogdet,
+    "solve_columns": exact_solve,
     "solve_triangular": triangular,
-    "cholesky_lower": cholesky,
+    "cholesky_lower": exact_cholesky,
 }

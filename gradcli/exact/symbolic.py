@@ -234,7 +234,7 @@ def in_floats(primitive: Primitive, numbers: tuple, params: dict) -> Any:
     return rational(repr(out)) if bits * abs(exponent) > MOST_BITS else None
 
 
-def resolved(expr: Any) -> Any:
+def resolve_unknown(expr: Any) -> Any:
     """Return an expression whose unknown numbers are nan: what holds one is nan, and no comparison with it holds."""
     expr = sympy.sympify(expr)
     if not expr.has(Unknown):
@@ -255,15 +255,15 @@ def rational(text: str) -> Any:
 
 def larger(a: Any, b: Any) -> Any:
     """The larger of two, as a choice."""
-    return chosen(sympy.Ge(a, b), a, b)
+    return choose_symbolic(sympy.Ge(a, b), a, b)
 
 
 def smaller(a: Any, b: Any) -> Any:
     """The smaller of two, as a choice."""
-    return chosen(sympy.Le(a, b), a, b)
+    return choose_symbolic(sympy.Le(a, b), a, b)
 
 
-def chosen(condition: Any, a: Any, b: Any) -> Any:
+def choose_symbolic(condition: Any, a: Any, b: Any) -> Any:
     """Return a if the condition is true, b if it is false, else a Piecewise of both."""
     if condition in (sympy.true, sympy.false):
         return a if condition else b

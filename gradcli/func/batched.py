@@ -94,11 +94,11 @@ class Info:
         self.randomness = randomness
 
 
-def wrapped(kind: Any, output: Any, places: Any) -> Any:
+def wrap_outputs(kind: Any, output: Any, places: Any) -> Any:
     """Return the outputs of a custom function's vmap as tensors of a level; places: their batched axes, or None."""
     if isinstance(output, tuple):
         dims = places if isinstance(places, tuple | list) else (places,) * len(output)
-        return tuple(wrapped(kind, x, d) for x, d in zip(output, dims, strict=True))
+        return tuple(wrap_outputs(kind, x, d) for x, d in zip(output, dims, strict=True))
     if places is None or not isinstance(output, Tensor):
         return output
     return kind.of(output if places == 0 else output.movedim(places, 0))
@@ -138,7 +138,7 @@ class Batched(Tensor):
         if own is None or own is Function.vmap:
             refuse()
         output, places = own(Info(size, "error"), dims, *values)
-        return wrapped(kind, output, places)
+        return wrap_outputs(kind, output, places)
 
     @staticmethod
     def gradients(grad: Any, outputs: tuple, vectors: tuple, given: tuple, materialize: bool) -> tuple:

@@ -11,8 +11,8 @@ from ..tape.modes import set_grad_enabled, state
 from ..tape.tensor import Tensor
 from .batched import cover
 from .forward import forward_blocks, push_all, tensor, zeros_like
-from .pullback import checked, public, pull, reverse_blocks
-from .trace import Trace, trace
+from .pullback import check_cotangents, public, pull, reverse_blocks
+from .trace import Trace, trace_function
 
 Tensors = Tensor | tuple[Tensor, ...]
 STRICT = "This is not allowed in strict mode."
@@ -24,7 +24,7 @@ INDEPENDENT = "The output of the user-provided function is independent of input 
 CONSTANT = "The jacobian of the user-provided function is independent of input {}. " + STRICT[:-1] + " with a graph."
 
 
-def given_tensors(x: Any, text: str) -> tuple[Tensor, ...]:
+def check_tensors(x: Any, text: str) -> tuple[Tensor, ...]:
     """Return one Tensor or a sequence of them as a tuple. Raises TypeError, with `text` in front, for others."""
     given = tuple(x) if isinstance(x, tuple | list) else (x,)
     for i, each in enumerate(given):
@@ -37,23 +37,25 @@ def given_tensors(x: Any, text: str) -> tuple[Tensor, ...]:
     return given
 
 
-def prepared(func: Callable, inputs: Any, create_graph: bool, strict: bool, name: str) -> tuple[Trace, bool, bool]:
+def prepare_call(
+    func: Callable, inputs: Any, create_graph: bool, strict: bool, name: str
+) -> tuple[Trace, bool, bool]:
     """Return one recorded call, and whether inputs and outputs are tuples.
 
     Raises TypeError for inputs or outputs that are neither a Tensor nor a tuple of Tensors, RuntimeError for
     outputs outside the graph when `strict` demands that all are in it.
     """
-    given = given_tensors(inputs, f"The inputs given to {name}")
+    given = check_tensors(inputs, f"The inputs given to {name}")
     several = False
 
     def call(*xs: Any) -> Any:
         nonlocal several
         result = func(*xs)
         several = isinstance(result, tuple | list)
-        return given_tensors(result, f"The outputs of the user-provided function given to {name}")
+        return check_tensors(result, f"The outputs of the user-provided function given to {name}")
 
     with set_grad_enabled(create_graph):
-        record = trace(call, given if create_graph else tuple(x.detach() for x in given), {}, None)
+        record = trace_function(call, given if create_graph else tuple(x.detach() for x in given), {}, None)
     record.nested = create_graph
     for i, out in enumerate(record.outputs):
         if strict and out._node is None:
@@ -68,7 +70,7 @@ def demand(parts: Sequence, text: str) -> None:
             raise RuntimeError(text.format(i))
 
 
-def unpacked(parts: Sequence, many: bool) -> Any:
+def unpack_parts(parts: Sequence, many: bool) -> Any:
     """Return parts as a tuple, or the only one."""
     return tuple(parts) if many else parts[0]
 
@@ -97,7 +99,7 @@ def jacobian(
     if strict and (vectorize or strategy == "forward-mode"):
         what = "vectorize=True" if strategy == "reverse-mode" else 'strategy="forward-mode"'
         raise RuntimeError(f"jacobian: strict=True and {what} are not supported together")
-    record, many, several = prepared(func, inputs, create_graph, strict, "jacobian")
+    record, many, several = prepare_call(func, inputs, create_graph, strict, "jacobian")
     if strict:
         for j, out in enumerate(record.outputs):
             seeds = [(out, Tensor._wrap(np.ones_like(out._data), None))]
@@ -107,7 +109,7 @@ def jacobian(
         rows = (forward_blocks if strategy == "forward-mode" else reverse_blocks)(record)
     for row in rows if strict and create_graph else ():
         demand(graph_of(row), CONSTANT)
-    return unpacked([unpacked([cover(block) for block in row], many) for row in rows], several)
+    return unpack_parts([unpack_parts([cover(block) for block in row], many) for row in rows], several)
 
 
 def hessian(
@@ -122,7 +124,7 @@ def hessian(
 
     A tuple of inputs gives a tuple of tuples of blocks. Raises RuntimeError when the output is no scalar.
     """
-    given_tensors(inputs, "The inputs given to hessian")
+    check_tensors(inputs, "The inputs given to hessian")
     if strict and vectorize:
         raise RuntimeError("hessian: strict=True and vectorize=True are not supported together")
     single = scalar(func, "hessian", strict)
@@ -144,7 +146,7 @@ def scalar(func: Callable, name: str, strict: bool = False) -> Callable:
 
     def call(*xs: Any) -> Tensor:
         result = func(*xs)
-        outs = given_tensors(result, f"The outputs of the user-provided function given to {name}")
+        outs = check_tensors(result, f"The outputs of the user-provided function given to {name}")
         if isinstance(result, tuple | list):
             raise RuntimeError(f"The function given to {name} should return a single Tensor")
         if outs[0].numel() != 1:
@@ -159,7 +161,7 @@ def scalar(func: Callable, name: str, strict: bool = False) -> Callable:
 def vectors(v: Any, like: list[Tensor], many: bool, name: str) -> list[Tensor]:
     """Return the given vectors as the pass needs them; ones for a single number. Raises errors as `fitting` does."""
     given = fitting(v, [cover(x) for x in like], many, name)
-    return checked(given, like) if given is not None else [Tensor._wrap(np.ones_like(like[0]._data), None)]
+    return check_cotangents(given, like) if given is not None else [Tensor._wrap(np.ones_like(like[0]._data), None)]
 
 
 def fitting(v: Any, like: Sequence[Tensor], many: bool, name: str) -> tuple[Tensor, ...] | None:
@@ -172,7 +174,7 @@ def fitting(v: Any, like: Sequence[Tensor], many: bool, name: str) -> tuple[Tens
             what = "user-provided function returns" if name == "vjp" else "input to the user-provided function is"
             raise RuntimeError(f"The vector v can only be None if the {what} a single Tensor with a single element.")
         return None
-    given = given_tensors(v, f"The v given to {name}")
+    given = check_tensors(v, f"The v given to {name}")
     if len(given) != len(like):
         if not many:
             raise RuntimeError("The given v should contain a single Tensor.")
@@ -195,7 +197,7 @@ def row_product(
     func: Callable, inputs: Tensors, v: Any, create_graph: bool, strict: bool, name: str, constant: str
 ) -> tuple[Any, Any]:
     """Return (outputs, v J); `constant` is the complaint about a product that depends on no input."""
-    record, many, several = prepared(func, inputs, create_graph, strict, name)
+    record, many, several = prepare_call(func, inputs, create_graph, strict, name)
     given = vectors(v, record.outputs, several, name)
     with set_grad_enabled(create_graph or state.grad):
         grads = pull(record, list(zip(record.outputs, given, strict=True)), create_graph, create_graph)
@@ -204,7 +206,7 @@ def row_product(
     products = [cover(public(g, x)) for g, x in zip(grads, record.inputs, strict=True)]
     if strict and create_graph:
         demand(graph_of(products), constant)
-    return results(record, several), unpacked(products, many)
+    return results(record, several), unpack_parts(products, many)
 
 
 def jvp(
@@ -218,7 +220,7 @@ def column_product(
     func: Callable, inputs: Tensors, v: Any, create_graph: bool, strict: bool, name: str
 ) -> tuple[Any, Any]:
     """Return (outputs, J v)."""
-    record, many, several = prepared(func, inputs, create_graph, strict, name)
+    record, many, several = prepare_call(func, inputs, create_graph, strict, name)
     given = vectors(v, record.inputs, many, name)
     with set_grad_enabled(create_graph or state.grad):
         tangents = push_all(record, given, create_graph)
@@ -229,12 +231,12 @@ def column_product(
     ]
     if strict and create_graph:
         demand(graph_of(products), CONSTANT)
-    return results(record, several), unpacked(products, several)
+    return results(record, several), unpack_parts(products, several)
 
 
 def results(record: Trace, several: bool) -> Any:
     """Return the outputs of a call as the caller may have them."""
-    return unpacked([record.public(cover(x)) for x in record.outputs], several)
+    return unpack_parts([record.public(cover(x)) for x in record.outputs], several)
 
 
 def second_product(product: Callable, name: str) -> Callable:
@@ -244,9 +246,9 @@ def second_product(product: Callable, name: str) -> Callable:
         func: Callable, inputs: Tensors, v: Any = None, create_graph: bool = False, strict: bool = False
     ) -> tuple[Any, Any]:
         many = isinstance(inputs, tuple | list)
-        given = given_tensors(inputs, f"The inputs given to {name}")
+        given = check_tensors(inputs, f"The inputs given to {name}")
         fitting(v, given, many, name)
-        ones = unpacked([Tensor._wrap(np.ones(tuple(x.shape), x.dtype.dtype), None) for x in given], many)
+        ones = unpack_parts([Tensor._wrap(np.ones(tuple(x.shape), x.dtype.dtype), None) for x in given], many)
         values: list[Tensor] = []
         single = scalar(func, name, strict)
 

@@ -18,11 +18,11 @@ from ..tape.modes import enable_grad, set_grad_enabled
 from ..tape.node import MANY, OWNING, Node, OutputNode, Slots
 from ..tape.plan import Plan, reachable
 from ..tape.tensor import Tensor
-from ..tape.walk import grads_of, scaled
+from ..tape.walk import grads_of, scale_by_constant
 from .batched import cover
 from .chunks import check_size, chunk_rows
-from .pullback import assembled, basis, checked, product, size_behind
-from .trace import Argnums, Trace, trace
+from .pullback import assemble_blocks, basis, check_cotangents, multiply_sizes, size_behind
+from .trace import Argnums, Trace, trace_function
 from .trees import flatten
 
 
@@ -104,7 +104,7 @@ class Forward:
             if shapes is not None and len(shapes[i]) < ndim:
                 lead = tuple(t.shape[: int(self.batched)])
                 t = t.reshape(lead + (1,) * (ndim - len(shapes[i])) + tuple(shapes[i]))
-            term = t * partial(*saved, **params) if callable(partial) else scaled(t, partial)
+            term = t * partial(*saved, **params) if callable(partial) else scale_by_constant(t, partial)
             total = term if total is None else total + term
         if shapes is not None:
             wanted = tuple(total.shape[: int(self.batched)]) + np.broadcast_shapes(*shapes, *broad)
@@ -163,13 +163,13 @@ def jvp(func: Callable, primals: tuple, tangents: tuple, *, strict: bool = False
     """
     if not isinstance(primals, tuple) or not isinstance(tangents, tuple) or not primals:
         raise RuntimeError("jvp: primals and tangents must be non-empty tuples")
-    record = trace(func, primals, {}, None, has_aux)
-    given = checked(flatten(tangents)[0], record.inputs)
+    record = trace_function(func, primals, {}, None, has_aux)
+    given = check_cotangents(flatten(tangents)[0], record.inputs)
     create = record.nested or any(t._node is not None for t in given)
     products = push_all(record, given, create)
     if strict and any(p is None for p in products):
         raise RuntimeError("jvp: an output does not depend on the primals (strict=True)")
-    result = built(record, products)
+    result = build_tangents(record, products)
     if create and not record.nested:
         record.nested = True
     return (record.values(), result, record.aux) if has_aux else (record.values(), result)
@@ -177,16 +177,16 @@ def jvp(func: Callable, primals: tuple, tangents: tuple, *, strict: bool = False
 
 def linearize(func: Callable, *primals: Any) -> tuple[Any, Callable]:
     """Return (func(*primals), a function of tangents that gives J tangents without calling func again)."""
-    record = trace(func, primals, {}, None)
+    record = trace_function(func, primals, {}, None)
 
     def pushed(*tangents: Any) -> Any:
-        given = checked(flatten(tangents)[0], record.inputs)
-        return built(record, push_all(record, given, record.nested))
+        given = check_cotangents(flatten(tangents)[0], record.inputs)
+        return build_tangents(record, push_all(record, given, record.nested))
 
     return record.values(), pushed
 
 
-def built(record: Trace, tangents: list) -> Any:
+def build_tangents(record: Trace, tangents: list) -> Any:
     """Return tangents of all outputs in the outputs' structure; zeros for those that are None."""
     filled = [zeros_like(out) if t is None else tensor(t) for t, out in zip(tangents, record.outputs, strict=True)]
     return record.build_outputs([cover(t) for t in filled])
@@ -229,8 +229,8 @@ def jacfwd(
 
     @functools.wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
-        record = trace(func, args, kwargs, argnums, has_aux)
-        return assembled(record, forward_blocks(record, chunk_size), has_aux)
+        record = trace_function(func, args, kwargs, argnums, has_aux)
+        return assemble_blocks(record, forward_blocks(record, chunk_size), has_aux)
 
     return wrapper
 
@@ -240,7 +240,7 @@ def forward_blocks(record: Trace, chunk_size: int | None = None) -> list[list[Te
     rank = len(record.lead)
     elements = sum(size_behind(x, rank) for x in record.inputs)
     check_size(
-        sum(size_behind(x, rank) for x in record.outputs) * elements * product(record.lead), 8, "this Jacobian"
+        sum(size_behind(x, rank) for x in record.outputs) * elements * multiply_sizes(record.lead), 8, "this Jacobian"
     )
     columns = [columns_of(record, i, chunk_size) for i in range(len(record.inputs))]
     return [list(row) for row in zip(*columns, strict=True)]
@@ -263,7 +263,7 @@ def columns_along(record: Trace, place: int, chunk_size: int | None, direction: 
     rank, create = len(record.lead), record.nested
     x = record.inputs[place]
     inside = tuple(x.shape[rank:])
-    count = product(inside)
+    count = multiply_sizes(inside)
     starts = [out._node for out in record.outputs if out._node is not None]
     row_bytes = max([x._data.nbytes, *(out._data.nbytes for out in record.outputs)])
     step = chunk_rows(chunk_size, count, row_bytes, starts)

@@ -16,7 +16,7 @@ def places(module: Any) -> Iterator[tuple[str, dict, str]]:
 
 
 @contextlib.contextmanager
-def substituted(module: Any, tensors: Mapping[str, Any], tie_weights: bool = True) -> Iterator[None]:
+def substitute_parameters(module: Any, tensors: Mapping[str, Any], tie_weights: bool = True) -> Iterator[None]:
     """Put tensors in the place of parameters and buffers by name, and the old ones back at the end.
 
     tie_weights: what is shared under several names is replaced under all of them.
@@ -67,8 +67,8 @@ def functional_call(
                     f"{title} key(s) in state_dict: {listed}."
                 )
     arguments = () if args is None else args if isinstance(args, tuple) else (args,)
-    with substituted(module, tensors, tie_weights):
+    with substitute_parameters(module, tensors, tie_weights):
         return module(*arguments, **(kwargs or {}))
 
 
-__all__ = ["functional_call", "substituted"]
+__all__ = ["functional_call", "substitute_parameters"]

@@ -41,7 +41,7 @@ def vmap(
                 f"vmap({name_of(func)})(<inputs>): got no inputs. Maybe you forgot to add inputs, or you are trying "
                 "to vmap over a function with no inputs. The latter is unsupported."
             )
-        dims = checked_dims(dims, leaves, title)
+        dims = check_dims(dims, leaves, title)
         moved = [x if d is None else entry("moveaxis").function(x, d, 0) for x, d in zip(leaves, dims, strict=True)]
         size = common_size(moved, dims)
         step = size if chunk_size is None else chunk_size
@@ -55,7 +55,7 @@ def vmap(
                 for x, d in zip(moved, dims, strict=True)
             ]
             parts.append(batch_or_loop(func, chunk, dims, rebuild, stop - start, randomness))
-        return joined(parts, out_dims)
+        return join_chunks(parts, out_dims)
 
     return mapped
 
@@ -70,7 +70,7 @@ def tuple_like(in_dims: Any) -> Any:
     return tuple(in_dims) if isinstance(in_dims, list) else in_dims
 
 
-def checked_dims(dims: list, leaves: list, title: str) -> list:
+def check_dims(dims: list, leaves: list, title: str) -> list:
     """Return the axes to map over, from the left. Raises ValueError for what is no tensor or has no such axis."""
     result: list[int | None] = []
     for d, x in zip(dims, leaves, strict=True):
@@ -155,7 +155,7 @@ def batch_or_loop(
             values = [x if d is None else kind.of(x) for x, d in zip(leaves, dims, strict=True)]  # type: ignore
             args, kwargs = rebuild(values)
             outputs, build = flatten(func(*args, **kwargs))
-            return [unwrapped(x, kind, size, func) for x in outputs], build
+            return [unwrap_level(x, kind, size, func) for x in outputs], build
     except NotBatchableError as reason:
         if not loops.allowed and reason.strict:
             raise RuntimeError(str(reason)) from None
@@ -194,14 +194,14 @@ def tensor_only(x: Any, func: Callable) -> Tensor:
     return x
 
 
-def unwrapped(x: Any, kind: type, size: int, func: Callable) -> Tensor:
+def unwrap_level(x: Any, kind: type, size: int, func: Callable) -> Tensor:
     """Return a result with its hidden axis shown; a result that all points share is repeated."""
     if type(tensor_only(x, func)) is kind:
         return x._value
     return x.unsqueeze(0).expand(size, *x.shape)
 
 
-def joined(parts: list[tuple[list, Callable]], out_dims: Any) -> Any:
+def join_chunks(parts: list[tuple[list, Callable]], out_dims: Any) -> Any:
     """Return the results of all chunks, joined, with the mapped axis where out_dims says."""
     build = parts[0][1]
     columns = list(zip(*(outputs for outputs, _ in parts), strict=True))

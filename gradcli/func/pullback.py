@@ -44,7 +44,7 @@ def public(g: Any, x: Tensor, lead: tuple = ()) -> Tensor:
     return g if isinstance(g, Tensor) else Tensor._wrap(g, None)
 
 
-def checked(given: Sequence, like: Sequence[Tensor], places: tuple[int, ...] = ()) -> list[Tensor]:
+def check_cotangents(given: Sequence, like: Sequence[Tensor], places: tuple[int, ...] = ()) -> list[Tensor]:
     """Return cotangents or tangents under all levels. Raises RuntimeError when their number or shapes do not fit.
 
     places: the axes of levels that `like` knows nothing of; they are moved to the front.
@@ -63,7 +63,7 @@ def checked(given: Sequence, like: Sequence[Tensor], places: tuple[int, ...] = (
     return result
 
 
-def assembled(record: Trace, blocks: list[list[Tensor]], has_aux: bool) -> Any:
+def assemble_blocks(record: Trace, blocks: list[list[Tensor]], has_aux: bool) -> Any:
     """Return the blocks of a Jacobian, one row per output, in the structure of outputs and inputs."""
     jacobian = record.build_outputs([record.build_inputs([cover(block) for block in row]) for row in blocks])
     return (jacobian, record.aux) if has_aux else jacobian
@@ -76,7 +76,7 @@ def reverse_blocks(record: Trace, chunk_size: int | None = None, retain: bool = 
     """
     rank = len(record.lead)
     elements = sum(size_behind(x, rank) for x in record.inputs)
-    total = sum(size_behind(x, rank) for x in record.outputs) * elements * product(record.lead)
+    total = sum(size_behind(x, rank) for x in record.outputs) * elements * multiply_sizes(record.lead)
     check_size(total, 8, "this Jacobian")
     return [
         rows_of(record, out, chunk_size, not retain and i == len(record.outputs) - 1)
@@ -88,7 +88,7 @@ def rows_of(record: Trace, out: Tensor, chunk_size: int | None, last: bool) -> l
     """Return the blocks of one output."""
     rank, create = len(record.lead), record.nested
     shape = tuple(out.shape[rank:])
-    rows = product(shape)
+    rows = multiply_sizes(shape)
     if out._node is None or not rows:
         return [zero_block(x, shape, rank) for x in record.inputs]
     if out._data.dtype.kind == "c":
@@ -102,7 +102,7 @@ def rows_of(record: Trace, out: Tensor, chunk_size: int | None, last: bool) -> l
         with set_grad_enabled(create):
             parts.append(pull(record, [(out, seed)], create or not last or stop < rows, create))
     return [
-        joined(list(column), x, shape, record)
+        join_block(list(column), x, shape, record)
         for column, x in zip(zip(*parts, strict=True), record.inputs, strict=True)
     ]
 
@@ -110,13 +110,13 @@ def rows_of(record: Trace, out: Tensor, chunk_size: int | None, last: bool) -> l
 def basis(start: int, stop: int, shape: tuple, lead: tuple, dtype: Any) -> Tensor:
     """Return rows `start` to `stop` of the identity, each of `shape`, the same at every point of `lead`."""
     n = stop - start
-    rows = np.zeros((n, product(shape)), dtype)
+    rows = np.zeros((n, multiply_sizes(shape)), dtype)
     rows[np.arange(n), np.arange(start, stop)] = 1
     rows = rows.reshape((n, *(1,) * len(lead), *shape))
     return Tensor._wrap(np.broadcast_to(rows, (n, *lead, *shape)) if lead else rows, None)
 
 
-def joined(parts: list, x: Tensor, shape: tuple, record: Trace) -> Tensor:
+def join_block(parts: list, x: Tensor, shape: tuple, record: Trace) -> Tensor:
     """Return the chunks of a block, each of shape rows + lead + input, as one of lead + shape + input."""
     rank = len(record.lead)
     if all(part is None for part in parts):
@@ -137,7 +137,7 @@ def zero_block(x: Tensor, shape: tuple, rank: int) -> Tensor:
     return Tensor._wrap(np.zeros(whole[:rank] + shape + whole[rank:], x._data.dtype), None)
 
 
-def product(lengths: Iterable[int]) -> int:
+def multiply_sizes(lengths: Iterable[int]) -> int:
     """Return the product of whole numbers."""
     total = 1
     for n in lengths:
@@ -147,4 +147,4 @@ def product(lengths: Iterable[int]) -> int:
 
 def size_behind(x: Tensor, rank: int) -> int:
     """Return the number of elements at one point, behind the first `rank` axes."""
-    return product(x.shape[rank:])
+    return multiply_sizes(x.shape[rank:])

@@ -12,8 +12,8 @@ from ..rules import entry
 from ..tape.modes import set_grad_enabled
 from ..tape.tensor import Tensor
 from .batched import active, cover
-from .pullback import assembled, checked, public, pull, reverse_blocks
-from .trace import Argnums, Trace, trace
+from .pullback import assemble_blocks, check_cotangents, public, pull, reverse_blocks
+from .trace import Argnums, Trace, trace_function
 from .trees import flatten
 
 
@@ -23,16 +23,16 @@ def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> tuple:
     The cotangents have the structure and shapes of the output; the products are a tuple like the primals. With
     has_aux, func returns (output, aux), and aux is the third result.
     """
-    record = trace(func, primals, {}, None, has_aux)
+    record = trace_function(func, primals, {}, None, has_aux)
 
     def vjp_fn(cotangents: Any, *more: Any, retain_graph: bool = True, create_graph: bool | None = None) -> Any:
         """Return the products of cotangents with the transposed Jacobian."""
         given = flatten((cotangents, *more) if more else cotangents)[0]
         added = len(active.levels) - len(record.lead)
         if added > 0:
-            return record.build_inputs(pulled_at_once(record, given, added, retain_graph))
+            return record.build_inputs(pull_at_once(record, given, added, retain_graph))
         create = (record.nested or any(asks(v) for v in given)) if create_graph is None else create_graph
-        seeds = list(zip(record.outputs, checked(given, record.outputs), strict=True))
+        seeds = list(zip(record.outputs, check_cotangents(given, record.outputs), strict=True))
         with set_grad_enabled(create):
             grads = pull(record, seeds, retain_graph, create)
         return record.build_inputs([cover(public(g, x)) for g, x in zip(grads, record.inputs, strict=True)])
@@ -42,12 +42,12 @@ def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> tuple:
     return record.values(), vjp_fn
 
 
-def pulled_at_once(record: Trace, given: Sequence, added: int, retain: bool) -> list[Tensor]:
+def pull_at_once(record: Trace, given: Sequence, added: int, retain: bool) -> list[Tensor]:
     """Return the products for cotangents mapped by vmap levels that were opened after the function was recorded."""
     own, new = len(record.lead), tuple(size for _, size in active.levels[len(record.lead) :])
     count = int(np.prod(new))
     places, front = tuple(range(own, own + added)), tuple(range(added))
-    vectors = checked(given, record.outputs, places)
+    vectors = check_cotangents(given, record.outputs, places)
     seeds = [(out, v.reshape((count, *out.shape))) for out, v in zip(record.outputs, vectors, strict=True)]
     create = record.nested or any(asks(v) for _, v in seeds)
     with set_grad_enabled(create):
@@ -70,7 +70,7 @@ def grad_and_value(func: Callable, argnums: Argnums = 0, has_aux: bool = False) 
 
     @functools.wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
-        record = trace(func, args, kwargs, argnums, has_aux)
+        record = trace_function(func, args, kwargs, argnums, has_aux)
         if len(record.outputs) != 1:
             raise RuntimeError(f"grad: the function must return one scalar tensor, got {len(record.outputs)}")
         (out,) = record.outputs
@@ -127,8 +127,8 @@ def jacrev(
 
     @functools.wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
-        record = trace(func, args, kwargs, argnums, has_aux)
+        record = trace_function(func, args, kwargs, argnums, has_aux)
         blocks = reverse_blocks(record, chunk_size)
-        return assembled(record, blocks, has_aux)
+        return assemble_blocks(record, blocks, has_aux)
 
     return wrapper

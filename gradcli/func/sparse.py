@@ -17,7 +17,7 @@ from .chunks import chunk_rows
 from .forward import push_all
 from .pullback import pull
 from .sparsity import sparsity
-from .trace import Argnums, Trace, trace
+from .trace import Argnums, Trace, trace_function
 
 TRIES = 6
 """How many period lengths of a cyclic colouring are tried beyond the smallest possible one."""
@@ -31,7 +31,7 @@ def sparse_jacobian(
     mode: "fwd" for products with columns, "rev" for products with rows, "auto" for the fewer. Raises
     GradcliError when the Jacobian is not sparse.
     """
-    record = trace(func, args, kwargs, argnums, has_aux)
+    record = trace_function(func, args, kwargs, argnums, has_aux)
     if record.lead:
         raise RuntimeError("a sparse Jacobian cannot be computed under vmap")
     matrix, _ = sparse_matrix(record, mode)
@@ -65,17 +65,19 @@ def sparse_matrix(record: Trace, mode: str = "auto") -> tuple[Any, int]:
     if not len(columns):
         return csr_array(pattern.shape, dtype=float), 0
     if forward:
-        colours, count = coloured(rows, columns, pattern.shape[1], int(by_row), pattern)
+        colours, count = color_greedily(rows, columns, pattern.shape[1], int(by_row), pattern)
         products = forward_products(record, colours, count)
         data = products[colours[columns], rows]
     else:
-        colours, count = coloured(columns, rows, pattern.shape[0], int(by_column), pattern.T.tocsr())
+        colours, count = color_greedily(columns, rows, pattern.shape[0], int(by_column), pattern.T.tocsr())
         products = reverse_products(record, colours, count)
         data = products[colours[rows], columns]
     return csr_array((data, columns, pattern.indptr), shape=pattern.shape), count
 
 
-def coloured(lines: np.ndarray, members: np.ndarray, size: int, most: int, by_line: Any) -> tuple[np.ndarray, int]:
+def color_greedily(
+    lines: np.ndarray, members: np.ndarray, size: int, most: int, by_line: Any
+) -> tuple[np.ndarray, int]:
     """Return a colour for each of `size` members so that no two on one line share one, and how many there are.
 
     lines, members: the pairs of the pattern. most: how many members share a line at most. by_line: the
@@ -100,7 +102,7 @@ def coloured(lines: np.ndarray, members: np.ndarray, size: int, most: int, by_li
     return colours, int(colours.max(initial=0)) + 1
 
 
-def coloured_by_input(
+def color_by_input(
     rows: np.ndarray, columns: np.ndarray, edges: np.ndarray, size: int, by_row: Any
 ) -> tuple[np.ndarray, int]:
     """Return a colouring of the columns, cyclic within each input where that is valid, and its size.
@@ -117,7 +119,7 @@ def coloured_by_input(
     if np.bincount(rows * np.int64(first) + colours[columns]).max(initial=0) <= 1:
         return colours, first
     most = int(np.diff(by_row.indptr).max(initial=0))
-    return coloured(rows, columns, size, most, by_row)
+    return color_greedily(rows, columns, size, most, by_row)
 
 
 def groups_of(record: Trace, count: int) -> Iterator[np.ndarray]:
@@ -148,15 +150,15 @@ def forward_products(record: Trace, colours: np.ndarray, count: int) -> np.ndarr
     chunks = []
     for wanted in groups_of(record, count):
         seeds = seeds_of(record.inputs, colours, wanted)
-        chunk = pushed_rows(record, seeds, len(wanted))
+        chunk = push_rows(record, seeds, len(wanted))
         if turned:
             upwards = [Tensor._wrap(s._data * (1j if is_complex(s) else 0.0), None) for s in seeds]
-            chunk = chunk + 1j * pushed_rows(record, upwards, len(wanted))
+            chunk = chunk + 1j * push_rows(record, upwards, len(wanted))
         chunks.append(chunk)
     return np.concatenate(chunks)
 
 
-def pushed_rows(record: Trace, seeds: list[Tensor], count: int) -> np.ndarray:
+def push_rows(record: Trace, seeds: list[Tensor], count: int) -> np.ndarray:
     """Return the tangents of all outputs as rows, one per seed."""
     found = push_all(record, list(seeds), False)
     return np.concatenate([flat(t, count, out) for t, out in zip(found, record.outputs, strict=True)], 1)

@@ -116,10 +116,10 @@ class Pattern:
             return Pattern(final, maps, inputs=self.inputs)
         size = int(np.prod(self.shape))
         places = np.arange(size).reshape(self.shape).transpose(order).reshape((-1, lanes))
-        return Pattern(final, None, gathered(places, size) @ self.as_matrix(), self.inputs)
+        return Pattern(final, None, gather_pattern(places, size) @ self.as_matrix(), self.inputs)
 
 
-def gathered(places: np.ndarray, size: int) -> Any:
+def gather_pattern(places: np.ndarray, size: int) -> Any:
     """Return the boolean matrix whose row i has ones at the columns places[i]."""
     from scipy.sparse import csr_array
 
@@ -189,7 +189,7 @@ def result_pattern(node: Node, operands: list[Pattern | None]) -> Pattern:
         return union([p.broadcast(shape) for p in present])
     shape = node.y[0]
     if primitive.name in SELECTIONS:
-        return moved(primitive, params, operands, node)
+        return move_positions(primitive, params, operands, node)
     if primitive.name in REDUCTIONS:
         return present[0].reduced(params["axis"], params["keepdims"])
     if primitive.name in LANES or primitive.name in LAST:
@@ -197,7 +197,7 @@ def result_pattern(node: Node, operands: list[Pattern | None]) -> Pattern:
         axis = axis if isinstance(axis, tuple) else (axis,)
         return union([p.broadcast(shape).reduced(axis, True).broadcast(shape) for p in present])
     if primitive.name in ("matrix_vector", "vector_matrix", "matrix_product"):
-        known = multiplied(node, operands) if len(present) == 1 else None
+        known = multiply_patterns(node, operands) if len(present) == 1 else None
         known = known or rows_and_columns(operands, shape)
         if known is not None:
             return known
@@ -208,7 +208,7 @@ def result_pattern(node: Node, operands: list[Pattern | None]) -> Pattern:
     return everything(present, shape)
 
 
-def moved(primitive: Any, params: dict, operands: list[Pattern | None], node: Node) -> Pattern:
+def move_positions(primitive: Any, params: dict, operands: list[Pattern | None], node: Node) -> Pattern:
     """Run an operation that moves elements on positions instead, one operand at a time."""
     if primitive.name == "astype":
         params = {"dtype": np.int64, "source": np.dtype(np.int64)}
@@ -235,7 +235,7 @@ def operand_shape(node: Node, place: int, known: Pattern) -> tuple:
     return known.shape
 
 
-def multiplied(node: Node, operands: list[Pattern | None]) -> Pattern | None:
+def multiply_patterns(node: Node, operands: list[Pattern | None]) -> Pattern | None:
     """Return the pattern of a product with a constant matrix from the places where that is not 0."""
     from scipy.sparse import csr_array, eye_array, kron
 

@@ -93,7 +93,7 @@ def fresh(x: Any) -> Tensor:
     return entry("alias").function(bare)
 
 
-def chosen(args: tuple, argnums: Argnums) -> tuple:
+def choose_arguments(args: tuple, argnums: Argnums) -> tuple:
     """Return the positional arguments that argnums names. Raises RuntimeError for positions there are not."""
     places = argnums if isinstance(argnums, tuple | list) else (argnums,)
     for i in places:
@@ -102,10 +102,12 @@ def chosen(args: tuple, argnums: Argnums) -> tuple:
     return tuple(i % len(args) for i in places)
 
 
-def trace(func: Callable, args: tuple, kwargs: dict, argnums: Argnums | None = 0, has_aux: bool = False) -> Trace:
+def trace_function(
+    func: Callable, args: tuple, kwargs: dict, argnums: Argnums | None = 0, has_aux: bool = False
+) -> Trace:
     """Call func on fresh inputs in place of the arguments that argnums names (None: all of them)."""
     wanted = state.grad
-    places = tuple(range(len(args))) if argnums is None else chosen(args, argnums)
+    places = tuple(range(len(args))) if argnums is None else choose_arguments(args, argnums)
     single = argnums is not None and not isinstance(argnums, tuple | list)
     with enable_grad():
         given = [args[i] for i in places]

@@ -7,7 +7,7 @@ import inspect
 from typing import Any
 
 from ..rules.table import Primitive
-from .operands import as_index, lifted
+from .operands import as_index, lift_number
 
 LISTS = frozenset({"xs", "arrays", "choices", "condlist", "choicelist"})
 """Parameters, by the names that entries give them, that take arrays in a list: of several shapes, if they like."""
@@ -33,10 +33,10 @@ def parameter(primitive: Primitive | None, place: int) -> str:
 def as_parameter(name: str, x: Any) -> Any:
     """Return an argument as the parameter of that name takes it."""
     if name in LISTS and isinstance(x, tuple | list):
-        return listed(x)
+        return list_arrays(x)
     return as_index(x) if name in PLACES else x
 
 
-def listed(x: Any) -> Any:
+def list_arrays(x: Any) -> Any:
     """Return a list or a tuple with arrays in it; numbers become arrays."""
-    return type(x)(listed(item) for item in x) if isinstance(x, tuple | list) else lifted(x)
+    return type(x)(list_arrays(item) for item in x) if isinstance(x, tuple | list) else lift_number(x)

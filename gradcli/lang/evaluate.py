@@ -17,8 +17,18 @@ from ..tape.operators import recorders
 from ..tape.tensor import Tensor
 from . import limits, tree
 from .arguments import LISTS, NESTED, as_parameter, parameter
-from .names import CONSTANTS, SPECIAL, SYNONYMS, advice_for, known_function, not_called
-from .operands import as_argument, as_index, called, flat, has_nan, lifted, on_numbers, special_form, stacked
+from .names import CONSTANTS, SPECIAL, SYNONYMS, advice_for, find_function, not_called
+from .operands import (
+    as_argument,
+    as_index,
+    call_entry,
+    flat,
+    has_nan,
+    lift_number,
+    on_numbers,
+    special_form,
+    stack_items,
+)
 
 
 class Settings:
@@ -95,8 +105,8 @@ class Evaluator:
                 hint=f"make the array first: {name} = zeros(2, 3)",
                 kind="name",
             )
-        index, value = as_index(self.value(statement.index)), lifted(self.value(statement.value))
-        target = lifted(target)
+        index, value = as_index(self.value(statement.index)), lift_number(self.value(statement.value))
+        target = lift_number(target)
         if value._data.dtype.kind == "c" and target._data.dtype.kind != "c":
             target = self.call_entry("multiply", (target, 1 + 0j), span)
         origin = target if target._base is None else target._base
@@ -157,9 +167,9 @@ class Evaluator:
         if not tensors:
             if state.exact is None or any(isinstance(x, bool | tuple) or x is None for x in operands):
                 return self.guarded(place, on_numbers, name, operands)
-            operands = tuple(lifted(x) for x in operands)
+            operands = tuple(lift_number(x) for x in operands)
         if name == "matmul":
-            operands = tuple(lifted(x) for x in operands)
+            operands = tuple(lift_number(x) for x in operands)
         self.guarded(place, limits.check_call, name, operands, {}, self.settings.max_elements)
         if len(tensors) < len(operands) and any(isinstance(x, tuple) for x in operands):
             span = self.program.span(place)
@@ -186,7 +196,7 @@ class Evaluator:
             value = CONSTANTS[node.name]
             return value if state.exact is None else state.exact.literal(value, node.name)
         known = [*self.names, *CONSTANTS]
-        if known_function(node.name):
+        if find_function(node.name):
             hint = f"'{node.name}' is a function: call it, as in {node.name}(x)"
         else:
             hint = did_you_mean(node.name, known) or f"pass {node.name}=VALUE"
@@ -203,10 +213,10 @@ class Evaluator:
 
     def choose(self, place: Any, condition: Any, x: Any, y: Any) -> Any:
         """Choose by a condition; numbers other than 0 count as true."""
-        test = lifted(condition)._data
+        test = lift_number(condition)._data
         if test.dtype.kind != "b" and (state.exact is None or not state.exact.is_condition(test)):
             test = test != 0
-        operands = (test, lifted(x), lifted(y))
+        operands = (test, lift_number(x), lift_number(y))
         self.guarded(place, limits.check_call, "where", operands, {}, self.settings.max_elements)
         return self.noted("where", operands[1:], self.guarded(place, entry("where"), *operands), place)
 
@@ -214,10 +224,10 @@ class Evaluator:
         items = tuple(self.value(item) for item in node.items)
         if not node.is_list:
             return items
-        return self.guarded(node, stacked, items)
+        return self.guarded(node, stack_items, items)
 
     def _property(self, node: tree.Property) -> Any:
-        x = lifted(self.value(node.x))
+        x = lift_number(self.value(node.x))
         if node.name == "shape":
             return tuple(float(n) for n in x._data.shape)
         if node.name in ("ndim", "size"):
@@ -231,11 +241,11 @@ class Evaluator:
         x, index = self.value(node.x), as_index(self.value(node.index))
         if isinstance(x, tuple):
             return self.guarded(node, lambda: x[index])
-        return self.guarded(node, lambda: lifted(x)[index])
+        return self.guarded(node, lambda: lift_number(x)[index])
 
     def _call(self, node: tree.Call) -> Any:
         name = node.function
-        found = None if name in SPECIAL else known_function(name)
+        found = None if name in SPECIAL else find_function(name)
         args = tuple(self.argument(parameter(found, i), x) for i, x in enumerate(node.args))
         named = {k: self.argument(k, x) for k, x in zip(node.keywords, node.values, strict=True)}
         if found is None and name not in SPECIAL:
@@ -260,11 +270,11 @@ class Evaluator:
             return self.guarded(node, special_form, name, args, named)
         assert found is not None
         if found.arity != 0 and args and not isinstance(args[0], tuple | list) and found.name != "polygamma":
-            args = (lifted(args[0]), *args[1:])
+            args = (lift_number(args[0]), *args[1:])
         args = tuple(self.guarded(node, as_parameter, parameter(found, i), x) for i, x in enumerate(args))
         named = {k: self.guarded(node, as_parameter, k, x) for k, x in named.items()}
         self.guarded(node, limits.check_call, found.name, args, named, self.settings.max_elements)
-        return self.noted(name, args, self.guarded(node, called, found, args, named), node)
+        return self.noted(name, args, self.guarded(node, call_entry, found, args, named), node)
 
     def argument(self, name: str, node: tree.Expr) -> Any:
         """Return an argument; a list stays one where the parameter of that name takes arrays in a list."""

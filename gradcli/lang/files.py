@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import GradcliError, brief, nearest
-from .limits import product
+from .limits import count_product
 from .reword import readable
 from .tables import as_text, from_text, read_text
 
@@ -57,7 +57,7 @@ def read_file(spec: str, name: str, limit: int) -> np.ndarray:
         raise GradcliError(
             f"{name}: cannot read {path}: {readable(error) if str(error) else error!r}", kind="file"
         ) from None
-    return few(checked_numbers(raw, f"{name}: {path}"), limit, name)
+    return few(check_numbers(raw, f"{name}: {path}"), limit, name)
 
 
 def few(raw: Any, limit: int, name: str) -> Any:
@@ -82,7 +82,7 @@ class Header:
             self.shape, self.columns_first, self.dtype = read(stream)
         except Exception:
             raise ValueError("its header is damaged") from None
-        self.size = product(self.shape)
+        self.size = count_product(self.shape)
         if any(n < 0 for n in self.shape):
             raise ValueError("its header is damaged: a length is negative")
 
@@ -117,7 +117,7 @@ def nearest_file(path: str) -> str | None:
     return f"did you mean '{os.path.join(os.path.dirname(path), found[0])}'?" if found else None
 
 
-def checked_numbers(raw: Any, place: str) -> np.ndarray:
+def check_numbers(raw: Any, place: str) -> np.ndarray:
     """Return data as an array of numbers. Raises GradcliError for anything else."""
     array = np.asarray(raw)
     if array.dtype.kind not in "biufc":

@@ -13,7 +13,7 @@ from ..rules.shapes import as_int, as_shape, dtype_of, rank, shape_of
 DEFAULT_MAX_ELEMENTS = 100_000_000
 
 
-def product(shape: Any) -> int:
+def count_product(shape: Any) -> int:
     """Return the number of elements of a shape, as an exact integer."""
     total = 1
     for n in shape:
@@ -23,7 +23,7 @@ def product(shape: Any) -> int:
 
 def size(x: Any) -> int:
     """Return the number of elements of a value."""
-    return product(shape_of(x))
+    return count_product(shape_of(x))
 
 
 def steps(start: Any, stop: Any = None, step: Any = 1) -> int:
@@ -35,7 +35,7 @@ def steps(start: Any, stop: Any = None, step: Any = 1) -> int:
 
 def lengths(*shape: Any) -> int:
     """Return how many elements zeros(2, 3) or zeros((2, 3)) has."""
-    return product(as_shape(shape[0] if len(shape) == 1 else shape))
+    return count_product(as_shape(shape[0] if len(shape) == 1 else shape))
 
 
 def square(n: Any, m: Any = None) -> int:
@@ -43,7 +43,7 @@ def square(n: Any, m: Any = None) -> int:
     return as_int(n) * as_int(n if m is None else m)
 
 
-def repeated(x: Any, repeats: Any, axis: Any = None) -> int:
+def count_repeated(x: Any, repeats: Any, axis: Any = None) -> int:
     """Return an upper bound for repeat."""
     count = as_int(repeats) if rank(repeats) == 0 else int(np.max(getattr(repeats, "_data", repeats), initial=0))
     return size(x) * count
@@ -53,7 +53,7 @@ def matrix(x: Any, y: Any) -> int:
     """Return how many elements a matrix product has."""
     a, b = shape_of(x), shape_of(y)
     rows, columns = a[-2:-1], b[-1:] if len(b) > 1 else ()
-    return product(np.broadcast_shapes(a[:-2], b[:-2])) * product(rows) * product(columns)
+    return count_product(np.broadcast_shapes(a[:-2], b[:-2])) * count_product(rows) * count_product(columns)
 
 
 def all_pairs(x: Any, y: Any, *_: Any, **__: Any) -> int:
@@ -71,24 +71,24 @@ def sliding(x: Any, y: Any, *_: Any, **__: Any) -> int:
 
 def grid(*xs: Any, indexing: str = "xy", sparse: Any = False, copy: Any = True) -> int:
     """Return how many elements meshgrid's results have together."""
-    return sum(map(size, xs)) if sparse else product(map(size, xs)) * len(xs)
+    return sum(map(size, xs)) if sparse else count_product(map(size, xs)) * len(xs)
 
 
-def contracted(x: Any, y: Any, axes: Any = 2) -> int:
+def count_contracted(x: Any, y: Any, axes: Any = 2) -> int:
     """Return how many elements tensordot has."""
     a = shape_of(x)
     left = a[len(a) - as_int(axes) :] if rank(axes) == 0 else [a[i] for i in as_shape(axes[0])]
-    common = max(product(left), 1)
+    common = max(count_product(left), 1)
     return (size(x) // common) * (size(y) // common)
 
 
-def summed(subscripts: Any, *xs: Any) -> int:
+def count_summed(subscripts: Any, *xs: Any) -> int:
     """Return how many elements einsum's result has."""
     from ..rules.einsum import expanded
 
     inputs, output = expanded(subscripts, [rank(x) for x in xs])
     known = {c: n for s, x in zip(inputs, xs, strict=True) for c, n in zip(s, shape_of(x), strict=True)}
-    return product(known[c] for c in output)
+    return count_product(known[c] for c in output)
 
 
 ESTIMATES: dict[str, Any] = {
@@ -103,21 +103,21 @@ ESTIMATES: dict[str, Any] = {
     "logspace": lambda start, stop, num=50, base=10: as_int(num),
     "broadcast_to": lambda x, *shape: lengths(*shape),
     "tile": lambda x, *reps: size(x) * lengths(*reps),
-    "repeat": repeated,
+    "repeat": count_repeated,
     "matmul": matrix,
     "dot": lambda x, y: all_pairs(x, y) if rank(x) > 2 or rank(y) > 2 or not rank(x) * rank(y) else matrix(x, y),
     "outer": all_pairs,
     "kron": all_pairs,
-    "einsum": summed,
-    "pad": lambda x, width, *_, **__: product(n + int(np.max(width)) * 2 for n in shape_of(x)),
+    "einsum": count_summed,
+    "pad": lambda x, width, *_, **__: count_product(n + int(np.max(width)) * 2 for n in shape_of(x)),
     "resize": lambda x, new_shape: lengths(new_shape),
     "vander": lambda x, N=None, increasing=False: size(x) * as_int(size(x) if N is None else N),  # noqa: N803
     "diagflat": lambda x, k=0: (size(x) + abs(as_int(k))) ** 2,
     "convolve": sliding,
     "correlate": sliding,
     "meshgrid": grid,
-    "tensordot": contracted,
-    "inner": lambda x, y: contracted(x, y, ((-1,), (-1,))) if rank(x) * rank(y) else all_pairs(x, y),
+    "tensordot": count_contracted,
+    "inner": lambda x, y: count_contracted(x, y, ((-1,), (-1,))) if rank(x) * rank(y) else all_pairs(x, y),
     "diag": lambda x, k=0: (size(x) + abs(as_int(k))) ** 2 if rank(x) == 1 else size(x),
 }
 
@@ -143,7 +143,7 @@ def check_call(name: str, args: tuple, named: dict, limit: int) -> None:
     if estimate is None and math.prod([getattr(getattr(x, "_data", x), "size", 1) for x in args]) <= limit:
         return  # broadcasting makes no more
     try:
-        count = estimate(*args, **named) if estimate else product(np.broadcast_shapes(*map(shape_of, args)))
+        count = estimate(*args, **named) if estimate else count_product(np.broadcast_shapes(*map(shape_of, args)))
     except Exception:
         return  # the call itself will say what is wrong
     check_count(count, limit, "computing this would take" if name in WORKING else "this value would have")

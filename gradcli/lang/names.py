@@ -31,7 +31,7 @@ def function_names() -> list[str]:
     return sorted(({name for name, primitive in NAMES.items() if primitive.public} | SPECIAL) - NEEDS_STRINGS)
 
 
-def known_function(name: str) -> Primitive | None:
+def find_function(name: str) -> Primitive | None:
     """Return the table's entry for a function of the language, or None."""
     primitive = lookup(name)
     return primitive if primitive is not None and primitive.public and name not in NEEDS_STRINGS else None

@@ -15,7 +15,7 @@ from ..tape.operators import recorder_for
 from ..tape.tensor import Tensor
 
 
-def lifted(x: Any) -> Tensor:
+def lift_number(x: Any) -> Tensor:
     """Return a number as a Tensor of the default type; Tensors as they are. Raises GradcliError for the rest."""
     if isinstance(x, Tensor):
         return x
@@ -60,7 +60,7 @@ def as_index(x: Any) -> Any:
     return int(x) if isinstance(x, float) and x.is_integer() else as_argument(x)
 
 
-def called(primitive: Primitive, args: tuple, named: dict) -> Any:
+def call_entry(primitive: Primitive, args: tuple, named: dict) -> Any:
     """Call an entry of the table; a raw result becomes a Tensor."""
     quick = None if named or len(args) != primitive.arity else recorder_for(primitive)
     result = primitive.function(*args, **named) if quick is None else quick(*args)
@@ -99,14 +99,14 @@ def flat(args: tuple) -> tuple:
     return tuple(y for x in args for y in (x if isinstance(x, tuple) else (x,)))
 
 
-def stacked(items: tuple) -> Tensor:
+def stack_items(items: tuple) -> Tensor:
     """Return a list as an array; numbers and Tensors may be mixed if all rows have one shape."""
     if not any(isinstance(x, Tensor) for x in items) and (state.exact is None or not items):
         if any(isinstance(x, tuple | slice) or x is None or x is Ellipsis for x in items):
             raise ValueError("a list may hold numbers, arrays and lists only")
         raw = np.array(items)
         return Tensor._wrap(raw.astype(defaults.float) if raw.dtype.kind in "iuf" else raw, None)
-    tensors = [lifted(x) for x in items]
+    tensors = [lift_number(x) for x in items]
     shapes = {x._data.shape for x in tensors}
     if len(shapes) > 1:
         raise ValueError(f"the rows of a list must have one shape, not {' and '.join(map(str, sorted(shapes)))}")
@@ -119,7 +119,7 @@ def special_form(name: str, args: tuple, named: dict) -> Tensor:
     """Evaluate array(x) and const(x)."""
     if len(args) != 1 or named or isinstance(args[0], tuple):
         raise TypeError(f"{name}(x) takes one array or number")
-    x = lifted(args[0])
+    x = lift_number(args[0])
     if name == "const":
         return x.detach() if state.exact is None else state.exact.constant(x)
     return x

@@ -57,7 +57,7 @@ def read(source: str, origin: str | None) -> tree.Program:
     lead = len(margin) - (margin.rfind("\n") + 1) if "\n" not in margin else 0
     prepared = text[lead:].replace("^", "**")
     positions = Positions(source[lead:], prepared)
-    module = parsed_by_python(prepared, source, lead, positions, origin)
+    module = parse_by_python(prepared, source, lead, positions, origin)
     converter = Converter(source, lead, positions, origin)
     statements = [converter.statement(node) for node in module.body]
     if not statements:
@@ -92,7 +92,7 @@ def check_size(source: str, origin: str | None) -> None:
             depth -= 1
 
 
-def parsed_by_python(prepared: str, source: str, lead: int, positions: Positions, origin: str | None) -> Any:
+def parse_by_python(prepared: str, source: str, lead: int, positions: Positions, origin: str | None) -> Any:
     """Return Python's tree. A sum of very many terms is a deep tree to Python: it gets a larger stack."""
 
     def attempt() -> Any:

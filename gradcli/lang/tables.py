@@ -44,7 +44,7 @@ def from_text(separator: str | None) -> Any:
     def read(file: Any, path: str, key: str, name: str, limit: int) -> Any:
         lines = read_text(as_text(file), name, path).split("\n")
         numbered = [(i + 1, raw.split("#")[0].strip(blanks)) for i, raw in enumerate(lines)]
-        rows = [(i, [unquoted(cell) for cell in line.split(separator)]) for i, line in numbered if line]
+        rows = [(i, [strip_quotes(cell) for cell in line.split(separator)]) for i, line in numbered if line]
         if not rows:
             raise GradcliError(f"{name}: {path} is empty", kind="file")
         check_separator(rows[-1][1], separator, f"{name}: {path}, row {rows[-1][0]}")
@@ -64,10 +64,10 @@ def from_text(separator: str | None) -> Any:
 
 def is_heading(cells: list[str]) -> bool:
     """Return whether cells hold text and no number; the first one may be empty, as over the names of rows."""
-    return any(cells) and not any(cell and cell not in UNITS and parsed(cell) is not None for cell in cells)
+    return any(cells) and not any(cell and cell not in UNITS and parse_cell(cell) is not None for cell in cells)
 
 
-def unquoted(cell: str) -> str:
+def strip_quotes(cell: str) -> str:
     """Return a cell without the quotes around it."""
     cell = cell.strip()
     return cell[1:-1].strip() if len(cell) > 1 and cell[0] == cell[-1] == '"' else cell
@@ -79,12 +79,12 @@ def check_separator(cells: list[str], separator: str | None, place: str) -> None
         if other == separator:
             continue
         for cell in cells:
-            if other in cell and all(parsed(part.strip()) is not None for part in cell.split(other)):
+            if other in cell and all(parse_cell(part.strip()) is not None for part in cell.split(other)):
                 word = {",": "commas", "\t": "tabs", None: "blanks"}[separator]
                 raise GradcliError(f"{place}: numbers are separated by {other!r} there, not by {word}", kind="file")
 
 
-def parsed(cell: str) -> float | complex | None:
+def parse_cell(cell: str) -> float | complex | None:
     """Return a cell as a number, an empty one as nan; None for text. Complex ones are written 1+2j or 1+2i."""
     try:
         return float(cell) if cell else float("nan")
@@ -98,7 +98,7 @@ def parsed(cell: str) -> float | complex | None:
 
 def number(cell: str, path: str, row: int, name: str) -> float | complex:
     """Return a cell of a table as a number. Raises GradcliError for text."""
-    found = parsed(cell)
+    found = parse_cell(cell)
     if found is None:
         raise GradcliError(f"{name}: {path}, row {row}: '{cell}' is no number", kind="file")
     return found

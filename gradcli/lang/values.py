@@ -11,7 +11,7 @@ from ..tape.tensor import Tensor
 from . import tree
 from .evaluate import Evaluator, Settings
 from .names import CONSTANTS, as_written
-from .operands import lifted
+from .operands import lift_number
 from .parse import parse
 
 NAME = re.compile(r"(?:[^\W\d]\w*|\d+(?=\.))(?:\.\w+|\[\d+\])*\Z")
@@ -74,4 +74,4 @@ def read_value(text: str, settings: Settings, name: str = "value") -> np.ndarray
                 hint="write a list: [[1, 2], [3, 4]]",
                 kind="shape",
             ) from None
-    return np.asarray(lifted(value)._data if not isinstance(value, np.ndarray) else value)
+    return np.asarray(lift_number(value)._data if not isinstance(value, np.ndarray) else value)

@@ -23,7 +23,7 @@ GAINS = {
 }
 
 
-def _filled(tensor: Tensor, values: Any) -> Tensor:
+def _fill(tensor: Tensor, values: Any) -> Tensor:
     """Copy numbers into a tensor and return it."""
     with no_grad():
         raw = np.asarray(values)
@@ -54,7 +54,7 @@ def eye_(tensor: Tensor) -> Tensor:
     """Make a matrix the identity. Raises ValueError for another number of axes."""
     if tensor.ndim != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
-    return _filled(tensor, np.eye(*tensor.shape))
+    return _fill(tensor, np.eye(*tensor.shape))
 
 
 def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
@@ -70,7 +70,7 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
     for group in range(groups):
         for i in range(min(size, shape[1])):
             values[(group * size + i, i, *middle)] = 1
-    return _filled(tensor, values)
+    return _fill(tensor, values)
 
 
 # -- random numbers -------------------------------------------------------------------------------
@@ -102,7 +102,7 @@ def trunc_normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float 
 
     low, high = (math.erf((edge - mean) / std / math.sqrt(2)) for edge in (a, b))
     values = mean + std * math.sqrt(2) * erfinv(source.rng.uniform(low, high, tuple(tensor.shape)))
-    return _filled(tensor, np.clip(values, a, b))
+    return _fill(tensor, np.clip(values, a, b))
 
 
 def fans(tensor: Tensor) -> tuple[int, int]:
@@ -183,7 +183,7 @@ def orthogonal_(tensor: Tensor, gain: float = 1) -> Tensor:
     tall = drawn if rows >= columns else drawn.T
     q, r = np.linalg.qr(tall)
     q = q * np.where(np.diagonal(r) < 0, -1.0, 1.0)  # uniform among all orthogonal matrices
-    return _filled(tensor, gain * (q if rows >= columns else q.T).reshape(tensor.shape))
+    return _fill(tensor, gain * (q if rows >= columns else q.T).reshape(tensor.shape))
 
 
 def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01) -> Tensor:
@@ -194,7 +194,7 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01) -> Tensor:
     values = std * draw.draw_normal((rows, columns), tensor.dtype.numpy)
     for column in range(columns):
         values[source.rng.permutation(rows)[: math.ceil(sparsity * rows)], column] = 0
-    return _filled(tensor, values)
+    return _fill(tensor, values)
 
 
 __all__ = [

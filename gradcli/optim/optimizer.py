@@ -110,11 +110,11 @@ class Optimizer:
 
     def register_step_pre_hook(self, hook: Callable) -> RemovableHandle:
         """Call hook(optimizer, args, kwargs) before each step."""
-        return _registered(self._before, hook)
+        return _register(self._before, hook)
 
     def register_step_post_hook(self, hook: Callable) -> RemovableHandle:
         """Call hook(optimizer, args, kwargs) after each step."""
-        return _registered(self._after, hook)
+        return _register(self._after, hook)
 
     # -- state ------------------------------------------------------------------------------------
 
@@ -155,7 +155,7 @@ class Optimizer:
         return text + ")"
 
 
-def _registered(hooks: OrderedDict, hook: Callable) -> RemovableHandle:
+def _register(hooks: OrderedDict, hook: Callable) -> RemovableHandle:
     handle = RemovableHandle(hooks)
     hooks[handle.id] = hook
     return handle

@@ -10,11 +10,11 @@ import sympy
 
 from ..exact import printing
 from ..exact.record import exactly
-from ..exact.symbolic import Symbolic, resolved
+from ..exact.symbolic import Symbolic, resolve_unknown
 from ..results.exact import Agreement
 from .base import Program
 from .points import Rounded, as_number, number_at, point_of
-from .symbols import MAX_SYMBOLS, TIMEOUT, Symbols, cleaned, derivatives, patient
+from .symbols import MAX_SYMBOLS, TIMEOUT, Symbols, derivatives, drop_jumps, patient
 
 EngineAt = Callable[[Mapping[str, np.ndarray]], Mapping[str, np.ndarray]]
 
@@ -59,7 +59,7 @@ class Comparison:
         def work() -> list[Agreement]:
             point = point_of(self.symbols, at)
             expressions = found()
-            items = compared(expressions, point, engine)
+            items = compare_with_engine(expressions, point, engine)
             if self.engine_at is None or all(item.agrees for item in items):
                 return items
             return [
@@ -79,7 +79,7 @@ class Comparison:
             near = {name: np.asarray(x * (1 + 1e-3 * rng.uniform(-1, 1, np.shape(x)))) for name, x in values.items()}
             mine = np.asarray(self.engine_at(near)[label]).ravel()
             point = point_of(self.symbols, near)
-            exact = np.array([complex(as_number(number_at(resolved(e), point))).real for e in exprs])
+            exact = np.array([complex(as_number(number_at(resolve_unknown(e), point))).real for e in exprs])
             errors.append((mine - exact) / np.max(np.abs(exact), initial=1e-300))
         mean, spread = np.abs(np.mean(errors, axis=0)), np.std(errors, axis=0)
         if not (mean <= 2 * spread + 1e-9).all():
@@ -101,7 +101,7 @@ class Comparison:
                 (
                     name,
                     out.shape + array.shape,
-                    [cleaned(sympy.diff(e, s)) for e in out.ravel().tolist() for s in array.ravel().tolist()],
+                    [drop_jumps(sympy.diff(e, s)) for e in out.ravel().tolist() for s in array.ravel().tolist()],
                 )
                 for name, array in self.symbols.inputs.items()
             ]
@@ -117,7 +117,7 @@ class Comparison:
                 (
                     f"{name}/{other}",
                     shape + array.shape,
-                    [cleaned(sympy.diff(e, s)) for e in exprs for s in array.ravel().tolist()],
+                    [drop_jumps(sympy.diff(e, s)) for e in exprs for s in array.ravel().tolist()],
                 )
                 for name, shape, exprs in first
                 for other, array in self.symbols.inputs.items()
@@ -126,7 +126,7 @@ class Comparison:
         return self.against(found, values, engine)
 
 
-def compared(found: list, point: dict[Any, Any], engine: Mapping[str, np.ndarray]) -> list[Agreement]:
+def compare_with_engine(found: list, point: dict[Any, Any], engine: Mapping[str, np.ndarray]) -> list[Agreement]:
     """Return the agreement of expressions with the engine's numbers.
 
     Tolerances follow from the formula itself: how much it changes when the point moves by a rounding error.
@@ -136,7 +136,7 @@ def compared(found: list, point: dict[Any, Any], engine: Mapping[str, np.ndarray
     sizes.append(np.abs([complex(as_number(x)) for x in point.values()]))
     largest = max((float(np.max(x[np.isfinite(x)], initial=1.0)) for x in sizes), default=1.0)
     for name, shape, exprs in found:
-        exprs = [resolved(e) for e in exprs]
+        exprs = [resolve_unknown(e) for e in exprs]
         numbers = [number_at(e, point) for e in exprs]
         ours = np.asarray(engine[name]).reshape(-1).tolist()
         scale = max((abs(x) for x in ours if np.isfinite(x)), default=0.0)

@@ -146,7 +146,7 @@ def as_leaf(value: Any, dtype: Any, name: str) -> Tensor:
 
 
 @contextlib.contextmanager
-def silenced(program: Program) -> Iterator[None]:
+def silence_prints(program: Program) -> Iterator[None]:
     """Drop what a script prints inside the block."""
     if not hasattr(program, "stdout"):
         yield

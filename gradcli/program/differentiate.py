@@ -73,7 +73,7 @@ class Request(Prepare):
             self.retained[name] = tensor
 
 
-def gradient(program: Program, given: Mapping[str, np.ndarray], request: Request) -> Gradients:
+def compute_gradient(program: Program, given: Mapping[str, np.ndarray], request: Request) -> Gradients:
     """Run a program and differentiate its output with respect to its inputs.
 
     Raises GradcliError for an output that is no scalar when there is no vector, for a vector of another

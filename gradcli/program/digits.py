@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import GradcliError, TimeIsUp
-from ..exact.array import as_plain, exact, unboxed
+from ..exact.array import as_plain, exact, unbox
 from ..exact.field import elementwise
 from ..exact.multiprecision import Multiprecision
 from ..exact.patience import any_length, within
@@ -17,7 +17,7 @@ from ..results.exact import LongNumbers
 from ..rules.shapes import is_complex
 from ..tape.backward import backward
 from ..tape.tensor import Tensor
-from .base import Program, Run, silenced
+from .base import Program, Run, silence_prints
 from .differentiate import Request, check_output, run_backward
 from .recorded import check_real
 
@@ -51,7 +51,7 @@ def gradients_of(run: Run, field: Multiprecision) -> Numbers:
 
 def gradient_at(program: Program, values: Mapping[str, Any], request: Request, field: Multiprecision) -> tuple:
     """Return the value of the output and the gradients of all inputs."""
-    with silenced(program):
+    with silence_prints(program):
         run = program.run(values, wrt=request.wrt, out=request.out, prepare=request)
     if run.output is not None:
         run_backward(run.output, request)
@@ -61,18 +61,18 @@ def gradient_at(program: Program, values: Mapping[str, Any], request: Request, f
     return value, gradients_of(run, field), run
 
 
-def agreed(work: Callable[[int], tuple[np.ndarray, Numbers]], digits: int) -> tuple[np.ndarray, Numbers]:
+def write_agreed(work: Callable[[int], tuple[np.ndarray, Numbers]], digits: int) -> tuple[np.ndarray, Numbers]:
     """Return numbers as text with the digits that two precisions agree on, at most `digits`.
 
     work(digits): computes everything with so many digits.
     """
     value, parts = work(digits + 12)
     again, parts_again = work(digits + 12 + max(20, digits // 2))
-    texts = {name: written(x, parts_again[name], digits) for name, x in parts.items()}
-    return written(value, again, digits), texts
+    texts = {name: write_digits(x, parts_again[name], digits) for name, x in parts.items()}
+    return write_digits(value, again, digits), texts
 
 
-def written(x: np.ndarray, better: np.ndarray, digits: int) -> np.ndarray:
+def write_digits(x: np.ndarray, better: np.ndarray, digits: int) -> np.ndarray:
     """Return numbers as text: the digits that agree with the better ones."""
     out = np.empty(np.shape(x), object)
     for index in np.ndindex(np.shape(x)):
@@ -129,7 +129,7 @@ def gradient_in_digits(program: Program, read: Read, request: Request, digits: i
         name.append(run.output_name)
         return value, grads
 
-    value, parts = agreed(work, digits)
+    value, parts = write_agreed(work, digits)
     return LongNumbers(program.title, digits, value, parts, name[0])
 
 
@@ -141,7 +141,7 @@ def jacobian_in_digits(program: Program, read: Read, request: Request, digits: i
     def work(precision: int) -> tuple[np.ndarray, Numbers]:
         field = Multiprecision(precision)
         with exactly(field):
-            with silenced(program):
+            with silence_prints(program):
                 run = program.run(read(), wrt=request.wrt, out=request.out)
             output = with_graph(run)
             check_real(output)
@@ -155,7 +155,7 @@ def jacobian_in_digits(program: Program, read: Read, request: Request, digits: i
                     backward(output, Tensor._wrap(unit.astype(object), None), retain_graph=True)
                 rows.append(gradients_of(run, field))
             blocks = {
-                n: unboxed(np.array([row[n] for row in rows], object)).reshape(
+                n: unbox(np.array([row[n] for row in rows], object)).reshape(
                     output._data.shape + np.shape(leaf._data)
                 )
                 for n, leaf in run.leaves.items()
@@ -163,7 +163,7 @@ def jacobian_in_digits(program: Program, read: Read, request: Request, digits: i
         name.append(run.output_name)
         return plain(output._data), blocks
 
-    value, parts = agreed(work, digits)
+    value, parts = write_agreed(work, digits)
     return LongNumbers(program.title, digits, value, parts, name[0], "jacobian")
 
 
@@ -210,13 +210,13 @@ def hessian_in_digits(program: Program, read: Read, request: Request, digits: in
                         columns.setdefault((n, other), []).append(slopes)
         blocks = {}
         for (n, other), parts in columns.items():
-            block = unboxed(np.array(parts, object)).reshape(inputs[other].shape + inputs[n].shape)
+            block = unbox(np.array(parts, object)).reshape(inputs[other].shape + inputs[n].shape)
             order = [*range(inputs[other].ndim, block.ndim), *range(inputs[other].ndim)]
             blocks[f"{n}/{other}"] = block.transpose(order)
         name.append(run.output_name)
         return value, blocks
 
-    value, parts = agreed(work, digits)
+    value, parts = write_agreed(work, digits)
     return LongNumbers(program.title, digits, value, parts, name[0], "hessian")
 
 

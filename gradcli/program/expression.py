@@ -11,8 +11,8 @@ import numpy as np
 from ..errors import GradcliError, did_you_mean
 from ..lang import tree
 from ..lang.evaluate import Evaluator, Settings
-from ..lang.names import CONSTANTS, CONSTRUCTORS, known_function, not_called
-from ..lang.operands import lifted
+from ..lang.names import CONSTANTS, CONSTRUCTORS, find_function, not_called
+from ..lang.operands import lift_number
 from ..tape.dtypes import defaults
 from ..tape.modes import no_grad
 from .base import Prepare, Program, Run, as_leaf, check_known
@@ -90,14 +90,14 @@ class ExpressionProgram(Program):
             for statement in self.parsed.statements:
                 name = statement.target
                 if name in literals and name not in given:
-                    leaves[name] = lifted(evaluator.value(statement.value))
+                    leaves[name] = lift_number(evaluator.value(statement.value))
         values = {name: leaves[name]._data if name in leaves else given[name] for name in names}
         leaves = {name: as_leaf(values[name], self.dtype, name) for name in names if name in wanted}
         fixed = {name: as_leaf(values[name], self.dtype, name).detach() for name in names if name not in wanted}
         output = evaluator.run({**leaves, **fixed}, out)
         if isinstance(output, tuple):
             raise GradcliError("the output is a tuple", hint="choose one part of it, as in `f(x)[0]`", kind="shape")
-        tensor = lifted(output)
+        tensor = lift_number(output)
         if prepare is not None:
             prepare.tensors(evaluator.names)
         return Run(leaves, tensor, evaluator.names, out or self.last_name(), evaluator.where, evaluator.first_nan)
@@ -111,7 +111,7 @@ class ExpressionProgram(Program):
 
         def call(*tensors: Any) -> Any:
             evaluator = Evaluator(self.parsed, self.settings)
-            return lifted(evaluator.run(dict(zip(names, tensors, strict=True)), out))
+            return lift_number(evaluator.run(dict(zip(names, tensors, strict=True)), out))
 
         return call, {name: np.array(leaf._data) for name, leaf in run.leaves.items()}
 
@@ -137,7 +137,7 @@ class ExpressionProgram(Program):
 
     def refuse_call(self, name: str) -> None:
         """Raise GradcliError for the name of a value that the program calls like a function."""
-        if known_function(name) is not None:
+        if find_function(name) is not None:
             return
         for statement in self.parsed.statements:
             for node in statement.value.walk():
@@ -150,7 +150,7 @@ class ExpressionProgram(Program):
         near = [(name, did_you_mean(name, [*self.bound, *given])) for name in missing]
         advice = next((f"'{name}': {text} or " for name, text in near if text), "")
         listed = ", ".join(f"'{name}'" for name in missing)
-        line = [shlex.quote(self.title), *(shown(*item) for item in given.items()), words]
+        line = [shlex.quote(self.title), *(show_value(*item) for item in given.items()), words]
         return GradcliError(
             f"no value for {listed}",
             span=self.parsed.span(free[missing[0]]),
@@ -160,7 +160,7 @@ class ExpressionProgram(Program):
         )
 
 
-def shown(name: str, value: np.ndarray) -> str:
+def show_value(name: str, value: np.ndarray) -> str:
     """Return NAME=VALUE for a value that was given; large ones are left out."""
     if value.size > 12:
         return f"{name}=..."

@@ -7,7 +7,7 @@ import os
 import traceback
 from typing import Any
 
-from ..errors import EXIT_TARGET, GradcliError, Span, TimeIsUp, text_of, told
+from ..errors import EXIT_TARGET, GradcliError, Span, TimeIsUp, describe_error, text_of
 from .instrument import BIND
 
 
@@ -29,7 +29,7 @@ def script_error(error: BaseException, path: str) -> GradcliError:
     """Return what a script raised, with the traceback limited to the script's own frames."""
     frames = [f for f in traceback.extract_tb(error.__traceback__) if own_frame(f.filename, path)]
     trace = "".join(traceback.format_list(frames)).rstrip().replace(f"{BIND}(", "(")
-    message = f"{path} raised {told(error)}"
+    message = f"{path} raised {describe_error(error)}"
     notes = getattr(error, "__notes__", ())
     for line in notes if isinstance(notes, list | tuple) else ():
         message += f"\n  {text_of(line)}"
@@ -60,7 +60,7 @@ def own_frame(filename: str, path: str) -> bool:
 
 
 @contextlib.contextmanager
-def guarded(path: str, what: str) -> Any:
+def blame_user_code(path: str, what: str) -> Any:
     """Turn what the user's code raises into a GradcliError with the code's own frames."""
     try:
         yield

@@ -55,7 +55,7 @@ def constant_text(x: Any) -> str:
     return f"[{'x'.join(map(str, np.shape(x)))}]"
 
 
-def computed(primitive: Primitive, operands: Sequence[str], shapes: Sequence[tuple], params: dict) -> str:
+def formula_of_operation(primitive: Primitive, operands: Sequence[str], shapes: Sequence[tuple], params: dict) -> str:
     """Return the formula of an operation, such as `u1 * sin_x` or `sum(w, axis=0)`."""
     name = primitive.name
     if name in INFIX and len(operands) == 2:

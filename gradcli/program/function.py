@@ -12,7 +12,7 @@ from ..errors import EXIT_TARGET, GradcliError
 from ..tape.dtypes import defaults
 from ..tape.tensor import Tensor
 from .base import Prepare, Program, Run, as_leaf, check_known
-from .failures import guarded
+from .failures import blame_user_code
 
 WHOLE = ("int", "int64", "int32", "long", "LongTensor", "IntTensor")
 """Annotations of parameters that take whole numbers."""
@@ -40,7 +40,7 @@ def named_parameters(function: Callable, title: str) -> list[inspect.Parameter]:
     return named
 
 
-def passed(parameters: Iterable[inspect.Parameter], given: Mapping[str, Any]) -> tuple[list, dict[str, Any]]:
+def pass_by_name(parameters: Iterable[inspect.Parameter], given: Mapping[str, Any]) -> tuple[list, dict[str, Any]]:
     """Return values by name as a call takes them: those of positional-only parameters in order, and the rest."""
     bare = [p.name for p in parameters if p.kind is p.POSITIONAL_ONLY and p.name in given]
     return [given[name] for name in bare], {name: x for name, x in given.items() if name not in bare}
@@ -153,7 +153,7 @@ class FunctionProgram(Program):
     def call(self, arguments: dict[str, Tensor]) -> Tensor:
         """Return the function's result. Raises GradcliError when it raises, or returns no Tensor."""
         self.check_shapes(arguments)
-        with guarded(self.path, self.title):
+        with blame_user_code(self.path, self.title):
             result = self.result(arguments)
         if not isinstance(result, Tensor):
             if isinstance(result, int | float | np.ndarray | np.generic):
@@ -174,5 +174,5 @@ class FunctionProgram(Program):
 
     def result(self, arguments: dict[str, Tensor]) -> Any:
         """Return what the function returns for arguments by name."""
-        bare, named = passed(self.parameters, arguments)
+        bare, named = pass_by_name(self.parameters, arguments)
         return self.function(*bare, **named)

@@ -13,7 +13,7 @@ from ..tape.hooks import table_of
 from .base import Program
 from .differentiate import Request
 from .labels import Labels
-from .watch import Pass, is_only_line, module_paths, public_nodes, value_of, watched
+from .watch import Pass, is_only_line, module_paths, public_nodes, value_of, watch_program
 
 FOLD_ABOVE = 500
 """Graphs with more nodes are folded, unless all of them were asked for."""
@@ -41,7 +41,7 @@ class Cotangents:
         return hook
 
 
-def graph(
+def graph_program(
     program: Program,
     given: Mapping[str, np.ndarray],
     request: Request,
@@ -54,7 +54,7 @@ def graph(
     is no graph.
     """
     cotangents = Cotangents()
-    run, watch = watched(program, given, request, cotangents.started if values else None, differentiate=values)
+    run, watch = watch_program(program, given, request, cotangents.started if values else None, differentiate=values)
     if run.output is not None:
         roots = [run.output._node]
     elif watch.passes:
@@ -68,16 +68,16 @@ def graph(
     ends = {root.public for root in roots}
     leaves = watch.passes[-1].leaves if watch.passes else {}
     found = [
-        described(node, numbers, labels, paths, node in ends, cotangents.found if values else None, leaves)
+        describe_node(node, numbers, labels, paths, node in ends, cotangents.found if values else None, leaves)
         for node in nodes
     ]
     outputs = tuple(dict.fromkeys(numbers[root.public] for root in roots))
     if len(found) > FOLD_ABOVE and not everything:
-        found, outputs = folded(found, outputs)
+        found, outputs = fold_modules(found, outputs)
     return Graph(program.title, tuple(found), outputs, values)
 
 
-def described(
+def describe_node(
     node: Any,
     numbers: dict[Any, int],
     labels: Labels,
@@ -141,7 +141,7 @@ def hook_names(node: Any) -> tuple[str, ...]:
 # -- folding ------------------------------------------------------------------------------------------
 
 
-def folded(nodes: list[GraphNode], outputs: tuple[int, ...]) -> tuple[list[GraphNode], tuple[int, ...]]:
+def fold_modules(nodes: list[GraphNode], outputs: tuple[int, ...]) -> tuple[list[GraphNode], tuple[int, ...]]:
     """Return a graph in which the operations of one module, or of one line, are one node.
 
     Raises GradcliError when that is still too many to draw.

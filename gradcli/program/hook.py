@@ -11,12 +11,12 @@ from ..errors import GradcliError
 from ..lang import tree
 from ..lang.evaluate import Evaluator, Settings
 from ..lang.names import CONSTANTS
-from ..lang.operands import lifted
+from ..lang.operands import lift_number
 from ..lang.parse import parse
 from ..tape.modes import enable_grad, no_grad
 from ..tape.printing import tensor_text
 from ..tape.tensor import Tensor
-from .failures import guarded
+from .failures import blame_user_code
 from .loading import load_module
 from .surroundings import Folders
 
@@ -67,7 +67,7 @@ class Hook:
 
         def function(gradient: Tensor, recorded: bool = False) -> Tensor:
             with enable_grad() if recorded else no_grad():
-                result = lifted(Evaluator(program, settings).run({"g": gradient}))
+                result = lift_number(Evaluator(program, settings).run({"g": gradient}))
             if result._data.shape != gradient._data.shape:
                 raise GradcliError(
                     f"--hook {self.name}: the action changed the gradient's shape from {gradient._data.shape} to "
@@ -104,7 +104,7 @@ class Hook:
             raise GradcliError(f"--hook {self.name}: {path} defines no function '{name}'", kind="name")
 
         def call(*given: Any) -> Any:
-            with folders.of(path), guarded(path, f"--hook {self.name}={action}"):
+            with folders.of(path), blame_user_code(path, f"--hook {self.name}={action}"):
                 return function(*given)
 
         return call

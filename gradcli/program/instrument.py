@@ -21,27 +21,27 @@ class _Binder(ast.NodeTransformer):
     def visit_Assign(self, node: ast.Assign) -> Any:
         for target in node.targets:
             if isinstance(target, ast.Name):
-                node.value = call(BIND, node.value, target.id)
+                node.value = binding_call(BIND, node.value, target.id)
             elif isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
                 node.value.elts = [
-                    call(BIND, value, name.id) if isinstance(name, ast.Name) else value
+                    binding_call(BIND, value, name.id) if isinstance(name, ast.Name) else value
                     for name, value in zip(target.elts, node.value.elts, strict=False)
                 ] + node.value.elts[len(target.elts) :]
         return node
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> Any:
         if node.value is not None and isinstance(node.target, ast.Name):
-            node.value = call(BIND, node.value, node.target.id)
+            node.value = binding_call(BIND, node.value, node.target.id)
         return node
 
 
-def call(function: str, value: ast.expr, *names: str) -> ast.expr:
+def binding_call(function: str, value: ast.expr, *names: str) -> ast.expr:
     """Return the tree of function(value, *names), at the place of value."""
     made = ast.Call(ast.Name(function, ast.Load()), [value, *(ast.Constant(name) for name in names)], [])
     return ast.fix_missing_locations(ast.copy_location(made, value))
 
 
-def instrumented(source: str, path: str) -> Any:
+def instrument(source: str, path: str) -> Any:
     """Return a script's code object in which assignments at its top level call BIND(value, name).
 
     The value of a last statement that is an expression goes through LAST(value). Raises SyntaxError.
@@ -50,7 +50,7 @@ def instrumented(source: str, path: str) -> Any:
     last = module.body[-1] if module.body else None
     module = _Binder().visit(module)
     if isinstance(last, ast.Expr):
-        last.value = call(LAST, last.value)
+        last.value = binding_call(LAST, last.value)
     return compile(ast.fix_missing_locations(module), path, "exec")
 
 

@@ -84,7 +84,7 @@ class Labels:
             return f"{node.name().removesuffix('Backward')}({inside})"
         words = [x if isinstance(x, str) else formulas.number_text(x) for x in self.operands(node)]
         shapes = [np.shape(x) for x in node.operands]
-        return formulas.computed(primitive, words, shapes, node.params)
+        return formulas.formula_of_operation(primitive, words, shapes, node.params)
 
     def place(self, node: Any) -> tuple[Span | None, str]:
         """Return where a node was made, and the source text there: the expression, or the line of a script."""

@@ -13,7 +13,7 @@ from ..rules import entry
 from ..tape.function import Function, has_setup
 from ..tape.tensor import Tensor
 from .base import Program, is_module
-from .failures import WITHOUT_TORCH, guarded
+from .failures import WITHOUT_TORCH, blame_user_code
 from .frameworks import engine_of
 from .function import FunctionProgram
 from .surroundings import Folders, Surroundings, change_to, root_of
@@ -56,7 +56,7 @@ def find_in(module: Any, path: str, name: str) -> Any:
     """Return what a dotted name means in a module. Raises GradcliError when it is not there, or raises."""
     found: Any = module
     for part in as_written(name).split("."):
-        with guarded(path, f"{path}:{name}"):
+        with blame_user_code(path, f"{path}:{name}"):
             known = [n for n in vars(found) if not n.startswith("__")] if hasattr(found, "__dict__") else []
             if not hasattr(found, part):
                 raise GradcliError(f"{path} defines no '{part}'", hint=did_you_mean(part, known), kind="name")

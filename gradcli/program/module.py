@@ -9,8 +9,8 @@ import numpy as np
 
 from ..errors import GradcliError
 from ..func.functional_call import functional_call
-from .failures import guarded
-from .function import FunctionProgram, passed
+from .failures import blame_user_code
+from .function import FunctionProgram, pass_by_name
 
 
 class ModuleProgram(FunctionProgram):
@@ -59,7 +59,7 @@ class ModuleProgram(FunctionProgram):
         """Return what the module returns for arguments and parameters by name."""
         inputs = {name: x for name, x in arguments.items() if name not in self.weights}
         weights = {name: x for name, x in arguments.items() if name in self.weights}
-        bare, named = passed(self.parameters, inputs)
+        bare, named = pass_by_name(self.parameters, inputs)
         return functional_call(self.module, weights, tuple(bare), named)
 
 
@@ -77,6 +77,6 @@ def module_program(found: Any, title: str, path: str, dtype: Any) -> ModuleProgr
                 hint=f"make one in the file, net = {found.__name__}(...), and write {path}:net",
                 kind="usage",
             )
-        with guarded(path, title):
+        with blame_user_code(path, title):
             found = found()
     return ModuleProgram(found, title, path, dtype)

@@ -34,7 +34,7 @@ def as_module_hook(hook: Hook, suffix: str) -> Callable:
     """Return a hook's action as a function of a module and what PyTorch hands to module hooks."""
     if hook.from_user is not None:
         return hook.from_user
-    call = shown if hook.action == "print" else changed
+    call = print_seen if hook.action == "print" else replace_first
 
     def backward(module: Any, grad_input: tuple, grad_output: tuple) -> Any:
         return call(hook, ("grad_input", grad_input, False), ("grad_output", grad_output, False))
@@ -50,14 +50,14 @@ def as_module_hook(hook: Hook, suffix: str) -> Callable:
     return kinds[suffix]
 
 
-def shown(hook: Hook, *parts: Parts) -> None:
+def print_seen(hook: Hook, *parts: Parts) -> None:
     """Print everything that a hook sees."""
     for word, values, single in reversed(parts):
         for i, x in enumerate(values):
             hook.show_as(f" {word}" if single else f" {word}[{i}]", x.detach() if isinstance(x, Tensor) else x)
 
 
-def changed(hook: Hook, first: Parts, *_: Parts) -> Any:
+def replace_first(hook: Hook, first: Parts, *_: Parts) -> Any:
     """Return the first of what a hook sees, its tensors replaced by the value of the hook's expression."""
     word, values, single = first
     recorded = word != "grad_input"

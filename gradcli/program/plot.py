@@ -14,8 +14,8 @@ from ..func import vmap
 from ..results.plots import Curve, Surface
 from ..tape.backward import backward
 from ..tape.tensor import Tensor
-from .base import Program, as_leaf, silenced
-from .differentiate import Request, check_output, gradient
+from .base import Program, as_leaf, silence_prints
+from .differentiate import Request, check_output, compute_gradient
 
 Samples = tuple[np.ndarray, dict[str, np.ndarray]]
 """Values, and the slopes by input: all of the same length."""
@@ -24,7 +24,7 @@ FARTHEST = 1e300
 """The largest end of a range: beyond, the length of the range overflows."""
 
 
-def plot(
+def sample_plot(
     program: Program,
     given: Mapping[str, np.ndarray],
     over: Mapping[str, tuple[float, float]],
@@ -40,9 +40,9 @@ def plot(
             raise GradcliError(f"'{name}' has a value and a range", hint=f"leave out {name}=...", kind="usage")
     axes = {name: np.linspace(low, high, points) for name, (low, high) in over.items()}
     grid = dict(zip(axes, (x.ravel() for x in np.meshgrid(*axes.values(), indexing="ij")), strict=True))
-    label = checked_output(program, at(given, grid, 0), list(grid), out)
-    with silenced(program), open(os.devnull, "w") as nothing, contextlib.redirect_stdout(nothing):
-        value, slopes = batched(program, given, grid, out) or one_by_one(program, given, grid, out)
+    label = check_plotted_output(program, at(given, grid, 0), list(grid), out)
+    with silence_prints(program), open(os.devnull, "w") as nothing, contextlib.redirect_stdout(nothing):
+        value, slopes = sample_at_once(program, given, grid, out) or one_by_one(program, given, grid, out)
     for slope in slopes.values():
         slope[np.isnan(value)] = np.nan
     if len(axes) == 1:
@@ -54,7 +54,7 @@ def plot(
     return Surface(program.title, (first, second), x, y, value.reshape(shape), sides, label)
 
 
-def checked_output(program: Program, given: Mapping[str, Any], wrt: list[str], out: str | None) -> str | None:
+def check_plotted_output(program: Program, given: Mapping[str, Any], wrt: list[str], out: str | None) -> str | None:
     """Run a program once, and return its output's name. Raises GradcliError when it is no real number."""
     missing = program.missing(given)
     if missing:
@@ -86,7 +86,7 @@ def at(given: Mapping[str, np.ndarray], grid: Mapping[str, np.ndarray], place: i
     return {**given, **{name: x[place] for name, x in grid.items()}}
 
 
-def batched(
+def sample_at_once(
     program: Program, given: Mapping[str, np.ndarray], grid: Mapping[str, np.ndarray], out: str | None
 ) -> Samples | None:
     """Return the samples from one run for all points; None where the program does not allow that."""
@@ -119,7 +119,7 @@ def one_by_one(
     value = np.empty(count)
     slopes = {name: np.empty(count) for name in grid}
     for i in range(count):
-        result = gradient(program, at(given, grid, i), Request(wrt=list(grid), out=out))
+        result = compute_gradient(program, at(given, grid, i), Request(wrt=list(grid), out=out))
         value[i] = np.ravel(np.asarray(result.value))[0]
         for item in result.inputs:
             slopes[item.name][i] = scalar(item.grad, item.name)

@@ -13,7 +13,7 @@ from sympy.printing.str import StrPrinter
 from ..errors import GradcliError, TimeIsUp
 from ..exact.array import ExactArray
 from ..exact.patience import any_length, within
-from ..exact.symbolic import Symbolic, resolved
+from ..exact.symbolic import Symbolic, resolve_unknown
 from .symbols import Symbols, plain
 
 DIGITS = 30
@@ -46,7 +46,7 @@ def point_of(symbols: Symbols, at: Mapping[str, Any]) -> dict[Any, Any]:
                 f"--at: '{name}' has shape {array.shape}; the value has shape {values.shape}", kind="shape"
             )
         for s, x in zip(array.ravel().tolist(), values.ravel().tolist(), strict=True):
-            point[s] = resolved(field.number(x))
+            point[s] = resolve_unknown(field.number(x))
     return point
 
 
@@ -63,7 +63,7 @@ def number_at(expr: Any, point: Mapping[Any, Any], digits: int = DIGITS) -> Any:
         return sympy.nan
 
 
-def evaluated(expr: Any, point: Mapping[Any, Any], digits: int) -> str:
+def evaluate_at(expr: Any, point: Mapping[Any, Any], digits: int) -> str:
     """Return an expression's value at a point as text."""
     found = number_at(expr, point, digits)
     if found in (sympy.zoo, sympy.nan):

@@ -100,7 +100,7 @@ def check_real(output: Tensor) -> None:
 
 
 @contextlib.contextmanager
-def guarded() -> Iterator[None]:
+def reword_engine_errors() -> Iterator[None]:
     """Turn what the engine raises into a GradcliError."""
     try:
         yield

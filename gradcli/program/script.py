@@ -18,7 +18,7 @@ from ..tape.modes import enable_grad, state
 from ..tape.tensor import Tensor
 from .base import Prepare, Program, Run, check_known, is_module
 from .failures import exit_text, python_syntax_error, script_error
-from .instrument import BIND, LAST, instrumented, last_names
+from .instrument import BIND, LAST, instrument, last_names
 from .repeat import Repeats
 
 
@@ -89,7 +89,7 @@ class Execution:
         """Run the script's code in a fresh `__main__`."""
         script = self.script
         try:
-            code = instrumented(script.source, script.path)
+            code = instrument(script.source, script.path)
         except (SyntaxError, ValueError) as error:
             raise python_syntax_error(error, script.path, script.source) from None
         self.module.__dict__.update(
@@ -131,7 +131,7 @@ class Execution:
             with (
                 script.repeats.stdout(script.stdout or sys.stdout) as stdout,
                 contextlib.redirect_stdout(stdout),
-                named_torch(script.torch),
+                stand_in_for_torch(script.torch),
                 enable_grad(),
             ):
                 yield
@@ -248,7 +248,7 @@ def current_folder() -> str | None:
         return None
 
 
-def named_torch(wanted: bool) -> Any:
+def stand_in_for_torch(wanted: bool) -> Any:
     """Return a context in which `import torch` means this engine, if that is wanted."""
     if not wanted:
         return contextlib.nullcontext()

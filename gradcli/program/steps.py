@@ -18,7 +18,7 @@ from ..results.graphs import Flow, Step, Trace
 from .base import Program
 from .differentiate import Request
 from .expression import ExpressionProgram
-from .trace import trace
+from .trace import trace_program
 
 
 def chain_rule(program: Program, given: Mapping[str, Any], request: Request) -> tuple[Formula, ...]:
@@ -27,15 +27,15 @@ def chain_rule(program: Program, given: Mapping[str, Any], request: Request) -> 
     Inputs without a value get 1: the formulas do not depend on it.
     """
     values = {**given, **dict.fromkeys(program.missing(given), np.float64(1))}
-    values = {name: rounded(x) for name, x in values.items()}
-    found: Trace = trace(program, values, request)
+    values = {name: as_floats(x) for name, x in values.items()}
+    found: Trace = trace_program(program, values, request)
     lines: list[Formula] = []
     for run in found.passes:
         lines += steps_of(run.output, run.steps)
     return tuple(lines)
 
 
-def rounded(x: Any) -> np.ndarray:
+def as_floats(x: Any) -> np.ndarray:
     """Return exact numbers as floats, others as they are."""
     raw = np.asarray(x).view(np.ndarray)
     if raw.dtype != object:
@@ -50,7 +50,9 @@ def steps_of(output: str, steps: tuple[Step, ...]) -> list[Formula]:
     sums: dict[str, list[str]] = {}
     for step in steps:
         if not step.leaf:
-            lines.append(Formula(f"{step.label} = {step.formula}", f"{name(step.label)} = {written(step.formula)}"))
+            lines.append(
+                Formula(f"{step.label} = {step.formula}", f"{name(step.label)} = {write_latex(step.formula)}")
+            )
         ways = sums.get(step.label, [])
         if ways and ways != [output]:
             lines.append(total(output, step.label, ways))
@@ -76,7 +78,7 @@ def local_line(step: Step, flow: Flow) -> Formula:
     """Return the line with a local derivative; a rule that is no formula is told in words."""
     left, left_latex = ratio(step.label, flow.to), fraction(step.label, flow.to)
     if flow.slope:
-        return Formula(f"  {left} = {flow.formula}", rf"\quad {left_latex} = {written(flow.formula)}")
+        return Formula(f"  {left} = {flow.formula}", rf"\quad {left_latex} = {write_latex(flow.formula)}")
     return Formula(f"  {left}: {flow.formula}", rf"\quad {left_latex}: \text{{{flow.formula}}}")
 
 
@@ -96,7 +98,7 @@ def name(label: str) -> str:
     return f"{match[1]}_{{{match[2]}}}" if match else printing.latex_name(label)
 
 
-def written(formula: str) -> str:
+def write_latex(formula: str) -> str:
     """Return a formula as LaTeX where it can be read as one, else as text."""
     try:
         program = ExpressionProgram(parse(formula), formula)

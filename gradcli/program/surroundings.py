@@ -13,7 +13,7 @@ from importlib.machinery import PathFinder
 from typing import Any
 
 from ..errors import GradcliError
-from .failures import guarded
+from .failures import blame_user_code
 
 PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
@@ -102,7 +102,7 @@ class Surroundings:
         with self:
             known = self.own_modules()
             try:
-                with contextlib.redirect_stdout(stdout or sys.stdout), guarded(path, path):
+                with contextlib.redirect_stdout(stdout or sys.stdout), blame_user_code(path, path):
                     return self.module(path, source)
             except BaseException:
                 for name in self.own_modules().keys() - known:

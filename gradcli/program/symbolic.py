@@ -14,15 +14,15 @@ from ..errors import GradcliError, TimeIsUp
 from ..exact import code as functions
 from ..exact import printing
 from ..exact.patience import within
-from ..exact.symbolic import resolved
+from ..exact.symbolic import resolve_unknown
 from ..results.exact import Derivative, Formula, Formulas
 from .base import Program
 from .differentiate import Request
-from .points import evaluated, every_input, point_of
+from .points import evaluate_at, every_input, point_of
 from .symbols import MAX_SYMBOLS, TIMEOUT, Symbols, derivatives, patient, scalar
 
 
-def simplified(found: list, seconds: float) -> tuple[list, bool]:
+def simplify_in_time(found: list, seconds: float) -> tuple[list, bool]:
     """Return expressions simplified, as far as that takes no longer; and whether it was finished."""
     try:
         with within(seconds):
@@ -31,12 +31,12 @@ def simplified(found: list, seconds: float) -> tuple[list, bool]:
         return found, False
 
 
-def labelled(label: str, shape: tuple) -> list[str]:
+def label_elements(label: str, shape: tuple) -> list[str]:
     """Return the names of an array's elements."""
     return [f"{label}[{','.join(map(str, index))}]" if index else label for index in np.ndindex(shape)]
 
 
-def formulas(
+def derive_formulas(
     program: Program,
     given: Mapping[str, Any],
     *,
@@ -63,37 +63,39 @@ def formulas(
     def differentiated() -> tuple[Symbols, list]:
         symbols = Symbols(program, given, wrt, out, max_symbols, vector)
         found = derivatives(symbols, order)
-        return symbols, [(label, shape, [resolved(e) for e in exprs]) for label, shape, exprs in found]
+        return symbols, [(label, shape, [resolve_unknown(e) for e in exprs]) for label, shape, exprs in found]
 
     symbols, found = patient(timeout, differentiated)
     spent = time.monotonic() - start
     if simplify:
-        found, done = simplified(found, timeout)
+        found, done = simplify_in_time(found, timeout)
         if not done:
             notes.append(f"simplifying took longer than {timeout:g} s, so the formulas are not simplified")
 
     def shown() -> Formulas:
         point = None if at is None else point_of(symbols, at)
-        formula = printed(unicode)
+        formula = expression_writer(unicode)
 
         def derivative(label: str, expr: Any) -> Derivative:
-            return Derivative(label, formula(expr), None if point is None else evaluated(expr, point, digits))
+            return Derivative(label, formula(expr), None if point is None else evaluate_at(expr, point, digits))
 
         value = [
             derivative(label, e)
-            for label, e in zip(labelled("value", symbols.output.shape), symbols.output.ravel().tolist(), strict=True)
+            for label, e in zip(
+                label_elements("value", symbols.output.shape), symbols.output.ravel().tolist(), strict=True
+            )
             if symbols.grads is None
         ]
         slopes = [
             derivative(label, e)
             for name, shape, exprs in found
-            for label, e in zip(labelled(name, shape), exprs, strict=True)
+            for label, e in zip(label_elements(name, shape), exprs, strict=True)
         ]
         text = ""
         if code:
             writer = {"python": functions.python_code, "c": functions.c_code}[code]
             inputs = [(name, array.shape) for name, array in every_input(symbols).items()]
-            text = written(writer, code, symbols, inputs, found)
+            text = write_code(writer, code, symbols, inputs, found)
         lines: tuple[Formula, ...] = ()
         if steps:
             from .steps import chain_rule
@@ -104,12 +106,12 @@ def formulas(
     return patient(timeout, shown, spent), notes
 
 
-def written(writer: Callable, code: str, symbols: Symbols, inputs: list, found: list) -> str:
+def write_code(writer: Callable, code: str, symbols: Symbols, inputs: list, found: list) -> str:
     """Return the formulas as code. Raises GradcliError for functions that the language does not have."""
     from sympy.printing.codeprinter import PrintMethodNotImplementedError
 
     try:
-        return writer(symbols.title, inputs, resolved(scalar(symbols)), found)
+        return writer(symbols.title, inputs, resolve_unknown(scalar(symbols)), found)
     except PrintMethodNotImplementedError as error:
         found_name = re.search(r">: (\w[\w ]*)", str(error))
         library = {"python": "Python's math module", "c": "C's math library"}[code]
@@ -120,11 +122,11 @@ def written(writer: Callable, code: str, symbols: Symbols, inputs: list, found: 
         ) from None
 
 
-def printed(unicode: bool) -> Callable[[Any], Formula]:
+def expression_writer(unicode: bool) -> Callable[[Any], Formula]:
     """Return the function that writes an expression in all ways."""
 
     def formula(expr: Any) -> Formula:
-        expr = resolved(expr)
+        expr = resolve_unknown(expr)
         return Formula(printing.text(expr), printing.latex(expr), printing.pretty(expr, unicode))
 
     return formula

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import sympy
 
-from ..errors import GradcliError, TimeIsUp, told
+from ..errors import GradcliError, TimeIsUp, describe_error
 from ..exact.patience import SHORTEST, within
 from ..exact.record import exactly
 from ..exact.symbolic import Symbolic, is_own
-from .base import Program, Run, line_span, silenced
+from .base import Program, Run, line_span, silence_prints
 
 MAX_SYMBOLS = 64
 TIMEOUT = 20.0
@@ -73,7 +73,7 @@ def on_symbols(program: Program, given: Mapping[str, Any], wrt: list[str] | None
     Raises GradcliError, naming the line, where it needs numbers: in an `if`, for example.
     """
     try:
-        with silenced(program):
+        with silence_prints(program):
             return program.run(given, wrt=wrt, out=out)
     except GradcliError as error:
         if not isinstance(error.cause, TypeError) or not any(s in str(error.cause) for s in NEEDS_NUMBERS):
@@ -103,7 +103,7 @@ def zeros(shape: tuple[int, ...]) -> np.ndarray:
     return plain(np.zeros(shape))
 
 
-def cleaned(expr: Any) -> Any:
+def drop_jumps(expr: Any) -> Any:
     """Return a derivative without what has no value: the slope of a jump is 0 beside it."""
     expr = sympy.sympify(expr)
     if expr.has(sympy.DiracDelta):
@@ -139,7 +139,9 @@ def patient(seconds: float, work: Callable[[], Any], spent: float = 0.0) -> Any:
         if not is_own(error):
             raise
         raise GradcliError(
-            f"sympy cannot do this: {told(error)}", hint="use 'gradcli grad --digits 50' for numbers", kind="exact"
+            f"sympy cannot do this: {describe_error(error)}",
+            hint="use 'gradcli grad --digits 50' for numbers",
+            kind="exact",
         ) from None
 
 
@@ -154,7 +156,7 @@ def derivatives(symbols: Symbols, order: int) -> list[tuple[str, tuple, list[Any
     expr = scalar(symbols)
     if order == 1:
         return [
-            (name, array.shape, [cleaned(sympy.diff(expr, s)) for s in array.ravel().tolist()])
+            (name, array.shape, [drop_jumps(sympy.diff(expr, s)) for s in array.ravel().tolist()])
             for name, array in symbols.inputs.items()
         ]
     every = [s for array in symbols.inputs.values() for s in array.ravel().tolist()]
@@ -163,7 +165,7 @@ def derivatives(symbols: Symbols, order: int) -> list[tuple[str, tuple, list[Any
     for k in range(1, order + 1):
         known_next: dict[tuple, Any] = {}
         for places in itertools.combinations_with_replacement(range(len(every)), k):
-            known_next[places] = cleaned(sympy.diff(known[places[:-1]], every[places[-1]]))
+            known_next[places] = drop_jumps(sympy.diff(known[places[:-1]], every[places[-1]]))
         known = known_next
     for places, value in known.items():
         found.append(("/".join(every[i].name for i in places), (), [value]))

@@ -66,7 +66,7 @@ def load_program(target: Target) -> Program:
         return at_address(text, target)
     path, colon, name = text.partition(".py:")
     if colon:
-        return named_object(path + ".py", name, target)
+        return load_object(path + ".py", name, target)
     if os.path.isdir(text):
         raise GradcliError(f"{text} is a directory", hint="name a file in it", kind="file")
     if text.endswith(os.sep):
@@ -131,7 +131,7 @@ def script(path: str, source: str, target: Target, reason: GradcliError) -> Prog
     return ScriptProgram(path, source, target.argv, target.stdout, target.torch)
 
 
-def named_object(path: str, name: str, target: Target) -> Program:
+def load_object(path: str, name: str, target: Target) -> Program:
     """Return the program of a function, a Function class or a module defined in a file."""
     source = read_source(path)
     if target.safe:
@@ -157,7 +157,7 @@ def read_standard_input() -> str:
     """Return the text on standard input. Raises GradcliError when it is too long or no UTF-8."""
     from ..lang.files import standard_input
 
-    return decoded(standard_input().buffer.read(MAX_TEXT + 1), "standard input")
+    return decode(standard_input().buffer.read(MAX_TEXT + 1), "standard input")
 
 
 def read_source(path: str) -> str:
@@ -178,10 +178,10 @@ def read_source(path: str) -> str:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise GradcliError(f"{path} cannot be read: {reason}", kind="file") from None
-    return decoded(data, path)
+    return decode(data, path)
 
 
-def decoded(data: bytes, place: str) -> str:
+def decode(data: bytes, place: str) -> str:
     """Return bytes as text."""
     if len(data) > MAX_TEXT:
         raise GradcliError(f"{place} is longer than {MAX_TEXT} bytes (1 MiB)", kind="limit")

@@ -46,7 +46,7 @@ class Names(ModuleType):
         if name.startswith("__"):
             raise AttributeError(f"module '{self.__name__}' has no attribute '{name}'")
         try:
-            return named(getattr(self._real, name))
+            return offer_as_torch(getattr(self._real, name))
         except AttributeError:
             known = [n for n in dir(self._real) if not n.startswith("_")]
             raise AttributeError(describe_missing(full, known)) from None
@@ -128,7 +128,7 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         except ModuleNotFoundError:
             raise ModuleNotFoundError(f"gradcli has no {spec.name}", name=spec.name) from None
         for value in list(vars(real).values()):
-            named(value)
+            offer_as_torch(value)
         found = Names(spec.name, real, self.extras.get(spec.name))
         if callable(real) and not isinstance(real, type):
             found.__class__ = CallableNames
@@ -173,7 +173,7 @@ LIKE_OURS = tuple(f"gradcli.{name}." for name in ("nn", "optim"))
 """Where our modules have PyTorch's names."""
 
 
-def named(found: Any) -> Any:
+def offer_as_torch(found: Any) -> Any:
     """Return what a module offers; a class prints as one of PyTorch's from then on."""
     if isinstance(found, type) and found.__module__.startswith(LIKE_OURS):
         renamed[found] = found.__module__
@@ -181,7 +181,7 @@ def named(found: Any) -> Any:
     return found
 
 
-def sized_item(self: Size, key: Any) -> Any:
+def item_of_size(self: Size, key: Any) -> Any:
     """A part of a size is a size."""
     found = tuple.__getitem__(self, key)
     return Size(found) if isinstance(key, slice) else found
@@ -204,7 +204,7 @@ def as_torch() -> Iterator[None]:
     set_default_dtype(np.float32)
     shown = {kind: (kind.__module__, kind.__name__) for kind in SHOWN}
     give_names(SHOWN)
-    Size.__getitem__ = sized_item  # type: ignore
+    Size.__getitem__ = item_of_size  # type: ignore
     naming.prefix, naming.addresses, allowed.float_of_grad, loops.allowed = "torch", True, True, False
     try:
         yield

@@ -135,19 +135,19 @@ def local_values(node: Any) -> tuple[Any, ...]:
     return tuple(found)
 
 
-def trace(program: Program, given: Mapping[str, np.ndarray], request: Request) -> Trace:
+def trace_program(program: Program, given: Mapping[str, np.ndarray], request: Request) -> Trace:
     """Run a program and backward, and return every step of it.
 
     Raises GradcliError where nothing runs backward.
     """
     recorder = Recorder()
-    run, _ = watch.watched(program, given, request, recorder.started)
+    run, _ = watch.watch_program(program, given, request, recorder.started)
     if not recorder.passes:
         raise GradcliError("nothing ran backward", kind="target")
-    return Trace(program.title, tuple(described(run, *seen) for seen in recorder.passes))
+    return Trace(program.title, tuple(describe_pass(run, *seen) for seen in recorder.passes))
 
 
-def described(run: Run, which: watch.Pass, events: list[Event]) -> Pass:
+def describe_pass(run: Run, which: watch.Pass, events: list[Event]) -> Pass:
     """Return one pass with labels, formulas and totals."""
     public = watch.public_nodes(which.roots)
     at_end = run.output is not None

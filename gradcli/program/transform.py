@@ -17,7 +17,7 @@ from ..lang.limits import DEFAULT_MAX_ELEMENTS
 from ..results.transforms import Hessian, Jacobian, JacobianBlock, Products
 from ..tape.tensor import Tensor
 from .base import Program, check_known
-from .recorded import Recorded, guarded
+from .recorded import Recorded, reword_engine_errors
 
 
 def check_elements(rows: int, columns: int, limit: int, what: str) -> None:
@@ -53,7 +53,7 @@ def without_false_nan(trace: Trace, blocks: list[list[np.ndarray]]) -> None:
                 left += x._data.size
 
 
-def jacobian(
+def compute_jacobian(
     program: Program,
     given: Mapping[str, np.ndarray],
     *,
@@ -75,7 +75,7 @@ def jacobian(
     products = None
     if not sparse:
         check_elements(rows, columns, max_elements, "Jacobian")
-    with guarded():
+    with reword_engine_errors():
         if sparse:
             from ..func.sparse import sparse_matrix
 
@@ -95,7 +95,7 @@ def jacobian(
     return Jacobian(run.title, run.value, found, run.output_name, products, run.unused)
 
 
-def hessian(
+def compute_hessian(
     program: Program,
     given: Mapping[str, np.ndarray],
     *,
@@ -110,7 +110,7 @@ def hessian(
     inputs = run.trace.inputs
     total = sum(x._data.size for x in inputs)
     check_elements(total, total, max_elements, "Hessian")
-    with guarded():
+    with reword_engine_errors():
         gradients = run.gradients(create=True)
         second = Trace(inputs, lambda leaves: leaves, False)
         known = [(i, g) for i, g in enumerate(gradients) if g is not None]
@@ -132,7 +132,7 @@ def hessian(
     return Hessian(run.title, run.value, values, blocks, run.output_name, run.unused)
 
 
-def vjp(
+def compute_vjp(
     program: Program, given: Mapping[str, np.ndarray], *, vector: Any, wrt: Any = None, out: Any = None
 ) -> Products:
     """Return the product of a vector, shaped like the output, with the Jacobian."""
@@ -144,12 +144,12 @@ def vjp(
             kind="shape",
         )
     seed = run.vector(vector, run.output, "--gradient")
-    with guarded():
+    with reword_engine_errors():
         found = pull(run.trace, [(run.output, seed)], False, False)
-    return products(run, "vjp", found)
+    return compute_products(run, "vjp", found)
 
 
-def products(run: Recorded, kind: str, found: list) -> Products:
+def compute_products(run: Recorded, kind: str, found: list) -> Products:
     """Return one product per input; zeros where the output does not depend on it."""
     parts = {
         name: np.zeros_like(x._data) if g is None else np.asarray(getattr(g, "_data", g))
@@ -170,7 +170,7 @@ def tangents(run: Recorded, given: Mapping[str, np.ndarray]) -> list[Tensor]:
     ]
 
 
-def jvp(
+def compute_jvp(
     program: Program,
     given: Mapping[str, np.ndarray],
     *,
@@ -181,7 +181,7 @@ def jvp(
     """Return the derivative of the output in a direction, given input by input."""
     run = Recorded(program, given, wrt, out)
     directions = tangents(run, tangent)
-    with guarded():
+    with reword_engine_errors():
         (found,) = push_all(run.trace, directions, False)
     part = np.zeros_like(run.value) if found is None else np.asarray(found)
     return Products(run.title, "jvp", run.value, {run.output_name or "out": part}, run.output_name, run.unused)
@@ -199,7 +199,7 @@ def hvp(
     run = Recorded(program, given, wrt, out)
     run.scalar("hvp")
     directions = tangents(run, tangent)
-    with guarded():
+    with reword_engine_errors():
         gradients = run.gradients(create=True)
         second = Trace(run.trace.inputs, lambda leaves: leaves, False)
         known = [i for i, g in enumerate(gradients) if g is not None]
@@ -207,7 +207,7 @@ def hvp(
         found: list[Any] = [None] * len(gradients)
         for i, t in zip(known, push_all(second, directions, False), strict=True):
             found[i] = t
-    return products(run, "hvp", found)
+    return compute_products(run, "hvp", found)
 
 
 def nan_in(result: Jacobian | Hessian | Products) -> str | None:

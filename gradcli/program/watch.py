@@ -11,7 +11,7 @@ import numpy as np
 
 from ..errors import GradcliError, Span
 from ..tape import backward as engine
-from ..tape.observe import observed
+from ..tape.observe import observe
 from ..tape.plan import reachable
 from ..tape.saved_hooks import calling_frame
 from ..tape.tensor import Tensor
@@ -54,7 +54,7 @@ class Watch:
         """Observe what is recorded and run backward inside the block."""
         engine.before_backward.append(self.see)
         try:
-            with observed(lambda: tuple(self.modules)), self.module_calls():
+            with observe(lambda: tuple(self.modules)), self.module_calls():
                 yield
         finally:
             engine.before_backward.remove(self.see)
@@ -81,7 +81,7 @@ class Watch:
                 handle.remove()
 
 
-def watched(
+def watch_program(
     program: Program,
     given: Mapping[str, np.ndarray],
     request: Request,

@@ -115,7 +115,7 @@ class Row(NamedTuple):
     arrays: list[tuple[np.ndarray | None, bool]]
 
 
-def named_arrays(headings: tuple[str, ...], rows: list[Row], style: Style) -> list[Any]:
+def table_of_arrays(headings: tuple[str, ...], rows: list[Row], style: Style) -> list[Any]:
     """Return a table of arrays by name; where it does not fit, the arrays stand below their name."""
     shapes = [shape_text(row.like) for row in rows]
     fixed = max([len(headings[0]), *(len(row.name) for row in rows)]) + max(map(len, [headings[1], *shapes])) + 2

@@ -23,7 +23,7 @@ class Canvas:
         height, width = (n - 1 for n in self.dots.shape)
         if not np.isfinite([*start, *end]).all():  # so far away that its place overflows
             return
-        first, last = cut(start, end)
+        first, last = clip_line(start, end)
         if not 0 <= first <= last <= 1:
             return
         begin, step = np.array(start), np.subtract(end, start)
@@ -42,7 +42,7 @@ class Canvas:
         return ["".join(chr(0x2800 + code) if code else " " for code in row) for row in codes]
 
 
-def cut(start: tuple[float, float], end: tuple[float, float]) -> tuple[float, float]:
+def clip_line(start: tuple[float, float], end: tuple[float, float]) -> tuple[float, float]:
     """Return the part of a line, as shares of its length, whose heights are between 0 and 1."""
     low, high = start[1], end[1]
     if low == high:

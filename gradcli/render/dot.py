@@ -19,7 +19,7 @@ LOOKS = {
 HOOKED = 'peripheries=2, color="#b85450"'
 
 
-def quoted(text: str) -> str:
+def quote_dot(text: str) -> str:
     """Return a string of the language."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{escaped}"'
@@ -57,7 +57,7 @@ def graph(result: Graph, style: Style) -> str:
     lines = [
         "digraph gradcli {",
         "  rankdir=BT;",
-        f"  label={quoted(result.target)};",
+        f"  label={quote_dot(result.target)};",
         "  node [fontname=monospace];",
     ]
 
@@ -65,11 +65,11 @@ def graph(result: Graph, style: Style) -> str:
         indent = "  " * (len(scope) + 1)
         for node in groups[scope]:
             looks = ", ".join([LOOKS[node.kind], *([HOOKED] if node.hooks else [])])
-            lines.append(f"{indent}n{node.number} [label={quoted(label(node, style))}, {looks}];")
+            lines.append(f"{indent}n{node.number} [label={quote_dot(label(node, style))}, {looks}];")
         for inner in groups:
             if inner[:-1] == scope and inner:
-                lines.append(f"{indent}subgraph {quoted('cluster ' + '/'.join(inner))} {{")
-                lines.append(f"{indent}  label={quoted(inner[-1])}; style=rounded;")
+                lines.append(f"{indent}subgraph {quote_dot('cluster ' + '/'.join(inner))} {{")
+                lines.append(f"{indent}  label={quote_dot(inner[-1])}; style=rounded;")
                 add(inner)
                 lines.append(f"{indent}}}")
 
@@ -78,7 +78,7 @@ def graph(result: Graph, style: Style) -> str:
     return "\n".join([*lines, "}", ""])
 
 
-def drawn(result: Graph, style: Style, kind: str) -> bytes:
+def run_graphviz(result: Graph, style: Style, kind: str) -> bytes:
     """Return the picture that Graphviz draws. Raises GradcliError where it is not installed or fails."""
     program = shutil.which("dot")
     if program is None:

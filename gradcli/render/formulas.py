@@ -26,19 +26,19 @@ def formulas(result: Formulas, style: Style) -> Group:
         return Group(*(Text(step.text) for step in result.steps))
     parts: list[Any] = []
     for d in result.value[:MOST]:
-        parts += [Text(d.name, style="bold"), Padding(written(d.formula, style, ""), (0, 0, 1, 4))]
+        parts += [Text(d.name, style="bold"), Padding(write_formula(d.formula, style, ""), (0, 0, 1, 4))]
     for d in result.derivatives:
         over, sign = d.name.split("/"), "∂" if style.unicode else "d"
         power = {1: "", 2: "²", 3: "³"}.get(len(over), f"^{len(over)}") if style.unicode else f"^{len(over)}"
         head = f"{sign}{power if len(over) > 1 else ''}/{' '.join(sign + name for name in over)}"
-        parts += [Text(head, style="bold"), Padding(written(d.formula, style, "cyan"), (0, 0, 0, 4))]
+        parts += [Text(head, style="bold"), Padding(write_formula(d.formula, style, "cyan"), (0, 0, 0, 4))]
         if d.value is not None:
             parts.append(Padding(Text(f"= {d.value}", style="green"), (0, 0, 0, 4)))
         parts.append(Text(""))
     return Group(*parts[:-1])
 
 
-def written(formula: Any, style: Style, look: str) -> Text:
+def write_formula(formula: Any, style: Style, look: str) -> Text:
     """Return a formula as on paper; on one line, which can be broken, where that would be too wide."""
     wide = max(map(cell_len, formula.pretty.split("\n"))) > style.size[0] - 4
     return Text(formula.text if wide else formula.pretty, style=look)

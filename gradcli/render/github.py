@@ -10,7 +10,7 @@ from .tsv import checklist as lines_of_checks
 LEVELS = {"fail": "error", "error": "error", "inconclusive": "warning"}
 
 
-def escaped(text: str, everything: bool = False) -> str:
+def escape_command(text: str, everything: bool = False) -> str:
     """Return text as workflow commands want it."""
     text = text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
     return text.replace(":", "%3A").replace(",", "%2C") if everything else text
@@ -18,11 +18,11 @@ def escaped(text: str, everything: bool = False) -> str:
 
 def annotation(check: CheckReport) -> str:
     """Return one workflow command."""
-    place = f"file={escaped(check.file, True)}," if check.file else ""
+    place = f"file={escape_command(check.file, True)}," if check.file else ""
     place += f"line={check.line}," if check.line else ""
     lines = [headline(check), *(finding.text for finding in check.diagnosis)]
-    title = escaped("gradcheck " + check.name, True)
-    return f"::{LEVELS[check.verdict]} {place}title={title}::{escaped(chr(10).join(lines))}\n"
+    title = escape_command("gradcheck " + check.name, True)
+    return f"::{LEVELS[check.verdict]} {place}title={title}::{escape_command(chr(10).join(lines))}\n"
 
 
 def checklist(result: CheckList, style: Style) -> str:

@@ -80,17 +80,17 @@ def value_text(value: np.ndarray | None, precision: int | None = None) -> str:
     """Return an array on one line; a long one is cut."""
     if value is None:
         return ""
-    text = nested(value, precision or 4)
+    text = nest_values(value, precision or 4)
     if len(text) <= SHORT:
         return text
     return text[: SHORT - 5].rpartition(",")[0] + ", ...]"
 
 
-def nested(value: np.ndarray, digits: int) -> str:
+def nest_values(value: np.ndarray, digits: int) -> str:
     """Return an array as nested lists."""
     if value.ndim == 0:
         return number(value[()], digits) if value.dtype.kind in "fc" else str(value[()])
-    parts = [nested(item, digits) for item in value[:SHORT]]
+    parts = [nest_values(item, digits) for item in value[:SHORT]]
     return f"[{', '.join(parts)}]"
 
 

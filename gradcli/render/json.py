@@ -188,9 +188,9 @@ def error(problem: GradcliError) -> str:
 
 def longnumbers(result: LongNumbers, style: Style) -> str:
     """Return rounded numbers where they always are, and their digits as strings."""
-    value = {"value": rounded(result.value)}
+    value = {"value": round_digits(result.value)}
     digits = {"n": result.digits, "value": result.value.tolist()}
-    parts = {name: rounded(x) for name, x in result.parts.items()}
+    parts = {name: round_digits(x) for name, x in result.parts.items()}
     texts = {name: x.tolist() for name, x in result.parts.items()}
     if result.kind == "hessian":
         parts, texts = by_pair(parts), by_pair(texts)
@@ -200,7 +200,7 @@ def longnumbers(result: LongNumbers, style: Style) -> str:
     )
 
 
-def rounded(x: np.ndarray) -> Any:
+def round_digits(x: np.ndarray) -> Any:
     """Return digits as JSON's numbers."""
     return plain(np.vectorize(lambda text: complex(text) if "j" in text else float(text), otypes=[object])(x))
 
@@ -233,16 +233,16 @@ def formulas(result: Formulas, style: Style) -> str:
 
 def curve(result: Curve, style: Style) -> str:
     """Return the points, and value and derivative at each."""
-    return plotted(result, style, {result.name: result.x}, {result.name: result.derivative})
+    return plot_document(result, style, {result.name: result.x}, {result.name: result.derivative})
 
 
 def surface(result: Surface, style: Style) -> str:
     """Return the points of both axes; value and derivatives have a row for each point of the first."""
     over = dict(zip(result.names, (result.x, result.y), strict=True))
-    return plotted(result, style, over, dict(zip(result.names, result.slopes, strict=True)))
+    return plot_document(result, style, over, dict(zip(result.names, result.slopes, strict=True)))
 
 
-def plotted(result: Any, style: Style, over: dict[str, Any], slopes: dict[str, Any]) -> str:
+def plot_document(result: Any, style: Style, over: dict[str, Any], slopes: dict[str, Any]) -> str:
     """Return the document of a plot."""
     numbers = {
         "over": {name: plain(x, style.precision) for name, x in over.items()},

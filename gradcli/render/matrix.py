@@ -39,7 +39,7 @@ def matrix(block: np.ndarray, over: str, row: tuple[str, tuple], column: tuple[s
         return Group(title, Text("empty", style="dim"))
     if max(rows, columns) > LARGE:
         return Group(title, summary(flat, style), heat_map(flat, style))
-    return Group(title, labelled(flat, names_of(row_name, row_shape), names_of(column_name, column_shape), style))
+    return Group(title, label_matrix(flat, names_of(row_name, row_shape), names_of(column_name, column_shape), style))
 
 
 def title_of(over: str, rows: tuple, columns: tuple, style: Style) -> Text:
@@ -49,7 +49,7 @@ def title_of(over: str, rows: tuple, columns: tuple, style: Style) -> Text:
     return Text().append(plain, "bold").append(sides, "dim")
 
 
-def labelled(flat: np.ndarray, rows: list[str], columns: list[str], style: Style) -> Table:
+def label_matrix(flat: np.ndarray, rows: list[str], columns: list[str], style: Style) -> Table:
     """Return a matrix with the names of its rows and columns; long ones are elided."""
     finite = np.abs(flat[np.isfinite(flat)])
     largest = float(finite.max()) if finite.size else 0.0

@@ -17,15 +17,15 @@ SHAPES = {"leaf": ("(", ")"), "intermediate": ("[", "]"), "output": ("[[", "]]")
 ENTITIES = str.maketrans({'"': "#quot;", "#": "#35;", "<": "#lt;", ">": "#gt;", "&": "#amp;", "\n": "<br>"})
 
 
-def quoted(text: str) -> str:
+def quote_mermaid(text: str) -> str:
     """Return text inside quotation marks."""
     return '"' + text.translate(ENTITIES) + '"'
 
 
-def drawn(node: GraphNode, style: Style) -> str:
+def draw_node(node: GraphNode, style: Style) -> str:
     """Return the line that declares a node."""
     left, right = SHAPES[node.kind]
-    return f"n{node.number}{left}{quoted(label(node, style))}{right}:::{node.kind}"
+    return f"n{node.number}{left}{quote_mermaid(label(node, style))}{right}:::{node.kind}"
 
 
 def graph(result: Graph, style: Style) -> str:
@@ -35,10 +35,10 @@ def graph(result: Graph, style: Style) -> str:
 
     def add(scope: tuple[str, ...]) -> None:
         indent = "  " * (len(scope) + 1)
-        lines.extend(indent + drawn(node, style) for node in groups[scope])
+        lines.extend(indent + draw_node(node, style) for node in groups[scope])
         for i, inner in enumerate(groups):
             if inner[:-1] == scope and inner:
-                lines.append(f"{indent}subgraph s{i} [{quoted(inner[-1])}]")
+                lines.append(f"{indent}subgraph s{i} [{quote_mermaid(inner[-1])}]")
                 add(inner)
                 lines.append(f"{indent}end")
 

@@ -11,7 +11,7 @@ from ..results.transforms import Hessian, Jacobian, Products
 from . import Style
 
 
-def packed(arrays: dict[str, np.ndarray]) -> bytes:
+def pack_arrays(arrays: dict[str, np.ndarray]) -> bytes:
     """Return arrays as the bytes of an .npz file."""
     buffer = io.BytesIO()
     np.savez(buffer, **arrays)  # type: ignore[arg-type]
@@ -24,7 +24,7 @@ def gradients(result: Gradients, style: Style) -> bytes:
     arrays.update(result.retained)
     if result.value is not None:
         arrays.setdefault("value", result.value)
-    return packed(arrays)
+    return pack_arrays(arrays)
 
 
 def jacobian(result: Jacobian, style: Style) -> bytes:
@@ -32,7 +32,7 @@ def jacobian(result: Jacobian, style: Style) -> bytes:
     if result.products is None:
         arrays = {item.name: item.block for item in result.blocks if item.block is not None}
         arrays.setdefault("value", result.value)
-        return packed(arrays)
+        return pack_arrays(arrays)
     from scipy.sparse import hstack, save_npz
 
     buffer = io.BytesIO()
@@ -43,11 +43,11 @@ def jacobian(result: Jacobian, style: Style) -> bytes:
 def hessian(result: Hessian, style: Style) -> bytes:
     """Return the block for inputs x and y as `x/y`, and the value."""
     arrays = {f"{name}/{other}": block for name, row in result.blocks.items() for other, block in row.items()}
-    return packed({**arrays, "value": result.value})
+    return pack_arrays({**arrays, "value": result.value})
 
 
 def products(result: Products, style: Style) -> bytes:
     """Return products by name, and the value as `value` if nothing else is called so."""
     arrays = dict(result.parts)
     arrays.setdefault("value", result.value)
-    return packed(arrays)
+    return pack_arrays(arrays)

@@ -1,4 +1,4 @@
-"""SVG and PNG pictures: plots drawn by matplotlib, graphs by Graphviz."""
+"""SVG and PNG pictures: plots run_graphviz by matplotlib, graphs by Graphviz."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..results.graphs import Graph
 from ..results.plots import Curve, HeatMaps, Surface
 from . import Style
 from .canvas import LARGEST, extent
-from .dot import drawn
+from .dot import run_graphviz
 
 SIZE = (7.0, 5.0)
 """Inches."""
@@ -31,7 +31,7 @@ def figure(size: tuple[float, float] = SIZE) -> Any:
     return Figure(size, layout="constrained")
 
 
-def saved(picture: Any, kind: str) -> bytes:
+def save_figure(picture: Any, kind: str) -> bytes:
     """Return a figure as the bytes of a file, without the date."""
     buffer = io.BytesIO()
     picture.savefig(buffer, format=kind, metadata={"Date": None} if kind == "svg" else None)
@@ -40,7 +40,7 @@ def saved(picture: Any, kind: str) -> bytes:
 
 def graph(result: Graph, style: Style) -> bytes:
     """Return the picture of a graph. Raises GradcliError where Graphviz is not installed."""
-    return drawn(result, style, style.form)
+    return run_graphviz(result, style, style.form)
 
 
 def label(text: str) -> str:
@@ -61,7 +61,7 @@ def curve(result: Curve, style: Style) -> bytes:
         axes.grid(alpha=0.3)
         axes.legend()
     lower.set_xlabel(label(result.name))
-    return saved(picture, style.form)
+    return save_figure(picture, style.form)
 
 
 def surface(result: Surface, style: Style) -> bytes:
@@ -76,7 +76,7 @@ def surface(result: Surface, style: Style) -> bytes:
     axes.set(
         title=label(result.output or result.target), xlabel=label(result.names[0]), ylabel=label(result.names[1])
     )
-    return saved(picture, style.form)
+    return save_figure(picture, style.form)
 
 
 def heatmaps(result: HeatMaps, style: Style) -> bytes:
@@ -91,4 +91,4 @@ def heatmaps(result: HeatMaps, style: Style) -> bytes:
         shown = axes.imshow(flat, cmap="RdBu_r", vmin=-largest, vmax=largest, aspect="auto", interpolation="nearest")
         axes.set_title(label(f"∂{jacobian.output or 'out'}/∂{item.name}"))
         picture.colorbar(shown, ax=axes)
-    return saved(picture, style.form)
+    return save_figure(picture, style.form)

@@ -13,7 +13,7 @@ from ..results.checks import CheckList, CheckSummary
 from ..results.operations import Operation, Operations
 from ..results.transforms import Hessian, Jacobian, Products
 from . import Style
-from .arrays import Row, named_arrays, shade
+from .arrays import Row, shade, table_of_arrays
 from .checks import summary_line
 from .formulas import formulas, longnumbers
 from .numbers import number
@@ -34,7 +34,9 @@ def gradients(result: Gradients, style: Style) -> Group:
         Row(Text(name, style="italic"), grad, [(None, False), (grad, True)]) for name, grad in result.retained.items()
     ]
     head = head_of(result, style) if result.value is not None else []
-    return Group(*head, *named_arrays(("input", "shape", "value", "gradient"), rows, style), *more_of(result, style))
+    return Group(
+        *head, *table_of_arrays(("input", "shape", "value", "gradient"), rows, style), *more_of(result, style)
+    )
 
 
 def jacobian(result: Jacobian, style: Style) -> Group:
@@ -91,7 +93,7 @@ def products(result: Products, style: Style) -> Group:
     """Return the value, and a table of the products."""
     rows = [Row(Text(name, style="bold"), x, [(x, True)]) for name, x in result.parts.items()]
     headings = ("output" if result.kind == "jvp" else "input", "shape", result.kind)
-    return Group(*head_of(result, style), *named_arrays(headings, rows, style))
+    return Group(*head_of(result, style), *table_of_arrays(headings, rows, style))
 
 
 def operations(result: Operations, style: Style) -> Any:

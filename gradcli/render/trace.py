@@ -10,7 +10,7 @@ from rich.text import Text
 
 from ..results.graphs import Flow, Pass, Step, Trace
 from . import Style
-from .graph import nested
+from .graph import nest_values
 
 SHORT = 44
 """The longest array, in characters, that is shown whole."""
@@ -31,7 +31,7 @@ def array_text(x: np.ndarray | None, style: Style) -> str:
     """Return an array on one line; of a long one, its shape and its beginning."""
     if x is None:
         return ""
-    text = nested(x, style.precision or 6)
+    text = nest_values(x, style.precision or 6)
     if len(text) <= SHORT:
         return text
     shape = ("×" if style.unicode else "x").join(map(str, x.shape))

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import noted
+from ..errors import add_advice
 from .modes import state
 from .node import Node
-from .saved_hooks import change
+from .saved_hooks import choose_node_class
 
 
 class AnomalyError(RuntimeError):
@@ -35,11 +35,11 @@ class nan_search:  # noqa: N801 - a context like PyTorch's
     def __enter__(self) -> None:
         self.previous = state.anomaly, state.check_nan, state.explains
         state.anomaly, state.check_nan, state.explains = True, self.check_nan, self.announces
-        change(traced=1)
+        choose_node_class(traced=1)
 
     def __exit__(self, *_: Any) -> None:
         state.anomaly, state.check_nan, state.explains = self.previous
-        change(traced=-1)
+        choose_node_class(traced=-1)
 
 
 class detect_anomaly(nan_search):  # noqa: N801 - PyTorch's name
@@ -65,14 +65,14 @@ class set_detect_anomaly(nan_search):  # noqa: N801 - PyTorch's name
     def __init__(self, mode: bool, check_nan: bool = True):
         super().__init__(check_nan)
         self.previous = state.anomaly, state.check_nan, state.explains
-        change(traced=bool(mode) - state.anomaly)
+        choose_node_class(traced=bool(mode) - state.anomaly)
         state.anomaly, state.check_nan, state.explains = bool(mode), check_nan, bool(mode)
 
     def __enter__(self) -> None:
         """Everything is set already."""
 
     def __exit__(self, *_: Any) -> None:
-        change(traced=self.previous[0] - state.anomaly)
+        choose_node_class(traced=self.previous[0] - state.anomaly)
         state.anomaly, state.check_nan, state.explains = self.previous
 
 
@@ -86,7 +86,7 @@ def is_anomaly_check_nan_enabled() -> bool:
     return state.check_nan
 
 
-def observed(run: Callable[..., tuple], node: Any, *rest: Any) -> tuple:
+def run_observed(run: Callable[..., tuple], node: Any, *rest: Any) -> tuple:
     """Run a node; tell where it comes from when that fails. Raises AnomalyError when it hands on a NaN."""
     outer, state.running = state.running, node
     try:
@@ -136,4 +136,4 @@ def check_gradients(node: Node, grads: tuple) -> None:
         if isinstance(raw, np.ndarray | np.generic) and raw.dtype.kind in "fc" and bool(np.isnan(raw).any()):
             made_at = getattr(node, "made_at", None)
             error = AnomalyError(f"Function '{node.name()}' returned nan values in its {i}th output.", node)
-            raise noted(error, f"it was made at {made_at[0]}:{made_at[1]}") if made_at else error
+            raise add_advice(error, f"it was made at {made_at[0]}:{made_at[1]}") if made_at else error

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import noted
+from ..errors import add_advice
 from .dtypes import as_dtype, naming
 from .edges import GradientEdge, node_of, outline_of
 from .node import Node
@@ -24,19 +24,19 @@ before_backward: list[Callable[[str, tuple], None]] = []
 """Called with "backward" or "grad" and the outputs when one of these is about to start."""
 
 
-def listed(x: Any) -> tuple:
+def list_tensors(x: Any) -> tuple:
     """Return one tensor, one edge, or a sequence of them as a tuple."""
     return (x,) if isinstance(x, SOURCES) else as_tuple(x)
 
 
 def as_inputs(x: Any) -> tuple:
     """Return one tensor or a sequence of them as a tuple. Raises RuntimeError unless all require grad."""
-    targets = listed(x)
+    targets = list_tensors(x)
     for i, t in enumerate(targets):
         if not isinstance(t, SOURCES):
             raise RuntimeError(f"all inputs have to be Tensors or GradientEdges, but got {type(t).__name__}")
         if node_of(t) is None:
-            raise noted(
+            raise add_advice(
                 RuntimeError("One of the differentiated Tensors does not require grad"),
                 f"number {i} was made without requires_grad=True",
             )
@@ -53,7 +53,7 @@ def cotangent_for(output: Any, given: Any, create: bool, place: int = 0) -> Cota
     )
     if given is None:
         if math.prod(shape) != 1:
-            raise noted(
+            raise add_advice(
                 RuntimeError("grad can be implicitly created only for scalar outputs"),
                 f"this one has shape {list(shape)}: pass a gradient of that shape",
             )
@@ -122,9 +122,9 @@ def backward(
     inputs: only these get a gradient; non-leaves may be among them. Raises RuntimeError when the graph was
     freed, when nothing requires grad, or when a vector is missing or has the wrong shape.
     """
-    outputs = listed(tensors)
+    outputs = list_tensors(tensors)
     announce("backward", outputs)
-    if inputs is not None and len(listed(inputs)) == 0:
+    if inputs is not None and len(list_tensors(inputs)) == 0:
         raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
     if create_graph and naming.prefix == "torch":
         warnings.warn(CYCLE, UserWarning, stacklevel=3)
@@ -159,7 +159,7 @@ def grad(
     an input that the outputs do not depend on, unless allow_unused (None is returned) or materialize_grads
     (zeros are returned).
     """
-    outputs = listed(outputs)
+    outputs = list_tensors(outputs)
     for i, output in enumerate(outputs):
         if isinstance(output, Tensor) and output._node is None:
             raise RuntimeError(f"element {i} of tensors does not require grad and does not have a grad_fn")
@@ -180,7 +180,7 @@ def grad(
         dict.fromkeys(node_of(t) for t in targets),
     )
     if is_grads_batched:
-        roots = batched_roots(outputs, grad_outputs, create_graph)
+        roots = roots_of_batch(outputs, grad_outputs, create_graph)
     else:
         roots = roots_of(outputs, grad_outputs, create_graph)
     plan.run(roots)
@@ -209,7 +209,7 @@ def _result(plan: Plan, place: int, target: Any, allow_unused: bool, materialize
     return Tensor._wrap(np.array(g, dtype) if g.base is not None or g.dtype != dtype else g, None)
 
 
-def batched_roots(outputs: tuple, vectors: Any, create: bool) -> list[tuple[Node, Cotangent]]:
+def roots_of_batch(outputs: tuple, vectors: Any, create: bool) -> list[tuple[Node, Cotangent]]:
     """Return the roots for cotangents with one more axis in front."""
     roots = []
     for output, vector in zip(outputs, as_tuple(vectors), strict=True):

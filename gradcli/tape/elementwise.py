@@ -15,7 +15,7 @@ from .node import ONE, PRODUCT, TWO, Node, Rule, next_seq
 from .parameter import Parameter
 from .record import LARGE, dispatch, keep_flags
 from .tensor import Tensor
-from .walk import scaled
+from .walk import scale_by_constant
 
 _keys: dict = {}
 
@@ -60,7 +60,7 @@ def unary(primitive: Primitive) -> Callable[[Any], Any]:
             result._node = None
         return result
 
-    return _named(function, primitive)
+    return _give_name(function, primitive)
 
 
 def unary_rule(primitive: Primitive, keep_out: bool, keep_x: bool) -> Rule:
@@ -80,7 +80,7 @@ def unary_rule(primitive: Primitive, keep_out: bool, keep_x: bool) -> Rule:
     else:
 
         def apply(node: Node, g: Any) -> Any:
-            return scaled(g, partial)
+            return scale_by_constant(g, partial)
 
     return Rule(primitive.node, ONE, apply, keep_out or keep_x, primitive)
 
@@ -98,7 +98,7 @@ def binary(primitive: Primitive, apply: Callable | None = None) -> Callable[[Any
     is_product = dx is second_operand and dy is first_operand
     kind = PRODUCT if is_product else TWO
     saves = both_out or both_x or both_y
-    pair = product if is_product else pair_rule(dx, dy, primitive.pair, (both_out, both_x, both_y))
+    pair = multiply_cotangents if is_product else pair_rule(dx, dy, primitive.pair, (both_out, both_x, both_y))
     of_tensors = Rule(primitive.node, kind, pair, saves, primitive)
     number = primitive.variants[1]
     of_number = of_tensors if number is None else Rule(number, kind, pair, saves, primitive)
@@ -147,10 +147,10 @@ def binary(primitive: Primitive, apply: Callable | None = None) -> Callable[[Any
             node.out = out if keep_out else None
         return result
 
-    return _named(function, primitive)
+    return _give_name(function, primitive)
 
 
-def product(node: Node, g: Any) -> tuple:
+def multiply_cotangents(node: Node, g: Any) -> tuple:
     """The cotangents of x y: g y and g x."""
     return (None if node.p is None else g * node.y, None if node.q is None else g * node.x)
 
@@ -178,8 +178,8 @@ def pair_rule(dx: Any, dy: Any, pair: Callable | None, kept: tuple[bool, bool, b
     def with_numbers(node: Node, g: Any) -> tuple:
         out, x, y = node.out if keep_out else None, node.x if keep_x else None, node.y if keep_y else None
         return (
-            None if node.p is None else g * dx(out, x, y) if callable(dx) else scaled(g, dx),
-            None if node.q is None else g * dy(out, x, y) if callable(dy) else scaled(g, dy),
+            None if node.p is None else g * dx(out, x, y) if callable(dx) else scale_by_constant(g, dx),
+            None if node.q is None else g * dy(out, x, y) if callable(dy) else scale_by_constant(g, dy),
         )
 
     if pair is not None:
@@ -189,7 +189,7 @@ def pair_rule(dx: Any, dy: Any, pair: Callable | None, kept: tuple[bool, bool, b
     return general if callable(dx) and callable(dy) else with_numbers
 
 
-def _named(function: Any, primitive: Primitive) -> Any:
+def _give_name(function: Any, primitive: Primitive) -> Any:
     function.__name__ = function.__qualname__ = primitive.name
     function.__doc__ = primitive.doc
     return function

@@ -103,7 +103,7 @@ def call(cls: Any, args: tuple, kwargs: dict) -> Any:
     ctx = cls._backward_cls()
     ctx.rule = type(ctx)._rule
     if has_setup(cls):
-        args = completed(cls.forward, args)
+        args = complete_arguments(cls.forward, args)
     parents = tuple(x._node if isinstance(x, Tensor) else None for x in args)
     wanted = state.grad and any(p is not None for p in parents)
     ctx.needs_input_grad = tuple(p is not None for p in parents)
@@ -117,7 +117,7 @@ def call(cls: Any, args: tuple, kwargs: dict) -> Any:
     outputs = output if isinstance(output, tuple) else (output,)
     ctx._parents = parents
     ctx._inputs = [(x._data.shape, x._data.dtype) if isinstance(x, Tensor) else None for x in args]
-    results = finished(ctx, args, outputs, wanted)
+    results = finish_outputs(ctx, args, outputs, wanted)
     keep(ctx, results, outputs)
     if wanted:
         for watch in watchers:
@@ -125,7 +125,7 @@ def call(cls: Any, args: tuple, kwargs: dict) -> Any:
     return tuple(results) if isinstance(output, tuple) else results[0]
 
 
-def completed(forward: Any, args: tuple) -> tuple:
+def complete_arguments(forward: Any, args: tuple) -> tuple:
     """Return positional arguments with the default values of those that were left out."""
     plain = getattr(forward, "__func__", forward)
     code, defaults = getattr(plain, "__code__", None), getattr(plain, "__defaults__", None) or ()
@@ -135,9 +135,9 @@ def completed(forward: Any, args: tuple) -> tuple:
     return args if len(args) < required else (*args, *defaults[len(args) - required :])
 
 
-def finished(ctx: Any, args: tuple, outputs: tuple, wanted: bool) -> list:
+def finish_outputs(ctx: Any, args: tuple, outputs: tuple, wanted: bool) -> list:
     """Return the outputs with their place in the graph."""
-    dirty = changed_inputs(ctx, args, outputs, wanted)
+    dirty = find_changed_inputs(ctx, args, outputs, wanted)
     constant = {id(x) for x in ctx._constant}
     ctx._outlines = [(x._data.shape, x._data.dtype) if isinstance(x, Tensor) else None for x in outputs]
     ctx._constant_places = {i for i, x in enumerate(outputs) if id(x) in constant}
@@ -168,7 +168,7 @@ def finished(ctx: Any, args: tuple, outputs: tuple, wanted: bool) -> list:
     return results
 
 
-def changed_inputs(ctx: Any, args: tuple, outputs: tuple, wanted: bool) -> set[int]:
+def find_changed_inputs(ctx: Any, args: tuple, outputs: tuple, wanted: bool) -> set[int]:
     """Return the ids of what forward changed in place. Raises RuntimeError where that is not allowed."""
     found = set()
     for x in ctx._dirty:

@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import noted
+from ..errors import add_advice
 from ..rules.shapes import fit
 from .barrier import barrier
 from .dtypes import naming
 from .modes import state
 from .node import FREED, Node, OutputNode, Slots, next_seq
-from .saved_hooks import Packed, active, caller, hooks_of, packed
+from .saved_hooks import Packed, active, caller, hooks_of, pack_tensor
 from .tensor import Tensor
-from .versions import changed_text, spoken
+from .versions import name_in_messages, text_of_change
 
 SLOT_NAMES = ("p", "q", "x", "y", "out")
 """Names of a node's slots, which a custom function's node leaves to its user: `ctx.x = ...`."""
@@ -34,7 +34,7 @@ class Saved:
         self.tensor: Any = tensor if place is None else Tensor._wrap(tensor._array(), None)
         hooks = hooks_of()
         if hooks is not None:
-            self.tensor = packed(tensor, hooks)
+            self.tensor = pack_tensor(tensor, hooks)
 
 
 class FunctionNode(Node):
@@ -107,12 +107,12 @@ class FunctionNode(Node):
             return Tensor._wrap(tensor.open(), node)
         if tensor._version != saved.count:
             name = "" if tensor.grad_fn is None else tensor.grad_fn.name()
-            origin = f", which is output {tensor.output_nr} of {spoken(name)}," if name else ""
-            raise RuntimeError(changed_text(tensor.dtype, tensor.shape, origin, tensor._version, saved.count))
+            origin = f", which is output {tensor.output_nr} of {name_in_messages(name)}," if name else ""
+            raise RuntimeError(text_of_change(tensor.dtype, tensor.shape, origin, tensor._version, saved.count))
         if saved.place is not None:
             return Tensor._wrap(tensor._data, node)
         if state.grad and id(tensor) not in self._own and tensor._node is None and differentiable(tensor):
-            return stashed(tensor, self, "saved by save_for_backward")
+            return guard_stashed(tensor, self, "saved by save_for_backward")
         return tensor
 
     def __repr__(self) -> str:
@@ -175,7 +175,7 @@ def differentiable(x: Tensor) -> bool:
     return x._data.dtype.kind in "fcO"
 
 
-def stashed(x: Tensor, ctx: FunctionNode, how: str) -> Tensor:
+def guard_stashed(x: Tensor, ctx: FunctionNode, how: str) -> Tensor:
     """Return a tensor that forward computed without recording, so that differentiating through it is noticed."""
     return barrier(
         x,
@@ -202,7 +202,7 @@ def run_backward(ctx: Any, g: Any, method: Any) -> tuple:
     finally:
         for name, x in hidden.items():
             setattr(ctx, name, x)
-    return checked(ctx, grads, create)
+    return check_gradients(ctx, grads, create)
 
 
 def cotangent(ctx: Any, i: int, g: Any) -> Any:
@@ -224,7 +224,7 @@ def hide_stashed(ctx: Any) -> dict:
         x = getattr(ctx, name, None)
         if isinstance(x, Tensor) and x._node is None and id(x) not in ctx._own and differentiable(x):
             found[name] = x
-            setattr(ctx, name, stashed(x, ctx, f"stashed as ctx.{name}"))
+            setattr(ctx, name, guard_stashed(x, ctx, f"stashed as ctx.{name}"))
     return found
 
 
@@ -249,7 +249,7 @@ def one_by_one(ctx: Any, given: list, several: bool, create: bool, method: Any) 
     return tuple(stacked)
 
 
-def checked(ctx: Any, grads: Any, create: bool) -> tuple:
+def check_gradients(ctx: Any, grads: Any, create: bool) -> tuple:
     """Return the user's gradients as the engine carries them. Raises RuntimeError for a wrong number or shape."""
     found = list(grads) if isinstance(grads, tuple | list) else [grads]
     wanted = len(ctx._parents)
@@ -269,14 +269,14 @@ def checked(ctx: Any, grads: Any, create: bool) -> tuple:
                 )
             result.append(None)
             continue
-        result.append(fitted(ctx, i, g, outline, create))
+        result.append(fit_gradient(ctx, i, g, outline, create))
     return tuple(result)
 
 
-def fitted(ctx: Any, i: int, g: Any, outline: tuple, create: bool) -> Any:
+def fit_gradient(ctx: Any, i: int, g: Any, outline: tuple, create: bool) -> Any:
     """Return one gradient in the shape and type of its input."""
     if not isinstance(g, Tensor):
-        raise noted(
+        raise add_advice(
             RuntimeError(f"expected Variable or None (got {type(g).__name__})"),
             f"backward of {ctx.name()} must return Tensors and None; this is at position {i}",
         )

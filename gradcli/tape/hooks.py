@@ -7,7 +7,7 @@ import weakref
 from collections import OrderedDict
 from typing import Any
 
-from ..errors import noted
+from ..errors import add_advice
 
 _ids = itertools.count()
 
@@ -101,7 +101,7 @@ def run_tensor_hooks(node: Any, g: Any, plan: Any) -> Any:
         tensor = plan.wrap(g if plan.create else g.copy())
         try:
             result = hook(tensor)
-            g = plan.unwrap(tensor if result is None else checked(result, tensor, hook))
+            g = plan.unwrap(tensor if result is None else check_hook_result(result, tensor, hook))
         except Exception as error:
             name = getattr(hook, "__name__", type(hook).__name__)
             blame(error, node, f"the hook {name!r} on the gradient of ", f"shape {tuple(tensor.shape)}")
@@ -119,16 +119,16 @@ def blame(error: Exception, node: Any, what: str, otherwise: str) -> None:
     error.hooked = (node, what)  # type: ignore[attr-defined]
 
 
-def checked(result: Any, given: Any, hook: Any) -> Any:
+def check_hook_result(result: Any, given: Any, hook: Any) -> Any:
     """Return a hook's result as a cotangent like the one it was given."""
     name = getattr(hook, "__name__", type(hook).__name__)
     if not hasattr(result, "_data"):
-        raise noted(
+        raise add_advice(
             TypeError(f"expected Variable, but hook returned '{type(result).__name__}'"),
             f"hook '{name}' must return a Tensor (the new gradient) or None",
         )
     if result.shape != given.shape:
-        raise noted(
+        raise add_advice(
             RuntimeError(f"hook '{name}' has changed the size of value"),
             f"the gradient has shape {list(given.shape)}, what the hook returned {list(result.shape)}",
         )

@@ -13,12 +13,12 @@ from .tensor import Tensor
 from .views import track_view
 
 
-def passed(node: Node, g: Slots) -> tuple:
+def pass_unchanged(node: Node, g: Slots) -> tuple:
     """Hand every cotangent on as it came, None where there is none."""
     return tuple([g.get(i) for i in range(len(node.p))])
 
 
-IDENTITY = Rule("BackwardHookFunctionBackward", MANY, passed, False)
+IDENTITY = Rule("BackwardHookFunctionBackward", MANY, pass_unchanged, False)
 
 
 def record_identity(tensors: Sequence[Tensor]) -> tuple[list[Tensor], Node]:

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import noted
+from ..errors import add_advice
 from ..rules import entry
 from ..rules.index import Index
 from .modes import state
-from .node import MANY, OWNING, Node, labelled, next_seq
+from .node import MANY, OWNING, Node, next_seq, relabel
 from .record import cast, make_node, record
 from .tensor import Tensor
 from .versions import lender_of, mark_changed, memory_of
@@ -44,7 +44,7 @@ def check_allowed(target: Tensor, part: np.ndarray | None = None, subject: str =
 
 def leaf_error(what: str, verb: str = "is being") -> BaseException:
     """Return the error for an in-place change of a leaf."""
-    return noted(
+    return add_advice(
         RuntimeError(f"{what} that requires grad {verb} used in an in-place operation."),
         "do it inside no_grad(), or on a clone()",
     )
@@ -89,7 +89,7 @@ def update(target: Tensor, compute: Callable[[], Any]) -> Tensor:
     if node is not None and target._origin is not None:
         raise RuntimeError(why_not(target))
     if foreign and state.grad and (node is not None or target._node is not None):
-        node = copied(target, result)._node
+        node = copy_history(target, result)._node
     by = "" if node is None else "CopySlices" if target._base is not None else node.rule.name
     _write(data, result._data, [] if node is None else newer_than(start, node), by)
     if state.grad:
@@ -110,11 +110,11 @@ def spread(value: Tensor, shape: tuple) -> Tensor:
     return entry("broadcast_to")(value, shape=shape)
 
 
-def copied(target: Tensor, source: Tensor) -> Tensor:
+def copy_history(target: Tensor, source: Tensor) -> Tensor:
     """Return the source with a node of its own; to what the target was before, it sends zeros."""
     if target._base is not None or target._node is None:
         return record(entry("copy_to"), (source,), {})
-    return labelled(record(entry("setitem"), (target, source), {"index": Index(..., target.shape)}), "CopyBackwards")
+    return relabel(record(entry("setitem"), (target, source), {"index": Index(..., target.shape)}), "CopyBackwards")
 
 
 def newer_than(start: int, node: Node) -> list[Node]:
@@ -135,7 +135,7 @@ def _write(data: np.ndarray, out: Any, nodes: list[Node], by: str = "") -> None:
     for node in nodes:
         if node.rule.saves:
             saved = node.saved
-            kept = tuple(data if x is out else _kept(x, memory) for x in saved)
+            kept = tuple(data if x is out else _keep(x, memory) for x in saved)
             if all(new is old for new, old in zip(kept, saved, strict=True)):
                 continue
             if node.rule.kind in (MANY, OWNING):
@@ -148,7 +148,7 @@ def _write(data: np.ndarray, out: Any, nodes: list[Node], by: str = "") -> None:
         node.seq = next_seq()  # newer than the change that they are part of
 
 
-def _kept(x: Any, memory: np.ndarray) -> Any:
+def _keep(x: Any, memory: np.ndarray) -> Any:
     return x.copy() if isinstance(x, np.ndarray) and lender_of(x) is memory else x
 
 

@@ -222,7 +222,7 @@ class Node:
         raise AttributeError(f"'{self.name()}' object has no attribute '{name}'")
 
 
-def labelled(result: Any, name: str) -> Any:
+def relabel(result: Any, name: str) -> Any:
     """Return the result of an operation just recorded; its node gets another name."""
     node = getattr(result, "_node", None)
     if node is not None and not node.leaf:
@@ -244,7 +244,7 @@ def name_nodes(result: Any, name: str, operands: Iterable) -> Any:
         for x in result if isinstance(result, tuple) else (result,):
             node = getattr(x, "_node", None)
             if node is not None and not isinstance(node, OutputNode) and not any(node is other for other in known):
-                labelled(x, name)
+                relabel(x, name)
     return result
 
 

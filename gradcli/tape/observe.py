@@ -10,7 +10,7 @@ import numpy as np
 
 from . import elementwise, inplace, record
 from .modes import state
-from .saved_hooks import TracedNode, active, change
+from .saved_hooks import TracedNode, active, choose_node_class
 
 
 class ObservedNode(TracedNode):
@@ -32,24 +32,24 @@ def scope_of() -> Any:
     return scopes[-1]() if scopes else None
 
 
-def kept(x: Any) -> Any:
+def copy_value(x: Any) -> Any:
     """Return a value as it is now: later changes in place do not reach it."""
-    return tuple(kept(part) for part in x) if isinstance(x, tuple) else np.array(x) if np.ndim(x) else x
+    return tuple(copy_value(part) for part in x) if isinstance(x, tuple) else np.array(x) if np.ndim(x) else x
 
 
 @contextlib.contextmanager
-def observed(scope: Callable[[], Any] = lambda: None) -> Iterator[None]:
+def observe(scope: Callable[[], Any] = lambda: None) -> Iterator[None]:
     """Record with nodes that know what they computed. Every operation takes the general path meanwhile."""
     original = record.make_node
 
     def make_node(primitive: Any, nodes: tuple, out: Any, raws: list, params: dict) -> Any:
         node: Any = original(primitive, nodes, out, raws, params)
-        node.primitive, node.operands, node.params, node.result = primitive, tuple(raws), params, kept(out)
+        node.primitive, node.operands, node.params, node.result = primitive, tuple(raws), params, copy_value(out)
         return node
 
     saved = record.make_node, inplace.make_node, elementwise.key_of, state.observed
     active.observers.append(ObservedNode)
-    change()
+    choose_node_class()
     record.make_node = inplace.make_node = make_node
     elementwise.key_of = lambda tensor: None
     state.observed = True
@@ -60,4 +60,4 @@ def observed(scope: Callable[[], Any] = lambda: None) -> Iterator[None]:
         scopes.pop()
         record.make_node, inplace.make_node, elementwise.key_of, state.observed = saved  # type: ignore[misc]
         active.observers.pop()
-        change()
+        choose_node_class()

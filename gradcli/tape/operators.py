@@ -111,17 +111,17 @@ def install_constant(name: str, primitive: Any, reflect: bool) -> None:
 
 def matrix_product(self: Tensor, other: Any) -> Any:
     """self @ other."""
-    return checked_product(self, as_operand(other)) if operand(other) else NotImplemented
+    return matmul_checking(self, as_operand(other)) if operand(other) else NotImplemented
 
 
-def checked_product(x: Any, y: Any) -> Any:
+def matmul_checking(x: Any, y: Any) -> Any:
     """Return x @ y. Raises RuntimeError for shapes that do not fit."""
     if allowed.float_of_grad and isinstance(x, Tensor) and isinstance(y, Tensor) and x.dtype != y.dtype:
         raise types_error(x, y)
-    return multiplied(x, y)
+    return multiply(x, y)
 
 
-def multiplied(x: Any, y: Any) -> Any:
+def multiply(x: Any, y: Any) -> Any:
     """Return x @ y as it was computed. Raises RuntimeError for shapes that do not fit."""
     try:
         return matmul(x, y)
@@ -190,7 +190,7 @@ for _name, _entry in {"neg": "negative", "abs": "absolute", "pos": "positive", "
         install(f"__{_name}__", lambda self, primitive=_primitive: dispatch(primitive, (self,)))
 recorders["reciprocal"] = unary(entry("reciprocal"))
 install("__matmul__", matrix_product)
-install("__rmatmul__", lambda self, other: checked_product(as_operand(other), self))
+install("__rmatmul__", lambda self, other: matmul_checking(as_operand(other), self))
 install("__getitem__", getitem_method)
 install("__setitem__", inplace.setitem)
 
@@ -222,7 +222,7 @@ install_part("imag")
 def array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
     """Record a NumPy ufunc call; products that do not fit raise what PyTorch raises."""
     if ufunc is np.matmul and method == "__call__" and not kwargs:
-        return checked_product(*inputs)
+        return matmul_checking(*inputs)
     return protocols.array_ufunc(self, ufunc, method, *inputs, **kwargs)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .hooks import checked, leaf_hooks, run_tensor_hooks
+from .hooks import check_hook_result, leaf_hooks, run_tensor_hooks
 from .modes import record_in_this_thread, state
 from .node import Node, Slots
 from .tensor import Tensor
@@ -102,7 +102,7 @@ class Plan:
         if any(old is None and new is not None for old, new in zip(given, result, strict=True)):
             raise RuntimeError(f"hook '{name}': can't replace a None gradient with a non-None value")
         return tuple(
-            None if new is None else self.unwrap(new if new is old else checked(new, old, hook))
+            None if new is None else self.unwrap(new if new is old else check_hook_result(new, old, hook))
             for old, new in zip(given, result, strict=True)
         )
 

@@ -55,13 +55,13 @@ def array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, *inputs: Any, **kwar
     dtype = kwargs.pop("dtype", None)
     result = NotImplemented
     if method == "__call__":
-        result = called(ufunc, inputs, kwargs)
+        result = call_ufunc(ufunc, inputs, kwargs)
     elif method == "outer" and not kwargs:
         x, y = (x if isinstance(x, Tensor) else np.asarray(x) for x in inputs)
-        result = called(ufunc, (x[(..., *(None,) * y.ndim)], y), {})
+        result = call_ufunc(ufunc, (x[(..., *(None,) * y.ndim)], y), {})
     elif method == "reduce" and ufunc.__name__ in REDUCTIONS:
         named = {"axis": 0, **without_defaults(REDUCE_DEFAULTS, kwargs)}
-        result = reduced(entry(REDUCTIONS[ufunc.__name__]), inputs, named)
+        result = reduce_with_where(entry(REDUCTIONS[ufunc.__name__]), inputs, named)
     elif method == "accumulate" and ufunc.__name__ in RUNNING:
         result = entry(RUNNING[ufunc.__name__]).function(*inputs, **{"axis": 0, **kwargs})
     if result is NotImplemented:
@@ -73,7 +73,7 @@ def array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, *inputs: Any, **kwar
 REDUCE_DEFAULTS = {"keepdims": False, "initial": np._NoValue, "where": True}
 
 
-def called(ufunc: np.ufunc, inputs: tuple, kwargs: dict) -> Any:
+def call_ufunc(ufunc: np.ufunc, inputs: tuple, kwargs: dict) -> Any:
     """Call the entry for a ufunc; NotImplemented when there is none or it takes no such arguments."""
     primitive = entry_of(ufunc)
     if primitive is None:
@@ -111,7 +111,7 @@ def array_function(self: Tensor, function: Any, types: Any, args: tuple, kwargs:
     if plain is not None:
         return plain(*args, **kwargs)
     if function in UNTRACKED:
-        return wrapped(function(*map(raw, args), **{k: raw(v) for k, v in kwargs.items()}))
+        return wrap_arrays(function(*map(raw, args), **{k: raw(v) for k, v in kwargs.items()}))
     primitive = entry_of(function)
     if primitive is None:
         raise TypeError(unknown(function))
@@ -119,7 +119,7 @@ def array_function(self: Tensor, function: Any, types: Any, args: tuple, kwargs:
     if dtype is not None and args and isinstance(args[0], Tensor):
         args = (in_type(args[0], dtype), *args[1:])
     if "where" in kwargs or "initial" in kwargs:
-        return in_type(reduced(primitive, args, kwargs), dtype)
+        return in_type(reduce_with_where(primitive, args, kwargs), dtype)
     return in_type(primitive.function(*args, **kwargs), dtype)
 
 
@@ -169,7 +169,7 @@ NEUTRAL: dict[str, Any] = {"sum": 0, "prod": 1, "max": -np.inf, "min": np.inf, "
 JOIN: dict[str, Callable] = {"sum": np.add, "prod": np.multiply, "max": np.maximum, "min": np.minimum}
 
 
-def reduced(primitive: Primitive, args: tuple, kwargs: dict) -> Any:
+def reduce_with_where(primitive: Primitive, args: tuple, kwargs: dict) -> Any:
     """Reduce with NumPy's where= (elements to take part) and initial= (a value to begin with)."""
     chosen, initial = kwargs.pop("where", None), kwargs.pop("initial", None)
     name = primitive.name
@@ -178,7 +178,7 @@ def reduced(primitive: Primitive, args: tuple, kwargs: dict) -> Any:
     if chosen is None:
         found = primitive.function(*args, **kwargs)
     elif name == "mean":
-        total = reduced(entry("sum"), args, {**kwargs, "where": chosen})
+        total = reduce_with_where(entry("sum"), args, {**kwargs, "where": chosen})
         axis = kwargs.get("axis", args[1] if len(args) > 1 else None)
         there = np.broadcast_to(raw(chosen), args[0].shape)
         found = total / there.sum(axis=axis, keepdims=kwargs.get("keepdims", False))
@@ -195,10 +195,10 @@ def raw(x: Any) -> Any:
     return x._data if isinstance(x, Tensor) else x
 
 
-def wrapped(x: Any) -> Any:
+def wrap_arrays(x: Any) -> Any:
     """Return arrays as Tensors outside the graph, also within a tuple."""
     if isinstance(x, tuple):
-        return tuple(map(wrapped, x))
+        return tuple(map(wrap_arrays, x))
     return Tensor._wrap(x, None) if isinstance(x, np.ndarray | np.integer | np.bool_) else x
 
 
@@ -209,7 +209,7 @@ def in_type(x: Any, dtype: Any) -> Any:
 
 def where(condition: Any, *choices: Any) -> Any:
     """Record np.where; with a condition alone return the positions where it holds."""
-    return dispatch(entry("where"), (condition, *choices)) if choices else wrapped(np.nonzero(raw(condition)))
+    return dispatch(entry("where"), (condition, *choices)) if choices else wrap_arrays(np.nonzero(raw(condition)))
 
 
 PLAIN: dict[Any, Any] = {

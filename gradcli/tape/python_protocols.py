@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import noted
+from ..errors import add_advice
 from .modes import allowed, state
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ class PythonProtocols:
 
     def __reduce__(self) -> Any:
         if self._node is not None and not self._node.leaf:
-            raise noted(
+            raise add_advice(
                 RuntimeError(
                     "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the "
                     "moment.  If you were attempting to deepcopy a module, this may be because of a "

@@ -24,7 +24,7 @@ from .views import track_view
 from .walk import apply_large, apply_partials, apply_rules, apply_several
 
 
-def promoted(primitive: Primitive, operands: tuple, cast: Callable[[Any, Any], Any]) -> tuple:
+def promote(primitive: Primitive, operands: tuple, cast: Callable[[Any, Any], Any]) -> tuple:
     """Return the operands with those that mix cast to their common type; lists become arrays.
 
     cast(x, dtype) converts one operand, recording it where a gradient is wanted.
@@ -67,7 +67,7 @@ def record(primitive: Primitive, operands: tuple, params: dict) -> Any:
     """
     if state.exact is not None:
         return state.exact.record(primitive, operands, params)
-    raws, nodes = unpacked(primitive, operands)
+    raws, nodes = unpack_operands(primitive, operands)
     try:
         out = primitive.forward(*raws, **params)
     except ValueError as error:
@@ -78,7 +78,7 @@ def record(primitive: Primitive, operands: tuple, params: dict) -> Any:
         out = np.asarray(out)
     dtype = out.dtype
     if dtype is FLOAT64 and defaults.float is not FLOAT64:
-        out = settled(out, raws)
+        out = settle_dtype(out, raws)
     elif dtype is FLOAT16 and not any(getattr(x, "dtype", None) == FLOAT16 for x in raws):
         raws = [x.astype(defaults.float) if isinstance(x, np.ndarray | np.generic) else x for x in raws]
         out = np.asarray(primitive.forward(*raws, **params))  # of small integers NumPy makes float16
@@ -102,7 +102,7 @@ def dispatch(primitive: Primitive, operands: tuple, params: dict | None = None) 
     return recorder(primitive, operands, params or {})
 
 
-def unpacked(primitive: Primitive, operands: tuple) -> tuple[list, list]:
+def unpack_operands(primitive: Primitive, operands: tuple) -> tuple[list, list]:
     """Return raw operands and their nodes (None where no gradient is wanted), types made equal."""
     if len(operands) == 1 and isinstance(x := operands[0], Tensor):
         return [x._array() if primitive.view else x._data], [x._node]
@@ -125,7 +125,7 @@ def unpacked(primitive: Primitive, operands: tuple) -> tuple[list, list]:
             nodes.append(None)
     if primitive.promote == () or (alike and common is not None and common.kind == "f"):
         return raws, nodes
-    operands = promoted(primitive, operands, cast)
+    operands = promote(primitive, operands, cast)
     return (
         [x._data if isinstance(x, Tensor) else x for x in operands],
         [x._node if isinstance(x, Tensor) else None for x in operands],
@@ -145,7 +145,7 @@ def cast(x: Any, dtype: Any) -> Any:
     return x
 
 
-def settled(out: Any, raws: list) -> Any:
+def settle_dtype(out: Any, raws: list) -> Any:
     """Return a float64 result that came from integers and Python numbers only in the default float type."""
     kinds = {x.dtype.kind for x in raws if isinstance(x, np.ndarray | np.generic)}
     return out if "f" in kinds or "c" in kinds else out.astype(defaults.float)
@@ -215,15 +215,15 @@ def keep_flags(primitive: Primitive, needed: tuple[bool, ...]) -> tuple[int, ...
         rules = [keeps for keeps, want in zip(primitive.keeps, needed, strict=True) if want]
         size = 1 + len(needed)
         padded = [tuple(keeps) + (0,) * (size - len(keeps)) for keeps in rules]
-        found = primitive.cache[needed] = tuple(_wanted([keeps[i] for keeps in padded]) for i in range(size))
+        found = primitive.cache[needed] = tuple(_strongest([keeps[i] for keeps in padded]) for i in range(size))
     return found
 
 
-def _wanted(flags: list[int]) -> int:
+def _strongest(flags: list[int]) -> int:
     return ARRAY if ARRAY in flags else SHAPE if SHAPE in flags else 0
 
 
-def kept(flag: int, x: Any) -> Any:
+def keep_by_flag(flag: int, x: Any) -> Any:
     """Return what a flag says to keep of a raw value."""
     return x if flag == ARRAY else np.shape(x) if flag == SHAPE else None
 
@@ -232,15 +232,15 @@ def saved_values(primitive: Primitive, nodes: tuple, out: Any, raws: list) -> tu
     """Return (out, *operands) with only what the rules of the wanted operands read."""
     if primitive.arity is None:
         flags = primitive.keeps[0]
-        return (kept(flags[0], out), *[kept(flags[1], x) for x in raws])
+        return (keep_by_flag(flags[0], out), *[keep_by_flag(flags[1], x) for x in raws])
     if len(nodes) == 1:
         flag_out, flag_x = keep_flags(primitive, ONLY)
         return (
-            out if flag_out == ARRAY else kept(flag_out, out),
-            raws[0] if flag_x == ARRAY else kept(flag_x, raws[0]),
+            out if flag_out == ARRAY else keep_by_flag(flag_out, out),
+            raws[0] if flag_x == ARRAY else keep_by_flag(flag_x, raws[0]),
         )
     flags = keep_flags(primitive, tuple([p is not None for p in nodes]))
-    return tuple([x if flag == ARRAY else kept(flag, x) for flag, x in zip(flags, (out, *raws), strict=True)])
+    return tuple([x if flag == ARRAY else keep_by_flag(flag, x) for flag, x in zip(flags, (out, *raws), strict=True)])
 
 
 def _record_several(primitive: Primitive, nodes: list, outs: tuple, raws: list, params: dict) -> tuple:

@@ -61,7 +61,7 @@ class Packed:
         return versions.separate(data) if isinstance(data, np.ndarray) else data
 
 
-def packed(tensor: Tensor, hooks: Hooks) -> Packed:
+def pack_tensor(tensor: Tensor, hooks: Hooks) -> Packed:
     """Return a tensor packed. Raises RuntimeError when the hook changes it in place."""
     before = tensor._version
     with no_grad():
@@ -93,7 +93,7 @@ def pack(x: Any, node: Any, hooks: Hooks) -> Any:
         return tuple([pack(part, None, hooks) for part in x])
     if not is_array(x):
         return x
-    return packed(as_saved(x, node), hooks)
+    return pack_tensor(as_saved(x, node), hooks)
 
 
 class TracedNode(Node):
@@ -124,7 +124,7 @@ def calling_frame() -> Any:
 SLOTS: dict[str, Any] = {name: vars(Node)[name] for name in ("hooks", "out", "x", "y")}
 
 
-def raw(node: Node, name: str) -> Any:
+def raw_slot(node: Node, name: str) -> Any:
     """Return what a slot of a packing node holds, unopened; None if it was never set."""
     try:
         return SLOTS[name].__get__(node)
@@ -132,14 +132,14 @@ def raw(node: Node, name: str) -> Any:
         return None
 
 
-def opened(held: Any) -> Any:
+def open_saved(held: Any) -> Any:
     """Return what was saved: what hooks packed is unpacked, the last operand first, as PyTorch does."""
     if type(held) is Packed:
         return held.open()
-    return tuple([opened(x) for x in held[::-1]][::-1]) if type(held) is tuple else held
+    return tuple([open_saved(x) for x in held[::-1]][::-1]) if type(held) is tuple else held
 
 
-def slot(name: str) -> Any:
+def packing_slot(name: str) -> Any:
     """Return the property that packs what is put into a slot, and unpacks it when it is read."""
 
     def put(node: Any, value: Any) -> None:
@@ -153,7 +153,7 @@ def slot(name: str) -> Any:
                 value = tuple([pack(x, parent, hooks) for x, parent in pairs][::-1])
         SLOTS[name].__set__(node, value)
 
-    return property(lambda node: opened(raw(node, name)), put)
+    return property(lambda node: open_saved(raw_slot(node, name)), put)
 
 
 class PackedNode(Node):
@@ -163,14 +163,14 @@ class PackedNode(Node):
     """
 
     __slots__ = ()
-    x = slot("x")
-    y = slot("y")
-    out = slot("out")
+    x = packing_slot("x")
+    y = packing_slot("y")
+    out = packing_slot("out")
 
     @property
     def hooks(self) -> HookTable:  # type: ignore[override]
         """The table of hooks, which says that values are packed."""
-        table = raw(self, "hooks")
+        table = raw_slot(self, "hooks")
         if table is None:
             table = HookTable()
             SLOTS["hooks"].__set__(self, table)
@@ -193,7 +193,7 @@ class PackedNode(Node):
     @property
     def held(self) -> tuple:
         """What was saved, as it is kept: packed values unopened."""
-        values = tuple(raw(self, name) for name in ("out", "x", "y"))
+        values = tuple(raw_slot(self, name) for name in ("out", "x", "y"))
         return values[1] if type(values[1]) is tuple else values
 
     def blank(self) -> Node:
@@ -219,7 +219,7 @@ class active:  # noqa: N801 - a namespace
     """Classes that stand in for the plain and the tracing ones, the innermost last."""
 
 
-def change(*, traced: int = 0, packed: int = 0) -> None:
+def choose_node_class(*, traced: int = 0, packed: int = 0) -> None:
     """Note that contexts were opened or closed: nodes made from now on are of the fitting class."""
     active.traced += traced
     active.packed += packed
@@ -246,12 +246,12 @@ class saved_tensors_hooks:  # noqa: N801 - PyTorch's name
         if stack.refusal is not None:
             raise RuntimeError(stack.refusal)
         stack.pairs.append((self.pack_hook, self.unpack_hook))
-        change(packed=1)
+        choose_node_class(packed=1)
 
     def __exit__(self, *_: Any) -> None:
         if stack.pairs:
             stack.pairs.pop()
-            change(packed=-1)
+            choose_node_class(packed=-1)
 
 
 class save_on_cpu(saved_tensors_hooks):  # noqa: N801 - PyTorch's name
@@ -278,13 +278,13 @@ __all__ = [
     "PackedNode",
     "TracedNode",
     "as_saved",
-    "change",
+    "choose_node_class",
     "disable_saved_tensors_hooks",
     "hooks_of",
-    "opened",
+    "open_saved",
     "pack",
-    "packed",
-    "raw",
+    "pack_tensor",
+    "raw_slot",
     "save_on_cpu",
     "saved_tensors_hooks",
     "stack",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import describe_missing, noted
+from ..errors import add_advice, describe_missing
 from . import versions
 from .dtypes import DType, as_dtype, as_numpy
 from .hooks import RemovableHandle, add_hook, table_of
@@ -172,7 +172,7 @@ class Tensor(PythonProtocols):
             raise TypeError(f"requires_grad_(): requires_grad must be bool, not {type(requires_grad).__name__}")
         if requires_grad and self._node is None:
             if self._data.dtype.kind not in "fc":
-                raise noted(
+                raise add_advice(
                     RuntimeError("only Tensors of floating point dtype can require gradients"),
                     f"this one is {self.dtype}: make it with dtype=float64, or call .double()",
                 )

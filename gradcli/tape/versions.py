@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import noted
+from ..errors import add_advice
 from .dtypes import as_dtype
 from .modes import state
 from .node import Node, next_seq
@@ -116,13 +116,13 @@ def check_unchanged(node: Node, saved: tuple) -> None:
             stamp = _stamps.get(id(owner))
             if stamp is not None and stamp.seq < node.seq:
                 what = "output" if position == 0 else f"operand {position}"
-                raise noted(
-                    RuntimeError(modified(array, stamp, node, position)),
+                raise add_advice(
+                    RuntimeError(text_of_modified(array, stamp, node, position)),
                     f"it is the {what} of {node.name()}: keep the old value with clone(), or do not work in place",
                 )
 
 
-def modified(array: Any, stamp: _Stamp, node: Node, position: int) -> str:
+def text_of_modified(array: Any, stamp: _Stamp, node: Node, position: int) -> str:
     """Return PyTorch's message about something saved that has been changed."""
     owner = memory_of(array) if isinstance(array, np.ndarray) else array
     is_whole = (array.shape, array.strides) == (owner.shape, owner.strides)
@@ -130,17 +130,17 @@ def modified(array: Any, stamp: _Stamp, node: Node, position: int) -> str:
         name = node.name()
     else:
         name = stamp.by if is_whole or node.parents[position - 1] is None else "AsStrided"
-    origin = f", which is output 0 of {spoken(name)}," if name else ""
+    origin = f", which is output 0 of {name_in_messages(name)}," if name else ""
     expected = stamp.count - sum(seq < node.seq for seq in stamp.recent)
-    return changed_text(as_dtype(array.dtype), array.shape, origin, stamp.count, expected)
+    return text_of_change(as_dtype(array.dtype), array.shape, origin, stamp.count, expected)
 
 
-def spoken(name: str) -> str:
+def name_in_messages(name: str) -> str:
     """Return the name of a node as messages have it."""
     return f"torch::autograd::{name}" if name.startswith("Copy") else re.sub(r"Backward\d*$", "", name)
 
 
-def changed_text(dtype: Any, shape: Any, origin: str, found: int, expected: int) -> str:
+def text_of_change(dtype: Any, shape: Any, origin: str, found: int, expected: int) -> str:
     """Return the message that something is at another version than expected."""
     advice = (
         "the backtrace further above shows the operation that failed to compute its gradient. The variable in "

@@ -11,7 +11,7 @@ from ..rules.table import Primitive
 from .barrier import refusing_node
 from .modes import state
 from .tensor import Tensor
-from .versions import memory_of, spoken
+from .versions import memory_of, name_in_messages
 
 NO_GRAD, SEVERAL, CUSTOM = "no_grad", "several", "custom"
 """Origins of views that may not be changed in place where gradients are recorded; `_origin` is one with a place."""
@@ -68,7 +68,9 @@ def why_not(view: Tensor, what: str = "is being") -> str | None:
             f"a view of a view that was created in no_grad mode {what} modified inplace with grad mode enabled: make "
             "the first view with grad mode on, or make both the view and the change inside the no_grad block"
         )
-    subject = f"Output {place} of {spoken(view._node.public.name())}" if view._node is not None else "A view"
+    subject = (
+        f"Output {place} of {name_in_messages(view._node.public.name())}" if view._node is not None else "A view"
+    )
     if origin == SEVERAL:
         reason = (
             "This view is the output of a function that returns multiple views. Such functions do not allow the "

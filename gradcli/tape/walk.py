@@ -52,7 +52,7 @@ def apply_partials(node: Node, g: Any) -> tuple:
             grads.append(None)
             continue
         if not callable(partial):
-            grads.append(fit(scaled(g, partial), shape, ndim))
+            grads.append(fit(scale_by_constant(g, partial), shape, ndim))
             continue
         factor = partial(*node.x, **params)
         grads.append(fit(g * (np.conj(factor) if conjugate else factor), shape, ndim))
@@ -80,7 +80,7 @@ def apply_large(node: Node, g: Any, owned: bool) -> tuple:
         elif constant_is_sign(partial):
             result = g if partial == 1 else np.negative(g, out=g if free else None)
         else:
-            result = scaled(g, partial)
+            result = scale_by_constant(g, partial)
         grads[i] = fit(result, shape, ndim)
     return tuple(grads)
 
@@ -114,7 +114,7 @@ def product_into(g: Any, factor: Any, room: Any) -> Any:
     return g * factor
 
 
-def scaled(g: Any, constant: float) -> Any:
+def scale_by_constant(g: Any, constant: float) -> Any:
     """Return g times a constant partial derivative; 0 gives zeros, whatever g holds."""
     if constant == 0:
         return np.zeros_like(g)
@@ -178,7 +178,7 @@ def walk(roots: Roots, plan: Plan) -> None:
                 if second.seq < node.seq:
                     node, g, second, other = second, other, node, g
                 if second is node and node.seq in waiting:
-                    add(waiting[node.seq], g)
+                    add_to_waiting(waiting[node.seq], g)
                     g = other
                 elif second is node:
                     g = g + other
@@ -210,7 +210,7 @@ def walk(roots: Roots, plan: Plan) -> None:
             node = parent
         seq = node.seq
         if seq in waiting:
-            add(waiting[seq], g)
+            add_to_waiting(waiting[seq], g)
             node = None
         elif heap and heap[0] < seq:
             send(node, g, waiting, heap)
@@ -233,7 +233,7 @@ def grads_of(node: Node, g: Cotangent) -> tuple:
     return (rule.apply(node, g),) if rule.kind == ONE else rule.apply(node, g)
 
 
-def add(entry: list, gradient: Cotangent) -> None:
+def add_to_waiting(entry: list, gradient: Cotangent) -> None:
     """Add a cotangent to what waits for a node: in place where the memory of the sum is ours."""
     if entry[1]:
         entry[2] += gradient
@@ -246,7 +246,7 @@ def send(node: Node, gradient: Cotangent, waiting: dict[int, list], heap: list[i
     """Add a cotangent to what waits for a node; a node that has none yet is queued."""
     seq = node.seq
     if seq in waiting:
-        add(waiting[seq], gradient)
+        add_to_waiting(waiting[seq], gradient)
     else:
         waiting[seq] = [node, False, gradient]
         heappush(heap, seq)
@@ -271,7 +271,7 @@ def send_owned(
             gradient += entry[2]
             entry[1:] = [True, gradient]
         else:
-            add(entry, gradient)
+            add_to_waiting(entry, gradient)
     if not plan.retain and node.rule.saves:
         node.release()
 
@@ -306,9 +306,9 @@ def walk_with_plan(roots: Roots, plan: Plan) -> None:
             continue
         saves = node.rule.saves
         if state.anomaly:
-            from .anomaly import observed
+            from .anomaly import run_observed
 
-            grads = observed(run_planned, node, parents, g, plan)
+            grads = run_observed(run_planned, node, parents, g, plan)
         else:
             grads = run_planned(node, parents, g, plan)
         if not plan.retain and saves:

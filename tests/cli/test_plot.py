@@ -13,7 +13,7 @@ import pytest
 
 from gradcli.cli.main import main
 from gradcli.render import Style
-from gradcli.render.canvas import Canvas, cut, extent, ticks
+from gradcli.render.canvas import Canvas, clip_line, extent, ticks
 from gradcli.render.plot import surface
 from gradcli.results.plots import Surface
 
@@ -198,7 +198,7 @@ def test_canvas_and_axes():
     assert canvas.rows() == ["  *", " * ", "*  "]
     canvas.line((0, -5), (0, -1))
     assert canvas.rows()[2] == "*  "
-    assert cut((0, -1), (1, 1)) == (0.5, 1.0)
+    assert clip_line((0, -1), (1, 1)) == (0.5, 1.0)
     assert ticks(-1, 1, 4) == ([-1.0, -0.5, 0.0, 0.5, 1.0], ["-1", "-0.5", "0", "0.5", "1"])
     assert ticks(1e9, 1e9 + 2, 2)[1] == ["1000000000", "1000000001", "1000000002"]
     low, high = extent(1 / np.linspace(-1, 1, 200))

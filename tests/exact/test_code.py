@@ -12,9 +12,9 @@ import pytest
 
 from gradcli.errors import GradcliError
 from gradcli.lang.parse import parse
-from gradcli.program.differentiate import Request, gradient
+from gradcli.program.differentiate import Request, compute_gradient
 from gradcli.program.expression import ExpressionProgram
-from gradcli.program.symbolic import formulas
+from gradcli.program.symbolic import derive_formulas
 
 CASES = [
     ("sin(x*y) + exp(-x**2) / y", {"x": 0.7, "y": 1.3}),
@@ -45,8 +45,8 @@ CASES += CLASHES
 def prepared(text, values, code):
     program = ExpressionProgram(parse(text), text)
     given = {name: np.array(x, float) for name, x in values.items()}
-    result, _ = formulas(program, given, code=code)
-    return result.code, given, gradient(program, given, Request())
+    result, _ = derive_formulas(program, given, code=code)
+    return result.code, given, compute_gradient(program, given, Request())
 
 
 @pytest.mark.parametrize(("text", "values"), CASES, ids=[c[0] for c in CASES])

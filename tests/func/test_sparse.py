@@ -6,7 +6,7 @@ import pytest
 import gradcli as g
 from gradcli.errors import GradcliError
 from gradcli.func.sparse import sparse_matrix
-from gradcli.func.trace import trace
+from gradcli.func.trace import trace_function
 
 RNG = np.random.default_rng(3)
 BAND = np.diag(RNG.normal(size=30)) + np.diag(RNG.normal(size=29), 1)
@@ -48,13 +48,13 @@ CASES = {
 def test_equals_the_dense_jacobian(name, mode):
     f, most = CASES[name]
     x = g.tensor(RNG.normal(size=30))
-    matrix, products = sparse_matrix(trace(f, (x,), {}), mode)
+    matrix, products = sparse_matrix(trace_function(f, (x,), {}), mode)
     np.testing.assert_allclose(matrix.toarray(), g.func.jacrev(f)(x).numpy(), rtol=1e-12, atol=1e-13)
     assert mode != "auto" or products <= most
 
 
 def test_a_tridiagonal_jacobian_of_any_size_takes_three_products():
-    record = trace(neighbours, (g.tensor(RNG.normal(size=100_000)),), {})
+    record = trace_function(neighbours, (g.tensor(RNG.normal(size=100_000)),), {})
     matrix, products = sparse_matrix(record)
     assert products == 3
     assert matrix.nnz == 3 * 100_000 - 2

@@ -15,7 +15,7 @@ from gradcli.errors import GradcliError
 from gradcli.lang.parse import parse
 from gradcli.program import digits, transform
 from gradcli.program.agreement import Comparison
-from gradcli.program.differentiate import Request, gradient
+from gradcli.program.differentiate import Request, compute_gradient
 from gradcli.program.expression import ExpressionProgram
 
 INPUTS: dict[str, tuple] = {"x": (), "y": (3,), "A": (2, 2), "B": (2, 3)}
@@ -111,15 +111,15 @@ class Answers:
         self.program = ExpressionProgram(parse(text), text)
         rng = np.random.default_rng(seed + 1)
         self.tangent = {name: np.asarray(rng.normal(size=v.shape)) for name, v in self.given.items()}
-        found = gradient(self.program, self.given, Request())
+        found = compute_gradient(self.program, self.given, Request())
         self.value = np.asarray(found.value)
         self.parts: dict[str, dict[str, Any]] = {"grad": {x.name: x.grad for x in found.inputs}}
-        self.parts["vjp"] = transform.vjp(self.program, self.given, vector=np.asarray(1.0)).parts
+        self.parts["vjp"] = transform.compute_vjp(self.program, self.given, vector=np.asarray(1.0)).parts
         for mode in ("rev", "fwd"):
-            blocks = transform.jacobian(self.program, self.given, mode=mode).blocks
+            blocks = transform.compute_jacobian(self.program, self.given, mode=mode).blocks
             self.parts[f"jacobian {mode}"] = {block.name: block.block for block in blocks}
-        (self.jvp,) = transform.jvp(self.program, self.given, tangent=self.tangent).parts.values()
-        self.hessian = transform.hessian(self.program, self.given).blocks
+        (self.jvp,) = transform.compute_jvp(self.program, self.given, tangent=self.tangent).parts.values()
+        self.hessian = transform.compute_hessian(self.program, self.given).blocks
 
     def in_digits(self, count: int = 30) -> dict[str, np.ndarray]:
         """Return the gradients computed in so many digits, as floats. Raises GradcliError where there are none."""
@@ -128,7 +128,7 @@ class Answers:
 
     def gradients_at(self, given: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Return the gradients at another point."""
-        return {x.name: x.grad for x in gradient(self.program, given, Request()).inputs}
+        return {x.name: x.grad for x in compute_gradient(self.program, given, Request()).inputs}
 
     def symbolic_agrees(self, seconds: float = 2.0) -> bool | None:
         """Return whether the formulas agree with the gradient; None where they cannot be had."""

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 from gradcli.errors import GradcliError
 from gradcli.lang.evaluate import Evaluator, Settings
 from gradcli.lang.names import function_names
-from gradcli.lang.operands import lifted
+from gradcli.lang.operands import lift_number
 from gradcli.lang.parse import parse
 
 X = np.array([[0.5, -1.5, 2.0], [3.0, 0.25, -0.75]])
@@ -19,7 +19,9 @@ A = np.array([[4.0, 1.0], [1.0, 3.0]])
 
 def value(text, settings=None, **names):
     given = {"x": X, "v": V, "a": A, **names}
-    return np.asarray(lifted(Evaluator(parse(text), settings).run({k: as_value(v) for k, v in given.items()}))._data)
+    return np.asarray(
+        lift_number(Evaluator(parse(text), settings).run({k: as_value(v) for k, v in given.items()}))._data
+    )
 
 
 def as_value(raw):
@@ -221,10 +223,10 @@ def test_too_large_values_are_refused_before_they_are_made(text):
 
 
 def test_every_function_of_the_language_has_a_description():
-    from gradcli.lang.names import known_function
+    from gradcli.lang.names import find_function
 
     for name in function_names():
-        primitive = known_function(name)
+        primitive = find_function(name)
         assert primitive is None or primitive.doc, name
 
 

@@ -11,7 +11,7 @@ from gradcli.lang.evaluate import Evaluator, Settings
 from gradcli.lang.names import function_names
 from gradcli.lang.parse import parse
 from gradcli.lang.values import read_values
-from gradcli.program.differentiate import Request, gradient
+from gradcli.program.differentiate import Request, compute_gradient
 from gradcli.program.expression import ExpressionProgram
 
 QUICK = settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
@@ -64,7 +64,7 @@ def run(text: str) -> None:
         names = program.input_names(values)
         given_values = {n: values.get(n, np.array(1.5)) for n in program.free_names()}
         with np.errstate(all="ignore"):
-            gradient(program, given_values, Request(vector=None))
+            compute_gradient(program, given_values, Request(vector=None))
         assert names is not None
     except GradcliError as error:
         assert error.message

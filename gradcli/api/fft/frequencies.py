@@ -9,7 +9,7 @@ import numpy as np
 from ...rules import entry
 from ...tape.dtypes import defaults
 from ...tape.tensor import Tensor
-from ..create import finished
+from ..create import make_leaf
 from ..wrap import operand
 
 
@@ -25,9 +25,9 @@ def ifftshift(input: Tensor, dim: Any = None) -> Tensor:
 
 def fftfreq(n: int, d: float = 1.0, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Frequencies of fft for n elements at distance d."""
-    return finished(np.fft.fftfreq(n, d), dtype or defaults.float, requires_grad, device)
+    return make_leaf(np.fft.fftfreq(n, d), dtype or defaults.float, requires_grad, device)
 
 
 def rfftfreq(n: int, d: float = 1.0, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Frequencies of rfft for n elements at distance d."""
-    return finished(np.fft.rfftfreq(n, d), dtype or defaults.float, requires_grad, device)
+    return make_leaf(np.fft.rfftfreq(n, d), dtype or defaults.float, requires_grad, device)

@@ -15,7 +15,7 @@ from ..wrap import operand, public
 PAD_MODES = {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}
 
 
-def padded(x: Tensor, width: int, mode: str) -> Tensor:
+def pad_signal(x: Tensor, width: int, mode: str) -> Tensor:
     """Return x with `width` more elements at both ends of its last axis."""
     length = x.shape[-1]
     if mode == "constant":
@@ -29,7 +29,7 @@ def padded(x: Tensor, width: int, mode: str) -> Tensor:
     return x[..., places]
 
 
-def centred(window: Any, win_length: int, n_fft: int, dtype: Any) -> Any:
+def center_window(window: Any, win_length: int, n_fft: int, dtype: Any) -> Any:
     """Return the window, ones unless given, in the middle of n_fft elements."""
     if not 0 < win_length <= n_fft:
         raise RuntimeError(f"stft: expected 0 < win_length <= n_fft={n_fft}, but got {win_length}")
@@ -68,7 +68,7 @@ def stft(
         raise RuntimeError("stft requires the return_complex parameter be given for real inputs")
     if x.ndim not in (1, 2):
         raise RuntimeError(f"stft: expected a tensor with shape (L) or (B, L), got {list(x.shape)}")
-    x = padded(x, n_fft // 2, pad_mode) if center else x
+    x = pad_signal(x, n_fft // 2, pad_mode) if center else x
     if not 0 < n_fft <= x.shape[-1]:
         raise RuntimeError(f"stft: expected 0 < n_fft <= {x.shape[-1]}, but got n_fft={n_fft}")
     if hop <= 0:
@@ -76,7 +76,7 @@ def stft(
     starts = np.arange(0, x.shape[-1] - n_fft + 1, hop)
     pieces = x[..., starts[:, None] + np.arange(n_fft)]
     if window is not None or width < n_fft:
-        pieces = pieces * centred(window, width, n_fft, x.dtype)
+        pieces = pieces * center_window(window, width, n_fft, x.dtype)
     half = not is_complex if onesided is None else onesided
     if half and is_complex:
         raise RuntimeError("stft: cannot have onesided output if window or input is complex")
@@ -112,7 +112,7 @@ def istft(
             f"istft: expected a complex tensor of {n_fft // 2 + 1 if half else n_fft} frequencies by pieces, "
             f"got shape {list(x.shape)} of {x.dtype.name}"
         )
-    weights = centred(window, width, n_fft, x.dtype)
+    weights = center_window(window, width, n_fft, x.dtype)
     pieces = transform(x.mT, "irfft" if half else "ifft", (n_fft,), -1, "ortho" if normalized else None)
     if not half and not return_complex:
         pieces = np.real(pieces)

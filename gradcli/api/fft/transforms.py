@@ -11,7 +11,7 @@ from ..matrix_operands import as_torch
 from ..wrap import operand
 
 
-def run(kind: str, title: str, input: Any, sizes: Any, dim: Any, norm: Any) -> Tensor:
+def run_transform(kind: str, title: str, input: Any, sizes: Any, dim: Any, norm: Any) -> Tensor:
     """Transform. Raises RuntimeError for complex input of a real transform, sizes and norms that do not fit."""
     try:
         return as_torch(title, transform, (operand(input), kind, sizes, dim, norm), {})
@@ -23,23 +23,23 @@ def one_axis(kind: str) -> Callable:
     """Return the transform along one axis."""
 
     def function(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
-        return run(kind, kind, input, None if n is None else (n,), (dim,), norm)
+        return run_transform(kind, kind, input, None if n is None else (n,), (dim,), norm)
 
     function.__doc__ = f"{DOCS[kind]} along dim, cut or filled up with zeros to n elements."
-    return named(function, kind)
+    return give_name(function, kind)
 
 
 def several_axes(kind: str, name: str, default: Any) -> Callable:
     """Return the transform over several axes."""
 
     def function(input: Tensor, s: Any = None, dim: Any = default, norm: str | None = None) -> Tensor:
-        return run(kind, name, input, s, dim, norm)
+        return run_transform(kind, name, input, s, dim, norm)
 
     function.__doc__ = f"{DOCS[kind]} over dim, cut or filled up with zeros to the lengths s."
-    return named(function, name)
+    return give_name(function, name)
 
 
-def named(function: Callable, name: str) -> Callable:
+def give_name(function: Callable, name: str) -> Callable:
     """Return a function with a name."""
     function.__name__ = function.__qualname__ = name
     return function

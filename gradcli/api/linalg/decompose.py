@@ -20,7 +20,7 @@ LUFactor = namedtuple("LUFactor", ["LU", "pivots"])
 LUFactorEx = namedtuple("LUFactorEx", ["LU", "pivots", "info"])
 
 
-def guarded(function: Callable, x: Tensor, info: Tensor) -> Any:
+def call_unless_failed(function: Callable, x: Tensor, info: Tensor) -> Any:
     """Return function(x) with nan in place of the result of matrices that info says failed."""
     failed = as_raw(info) != 0
     if not failed.any():
@@ -53,7 +53,7 @@ def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -
     raw = as_raw(A)
     info = Tensor._wrap(minors(raw.conj().swapaxes(-1, -2) if upper else raw), None)
     check_info(info, check_errors, "linalg.cholesky_ex: the input is not positive-definite")
-    return CholeskyEx(guarded(lambda x: cholesky(x, upper), A, info), info)
+    return CholeskyEx(call_unless_failed(lambda x: cholesky(x, upper), A, info), info)
 
 
 # -- LU ------------------------------------------------------------------------------------------

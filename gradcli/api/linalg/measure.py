@@ -9,17 +9,17 @@ import numpy as np
 
 from ...rules.norms import cond as table_cond
 from ...rules.norms import matrix_norm as table_matrix_norm
-from ...tape.node import labelled
+from ...tape.node import relabel
 from ...tape.tensor import Tensor, as_raw
 from ..matrix_operands import on_matrices
-from ..reduce import reduced
+from ..reduce import reduce_by_entry
 from .solve import inv_ex, tolerances
 
 
 @on_matrices(axes=0)
 def vector_norm(x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """(sum |x|^ord)^(1/ord) over dim, all axes unless given."""
-    return reduced("norm", x, dim, keepdim, dtype, ord=float(ord))
+    return reduce_by_entry("norm", x, dim, keepdim, dtype, ord=float(ord))
 
 
 @on_matrices()
@@ -35,7 +35,7 @@ def matrix_norm(
     found = table_matrix_norm(A if dtype is None else A.to(dtype), ord, dim, keepdim)
     if isinstance(ord, str) or ord in (2, -2):
         return found
-    return labelled(found, "AmaxBackward0" if ord > 0 else "AminBackward0")
+    return relabel(found, "AmaxBackward0" if ord > 0 else "AminBackward0")
 
 
 @on_matrices(axes=0)

@@ -16,7 +16,7 @@ from ...tape.modes import no_grad
 from ...tape.tensor import Tensor, as_raw
 from ..matrix import inverse, singular_at
 from ..matrix_operands import on_matrices
-from .decompose import check_info, guarded
+from .decompose import call_unless_failed, check_info
 
 InvEx = namedtuple("InvEx", ["inverse", "info"])
 SolveEx = namedtuple("SolveEx", ["result", "info"])
@@ -44,7 +44,7 @@ def inv_ex(A: Tensor, *, check_errors: bool = False) -> InvEx:  # noqa: N803
     """The inverse, nan for singular matrices, and the place of the first zero pivot (0: none)."""
     info = singular(A)
     check_info(info, check_errors, "linalg.inv_ex: the input matrix is singular")
-    return InvEx(guarded(inverse, A, info), info)
+    return InvEx(call_unless_failed(inverse, A, info), info)
 
 
 @on_matrices(square=True)

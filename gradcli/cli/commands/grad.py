@@ -7,7 +7,7 @@ from typing import Any
 import click
 import numpy as np
 
-from ...program.differentiate import Request, first_nan, gradient
+from ...program.differentiate import Request, compute_gradient, first_nan
 from .. import status
 from ..context import Context, request_of
 from ..help import Command
@@ -42,7 +42,7 @@ def grad(context: Context) -> int:
 
         return in_digits(context, program, "gradient")
 
-    result = gradient(program, values, request_of(context))
+    result = compute_gradient(program, values, request_of(context))
     code = 0
     if options["symbolic"]:
         from ..exact import comparison, verdict
@@ -51,14 +51,16 @@ def grad(context: Context) -> int:
         grads = {item.name: item.grad for item in result.inputs}
 
         def engine_at(near: Any) -> dict[str, Any]:
-            again = gradient(program, near, Request(wrt=context.names("wrt"), out=options["out"], vector=vector))
+            again = compute_gradient(
+                program, near, Request(wrt=context.names("wrt"), out=options["out"], vector=vector)
+            )
             return {item.name: item.grad for item in again.inputs}
 
         vector = context.vector()
         result = result._replace(symbolic=comparison(context, program, engine_at).gradient(inputs, grads))
         code = verdict(result.symbolic)
     if options["check"]:
-        report = checked(context, result)
+        report = check_result(context, result)
         result = result._replace(witnesses=(report,))
         code = code or {"fail": 1, "error": 3, "inconclusive": 4}.get(report.verdict, 0)
     context.output.show(result)
@@ -79,7 +81,7 @@ def grad(context: Context) -> int:
     return code
 
 
-def checked(context: Context, result: Any) -> Any:
+def check_result(context: Context, result: Any) -> Any:
     """Return the report on the gradient: numeric, forward mode, 50 digits and formulas beside it."""
     from ...check.declare import Declared
     from ...check.targets import Wanted, checks_of

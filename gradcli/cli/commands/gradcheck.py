@@ -77,12 +77,12 @@ def gradcheck(context: Context) -> int:
     context.output.check()
     if options["junit"] is not None:
         check_writable(options["junit"])
-    checks = selected(context)
+    checks = select_checks(context)
     target = options["words"][0] if options["words"] else options["expression"]
     if options["list"]:
         if options["save"]:
             raise GradcliError("--list shows no table to save", hint="leave out --save", kind="usage")
-        return listed(context, target, checks)
+        return list_checks(context, target, checks)
     start = time.perf_counter()
     reports: list[CheckReport] = []
     interrupted = False
@@ -103,7 +103,7 @@ def gradcheck(context: Context) -> int:
     return exit_code(summary, options["allow_inconclusive"])
 
 
-def listed(context: Context, target: str, checks: list[Declared | CheckReport]) -> int:
+def list_checks(context: Context, target: str, checks: list[Declared | CheckReport]) -> int:
     """List checks; of files that could not be imported, tell why. Return the exit code."""
     broken = [c for c in checks if isinstance(c, CheckReport)]
     context.output.show(CheckList(target, tuple((c.name, c.file, c.line) for c in checks if c not in broken)))
@@ -112,7 +112,7 @@ def listed(context: Context, target: str, checks: list[Declared | CheckReport]) 
     return EXIT_TARGET if broken else 0
 
 
-def selected(context: Context) -> list[Declared | CheckReport]:
+def select_checks(context: Context) -> list[Declared | CheckReport]:
     """Return the checks that the command line names; what could not be imported is always among them."""
     options = context.options
     words = options["words"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from ...errors import GradcliError
-from ...program.transform import jacobian as compute
+from ...program.transform import compute_jacobian as compute
 from ...program.transform import nan_in
 from ...render import ARRAYS, PICTURES
 from ...results.plots import HeatMaps

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from ...program.transform import jvp as compute
+from ...program.transform import compute_jvp as compute
 from ...program.transform import nan_in
 from ..context import Context
 from ..help import Command

@@ -10,14 +10,14 @@ from ...render import TEXT
 from ...results.operations import Operations
 from ...rules import full_table
 from ...rules.table import NAMES
-from ..accept import completed
+from ..accept import import_completion
 from ..help import Command
 from ..options import output_options
 from ..output import Output
 
 
 @click.command(cls=Command, epilog="Examples: gradcli ops; gradcli ops tanh; gradcli ops --json")
-@click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=completed("functions"))
+@click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=import_completion("functions"))
 @output_options((*TEXT, "latex"))
 def ops(output: Output, names: tuple[str, ...]) -> None:
     """List the functions of the language with their derivatives, or tell all about those named."""

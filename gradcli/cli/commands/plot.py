@@ -7,7 +7,7 @@ import click
 from ...errors import GradcliError
 from ...lang.values import read_value, split_value
 from ...program.plot import bounds
-from ...program.plot import plot as compute
+from ...program.plot import sample_plot as compute
 from ...render import PICTURES, TEXT
 from ..context import Context
 from ..help import Command
@@ -30,14 +30,14 @@ def plot(context: Context) -> None:
     Where there is no value (nan, inf) there is a gap.
     """
     program, values = context.program()
-    over = dict(ranged(context, text) for text in context.options["over"])
+    over = dict(parse_range(context, text) for text in context.options["over"])
     if not 1 <= len(over) <= 2 or len(over) < len(context.options["over"]):
         raise GradcliError("plot needs --over with one input or two", hint="for example: --over x=-3:3", kind="usage")
     points = context.options["points"] or POINTS[len(over)]
     context.output.show(compute(program, values, over, points, context.options["out"]))
 
 
-def ranged(context: Context, text: str) -> tuple[str, tuple[float, float]]:
+def parse_range(context: Context, text: str) -> tuple[str, tuple[float, float]]:
     """Return name and ends of --over NAME=FROM:TO. Raises GradcliError."""
     name, ends = split_value(text)
     low, colon, high = ends.partition(":")

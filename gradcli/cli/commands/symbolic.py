@@ -30,7 +30,7 @@ def symbolic(context: Context) -> None:
     """
     from ...exact.record import exactly
     from ...exact.symbolic import Symbolic
-    from ...program.symbolic import formulas
+    from ...program.symbolic import derive_formulas
 
     program, values = context.program()
     options = context.options
@@ -41,7 +41,7 @@ def symbolic(context: Context) -> None:
     form = context.output.form
     if form in ("python", "c") and options["order"] != 1:
         raise GradcliError(f"-f {form} writes first derivatives only", hint="leave out --order", kind="usage")
-    result, notes = formulas(
+    result, notes = derive_formulas(
         program,
         {**(point or {}), **values},
         wrt=context.names("wrt"),

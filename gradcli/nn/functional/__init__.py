@@ -69,11 +69,11 @@ def __getattr__(name: str) -> Any:
     if name not in HOMES:
         return absent(name)
     function = getattr(import_module(f"{__name__}.{HOMES[name]}"), name)
-    found = globals()[name] = named(function, NODES[name]) if name in NODES else function
+    found = globals()[name] = name_result(function, NODES[name]) if name in NODES else function
     return found
 
 
-def named(function: Any, node: str) -> Any:
+def name_result(function: Any, node: str) -> Any:
     """Return a function whose result has a node of this name."""
 
     @functools.wraps(function)

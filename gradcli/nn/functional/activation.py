@@ -13,14 +13,14 @@ from ...api.wrap import resolve
 from ...rules import entry
 from ...tape.barrier import refusing_node
 from ...tape.tensor import Tensor
-from .arguments import computed, constant
+from .arguments import compute_into, constant
 
 
 def apply(name: str, input: Tensor, inplace: bool = False, *args: Any) -> Tensor:
     """Apply an entry of the table, in place where asked for."""
     if not (inplace or args):
         return resolve(name)(input)  # type: ignore[misc]
-    return computed(input, inplace, lambda: entry(name).function(input, *args))
+    return compute_into(input, inplace, lambda: entry(name).function(input, *args))
 
 
 def relu(input: Tensor, inplace: bool = False) -> Tensor:
@@ -96,7 +96,7 @@ def rrelu(
     below = input.detach().numpy() <= 0
     slopes[below] = source.rng.uniform(lower, upper, (int(below.sum()),))
     slope = constant(slopes).to(input.dtype)
-    return computed(input, inplace, lambda: where(input > 0, input, slope * input))
+    return compute_into(input, inplace, lambda: where(input > 0, input, slope * input))
 
 
 def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:

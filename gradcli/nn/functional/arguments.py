@@ -26,7 +26,7 @@ def per_axis(value: Any, n: int, name: str) -> tuple[int, ...]:
     return values
 
 
-def computed(input: Tensor, inplace_: bool, function: Callable[[], Any]) -> Any:
+def compute_into(input: Tensor, inplace_: bool, function: Callable[[], Any]) -> Any:
     """Return function(), written into input where that is asked for."""
     return inplace.update(input, function) if inplace_ else function()
 
@@ -50,7 +50,7 @@ def legacy(reduction: str, size_average: bool | None, reduce: bool | None) -> st
     return "mean" if size_average in (None, True) else "sum"
 
 
-def reduced(values: Any, reduction: str) -> Any:
+def reduce_losses(values: Any, reduction: str) -> Any:
     """Return the mean, the sum, or the values themselves. Raises ValueError for another reduction."""
     if reduction == "none":
         return values

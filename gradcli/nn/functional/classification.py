@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from ...api.reduce import of_floats, picked
+from ...api.reduce import of_floats, pick_positions
 from ...api.select import where
-from ...errors import noted
+from ...errors import add_advice
 from ...rules import entry
 from ...rules.losses import class_index
 from ...tape.record import dispatch
 from ...tape.tensor import Tensor
 from .activation import logsigmoid
-from .arguments import constant, legacy, loss, over, reduced
+from .arguments import constant, legacy, loss, over, reduce_losses
 
 
 def check_target(x: Tensor, target: Tensor) -> None:
@@ -82,7 +82,7 @@ def loss_at_each(
     places: which classes count.
     """
     axis = 0 if scores.ndim == 1 else 1
-    taken = picked(scores, np.expand_dims(classes, axis), axis - scores.ndim, "NllLossBackward0")
+    taken = pick_positions(scores, np.expand_dims(classes, axis), axis - scores.ndim, "NllLossBackward0")
     losses = -taken.squeeze(axis)
     if weight is None:
         weights: Any = constant(places.astype(scores.dtype))
@@ -94,7 +94,7 @@ def loss_at_each(
     if smoothing:
         losses = losses * (1 - smoothing) - spread.sum(axis) * (smoothing / scores.shape[axis])
     losses = where(constant(places), losses, 0.0)
-    return losses.sum() / weights.sum() if reduction == "mean" else reduced(losses, reduction)
+    return losses.sum() / weights.sum() if reduction == "mean" else reduce_losses(losses, reduction)
 
 
 def nll_loss(
@@ -137,7 +137,7 @@ def cross_entropy(
         )
     probabilities = target.shape == shape and len(shape) > 0
     if probabilities == (target.dtype.kind in "iub"):
-        raise noted(
+        raise add_advice(
             RuntimeError(
                 "Expected floating point type for target with class probabilities, got " + target.dtype.title
                 if probabilities
@@ -158,7 +158,7 @@ def cross_entropy(
     losses = -(scores * target).sum(axis)
     if reduction == "mean":
         return over(losses.sum(), math.prod(shape) / classes)
-    return reduced(losses, reduction)
+    return reduce_losses(losses, reduction)
 
 
 # -- two classes ----------------------------------------------------------------------------------
@@ -187,7 +187,7 @@ def binary_cross_entropy(
     reduction = legacy(reduction, size_average, reduce)
     if weight is None:
         return loss("probability_loss", input, target, reduction)
-    return reduced(loss("probability_loss", input, target, "none") * weight, reduction)
+    return reduce_losses(loss("probability_loss", input, target, "none") * weight, reduction)
 
 
 def binary_cross_entropy_with_logits(
@@ -209,4 +209,4 @@ def binary_cross_entropy_with_logits(
         losses = loss("logit_loss", input, target, "none")
     else:
         losses = (1 - target) * input - logsigmoid(input) * ((pos_weight - 1) * target + 1)
-    return reduced(losses if weight is None else losses * weight, reduction)
+    return reduce_losses(losses if weight is None else losses * weight, reduction)

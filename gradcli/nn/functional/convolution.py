@@ -11,7 +11,7 @@ from ...tape.tensor import Tensor
 from .arguments import per_axis, run
 
 
-def batched(input: Tensor, n: int, name: str) -> tuple[Tensor, bool]:
+def add_batch_axis(input: Tensor, n: int, name: str) -> tuple[Tensor, bool]:
     """Return input (N, C, ...) and whether its N was added. Raises RuntimeError for another number of axes."""
     if input.ndim == n + 2:
         return input, False
@@ -23,7 +23,7 @@ def batched(input: Tensor, n: int, name: str) -> tuple[Tensor, bool]:
     )
 
 
-def finished(out: Tensor, bias: Tensor | None, unbatched: bool) -> Tensor:
+def add_bias(out: Tensor, bias: Tensor | None, unbatched: bool) -> Tensor:
     """Return (N, G, O, ...) as (N, channels, ...) with the bias added, without N where that was added."""
     shape = tuple(out.shape)
     out = out.reshape(shape[0], shape[1] * shape[2], *shape[3:])
@@ -84,7 +84,7 @@ def conv(n: int, name: str) -> Callable:
         groups: int = 1,
     ) -> Tensor:
         check_weight(weight, groups, n, name)
-        x, unbatched = batched(input, n, name)
+        x, unbatched = add_batch_axis(input, n, name)
         batch, channels, *size = x.shape
         outputs, part, *kernel = weight.shape
         if channels != part * groups:
@@ -107,9 +107,9 @@ def conv(n: int, name: str) -> Callable:
         windows = Windows(tuple(size), tuple(kernel), stride, dilation, around, out)
         grouped = x.reshape(batch, groups, part, *size)
         weights = weight.reshape(groups, outputs // groups, part, *kernel)
-        return finished(run("convolve_windows", grouped, weights, windows=windows), bias, unbatched)
+        return add_bias(run("convolve_windows", grouped, weights, windows=windows), bias, unbatched)
 
-    return described(
+    return rename_function(
         function, name, f"Convolve {n}-dimensional input (N, C, ...) or (C, ...) with weight (O, C / groups, ...)."
     )
 
@@ -128,7 +128,7 @@ def conv_transpose(n: int, name: str) -> Callable:
         dilation: Any = 1,
     ) -> Tensor:
         check_weight(weight, groups, n, name)
-        x, unbatched = batched(input, n, name)
+        x, unbatched = add_batch_axis(input, n, name)
         batch, channels, *out = x.shape
         inputs, part, *kernel = weight.shape
         if channels != inputs:
@@ -152,12 +152,14 @@ def conv_transpose(n: int, name: str) -> Callable:
         windows = Windows(size, tuple(kernel), stride, dilation, tuple((p, p) for p in around), tuple(out))
         grouped = x.reshape(batch, groups, inputs // groups, *out)
         weights = weight.reshape(groups, inputs // groups, part, *kernel)
-        return finished(run("unconvolve_windows", grouped, weights, windows=windows), bias, unbatched).contiguous()
+        return add_bias(run("unconvolve_windows", grouped, weights, windows=windows), bias, unbatched).contiguous()
 
-    return described(function, name, f"The transpose of conv{n}d as a map of its input; weight (C, O / groups, ...).")
+    return rename_function(
+        function, name, f"The transpose of conv{n}d as a map of its input; weight (C, O / groups, ...)."
+    )
 
 
-def described(function: Callable, name: str, doc: str) -> Callable:
+def rename_function(function: Callable, name: str, doc: str) -> Callable:
     """Return a function under its own name."""
     function.__name__ = function.__qualname__ = name
     function.__doc__ = doc
@@ -187,7 +189,7 @@ def column_windows(size: Any, kernel_size: Any, dilation: Any, padding: Any, str
 
 def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Tensor:
     """The windows of (N, C, H, W) as columns (N, C kernel, windows)."""
-    x, unbatched = batched(input, 2, "unfold")
+    x, unbatched = add_batch_axis(input, 2, "unfold")
     batch, channels, *size = x.shape
     windows = column_windows(size, kernel_size, dilation, padding, stride)
     cut = run("unfold_windows", x, windows=windows).permute(0, 1, 4, 5, 2, 3)
@@ -199,7 +201,7 @@ def fold(
     input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
 ) -> Tensor:
     """Columns (N, C kernel, windows) added up to (N, C, H, W): the transpose of unfold."""
-    x, unbatched = batched(input, 1, "fold")
+    x, unbatched = add_batch_axis(input, 1, "fold")
     windows = column_windows(per_axis(output_size, 2, "output_size"), kernel_size, dilation, padding, stride)
     area, count = math.prod(windows.kernel), math.prod(windows.out)
     if x.shape[1] % area or x.shape[2] != count:

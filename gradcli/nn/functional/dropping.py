@@ -7,7 +7,7 @@ import math
 from ...api.draw import source
 from ...rules.piecewise import SELU_ALPHA, SELU_SCALE
 from ...tape.tensor import Tensor
-from .arguments import computed, constant
+from .arguments import compute_into, constant
 
 
 def survivors(input: Tensor, p: float, channels: bool) -> Tensor:
@@ -18,7 +18,7 @@ def survivors(input: Tensor, p: float, channels: bool) -> Tensor:
     return constant(source.rng.random(shape) < 1 - p).to(input.dtype)
 
 
-def dropped(input: Tensor, p: float, training: bool, inplace: bool, channels: bool, alpha: bool) -> Tensor:
+def drop_elements(input: Tensor, p: float, training: bool, inplace: bool, channels: bool, alpha: bool) -> Tensor:
     """Drop elements or channels. Raises ValueError unless 0 <= p <= 1.
 
     alpha: the dropped ones get selu's lowest value, and a linear map restores mean and variance.
@@ -29,30 +29,30 @@ def dropped(input: Tensor, p: float, training: bool, inplace: bool, channels: bo
         return input
     kept = survivors(input, p, channels)
     if p == 1:
-        return computed(input, inplace, lambda: input * kept)
+        return compute_into(input, inplace, lambda: input * kept)
     if not alpha:
-        return computed(input, inplace, lambda: input * (kept / (1 - p)))
+        return compute_into(input, inplace, lambda: input * (kept / (1 - p)))
     low = -SELU_ALPHA * SELU_SCALE
     scale = 1 / math.sqrt((1 - p) * (1 + p * low * low))
-    return computed(input, inplace, lambda: (input * kept + low * (1 - kept) - low * p) * scale)
+    return compute_into(input, inplace, lambda: (input * kept + low * (1 - kept) - low * p) * scale)
 
 
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Zero elements with probability p when training, the others divided by 1 - p."""
-    return dropped(input, p, training, inplace, False, False)
+    return drop_elements(input, p, training, inplace, False, False)
 
 
 def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
     """Dropout that keeps mean 0 and variance 1, for selu networks."""
-    return dropped(input, p, training, inplace, False, True)
+    return drop_elements(input, p, training, inplace, False, True)
 
 
 def channel_dropout(input: Tensor, p: float, training: bool, inplace: bool, ndim: int, alpha: bool) -> Tensor:
     """Drop whole channels of (N, C, ...) or, with one axis less, (C, ...)."""
     if input.ndim != ndim - 1:
-        return dropped(input, p, training, inplace, True, alpha)
-    whole = dropped(input.unsqueeze(0), p, training, False, True, alpha)
-    return computed(input, inplace, lambda: whole.squeeze(0))
+        return drop_elements(input, p, training, inplace, True, alpha)
+    whole = drop_elements(input.unsqueeze(0), p, training, False, True, alpha)
+    return compute_into(input, inplace, lambda: whole.squeeze(0))
 
 
 def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:

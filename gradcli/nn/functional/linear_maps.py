@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...api.products import product
+from ...api.products import multiply_matrices
 from ...rules import entry
 from ...tape.modes import allowed
 from ...tape.record import dispatch
@@ -20,5 +20,5 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     fits = input.shape[-1:] == weight.shape[1:] and bias is not None and bias.shape == weight.shape[:1]
     if fits and input.ndim == weight.ndim == 2:
         return dispatch(entry("affine"), (bias, input, weight))
-    result = product(input, weight.t() if weight.ndim == 2 else weight)
+    result = multiply_matrices(input, weight.t() if weight.ndim == 2 else weight)
     return result if bias is None else result + bias

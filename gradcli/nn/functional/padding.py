@@ -8,7 +8,7 @@ import numpy as np
 
 from ...api.shape import at
 from ...rules.index import Index
-from ...tape.node import labelled
+from ...tape.node import relabel
 from ...tape.tensor import Tensor
 from .arguments import run
 
@@ -29,7 +29,7 @@ def pad(input: Tensor, pad: Any, mode: str = "constant", value: float | None = N
         )
     pairs = list(zip(lengths[::2], lengths[1::2], strict=True))
     if mode == "constant":
-        return labelled(constant_pad(input, pairs, 0.0 if value is None else value), "ConstantPadNdBackward0")
+        return relabel(constant_pad(input, pairs, 0.0 if value is None else value), "ConstantPadNdBackward0")
     if value is not None and value != 0:
         raise ValueError(f"Padding mode '{mode}' doesn't take in value argument")
     if mode not in ("reflect", "replicate", "circular"):

@@ -15,7 +15,7 @@ import numpy as np
 from ...rules.resample import Taps
 from ...tape.tensor import Tensor
 from .arguments import constant, per_axis, run
-from .convolution import batched, described
+from .convolution import add_batch_axis, rename_function
 
 
 def window_table(size: int, kernel: int, stride: int, padding: int, dilation: int, ceil: bool) -> np.ndarray:
@@ -73,7 +73,7 @@ def adaptive_tables(x: Tensor, n: int, output_size: Any) -> list:
 # -- averages -------------------------------------------------------------------------------------
 
 
-def summed(x: Tensor, tables: list, divisors: list) -> Tensor:
+def sum_windows(x: Tensor, tables: list, divisors: list) -> Tensor:
     """Return the sums over windows, divided per axis."""
     for i, (table, divisor) in enumerate(zip(tables, divisors, strict=True)):
         axis = i - len(tables)
@@ -83,7 +83,7 @@ def summed(x: Tensor, tables: list, divisors: list) -> Tensor:
     return x
 
 
-def seen(table: np.ndarray) -> np.ndarray:
+def count_seen(table: np.ndarray) -> np.ndarray:
     """Return how many elements each window sees."""
     return (table >= 0).sum(-1)
 
@@ -100,13 +100,13 @@ def avg_pool(n: int, name: str) -> Callable:
         count_include_pad: bool = True,
         divisor_override: int | None = None,
     ) -> Tensor:
-        x, unbatched = batched(input, n, name)
+        x, unbatched = add_batch_axis(input, n, name)
         if divisor_override == 0:
             raise RuntimeError("divisor must be not zero")
         tables = pool_tables(x, n, kernel_size, stride, padding, 1, ceil_mode)
         divisors: list = [1] * n
         if divisor_override is None:
-            divisors = [seen(table) for table in tables]
+            divisors = [count_seen(table) for table in tables]
             if count_include_pad:
                 kernels = per_axis(kernel_size, n, "kernel_size")
                 steps = kernels if not stride else per_axis(stride, n, "stride")
@@ -115,24 +115,26 @@ def avg_pool(n: int, name: str) -> Callable:
                     np.minimum(s * np.arange(len(t)) - p + k, size + p) - (s * np.arange(len(t)) - p)
                     for size, k, s, p, t in zip(*axes, strict=True)
                 ]
-        out = summed(x, tables, divisors)
+        out = sum_windows(x, tables, divisors)
         if divisor_override is not None:
             out = out / divisor_override
         return out.squeeze(0) if unbatched else out
 
-    return described(function, name, f"Average over windows of the last {n} axes of (N, C, ...) or (C, ...).")
+    return rename_function(function, name, f"Average over windows of the last {n} axes of (N, C, ...) or (C, ...).")
 
 
 def adaptive_avg_pool(n: int, name: str) -> Callable:
     """Return the adaptive average pool in n dimensions."""
 
     def function(input: Tensor, output_size: Any) -> Tensor:
-        x, unbatched = batched(input, n, name)
+        x, unbatched = add_batch_axis(input, n, name)
         tables = adaptive_tables(x, n, output_size)
-        out = summed(x, tables, [seen(table) for table in tables])
+        out = sum_windows(x, tables, [count_seen(table) for table in tables])
         return out.squeeze(0) if unbatched else out
 
-    return described(function, name, f"Averages over windows that share the last {n} axes among output_size outputs.")
+    return rename_function(
+        function, name, f"Averages over windows that share the last {n} axes among output_size outputs."
+    )
 
 
 AVERAGES = {n: avg_pool(n, f"avg_pool{n}d") for n in (1, 2, 3)}
@@ -170,9 +172,9 @@ def at_places(x: Tensor, places: np.ndarray, n: int) -> Tensor:
     return x.reshape(-1)[places + starts]
 
 
-def pooled(input: Tensor, n: int, name: str, tables_of: Callable, return_indices: bool) -> Any:
+def pool_maxima(input: Tensor, n: int, name: str, tables_of: Callable, return_indices: bool) -> Any:
     """Return the maxima over windows, with their positions if wanted."""
-    x, unbatched = batched(input, n, name)
+    x, unbatched = add_batch_axis(input, n, name)
     places = largest_positions(x.detach().numpy(), tables_of(x))
     values, indices = at_places(x, places, n), constant(places)
     if unbatched:
@@ -195,9 +197,9 @@ def max_pool(n: int, name: str) -> tuple[Callable, Callable]:
         def tables(x: Tensor) -> list:
             return pool_tables(x, n, kernel_size, stride, padding, dilation, ceil_mode)
 
-        return pooled(input, n, name, tables, return_indices)
+        return pool_maxima(input, n, name, tables, return_indices)
 
-    return described(function, name, f"Largest element of each window of the last {n} axes."), with_indices(
+    return rename_function(function, name, f"Largest element of each window of the last {n} axes."), with_indices(
         function, name
     )
 
@@ -206,10 +208,10 @@ def adaptive_max_pool(n: int, name: str) -> tuple[Callable, Callable]:
     """Return the adaptive max pool in n dimensions, and the form that returns the positions, too."""
 
     def function(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
-        return pooled(input, n, name, lambda x: adaptive_tables(x, n, output_size), return_indices)
+        return pool_maxima(input, n, name, lambda x: adaptive_tables(x, n, output_size), return_indices)
 
     doc = f"Maxima over windows that share the last {n} axes among output_size outputs."
-    return described(function, name, doc), with_indices(function, name)
+    return rename_function(function, name, doc), with_indices(function, name)
 
 
 def with_indices(function: Callable, name: str) -> Callable:
@@ -218,7 +220,7 @@ def with_indices(function: Callable, name: str) -> Callable:
     def call(*args: Any, **kwargs: Any) -> Any:
         return function(*args, **{**kwargs, "return_indices": True})
 
-    return described(call, f"{name}_with_indices", f"{name} with the positions of the maxima.")
+    return rename_function(call, f"{name}_with_indices", f"{name} with the positions of the maxima.")
 
 
 (

@@ -9,17 +9,17 @@ from typing import Any
 from ...api.select import where
 from ...api.shape import broadcast_tensors
 from ...tape.tensor import Tensor
-from .arguments import legacy, loss, over, reduced, run
+from .arguments import legacy, loss, over, reduce_losses, run
 
 
-def weighed(values: Tensor, weight: Tensor | None, reduction: str) -> Tensor:
+def weigh_losses(values: Tensor, weight: Tensor | None, reduction: str) -> Tensor:
     """Return losses times weights, reduced; the mean divides by the sum of the weights."""
     if weight is None:
-        return reduced(values, reduction)
+        return reduce_losses(values, reduction)
     values, weight = broadcast_tensors(values, weight)
     if reduction == "mean":
         return (values * weight).sum() / weight.sum()
-    return reduced(values * weight, reduction)
+    return reduce_losses(values * weight, reduction)
 
 
 def warn_of_shapes(input: Tensor, target: Tensor) -> None:
@@ -47,7 +47,7 @@ def l1_loss(
     weight: Tensor | None = None,
 ) -> Tensor:
     """|input - target|."""
-    return weighed(abs(less(input, target)), weight, legacy(reduction, size_average, reduce))
+    return weigh_losses(abs(less(input, target)), weight, legacy(reduction, size_average, reduce))
 
 
 def mse_loss(
@@ -65,7 +65,7 @@ def mse_loss(
         input, target = broadcast_tensors(input, target)
     if weight is None:
         return loss("square_loss", input, target, reduction)
-    return weighed(loss("square_loss", input, target, "none"), weight, reduction)
+    return weigh_losses(loss("square_loss", input, target, "none"), weight, reduction)
 
 
 def bowl(difference: Tensor, width: float) -> Tensor:
@@ -88,7 +88,7 @@ def smooth_l1_loss(
     reduction = legacy(reduction, size_average, reduce)
     if beta == 0:
         return l1_loss(input, target, reduction=reduction)
-    return reduced(bowl(less(input, target), beta) / beta, reduction)
+    return reduce_losses(bowl(less(input, target), beta) / beta, reduction)
 
 
 def huber_loss(
@@ -100,7 +100,7 @@ def huber_loss(
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
     losses = bowl(less(input, target), delta)
-    return reduced(losses if weight is None else losses * weight, reduction)
+    return reduce_losses(losses if weight is None else losses * weight, reduction)
 
 
 # -- likelihoods ----------------------------------------------------------------------------------
@@ -125,7 +125,7 @@ def poisson_nll_loss(
         above = where(target > 1, target, 2.0)
         stirling = above * above.log() - above + 0.5 * (2 * math.pi * above).log()
         losses = losses + where(target > 1, stirling, 0.0)
-    return reduced(losses, legacy(reduction, size_average, reduce))
+    return reduce_losses(losses, legacy(reduction, size_average, reduce))
 
 
 def gaussian_nll_loss(
@@ -149,7 +149,7 @@ def gaussian_nll_loss(
     var = var + (fixed.clamp_min(eps) - fixed)
     difference = input - target
     losses = 0.5 * (var.log() + difference * difference / var)
-    return reduced(losses + 0.5 * math.log(2 * math.pi) if full else losses, reduction)
+    return reduce_losses(losses + 0.5 * math.log(2 * math.pi) if full else losses, reduction)
 
 
 def kl_div(
@@ -168,4 +168,4 @@ def kl_div(
         losses = run("x_log_x", target) - target * input
     if reduction == "batchmean":
         return over(losses.sum(), input.shape[0]) if input.ndim else losses
-    return reduced(losses, reduction)
+    return reduce_losses(losses, reduction)

@@ -8,10 +8,10 @@ from ...api.create import full
 from ...tape.parameter import Parameter
 from ...tape.tensor import Tensor
 from .. import functional
-from .applied import REQUIRED, applied
+from .applied import REQUIRED, module_for
 from .module import Module
 
-activation = partial(applied, module=__name__)
+activation = partial(module_for, module=__name__)
 
 Tanh = activation("Tanh", "tanh", "Hyperbolic tangent.")
 Sigmoid = activation("Sigmoid", "sigmoid", "1 / (1 + exp(-x)).")

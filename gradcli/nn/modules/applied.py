@@ -64,7 +64,7 @@ class Applied(Module):
         )
 
 
-def applied(
+def module_for(
     name: str,
     function: str,
     doc: str,

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...tape.hooks import checked
+from ...tape.hooks import check_hook_result
 from ...tape.identity import is_recorded, record_identity
 from ...tape.modes import state
 from ...tape.tensor import Tensor
@@ -21,7 +21,7 @@ OLD_KIND = (
 MISSING = "will be missing some grad_input"
 
 
-def hooked_call(module: Any, args: tuple, kwargs: dict) -> Any:
+def call_with_hooks(module: Any, args: tuple, kwargs: dict) -> Any:
     """Call a module's forward and, around it, the hooks of all modules and its own."""
     called: set[int] = set()
     try:
@@ -220,7 +220,7 @@ class BackwardWatch:
                 f"(hook {name_of(hook)!r} of {type(self.module).__name__})"
             )
         return tuple(
-            new if new is None or old is None or new is old else checked(new, old, hook)
+            new if new is None or old is None or new is old else check_hook_result(new, old, hook)
             for new, old in zip(parts, shown, strict=True)
         )
 

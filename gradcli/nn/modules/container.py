@@ -10,7 +10,7 @@ from typing import Any
 from ...tape.dtypes import naming
 from ...tape.parameter import Parameter
 from ...tape.tensor import Tensor
-from .module import Module, indented, listing
+from .module import Module, indent, listing
 
 
 class Numbered(Module):
@@ -127,7 +127,7 @@ class ModuleList(Numbered):
             count = len(list(group))
             name = f"({place})" if count == 1 else f"({place}-{place + count - 1})"
             times = "" if count == 1 else f"{count} x "
-            lines.append(f"{name}: {indented(times + text)}")
+            lines.append(f"{name}: {indent(times + text)}")
             place += count
         return listing(self._get_name(), [], lines)
 
@@ -213,7 +213,7 @@ TENSOR_TYPES = {"float16": "HalfTensor", "float32": "FloatTensor", "float64": "D
 """PyTorch's old names, which ParameterDict still prints."""
 
 
-def described(key: Any, value: Any, types: dict[str, str]) -> str:
+def describe_parameter(key: Any, value: Any, types: dict[str, str]) -> str:
     """Return a line about a parameter."""
     if not isinstance(value, Tensor):
         return f"  ({key}): Object of type: {type(value).__name__}"
@@ -262,7 +262,7 @@ class ParameterDict(Keyed):
 
     def extra_repr(self) -> str:
         """Return a line for each parameter."""
-        return "\n".join(described(key, value, TENSOR_TYPES) for key, value in self.items())
+        return "\n".join(describe_parameter(key, value, TENSOR_TYPES) for key, value in self.items())
 
 
 class ParameterList(Module):
@@ -303,7 +303,7 @@ class ParameterList(Module):
 
     def extra_repr(self) -> str:
         """Return a line for each parameter."""
-        return "\n".join(described(i, value, {}) for i, value in enumerate(self))
+        return "\n".join(describe_parameter(i, value, {}) for i, value in enumerate(self))
 
 
 __all__ = ["ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequential"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .applied import Applied, applied
+from .applied import Applied, module_for
 
 
 class Dropping(Applied):
@@ -19,7 +19,9 @@ class Dropping(Applied):
 def dropping(name: str, function: str, doc: str) -> type:
     """Return the class of a kind of dropout."""
     shown = ("p", "inplace")
-    return applied(name, function, doc, base=Dropping, module=__name__, modes=True, shown=shown, p=0.5, inplace=False)
+    return module_for(
+        name, function, doc, base=Dropping, module=__name__, modes=True, shown=shown, p=0.5, inplace=False
+    )
 
 
 Dropout = dropping("Dropout", "dropout", "Zero elements with probability p, the others divided by 1 - p.")

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from ..functional.arguments import legacy
-from .applied import Applied, applied
+from .applied import Applied, module_for
 
 
 class Loss(Applied):
@@ -24,7 +24,7 @@ class Loss(Applied):
             self.size_average = self.reduce = None
 
 
-loss = partial(applied, base=Loss, module=__name__, shown=())
+loss = partial(module_for, base=Loss, module=__name__, shown=())
 OLD: dict[str, Any] = {"size_average": None, "reduce": None, "reduction": "mean"}
 
 L1Loss = loss("L1Loss", "l1_loss", "|input - target|.", **OLD)

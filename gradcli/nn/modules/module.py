@@ -8,7 +8,7 @@ from ...tape.dtypes import naming
 from ...tape.leaf import clear_grad
 from ...tape.parameter import Parameter
 from ...tape.tensor import Tensor
-from .call import hooked_call
+from .call import call_with_hooks
 from .convert import Convertible
 from .hooks import (
     HookLists,
@@ -82,7 +82,7 @@ class Module(HookLists, Walkable, Stateful, Convertible):
             or everywhere._backward_hooks
             or everywhere._backward_pre_hooks
         ):
-            return hooked_call(self, args, kwargs)
+            return call_with_hooks(self, args, kwargs)
         return self.forward(*args, **kwargs)
 
     # -- registration -----------------------------------------------------------------------------
@@ -236,7 +236,7 @@ class Module(HookLists, Walkable, Stateful, Convertible):
     def __repr__(self) -> str:
         extra = self.extra_repr()
         lines = extra.split("\n") if extra else []
-        children = [f"({name}): {indented(repr(child))}" for name, child in self._modules.items()]
+        children = [f"({name}): {indent(repr(child))}" for name, child in self._modules.items()]
         return listing(self._get_name(), lines, children)
 
 
@@ -248,7 +248,7 @@ def listing(name: str, extra: list[str], children: list[str]) -> str:
     return f"{name}(\n  " + "\n  ".join(lines) + "\n)" if lines else f"{name}()"
 
 
-def indented(text: str) -> str:
+def indent(text: str) -> str:
     """Return a text with all lines but the first moved right by two."""
     return text.replace("\n", "\n  ")
 

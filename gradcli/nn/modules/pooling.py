@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..functional.arguments import per_axis
-from .applied import REQUIRED, Applied, applied
+from .applied import REQUIRED, Applied, module_for
 
 
 class Pool(Applied):
@@ -41,7 +41,7 @@ class Adaptive(Applied):
 
 def max_pool(n: int) -> type:
     """Return the max pool over n axes."""
-    return applied(
+    return module_for(
         f"MaxPool{n}d",
         f"max_pool{n}d",
         f"Largest element of each window of {n} axes.",
@@ -60,7 +60,7 @@ def max_pool(n: int) -> type:
 def avg_pool(n: int) -> Any:
     """Return the average pool over n axes."""
     more: dict[str, Any] = {} if n == 1 else {"divisor_override": None}
-    return applied(
+    return module_for(
         f"AvgPool{n}d",
         f"avg_pool{n}d",
         f"Average of each window of {n} axes.",
@@ -79,7 +79,7 @@ def avg_pool(n: int) -> Any:
 def adaptive(kind: str, n: int) -> type:
     """Return the adaptive pool (avg or max) over n axes."""
     more: dict[str, Any] = {"return_indices": False} if kind == "max" else {}
-    return applied(
+    return module_for(
         f"Adaptive{kind.title()}Pool{n}d",
         f"adaptive_{kind}_pool{n}d",
         f"{kind.title()} pool with windows that share {n} axes among output_size outputs.",

@@ -6,10 +6,10 @@ from functools import partial
 from typing import Any
 
 from ...tape.tensor import Tensor
-from .applied import REQUIRED, applied
+from .applied import REQUIRED, module_for
 from .module import Module
 
-shaping = partial(applied, module=__name__)
+shaping = partial(module_for, module=__name__)
 
 
 class Flatten(Module):
