@@ -1,4 +1,4 @@
-"""From results to text: one module per format, each with one function per type of result."""
+"""From results to text: one module per format, each with one function render_TYPE per type of result."""
 
 from __future__ import annotations
 
@@ -38,4 +38,4 @@ def render(result: Any, form: str, style: Style) -> Any:
     """Return a result as text (`table`: as something rich prints; `npz` and pictures: as bytes)."""
     style.form = form
     module = import_module(f"{__name__}.{'picture' if form in PICTURES else form}")
-    return getattr(module, type(result).__name__.lower())(result, style)
+    return getattr(module, f"render_{type(result).__name__.lower()}")(result, style)

@@ -6,6 +6,6 @@ from ..results.exact import Formulas
 from . import Style
 
 
-def formulas(result: Formulas, style: Style) -> str:
+def render_formulas(result: Formulas, style: Style) -> str:
     """Return the function."""
     return result.code

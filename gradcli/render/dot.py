@@ -51,7 +51,7 @@ def by_scope(result: Graph) -> dict[tuple[str, ...], list[GraphNode]]:
     return groups
 
 
-def graph(result: Graph, style: Style) -> str:
+def render_graph(result: Graph, style: Style) -> str:
     """Return a digraph in which gradients flow upwards: operands below what was computed from them."""
     groups = by_scope(result)
     lines = [
@@ -88,7 +88,7 @@ def run_graphviz(result: Graph, style: Style, kind: str) -> bytes:
             kind="usage",
         )
     done = subprocess.run(
-        [program, f"-T{kind}"], input=graph(result, style).encode(), capture_output=True, check=False
+        [program, f"-T{kind}"], input=render_graph(result, style).encode(), capture_output=True, check=False
     )
     if done.returncode:
         message = done.stderr.decode(errors="replace").strip().splitlines()

@@ -20,7 +20,7 @@ MOST = 12
 """Elements whose formula is shown."""
 
 
-def formulas(result: Formulas, style: Style) -> Group:
+def render_formulas(result: Formulas, style: Style) -> Group:
     """Return the value and every derivative, written over several lines as on paper."""
     if result.steps:
         return Group(*(Text(step.text) for step in result.steps))
@@ -44,7 +44,7 @@ def write_formula(formula: Any, style: Style, look: str) -> Text:
     return Text(formula.text if wide else formula.pretty, style=look)
 
 
-def longnumbers(result: LongNumbers, style: Style) -> Table:
+def render_longnumbers(result: LongNumbers, style: Style) -> Table:
     """Return a table of names and digits."""
     table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(no_wrap=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..results.checks import CheckList, CheckReport, CheckSummary
 from . import Style
 from .checks import headline, summary_line
-from .tsv import checklist as lines_of_checks
+from .tsv import render_checklist as lines_of_checks
 
 LEVELS = {"fail": "error", "error": "error", "inconclusive": "warning"}
 
@@ -25,11 +25,11 @@ def annotation(check: CheckReport) -> str:
     return f"::{LEVELS[check.verdict]} {place}title={title}::{escape_command(chr(10).join(lines))}\n"
 
 
-def checklist(result: CheckList, style: Style) -> str:
+def render_checklist(result: CheckList, style: Style) -> str:
     """Return one line per check."""
     return lines_of_checks(result, style)
 
 
-def checksummary(result: CheckSummary, style: Style) -> str:
+def render_checksummary(result: CheckSummary, style: Style) -> str:
     """Return the annotations and the summary line."""
     return "".join(annotation(c) for c in result.checks if c.verdict in LEVELS) + summary_line(result) + "\n"

@@ -10,7 +10,7 @@ from . import Style
 from .document import document, optional, plain
 
 
-def graph(result: Graph, style: Style) -> str:
+def render_graph(result: Graph, style: Style) -> str:
     """Return the nodes, and the numbers of the outputs."""
     nodes = [graph_node(node, style, result.values) for node in result.nodes]
     return document(style.command, result.target, outputs=list(result.outputs), nodes=nodes)
@@ -40,7 +40,7 @@ def graph_node(node: GraphNode, style: Style, values: bool) -> dict[str, Any]:
     return found
 
 
-def trace(result: Trace, style: Style) -> str:
+def render_trace(result: Trace, style: Style) -> str:
     """Return JSON lines: one document per pass with its forward part, one per step, and one at the end."""
     lines = []
     for i, run in enumerate(result.passes):

@@ -17,11 +17,11 @@ from ..results.transforms import Hessian, Jacobian, Products
 from . import Style
 from .document import document, plain
 from .exact import agreement_json
-from .graph_json import graph as graph
-from .graph_json import trace as trace
+from .graph_json import render_graph as render_graph
+from .graph_json import render_trace as render_trace
 
 
-def gradients(result: Gradients, style: Style) -> str:
+def render_gradients(result: Gradients, style: Style) -> str:
     """Return value, gradients and retained gradients."""
     parts: dict[str, Any] = {
         "value": None if result.value is None else plain(result.value, style.precision),
@@ -48,7 +48,7 @@ def derivative(result: Any, style: Style, **parts: Any) -> str:
     return document(style.command, result.target, value=plain(result.value, style.precision), **parts, **more)
 
 
-def jacobian(result: Jacobian, style: Style) -> str:
+def render_jacobian(result: Jacobian, style: Style) -> str:
     """Return value and blocks; a sparse block is {shape, row, col, data}."""
     blocks: dict[str, Any] = {}
     for item in result.blocks:
@@ -66,7 +66,7 @@ def jacobian(result: Jacobian, style: Style) -> str:
     return derivative(result, style, jacobian=blocks, **parts)
 
 
-def hessian(result: Hessian, style: Style) -> str:
+def render_hessian(result: Hessian, style: Style) -> str:
     """Return value and blocks, by two names."""
     blocks = {
         name: {other: plain(block, style.precision) for other, block in row.items()}
@@ -75,14 +75,14 @@ def hessian(result: Hessian, style: Style) -> str:
     return derivative(result, style, hessian=blocks)
 
 
-def products(result: Products, style: Style) -> str:
+def render_products(result: Products, style: Style) -> str:
     """Return value and products: by input for vjp and hvp, one array for jvp."""
     parts = {name: plain(x, style.precision) for name, x in result.parts.items()}
     product = next(iter(parts.values())) if result.kind == "jvp" else parts
     return derivative(result, style, **{result.kind: product})
 
 
-def operations(result: Operations, style: Style) -> str:
+def render_operations(result: Operations, style: Style) -> str:
     """Return every function with what there is to say about it."""
     entries = [{**op._asdict(), "derivatives": dict(op.derivatives)} for op in result.entries]
     return document(style.command, "", ops=entries)
@@ -143,7 +143,7 @@ def check_part(check: CheckReport) -> dict[str, Any]:
     }
 
 
-def checksummary(result: CheckSummary, style: Style) -> str:
+def render_checksummary(result: CheckSummary, style: Style) -> str:
     """Return all checks and how many had which verdict."""
     summary = {
         "passed": result.count("pass"),
@@ -155,7 +155,7 @@ def checksummary(result: CheckSummary, style: Style) -> str:
     return document(style.command, result.target, checks=[check_part(c) for c in result.checks], summary=summary)
 
 
-def checklist(result: CheckList, style: Style) -> str:
+def render_checklist(result: CheckList, style: Style) -> str:
     """Return the chosen checks."""
     checks = [{"name": name, "file": file, "line": line} for name, file, line in result.checks]
     return document(style.command, result.target, checks=checks)
@@ -186,7 +186,7 @@ def error(problem: GradcliError) -> str:
     return json.dumps({"error": parts}, ensure_ascii=False) + "\n"
 
 
-def longnumbers(result: LongNumbers, style: Style) -> str:
+def render_longnumbers(result: LongNumbers, style: Style) -> str:
     """Return rounded numbers where they always are, and their digits as strings."""
     value = {"value": round_digits(result.value)}
     digits = {"n": result.digits, "value": result.value.tolist()}
@@ -214,7 +214,7 @@ def by_pair(parts: dict[str, Any]) -> dict[str, dict[str, Any]]:
     return out
 
 
-def formulas(result: Formulas, style: Style) -> str:
+def render_formulas(result: Formulas, style: Style) -> str:
     """Return the formulas of the value and of every derivative."""
 
     def one(d: Any) -> dict[str, Any]:
@@ -231,12 +231,12 @@ def formulas(result: Formulas, style: Style) -> str:
     return document(style.command, result.target, **parts)
 
 
-def curve(result: Curve, style: Style) -> str:
+def render_curve(result: Curve, style: Style) -> str:
     """Return the points, and value and derivative at each."""
     return plot_document(result, style, {result.name: result.x}, {result.name: result.derivative})
 
 
-def surface(result: Surface, style: Style) -> str:
+def render_surface(result: Surface, style: Style) -> str:
     """Return the points of both axes; value and derivatives have a row for each point of the first."""
     over = dict(zip(result.names, (result.x, result.y), strict=True))
     return plot_document(result, style, over, dict(zip(result.names, result.slopes, strict=True)))

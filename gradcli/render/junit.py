@@ -11,7 +11,7 @@ from .checks import headline
 FORBIDDEN = dict.fromkeys({*range(32), *range(0xD800, 0xE000), 0xFFFE, 0xFFFF} - {9, 10})
 
 
-def checksummary(result: CheckSummary, style: Style) -> str:
+def render_checksummary(result: CheckSummary, style: Style) -> str:
     """Return one test case per check; inconclusive ones count as skipped."""
     suite = ElementTree.Element(
         "testsuite",

@@ -52,7 +52,7 @@ def array(x: np.ndarray, precision: int | None) -> str:
     return r"\begin{bmatrix} " + r" \\ ".join(rows) + r" \end{bmatrix}"
 
 
-def gradients(result: Gradients, style: Style) -> str:
+def render_gradients(result: Gradients, style: Style) -> str:
     """Return one equation per input."""
     output = symbol(result.output or "f")
     lines = [] if result.value is None else [f"{output} = {array(result.value, style.precision)}"]
@@ -91,7 +91,7 @@ def matrix(block: np.ndarray, rows: int, columns: int, precision: int | None) ->
     return value(flat[0, 0], precision) if flat.size == 1 else array(flat, precision)
 
 
-def jacobian(result: Jacobian, style: Style) -> str:
+def render_jacobian(result: Jacobian, style: Style) -> str:
     """Return one equation per input, with the elements of output and input in the order of rows and columns."""
     output = names(result.output or "f", result.value)
     lines = []
@@ -102,7 +102,7 @@ def jacobian(result: Jacobian, style: Style) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def hessian(result: Hessian, style: Style) -> str:
+def render_hessian(result: Hessian, style: Style) -> str:
     """Return one equation per pair of inputs."""
     output = symbol(result.output or "f")
     lines = []
@@ -115,7 +115,7 @@ def hessian(result: Hessian, style: Style) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def products(result: Products, style: Style) -> str:
+def render_products(result: Products, style: Style) -> str:
     """Return one equation per product."""
     sign = {"vjp": "v^\\top J", "jvp": "J v", "hvp": "H v"}[result.kind]
     return "".join(
@@ -124,12 +124,12 @@ def products(result: Products, style: Style) -> str:
     )
 
 
-def operations(result: Operations, style: Style) -> str:
+def render_operations(result: Operations, style: Style) -> str:
     """Return the functions as an itemised list."""
     return "".join(rf"\item \texttt{{{op.name}}}: {op.doc}" + "\n" for op in result.entries)
 
 
-def formulas(result: Formulas, style: Style) -> str:
+def render_formulas(result: Formulas, style: Style) -> str:
     """Return an equation per derivative; with steps, one per step."""
     if result.steps:
         return "".join(f"{step.latex}\n" for step in result.steps)
@@ -144,7 +144,7 @@ def partial(name: str) -> str:
     return rf"\frac{{\partial{power} f}}{{{below}}}"
 
 
-def longnumbers(result: LongNumbers, style: Style) -> str:
+def render_longnumbers(result: LongNumbers, style: Style) -> str:
     """Return an equation per element."""
     lines = []
     for name, digits in long_elements(result):

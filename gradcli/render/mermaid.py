@@ -28,7 +28,7 @@ def draw_node(node: GraphNode, style: Style) -> str:
     return f"n{node.number}{left}{quote_mermaid(label(node, style))}{right}:::{node.kind}"
 
 
-def graph(result: Graph, style: Style) -> str:
+def render_graph(result: Graph, style: Style) -> str:
     """Return a flowchart with operands below what was computed from them."""
     groups = by_scope(result)
     lines = ["flowchart BT"]

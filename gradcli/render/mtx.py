@@ -8,7 +8,7 @@ from ..results.transforms import Jacobian
 from . import Style
 
 
-def jacobian(result: Jacobian, style: Style) -> str:
+def render_jacobian(result: Jacobian, style: Style) -> str:
     """Return the Jacobian as one matrix; a comment says which columns belong to which input."""
     from scipy.io import mmwrite
     from scipy.sparse import csr_array, hstack

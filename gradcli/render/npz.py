@@ -18,7 +18,7 @@ def pack_arrays(arrays: dict[str, np.ndarray]) -> bytes:
     return buffer.getvalue()
 
 
-def gradients(result: Gradients, style: Style) -> bytes:
+def render_gradients(result: Gradients, style: Style) -> bytes:
     """Return gradients and retained gradients by name, and the value as `value` if no input is called so."""
     arrays = {item.name: item.grad for item in result.inputs}
     arrays.update(result.retained)
@@ -27,7 +27,7 @@ def gradients(result: Gradients, style: Style) -> bytes:
     return pack_arrays(arrays)
 
 
-def jacobian(result: Jacobian, style: Style) -> bytes:
+def render_jacobian(result: Jacobian, style: Style) -> bytes:
     """Return blocks by input, and the value; a sparse Jacobian in scipy's format, inputs side by side."""
     if result.products is None:
         arrays = {item.name: item.block for item in result.blocks if item.block is not None}
@@ -40,13 +40,13 @@ def jacobian(result: Jacobian, style: Style) -> bytes:
     return buffer.getvalue()
 
 
-def hessian(result: Hessian, style: Style) -> bytes:
+def render_hessian(result: Hessian, style: Style) -> bytes:
     """Return the block for inputs x and y as `x/y`, and the value."""
     arrays = {f"{name}/{other}": block for name, row in result.blocks.items() for other, block in row.items()}
     return pack_arrays({**arrays, "value": result.value})
 
 
-def products(result: Products, style: Style) -> bytes:
+def render_products(result: Products, style: Style) -> bytes:
     """Return products by name, and the value as `value` if nothing else is called so."""
     arrays = dict(result.parts)
     arrays.setdefault("value", result.value)

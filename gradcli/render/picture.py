@@ -38,7 +38,7 @@ def save_figure(picture: Any, kind: str) -> bytes:
     return buffer.getvalue()
 
 
-def graph(result: Graph, style: Style) -> bytes:
+def render_graph(result: Graph, style: Style) -> bytes:
     """Return the picture of a graph. Raises GradcliError where Graphviz is not installed."""
     return run_graphviz(result, style, style.form)
 
@@ -48,7 +48,7 @@ def label(text: str) -> str:
     return text.replace("$", r"\$")
 
 
-def curve(result: Curve, style: Style) -> bytes:
+def render_curve(result: Curve, style: Style) -> bytes:
     """Return the function and its derivative, one above the other."""
     picture = figure()
     upper, lower = picture.subplots(2, sharex=True)
@@ -64,7 +64,7 @@ def curve(result: Curve, style: Style) -> bytes:
     return save_figure(picture, style.form)
 
 
-def surface(result: Surface, style: Style) -> bytes:
+def render_surface(result: Surface, style: Style) -> bytes:
     """Return filled contours with arrows along the gradient."""
     picture = figure()
     axes = picture.subplots()
@@ -79,7 +79,7 @@ def surface(result: Surface, style: Style) -> bytes:
     return save_figure(picture, style.form)
 
 
-def heatmaps(result: HeatMaps, style: Style) -> bytes:
+def render_heatmaps(result: HeatMaps, style: Style) -> bytes:
     """Return the blocks of a Jacobian side by side, colours by sign and size."""
     jacobian = result.jacobian
     blocks = [item for item in jacobian.blocks if item.block is not None and item.block.size]

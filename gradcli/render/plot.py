@@ -30,7 +30,7 @@ class Frame:
         self.d = "∂" if unicode else "d"
 
 
-def curve(result: Curve, style: Style) -> Group:
+def render_curve(result: Curve, style: Style) -> Group:
     """Return the function and, below it, the derivative, each with axes of its own."""
     frame = Frame(style.unicode)
     output = result.output or result.target
@@ -129,7 +129,7 @@ def x_axis(x: np.ndarray, name: str, columns: int, left: int, style: Style) -> l
     return [Text(f"{head}{frame.corner}{''.join(floor)} {name}", "dim"), Text(f"{head} {''.join(numbers)}", "dim")]
 
 
-def surface(result: Surface, style: Style) -> Group:
+def render_surface(result: Surface, style: Style) -> Group:
     """Return a map shaded by value, with arrows up the slope, axes and the meaning of the shades."""
     frame = Frame(style.unicode)
     rows = min(max(style.size[1] - 7, LEAST), 2 * MOST)
@@ -194,7 +194,7 @@ def legend(low: float, high: float, style: Style) -> Text:
     return text
 
 
-def heatmaps(result: HeatMaps, style: Style) -> Group:
+def render_heatmaps(result: HeatMaps, style: Style) -> Group:
     """Return the value, and a heat map of each block."""
     from .matrix import heat_map, summary, title_of
     from .parts import blocks_of, head_of, more_of

@@ -15,16 +15,16 @@ from ..results.transforms import Hessian, Jacobian, Products
 from . import Style
 from .arrays import Row, shade, table_of_arrays
 from .checks import summary_line
-from .formulas import formulas, longnumbers
+from .formulas import render_formulas, render_longnumbers
 from .numbers import number
 from .parts import blocks_of, check_text, head_of, more_of
-from .plot import curve, heatmaps, surface
-from .trace import trace
-from .tree import graph
-from .tsv import checklist as lines_of_checks
+from .plot import render_curve, render_heatmaps, render_surface
+from .trace import render_trace
+from .tree import render_graph
+from .tsv import render_checklist as lines_of_checks
 
 
-def gradients(result: Gradients, style: Style) -> Group:
+def render_gradients(result: Gradients, style: Style) -> Group:
     """Return the value and a table of the gradients."""
     rows = [
         Row(Text(item.name, style="bold"), item.grad, [(item.value, False), (item.grad, True)])
@@ -39,7 +39,7 @@ def gradients(result: Gradients, style: Style) -> Group:
     )
 
 
-def jacobian(result: Jacobian, style: Style) -> Group:
+def render_jacobian(result: Jacobian, style: Style) -> Group:
     """Return the value, and one labelled matrix or heat map per input."""
     from .matrix import matrix
 
@@ -71,7 +71,7 @@ def sparse_text(item: Any, result: Jacobian) -> Text:
     return text
 
 
-def hessian(result: Hessian, style: Style) -> Group:
+def render_hessian(result: Hessian, style: Style) -> Group:
     """Return the value, and one labelled matrix or heat map per pair of inputs."""
     from .matrix import matrix
 
@@ -89,14 +89,14 @@ def hessian(result: Hessian, style: Style) -> Group:
     return Group(*head_of(result, style), *blocks_of(items), *more_of(result, style))
 
 
-def products(result: Products, style: Style) -> Group:
+def render_products(result: Products, style: Style) -> Group:
     """Return the value, and a table of the products."""
     rows = [Row(Text(name, style="bold"), x, [(x, True)]) for name, x in result.parts.items()]
     headings = ("output" if result.kind == "jvp" else "input", "shape", result.kind)
     return Group(*head_of(result, style), *table_of_arrays(headings, rows, style))
 
 
-def operations(result: Operations, style: Style) -> Any:
+def render_operations(result: Operations, style: Style) -> Any:
     """Return a table of functions; everything about one when only one is shown."""
     if result.full:
         return Group(*blocks_of([operation_text(op) for op in result.entries]))
@@ -130,12 +130,12 @@ def operation_text(op: Operation) -> Text:
     return text
 
 
-def checklist(result: CheckList, style: Style) -> Text:
+def render_checklist(result: CheckList, style: Style) -> Text:
     """Return one line per check."""
     return Text(lines_of_checks(result, style).rstrip("\n"), overflow="fold")
 
 
-def checksummary(result: CheckSummary, style: Style) -> Group:
+def render_checksummary(result: CheckSummary, style: Style) -> Group:
     """Return one line per check, what there is to know about those that did not pass, and a summary."""
     lines = [check_text(check, style) for check in result.checks]
     colour = "bold red" if result.count("fail") or result.count("error") else "bold green"
@@ -143,17 +143,17 @@ def checksummary(result: CheckSummary, style: Style) -> Group:
 
 
 __all__ = [
-    "checksummary",
-    "curve",
-    "formulas",
-    "gradients",
-    "graph",
-    "heatmaps",
-    "hessian",
-    "jacobian",
-    "longnumbers",
-    "operations",
-    "products",
-    "surface",
-    "trace",
+    "render_checksummary",
+    "render_curve",
+    "render_formulas",
+    "render_gradients",
+    "render_graph",
+    "render_heatmaps",
+    "render_hessian",
+    "render_jacobian",
+    "render_longnumbers",
+    "render_operations",
+    "render_products",
+    "render_surface",
+    "render_trace",
 ]

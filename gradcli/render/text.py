@@ -7,7 +7,7 @@ from . import Style
 from .exact import formula_lines
 
 
-def formulas(result: Formulas, style: Style) -> str:
+def render_formulas(result: Formulas, style: Style) -> str:
     """Return one line per derivative; with steps, the chain rule line by line."""
     if result.steps:
         return "".join(f"{step.text}\n" for step in result.steps)

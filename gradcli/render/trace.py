@@ -111,7 +111,7 @@ def flow_lines(found: Step, flow: Flow, style: Style, arrow: str) -> list[Line]:
     return [[Words(f"     {rule}   "), Words(end, "sent")]]
 
 
-def trace(result: Trace, style: Style) -> Text:
+def render_trace(result: Trace, style: Style) -> Text:
     """Return every pass of backward, its forward part first."""
     text = Text()
     for i, line in enumerate(trace_lines(result, style)):

@@ -73,7 +73,7 @@ def beneath(line: Line, row: dict[str, str]) -> Text:
     return text + Text(f"\n{indent}   ", "dim") + Text("  ").join(told) if told else text
 
 
-def graph(result: Graph, style: Style) -> Drawing:
+def render_graph(result: Graph, style: Style) -> Drawing:
     """Return the graph as a tree from the output down to the leaves, and columns with what there is to know."""
     lines = list(tree(result, style.unicode))
     rows = [dict(zip(FACTS, facts(line, style, result.values), strict=True)) for line in lines]

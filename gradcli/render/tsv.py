@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..results.transforms import Hessian, Jacobian, Products
 
 
-def gradients(result: Gradients, style: Style) -> str:
+def render_gradients(result: Gradients, style: Style) -> str:
     """Return the gradient of every input, then the retained ones."""
     arrays = [(item.name, item.grad) for item in result.inputs] + list(result.retained.items())
     return "".join(
@@ -29,7 +29,7 @@ def gradients(result: Gradients, style: Style) -> str:
     )
 
 
-def jacobian(result: Jacobian, style: Style) -> str:
+def render_jacobian(result: Jacobian, style: Style) -> str:
     """Return one line per element, named OUTPUT/INPUT: y[0]/x[1]; sparse ones as ROW, COLUMN, VALUE."""
     output = result.output or "out"
     lines = []
@@ -49,7 +49,7 @@ def jacobian(result: Jacobian, style: Style) -> str:
     return "".join(lines)
 
 
-def hessian(result: Hessian, style: Style) -> str:
+def render_hessian(result: Hessian, style: Style) -> str:
     """Return one line per element, named by its two inputs: x[0]/y[1]."""
     return "".join(
         f"{row}/{column}\t{number(x, style.precision)}\n"
@@ -59,7 +59,7 @@ def hessian(result: Hessian, style: Style) -> str:
     )
 
 
-def products(result: Products, style: Style) -> str:
+def render_products(result: Products, style: Style) -> str:
     """Return one line per element of each product."""
     return "".join(
         f"{name}\t{number(x, style.precision)}\n"
@@ -68,7 +68,7 @@ def products(result: Products, style: Style) -> str:
     )
 
 
-def operations(result: Operations, style: Style) -> str:
+def render_operations(result: Operations, style: Style) -> str:
     """Return one line per function: name, kind, derivatives, what it computes."""
     return "".join(
         f"{op.name}\t{op.kind}\t{'; '.join(f'{a}: {b}' for a, b in op.derivatives)}\t{op.doc}\n"
@@ -76,7 +76,7 @@ def operations(result: Operations, style: Style) -> str:
     )
 
 
-def checksummary(result: CheckSummary, style: Style) -> str:
+def render_checksummary(result: CheckSummary, style: Style) -> str:
     """Return one line per check: verdict, name, file, line, seconds, reason."""
     from .checks import headline
 
@@ -87,7 +87,7 @@ def checksummary(result: CheckSummary, style: Style) -> str:
     return "".join(lines)
 
 
-def checklist(result: CheckList, style: Style) -> str:
+def render_checklist(result: CheckList, style: Style) -> str:
     """Return one line per check: FILE:LINE, name; the name alone where there is no file."""
     places = [(f"{file}:{line or ''}\t" if file else "", name) for name, file, line in result.checks]
     return "".join(
@@ -100,7 +100,7 @@ def one_line(text: str) -> str:
     return visible(" ".join(text.split()))
 
 
-def graph(result: Graph, style: Style) -> str:
+def render_graph(result: Graph, style: Style) -> str:
     """Return one line per node: number, kind, operation, name, formula, shape, numbers of its inputs, line."""
     return "".join(
         "\t".join(
@@ -120,7 +120,7 @@ def graph(result: Graph, style: Style) -> str:
     )
 
 
-def trace(result: Trace, style: Style) -> str:
+def render_trace(result: Trace, style: Style) -> str:
     """Return one line per element sent: pass, step, operation, result, receiver, value.
 
     The receiver of the last step of each leaf is its `.grad`.
@@ -138,7 +138,7 @@ def trace(result: Trace, style: Style) -> str:
     return "".join(lines)
 
 
-def longnumbers(result: LongNumbers, style: Style) -> str:
+def render_longnumbers(result: LongNumbers, style: Style) -> str:
     """Return every derivative with its digits."""
     return "".join(f"{name}\t{digits}\n" for name, digits in long_elements(result))
 
@@ -151,12 +151,12 @@ def columns(style: Style, *arrays: Any) -> str:
     )
 
 
-def curve(result: Curve, style: Style) -> str:
+def render_curve(result: Curve, style: Style) -> str:
     """Return three columns: input, value, derivative."""
     return columns(style, result.x, result.value, result.derivative)
 
 
-def surface(result: Surface, style: Style) -> str:
+def render_surface(result: Surface, style: Style) -> str:
     """Return five columns: both inputs, value, both derivatives."""
     x, y = np.meshgrid(result.x, result.y, indexing="ij")
     return columns(style, x, y, result.value, *result.slopes)

@@ -14,7 +14,7 @@ import pytest
 from gradcli.cli.main import main
 from gradcli.render import Style
 from gradcli.render.canvas import Canvas, clip_line, extent, ticks
-from gradcli.render.plot import surface
+from gradcli.render.plot import render_surface
 from gradcli.results.plots import Surface
 
 SCRIPT = """
@@ -177,7 +177,7 @@ def test_arrows_point_uphill():
     grid = np.meshgrid(x, y, indexing="ij")
     for sign, arrow in ((1, "→"), (-1, "←")):
         result = Surface("f", ("x", "y"), x, y, sign * grid[0], (sign + 0 * grid[0], 0 * grid[0]))
-        text = "\n".join(str(part) for part in surface(result, Style()).renderables)
+        text = "\n".join(str(part) for part in render_surface(result, Style()).renderables)
         assert arrow in text
         assert text.count(arrow) > 10
         assert not set("→←↑↓") - {arrow} & set(text)

@@ -96,7 +96,7 @@ def gradcheck(context: Context) -> int:
     if options["junit"]:
         from ...render import Style, junit
 
-        write_file(options["junit"], junit.checksummary(summary, Style()))
+        write_file(options["junit"], junit.render_checksummary(summary, Style()))
     if interrupted:
         status.say(f"interrupted: {len(reports)} of {len(checks)} checks done")
         return EXIT_INTERRUPTED
