@@ -1,6 +1,46 @@
 """gradcli: gradients on NumPy, with PyTorch's names, and a checker for gradients written by hand.
 
-Names are looked up when they are first used, so that importing the package stays quick.
+Every command is one line: argv -> Target -> Program -> (graph) -> Result -> renderer -> standard output.
+Packages import only what stands above them in this list; a test reads the imports and holds them to it.
+
+    errors, results    what goes wrong and what comes out, as data
+    rules              the table of primitives: value, derivative, names, domain, samples; plain NumPy
+    tape               the dynamic graph: tensors, nodes, recording, backward, hooks, in-place changes
+    api                PyTorch's names and arguments over the table, with linalg, fft and special
+    func               transforms: vjp, jvp, Jacobians, Hessians, vmap, sparse Jacobians
+    nn, optim          the modules and functions that autograd tutorials use; SGD, Adam, AdamW
+    autograd           PyTorch's module of this name: it only gathers what stands elsewhere
+    lang               the expression language: parser, evaluator, values of the command line
+    exact              symbols and numbers of many digits, and the printing of formulas
+    program            expressions, scripts, functions: named inputs and an output, run on any values
+    check              numeric derivatives with their error, verdict, diagnosis, finding and running checks
+    render             a result in one format: one module per format
+    cli                options, commands, output, messages, exit codes, completion
+    schema, docgen     the schemas of --json; the manual's generator (not installed)
+
+The table. One entry in `rules` is all it takes to add a function. The names of a rule's parameters say what is
+kept for backward: `x` the array, `x_shape` its shape, `_` nothing. A rule is run on arrays, on Tensors (where the
+graph of the gradient is wanted) and on cotangents with extra leading axes: it is written once and counts axes
+from the right.
+
+The tape. A node keeps raw arrays and its parents, never Tensors, so there are no reference cycles. Nodes are
+numbered as they are made; backward takes the newest from a heap, adds cotangents where paths meet, and frees as
+it goes, without recursion. In-place changes draw numbers from the same sequence: a saved array was changed since
+exactly when its memory's last change is newer than the node, so recording pays nothing for the check.
+
+Transforms. A transform records a function once, on inputs of its own, so that transforms nest. Reverse mode runs
+backward with cotangents of one more axis, forward mode pushes tangents through the recorded graph, and `vmap`
+gives tensors a hidden leading axis.
+
+The verdict. A line through the point is sampled at Chebyshev nodes: the coefficients show by their decay whether
+the function is resolved, by their plateau its noise, and both give the error of the derivative
+(`check/reference.py`). A cheap look of ten points settles most elements. At a kink, membership in the hull of
+nearby gradients decides. Rounding makes stairs, on each of which a function looks constant: `check/plateau.py`.
+
+The user's code. A Python file runs among the modules of its own folder, which are put away afterwards
+(`program/surroundings.py`). What runs no Python is bounded in memory by the operating system (`lang/memory.py`).
+
+Start-up. Modules are imported when their names are first used; so are the families of the table.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The README's commands and programs run, and print what it says."""
+"""The commands and programs of the README, and of the docstring on commands, run and print what it says."""
 
 from __future__ import annotations
 
@@ -12,11 +12,13 @@ from pathlib import Path
 
 import pytest
 
+import gradcli.cli.commands
+
 from .text import matches
 
 ROOT = Path(__file__).parents[1]
 TEXT = (ROOT / "README.md").read_text()
-BLOCKS = re.findall(r"```(\w*)\n(.*?)```", TEXT, re.S)
+BLOCKS = re.findall(r"```(\w*)\n(.*?)```", TEXT + (gradcli.cli.commands.__doc__ or ""), re.S)
 HAS_PLUGIN = "gradcli" in {point.name for point in importlib.metadata.entry_points(group="pytest11")}
 PLUGIN = "" if HAS_PLUGIN else "-p gradcli.pytest_plugin"
 SHELL = f"""
@@ -92,10 +94,25 @@ def test_shell_example(code, tmp_path):
 
 def test_every_block_is_run():
     assert {kind for kind, _ in BLOCKS} == {"console", "python", "sh"}
-    assert len(EXAMPLES) >= 12
+    assert len(EXAMPLES) >= 10
     assert len(blocks("python")) >= 3
 
 
+def test_picture_is_what_the_terminal_shows(tmp_path):
+    """The picture is drawn anew by the example's command."""
+    command = "gradcli grad 'x**2 * sin(y)' x=2 y=3 -f table --save"
+    drawn, kept = tmp_path / "grad.svg", ROOT / "samples/pictures/grad.svg"
+    environment = {**os.environ, "COLUMNS": "80", "LC_ALL": "C.UTF-8", "PYTHONPATH": str(ROOT)}
+    subprocess.run(["bash", "-c", f"{SHELL}\n{command} {drawn}"], cwd=ROOT, env=environment, check=True)
+    assert drawn.read_text() == (ROOT / "samples/pictures/grad.svg").read_text(), (
+        f"{command} samples/pictures/grad.svg"
+    )
+
+
+def test_it_is_short():
+    assert TEXT.count("\n") <= 180
+
+
 def test_files_that_it_names_exist():
-    for name in re.findall(r"`((?:samples|tests|man)/[\w./-]+)`", TEXT):
+    for name in re.findall(r"[`(]((?:samples|tests|man)/[\w./-]+)[`)]", TEXT):
         assert (ROOT / name).exists(), name

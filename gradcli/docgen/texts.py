@@ -95,6 +95,13 @@ runs in a process of its own, so that a crash is an error of that check and noth
 
 With pytest, `pytest --gradcheck` runs the same declared checks as tests; `--gradcheck-allow-inconclusive` lets
 inconclusive ones pass.
+
+Beside other checkers: PyTorch's gradcheck and JAX's check_grads check what runs on their devices and with their
+transforms, by central differences of a fixed step (1e-6) against fixed tolerances (atol 1e-5 and rtol 1e-3; 1e-5),
+and answer True or an exception; HIPS autograd's does so in random directions, SciPy's check_grad returns the norm of
+one difference of forward quotients, which you judge. This one is for gradients in NumPy, or C behind it: its
+tolerance comes from the estimate, it takes one-sided derivatives at kinks, finds the probable mistake, and has
+formulas and fifty digits as witnesses. On many inputs it is slow in full; `--fast` takes directions.
 """,
     "ops": """
 The whole table stands in gradcli-expressions(7), too.
