@@ -94,12 +94,6 @@ def test_wrong_arguments_are_named(name):
         call()
 
 
-def test_old_ways_to_ask_for_a_reduction():
-    x, y = gradcli.ones(2), zeros(2)
-    assert F.mse_loss(x, y, size_average=False).item() == 2
-    assert F.l1_loss(x, y, reduce=False).tolist() == [1, 1]
-
-
 def test_empty_batches_give_empty_results():
     empty = zeros(0, 4, 5, 5)
     assert F.conv2d(empty, zeros(2, 4, 3, 3)).shape == (0, 2, 3, 3)

@@ -41,15 +41,6 @@ def constant(data: Any) -> Tensor:
     return Tensor._wrap(np.asarray(data), None)
 
 
-def legacy(reduction: str, size_average: bool | None, reduce: bool | None) -> str:
-    """Return the reduction that the old arguments size_average and reduce ask for, where they are given."""
-    if size_average is None and reduce is None:
-        return reduction
-    if reduce is False:
-        return "none"
-    return "mean" if size_average in (None, True) else "sum"
-
-
 def reduce_losses(values: Any, reduction: str) -> Any:
     """Return the mean, the sum, or the values themselves. Raises ValueError for another reduction."""
     if reduction == "none":

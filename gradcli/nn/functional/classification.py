@@ -15,7 +15,7 @@ from ...rules.losses import class_index
 from ...tape.record import dispatch
 from ...tape.tensor import Tensor
 from .activation import logsigmoid
-from .arguments import constant, legacy, loss, over, reduce_losses
+from .arguments import constant, loss, over, reduce_losses
 
 
 def check_target(x: Tensor, target: Tensor) -> None:
@@ -101,22 +101,18 @@ def nll_loss(
     input: Tensor,
     target: Tensor,
     weight: Tensor | None = None,
-    size_average: bool | None = None,
     ignore_index: int = -100,
-    reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
     """-input at the target classes, for log-probabilities (N, C, ...) or (C,)."""
-    return class_losses(input, target, weight, ignore_index, legacy(reduction, size_average, reduce))
+    return class_losses(input, target, weight, ignore_index, reduction)
 
 
 def cross_entropy(
     input: Tensor,
     target: Tensor,
     weight: Tensor | None = None,
-    size_average: bool | None = None,
     ignore_index: int = -100,
-    reduce: bool | None = None,
     reduction: str = "mean",
     label_smoothing: float = 0.0,
 ) -> Tensor:
@@ -124,7 +120,6 @@ def cross_entropy(
 
     label_smoothing: the part of the target that is spread equally over all classes.
     """
-    reduction = legacy(reduction, size_average, reduce)
     if not 0 <= label_smoothing <= 1:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
     shape = input.shape
@@ -168,8 +163,6 @@ def binary_cross_entropy(
     input: Tensor,
     target: Tensor,
     weight: Tensor | None = None,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
     """-(target log(input) + (1 - target) log(1 - input)), logarithms at least -100.
@@ -184,7 +177,6 @@ def binary_cross_entropy(
     data = input.detach()
     if not bool(((data >= 0) & (data <= 1)).all()):
         raise RuntimeError("all elements of input should be between 0 and 1")
-    reduction = legacy(reduction, size_average, reduce)
     if weight is None:
         return loss("probability_loss", input, target, reduction)
     return reduce_losses(loss("probability_loss", input, target, "none") * weight, reduction)
@@ -194,15 +186,12 @@ def binary_cross_entropy_with_logits(
     input: Tensor,
     target: Tensor,
     weight: Tensor | None = None,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
     reduction: str = "mean",
     pos_weight: Tensor | None = None,
 ) -> Tensor:
     """binary_cross_entropy of sigmoid(input), without overflow; pos_weight multiplies the loss of positives."""
     if target.shape != input.shape:
         raise ValueError(f"Target size ({target.shape}) must be the same as input size ({input.shape})")
-    reduction = legacy(reduction, size_average, reduce)
     if weight is None and pos_weight is None:
         return loss("logit_loss", input, target, reduction)
     if pos_weight is None:

@@ -9,7 +9,7 @@ from typing import Any
 from ...api.select import where
 from ...api.shape import broadcast_tensors
 from ...tape.tensor import Tensor
-from .arguments import legacy, loss, over, reduce_losses, run
+from .arguments import loss, over, reduce_losses, run
 
 
 def weigh_losses(values: Tensor, weight: Tensor | None, reduction: str) -> Tensor:
@@ -41,25 +41,20 @@ def less(input: Tensor, target: Tensor) -> Tensor:
 def l1_loss(
     input: Tensor,
     target: Tensor,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
     reduction: str = "mean",
     weight: Tensor | None = None,
 ) -> Tensor:
     """|input - target|."""
-    return weigh_losses(abs(less(input, target)), weight, legacy(reduction, size_average, reduce))
+    return weigh_losses(abs(less(input, target)), weight, reduction)
 
 
 def mse_loss(
     input: Tensor,
     target: Tensor,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
     reduction: str = "mean",
     weight: Tensor | None = None,
 ) -> Tensor:
     """(input - target)^2."""
-    reduction = legacy(reduction, size_average, reduce)
     warn_of_shapes(input, target)
     if input.shape != target.shape:
         input, target = broadcast_tensors(input, target)
@@ -77,15 +72,12 @@ def bowl(difference: Tensor, width: float) -> Tensor:
 def smooth_l1_loss(
     input: Tensor,
     target: Tensor,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
     reduction: str = "mean",
     beta: float = 1.0,
 ) -> Tensor:
     """(input - target)^2 / (2 beta) near 0, |input - target| - beta / 2 from beta on."""
     if beta < 0:
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
-    reduction = legacy(reduction, size_average, reduce)
     if beta == 0:
         return l1_loss(input, target, reduction=reduction)
     return reduce_losses(bowl(less(input, target), beta) / beta, reduction)
@@ -111,9 +103,7 @@ def poisson_nll_loss(
     target: Tensor,
     log_input: bool = True,
     full: bool = False,
-    size_average: bool | None = None,
     eps: float = 1e-8,
-    reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
     """exp(input) - target * input, or input - target * log(input); full adds Stirling's log(target!)."""
@@ -125,7 +115,7 @@ def poisson_nll_loss(
         above = where(target > 1, target, 2.0)
         stirling = above * above.log() - above + 0.5 * (2 * math.pi * above).log()
         losses = losses + where(target > 1, stirling, 0.0)
-    return reduce_losses(losses, legacy(reduction, size_average, reduce))
+    return reduce_losses(losses, reduction)
 
 
 def gaussian_nll_loss(
@@ -155,13 +145,10 @@ def gaussian_nll_loss(
 def kl_div(
     input: Tensor,
     target: Tensor,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
     reduction: str = "mean",
     log_target: bool = False,
 ) -> Tensor:
     """target (log(target) - input) for log-probabilities input; 'batchmean' divides the sum by the first length."""
-    reduction = legacy(reduction, size_average, reduce)
     if log_target:
         losses = target.exp() * (target - input)
     else:

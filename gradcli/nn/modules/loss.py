@@ -3,44 +3,32 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
-from ..functional.arguments import legacy
 from .applied import Applied, module_for
 
 
 class Loss(Applied):
-    """A loss: reduced by 'mean', 'sum' or 'none'; size_average and reduce are the old way to say so."""
+    """A loss: reduced by 'mean', 'sum' or 'none'."""
 
     _shown: tuple[str, ...] = ()
-    reduction: str
-    size_average: Any
-    reduce: Any
-
-    def check(self) -> None:
-        """Replace the old arguments by the reduction that they mean."""
-        if "reduce" in self.__dict__:
-            self.reduction = legacy(self.reduction, self.size_average, self.reduce)
-            self.size_average = self.reduce = None
 
 
 loss = partial(module_for, base=Loss, module=__name__, shown=())
-OLD: dict[str, Any] = {"size_average": None, "reduce": None, "reduction": "mean"}
 
-L1Loss = loss("L1Loss", "l1_loss", "|input - target|.", **OLD)
-MSELoss = loss("MSELoss", "mse_loss", "(input - target)^2.", **OLD)
-SmoothL1Loss = loss("SmoothL1Loss", "smooth_l1_loss", "Squares near 0, absolute values beyond beta.", **OLD, beta=1.0)
+L1Loss = loss("L1Loss", "l1_loss", "|input - target|.", reduction="mean")
+MSELoss = loss("MSELoss", "mse_loss", "(input - target)^2.", reduction="mean")
+SmoothL1Loss = loss(
+    "SmoothL1Loss", "smooth_l1_loss", "Squares near 0, absolute values beyond beta.", reduction="mean", beta=1.0
+)
 HuberLoss = loss("HuberLoss", "huber_loss", "Squares near 0, straight from delta on.", reduction="mean", delta=1.0)
-KLDivLoss = loss("KLDivLoss", "kl_div", "target (log(target) - input).", **OLD, log_target=False)
+KLDivLoss = loss("KLDivLoss", "kl_div", "target (log(target) - input).", reduction="mean", log_target=False)
 PoissonNLLLoss = loss(
     "PoissonNLLLoss",
     "poisson_nll_loss",
     "Negative logarithm of the Poisson likelihood.",
     log_input=True,
     full=False,
-    size_average=None,
     eps=1e-8,
-    reduce=None,
     reduction="mean",
 )
 GaussianNLLLoss = loss(
@@ -58,9 +46,7 @@ NLLLoss = loss(
     "-input at the target classes.",
     tensors=("weight",),
     weight=None,
-    size_average=None,
     ignore_index=-100,
-    reduce=None,
     reduction="mean",
 )
 CrossEntropyLoss = loss(
@@ -69,9 +55,7 @@ CrossEntropyLoss = loss(
     "-log_softmax(input) at the target classes, or averaged over target probabilities.",
     tensors=("weight",),
     weight=None,
-    size_average=None,
     ignore_index=-100,
-    reduce=None,
     reduction="mean",
     label_smoothing=0.0,
 )
@@ -81,7 +65,7 @@ BCELoss = loss(
     "-(target log(input) + (1 - target) log(1 - input)).",
     tensors=("weight",),
     weight=None,
-    **OLD,
+    reduction="mean",
 )
 BCEWithLogitsLoss = loss(
     "BCEWithLogitsLoss",
@@ -89,7 +73,7 @@ BCEWithLogitsLoss = loss(
     "BCELoss of sigmoid(input), without overflow.",
     tensors=("weight", "pos_weight"),
     weight=None,
-    **OLD,
+    reduction="mean",
     pos_weight=None,
 )
 
