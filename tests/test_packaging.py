@@ -155,3 +155,23 @@ def test_the_hook_for_pre_commit_runs(tmp_path):
         (folder / "square.py").write_text(declared % gradient)
         done = subprocess.run(command, cwd=folder, env=environment, check=False, capture_output=True, text=True)
         assert done.returncode == code, done.stdout + done.stderr
+
+
+def test_import_changes_nothing_outside():
+    """What belongs to the process is the same after `import gradcli`, and NumPy is not even loaded by it."""
+    code = """
+import builtins, gc, os, signal, sys, threading, warnings
+def state():
+    return (
+        list(warnings.filters), gc.get_threshold(), gc.isenabled(), gc.get_freeze_count(), sys.getrecursionlimit(),
+        list(sys.path), list(sys.meta_path), list(sys.path_hooks), sys.excepthook, sys.displayhook, sys.stdout,
+        [signal.getsignal(s) for s in sorted(signal.valid_signals())], threading.active_count(), dict(os.environ),
+        os.getcwd(), sorted(vars(builtins)),
+    )
+before = state()
+import gradcli
+assert state() == before
+assert 'numpy' not in sys.modules
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=ROOT)
+    assert done.returncode == 0, done.stderr
