@@ -8,7 +8,7 @@ from typing import Any
 from ..tape import inplace
 from ..tape.modes import set_grad_enabled
 from ..tape.tensor import Tensor
-from . import (
+from . import (  # noqa: F401 - importing them enters their functions
     arithmetic,
     convert,
     create,
@@ -27,7 +27,7 @@ from . import (
     select,
     shape,
 )
-from .fft import short_time
+from .fft import short_time  # noqa: F401
 from .wrap import METHOD_FORMS, METHODS, PUBLIC, resolve
 
 NEVER_IN_PLACE = {
@@ -76,28 +76,3 @@ def known_names() -> set[str]:
 
     full_table()
     return set(PUBLIC) | set(NAMES)
-
-
-__all__ = [
-    "arithmetic",
-    "convert",
-    "create",
-    "diagonal",
-    "draw",
-    "join",
-    "known_names",
-    "matrix",
-    "method",
-    "norms",
-    "order",
-    "place",
-    "pointwise",
-    "products",
-    "reduce",
-    "resolve",
-    "scan",
-    "scatter",
-    "select",
-    "shape",
-    "short_time",
-]

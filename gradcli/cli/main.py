@@ -83,9 +83,9 @@ def cli() -> None:
 def main(argv: list[str] | None = None) -> int:
     """Run the command line and return the exit code."""
     if COMPLETE in os.environ:
-        from .shells import answer
+        from .shells import answer_shell
 
-        return answer(cli, os.environ[COMPLETE])
+        return answer_shell(cli, os.environ[COMPLETE])
     words = sys.argv[1:] if argv is None else argv
     words, script_words = split_at_dashes(words)
     formats = formats_asked(words)

@@ -55,26 +55,26 @@ OPTIONS: dict[str, Any] = {
         "-t",
         multiple=True,
         metavar="NAME=VALUE",
-        shell_complete=import_completion("given_inputs"),
+        shell_complete=import_completion("complete_input"),
         help="The direction, input by input; inputs left out stay fixed. Repeatable.",
     ),
     "grad": click.option(
         "--grad",
         metavar="NAME",
-        shell_complete=import_completion("defined"),
+        shell_complete=import_completion("complete_function"),
         help="The gradient by hand, in the same file: g(*arguments); of a C function: its declaration.",
     ),
     "vjp": click.option(
         "--vjp",
         metavar="NAME",
-        shell_complete=import_completion("defined"),
+        shell_complete=import_completion("complete_function"),
         help="The backward pass by hand, in the same file: b(cotangent, *arguments); of a C function: its "
         "declaration.",
     ),
     "jvp": click.option(
         "--jvp",
         metavar="NAME",
-        shell_complete=import_completion("defined"),
+        shell_complete=import_completion("complete_function"),
         help="The forward derivative by hand, in the same file: j(tangents, *arguments); alone or with --vjp.",
     ),
     "shape": click.option(
@@ -82,7 +82,7 @@ OPTIONS: dict[str, Any] = {
         "shapes",
         multiple=True,
         metavar="NAME=3,4",
-        shell_complete=import_completion("given_inputs"),
+        shell_complete=import_completion("complete_input"),
         help="Draw this input at random, with this shape; of a C function's output: its shape. Repeatable.",
     ),
     "samples": click.option(
@@ -181,7 +181,7 @@ OPTIONS: dict[str, Any] = {
         "--over",
         multiple=True,
         metavar="NAME=FROM:TO",
-        shell_complete=import_completion("given_inputs"),
+        shell_complete=import_completion("complete_input"),
         help="The input along which to plot, and its range: x=-3:3. Twice for a map.",
     ),
     "points": click.option(
@@ -219,7 +219,7 @@ OPTIONS: dict[str, Any] = {
         "--at",
         multiple=True,
         metavar="NAME=VALUE",
-        shell_complete=import_completion("given_inputs"),
+        shell_complete=import_completion("complete_input"),
         help="Evaluate the formulas there. Repeatable.",
     ),
     "steps": click.option("--steps", is_flag=True, help="Show the chain rule, node by node."),

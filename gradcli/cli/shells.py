@@ -140,7 +140,7 @@ def script(shell: str, cli: click.Command, variable: str) -> str:
     return SHELLS[shell](cli, {}, "gradcli", variable).source()
 
 
-def answer(cli: click.Command, instruction: str) -> int:
+def answer_shell(cli: click.Command, instruction: str) -> int:
     """Print what a script asks for, SHELL_complete; whatever goes wrong, print nothing at all."""
     shell, _, _ = instruction.partition("_")
     try:

@@ -69,6 +69,3 @@ def functional_call(
     arguments = () if args is None else args if isinstance(args, tuple) else (args,)
     with substitute_parameters(module, tensors, tie_weights):
         return module(*arguments, **(kwargs or {}))
-
-
-__all__ = ["functional_call", "substitute_parameters"]

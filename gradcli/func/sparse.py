@@ -161,7 +161,7 @@ def forward_products(record: Trace, colours: np.ndarray, count: int) -> np.ndarr
 def push_rows(record: Trace, seeds: list[Tensor], count: int) -> np.ndarray:
     """Return the tangents of all outputs as rows, one per seed."""
     found = push_all(record, list(seeds), False)
-    return np.concatenate([flat(t, count, out) for t, out in zip(found, record.outputs, strict=True)], 1)
+    return np.concatenate([flatten_products(t, count, out) for t, out in zip(found, record.outputs, strict=True)], 1)
 
 
 def reverse_products(record: Trace, colours: np.ndarray, count: int) -> np.ndarray:
@@ -170,10 +170,14 @@ def reverse_products(record: Trace, colours: np.ndarray, count: int) -> np.ndarr
     for wanted in groups_of(record, count):
         seeds = zip(record.outputs, seeds_of(record.outputs, colours, wanted), strict=True)
         found = pull(record, list(seeds), True, False)
-        chunks.append(np.concatenate([flat(g, len(wanted), x) for g, x in zip(found, record.inputs, strict=True)], 1))
+        chunks.append(
+            np.concatenate(
+                [flatten_products(g, len(wanted), x) for g, x in zip(found, record.inputs, strict=True)], 1
+            )
+        )
     return np.concatenate(chunks)
 
 
-def flat(products: Any, count: int, like: Tensor) -> np.ndarray:
+def flatten_products(products: Any, count: int, like: Tensor) -> np.ndarray:
     """Return products as rows; zeros where nothing depends."""
     return np.zeros((count, like._data.size)) if products is None else np.asarray(products).reshape((count, -1))

@@ -22,7 +22,7 @@ from .operands import (
     as_argument,
     as_index,
     call_entry,
-    flat,
+    flatten_arguments,
     has_nan,
     lift_number,
     on_numbers,
@@ -111,9 +111,9 @@ class Evaluator:
             target = self.call_entry("multiply", (target, 1 + 0j), span)
         origin = target if target._base is None else target._base
         if id(origin) in self.given:
-            target = self.guarded(span, target.clone)  # the inputs themselves are never written into
+            target = self.guard(span, target.clone)  # the inputs themselves are never written into
         self.names[name] = target
-        self.guarded(span, setitem, target, index, value)
+        self.guard(span, setitem, target, index, value)
 
     def value(self, node: tree.Expr) -> Any:
         """Return the value of an expression: a Tensor, a Python number, or a tuple of them."""
@@ -131,7 +131,7 @@ class Evaluator:
         """Return the place of the expression that a node of the graph came from, if it was noted."""
         return self.places.get(node)
 
-    def noted(self, name: str, operands: tuple, result: Any, place: Any) -> Any:
+    def note_place(self, name: str, operands: tuple, result: Any, place: Any) -> Any:
         """Remember where a result came from, and the first one that is nan though its operands are not."""
         if (state.anomaly or state.observed) and isinstance(result, Tensor):
             span = self.program.span(place)
@@ -141,7 +141,7 @@ class Evaluator:
                 self.first_nan = (name, span)
         return result
 
-    def guarded(self, place: Any, function: Callable, *args: Any, **named: Any) -> Any:
+    def guard(self, place: Any, function: Callable, *args: Any, **named: Any) -> Any:
         """Call a function; what it raises becomes an error that points at a place."""
         try:
             return function(*args, **named)
@@ -159,25 +159,27 @@ class Evaluator:
             kind = "shape" if isinstance(error, ValueError | IndexError | RuntimeError) else "value"
             from .reword import readable
 
-            raise GradcliError(readable(error, flat(args)), span=self.program.span(place), kind=kind) from None
+            raise GradcliError(
+                readable(error, flatten_arguments(args)), span=self.program.span(place), kind=kind
+            ) from None
 
     def call_entry(self, name: str, operands: tuple, place: Any) -> Any:
         """Apply an operator. place: a part of the program, or a span."""
         tensors = [x for x in operands if isinstance(x, Tensor)]
         if not tensors:
             if state.exact is None or any(isinstance(x, bool | tuple) or x is None for x in operands):
-                return self.guarded(place, on_numbers, name, operands)
+                return self.guard(place, on_numbers, name, operands)
             operands = tuple(lift_number(x) for x in operands)
         if name == "matmul":
             operands = tuple(lift_number(x) for x in operands)
-        self.guarded(place, limits.check_call, name, operands, {}, self.settings.max_elements)
+        self.guard(place, limits.check_call, name, operands, {}, self.settings.max_elements)
         if len(tensors) < len(operands) and any(isinstance(x, tuple) for x in operands):
             span = self.program.span(place)
             raise GradcliError("a tuple is no array; write a list: [1, 2]", span=span, kind="value")
         recorder = recorders.get(name)
         if recorder is None or not isinstance(operands[0], Tensor):
             recorder = entry(name).function
-        return self.noted(name, operands, self.guarded(place, recorder, *operands), place)
+        return self.note_place(name, operands, self.guard(place, recorder, *operands), place)
 
     # -- one method per type of expression ---------------------------------------------------------------
 
@@ -217,14 +219,14 @@ class Evaluator:
         if test.dtype.kind != "b" and (state.exact is None or not state.exact.is_condition(test)):
             test = test != 0
         operands = (test, lift_number(x), lift_number(y))
-        self.guarded(place, limits.check_call, "where", operands, {}, self.settings.max_elements)
-        return self.noted("where", operands[1:], self.guarded(place, entry("where"), *operands), place)
+        self.guard(place, limits.check_call, "where", operands, {}, self.settings.max_elements)
+        return self.note_place("where", operands[1:], self.guard(place, entry("where"), *operands), place)
 
     def _sequence(self, node: tree.Sequence) -> Any:
         items = tuple(self.value(item) for item in node.items)
         if not node.is_list:
             return items
-        return self.guarded(node, stack_items, items)
+        return self.guard(node, stack_items, items)
 
     def _property(self, node: tree.Property) -> Any:
         x = lift_number(self.value(node.x))
@@ -232,7 +234,7 @@ class Evaluator:
             return tuple(float(n) for n in x._data.shape)
         if node.name in ("ndim", "size"):
             return float(getattr(x._data, node.name))
-        return self.guarded(node, getattr, x, node.name)
+        return self.guard(node, getattr, x, node.name)
 
     def _slice(self, node: tree.Slice) -> slice:
         return slice(*(None if part is None else self.value(part) for part in (node.first, node.last, node.step)))
@@ -240,8 +242,8 @@ class Evaluator:
     def _item(self, node: tree.Item) -> Any:
         x, index = self.value(node.x), as_index(self.value(node.index))
         if isinstance(x, tuple):
-            return self.guarded(node, lambda: x[index])
-        return self.guarded(node, lambda: lift_number(x)[index])
+            return self.guard(node, lambda: x[index])
+        return self.guard(node, lambda: lift_number(x)[index])
 
     def _call(self, node: tree.Call) -> Any:
         name = node.function
@@ -267,14 +269,14 @@ class Evaluator:
                 raise GradcliError("where(condition, x, y) takes three arguments", span=span, kind="value")
             return self.choose(node, *args)
         if name in ("array", "const"):
-            return self.guarded(node, special_form, name, args, named)
+            return self.guard(node, special_form, name, args, named)
         assert found is not None
         if found.arity != 0 and args and not isinstance(args[0], tuple | list) and found.name != "polygamma":
             args = (lift_number(args[0]), *args[1:])
-        args = tuple(self.guarded(node, as_parameter, parameter(found, i), x) for i, x in enumerate(args))
-        named = {k: self.guarded(node, as_parameter, k, x) for k, x in named.items()}
-        self.guarded(node, limits.check_call, found.name, args, named, self.settings.max_elements)
-        return self.noted(name, args, self.guarded(node, call_entry, found, args, named), node)
+        args = tuple(self.guard(node, as_parameter, parameter(found, i), x) for i, x in enumerate(args))
+        named = {k: self.guard(node, as_parameter, k, x) for k, x in named.items()}
+        self.guard(node, limits.check_call, found.name, args, named, self.settings.max_elements)
+        return self.note_place(name, args, self.guard(node, call_entry, found, args, named), node)
 
     def argument(self, name: str, node: tree.Expr) -> Any:
         """Return an argument; a list stays one where the parameter of that name takes arrays in a list."""
@@ -286,9 +288,9 @@ class Evaluator:
 
     def random(self, name: str, shape: tuple, place: Any) -> Tensor:
         """Return random numbers; the same ones in every run with the same seed."""
-        self.guarded(place, limits.check_call, name, shape, {}, self.settings.max_elements)
+        self.guard(place, limits.check_call, name, shape, {}, self.settings.max_elements)
         if self.rng is None:
             self.rng = np.random.default_rng(self.settings.seed)
-        lengths = self.guarded(place, limits.as_shape, shape[0] if len(shape) == 1 else shape)
+        lengths = self.guard(place, limits.as_shape, shape[0] if len(shape) == 1 else shape)
         draw = self.rng.random if name == "rand" else self.rng.standard_normal
-        return Tensor._wrap(np.asarray(self.guarded(place, draw, lengths)).astype(defaults.float), None)
+        return Tensor._wrap(np.asarray(self.guard(place, draw, lengths)).astype(defaults.float), None)

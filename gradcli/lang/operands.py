@@ -94,7 +94,7 @@ def on_numbers(name: str, operands: tuple) -> Any:
         return entry(name).forward(*values).item()
 
 
-def flat(args: tuple) -> tuple:
+def flatten_arguments(args: tuple) -> tuple:
     """Return what a guarded call computes with: the operands in a tuple among its arguments count."""
     return tuple(y for x in args for y in (x if isinstance(x, tuple) else (x,)))
 

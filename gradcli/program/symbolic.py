@@ -72,7 +72,7 @@ def derive_formulas(
         if not done:
             notes.append(f"simplifying took longer than {timeout:g} s, so the formulas are not simplified")
 
-    def shown() -> Formulas:
+    def derive() -> Formulas:
         point = None if at is None else point_of(symbols, at)
         formula = expression_writer(unicode)
 
@@ -103,7 +103,7 @@ def derive_formulas(
             lines = chain_rule(program, given, Request(wrt=wrt, out=out, vector=vector))
         return Formulas(symbols.title, tuple(value), tuple(slopes), order, text, lines)
 
-    return patient(timeout, shown, spent), notes
+    return patient(timeout, derive, spent), notes
 
 
 def write_code(writer: Callable, code: str, symbols: Symbols, inputs: list, found: list) -> str:

@@ -97,6 +97,3 @@ def extras() -> dict[str, dict[str, Any]]:
         },
         "torch.autograd": {"Variable": variable},
     }
-
-
-__all__ = ["VERSION", "extras"]

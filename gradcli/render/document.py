@@ -12,14 +12,14 @@ from .. import __version__
 from . import Style
 
 
-def plain(x: Any, precision: int | None = None) -> Any:
+def as_plain_data(x: Any, precision: int | None = None) -> Any:
     """Return an array as nested lists, 0-d ones as a number; nan and the infinities as strings."""
     if isinstance(x, np.ndarray):
-        return [plain(item, precision) for item in x] if x.ndim else plain(x[()], precision)
+        return [as_plain_data(item, precision) for item in x] if x.ndim else as_plain_data(x[()], precision)
     if isinstance(x, bool | np.bool_):
         return bool(x)
     if isinstance(x, complex | np.complexfloating):
-        return {"re": plain(float(x.real), precision), "im": plain(float(x.imag), precision)}
+        return {"re": as_plain_data(float(x.real), precision), "im": as_plain_data(float(x.imag), precision)}
     if isinstance(x, np.integer):
         return int(x)
     value = float(str(x)) if isinstance(x, np.float32) else float(x)
@@ -36,4 +36,4 @@ def document(command: str, target: str, **parts: Any) -> str:
 
 def optional(x: np.ndarray | None, style: Style) -> Any:
     """Return an array as JSON has it, None as null."""
-    return None if x is None else plain(x, style.precision)
+    return None if x is None else as_plain_data(x, style.precision)

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..results.graphs import Graph, GraphNode, Step, Trace
 from . import Style
-from .document import document, optional, plain
+from .document import as_plain_data, document, optional
 
 
 def render_graph(result: Graph, style: Style) -> str:
@@ -35,8 +35,8 @@ def graph_node(node: GraphNode, style: Style, values: bool) -> dict[str, Any]:
     if node.operations > 1:
         found["operations"] = node.operations
     if values:
-        found["value"] = None if node.value is None else plain(node.value, style.precision)
-        found["grad"] = None if node.grad is None else plain(node.grad, style.precision)
+        found["value"] = None if node.value is None else as_plain_data(node.value, style.precision)
+        found["grad"] = None if node.grad is None else as_plain_data(node.grad, style.precision)
     return found
 
 

@@ -15,7 +15,7 @@ from ..results.operations import Operations
 from ..results.plots import Curve, Surface
 from ..results.transforms import Hessian, Jacobian, Products
 from . import Style
-from .document import document, plain
+from .document import as_plain_data, document
 from .exact import agreement_json
 from .graph_json import render_graph as render_graph
 from .graph_json import render_trace as render_trace
@@ -24,13 +24,13 @@ from .graph_json import render_trace as render_trace
 def render_gradients(result: Gradients, style: Style) -> str:
     """Return value, gradients and retained gradients."""
     parts: dict[str, Any] = {
-        "value": None if result.value is None else plain(result.value, style.precision),
-        "grad": {item.name: plain(item.grad, style.precision) for item in result.inputs},
+        "value": None if result.value is None else as_plain_data(result.value, style.precision),
+        "grad": {item.name: as_plain_data(item.grad, style.precision) for item in result.inputs},
     }
     if result.output is not None:
         parts["output"] = result.output
     if result.retained:
-        parts["retained"] = {name: plain(g, style.precision) for name, g in result.retained.items()}
+        parts["retained"] = {name: as_plain_data(g, style.precision) for name, g in result.retained.items()}
     if result.witnesses:
         parts["check"] = check_part(result.witnesses[0])
     if result.symbolic:
@@ -45,7 +45,7 @@ def derivative(result: Any, style: Style, **parts: Any) -> str:
         more["unused"] = list(result.unused)
     if getattr(result, "symbolic", ()):
         more["symbolic"] = {item.name: agreement_json(item) for item in result.symbolic}
-    return document(style.command, result.target, value=plain(result.value, style.precision), **parts, **more)
+    return document(style.command, result.target, value=as_plain_data(result.value, style.precision), **parts, **more)
 
 
 def render_jacobian(result: Jacobian, style: Style) -> str:
@@ -53,14 +53,14 @@ def render_jacobian(result: Jacobian, style: Style) -> str:
     blocks: dict[str, Any] = {}
     for item in result.blocks:
         if item.block is not None:
-            blocks[item.name] = plain(item.block, style.precision)
+            blocks[item.name] = as_plain_data(item.block, style.precision)
             continue
         entries = item.sparse.tocoo()
         blocks[item.name] = {
             "shape": list(entries.shape),
             "row": entries.row.tolist(),
             "col": entries.col.tolist(),
-            "data": plain(entries.data, style.precision),
+            "data": as_plain_data(entries.data, style.precision),
         }
     parts = {} if result.products is None else {"products": result.products}
     return derivative(result, style, jacobian=blocks, **parts)
@@ -69,7 +69,7 @@ def render_jacobian(result: Jacobian, style: Style) -> str:
 def render_hessian(result: Hessian, style: Style) -> str:
     """Return value and blocks, by two names."""
     blocks = {
-        name: {other: plain(block, style.precision) for other, block in row.items()}
+        name: {other: as_plain_data(block, style.precision) for other, block in row.items()}
         for name, row in result.blocks.items()
     }
     return derivative(result, style, hessian=blocks)
@@ -77,7 +77,7 @@ def render_hessian(result: Hessian, style: Style) -> str:
 
 def render_products(result: Products, style: Style) -> str:
     """Return value and products: by input for vjp and hvp, one array for jvp."""
-    parts = {name: plain(x, style.precision) for name, x in result.parts.items()}
+    parts = {name: as_plain_data(x, style.precision) for name, x in result.parts.items()}
     product = next(iter(parts.values())) if result.kind == "jvp" else parts
     return derivative(result, style, **{result.kind: product})
 
@@ -92,10 +92,10 @@ def input_part(item: InputCheck) -> dict[str, Any]:
     """Return what was found for one input of a check."""
     part: dict[str, Any] = {
         "verdict": item.verdict,
-        "max_abs_error": plain(np.float64(item.max_abs_error)),
-        "max_rel_error": plain(np.float64(item.max_rel_error)),
+        "max_abs_error": as_plain_data(np.float64(item.max_abs_error)),
+        "max_rel_error": as_plain_data(np.float64(item.max_rel_error)),
         "digits": round(item.digits, 2),
-        "resolution": None if item.resolution is None else plain(np.float64(item.resolution)),
+        "resolution": None if item.resolution is None else as_plain_data(np.float64(item.resolution)),
         "not_decidable": item.hidden,
         "worst": None,
     }
@@ -104,12 +104,12 @@ def input_part(item: InputCheck) -> dict[str, Any]:
         part["worst"] = {
             "output": list(worst.output),
             "index": list(worst.place),
-            "analytic": plain(worst.analytic),
-            "numeric": plain(worst.numeric),
-            "numeric_error": plain(np.float64(worst.numeric_error)),
+            "analytic": as_plain_data(worst.analytic),
+            "numeric": as_plain_data(worst.numeric),
+            "numeric_error": as_plain_data(np.float64(worst.numeric_error)),
         }
         if worst.sides is not None:
-            part["worst"]["one_sided"] = [plain(np.float64(x)) for x in worst.sides]
+            part["worst"]["one_sided"] = [as_plain_data(np.float64(x)) for x in worst.sides]
     return part
 
 
@@ -119,7 +119,7 @@ def evidence_part(evidence: Evidence) -> dict[str, Any]:
     if evidence.directions:
         words = ("analytic", "numeric", "numeric_error")
         part["directions"] = [
-            dict(zip(words, (plain(np.float64(x)) for x in row), strict=True)) for row in evidence.directions
+            dict(zip(words, (as_plain_data(np.float64(x)) for x in row), strict=True)) for row in evidence.directions
         ]
     return part
 
@@ -202,7 +202,7 @@ def render_longnumbers(result: LongNumbers, style: Style) -> str:
 
 def round_digits(x: np.ndarray) -> Any:
     """Return digits as JSON's numbers."""
-    return plain(np.vectorize(lambda text: complex(text) if "j" in text else float(text), otypes=[object])(x))
+    return as_plain_data(np.vectorize(lambda text: complex(text) if "j" in text else float(text), otypes=[object])(x))
 
 
 def by_pair(parts: dict[str, Any]) -> dict[str, dict[str, Any]]:
@@ -245,9 +245,9 @@ def render_surface(result: Surface, style: Style) -> str:
 def plot_document(result: Any, style: Style, over: dict[str, Any], slopes: dict[str, Any]) -> str:
     """Return the document of a plot."""
     numbers = {
-        "over": {name: plain(x, style.precision) for name, x in over.items()},
-        "value": plain(result.value, style.precision),
-        "derivative": {name: plain(x, style.precision) for name, x in slopes.items()},
+        "over": {name: as_plain_data(x, style.precision) for name, x in over.items()},
+        "value": as_plain_data(result.value, style.precision),
+        "derivative": {name: as_plain_data(x, style.precision) for name, x in slopes.items()},
     }
     more = {} if result.output is None else {"output": result.output}
     return document(style.command, result.target, **numbers, **more)

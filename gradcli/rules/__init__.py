@@ -17,7 +17,7 @@ MODULES = (
     "transcendental",
     "reduce",
     "movement",
-    "turn",
+    "flip",
     "index",
     "product",
     "activation",

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from .flip import roll
 from .index import Index, put
 from .shapes import as_int, as_shape, negative_axis, rank, shape_of
 from .table import A, Sample, composition, linear
-from .turn import roll
 
 NORMS = {"backward": (0.0, 1.0), "ortho": (0.5, 0.5), "forward": (1.0, 0.0)}
 

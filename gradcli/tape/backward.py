@@ -223,6 +223,3 @@ def roots_of_batch(outputs: tuple, vectors: Any, create: bool) -> list[tuple[Nod
             )
         roots.append((output._node, vector if create else vector._data))
     return roots
-
-
-__all__ = ["backward", "grad"]

@@ -85,6 +85,3 @@ def run_node(node: Any, grads: tuple) -> Any:
     while len(found) > 1 and node.parents[len(found) - 1] is None:
         found.pop()  # Python numbers get no gradient
     return found[0] if len(found) == 1 else tuple(found)
-
-
-__all__ = ["GradientEdge", "get_gradient_edge", "input_metadata", "node_of", "outline_of", "run_node"]

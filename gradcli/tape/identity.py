@@ -46,6 +46,3 @@ def record_identity(tensors: Sequence[Tensor]) -> tuple[list[Tensor], Node]:
 def is_recorded(x: Any) -> bool:
     """Return whether something is a tensor that can be passed on: one of the graph itself that requires grad."""
     return isinstance(x, Tensor) and x.record_level == 1 and x._node is not None
-
-
-__all__ = ["is_recorded", "record_identity"]

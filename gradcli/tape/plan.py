@@ -74,14 +74,14 @@ class Plan:
         """Run the hooks on a node that is about to run."""
         table = node.hooks
         for hook in list(table.pre.values()):
-            given = self.shown(node, g)
+            given = self.as_seen_by_hooks(node, g)
             result = hook(given)
             if result is not None:
                 parts = self.replaced(given, result, hook)
                 g = Slots({i: x for i, x in enumerate(parts) if x is not None}) if isinstance(g, Slots) else parts[0]
         return g
 
-    def shown(self, node: Node, g: Cotangent) -> tuple:
+    def as_seen_by_hooks(self, node: Node, g: Cotangent) -> tuple:
         """Return the cotangents of a node's outputs as hooks see them: None for one that has none."""
         if isinstance(g, Slots):
             return tuple(self.wrap(g[i]) if i in g else None for i in range(node.output_count))
@@ -116,7 +116,7 @@ class Plan:
             given = tuple(
                 None if x is None or p is None else self.wrap(x) for x, p in zip(grads, node.parents, strict=True)
             )
-            result = hook(given, self.shown(node, g))
+            result = hook(given, self.as_seen_by_hooks(node, g))
             if result is not None:
                 grads = self.replaced(given, result, hook)
         return grads

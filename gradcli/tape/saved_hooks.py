@@ -271,21 +271,3 @@ def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
         yield
     finally:
         stack.refusal = before
-
-
-__all__ = [
-    "Packed",
-    "PackedNode",
-    "TracedNode",
-    "as_saved",
-    "choose_node_class",
-    "disable_saved_tensors_hooks",
-    "hooks_of",
-    "open_saved",
-    "pack",
-    "pack_tensor",
-    "raw_slot",
-    "save_on_cpu",
-    "saved_tensors_hooks",
-    "stack",
-]

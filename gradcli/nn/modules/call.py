@@ -165,7 +165,7 @@ class BackwardWatch:
         shown = spread(grads, places, count)
         for hook in self.pre_hooks:
             result = run_hook("full backward pre-hook", self.module, hook, shown)
-            shown = self.checked(hook, result, shown, "Backward pre hook", "grad_output")
+            shown = self.check_result(hook, result, shown, "Backward pre hook", "grad_output")
         self.grad_outputs = shown
         if not self.places and self.hooks:
             warnings.warn(
@@ -190,7 +190,7 @@ class BackwardWatch:
         shown = self.with_zeros(spread(grads, self.places, self.count))
         for hook in self.hooks:
             result = run_hook("full backward hook", self.module, hook, shown, self.grad_outputs)
-            shown = self.checked(hook, result, shown, "Backward hook", "grad_input")
+            shown = self.check_result(hook, result, shown, "Backward hook", "grad_input")
         self.grad_outputs = None
         return tuple(shown[i] if old is not None else None for i, old in zip(self.places, grads, strict=True))
 
@@ -209,7 +209,7 @@ class BackwardWatch:
             for g, like in zip(grads, self.given, strict=True)
         )
 
-    def checked(self, hook: Callable, result: Any, shown: tuple, what: str, name: str) -> tuple:
+    def check_result(self, hook: Callable, result: Any, shown: tuple, what: str, name: str) -> tuple:
         """Return the gradients that a hook leaves. Raises RuntimeError for a wrong number, type or shape."""
         if result is None:
             return shown
