@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import describe_error as told
+from ..errors import describe_error
 from ..tape.tensor import Tensor
 
 
@@ -24,7 +24,7 @@ def raised(what: str, error: BaseException) -> CheckError:
     """Return what the user's code raised as a CheckError."""
     if isinstance(error, SystemExit):
         return CheckError(f"{what} exited with status {error.code}")
-    return CheckError(f"{what} raised {told(error)}")
+    return CheckError(f"{what} raised {describe_error(error)}")
 
 
 def plain_array(x: Any, what: str) -> np.ndarray:

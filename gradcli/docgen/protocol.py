@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .commands import environment, exit_status
-from .mdoc import argument, examples, page, paragraphs, section, see_also, tagged
+from .mdoc import argument, examples, page, paragraphs, section, see_also, tag_list
 
 DESCRIPTION = """
 With `cmd:COMMAND` as its target, gradcli-gradcheck(1) starts a program, asks it for values and derivatives of a
@@ -80,13 +80,13 @@ def protocol_page(date: str) -> str:
             [
                 *paragraphs(DESCRIPTION),
                 ".Ss Requests and answers",
-                *tagged((f"Li {argument(request)}", text) for request, text in METHODS),
+                *tag_list((f"Li {argument(request)}", text) for request, text in METHODS),
                 ".Ss Errors",
                 *paragraphs(ERRORS),
             ],
         ),
         environment(),
-        section("FILES", tagged(((f"Pa {argument(name)}", text) for name, text in FILES), compact=True)),
+        section("FILES", tag_list(((f"Pa {argument(name)}", text) for name, text in FILES), compact=True)),
         exit_status(),
         section("EXAMPLES", examples(EXAMPLES)),
         section("SEE ALSO", see_also(["gradcli(1)", "gradcli-gradcheck(1)"])),

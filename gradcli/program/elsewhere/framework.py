@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import GradcliError, told
+from ...errors import GradcliError, describe_error
 from ..base import check_known
 from ..frameworks import ENGINES
 from ..function import WHOLE, name_of, named_parameters
@@ -119,7 +119,7 @@ class FrameworkCall(Elsewhere):
         except SystemExit as stop:
             raise ElsewhereError(f"{what}{self.title} exited with status {stop.code}") from stop
         except BaseException as error:
-            raise ElsewhereError(f"{what}{self.title} raised {told(error)}") from error
+            raise ElsewhereError(f"{what}{self.title} raised {describe_error(error)}") from error
 
     def result(self, leaves: Mapping[str, Any]) -> Any:
         """Return what the function returns for the framework's arrays by path."""

@@ -52,7 +52,9 @@ class Process:
                 ready = selector.select(left) if left > 0 else []
                 if not ready:
                     self.close()
-                    raise GoneError(self.told(f"no answer to {method} within {self.timeout:g} seconds (--timeout)"))
+                    raise GoneError(
+                        self.describe_end(f"no answer to {method} within {self.timeout:g} seconds (--timeout)")
+                    )
                 for key, _ in ready:
                     if key.fileobj is process.stdin:
                         with contextlib.suppress(BrokenPipeError):
@@ -67,7 +69,7 @@ class Process:
                         if key.fd not in self.rest:
                             selector.unregister(key.fileobj)
                 if process.stdout.fileno() not in self.rest:
-                    raise GoneError(self.told(self.ended(process, method)))
+                    raise GoneError(self.describe_end(self.ended(process, method)))
 
     def start(self) -> Any:
         """Return the running process; start it when there is none, or when it belongs to the parent of this one."""
@@ -135,7 +137,7 @@ class Process:
             return f"it died of signal {-code} ({signal_name(-code)}) at {method}"
         return f"it ended with status {code} at {method}"
 
-    def told(self, what: str) -> str:
+    def describe_end(self, what: str) -> str:
         """Return a message with the end of what the process printed."""
         printed = "\n".join(self.printed)
         return f"{self.title}: {what}" + (f"; it printed last:\n{printed}" if printed else "")
