@@ -130,7 +130,8 @@ def judge(subject: Subject, options: Options, report: Callable[..., CheckReport]
             fast = along_directions(flat, judgement, options.seed)
             if fast is not None and not findings:
                 evidence = Evidence(analytic.size, 0, flat.calls, fast.products)
-                return report("pass", inputs=fast.inputs, evidence=evidence)
+                quick = report("pass", inputs=fast.inputs, notes=tuple(subject.notes), evidence=evidence)
+                return with_modes(quick, subject, options.seed)
         judge_closely(flat, judgement, options.seed)
     verdict = "fail" if findings else judgement.verdict
     if judgement.verdict == "fail":

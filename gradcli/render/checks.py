@@ -75,12 +75,17 @@ def worst_input(check: CheckReport) -> InputCheck | None:
     return items[0] if items else None
 
 
+WHOLE = ("nonlinear", "unsteady", "accumulated", "modes disagree")
+"""What is wrong with a derivative as a whole, also where every element agrees with its values."""
+
+
 def headline(check: CheckReport) -> str:
     """Return the reason for a verdict in one line."""
     item = worst_input(check)
     if check.verdict == "pass":
         return agreement(check)
-    if check.verdict == "fail" and item is not None and item.verdict == "fail":
+    reason = check.diagnosis[0].kind if check.diagnosis else ""
+    if check.verdict == "fail" and item is not None and (item.verdict == "fail" or reason not in WHOLE):
         return f"{worst_text(item)}{relative_text(item.worst)}"
     return check.message or "no reason was given"
 

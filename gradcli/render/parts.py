@@ -50,7 +50,7 @@ def check_text(check: CheckReport, style: Style) -> Text:
     text.append(indent + visible(reason).replace("\n", indent), "dim" if check.verdict == "pass" else "")
     if check.verdict == "pass" and basis(check):
         text.append(indent + basis(check), "dim")
-    for finding in check.diagnosis:
+    for finding in (f for f in check.diagnosis if f.text != reason):
         text.append(indent + finding.text, "yellow")
     if len(check.witnesses) > 1:
         words = [f"{name} {digits:.1f}" for name, digits in check.witnesses]
