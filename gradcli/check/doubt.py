@@ -98,9 +98,8 @@ def doubt_solvers(flat: Flat, judgement: Judgement) -> None:
             return
         largest = max(largest, difference)
     reason = (
-        f"the function may contain a solver with tolerance about {10.0 ** np.ceil(np.log10(largest)):.0e}: seen "
-        f"from points "
-        "close by, claim and values differ by about as much, and erratically"
+        f"the function may contain a solver with tolerance about {10.0 ** np.ceil(np.log10(largest)):.0e}: seen from "
+        "points close by, claim and values differ by about as much, and erratically"
     )
     for j, i in np.argwhere(wrong):
         judgement.state[j, i] = judgement.unsure(int(j), int(i), reason)

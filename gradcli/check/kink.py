@@ -1,8 +1,8 @@
 """Kinks that several elements share: whether their claimed values lie together in Clarke's generalized gradient.
 
 The generalized gradient is the convex hull of limits of gradients (Clarke, "Optimization and Nonsmooth Analysis",
-1983,
-theorem 2.5.1). What the directional derivatives h(d) of a row say about its form decides how membership is found out:
+1983, theorem 2.5.1). What the directional derivatives h(d) of a row say about its form decides how membership is
+found out:
 
 - h adds up over the elements, or over blocks of them: the hull is a product, and each factor is decided by itself.
 - h - its odd part is the root of a quadratic form: an ellipsoid, as of a norm at 0.

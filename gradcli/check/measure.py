@@ -54,10 +54,9 @@ class Reference:
     """The reference Jacobian of a Flat: arrays of shape (m, n), and what is special about single elements.
 
     value, error: the reference and the half-width of its interval, infinite where nothing is known or looks
-    contradict
-    each other. estimates: what close looks found, by column. same: where the function does not change at all;
-    limited: where the error is the rounding of the function. changes: by output, how much it is seen
-    to change at most when an element changes by its scale.
+    contradict each other. estimates: what close looks found, by column. same: where the function does not change at
+    all; limited: where the error is the rounding of the function. changes: by output, how much it is seen to change
+    at most when an element changes by its scale.
     """
 
     def __init__(self, flat: Flat):

@@ -24,9 +24,8 @@ class Elsewhere:
 
     title: what reports call it. inputs: the inputs' names with their values, in order; wrt: those to differentiate.
     has_vjp, has_jvp: which products with its derivative it gives. reverse: the vjp is what is claimed even where the
-    jvp needs fewer calls.
-    claim_unit: the rounding unit of the products where they are computed in a narrower type than values; None where
-    they are not. notes: what a report says of it. All methods raise ElsewhereError.
+    jvp needs fewer calls. claim_unit: the rounding unit of the products where they are computed in a narrower type
+    than values; None where they are not. notes: what a report says of it. All methods raise ElsewhereError.
     """
 
     has_vjp = False
