@@ -89,7 +89,13 @@ def place_of_backward(function: Any, last: int | None) -> str:
     except (OSError, TypeError):
         return f"the backward of {function.__name__}"
     returns = [k for k, line in enumerate(lines) if line.strip().startswith("return")]
-    k = last - start if last is not None and 0 <= last - start < len(lines) else returns[-1] if returns else 0
+    k = (
+        last - start
+        if last is not None and 0 <= last - start < len(lines)
+        else returns[-1]
+        if returns
+        else len(lines) - 1
+    )
     text = lines[k].rstrip("\n").strip()
     indent = " " * 4
     return f"{file}:{start + k}\n{indent}{text}\n{indent}{'^' * len(text)}"

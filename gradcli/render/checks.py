@@ -42,7 +42,8 @@ def basis(check: CheckReport) -> str:
     elements = "1 element" if found.elements == 1 else f"{found.elements} elements"
     if found.directions:
         return f"{elements} along {len(found.directions)} directions, by values at {found.points} points"
-    closely = f", {found.closely} of them looked at closely" if found.closely else ""
+    some = "" if found.closely == found.elements else f"{found.closely} of them "
+    closely = f", {some}looked at closely" if found.closely else ""
     return f"{elements}{closely}, by values at {found.points} points"
 
 

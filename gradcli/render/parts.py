@@ -55,7 +55,7 @@ def check_text(check: CheckReport, style: Style) -> Text:
     if len(check.witnesses) > 1:
         words = [f"{name} {digits:.1f}" for name, digits in check.witnesses]
         text.append(indent + "digits that agree with reverse mode: " + ", ".join(words), "dim")
-    for note in check.notes:
+    for note in (n for n in check.notes if n != reason):
         text.append(indent + "note: " + note, "dim")
     if check.blame:
         text.append(indent + check.blame.replace("\n", indent))
