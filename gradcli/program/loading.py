@@ -78,10 +78,10 @@ def load_function(path: str, name: str, target: Any, source: str) -> Program:
     found = find_in(load_module(path, target.stdout, target.folders, source), path, name)
     engine = engine_of(found, target.engine)
     if engine is not None:
-        from .elsewhere.program import ElsewhereProgram
+        from .elsewhere.program import framework_program
 
         check_callable(found, path, name)
-        return ElsewhereProgram(engine, found, f"{path}:{name}", target.dtype == "float32")
+        return framework_program(engine, found, f"{path}:{name}", target.dtype == "float32")
     if isinstance(found, type) and issubclass(found, Function):
         return FunctionProgram(as_function(found), f"{path}:{name}", path, target.dtype)
     if is_module(found):

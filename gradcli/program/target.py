@@ -92,7 +92,7 @@ def load_program(target: Target) -> Program:
 def at_address(text: str, target: Target) -> Program:
     """Return the program at an address, unless nothing may be executed."""
     from .elsewhere.address import Wishes, open_address
-    from .elsewhere.differentiable import ElsewhereProgram
+    from .elsewhere.program import ElsewhereProgram
 
     if target.safe and not text.startswith(("http://", "https://")):
         raise GradcliError(f"--safe: {text} would have to be executed", kind="usage")

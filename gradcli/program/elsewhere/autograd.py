@@ -62,7 +62,7 @@ class AutogradCall(FrameworkCall):
         pairs = [anp.stack([anp.real(x), anp.imag(x)], -1) if anp.iscomplexobj(x) else x for x in parts]
         return pairs[0] if len(pairs) == 1 else anp.concatenate([anp.reshape(x, (-1,)) for x in pairs])
 
-    def derivative(self, cotangent: np.ndarray) -> AutogradCall:
+    def vjp_function(self, cotangent: np.ndarray) -> AutogradCall:
         """Return the vjp as a function of inputs and cotangent that can be differentiated itself."""
         names = list(self.inputs)
 

@@ -30,6 +30,7 @@ class Elsewhere:
 
     has_vjp = False
     has_jvp = False
+    has_second = False
     reverse = False
     claim_unit: float | None = None
     notes: tuple[str, ...] = ()
@@ -56,6 +57,10 @@ class Elsewhere:
 
     def jvp(self, arrays: Arrays, tangents: Arrays) -> np.ndarray:
         """Return the product of the derivative with tangents by input name (those left out are 0)."""
+        raise NotImplementedError
+
+    def vjp_function(self, cotangent: np.ndarray) -> Elsewhere:
+        """Return the vjp as a function of the same inputs, in order, and of the cotangent, last: where has_second."""
         raise NotImplementedError
 
     def close(self) -> None:

@@ -27,6 +27,7 @@ class FrameworkCall(Elsewhere):
     """
 
     has_vjp = True
+    has_second = True
     reverse = True
     framework = ""
 
@@ -173,10 +174,6 @@ class FrameworkCall(Elsewhere):
     def lacks_forward(self, error: BaseException) -> bool:
         """Return whether an error says that something has no forward mode."""
         return isinstance(error, NotImplementedError)
-
-    def derivative(self, cotangent: np.ndarray) -> FrameworkCall:
-        """Return the vjp as a function of the same inputs and of the cotangent, last."""
-        raise NotImplementedError
 
 
 def floats_in(result: Any, is_float: Callable[[Any], bool]) -> Iterator[Any]:

@@ -81,7 +81,7 @@ class JaxCall(FrameworkCall):
         pairs = [jnp.stack([x.real, x.imag], -1) if jnp.iscomplexobj(x) else x for x in parts]
         return pairs[0] if len(pairs) == 1 else jnp.concatenate([x.reshape(-1) for x in pairs])
 
-    def derivative(self, cotangent: np.ndarray) -> JaxCall:
+    def vjp_function(self, cotangent: np.ndarray) -> JaxCall:
         """Return the vjp as a function of inputs and cotangent that can be differentiated itself."""
         names = list(self.inputs)
 

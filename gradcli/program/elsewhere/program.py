@@ -2,92 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from ...errors import EXIT_TARGET, GradcliError
-from ...tape.function import Function
+from ...tape.function import Function, once_differentiable
 from ...tape.modes import state
 from ...tape.tensor import Tensor
 from ..base import Prepare, Program, Run, as_leaf, check_known
 from .arguments import by_path
-from .base import Elsewhere, ElsewhereError
-from .framework import FrameworkCall, expanded, framework_arguments, framework_call
-
-
-def failure(error: Exception) -> GradcliError:
-    """Return what went wrong elsewhere as an error of the target."""
-    return GradcliError(str(error), kind="target", exit_code=EXIT_TARGET)
-
-
-class Call(Function):
-    """One call elsewhere of Tensors in the order of its inputs."""
-
-    @staticmethod
-    def forward(ctx: Any, call: Elsewhere, *xs: Tensor) -> Tensor:
-        """Return the value."""
-        ctx.call, ctx.shapes = call, [x._data.shape for x in xs]
-        ctx.save_for_backward(*xs)
-        try:
-            return wrapped(call.value(named(call, xs)))
-        except ElsewhereError as error:
-            raise failure(error) from error
-
-    @staticmethod
-    def backward(ctx: Any, cotangent: Tensor) -> Any:
-        """Return the vjp that is given elsewhere; as a call elsewhere where it is to be differentiated itself."""
-        call, xs = ctx.call, ctx.saved_tensors
-        try:
-            if state.grad and isinstance(call, FrameworkCall):
-                joined = Call.apply(call.derivative(np.asarray(cotangent._data)), *xs, cotangent)
-                sizes = np.cumsum([0, *(int(np.prod(shape)) for shape in ctx.shapes)])
-                if len(xs) == 1:
-                    return None, joined
-                parts = [joined[int(a) : int(b)] for a, b in pairwise(sizes)]
-                return None, *(part.reshape(shape) for part, shape in zip(parts, ctx.shapes, strict=True))
-            found = call.vjp(named(call, xs), np.asarray(cotangent._data))
-        except ElsewhereError as error:
-            raise failure(error) from error
-        return None, *(wrapped(found[name]) for name in call.inputs)
-
-    @staticmethod
-    def jvp(ctx: Any, _: Any, *tangents: Tensor | None) -> Tensor:
-        """Return the jvp that is given elsewhere."""
-        call = ctx.call
-        if not call.has_jvp:
-            raise GradcliError(
-                f"{call.title} has no forward mode there",
-                hint="gradcli vjp goes backward",
-                kind="target",
-                exit_code=3,
-            )
-        given = {name: t for name, t in zip(call.inputs, tangents, strict=True) if t is not None}
-        try:
-            arrays = named(call, ctx.saved_tensors)
-            return wrapped(call.jvp(arrays, {name: np.asarray(t._data) for name, t in given.items()}))
-        except ElsewhereError as error:
-            raise failure(error) from error
-
-
-def named(call: Elsewhere, xs: Iterable[Tensor]) -> dict[str, np.ndarray]:
-    """Return Tensors as arrays by the names of a call's inputs."""
-    return {name: np.asarray(x._data) for name, x in zip(call.inputs, xs, strict=True)}
-
-
-def wrapped(x: np.ndarray) -> Tensor:
-    """Return an array as a Tensor."""
-    raw = np.array(x)
-    return Tensor._wrap(raw[()] if raw.ndim == 0 else raw, None)
+from .base import Arrays, Elsewhere, ElsewhereError
+from .framework import FrameworkCall, framework_arguments, framework_call, is_under
 
 
 class ElsewhereProgram(Program):
-    """A function that a framework runs and differentiates."""
+    """A program whose value and derivative come from elsewhere.
 
-    def __init__(self, engine: str, function: Any, title: str, single: bool):
-        self.engine, self.function, self.title, self.single = engine, function, title, single
+    make: returns the function from values of its inputs, an output's name, and the inputs to differentiate.
+    """
+
+    def __init__(self, make: Callable[..., Elsewhere], title: str):
+        self.make, self.title = make, title
 
     def run(
         self,
@@ -97,23 +35,105 @@ class ElsewhereProgram(Program):
         out: str | None = None,
         prepare: Prepare | None = None,
     ) -> Run:
-        """Call the function on the given values."""
-        if out is not None:
-            raise GradcliError("--out names a variable of a program; a function has one output", kind="usage")
-        try:
-            arguments = framework_arguments(self.engine, self.function, by_path(given), self.title)
-            names = None if wrt is None else list(wrt)
-            call = framework_call(self.engine, self.function, arguments, self.title, wrt=names, single=self.single)
-        except ElsewhereError as error:
-            raise failure(error) from error
-        chosen = expanded(names, list(call.inputs)) or list(call.inputs)
-        check_known(chosen, call.inputs, "--wrt")
-        leaves = {name: as_leaf(x, x.dtype, name) for name, x in call.inputs.items()}
-        output = Call.apply(call, *(x if name in chosen else x.detach() for name, x in leaves.items()))
+        """Ask for the value; the products follow when backward, or forward mode, comes to it."""
+        wanted = None if wrt is None else list(wrt)
+        call = attempt(lambda: self.make(given, out, wanted))
+        unknown = [name for name in wanted or () if not any(is_under(path, name) for path in call.inputs)]
+        check_known(unknown, call.inputs, "--wrt")
+        chosen = [name for name in call.inputs if name in call.wrt]
+        leaves = {name: as_leaf(call.inputs[name], call.inputs[name].dtype, name) for name in chosen}
+        output = Call.apply(call, chosen, *leaves.values())
         if prepare is not None:
             prepare.tensors(leaves)
-        return Run({name: leaves[name] for name in chosen}, output, dict(leaves))
+        return Run(leaves, output, dict(leaves))
 
     def missing(self, given: Mapping[str, Any]) -> list[str]:
-        """Return nothing: what is missing is told when the function is called."""
+        """Return nothing: what is missing is said when the function is called."""
         return []
+
+
+class Call(Function):
+    """One call elsewhere, of Tensors for some of its inputs."""
+
+    @staticmethod
+    def forward(ctx: Any, call: Elsewhere, names: list[str], *xs: Tensor) -> Tensor:
+        """Return the value."""
+        ctx.call, ctx.names, ctx.shapes = call, names, [x._data.shape for x in xs]
+        ctx.save_for_backward(*xs)
+        return as_tensor(attempt(lambda: call.value({**call.inputs, **arrays_of(names, xs)})))
+
+    @staticmethod
+    def backward(ctx: Any, cotangent: Tensor) -> Any:
+        """Return the products that it gives; as calls elsewhere where they are to be differentiated themselves."""
+        if not (state.grad and ctx.call.has_second):
+            return products(ctx, cotangent)
+        product = attempt(lambda: ctx.call.vjp_function(np.asarray(cotangent.detach()._data)))
+        joined = Call.apply(product, list(product.inputs), *ctx.saved_tensors, cotangent)
+        ends = np.cumsum([int(np.prod(shape)) for shape in ctx.shapes]).tolist()
+        parts = [joined[begin:end] for begin, end in pairwise([0, *ends])] if len(ends) > 1 else [joined]
+        return None, None, *(part.reshape(shape) for part, shape in zip(parts, ctx.shapes, strict=True))
+
+    @staticmethod
+    def jvp(ctx: Any, _call: Any, _names: Any, *tangents: Tensor | None) -> Tensor:
+        """Return the product that it gives."""
+        call = ctx.call
+        if not call.has_jvp:
+            raise GradcliError(
+                f"{call.title} gives no Jacobian-vector products",
+                hint="gradcli vjp goes backward",
+                kind="target",
+                exit_code=EXIT_TARGET,
+            )
+        given = {name: t for name, t in zip(ctx.names, tangents, strict=True) if t is not None}
+        arrays = {**call.inputs, **arrays_of(ctx.names, ctx.saved_tensors)}
+        return as_tensor(attempt(lambda: call.jvp(arrays, arrays_of(given, given.values()))))
+
+
+@once_differentiable
+def products(ctx: Any, cotangent: Tensor) -> tuple:
+    """Return the products of a cotangent with the derivative that a call gives."""
+    call, raw = ctx.call, np.asarray(cotangent.detach()._data)
+    arrays = {**call.inputs, **arrays_of(ctx.names, ctx.saved_tensors)}
+    found = attempt(lambda: call.vjp(arrays, raw) if call.has_vjp else by_columns(call, arrays, raw))
+    return None, None, *(as_tensor(found[name]) for name in ctx.names)
+
+
+def by_columns(call: Elsewhere, arrays: Arrays, cotangent: np.ndarray) -> dict[str, np.ndarray]:
+    """Return the products with a cotangent from products with every unit tangent."""
+    found = {}
+    for name in call.wrt:
+        x = arrays[name]
+        units = np.eye(x.size, dtype=x.dtype).reshape((x.size, *x.shape))
+        found[name] = np.reshape([np.vdot(cotangent, call.jvp(arrays, {name: unit})) for unit in units], x.shape)
+    return found
+
+
+def arrays_of(names: Iterable[str], tensors: Iterable[Any]) -> dict[str, np.ndarray]:
+    """Return the values of tensors by name."""
+    return {name: np.asarray(t.detach()._data) for name, t in zip(names, tensors, strict=True)}
+
+
+def as_tensor(x: np.ndarray) -> Tensor:
+    """Return an array as a Tensor."""
+    raw = np.array(x)
+    return Tensor._wrap(raw[()] if raw.ndim == 0 else raw, None)
+
+
+def attempt(call: Callable[[], Any]) -> Any:
+    """Return what a call gives. Raises GradcliError, as of a target that raised."""
+    try:
+        return call()
+    except ElsewhereError as error:
+        raise GradcliError(str(error), kind="target", exit_code=EXIT_TARGET) from error
+
+
+def framework_program(engine: str, function: Any, title: str, single: bool) -> ElsewhereProgram:
+    """Return a function that a framework runs and differentiates as a program."""
+
+    def make(given: Mapping[str, Any], out: str | None, wrt: Sequence[str] | None) -> FrameworkCall:
+        if out is not None:
+            raise GradcliError("--out names a variable of a program; a function has one output", kind="usage")
+        arguments = framework_arguments(engine, function, by_path(given), title)
+        return framework_call(engine, function, arguments, title, wrt=wrt, single=single)
+
+    return ElsewhereProgram(make, title)

@@ -128,7 +128,7 @@ class TorchCall(FrameworkCall):
         common = max((x.dtype for x in pairs), key=lambda d: d.itemsize)
         return torch.cat([x.reshape(-1).to(common) for x in pairs])
 
-    def derivative(self, cotangent: np.ndarray) -> TorchCall:
+    def vjp_function(self, cotangent: np.ndarray) -> TorchCall:
         """Return the vjp as a function of inputs and cotangent that can be differentiated itself."""
         names, first = list(self.inputs), self
 
