@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from ..errors import GradcliError, did_you_mean
-from ..program.function import named_parameters
-from ..program.function import pass_by_name as passed
+from ..program.function import missing_values, named_parameters, pass_by_name
 
 
 def arguments_of(f: Callable, given: Mapping[str, Any], title: str) -> dict[str, Any]:
@@ -27,12 +26,7 @@ def arguments_of(f: Callable, given: Mapping[str, Any], title: str) -> dict[str,
             raise GradcliError(f"{title} has no parameter '{name}'", hint=advice, kind="name")
     missing = [p.name for p in parameters if p.name not in given and p.default is p.empty]
     if missing:
-        words = " ".join(f"{name}=1" for name in missing)
-        raise GradcliError(
-            f"{title} needs a value for {', '.join(repr(n) for n in missing)}",
-            hint=f"add to the command line: {words}, or --shape {missing[0]}=3,4",
-            kind="name",
-        )
+        raise missing_values(title, missing, f", or --shape {missing[0]}=3,4")
     return {name: given[name] for name in names if name in given}
 
 
@@ -53,7 +47,7 @@ def by_name(function: Callable, names: Iterable[str], first: int = 0) -> Callabl
 
     @functools.wraps(function)
     def call(*values: Any) -> Any:
-        bare, named = passed(parameters, dict(zip(names, values[first:], strict=True)))
+        bare, named = pass_by_name(parameters, dict(zip(names, values[first:], strict=True)))
         return function(*values[:first], *bare, **named)
 
     return call

@@ -14,8 +14,7 @@ import numpy as np
 
 from ..errors import GradcliError
 from ..func.pullback import pull
-from ..func.sparse import color_by_input as coloured_by_input
-from ..func.sparse import color_greedily as coloured
+from ..func.sparse import color_by_input, color_greedily
 from ..func.sparsity import sparsity
 from ..func.trace import Trace
 from ..results.checks import InputCheck, WorstElement
@@ -60,7 +59,7 @@ def all_right(subject: Traced, flat: Flat) -> tuple[InputCheck, ...] | None:
     rows, columns = np.repeat(np.arange(m), np.diff(matrix.indptr)), matrix.indices
     if not 0 < len(rows) <= SHARE * m * n:
         return None
-    colours, _ = coloured_by_input(rows, columns, flat.edges, n, matrix)
+    colours, _ = color_by_input(rows, columns, flat.edges, n, matrix)
     claimed = pulled(record, rows, columns, m, matrix)
     return settled(flat, rows, columns, colours, claimed)
 
@@ -69,7 +68,7 @@ def pulled(record: Trace, rows: np.ndarray, columns: np.ndarray, m: int, matrix:
     """Return the claimed element of every pair of row and column, from few backward products."""
     (out,) = record.outputs
     most = int(np.bincount(columns).max())
-    colours, count = coloured(columns, rows, m, most, matrix.T.tocsr())
+    colours, count = color_greedily(columns, rows, m, most, matrix.T.tocsr())
     seeds = (colours == np.arange(count)[:, None]).astype(float).reshape((count, *out.shape))
     found = pull(record, [(out, Tensor._wrap(seeds, None))], True, False)
     products = [

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from ..errors import EXIT_TARGET, GradcliError
-from ..program.elsewhere.base import Elsewhere, ElsewhereError, GoneError
+from ..program.elsewhere.base import Elsewhere, ElsewhereError, GoneError, unit_arrays
 from .subject import CheckError, Subject, WrongShapeError, plain_array
 
 
@@ -78,14 +78,14 @@ class Claimed(Subject):
         columns = sum(self.at[name].size for name in self.wrt)
         if self.program.has_vjp and (self.program.reverse or out.size <= columns or not self.program.has_jvp):
             self.claims = "vjp"
-            rows = self.pulls(arrays, units(out))
+            rows = self.pulls(arrays, unit_arrays(out))
             return {
                 name: np.reshape([row[name] for row in rows], (*out.shape, *self.at[name].shape)) for name in self.wrt
             }
         found = {}
         self.claims = "jvp"
         for name in self.wrt:
-            pushed = [self.push(arrays, {name: unit}) for unit in units(self.at[name])]
+            pushed = [self.push(arrays, {name: unit}) for unit in unit_arrays(self.at[name])]
             whole = np.stack(pushed, -1) if pushed else np.zeros((*out.shape, 0))
             found[name] = whole.reshape((*out.shape, *self.at[name].shape))
         return found
@@ -103,8 +103,3 @@ def what_ends(error: ElsewhereError) -> Exception:
     if isinstance(error, GoneError):
         return GradcliError(str(error), kind="target", exit_code=EXIT_TARGET)
     return CheckError(str(error))
-
-
-def units(like: np.ndarray) -> list[np.ndarray]:
-    """Return the unit arrays of a shape, in order."""
-    return list(np.eye(like.size, dtype=like.dtype).reshape((like.size, *like.shape)))

@@ -9,8 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..errors import GradcliError
-from ..errors import describe_error as describe
+from ..errors import GradcliError, describe_error
 from ..func.forward import push_all
 from ..func.pullback import pull
 from ..results.checks import CheckReport, Evidence, Finding, InputCheck
@@ -101,7 +100,7 @@ def run_check(make: Callable[[], Subject], place: Place, options: Options | None
     except GradcliError as error:
         return report("error", error.message)
     except Exception as error:  # one check must not end the others
-        return report("error", f"a defect of gradcli, please report it: {describe(error)}")
+        return report("error", f"a defect of gradcli, please report it: {describe_error(error)}")
 
 
 def judge(subject: Subject, options: Options, report: Callable[..., CheckReport]) -> CheckReport:

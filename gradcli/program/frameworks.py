@@ -19,11 +19,9 @@ ADAPTED = ("torch", "jax", "autograd")
 """Those whose own derivative is asked for; of the others nothing is said."""
 ENGINES = (*ADAPTED, "gradcli")
 SOLVERS = frozenset(
-    "solve_ivp odeint quad quad_vec dblquad tplquad nquad root root_scalar fsolve newton brentq brenth bisect "
-    "ridder toms748 "
-    "fixed_point minimize minimize_scalar least_squares curve_fit fmin fmin_bfgs cg bicgstab gmres minres lsqr "
-    "lsmr eigs "
-    "eigsh svds".split()
+    "solve_ivp odeint quad quad_vec dblquad tplquad nquad root root_scalar fsolve newton brentq brenth bisect ridder "
+    "toms748 fixed_point minimize minimize_scalar least_squares curve_fit fmin fmin_bfgs cg bicgstab gmres minres "
+    "lsqr lsmr eigs eigsh svds".split()
 )
 """Functions of SciPy that iterate until a tolerance is met."""
 LIBRARIES = {"numpy", "scipy", "gradcli", *sys.stdlib_module_names}

@@ -46,6 +46,14 @@ def pass_by_name(parameters: Iterable[inspect.Parameter], given: Mapping[str, An
     return [given[name] for name in bare], {name: x for name, x in given.items() if name not in bare}
 
 
+def missing_values(title: str, names: Iterable[str], more: str = "") -> GradcliError:
+    """Return the error of parameters that were given no value; more: what else the hint says."""
+    listed, words = ", ".join(f"'{name}'" for name in names), " ".join(f"{name}=1" for name in names)
+    return GradcliError(
+        f"{title} needs a value for {listed}", hint=f"add to the command line: {words}{more}", kind="name"
+    )
+
+
 class FunctionProgram(Program):
     """A function of Tensors; parameters with defaults may be left out.
 
@@ -89,13 +97,7 @@ class FunctionProgram(Program):
         given = {**self.defaults(), **given}
         missing = [p.name for p in self.parameters if p.name not in given and p.default is inspect.Parameter.empty]
         if missing:
-            words = " ".join(f"{name}=1" for name in missing)
-            listed = ", ".join(f"'{name}'" for name in missing)
-            raise GradcliError(
-                f"{self.title} needs a value for {listed}",
-                hint=f"add to the command line: {words}",
-                kind="name",
-            )
+            raise missing_values(self.title, missing)
         counts = self.whole_numbers(given)
         known = [n for n in names if n in given and n not in counts]
         wanted = known if wrt is None else list(wrt)

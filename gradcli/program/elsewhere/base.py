@@ -65,3 +65,8 @@ class Elsewhere:
 
     def close(self) -> None:
         """Let go of connections and processes."""
+
+
+def unit_arrays(like: np.ndarray) -> list[np.ndarray]:
+    """Return the unit arrays of a shape, in order."""
+    return list(np.eye(like.size, dtype=like.dtype).reshape((like.size, *like.shape)))

@@ -12,7 +12,7 @@ import numpy as np
 from ...errors import GradcliError, describe_error
 from ..base import check_known
 from ..frameworks import ENGINES
-from ..function import WHOLE, name_of, named_parameters
+from ..function import WHOLE, missing_values, name_of, named_parameters
 from .arguments import Arguments, as_array, call_with
 from .base import Arrays, Elsewhere, ElsewhereError
 
@@ -265,12 +265,7 @@ def framework_arguments(engine: str, function: Any, given: Mapping[str, Any], ti
     check_known(given, [*names, *others], "value")
     missing = [p.name for p in parameters if p.name not in given and p.default is p.empty]
     if missing:
-        words = " ".join(f"{name}=1" for name in missing)
-        raise GradcliError(
-            f"{title} needs a value for {', '.join(map(repr, missing))}",
-            hint=f"add to the command line: {words}",
-            kind="name",
-        )
+        raise missing_values(title, missing)
     whole = {p.name for p in parameters if name_of(p.annotation) in WHOLE or type(p.default) is int}
     return {
         n: as_whole(given[n]) if n in whole and is_whole(given[n]) else given[n]

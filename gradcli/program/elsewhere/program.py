@@ -14,7 +14,7 @@ from ...tape.modes import state
 from ...tape.tensor import Tensor
 from ..base import Prepare, Program, Run, as_leaf, check_known
 from .arguments import by_path
-from .base import Arrays, Elsewhere, ElsewhereError
+from .base import Arrays, Elsewhere, ElsewhereError, unit_arrays
 from .framework import FrameworkCall, framework_arguments, framework_call, is_under
 
 
@@ -103,8 +103,9 @@ def by_columns(call: Elsewhere, arrays: Arrays, cotangent: np.ndarray) -> dict[s
     found = {}
     for name in call.wrt:
         x = arrays[name]
-        units = np.eye(x.size, dtype=x.dtype).reshape((x.size, *x.shape))
-        found[name] = np.reshape([np.vdot(cotangent, call.jvp(arrays, {name: unit})) for unit in units], x.shape)
+        found[name] = np.reshape(
+            [np.vdot(cotangent, call.jvp(arrays, {name: unit})) for unit in unit_arrays(x)], x.shape
+        )
     return found
 
 
