@@ -17,6 +17,7 @@ RANKS = [
     ["func", "nn", "lang", "optim"],
     ["exact"],
     ["program"],
+    ["analysis"],
     ["check"],
     ["cli"],
 ]

@@ -18,10 +18,10 @@ def by_formulas(subject: Traced, blocks: dict[str, np.ndarray], found: Witnessed
     """Compare the engine's derivative with sympy's."""
     import sympy
 
+    from ..analysis.agreement import compare_with_engine as compared
+    from ..analysis.symbols import MAX_SYMBOLS, TIMEOUT, patient, plain
+    from ..analysis.symbols import drop_jumps as cleaned
     from ..exact.symbolic import symbols_for
-    from ..program.agreement import compare_with_engine as compared
-    from ..program.symbols import MAX_SYMBOLS, TIMEOUT, patient, plain
-    from ..program.symbols import drop_jumps as cleaned
 
     total = sum(np.size(x) for x in subject.at.values())
     if total > MAX_SYMBOLS:
@@ -65,9 +65,9 @@ def formula_of(subject: Traced, symbols: dict[str, Any]) -> np.ndarray:
     """Return the formulas of a function's output."""
     import sympy
 
+    from ..analysis.symbols import plain
     from ..exact.record import exactly
     from ..exact.symbolic import Symbolic
-    from ..program.symbols import plain
     from ..tape.tensor import Tensor
 
     if isinstance(subject, SecondOrder):

@@ -8,13 +8,13 @@ from typing import Any
 import click
 import numpy as np
 
+from ..analysis.gradient import Request
 from ..errors import GradcliError
 from ..lang.evaluate import Settings
 from ..lang.memory import bound_memory
 from ..lang.names import as_written
 from ..lang.values import read_value, read_values
 from ..program.base import Program
-from ..program.differentiate import Request
 from ..program.elsewhere import is_elsewhere
 from ..program.target import Target, load_program
 from ..tape.dtypes import set_default_dtype

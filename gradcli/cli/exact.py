@@ -12,7 +12,7 @@ from .context import Context, request_of
 
 def in_digits(context: Context, program: Program, kind: str) -> int:
     """Print values and derivatives in many digits."""
-    from ..program import digits
+    from ..analysis import digits
 
     options = context.options
     if options["symbolic"] or options.get("check"):
@@ -30,7 +30,7 @@ def comparison(context: Context, program: Program, engine_at: Any) -> Any:
 
     engine_at: the engine's answer for other values of the inputs.
     """
-    from ..program.agreement import Comparison
+    from ..analysis.agreement import Comparison
 
     options = context.options
     vector = context.vector() if "gradient" in options else None

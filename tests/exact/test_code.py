@@ -10,11 +10,11 @@ import subprocess
 import numpy as np
 import pytest
 
+from gradcli.analysis.gradient import Request, compute_gradient
+from gradcli.analysis.symbolic import derive_formulas
 from gradcli.errors import GradcliError
 from gradcli.lang.parse import parse
-from gradcli.program.differentiate import Request, compute_gradient
 from gradcli.program.expression import ExpressionProgram
-from gradcli.program.symbolic import derive_formulas
 
 CASES = [
     ("sin(x*y) + exp(-x**2) / y", {"x": 0.7, "y": 1.3}),

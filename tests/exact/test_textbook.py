@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 import sympy
 
+from gradcli.analysis.digits import gradient_in_digits
+from gradcli.analysis.gradient import Request
+from gradcli.analysis.symbols import Symbols, derivatives
 from gradcli.lang.evaluate import Settings
 from gradcli.lang.parse import parse
-from gradcli.program.differentiate import Request
-from gradcli.program.digits import gradient_in_digits
 from gradcli.program.expression import ExpressionProgram
-from gradcli.program.symbols import Symbols, derivatives
 
 # program, input, its derivative for that input
 SCALARS = [

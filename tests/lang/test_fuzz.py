@@ -6,12 +6,12 @@ import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from gradcli.analysis.gradient import Request, compute_gradient
 from gradcli.errors import GradcliError
 from gradcli.lang.evaluate import Evaluator, Settings
 from gradcli.lang.names import function_names
 from gradcli.lang.parse import parse
 from gradcli.lang.values import read_values
-from gradcli.program.differentiate import Request, compute_gradient
 from gradcli.program.expression import ExpressionProgram
 
 QUICK = settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))

@@ -9,7 +9,7 @@ import click
 from gradcli.cli.help import Command
 from gradcli.cli.options import command_options
 from gradcli.cli.context import Context, request_of
-from gradcli.program.differentiate import compute_gradient
+from gradcli.analysis.gradient import compute_gradient
 
 
 def unit(result):

@@ -7,7 +7,7 @@ from typing import Any
 import click
 import numpy as np
 
-from ...program.differentiate import Request, compute_gradient, first_nan
+from ...analysis.gradient import Request, compute_gradient, first_nan
 from .. import status
 from ..context import Context, request_of
 from ..help import Command

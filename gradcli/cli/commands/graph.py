@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from ...program.graph import graph_program as compute
+from ...analysis.graph import graph_program as compute
 from ...render import PICTURES, TEXT
 from ..context import Context, request_of
 from ..help import Command

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from ...program.transform import compute_hessian as compute
-from ...program.transform import nan_in
+from ...analysis.transform import compute_hessian as compute
+from ...analysis.transform import nan_in
 from ..context import Context
 from ..exact import comparison, in_digits, verdict
 from ..help import Command

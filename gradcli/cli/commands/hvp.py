@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from ...program.transform import hvp as compute
-from ...program.transform import nan_in
+from ...analysis.transform import hvp as compute
+from ...analysis.transform import nan_in
 from ..context import Context
 from ..help import Command
 from ..options import command_options

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
+from ...analysis.transform import compute_jacobian as compute
+from ...analysis.transform import nan_in
 from ...errors import GradcliError
-from ...program.transform import compute_jacobian as compute
-from ...program.transform import nan_in
 from ...render import ARRAYS, PICTURES
 from ...results.plots import HeatMaps
 from .. import status

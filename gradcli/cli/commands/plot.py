@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import click
 
+from ...analysis.plot import bounds
+from ...analysis.plot import sample_plot as compute
 from ...errors import GradcliError
 from ...lang.values import read_value, split_value
-from ...program.plot import bounds
-from ...program.plot import sample_plot as compute
 from ...render import PICTURES, TEXT
 from ..context import Context
 from ..help import Command

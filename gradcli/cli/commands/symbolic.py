@@ -28,9 +28,9 @@ def symbolic(context: Context) -> None:
     Inputs need no values: names without one are scalars. An array's elements become symbols such as x[0,1]; give it a
     value, or a shape as in x='zeros(2, 3)'. With -f python and -f c the formulas come as a function.
     """
+    from ...analysis.symbolic import derive_formulas
     from ...exact.record import exactly
     from ...exact.symbolic import Symbolic
-    from ...program.symbolic import derive_formulas
 
     program, values = context.program()
     options = context.options

@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
+from ...analysis.trace import trace_program as compute
 from ...errors import GradcliError
-from ...program.trace import trace_program as compute
 from ...render import TEXT
 from .. import status, streams
 from ..context import Context, request_of

@@ -11,10 +11,10 @@ import numpy as np
 from ..errors import EXIT_TARGET, GradcliError
 from ..func.pullback import pull
 from ..func.trace import Trace
+from ..program.base import Program
 from ..rules.shapes import is_complex
 from ..tape.plan import reachable
 from ..tape.tensor import Tensor
-from .base import Program
 
 
 class Recorded:

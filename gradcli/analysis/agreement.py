@@ -11,8 +11,8 @@ import sympy
 from ..exact import printing
 from ..exact.record import exactly
 from ..exact.symbolic import Symbolic, resolve_unknown
+from ..program.base import Program
 from ..results.exact import Agreement
-from .base import Program
 from .points import Rounded, as_number, number_at, point_of
 from .symbols import MAX_SYMBOLS, TIMEOUT, Symbols, derivatives, drop_jumps, patient
 

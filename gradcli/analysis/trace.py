@@ -10,13 +10,13 @@ import numpy as np
 
 from ..errors import GradcliError
 from ..lang.describe import rule_text
+from ..program.base import Program, Run
 from ..results.graphs import Computed, Flow, HookCall, Pass, Step, Trace
 from ..tape.function import FunctionNode
 from ..tape.hooks import table_of
 from ..tape.node import OutputNode, Slots
 from . import formulas, watch
-from .base import Program, Run
-from .differentiate import Request
+from .gradient import Request
 from .labels import Labels
 
 

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from ..errors import Span
+from ..program.base import Run
 from ..tape.node import OutputNode
 from ..tape.tensor import Tensor
 from . import formulas
-from .base import Run
 
 Place = tuple[Any, int]
 

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from ..errors import GradcliError
+from ..program.base import Program
 from ..results.graphs import Graph, GraphNode
 from ..tape.hooks import table_of
-from .base import Program
-from .differentiate import Request
+from .gradient import Request
 from .labels import Labels
 from .watch import Pass, is_only_line, module_paths, public_nodes, value_of, watch_program
 

@@ -15,9 +15,9 @@ from ..exact import code as functions
 from ..exact import printing
 from ..exact.patience import within
 from ..exact.symbolic import resolve_unknown
+from ..program.base import Program
 from ..results.exact import Derivative, Formula, Formulas
-from .base import Program
-from .differentiate import Request
+from .gradient import Request
 from .points import evaluate_at, every_input, point_of
 from .symbols import MAX_SYMBOLS, TIMEOUT, Symbols, derivatives, patient, scalar
 

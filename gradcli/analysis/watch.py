@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from ..errors import GradcliError, Span
+from ..program.base import Program, Run
 from ..tape import backward as engine
 from ..tape.observe import observe
 from ..tape.plan import reachable
 from ..tape.saved_hooks import calling_frame
 from ..tape.tensor import Tensor
-from .base import Program, Run
-from .differentiate import Request, run_backward
+from .gradient import Request, run_backward
 
 
 class Pass:

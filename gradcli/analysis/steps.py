@@ -13,11 +13,11 @@ from ..exact import printing
 from ..exact.record import exactly
 from ..exact.symbolic import Symbolic
 from ..lang.parse import parse
+from ..program.base import Program
+from ..program.expression import ExpressionProgram
 from ..results.exact import Formula
 from ..results.graphs import Flow, Step, Trace
-from .base import Program
-from .differentiate import Request
-from .expression import ExpressionProgram
+from .gradient import Request
 from .trace import trace_program
 
 

@@ -13,7 +13,7 @@ from ..errors import GradcliError, TimeIsUp, describe_error
 from ..exact.patience import SHORTEST, within
 from ..exact.record import exactly
 from ..exact.symbolic import Symbolic, is_own
-from .base import Program, Run, line_span, silence_prints
+from ..program.base import Program, Run, line_span, silence_prints
 
 MAX_SYMBOLS = 64
 TIMEOUT = 20.0

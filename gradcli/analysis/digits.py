@@ -13,12 +13,12 @@ from ..exact.field import elementwise
 from ..exact.multiprecision import Multiprecision
 from ..exact.patience import any_length, within
 from ..exact.record import exactly
+from ..program.base import Program, Run, silence_prints
 from ..results.exact import LongNumbers
 from ..rules.shapes import is_complex
 from ..tape.backward import backward
 from ..tape.tensor import Tensor
-from .base import Program, Run, silence_prints
-from .differentiate import Request, check_output, run_backward
+from .gradient import Request, check_output, run_backward
 from .recorded import check_real
 
 MOST = 10_000

@@ -11,11 +11,11 @@ import numpy as np
 
 from ..errors import GradcliError
 from ..func import vmap
+from ..program.base import Program, as_leaf, silence_prints
 from ..results.plots import Curve, Surface
 from ..tape.backward import backward
 from ..tape.tensor import Tensor
-from .base import Program, as_leaf, silence_prints
-from .differentiate import Request, check_output, compute_gradient
+from .gradient import Request, check_output, compute_gradient
 
 Samples = tuple[np.ndarray, dict[str, np.ndarray]]
 """Values, and the slopes by input: all of the same length."""

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from ..errors import EXIT_TARGET, GradcliError, Span
+from ..program.base import Prepare, Program, Run, check_known
 from ..results import Gradients, InputGradient
 from ..rules.shapes import is_complex
 from ..tape.backward import backward
 from ..tape.hooks import add_hook
 from ..tape.modes import state
 from ..tape.tensor import Tensor
-from .base import Prepare, Program, Run, check_known
 
 
 class Request(Prepare):
@@ -44,7 +44,7 @@ class Request(Prepare):
 
     def module(self, name: str, module: Any) -> None:
         """Attach the hooks that name the module or a part of it; note all names that could be meant."""
-        from .modulehook import attach
+        from ..program.modulehook import attach
 
         for path, part in module.named_modules():
             full = f"{name}.{path}" if name and path else name or path
