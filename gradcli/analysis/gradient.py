@@ -14,7 +14,7 @@ from ..results import Gradients, InputGradient
 from ..rules.shapes import is_complex
 from ..tape.backward import backward
 from ..tape.hooks import add_hook
-from ..tape.modes import state
+from ..tape.record import recorder
 from ..tape.tensor import Tensor
 
 
@@ -136,8 +136,8 @@ def run_backward(output: Tensor, request: Request) -> None:
     if output._node is None:
         return
     try:
-        if state.exact is not None:
-            backward(output, state.exact.lift(vector))
+        if recorder().field is not None:
+            backward(output, recorder().lift(vector))
         else:
             backward(output, Tensor._wrap(np.array(vector, output._data.dtype)[()], None))
     except GradcliError:

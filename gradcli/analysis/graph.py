@@ -11,6 +11,7 @@ from ..errors import GradcliError
 from ..program.base import Program
 from ..results.graphs import Graph, GraphNode
 from ..tape.hooks import table_of
+from ..tape.observe import observation_of
 from .gradient import Request
 from .labels import Labels
 from .watch import Pass, is_only_line, module_paths, public_nodes, value_of, watch_program
@@ -117,7 +118,7 @@ def scope_of(node: Any, labels: Labels, paths: dict[int, str]) -> tuple[str, ...
         parts = (labels.name(node) or "").split(".")
         prefixes = [".".join(parts[:i]) for i in range(1, len(parts))]
         return tuple(prefix for prefix in prefixes if prefix in known)
-    return tuple(paths.get(id(m), type(m).__name__) for m in getattr(node, "scope", None) or ())
+    return tuple(paths.get(id(m), type(m).__name__) for m in getattr(observation_of(node), "scope", ()))
 
 
 def outline_of(node: Any) -> tuple[Any, Any]:

@@ -10,6 +10,7 @@ import numpy as np
 from ..errors import Span
 from ..program.base import Run
 from ..tape.node import OutputNode
+from ..tape.observe import Observation, observation_of
 from ..tape.tensor import Tensor
 from . import formulas
 
@@ -55,13 +56,13 @@ class Labels:
             return found
         public = node.public
         label = self.labels.get(public, public.name())
-        several = public is not node or isinstance(getattr(public, "result", None), tuple)
+        several = public is not node or isinstance(getattr(observation_of(public), "result", None), tuple)
         return f"{label}[{node.output_nr}]" if several else label
 
-    def operands(self, node: Any) -> list[Any]:
+    def operands(self, node: Any, seen: Observation) -> list[Any]:
         """Return the operands of an observed operation: labels, and numbers for constants that are scalars."""
         found: list[Any] = []
-        for parent, raw in zip(node.parents, node.operands, strict=False):
+        for parent, raw in zip(node.parents, seen.operands, strict=False):
             if parent is not None:
                 found.append(self.label(parent))
             elif id(raw) in self.constants:
@@ -78,13 +79,13 @@ class Labels:
             return ""
         if isinstance(node, OutputNode):
             return f"{self.formula(node.public)}[{node.output_nr}]"
-        primitive = getattr(node, "primitive", None)
-        if primitive is None:
+        seen = observation_of(node)
+        if seen is None:
             inside = ", ".join(self.label(p) for p in node.parents if p is not None)
             return f"{node.name().removesuffix('Backward')}({inside})"
-        words = [x if isinstance(x, str) else formulas.number_text(x) for x in self.operands(node)]
-        shapes = [np.shape(x) for x in node.operands]
-        return formulas.formula_of_operation(primitive, words, shapes, node.params)
+        words = [x if isinstance(x, str) else formulas.number_text(x) for x in self.operands(node, seen)]
+        shapes = [np.shape(x) for x in seen.operands]
+        return formulas.formula_of_operation(seen.primitive, words, shapes, seen.params)
 
     def place(self, node: Any) -> tuple[Span | None, str]:
         """Return where a node was made, and the source text there: the expression, or the line of a script."""

@@ -13,8 +13,8 @@ from ..func.pullback import pull
 from ..func.trace import Trace
 from ..program.base import Program
 from ..rules.shapes import is_complex
-from ..tape.plan import reachable
 from ..tape.tensor import Tensor
+from ..tape.walk import reachable
 
 
 class Recorded:

@@ -15,6 +15,7 @@ from ..results.graphs import Computed, Flow, HookCall, Pass, Step, Trace
 from ..tape.function import FunctionNode
 from ..tape.hooks import table_of
 from ..tape.node import OutputNode, Slots
+from ..tape.observe import Observation, observation_of
 from . import formulas, watch
 from .gradient import Request
 from .labels import Labels
@@ -121,17 +122,17 @@ def raw(tensor: Any) -> np.ndarray | None:
 
 def local_values(node: Any) -> tuple[Any, ...]:
     """Return the local derivative for every operand of an elementwise operation, None where there is none."""
-    primitive = getattr(node, "primitive", None)
-    if primitive is None or primitive.kind != "elementwise":
+    seen = observation_of(node)
+    if seen is None or seen.primitive.kind != "elementwise":
         return ()
     found: list[Any] = []
-    for parent, rule in zip(node.parents, primitive.rules, strict=True):
+    for parent, rule in zip(node.parents, seen.primitive.rules, strict=True):
         if parent is None:
             found.append(None)
         elif not callable(rule):
             found.append(np.float64(rule))
         else:
-            found.append(np.array(rule(node.result, *node.operands, **node.params)))
+            found.append(np.array(rule(seen.result, *seen.operands, **seen.params)))
     return tuple(found)
 
 
@@ -196,30 +197,33 @@ def step(number: int, event: Event, which: watch.Pass, labels: Labels, received:
 def local_rule(node: Any, place: int, labels: Labels) -> tuple[str, str]:
     """Return the local derivative for one operand: what it is of, and its formula or description."""
     target = labels.label(node.parents[place])
-    primitive = getattr(node, "primitive", None)
-    if primitive is None:
+    seen = observation_of(node)
+    if seen is None:
         what = f"{node.name().removesuffix('Backward')}.backward" if isinstance(node, FunctionNode) else "handed on"
         return "", what
+    primitive = seen.primitive
     if primitive.kind != "elementwise":
-        return "", in_words(primitive.rules[place if primitive.arity is not None else 0], node, labels)
+        return "", in_words(primitive.rules[place if primitive.arity is not None else 0], node, seen, labels)
     slope = f"d({labels.formula(node)})/d{target}"
     rule = primitive.rules[place]
-    return slope, formulas.slope(rule, labels.operands(node), labels.label(node), node.params) or rule_text(rule)
+    return slope, formulas.slope(rule, labels.operands(node, seen), labels.label(node), seen.params) or rule_text(
+        rule
+    )
 
 
-def in_words(rule: Any, node: Any, labels: Labels) -> str:
+def in_words(rule: Any, node: Any, seen: Observation, labels: Labels) -> str:
     """Return the description of a rule with the operands' names; in a formula, settings become their numbers."""
     text = rule_text(rule)
     code = getattr(rule, "__wrapped__", rule).__code__
     names = [name.strip("_").removesuffix("_shape") for name in code.co_varnames[2 : code.co_argcount]]
-    words = {name: str(x) for name, x in zip(names, labels.operands(node), strict=False) if len(name) == 1}
-    settings = {k: formulas.number_text(v) for k, v in node.params.items() if type(v) in (int, float)}
+    words = {name: str(x) for name, x in zip(names, labels.operands(node, seen), strict=False) if len(name) == 1}
+    settings = {k: formulas.number_text(v) for k, v in seen.params.items() if type(v) in (int, float)}
     is_formula = all(len(word) == 1 or word in settings for word in re.findall(r"\b[A-Za-z_]+\b(?!\()", text))
     if is_formula:
         words |= settings
     else:
         words.pop("a", None)  # the article
     text = re.sub(r"\b[A-Za-z_]+\b", lambda m: words.get(m[0], m[0]), text)
-    if not is_formula or any(np.asarray(x).dtype.kind == "c" for x in node.operands):
+    if not is_formula or any(np.asarray(x).dtype.kind == "c" for x in seen.operands):
         return text
     return re.sub(r"conj\(([^()]*)\)", r"\1", text).replace("^H", "^T").replace("^-H", "^-T")

@@ -12,10 +12,10 @@ import numpy as np
 from ..errors import GradcliError, Span
 from ..program.base import Program, Run
 from ..tape import backward as engine
-from ..tape.observe import observe
-from ..tape.plan import reachable
-from ..tape.saved_hooks import calling_frame
+from ..tape.observe import Observed, calling_frame, observation_of
+from ..tape.record import recording
 from ..tape.tensor import Tensor
+from ..tape.walk import reachable
 from .gradient import Request, run_backward
 
 
@@ -54,7 +54,7 @@ class Watch:
         """Observe what is recorded and run backward inside the block."""
         engine.before_backward.append(self.see)
         try:
-            with observe(lambda: tuple(self.modules)), self.module_calls():
+            with recording(Observed(lambda: tuple(self.modules))), self.module_calls():
                 yield
         finally:
             engine.before_backward.remove(self.see)
@@ -133,5 +133,5 @@ def value_of(node: Any) -> Any:
     """Return the value of a node's (first) output (of a leaf: at present), None where it was not observed."""
     if node.leaf:
         return np.array(node.variable._data)
-    found = getattr(node, "result", None)
+    found = getattr(observation_of(node), "result", None)
     return found[0] if isinstance(found, tuple) else found

@@ -6,9 +6,8 @@ import math
 from typing import Any
 
 from ..rules import entry
-from ..tape.node import relabel
 from ..tape.operators import recorders
-from ..tape.record import as_operand, dispatch
+from ..tape.record import as_operand, dispatch, relabel
 from ..tape.tensor import Tensor
 from .wrap import operand, public
 

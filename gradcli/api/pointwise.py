@@ -9,8 +9,7 @@ import numpy as np
 from ..rules import entry
 from ..tape import inplace
 from ..tape.dtypes import COMPLEX_OF
-from ..tape.node import relabel
-from ..tape.record import as_operand, cast, dispatch
+from ..tape.record import as_operand, cast, dispatch, relabel
 from ..tape.tensor import Tensor, as_raw
 from .arithmetic import pow_
 from .wrap import operand, public

@@ -10,8 +10,7 @@ import numpy as np
 from ..rules import entry
 from ..rules.shapes import negative_axes, negative_axis
 from ..tape.dtypes import defaults
-from ..tape.node import relabel
-from ..tape.record import cast, dispatch
+from ..tape.record import cast, dispatch, relabel
 from ..tape.tensor import Tensor, as_raw
 from .wrap import operand, own, public
 

@@ -8,8 +8,7 @@ import numpy as np
 
 from ..rules import entry
 from ..tape.dtypes import as_dtype
-from ..tape.node import relabel
-from ..tape.record import as_operand, dispatch
+from ..tape.record import as_operand, dispatch, relabel
 from ..tape.tensor import Tensor, as_raw
 from .shape import expand
 from .wrap import METHOD_FORMS, public

@@ -11,8 +11,7 @@ from ..rules.index import Index
 from ..rules.movement import resolved
 from ..rules.shapes import fit, negative_axes, negative_axis
 from ..tape.dtypes import DType, as_numpy
-from ..tape.node import relabel
-from ..tape.record import dispatch
+from ..tape.record import dispatch, relabel
 from ..tape.tensor import Tensor, as_raw
 from .create import lengths
 from .wrap import METHOD_FORMS, METHODS, operand, public

@@ -11,8 +11,8 @@ import numpy as np
 from ..errors import describe_missing
 from ..rules import lookup
 from ..rules.table import Primitive
-from ..tape.node import name_nodes
 from ..tape.operators import recorder_for
+from ..tape.record import name_nodes
 from ..tape.tensor import Tensor, as_raw
 from ..tape.torch_errors import as_pytorch
 

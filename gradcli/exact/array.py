@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..rules.table import BY_NUMPY, Primitive
-from ..tape.modes import state
+from ..tape.record import recorder
 from .field import Field, elementwise
 
 COMPARISONS = {
@@ -43,10 +43,10 @@ class ExactArray(np.ndarray):
     @staticmethod
     def __record__(primitive: Primitive, operands: tuple, params: dict) -> Any:
         """Compute a table entry that a rule calls."""
-        return state.exact.compute(primitive, operands, params)
+        return recorder().compute(primitive, operands, params)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, out: Any = None, **options: Any) -> Any:
-        field: Field = state.exact.field
+        field: Field = recorder().field
         plain = tuple(as_plain(x) for x in inputs)
         if method == "__call__":
             result = self._called(field, ufunc, plain, options)
@@ -73,29 +73,29 @@ class ExactArray(np.ndarray):
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         if function is np.where and len(args) == 3:
-            return exact(elementwise(state.exact.field.choose, tuple(as_plain(x) for x in args)))
+            return exact(elementwise(recorder().field.choose, tuple(as_plain(x) for x in args)))
         args, kwargs = as_plain(args), {k: as_plain(v) for k, v in kwargs.items()}
         if function is np.argsort:  # nan comes last, which Python's comparisons do not know
-            infinite = state.exact.field.number(np.inf)
+            infinite = recorder().field.number(np.inf)
             args = (elementwise(lambda e: infinite if e != e else e, args[:1]), *args[1:])
         return exact(function(*args, **kwargs))
 
     @property
     def is_complex(self) -> bool:
         """Whether an element is complex."""
-        return any(state.exact.field.is_complex(e) for e in as_plain(self).ravel().tolist())
+        return any(recorder().field.is_complex(e) for e in as_plain(self).ravel().tolist())
 
     @property  # type: ignore[misc]
     def real(self) -> ExactArray:  # type: ignore[override]
         """The real parts: NumPy takes all objects for real."""
         if not self.is_complex:
             return self
-        return exact(elementwise(lambda e: state.exact.field.parts(e)[0], (as_plain(self),)))
+        return exact(elementwise(lambda e: recorder().field.parts(e)[0], (as_plain(self),)))
 
     @property  # type: ignore[misc]
     def imag(self) -> ExactArray:  # type: ignore[override]
         """The imaginary parts."""
-        return exact(elementwise(lambda e: state.exact.field.parts(e)[1], (as_plain(self),)))
+        return exact(elementwise(lambda e: recorder().field.parts(e)[1], (as_plain(self),)))
 
     def __getitem__(self, key: Any) -> Any:
         return exact(np.ndarray.__getitem__(self, key))
@@ -125,7 +125,8 @@ def exact(x: Any) -> Any:
         return type(x)(exact(part) for part in x)
     if isinstance(x, tuple):
         return type(x)(*(exact(part) for part in x))
-    if state.exact is not None and state.exact.field.is_element(x):
+    field = recorder().field
+    if field is not None and field.is_element(x):
         boxed = np.empty((), object)
         boxed[()] = x
         return boxed.view(ExactArray)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import re
-import weakref
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,17 +15,17 @@ from ..rules.shapes import fit
 from ..rules.table import Primitive
 from ..tape.leaf import AccumulateGrad
 from ..tape.modes import state
-from ..tape.node import MANY, Node, OutputNode, Rule, Slots, next_seq
-from ..tape.record import outline, saved_values
+from ..tape.node import Node, Rule, Slots, new_node
+from ..tape.record import Engine, make_node, outline, record_several, recording, saved_values
 from ..tape.tensor import Tensor
 from ..tape.views import track_view
-from ..tape.walk import apply_rules, apply_several
+from ..tape.vjps import run_rules
 from .array import COMPARISONS, ExactArray, as_plain, exact, numbers, settle_conditions
 from .field import Field, Literal, NoTwinError, elementwise
 from .structural import STRUCTURAL
 
 
-class Exact:
+class Exact(Engine):
     """Computes and records operations in a field, in place of the usual recorder."""
 
     def __init__(self, field: Field):
@@ -45,10 +44,10 @@ class Exact:
         if wanted and not primitive.complex and any(isinstance(x, ExactArray) and x.is_complex for x in raws):
             raise RuntimeError(f"{primitive.name} does not support automatic differentiation for complex numbers")
         if primitive.outputs > 1:
-            return self.several(primitive, nodes, out, raws, params, bool(wanted))
+            return record_several(primitive, list(nodes), out, list(raws), params)
         node = None
         if wanted and isinstance(out, ExactArray):
-            node = self.node(primitive, nodes, out, raws, params)
+            node = make_node(primitive, nodes, out, list(raws), params)
         result = Tensor._wrap(out, node)
         if primitive.view and isinstance(operands[0], Tensor):
             track_view(result, operands[0], primitive, params)
@@ -109,40 +108,23 @@ class Exact:
         """Return whether an operand is true and false, or relations, and no numbers."""
         return isinstance(x, np.ndarray | np.generic) and (x.dtype == bool or (x.size > 0 and self.is_condition(x)))
 
-    def node(self, primitive: Primitive, nodes: tuple, out: Any, raws: tuple, params: dict) -> Node:
+    def make_node(self, primitive: Primitive, nodes: tuple, out: Any, raws: list, params: dict) -> Node:
         """Return the node of a computed result."""
         is_partial = primitive.kind == "elementwise"
         shape = np.shape(raws[0]) if raws else ()
         name = primitive.node if is_partial else primitive.node_name(shape, params)
         real = tuple(isinstance(x, ExactArray) and not x.is_complex for x in raws)
         apply = functools.partial(self.apply if is_partial else self.apply_rule, real)
-        node = Node()
-        node.seq = next_seq()
-        node.hooks = None
-        node.p = nodes
-        node.rule = Rule(name, MANY, apply, True, primitive, params)
-        saved = (out, *raws) if is_partial else saved_values(primitive, nodes, out, list(raws))
-        node.x = tuple(apart(x) for x in saved)
-        node.y = outline(out)
-        return node
-
-    def several(
-        self, primitive: Primitive, nodes: tuple, outs: tuple, raws: tuple, params: dict, wanted: bool
-    ) -> tuple:
-        """Return several results, each with its node."""
-        if not wanted:
-            return tuple(Tensor._wrap(out, None) for out in outs)
-        main = self.node(primitive, nodes, outs, raws, params)
-        results = [OutputNode(main, i) for i in range(len(outs))]
-        main.q = tuple(weakref.ref(node) for node in results)
-        return tuple(Tensor._wrap(out, node) for out, node in zip(outs, results, strict=True))
+        saved = (out, *raws) if is_partial else saved_values(primitive, nodes, out, raws)
+        rule = Rule(name, apply, True, primitive, params)
+        return new_node(rule, nodes, tuple(apart(x) for x in saved), outline(out))
 
     def apply(self, real: tuple[bool, ...], node: Node, g: Any) -> tuple:
         """Multiply by the partial derivatives of an elementwise operation. real: which operands are."""
-        out, *operands = node.x
+        out, *operands = node.saved
         primitive, params = node.rule.primitive, node.rule.params
         grads: list[Any] = []
-        for i, parent in enumerate(node.p):
+        for i, parent in enumerate(node.parents):
             if parent is None:
                 grads.append(None)
                 continue
@@ -154,9 +136,9 @@ class Exact:
     def apply_rule(self, real: tuple[bool, ...], node: Node, g: Any) -> tuple:
         """Run the table's rule of an operation on whole arrays. real: which operands are."""
         if isinstance(g, Slots):
-            grads = apply_several(node, Slots({i: self.array(part) for i, part in g.items()}))
+            grads = run_rules(node, Slots({i: self.array(part) for i, part in g.items()}))
         else:
-            grads = apply_rules(node, self.array(g))
+            grads = run_rules(node, self.array(g))
         arrays = [None if grad is None else self.array(grad) for grad in grads]
         return tuple(x.real if x is not None and i else x for x, i in zip(arrays, real, strict=True))
 
@@ -239,7 +221,7 @@ class Exact:
         integers = np.array(found, np.intp).reshape(x._data.shape)
         return integers if integers.ndim else int(integers)
 
-    def is_condition(self, x: np.ndarray | np.generic) -> bool:
+    def is_condition(self, x: Any) -> bool:
         """Return whether an array holds relations, or true and false, and no numbers."""
         return x.dtype == object and all(
             self.field.is_condition(e) for e in np.asarray(x).view(np.ndarray).ravel().tolist()
@@ -268,10 +250,8 @@ def name_for_users(primitive: Primitive) -> str:
 @contextlib.contextmanager
 def exactly(field: Field) -> Iterator[Exact]:
     """Compute in a field inside the block."""
-    saved = state.exact
-    state.exact = Exact(field)
-    try:
-        yield state.exact
-    finally:
-        state.exact.restore()
-        state.exact = saved
+    with recording(Exact(field)) as arithmetic:
+        try:
+            yield arithmetic
+        finally:
+            arithmetic.restore()

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from ..errors import GradcliError
 from ..tape.node import Node, is_array
-from ..tape.plan import reachable
+from ..tape.walk import reachable
 
 SHARE = 0.25
 """The share of free memory that a result, or the work on one chunk, may take."""

@@ -15,10 +15,10 @@ from ..tape import versions
 from ..tape.function import push_tangents
 from ..tape.function_node import FunctionNode
 from ..tape.modes import enable_grad, set_grad_enabled
-from ..tape.node import MANY, OWNING, Node, OutputNode, Slots
-from ..tape.plan import Plan, reachable
+from ..tape.node import Node, OutputNode, Slots
 from ..tape.tensor import Tensor
-from ..tape.walk import grads_of, scale_by_constant
+from ..tape.vjps import times_partial
+from ..tape.walk import Plan, reachable
 from .batched import cover
 from .chunks import check_size, chunk_rows
 from .pullback import assemble_blocks, basis, check_cotangents, multiply_sizes, size_behind
@@ -64,7 +64,7 @@ class Forward:
         if isinstance(node, OutputNode):
             return tangents[0][node.index]
         if versions.newest.seq < node.seq and node.rule.saves:
-            versions.check_unchanged(node, node.held)
+            versions.check_unchanged(node)
         if isinstance(node, FunctionNode) and not self.batched:
             result = push_tangents(node, tangents)
             if result is not None:
@@ -91,9 +91,9 @@ class Forward:
 
     def elementwise(self, node: Node, tangents: list) -> Any:
         """The sum over operands of the partial derivative times the tangent."""
-        params, shapes, ndim, broad = {}, None, 0, []
-        if node.rule.kind in (MANY, OWNING):
-            params, shapes, ndim, _ = node.rule.params
+        params, shapes, ndim, broad = node.rule.params, None, 0, []
+        if node.rule.broadcast is not None:
+            shapes, ndim, _ = node.rule.broadcast
             broad = [np.shape(v) for v in params.get("order", ())]  # of Bessel functions: they broadcast too
             ndim = max([ndim, *map(len, broad)])
         saved = self.standing_in(node, tangents).saved
@@ -104,7 +104,7 @@ class Forward:
             if shapes is not None and len(shapes[i]) < ndim:
                 lead = tuple(t.shape[: int(self.batched)])
                 t = t.reshape(lead + (1,) * (ndim - len(shapes[i])) + tuple(shapes[i]))
-            term = t * partial(*saved, **params) if callable(partial) else scale_by_constant(t, partial)
+            term = times_partial(t, partial, saved, params)
             total = term if total is None else total + term
         if shapes is not None:
             wanted = tuple(total.shape[: int(self.batched)]) + np.broadcast_shapes(*shapes, *broad)
@@ -123,7 +123,7 @@ class Forward:
             copy = self.standing_in(node, tangents)
             probes = [None if part is None else self.probe(*part) for part in outlines]
             slots = Slots({i: p for i, p in enumerate(probes) if p is not None and p._node is not None})
-            grads = grads_of(copy, slots if isinstance(node.outline, list) else probes[0])
+            grads = copy.rule.vjp(copy, slots if isinstance(node.outline, list) else probes[0])
         plan = Plan(self.create, self.create, dict.fromkeys(p._node for p in slots.values()))
         roots = [
             (g._node, t)

@@ -9,8 +9,8 @@ import numpy as np
 
 from ..rules import entry
 from ..tape.modes import set_grad_enabled
-from ..tape.plan import Plan
 from ..tape.tensor import Tensor, as_raw
+from ..tape.walk import Plan
 from .batched import cover, lift
 from .chunks import check_size, chunk_rows
 from .trace import Trace

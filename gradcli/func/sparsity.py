@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from ..errors import GradcliError
-from ..tape.node import MANY, OWNING, Node
-from ..tape.plan import reachable
+from ..tape.node import Node
 from ..tape.tensor import Tensor
+from ..tape.walk import reachable
 
 FEW = 64
 """Integer arrays up to which a pattern is kept as such."""
@@ -182,12 +182,12 @@ def result_pattern(node: Node, operands: list[Pattern | None]) -> Pattern:
     if primitive is None:
         raise not_sparse(f"{node.name()} does not tell which of its results depend on which operands")
     if primitive.kind == "elementwise" or primitive.name == "where":
-        if node.rule.kind in (MANY, OWNING) and primitive.kind == "elementwise":
-            shape = np.broadcast_shapes(*params[1])
+        if node.rule.broadcast is not None:
+            shape = np.broadcast_shapes(*node.rule.broadcast[0])
         else:
-            shape = node.y[0] if node.y is not None and primitive.name == "where" else present[0].shape
+            shape = node.outline[0] if primitive.name == "where" else present[0].shape
         return union([p.broadcast(shape) for p in present])
-    shape = node.y[0]
+    shape = node.outline[0]
     if primitive.name in SELECTIONS:
         return move_positions(primitive, params, operands, node)
     if primitive.name in REDUCTIONS:
@@ -225,7 +225,7 @@ def move_positions(primitive: Any, params: dict, operands: list[Pattern | None],
 
 def operand_shape(node: Node, place: int, known: Pattern) -> tuple:
     """Return the shape of another operand of a joining or assigning node."""
-    saved = node.x[1 + place] if len(node.x) > 1 + place else None
+    saved = node.saved[1 + place] if len(node.saved) > 1 + place else None
     if isinstance(saved, tuple):
         return saved
     if isinstance(saved, np.ndarray):
@@ -251,7 +251,9 @@ def multiply_patterns(node: Node, operands: list[Pattern | None]) -> Pattern | N
             if constant_first
             else kron(eye_array(p.shape[0], dtype=np.int32), nonzero)
         )
-    return Pattern(node.y[0], None, (csr_array(nonzero) @ p.as_matrix().astype(np.int32)).astype(bool), p.inputs)
+    return Pattern(
+        node.outline[0], None, (csr_array(nonzero) @ p.as_matrix().astype(np.int32)).astype(bool), p.inputs
+    )
 
 
 def rows_and_columns(operands: list[Pattern | None], shape: tuple) -> Pattern | None:

@@ -8,8 +8,8 @@ from typing import Any
 from ..rules import entry
 from ..tape.modes import enable_grad, state
 from ..tape.node import Node
-from ..tape.plan import reachable
 from ..tape.tensor import Tensor, as_raw
+from ..tape.walk import reachable
 from .batched import active, cover, lift
 from .trees import Rebuild, flatten
 

@@ -14,6 +14,7 @@ from ..tape.dtypes import defaults
 from ..tape.inplace import setitem
 from ..tape.modes import state
 from ..tape.operators import recorders
+from ..tape.record import recorder
 from ..tape.tensor import Tensor
 from . import limits, tree
 from .arguments import LISTS, NESTED, as_parameter, parameter
@@ -133,7 +134,7 @@ class Evaluator:
 
     def note_place(self, name: str, operands: tuple, result: Any, place: Any) -> Any:
         """Remember where a result came from, and the first one that is nan though its operands are not."""
-        if (state.anomaly or state.observed) and isinstance(result, Tensor):
+        if state.recorder is not None and isinstance(result, Tensor):
             span = self.program.span(place)
             if result._node is not None:
                 self.places.setdefault(result._node, span)
@@ -167,7 +168,7 @@ class Evaluator:
         """Apply an operator. place: a part of the program, or a span."""
         tensors = [x for x in operands if isinstance(x, Tensor)]
         if not tensors:
-            if state.exact is None or any(isinstance(x, bool | tuple) or x is None for x in operands):
+            if recorder().field is None or any(isinstance(x, bool | tuple) or x is None for x in operands):
                 return self.guard(place, on_numbers, name, operands)
             operands = tuple(lift_number(x) for x in operands)
         if name == "matmul":
@@ -176,17 +177,15 @@ class Evaluator:
         if len(tensors) < len(operands) and any(isinstance(x, tuple) for x in operands):
             span = self.program.span(place)
             raise GradcliError("a tuple is no array; write a list: [1, 2]", span=span, kind="value")
-        recorder = recorders.get(name)
-        if recorder is None or not isinstance(operands[0], Tensor):
-            recorder = entry(name).function
-        return self.note_place(name, operands, self.guard(place, recorder, *operands), place)
+        function = recorders.get(name)
+        if function is None or not isinstance(operands[0], Tensor):
+            function = entry(name).function
+        return self.note_place(name, operands, self.guard(place, function, *operands), place)
 
     # -- one method per type of expression ---------------------------------------------------------------
 
     def _number(self, node: tree.Number) -> Any:
-        if state.exact is None:
-            return node.value
-        return state.exact.literal(node.value, self.program.source[node.start : node.end])
+        return recorder().literal(node.value, self.program.source[node.start : node.end])
 
     def _constant(self, node: tree.Constant) -> Any:
         return node.value
@@ -196,7 +195,7 @@ class Evaluator:
             return self.names[node.name]
         if node.name in CONSTANTS:
             value = CONSTANTS[node.name]
-            return value if state.exact is None else state.exact.literal(value, node.name)
+            return recorder().literal(value, node.name)
         known = [*self.names, *CONSTANTS]
         if find_function(node.name):
             hint = f"'{node.name}' is a function: call it, as in {node.name}(x)"
@@ -216,7 +215,7 @@ class Evaluator:
     def choose(self, place: Any, condition: Any, x: Any, y: Any) -> Any:
         """Choose by a condition; numbers other than 0 count as true."""
         test = lift_number(condition)._data
-        if test.dtype.kind != "b" and (state.exact is None or not state.exact.is_condition(test)):
+        if test.dtype.kind != "b" and not recorder().is_condition(test):
             test = test != 0
         operands = (test, lift_number(x), lift_number(y))
         self.guard(place, limits.check_call, "where", operands, {}, self.settings.max_elements)

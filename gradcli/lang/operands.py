@@ -10,8 +10,8 @@ from ..errors import GradcliError
 from ..rules import entry
 from ..rules.table import Primitive
 from ..tape.dtypes import defaults
-from ..tape.modes import state
 from ..tape.operators import recorder_for
+from ..tape.record import recorder
 from ..tape.tensor import Tensor
 
 
@@ -19,8 +19,8 @@ def lift_number(x: Any) -> Tensor:
     """Return a number as a Tensor of the default type; Tensors as they are. Raises GradcliError for the rest."""
     if isinstance(x, Tensor):
         return x
-    if state.exact is not None and isinstance(x, int | float | complex) and not isinstance(x, bool):
-        return state.exact.lift(x)
+    if recorder().field is not None and isinstance(x, int | float | complex) and not isinstance(x, bool):
+        return recorder().lift(x)
     if x is None or x is Ellipsis or isinstance(x, tuple | slice):
         what = {tuple: "a tuple", slice: "a slice"}.get(type(x), "..." if x is Ellipsis else "None")
         raise GradcliError(f"{what} is no number and no array", kind="value")
@@ -39,8 +39,8 @@ def as_argument(x: Any) -> Any:
     """Return an integral number as an int, for axes, lengths and the like; inside tuples too."""
     if isinstance(x, tuple):
         return tuple(as_argument(item) for item in x)
-    if state.exact is not None and isinstance(x, Tensor):
-        return state.exact.whole_number(x)
+    if isinstance(x, Tensor):
+        return recorder().whole_number(x)
     return int(x) if isinstance(x, float) and x.is_integer() and abs(x) < MOST_INTEGER else x
 
 
@@ -51,8 +51,8 @@ def as_index(x: Any) -> Any:
     if isinstance(x, tuple):
         return tuple(as_index(item) for item in x)
     if isinstance(x, Tensor):
-        if state.exact is not None and x._data.dtype == object:
-            return state.exact.whole_numbers(x)
+        if x._data.dtype == object:
+            return recorder().whole_numbers(x)
         data = x._data
         if data.dtype.kind == "f" and bool((data == np.floor(data)).all()) and bool(np.isfinite(data).all()):
             return int(data) if data.ndim == 0 else data.astype(np.intp)
@@ -101,7 +101,7 @@ def flatten_arguments(args: tuple) -> tuple:
 
 def stack_items(items: tuple) -> Tensor:
     """Return a list as an array; numbers and Tensors may be mixed if all rows have one shape."""
-    if not any(isinstance(x, Tensor) for x in items) and (state.exact is None or not items):
+    if not any(isinstance(x, Tensor) for x in items) and (recorder().field is None or not items):
         if any(isinstance(x, tuple | slice) or x is None or x is Ellipsis for x in items):
             raise ValueError("a list may hold numbers, arrays and lists only")
         raw = np.array(items)
@@ -110,7 +110,7 @@ def stack_items(items: tuple) -> Tensor:
     shapes = {x._data.shape for x in tensors}
     if len(shapes) > 1:
         raise ValueError(f"the rows of a list must have one shape, not {' and '.join(map(str, sorted(shapes)))}")
-    if state.exact is None and all(x._node is None for x in tensors):
+    if recorder().field is None and all(x._node is None for x in tensors):
         return Tensor._wrap(np.array([x._data for x in tensors]), None)
     return entry("stack").function(tensors)
 
@@ -121,5 +121,5 @@ def special_form(name: str, args: tuple, named: dict) -> Tensor:
         raise TypeError(f"{name}(x) takes one array or number")
     x = lift_number(args[0])
     if name == "const":
-        return x.detach() if state.exact is None else state.exact.constant(x)
+        return recorder().constant(x)
     return x

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import GradcliError, Span, did_you_mean
-from ..tape.modes import state
+from ..tape.record import recorder
 from ..tape.tensor import Tensor
 
 
@@ -48,7 +48,7 @@ class Run:
 
 def line_of(node: Any) -> Span | None:
     """Return the line of Python that made a node, where the node noted it."""
-    made_at = getattr(node, "made_at", None)
+    made_at = getattr(node.origin, "made_at", None)
     return None if not made_at else line_span(*made_at)
 
 
@@ -129,8 +129,9 @@ def check_known(names: Iterable[str], known: Iterable[str], option: str) -> None
 
 def as_leaf(value: Any, dtype: Any, name: str) -> Tensor:
     """Return a value as a leaf of a type. Raises GradcliError for data that cannot be differentiated."""
-    if state.exact is not None:
-        return state.exact.leaf(value, name)
+    exact = recorder().leaf(value, name)
+    if exact is not None:
+        return exact
     raw = np.asarray(value)
     if raw.dtype.kind not in "biufc":
         raise GradcliError(f"a value of type {raw.dtype} is no number", kind="value")

@@ -14,7 +14,8 @@ import numpy as np
 from ..errors import EXIT_TARGET, GradcliError, TimeIsUp
 from ..tape import backward as engine
 from ..tape import leaf as leaves
-from ..tape.modes import enable_grad, state
+from ..tape.modes import enable_grad
+from ..tape.record import recorder
 from ..tape.tensor import Tensor
 from .base import Prepare, Program, Run, check_known, is_module
 from .failures import exit_text, python_syntax_error, script_error
@@ -149,11 +150,11 @@ class Execution:
     def bind(self, value: Any, name: str) -> Any:
         """Take note of an assignment; replace the data of a tensor (or parameter) that was given a value."""
         for path, tensor in named_tensors(name, value):
-            if state.exact is not None and tensor.is_leaf and tensor.requires_grad:
+            if recorder().field is not None and tensor.is_leaf and tensor.requires_grad:
                 number = self.given.get(path, self.floats.pop(id(tensor), None))
                 if number is not None:
                     self.replaced.add(path)
-                    state.exact.adopt(tensor, path, number)
+                    recorder().adopt(tensor, path, number)
             elif path in self.given and path not in self.replaced and tensor._data.dtype.kind in "fc":
                 replace_data(tensor, self.given[path], path)
                 self.replaced.add(path)
@@ -182,9 +183,9 @@ class Execution:
             frame = frame.f_back
         if frame is not None:
             self.made.append((tensor, frame.f_lineno))
-        if state.exact is not None:
+        if recorder().field is not None:
             self.floats[id(tensor)] = tensor._data
-            state.exact.adopt(tensor, f"leaf_{len(self.made)}", tensor._data)
+            recorder().adopt(tensor, f"leaf_{len(self.made)}", tensor._data)
 
     # -- what came out -----------------------------------------------------------------------------------
 

@@ -13,7 +13,8 @@ import numpy as np
 from ..errors import add_advice
 from .modes import state
 from .node import Node
-from .saved_hooks import choose_node_class
+from .observe import Traced
+from .record import begin, end
 
 
 class AnomalyError(RuntimeError):
@@ -35,11 +36,12 @@ class nan_search:  # noqa: N801 - a context like PyTorch's
     def __enter__(self) -> None:
         self.previous = state.anomaly, state.check_nan, state.explains
         state.anomaly, state.check_nan, state.explains = True, self.check_nan, self.announces
-        choose_node_class(traced=1)
+        self.traced = Traced()
+        begin(self.traced)
 
     def __exit__(self, *_: Any) -> None:
         state.anomaly, state.check_nan, state.explains = self.previous
-        choose_node_class(traced=-1)
+        end(self.traced)
 
 
 class detect_anomaly(nan_search):  # noqa: N801 - PyTorch's name
@@ -65,15 +67,25 @@ class set_detect_anomaly(nan_search):  # noqa: N801 - PyTorch's name
     def __init__(self, mode: bool, check_nan: bool = True):
         super().__init__(check_nan)
         self.previous = state.anomaly, state.check_nan, state.explains
-        choose_node_class(traced=bool(mode) - state.anomaly)
+        trace_always(bool(mode))
         state.anomaly, state.check_nan, state.explains = bool(mode), check_nan, bool(mode)
 
     def __enter__(self) -> None:
         """Everything is set already."""
 
     def __exit__(self, *_: Any) -> None:
-        choose_node_class(traced=self.previous[0] - state.anomaly)
+        trace_always(self.previous[0])
         state.anomaly, state.check_nan, state.explains = self.previous
+
+
+def trace_always(wanted: bool) -> None:
+    """Have nodes know their line from now on, outside of any block, or no longer."""
+    if state.anomaly and not wanted and state.traced is not None:
+        end(state.traced)
+        state.traced = None
+    elif wanted and not state.anomaly:
+        state.traced = Traced()
+        begin(state.traced)
 
 
 def is_anomaly_enabled() -> bool:
@@ -107,7 +119,7 @@ def explain(node: Any) -> None:
     text = f"Error detected in {node.name()}. "
     seen = 0
     while node is not None and seen < 100:
-        made_at = getattr(node, "made_at", None)
+        made_at = getattr(node.origin, "made_at", None)
         if made_at is None:
             text += "No forward pass information available: enable detect_anomaly during the forward pass, too."
         else:
@@ -115,7 +127,7 @@ def explain(node: Any) -> None:
             code = linecache.getline(file, line).strip()
             text += f'Traceback of forward call that caused the error:\n  File "{file}", line {line}\n    {code}\n'
         tell(text)
-        node = getattr(node, "made_by", None)
+        node = getattr(node.origin, "made_by", None)
         if node is not None:
             text = f"Previous calculation was induced by {node.name()}. "
         seen += 1
@@ -134,6 +146,6 @@ def check_gradients(node: Node, grads: tuple) -> None:
     for i, g in enumerate(grads):
         raw = getattr(g, "_data", g)
         if isinstance(raw, np.ndarray | np.generic) and raw.dtype.kind in "fc" and bool(np.isnan(raw).any()):
-            made_at = getattr(node, "made_at", None)
+            made_at = getattr(node.origin, "made_at", None)
             error = AnomalyError(f"Function '{node.name()}' returned nan values in its {i}th output.", node)
             raise add_advice(error, f"it was made at {made_at[0]}:{made_at[1]}") if made_at else error

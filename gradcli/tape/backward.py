@@ -13,10 +13,9 @@ from ..errors import add_advice
 from .dtypes import as_dtype, naming
 from .edges import GradientEdge, node_of, outline_of
 from .node import Node
-from .plan import Plan, as_tuple
 from .record import cast
 from .tensor import Size, Tensor
-from .walk import Cotangent
+from .walk import Cotangent, Plan, as_tuple
 
 SOURCES = (Tensor, GradientEdge)
 

@@ -6,9 +6,8 @@ from typing import Any, NamedTuple
 
 from .dtypes import DType, as_dtype, cpu
 from .modes import state
-from .node import MANY, Node, OutputNode, Slots
+from .node import Node, OutputNode, Slots
 from .tensor import Size, Tensor
-from .walk import grads_of
 
 
 class GradientEdge(NamedTuple):
@@ -39,8 +38,8 @@ def node_of(x: Tensor | GradientEdge) -> Node:
 def outline_of(node: Any) -> tuple:
     """Return shape and NumPy dtype of the gradient that arrives at a node."""
     if isinstance(node, OutputNode):
-        return node.p.outline[node.index]
-    while not node.leaf and node.rule.kind != MANY and type(node.outline) is not tuple:
+        return node.parents[0].outline[node.index]
+    while not node.leaf and node.outline is None:
         node = next(p for p in node.parents if p is not None)  # quick operations keep shape and type
         if isinstance(node, OutputNode):
             return outline_of(node)
@@ -80,7 +79,7 @@ def run_node(node: Any, grads: tuple) -> Any:
         if count > 1 or isinstance(node.outline, list)
         else given[0]
     )
-    parts = grads_of(node.standing_in(node.parents, Tensor._wrap if create else None), slots)
+    parts = node.rule.vjp(node.standing_in(node.parents, Tensor._wrap if create else None), slots)
     found = [None if g is None else g if create else Tensor._wrap(g, None) for g in parts]
     while len(found) > 1 and node.parents[len(found) - 1] is None:
         found.pop()  # Python numbers get no gradient

@@ -9,16 +9,13 @@ import numpy as np
 
 from ..errors import add_advice
 from ..rules.shapes import fit
-from .barrier import barrier
 from .dtypes import naming
 from .modes import state
-from .node import FREED, Node, OutputNode, Slots, next_seq
-from .saved_hooks import Packed, active, caller, hooks_of, pack_tensor
+from .node import USED_UP, Node, OutputNode, Packed, Slots, next_seq, refusing_node
+from .record import recorder
+from .saved_hooks import hooks_of, pack_tensor
 from .tensor import Tensor
 from .versions import name_in_messages, text_of_change
-
-SLOT_NAMES = ("p", "q", "x", "y", "out")
-"""Names of a node's slots, which a custom function's node leaves to its user: `ctx.x = ...`."""
 
 
 class Saved:
@@ -60,9 +57,8 @@ class FunctionNode(Node):
         self._dirty: tuple = ()
         self._constant: tuple = ()
         self._own: set[int] = set()
-        if active.traced:
-            self.made_at = caller()
-            self.made_by = state.running
+        self.origin = None
+        recorder().note(self)
 
     # -- what the user calls ---------------------------------------------------------------------------
 
@@ -97,14 +93,14 @@ class FunctionNode(Node):
     def saved_tensors(self) -> tuple:
         """What save_for_backward kept. Raises RuntimeError when it was freed, or changed in place since."""
         if self._freed:
-            raise RuntimeError(FREED)
+            raise RuntimeError(USED_UP)
         return tuple(None if s is None else self._unpacked(s) for s in self._kept)
 
     def _unpacked(self, saved: Saved) -> Tensor:
         tensor = saved.tensor
         node = saved.node if saved.place is None else self.output(saved.place)
         if type(tensor) is Packed:
-            return Tensor._wrap(tensor.open(), node)
+            return Tensor._wrap(tensor.unpack(tensor.content), node)
         if tensor._version != saved.count:
             name = "" if tensor.grad_fn is None else tensor.grad_fn.name()
             origin = f", which is output {tensor.output_nr} of {name_in_messages(name)}," if name else ""
@@ -126,14 +122,22 @@ class FunctionNode(Node):
     # -- what the engine calls ---------------------------------------------------------------------------
 
     @property
-    def parents(self) -> tuple:
+    def parents(self) -> tuple:  # type: ignore[override]
         """The parent of each argument, None where no gradient is wanted."""
         return self._parents
 
     @property
-    def saved(self) -> tuple:
-        """Nothing that the engine itself looks after."""
-        return ()
+    def saved(self) -> Any:
+        """Nothing that the engine itself looks after, or what the user calls by this name."""
+        return self.__dict__.get("saved", ())
+
+    @saved.setter
+    def saved(self, value: Any) -> None:
+        self.__dict__["saved"] = value
+
+    def free(self) -> None:
+        """Let go of what save_for_backward kept."""
+        self._freed, self._kept = True, ()
 
     @property
     def outline(self) -> Any:
@@ -161,13 +165,13 @@ class FunctionNode(Node):
         """Return the node itself: it has no copies."""
         return self
 
-    def release(self) -> None:
-        """Let go of what was saved."""
-        self._freed = True
-        self._kept = ()
-
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+
+
+def barrier(x: Tensor, message: str, parents: tuple) -> Tensor:
+    """Return the same numbers with a node that leads to `parents`, through which backward raises RuntimeError."""
+    return Tensor._wrap(x._data, refusing_node((x._data.shape, x._data.dtype), message, parents))
 
 
 def differentiable(x: Tensor) -> bool:
@@ -220,8 +224,7 @@ def cotangent(ctx: Any, i: int, g: Any) -> Any:
 def hide_stashed(ctx: Any) -> dict:
     """Put barriers in place of tensors that forward stashed on ctx; return what was there."""
     found = {}
-    for name in [*ctx.__dict__, *SLOT_NAMES]:
-        x = getattr(ctx, name, None)
+    for name, x in list(ctx.__dict__.items()):
         if isinstance(x, Tensor) and x._node is None and id(x) not in ctx._own and differentiable(x):
             found[name] = x
             setattr(ctx, name, guard_stashed(x, ctx, f"stashed as ctx.{name}"))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..rules import entry
-from .node import MANY, Node, OutputNode, Rule, Slots, next_seq
+from .node import Node, OutputNode, Rule, Slots, new_node
 from .record import outline
 from .tensor import Tensor
 from .views import track_view
@@ -15,10 +15,10 @@ from .views import track_view
 
 def pass_unchanged(node: Node, g: Slots) -> tuple:
     """Hand every cotangent on as it came, None where there is none."""
-    return tuple([g.get(i) for i in range(len(node.p))])
+    return tuple([g.get(i) for i in range(len(node.parents))])
 
 
-IDENTITY = Rule("BackwardHookFunctionBackward", MANY, pass_unchanged, False)
+IDENTITY = Rule("BackwardHookFunctionBackward", pass_unchanged)
 
 
 def record_identity(tensors: Sequence[Tensor]) -> tuple[list[Tensor], Node]:
@@ -26,15 +26,9 @@ def record_identity(tensors: Sequence[Tensor]) -> tuple[list[Tensor], Node]:
 
     All must require grad. Being views, the results may be changed in place: the gradient stays right.
     """
-    node = Node()
-    node.seq = next_seq()
-    node.rule = IDENTITY
-    node.hooks = None
-    node.p = tuple(x._node for x in tensors)
-    node.x = ()
-    node.y = [outline(x._data) for x in tensors]
+    node = new_node(IDENTITY, tuple(x._node for x in tensors), (), [outline(x._data) for x in tensors])
     outputs = [OutputNode(node, i) for i in range(len(tensors))]
-    node.q = tuple(weakref.ref(output) for output in outputs)
+    node.output_nodes = tuple(weakref.ref(output) for output in outputs)
     results = []
     for x, output in zip(tensors, outputs, strict=True):
         view = Tensor._wrap(x._array(), output)

@@ -11,8 +11,8 @@ from ..errors import add_advice
 from ..rules import entry
 from ..rules.index import Index
 from .modes import state
-from .node import MANY, OWNING, Node, next_seq, relabel
-from .record import cast, make_node, record
+from .node import Node, next_seq
+from .record import cast, make_node, record, recorder, relabel
 from .tensor import Tensor
 from .versions import lender_of, mark_changed, memory_of
 from .views import move_retained, region_of, register, retake, retake_views, why_not
@@ -68,8 +68,7 @@ def update(target: Tensor, compute: Callable[[], Any]) -> Tensor:
     Raises RuntimeError when the result has another shape, or a type that the target cannot hold.
     """
     check_allowed(target)
-    if state.exact is not None:
-        state.exact.make_exact(target)
+    recorder().make_exact(target)
     if state.grad and target._base is not None and target._node is not None and target._node.hooks is not None:
         retake(target)  # hooks see gradients of the view as it was, not of what becomes of it
     start = next_seq()
@@ -134,14 +133,11 @@ def _write(data: np.ndarray, out: Any, nodes: list[Node], by: str = "") -> None:
     memory = memory_of(data)
     for node in nodes:
         if node.rule.saves:
-            saved = node.saved
+            saved = node.open()
             kept = tuple(data if x is out else _keep(x, memory) for x in saved)
             if all(new is old for new, old in zip(kept, saved, strict=True)):
                 continue
-            if node.rule.kind in (MANY, OWNING):
-                node.x = kept
-            else:
-                node.out, node.x, node.y = (*kept, None)[:3]
+            node.saved = kept
     np.copyto(data, out.copy() if isinstance(out, np.ndarray) and memory_of(out) is memory else out)
     mark_changed(data, by)
     for node in nodes:
@@ -231,7 +227,7 @@ TURNS = {
 def _overwrite(base: Tensor, index: Index, value: Any, node: Node | None, name: str = "CopySlices") -> None:
     """Record, under a name, that the elements of `base` at an index were replaced."""
     replaced = make_node(entry("setitem"), (base._node, node), base._data, [base._data, value], {"index": index})
-    replaced.rule.name = name
+    replaced.rule = replaced.rule.renamed(name)
     set_history(base, replaced)
 
 
@@ -244,8 +240,7 @@ def set_history(tensor: Tensor, node: Node | None) -> None:
 
 def setitem(target: Tensor, key: Any, value: Any) -> None:
     """target[key] = value, recorded. Raises IndexError and RuntimeError for keys and values that do not fit."""
-    if state.exact is not None:
-        state.exact.make_exact(target)
+    recorder().make_exact(target)
     data = target._array()
     index = Index(key, data.shape)
     index.result_shape()  # an index that does not fit is told before anything else

@@ -10,13 +10,13 @@ import numpy as np
 
 from .dtypes import naming
 from .hooks import add_hook
-from .node import MANY, Node, Rule, next_seq
+from .node import Node, Rule, next_seq
 from .versions import mark_changed
 
 leaf_made: list[Callable[[Any], None]] = []
 """Called with every new leaf that requires grad."""
 
-ACCUMULATE = Rule("AccumulateGrad", MANY, lambda node, g: (), False)
+ACCUMULATE = Rule("AccumulateGrad", lambda node, g: ())
 
 
 class AccumulateGrad(Node):
@@ -28,7 +28,7 @@ class AccumulateGrad(Node):
 
     def __init__(self, tensor: Any):
         self.seq = next_seq()
-        self.p = self.x = ()
+        self.parents = self.saved = ()
         self.rule = ACCUMULATE
         self.hooks = None
         self.tensor_ref = weakref.ref(tensor)

@@ -14,9 +14,9 @@ from .dtypes import naming
 
 class _State(threading.local):
     grad = True
+    recorder: Any = None
     anomaly = False
-    observed = False
-    exact: Any = None
+    traced: Any = None
     check_nan = True
     explains = False
     running: Any = None
@@ -25,6 +25,8 @@ class _State(threading.local):
 state = _State()
 suspended: set[int] = set()
 """The threads that do not record: asking whether it is empty is quicker than asking `state`."""
+moded: set[int] = set()
+"""The threads in which a mode of recording is in force."""
 
 
 class allowed:  # noqa: N801 - a namespace

@@ -7,49 +7,56 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from .dtypes import naming
 from .hooks import table_of
-from .modes import state
 
 next_seq = itertools.count(0, -1).__next__
 """Sequence numbers count down, so that the smallest is the newest: backward pops them from a min-heap."""
 
 
 class Rule:
-    """What a node does: shared by all nodes of a quick primitive, made per call where there are parameters.
+    """How a cotangent passes a node: shared by the nodes of a quick recorder, made per call elsewhere.
 
-    apply(node, g) returns cotangents (None for a parent that wants none) in the form that `kind` says:
-    ONE for a single one, TWO for a pair, MANY for a tuple; PRODUCT is a TWO that multiplies by the other
-    operand; with OWNING, a tuple from apply(node, g, owned), where owned says that nobody else holds g.
-    saves says whether the node keeps anything that backward frees.
+    vjp(node, g): one cotangent per parent, None where none is wanted. saves: whether the node keeps anything that
+    backward frees. fresh: whether a cotangent is memory that nobody else holds, unless it is g itself or a view.
+    primitive, params: the entry of the table and how it was called. broadcast: of an elementwise operation whose
+    operands differ in shape, or are complex, what undoes that: their shapes, the result's rank, whether to conjugate.
     """
 
-    __slots__ = ("apply", "kind", "name", "params", "primitive", "saves", "spent")
+    __slots__ = ("broadcast", "fresh", "name", "params", "primitive", "saves", "used_up", "vjp")
 
     def __init__(
         self,
         name: str,
-        kind: int,
-        apply: Callable,
-        saves: bool,
+        vjp: Callable[[Any, Any], tuple],
+        saves: bool = False,
         primitive: Any = None,
-        params: Any = None,
+        params: dict | None = None,
+        *,
+        fresh: bool = False,
+        broadcast: tuple | None = None,
     ):
         self.name = name
-        self.kind = kind
-        self.apply = apply
+        self.vjp = vjp
         self.saves = saves
         self.primitive = primitive
-        self.params = params
-        self.spent = spent(self.name, kind) if kind in (ONE, TWO, PRODUCT) and saves else None
+        self.params = {} if params is None else params
+        self.fresh = fresh
+        self.broadcast = broadcast
+        self.used_up = used_up(name) if fresh and saves else None
+
+    def renamed(self, name: str) -> Rule:
+        """Return the same rule under another name."""
+        return Rule(
+            name, self.vjp, self.saves, self.primitive, self.params, fresh=self.fresh, broadcast=self.broadcast
+        )
 
 
-MANY, ONE, TWO, PRODUCT, OWNING = range(5)
 COUNTED = {
     **dict.fromkeys(("PowBackward0", "RemainderBackward0", "FmodBackward0", "ClampBackward1"), slice(0, 1)),
     **dict.fromkeys(("ClampMinBackward0", "ClampMaxBackward0", "IndexFillBackward0"), slice(0, 1)),
@@ -62,56 +69,48 @@ COUNTED = {
 """The operands that PyTorch counts among the next functions, by the node's name: numbers and masks are none."""
 
 
+USED_UP = (
+    "Trying to backward through the graph a second time (or directly access saved tensors after they have "
+    "already been freed). Saved intermediate values of the graph are freed when you call .backward() or "
+    "autograd.grad(). Specify retain_graph=True if you need to backward through the graph a second time or if "
+    "you need to access saved tensors after calling backward."
+)
+
+
 class Node:
     """One recorded operation.
 
-    seq: its sequence number. What it links to and what it saved depends on the kind of its rule:
-    ONE: `p` is the parent, `x` or `out` what was saved of the operand and the result;
-    TWO and PRODUCT: `p` and `q` are the parents or None, `x`, `y` and `out` what was saved;
-    MANY and OWNING: `p` is a tuple of parents or None, `x` a tuple (out, *operands), None where nothing is needed;
-    with several outputs, `q` refers weakly to their nodes.
-    Slots that were never set read as None. All nodes are of this one class and own no tuples where they can
-    do without: that keeps backward quick and the garbage collector idle. A node that the user looks at
-    becomes one of a class with the operation's name.
+    seq: its sequence number. parents: one per operand, None where no gradient is wanted. saved: (out, *operands)
+    with None for what the rule does not read. outline: shape and type of the result, a list of them for several,
+    where the recorder noted them. output_nodes: weak references to the nodes of several results. origin: what a
+    mode of recording noted. The last three read as None where they were never set.
+    A node that the user looks at becomes one of a class with the operation's name.
     """
 
-    __slots__ = ("__weakref__", "hooks", "out", "p", "q", "rule", "seq", "x", "y")
+    __slots__ = ("__weakref__", "hooks", "origin", "outline", "output_nodes", "parents", "rule", "saved", "seq")
     leaf = False
     nameless = True
+    plain: type[Node]
+    """The class without the operation's name."""
     seq: int
     rule: Rule
+    parents: tuple
+    saved: Any
     hooks: Any
-    p: Any
-    q: Any
-    x: Any
-    y: Any
-    out: Any
+    outline: Any
+    output_nodes: Any
+    origin: Any
 
-    @property
-    def parents(self) -> tuple:
-        """The parent of each operand, None where no gradient is wanted."""
-        kind = self.rule.kind
-        return (self.p,) if kind == ONE else (self.p, self.q) if kind in (TWO, PRODUCT) else self.p
+    def open(self) -> tuple:
+        """Return what was saved. Raises RuntimeError when backward has freed it."""
+        if self.rule.vjp is refuse_again:
+            raise RuntimeError(USED_UP)
+        return self.saved if self.hooks is None or not self.hooks.packed else unpack(self.saved)
 
-    @property
-    def saved(self) -> tuple:
-        """What was saved: (out, *operands). Raises RuntimeError when backward has freed it."""
-        kind = self.rule.kind
-        if self.rule.apply is second_time:
-            raise RuntimeError(FREED)
-        if kind in (MANY, OWNING):
-            return self.x
-        return (self.out, self.x) if kind == ONE else (self.out, self.x, self.y)
-
-    @property
-    def held(self) -> tuple:
-        """What was saved, as it is kept."""
-        return self.saved
-
-    @property
-    def outline(self) -> Any:
-        """Shape and type of the result (a list of them for several), where the recorder noted them."""
-        return self.y
+    def free(self) -> None:
+        """Let go of what was saved."""
+        self.saved = ()
+        self.rule = used_up(self.rule.name)
 
     def standing_in(self, parents: tuple, wrap: Callable | None) -> Node:
         """Return a copy for one use, with other parents, and Tensors in place of saved arrays if wrap is given.
@@ -119,38 +118,25 @@ class Node:
         The Tensors continue the graph: what was saved of an operand has the operand's node, the result this
         one.
         """
-        saved = self.saved
+        saved = self.open()
         if wrap is not None and saved:
             nodes = (self, *self.parents)
+            first = saved[0]
             saved = tuple(
                 wrap(x, node) if node is not None and is_array(x) else x for x, node in zip(saved, nodes, strict=True)
             )
-            if self.q is not None and self.rule.kind == MANY and type(saved[0]) is tuple:
-                saved = (self._outputs_as_tensors(saved[0], wrap), *saved[1:])
-        copy = self.blank()
+            if self.output_nodes is not None and type(first) is tuple:
+                saved = (self._outputs_as_tensors(first, wrap), *saved[1:])
+        copy = object.__new__(self.plain)
         copy.seq, copy.rule, copy.hooks = self.seq, self.rule, None
-        if self.rule.kind in (MANY, OWNING):
-            copy.p, copy.x = parents, saved
-        else:
-            copy.p, copy.q = (*parents, None)[:2]
-            copy.out, copy.x, copy.y = (*saved, None)[:3]
+        copy.parents, copy.saved = parents, saved
         return copy
-
-    def blank(self) -> Node:
-        """Return an empty node of the same kind, for a copy."""
-        return object.__new__(type(self))
 
     def _outputs_as_tensors(self, outs: tuple, wrap: Callable) -> tuple:
         """Return saved outputs, of which there are several, as Tensors with the nodes that they had."""
-        nodes = [reference() or OutputNode(self, i) for i, reference in enumerate(self.q)]
         return tuple(
-            wrap(x, node) if is_array(x) and x.dtype.kind in "fc" else x for x, node in zip(outs, nodes, strict=True)
+            wrap(x, self.output(i)) if is_array(x) and x.dtype.kind in "fc" else x for i, x in enumerate(outs)
         )
-
-    def release(self) -> None:
-        """Let go of what was saved."""
-        self.x = self.y = self.out = None
-        self.rule = spent(self.rule.name, self.rule.kind)
 
     def name(self) -> str:
         """Return the name of the operation, such as MulBackward0."""
@@ -169,12 +155,11 @@ class Node:
     @property
     def output_count(self) -> int:
         """How many outputs the operation has."""
-        return len(self.q) if self.rule.kind == MANY and type(self.q) is tuple else 1
+        return 1 if self.output_nodes is None else len(self.output_nodes)
 
     def output(self, place: int) -> Node:
         """Return the node of one output: the main node itself where there is only one."""
-        several = self.rule.kind == MANY and type(self.q) is tuple
-        return self.q[place]() or OutputNode(self, place) if several else self
+        return self if self.output_nodes is None else self.output_nodes[place]() or OutputNode(self, place)
 
     @property
     def public(self) -> Node:
@@ -217,60 +202,126 @@ class Node:
         return table_of(self).add("pre", hook)
 
     def __getattr__(self, name: str) -> Any:
-        if name in Node.__slots__:
+        if name in ("outline", "output_nodes", "origin"):
             return None
         raise AttributeError(f"'{self.name()}' object has no attribute '{name}'")
 
 
-def relabel(result: Any, name: str) -> Any:
-    """Return the result of an operation just recorded; its node gets another name."""
-    node = getattr(result, "_node", None)
-    if node is not None and not node.leaf:
-        old = node.rule
-        if old.kind in (MANY, OWNING):
-            old.name = name
-        else:
-            node.rule = Rule(name, old.kind, old.apply, old.saves, old.primitive, old.params)
-    return result
+Node.plain = Node
 
 
-def name_nodes(result: Any, name: str, operands: Iterable) -> Any:
-    """Give the nodes of a function's result, or results, the name under which PyTorch records the function.
+class UnaryNode(Node):
+    """A node of one parent, as quick recorders make it: without tuples of its own.
 
-    Graphs that are drawn keep the names of what was recorded.
+    With half the containers, Python's collector takes half the time on a deep graph.
     """
-    if not state.observed:
-        known = [getattr(x, "_node", None) for x in operands]
-        for x in result if isinstance(result, tuple) else (result,):
-            node = getattr(x, "_node", None)
-            if node is not None and not isinstance(node, OutputNode) and not any(node is other for other in known):
-                relabel(x, name)
-    return result
+
+    __slots__ = ("out", "p", "x")
+
+    @property
+    def parents(self) -> tuple:  # type: ignore[override]
+        """The parent."""
+        return (self.p,)
+
+    @parents.setter
+    def parents(self, value: tuple) -> None:
+        (self.p,) = value
+
+    @property
+    def saved(self) -> Any:  # type: ignore[override]
+        """What was saved of the result and the operand."""
+        return (self.out, self.x)
+
+    @saved.setter
+    def saved(self, value: tuple) -> None:
+        self.out, self.x = value
+
+    def free(self) -> None:
+        """Let go of what was saved."""
+        self.out = self.x = None
+        self.rule = self.rule.used_up  # type: ignore[assignment]
 
 
-def second_time(node: Node, g: Any, owned: bool = False) -> Any:
+UnaryNode.plain = UnaryNode
+
+
+class BinaryNode(Node):
+    """A node of two parents, as quick recorders make it."""
+
+    __slots__ = ("out", "p", "q", "x", "y")
+
+    @property
+    def parents(self) -> tuple:  # type: ignore[override]
+        """The parents."""
+        return (self.p, self.q)
+
+    @parents.setter
+    def parents(self, value: tuple) -> None:
+        self.p, self.q = value
+
+    @property
+    def saved(self) -> Any:  # type: ignore[override]
+        """What was saved of the result and the operands."""
+        return (self.out, self.x, self.y)
+
+    @saved.setter
+    def saved(self, value: tuple) -> None:
+        self.out, self.x, self.y = value
+
+    def free(self) -> None:
+        """Let go of what was saved."""
+        self.out = self.x = self.y = None
+        self.rule = self.rule.used_up  # type: ignore[assignment]
+
+
+BinaryNode.plain = BinaryNode
+
+
+def refuse_again(node: Node, g: Any) -> tuple:
     """Refuse to run a node whose saved values are gone."""
-    raise RuntimeError(FREED)
+    raise RuntimeError(USED_UP)
 
 
 @functools.cache
-def spent(name: str, kind: int) -> Rule:
-    """Return the rule of nodes of this name and kind once they were freed."""
-    return Rule(name, TWO if kind == PRODUCT else kind, second_time, False)
+def used_up(name: str) -> Rule:
+    """Return the rule of nodes of this name once they were freed."""
+    return Rule(name, refuse_again)
+
+
+class Packed:
+    """What a pack hook returned, and how it becomes raw data again."""
+
+    __slots__ = ("content", "unpack")
+
+    def __init__(self, content: Any, unpack: Callable[[Any], Any]):
+        self.content = content
+        self.unpack = unpack
+
+
+def unpack(saved: tuple) -> tuple:
+    """Return saved values as they were before hooks packed them: the last operand first, as PyTorch does."""
+    found = []
+    for x in reversed(saved):
+        found.append(x.unpack(x.content) if type(x) is Packed else unpack(x) if type(x) is tuple else x)
+    return tuple(reversed(found))
+
+
+def new_node(rule: Rule, parents: tuple, saved: tuple = (), outline: Any = None) -> Node:
+    """Return a node as the engine itself makes it, outside of the recorders."""
+    node = Node()
+    node.seq = next_seq()
+    node.rule = rule
+    node.hooks = None
+    node.parents = parents
+    node.saved = saved
+    node.outline = outline
+    return node
 
 
 @functools.cache
 def named_class(name: str, kind: Any) -> type:
     """Return the class that nodes of this name and kind have once they are looked at."""
     return type(name, (kind,), {"__slots__": (), "nameless": False})
-
-
-FREED = (
-    "Trying to backward through the graph a second time (or directly access saved tensors after they have "
-    "already been freed). Saved intermediate values of the graph are freed when you call .backward() or "
-    "autograd.grad(). Specify retain_graph=True if you need to backward through the graph a second time or if "
-    "you need to access saved tensors after calling backward."
-)
 
 
 def is_array(x: Any) -> bool:
@@ -283,23 +334,22 @@ class OutputNode(Node):
 
     __slots__ = ("index",)
 
-    def standing_in(self, parents: tuple, wrap: Callable | None) -> Node:
-        """Return a copy that knows its place too."""
-        copy = super().standing_in(parents, wrap)
-        copy.index = self.index  # type: ignore[attr-defined]
-        return copy
-
     def __init__(self, main: Node, index: int):
         self.seq = next_seq()
-        self.p = main
+        self.parents = (main,)
+        self.saved = ()
         self.rule = OUTPUT
         self.hooks = None
         self.index = index
 
+    def standing_in(self, parents: tuple, wrap: Callable | None) -> Node:
+        """Return the node itself: it keeps nothing."""
+        return self
+
     @property
     def public(self) -> Node:
         """The node with all the outputs."""
-        return self.p.public
+        return self.parents[0].public
 
     @property
     def output_nr(self) -> int:
@@ -307,12 +357,7 @@ class OutputNode(Node):
         return self.index
 
 
-def hand_on(node: Any, g: Any) -> Slots:
-    """Put a cotangent into its slot of the node with all the outputs."""
-    return Slots({node.index: g})
-
-
-OUTPUT = Rule("Output", ONE, hand_on, False)
+OUTPUT = Rule("Output", lambda node, g: (Slots({node.index: g}),))
 
 
 class Slots(dict):
@@ -320,3 +365,12 @@ class Slots(dict):
 
     def __add__(self, other: Slots) -> Slots:
         return Slots({**self, **{k: self[k] + g if k in self else g for k, g in other.items()}})
+
+
+def refusing_node(outline: tuple, message: str, parents: tuple) -> Node:
+    """Return a node that leads to `parents`, and through which backward raises RuntimeError."""
+
+    def refuse(node: Node, g: Any) -> tuple:
+        raise RuntimeError(message)
+
+    return new_node(Rule("Error", refuse), parents, (), outline)

@@ -78,7 +78,7 @@ def install_arithmetic(name: str, apply: Callable | None, primitive: Any) -> Non
 
     def reflected(self: Tensor, other: Any) -> Any:
         if type(other) is int or type(other) is float:
-            if name in SYMMETRIC and not state.observed and state.exact is None:
+            if name in SYMMETRIC and state.recorder is None:
                 return function(self, other)  # PyTorch's order, and the quicker one
             if name == "truediv" and allowed.float_of_grad and self.dtype.kind == "f":
                 return recorders["multiply"](recorders["reciprocal"](self), other)  # as PyTorch rounds

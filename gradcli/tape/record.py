@@ -5,10 +5,12 @@ Operands of mixed types are cast to their common one, by PyTorch's rules, before
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import threading
 import warnings
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -16,12 +18,12 @@ import numpy as np
 from ..rules import entry
 from ..rules.table import ARRAY, SHAPE, Primitive, recorder_of
 from .dtypes import defaults, result_type
-from .modes import state
-from .node import MANY, OWNING, Node, OutputNode, Rule, next_seq
+from .modes import moded, state
+from .node import Node, OutputNode, Rule, new_node
 from .tensor import Tensor
 from .torch_errors import as_pytorch
 from .views import track_view
-from .walk import apply_large, apply_partials, apply_rules, apply_several
+from .vjps import LARGE, multiply_by_partials, run_rules
 
 
 def promote(primitive: Primitive, operands: tuple, cast: Callable[[Any, Any], Any]) -> tuple:
@@ -50,48 +52,159 @@ def as_operand(x: Any) -> Any:
 
 warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"gradcli\.")
 """NumPy says nothing about what Tensors compute: 1/0 is inf and 0/0 is nan, as in PyTorch."""
-LARGE = 16384
-"""Elements from which on memory costs more than Python does: such tensors take the careful path."""
-
 PLAIN = (None, None)
 ONLY = (True,)
 ARRAYS = (np.ndarray, np.generic)
 FLOAT16, FLOAT64, INT8 = np.dtype(np.float16), np.dtype(np.float64), np.dtype(np.int8)
 
 
-def record(primitive: Primitive, operands: tuple, params: dict) -> Any:
-    """Compute a primitive on Tensors (arrays and numbers mixed in), and record it.
+class Engine:
+    """Computes and records operations. A mode of recording is an object that stands in for this one.
 
-    Returns a Tensor, or a tuple of Tensors for a primitive with several outputs. Raises RuntimeError when a
-    gradient is wanted that the primitive does not have.
+    field: of the numbers to compute with, None for NumPy's own. renames: whether functions that are compositions
+    give the node of their result PyTorch's name; graphs that are drawn keep the names of what was recorded.
     """
-    if state.exact is not None:
-        return state.exact.record(primitive, operands, params)
-    raws, nodes = unpack_operands(primitive, operands)
-    try:
-        out = primitive.forward(*raws, **params)
-    except ValueError as error:
-        raise as_pytorch(error, raws) from None
-    if primitive.outputs > 1:
-        return _record_several(primitive, nodes, out, raws, params)
-    if not isinstance(out, ARRAYS):
-        out = np.asarray(out)
-    dtype = out.dtype
-    if dtype is FLOAT64 and defaults.float is not FLOAT64:
-        out = settle_dtype(out, raws)
-    elif dtype is FLOAT16 and not any(getattr(x, "dtype", None) == FLOAT16 for x in raws):
-        raws = [x.astype(defaults.float) if isinstance(x, np.ndarray | np.generic) else x for x in raws]
-        out = np.asarray(primitive.forward(*raws, **params))  # of small integers NumPy makes float16
-    elif dtype is INT8 and not any(getattr(x, "dtype", None) == INT8 for x in raws):
-        out = out.astype(bool if primitive.name == "power" else np.int64)  # of booleans NumPy makes int8
+
+    field: Any = None
+    renames = True
+    below: Any = None
+
+    def record(self, primitive: Primitive, operands: tuple, params: dict) -> Any:
+        """Compute a primitive on Tensors (arrays and numbers mixed in), and record it.
+
+        Returns a Tensor, or a tuple of Tensors for a primitive with several outputs. Raises RuntimeError when a
+        gradient is wanted that the primitive does not have.
+        """
+        raws, nodes = unpack_operands(primitive, operands)
+        try:
+            out = primitive.forward(*raws, **params)
+        except ValueError as error:
+            raise as_pytorch(error, raws) from None
+        if primitive.outputs > 1:
+            return record_several(primitive, nodes, out, raws, params)
+        if not isinstance(out, ARRAYS):
+            out = np.asarray(out)
         dtype = out.dtype
-    node = None
-    if primitive.rules and state.grad and nodes.count(None) != len(nodes) and dtype.kind in "fcO":
-        node = make_node(primitive, tuple(nodes), out, raws, params)
-    result = Tensor._wrap(out, node)
-    if primitive.view:
-        track_view(result, operands[0], primitive, params)
-    return result
+        if dtype is FLOAT64 and defaults.float is not FLOAT64:
+            out = settle_dtype(out, raws)
+        elif dtype is FLOAT16 and not any(getattr(x, "dtype", None) == FLOAT16 for x in raws):
+            raws = [x.astype(defaults.float) if isinstance(x, np.ndarray | np.generic) else x for x in raws]
+            out = np.asarray(primitive.forward(*raws, **params))  # of small integers NumPy makes float16
+        elif dtype is INT8 and not any(getattr(x, "dtype", None) == INT8 for x in raws):
+            out = out.astype(bool if primitive.name == "power" else np.int64)  # of booleans NumPy makes int8
+            dtype = out.dtype
+        node = None
+        if primitive.rules and state.grad and nodes.count(None) != len(nodes) and dtype.kind in "fcO":
+            node = make_node(primitive, tuple(nodes), out, raws, params)
+        result = Tensor._wrap(out, node)
+        if primitive.view:
+            track_view(result, operands[0], primitive, params)
+        return result
+
+    def make_node(self, primitive: Primitive, nodes: tuple, out: Any, raws: list, params: dict) -> Node:
+        """Return the node of a result. Raises RuntimeError for a complex operand without a derivative."""
+        elementwise = primitive.kind == "elementwise"
+        is_complex = (elementwise or not primitive.complex) and any_complex(raws)
+        if is_complex and not primitive.complex:
+            raise RuntimeError(f"{primitive.name} does not support automatic differentiation for complex numbers")
+        if elementwise:
+            name = primitive.node if primitive.variants == PLAIN else primitive.variant(raws)
+            shapes = [getattr(x, "shape", ()) for x in raws]
+            broadcast = (shapes, out.ndim, is_complex and primitive.holomorphic)
+            if out.size >= LARGE:
+                keep_freed_memory()
+            saves, vjp = primitive.saves, multiply_by_partials
+            rule = Rule(name, vjp, saves, primitive, params, fresh=not is_complex, broadcast=broadcast)
+        else:
+            name = primitive.node_name(getattr(raws[0], "shape", ()), params)
+            saves = primitive.saves or ("index" in params and saves_index(params["index"]))
+            rule = Rule(name, run_rules, saves, primitive, params)
+        return new_node(rule, nodes, saved_values(primitive, nodes, out, raws), outline(out))
+
+    def note(self, node: Node) -> None:
+        """Note the origin of a node that a custom function made."""
+
+    # -- what exact arithmetic does in another way ----------------------------------------------------------
+
+    def leaf(self, value: Any, name: str) -> Tensor | None:
+        """Return a value as a leaf of the field's numbers; None where there is no field."""
+        return None
+
+    def literal(self, value: Any, text: str) -> Any:
+        """Return a number of a program, of which `text` holds every digit."""
+        return value
+
+    def whole_number(self, x: Tensor) -> Any:
+        """Return a Tensor of the field that is a whole number as an int."""
+        return x
+
+    def is_condition(self, x: Any) -> bool:
+        """Return whether an array holds conditions and no numbers."""
+        return x.dtype.kind == "b"
+
+    def constant(self, x: Tensor) -> Tensor:
+        """Return a Tensor that is not differentiated."""
+        return x.detach()
+
+    def make_exact(self, tensor: Tensor) -> None:
+        """Give a tensor that is about to change in place memory for the field's numbers."""
+
+
+ENGINE = Engine()
+
+
+class Mode:
+    """Stands before what records otherwise, and does some of it in another way."""
+
+    below: Any = ENGINE
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.below, name)
+
+
+def recorder() -> Any:
+    """Return what records in this thread."""
+    return state.recorder or ENGINE
+
+
+def begin(mode: Engine | Mode) -> None:
+    """Let a mode record in this thread, before those in force."""
+    mode.below = recorder()
+    state.recorder = mode
+    moded.add(threading.get_ident())
+
+
+def end(mode: Engine | Mode) -> None:
+    """Take a mode away; others that began since stay."""
+    above, found = None, state.recorder
+    while found is not mode:
+        above, found = found, found.below
+    if above is not None:
+        above.below = mode.below
+    else:
+        state.recorder = None if mode.below is ENGINE else mode.below
+        if state.recorder is None:
+            moded.discard(threading.get_ident())
+
+
+@contextlib.contextmanager
+def recording(mode: Engine | Mode) -> Iterator[Any]:
+    """Let a mode record inside the block."""
+    begin(mode)
+    try:
+        yield mode
+    finally:
+        end(mode)
+
+
+def record(primitive: Primitive, operands: tuple, params: dict) -> Any:
+    """Compute and record a primitive, as the mode in force does it."""
+    return (state.recorder or ENGINE).record(primitive, operands, params)
+
+
+def make_node(primitive: Primitive, nodes: tuple, out: Any, raws: list, params: dict) -> Node:
+    """Return the node of a computed result, as the mode in force makes it."""
+    return (state.recorder or ENGINE).make_node(primitive, nodes, out, raws, params)
 
 
 def dispatch(primitive: Primitive, operands: tuple, params: dict | None = None) -> Any:
@@ -151,36 +264,7 @@ def settle_dtype(out: Any, raws: list) -> Any:
     return out if "f" in kinds or "c" in kinds else out.astype(defaults.float)
 
 
-# -- nodes --------------------------------------------------------------------------------------------
-
-
-def make_node(primitive: Primitive, nodes: tuple, out: Any, raws: list, params: dict) -> Node:
-    """Return the node of a computed result. Raises RuntimeError for a complex operand without a derivative."""
-    elementwise = primitive.kind == "elementwise"
-    is_complex = (elementwise or not primitive.complex) and any_complex(raws)
-    if is_complex and not primitive.complex:
-        raise RuntimeError(f"{primitive.name} does not support automatic differentiation for complex numbers")
-    if elementwise:
-        name = primitive.node if primitive.variants == PLAIN else primitive.variant(raws)
-        mixed = (params, [getattr(x, "shape", ()) for x in raws], out.ndim, is_complex and primitive.holomorphic)
-        if out.size >= LARGE and not is_complex:
-            keep_freed_memory()
-            rule = Rule(name, OWNING, apply_large, primitive.saves, primitive, mixed)
-        else:
-            rule = Rule(name, MANY, apply_partials, primitive.saves, primitive, mixed)
-    else:
-        name = primitive.node_name(getattr(raws[0], "shape", ()), params)
-        apply = apply_rules if primitive.outputs == 1 else apply_several
-        saves = primitive.saves or ("index" in params and saves_index(params["index"]))
-        rule = Rule(name, MANY, apply, saves, primitive, params)
-    node = Node()
-    node.y = outline(out)
-    node.seq = next_seq()
-    node.p = nodes
-    node.x = saved_values(primitive, nodes, out, raws)
-    node.rule = rule
-    node.hooks = None
-    return node
+# -- what nodes keep ---------------------------------------------------------------------------------
 
 
 @functools.cache
@@ -243,12 +327,35 @@ def saved_values(primitive: Primitive, nodes: tuple, out: Any, raws: list) -> tu
     return tuple([x if flag == ARRAY else keep_by_flag(flag, x) for flag, x in zip(flags, (out, *raws), strict=True)])
 
 
-def _record_several(primitive: Primitive, nodes: list, outs: tuple, raws: list, params: dict) -> tuple:
+def record_several(primitive: Primitive, nodes: list, outs: tuple, raws: list, params: dict) -> tuple:
+    """Return several results, each with its node where a gradient is wanted."""
     if not (state.grad and nodes.count(None) != len(nodes)):
         return tuple(Tensor._wrap(out, None) for out in outs)
     main = make_node(primitive, tuple(nodes), outs, raws, params)
     results = [OutputNode(main, i) for i in range(len(outs))]
-    main.q = tuple(weakref.ref(node) for node in results)
+    main.output_nodes = tuple(weakref.ref(node) for node in results)
     return tuple(
-        Tensor._wrap(out, node if out.dtype.kind in "fc" else None) for out, node in zip(outs, results, strict=True)
+        Tensor._wrap(out, node if out.dtype.kind in "fcO" else None) for out, node in zip(outs, results, strict=True)
     )
+
+
+# -- names ----------------------------------------------------------------------------------------
+
+
+def relabel(result: Any, name: str) -> Any:
+    """Return the result of an operation just recorded; its node gets another name."""
+    node = getattr(result, "_node", None)
+    if node is not None and not node.leaf:
+        node.rule = node.rule.renamed(name)
+    return result
+
+
+def name_nodes(result: Any, name: str, operands: Iterable) -> Any:
+    """Give the nodes of a function's result, or results, the name under which PyTorch records the function."""
+    if recorder().renames:
+        known = [getattr(x, "_node", None) for x in operands]
+        for x in result if isinstance(result, tuple) else (result,):
+            node = getattr(x, "_node", None)
+            if node is not None and not isinstance(node, OutputNode) and not any(node is other for other in known):
+                relabel(x, name)
+    return result

@@ -106,9 +106,9 @@ def version(array: Any) -> int:
     return stamp.count if stamp else 0
 
 
-def check_unchanged(node: Node, saved: tuple) -> None:
+def check_unchanged(node: Node, saved: tuple | None = None) -> None:
     """Raise RuntimeError when something that `node` saved was changed in place since."""
-    for position, array in enumerate(saved):
+    for position, array in enumerate(saved or node.saved):
         if isinstance(array, tuple):
             check_unchanged(node, array)
         elif isinstance(array, np.ndarray | np.generic):

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from ..rules.table import Primitive
-from .barrier import refusing_node
 from .modes import state
+from .node import refusing_node
 from .tensor import Tensor
 from .versions import memory_of, name_in_messages
 
@@ -132,7 +132,7 @@ def retake_views(base: Tensor) -> None:
     for view in base._views.living():
         if view._origin is not None and view._origin[0] == CUSTOM and view._node is not None:
             message = why_not(view, "its base or another view of its base has been") or ""
-            view._node = refusing_node(view, message, (view._node,))
+            view._node = refusing_node((view._data.shape, view._data.dtype), message, (view._node,))
             continue
         retake(view)
 

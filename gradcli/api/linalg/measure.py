@@ -9,7 +9,7 @@ import numpy as np
 
 from ...rules.norms import cond as table_cond
 from ...rules.norms import matrix_norm as table_matrix_norm
-from ...tape.node import relabel
+from ...tape.record import relabel
 from ...tape.tensor import Tensor, as_raw
 from ..matrix_operands import on_matrices
 from ..reduce import reduce_by_entry

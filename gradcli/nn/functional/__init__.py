@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import Any
 
 from ...api.wrap import missing
-from ...tape.node import name_nodes
+from ...tape.record import name_nodes
 
 HOMES = {
     name: module

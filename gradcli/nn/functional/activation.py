@@ -11,7 +11,7 @@ from ...api.draw import source
 from ...api.select import where
 from ...api.wrap import resolve
 from ...rules import entry
-from ...tape.barrier import refusing_node
+from ...tape.node import refusing_node
 from ...tape.tensor import Tensor
 from .arguments import compute_into, constant
 
@@ -57,7 +57,7 @@ def one_way(result: Tensor, is_lost: bool) -> Tensor:
     """Return a result; where its operand can no longer be told from it, backward raises RuntimeError."""
     if is_lost and result._node is not None:
         result._node = refusing_node(
-            result,
+            (result._data.shape, result._data.dtype),
             "In-place leakyReLu backward calculation is triggered with a negative slope which is not supported. This "
             "is caused by calling in-place forward function with a negative slope, please call out-of-place version "
             "instead.",

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...api.shape import at
 from ...rules.index import Index
-from ...tape.node import relabel
+from ...tape.record import relabel
 from ...tape.tensor import Tensor
 from .arguments import run
 
