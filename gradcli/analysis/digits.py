@@ -9,12 +9,12 @@ import numpy as np
 
 from ..errors import GradcliError, TimeIsUp
 from ..exact.array import as_plain, exact, unbox
-from ..exact.field import elementwise
 from ..exact.multiprecision import Multiprecision
 from ..exact.patience import any_length, within
 from ..exact.record import exactly
 from ..program.base import Program, Run, silence_prints
 from ..results.exact import LongNumbers
+from ..rules.exact import map_elements
 from ..rules.shapes import is_complex
 from ..tape.backward import backward
 from ..tape.tensor import Tensor
@@ -42,7 +42,7 @@ def plain(x: Any) -> np.ndarray:
 def gradients_of(run: Run, field: Multiprecision) -> Numbers:
     """Return the gradients that backward left in the inputs, zeros where it left none."""
     return {
-        name: elementwise(field.number, (plain(exact(np.asarray(leaf._grad._data))),))
+        name: map_elements(field.number, (plain(exact(np.asarray(leaf._grad._data))),))
         if leaf._grad is not None
         else np.full(np.shape(leaf._data), field.number(0), object)
         for name, leaf in run.leaves.items()
@@ -234,4 +234,4 @@ def second_slope(
         result = (a - c) / (2 * step)
         return result if abs(result) > step * small else mp.zero
 
-    return elementwise(one, (up, middle, down))
+    return map_elements(one, (up, middle, down))

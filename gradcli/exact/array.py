@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from ..rules.exact import map_elements
 from ..rules.table import BY_NUMPY, Primitive
 from ..tape.record import recorder
-from .field import Field, elementwise
+from .field import Field
 
 COMPARISONS = {
     np.less: "less",
@@ -65,19 +66,19 @@ class ExactArray(np.ndarray):
         if ufunc in COMPARISONS:
             function = field.compare(COMPARISONS[ufunc])
             if function is not None:
-                return settle_conditions(elementwise(function, plain))
+                return settle_conditions(map_elements(function, plain))
         elif ufunc in BY_NUMPY and BY_NUMPY[ufunc].kind == "elementwise":
             function, _ = field.twin(BY_NUMPY[ufunc], {})
-            return elementwise(function, plain)
+            return map_elements(function, plain)
         return ufunc(*plain, **options)
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         if function is np.where and len(args) == 3:
-            return exact(elementwise(recorder().field.choose, tuple(as_plain(x) for x in args)))
+            return exact(map_elements(recorder().field.choose, tuple(as_plain(x) for x in args)))
         args, kwargs = as_plain(args), {k: as_plain(v) for k, v in kwargs.items()}
         if function is np.argsort:  # nan comes last, which Python's comparisons do not know
             infinite = recorder().field.number(np.inf)
-            args = (elementwise(lambda e: infinite if e != e else e, args[:1]), *args[1:])
+            args = (map_elements(lambda e: infinite if e != e else e, args[:1]), *args[1:])
         return exact(function(*args, **kwargs))
 
     @property
@@ -90,12 +91,12 @@ class ExactArray(np.ndarray):
         """The real parts: NumPy takes all objects for real."""
         if not self.is_complex:
             return self
-        return exact(elementwise(lambda e: recorder().field.parts(e)[0], (as_plain(self),)))
+        return exact(map_elements(lambda e: recorder().field.parts(e)[0], (as_plain(self),)))
 
     @property  # type: ignore[misc]
     def imag(self) -> ExactArray:  # type: ignore[override]
         """The imaginary parts."""
-        return exact(elementwise(lambda e: recorder().field.parts(e)[1], (as_plain(self),)))
+        return exact(map_elements(lambda e: recorder().field.parts(e)[1], (as_plain(self),)))
 
     def __getitem__(self, key: Any) -> Any:
         return exact(np.ndarray.__getitem__(self, key))
@@ -160,5 +161,5 @@ def numbers(field: Field, values: Any) -> ExactArray:
         return plain.view(ExactArray)
     raw = np.asarray(values)
     if raw.dtype == object:
-        return exact(elementwise(lambda x: x if field.is_element(x) else field.number(x), (unbox(as_plain(raw)),)))
-    return exact(elementwise(field.number, (raw.astype(object),)))
+        return exact(map_elements(lambda x: x if field.is_element(x) else field.number(x), (unbox(as_plain(raw)),)))
+    return exact(map_elements(field.number, (raw.astype(object),)))

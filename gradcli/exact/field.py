@@ -9,13 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from ..rules.exact import NoTwinError
 from ..rules.table import Primitive
 
 OPERANDS = ("x", "y", "z")
-
-
-class NoTwinError(Exception):
-    """An operation has no exact twin. Its message names it and says why."""
 
 
 class Literal(float):
@@ -112,15 +109,10 @@ class Field:
 
 def twin_text(primitive: Primitive, params: dict) -> str:
     """Return the twin's formula for these parameters. Raises NoTwinError where there is none."""
-    if primitive.name == "gelu" and params.get("approximate") == "tanh":
-        return "x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x**3)))"
-    if primitive.name == "softplus" and params.get("threshold") is not None:
-        return "Piecewise((x, beta * x > threshold), (log(1 + exp(beta * x)) / beta, True))"
-    if primitive.name == "logit" and params.get("eps") is not None:
-        return "log(minimum(maximum(x, eps), 1 - eps) / (1 - minimum(maximum(x, eps), 1 - eps)))"
-    if primitive.twin is None:
+    text = primitive.twin if primitive.twin_of is None else primitive.twin_of(params) or primitive.twin
+    if text is None:
         raise NoTwinError(f"{primitive.name} has no exact twin")
-    return primitive.twin
+    return text
 
 
 class _Lazy(ast.NodeTransformer):
@@ -150,14 +142,3 @@ def lambda_of(body: ast.expr, names: tuple[str, ...]) -> ast.Expression:
         posonlyargs=[], args=[ast.arg(n) for n in names], kwonlyargs=[], kw_defaults=[], defaults=[]
     )
     return ast.fix_missing_locations(ast.Expression(ast.Lambda(arguments, body)))
-
-
-def elementwise(function: Callable, operands: tuple) -> Any:
-    """Apply a function of elements over broadcast object arrays; a 0-d result is an array, too."""
-    with np.errstate(all="ignore"):
-        result = np.frompyfunc(function, len(operands), 1)(*operands)
-    if isinstance(result, np.ndarray):
-        return result
-    boxed = np.empty((), object)
-    boxed[()] = result
-    return boxed

@@ -13,9 +13,10 @@ from typing import Any
 import mpmath
 import numpy as np
 
+from ..rules.exact import map_elements
 from ..rules.table import Primitive
 from .array import exact, numbers
-from .field import Field, Literal, elementwise
+from .field import Field, Literal
 
 
 class Multiprecision(Field):
@@ -123,7 +124,7 @@ class Multiprecision(Field):
             return self.by_rule(primitive, place, xs[: len(operands)], params) if found is None else found
 
         plain = tuple(np.asarray(x).view(np.ndarray) for x in operands)
-        result = exact(elementwise(derivative, (*plain, *more)))
+        result = exact(map_elements(derivative, (*plain, *more)))
         return np.conj(result) if primitive.holomorphic else result
 
     def by_rule(self, primitive: Primitive, place: int, xs: tuple, params: dict) -> Any:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import GradcliError
+from ..rules.exact import NoTwinError, map_elements
 from ..rules.shapes import fit
 from ..rules.table import Primitive
 from ..tape.leaf import AccumulateGrad
@@ -21,8 +22,7 @@ from ..tape.tensor import Tensor
 from ..tape.views import track_view
 from ..tape.vjps import run_rules
 from .array import COMPARISONS, ExactArray, as_plain, exact, numbers, settle_conditions
-from .field import Field, Literal, NoTwinError, elementwise
-from .structural import STRUCTURAL
+from .field import Field, Literal
 
 
 class Exact(Engine):
@@ -70,17 +70,16 @@ class Exact(Engine):
         if primitive.name in BOOLEAN and all(self.holds_conditions(x) for x in raws):
             return self.combined(primitive, raws)
         if primitive.kind == "linear" and primitive.name in COUNTING and self.holds_conditions(raws[0]):
-            raws = (exact(elementwise(self.field.counted, (as_plain(raws[0]),))),)
-        structural = STRUCTURAL.get(primitive.name)
-        if structural is not None:
-            return exact(structural(self.field, *raws, **params))
+            raws = (exact(map_elements(self.field.counted, (as_plain(raws[0]),))),)
+        if primitive.exact is not None:
+            return exact(primitive.exact(self.field, *raws, **params))
         if primitive.kind == "elementwise":
             function, more = self.field.twin(primitive, params)
-            return exact(elementwise(function, (*(as_plain(x) for x in raws), *more)))
+            return exact(map_elements(function, (*(as_plain(x) for x in raws), *more)))
         if primitive.kind == "constant" and primitive.name in COMPARISONS.values():
             compare = self.field.compare(primitive.name)
             if compare is not None:
-                return exact(settle_conditions(elementwise(compare, tuple(as_plain(x) for x in raws))))
+                return exact(settle_conditions(map_elements(compare, tuple(as_plain(x) for x in raws))))
         try:
             out = exact(primitive.forward(*raws, **params))
         except (TypeError, AttributeError, ValueError) as error:
@@ -102,7 +101,7 @@ class Exact(Engine):
         compare = self.field.compare(BOOLEAN[primitive.name])
         if compare is None or not BOOLEAN[primitive.name]:
             return primitive.forward(*(np.asarray(x, bool) if x.dtype == bool else np.bool_(True) for x in raws))
-        return exact(settle_conditions(elementwise(compare, tuple(as_plain(x) for x in raws))))
+        return exact(settle_conditions(map_elements(compare, tuple(as_plain(x) for x in raws))))
 
     def holds_conditions(self, x: Any) -> bool:
         """Return whether an operand is true and false, or relations, and no numbers."""
@@ -193,7 +192,7 @@ class Exact(Engine):
 
     def constant(self, x: Tensor) -> Tensor:
         """Return a Tensor that is not differentiated."""
-        held = elementwise(self.field.held, (as_plain(x._data),)) if x._data.dtype == object else x._data
+        held = map_elements(self.field.held, (as_plain(x._data),)) if x._data.dtype == object else x._data
         return Tensor._wrap(exact(held), None)
 
     def literal(self, value: Any, text: str) -> Any:

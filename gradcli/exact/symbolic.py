@@ -10,9 +10,10 @@ import numpy as np
 import sympy
 
 from ..errors import GradcliError
+from ..rules.exact import map_elements
 from ..rules.table import Primitive
 from .array import ExactArray, exact
-from .field import Field, Literal, elementwise
+from .field import Field, Literal
 
 MOST_BITS = 1024
 """A power that would take more bits to write exactly is rounded."""
@@ -182,7 +183,7 @@ class Symbolic(Field):
             formula = twin(*xs[:place], t, *xs[place + 1 :])
             return sympy.diff(formula, t).subs(t, xs[place])
 
-        return exact(elementwise(derivative, (*(np.asarray(x).view(np.ndarray) for x in operands), *more)))
+        return exact(map_elements(derivative, (*(np.asarray(x).view(np.ndarray) for x in operands), *more)))
 
     def guarded(self, function: Callable, primitive: Primitive, params: dict) -> Callable:
         """Return a twin that makes its arguments exact numbers first."""

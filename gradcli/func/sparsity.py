@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import GradcliError
+from ..rules.table import ELEMENTWISE, LANES, PRODUCT, REDUCTION, SELECTION
 from ..tape.node import Node
 from ..tape.tensor import Tensor
 from ..tape.walk import reachable
@@ -21,31 +22,6 @@ FEW = 64
 """Integer arrays up to which a pattern is kept as such."""
 MOST = 50_000_000
 """Entries of a pattern from which on the Jacobian is not worth treating as sparse."""
-SELECTIONS = {
-    "alias",
-    "astype",
-    "broadcast_to",
-    "clone",
-    "concatenate",
-    "expand_dims",
-    "flip",
-    "getitem",
-    "put_zeros",
-    "reshape",
-    "roll_axes",
-    "setitem",
-    "squeeze",
-    "stack",
-    "swapaxes",
-    "tile",
-    "transpose",
-    "tril",
-    "triu",
-}
-"""Entries whose results are elements of their operands, or zeros."""
-REDUCTIONS = {"sum", "mean", "max", "min", "prod", "logsumexp", "var", "std", "norm"}
-LANES = {"softmax", "log_softmax"}
-LAST = {"cumsum_last", "cumprod_last", "linear_scan"}
 
 
 class Pattern:
@@ -181,28 +157,21 @@ def result_pattern(node: Node, operands: list[Pattern | None]) -> Pattern:
     present = [p for p in operands if p is not None]
     if primitive is None:
         raise not_sparse(f"{node.name()} does not tell which of its results depend on which operands")
-    if primitive.kind == "elementwise" or primitive.name == "where":
-        if node.rule.broadcast is not None:
-            shape = np.broadcast_shapes(*node.rule.broadcast[0])
-        else:
-            shape = node.outline[0] if primitive.name == "where" else present[0].shape
+    if primitive.pattern == ELEMENTWISE or primitive.kind == "elementwise":
+        shape = present[0].shape if node.outline is None else node.outline[0]
         return union([p.broadcast(shape) for p in present])
     shape = node.outline[0]
-    if primitive.name in SELECTIONS:
+    if primitive.pattern == SELECTION:
         return move_positions(primitive, params, operands, node)
-    if primitive.name in REDUCTIONS:
+    if primitive.pattern == REDUCTION:
         return present[0].reduced(params["axis"], params["keepdims"])
-    if primitive.name in LANES or primitive.name in LAST:
+    if primitive.pattern == LANES:
         axis = params.get("axis", (-1,))
         axis = axis if isinstance(axis, tuple) else (axis,)
         return union([p.broadcast(shape).reduced(axis, True).broadcast(shape) for p in present])
-    if primitive.name in ("matrix_vector", "vector_matrix", "matrix_product"):
-        known = multiply_patterns(node, operands) if len(present) == 1 else None
-        known = known or rows_and_columns(operands, shape)
-        if known is not None:
-            return known
-    if primitive.name == "affine" and len(present) == 1:
-        known = rows_and_columns([operands[1], None], shape) if operands[1] is not None else None
+    if primitive.pattern == PRODUCT:
+        known = multiply_patterns(node, operands) if len(present) == 1 and len(operands) == 2 else None
+        known = known or (rows_and_columns(operands[-2:], shape) if len(operands) == 2 or len(present) == 1 else None)
         if known is not None:
             return known
     return everything(present, shape)

@@ -43,6 +43,13 @@ def softplus_dx(_, x, *, beta, threshold):
     return np.where(x * beta > threshold, 1.0, sigmoid(x * beta))
 
 
+def softplus_twin(params):
+    """Return the formula with a threshold."""
+    if params.get("threshold") is None:
+        return None
+    return "Piecewise((x, beta * x > threshold), (log(1 + exp(beta * x)) / beta, True))"
+
+
 def softplus_signature(x, beta=1.0, threshold=None):
     """Bind softplus; without a threshold the function is smooth everywhere."""
     return (x,), {"beta": beta, "threshold": math.inf if threshold is None else threshold}
@@ -55,6 +62,7 @@ softplus_entry = elementwise(
     complex=False,
     samples=(Sample(A(3, 4)), Sample(A(3), beta=2.0), Sample(A(3), threshold=1.0)),
     twin="log(1 + exp(beta * x)) / beta",
+    twin_of=softplus_twin,
     doc="Smooth ramp log(1 + exp(beta x)) / beta.",
 )
 elementwise(
@@ -132,6 +140,12 @@ def gelu_dx(_, x, *, approximate):
     return normal_cdf(x) + x * np.exp(-0.5 * x * x) / math.sqrt(2 * math.pi)
 
 
+def gelu_twin(params):
+    """Return the formula of the tanh approximation."""
+    tanh = "x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x**3)))"
+    return tanh if params.get("approximate") == "tanh" else None
+
+
 def gelu_signature(x, approximate="none"):
     """Bind gelu; raises ValueError for an unknown approximation."""
     if approximate not in ("none", "tanh"):
@@ -147,5 +161,6 @@ elementwise(
     domain=(REAL,),
     samples=(Sample(A(3, 4)), Sample(A(3), approximate="tanh")),
     twin="x * (1 + erf(x / sqrt(2))) / 2",
+    twin_of=gelu_twin,
     doc="x times the standard normal distribution function.",
 )

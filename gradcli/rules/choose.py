@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from .batch import batch_aligned
+from .exact import exact_where
 from .shapes import fit, mask
-from .table import REAL, TEST, A, Sample, elementwise, general, no_gradient
+from .table import ELEMENTWISE, REAL, TEST, A, Sample, elementwise, general, no_gradient
 
 # -- steps ----------------------------------------------------------------------------------------
 
@@ -126,5 +127,7 @@ general(
     promote=(1, 2),
     samples=(Sample(TEST, A(3, 4), A(3, 4)), Sample(TEST, A(4), A(3, 1)), Sample(TEST, A(), 1.0)),
     twin="Piecewise((y, x), (z, True))",
+    exact=exact_where,
+    pattern=ELEMENTWISE,
     doc="x where the condition holds, else y.",
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from .exact import exact_angle, exact_part
 from .shapes import is_complex
 from .table import composition, constant, general, linear
 
@@ -40,6 +41,7 @@ real_part = linear(
     view=True,
     samples=(),
     public=False,
+    exact=exact_part(0),
     doc="Real part of a complex array.",
 )
 imag_part = linear(
@@ -50,6 +52,7 @@ imag_part = linear(
     view=True,
     samples=(),
     public=False,
+    exact=exact_part(1),
     doc="Imaginary part of a complex array.",
 )
 
@@ -79,6 +82,7 @@ general(
     lambda x: np.angle(x if x.dtype.kind == "c" else x + 0.0),  # -0.0 counts as positive, as in PyTorch
     angle_vjp,
     numpy=(np.angle,),
+    exact=exact_angle,
     doc="Argument of a complex number.",
     subgradient="0 at 0",
 )

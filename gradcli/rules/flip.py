@@ -6,7 +6,7 @@ import numpy as np
 
 from .movement import clone, moveaxis
 from .shapes import as_int, as_shape, negative_axes, negative_axis, rank, shape_of
-from .table import A, Sample, composition, linear
+from .table import SELECTION, A, Sample, composition, linear
 
 
 def axes_signature(x, axis=None):
@@ -26,6 +26,7 @@ flip = linear(
     bind=axes_signature,
     numpy=(np.flip,),
     samples=(Sample(A(3, 4)), Sample(A(3, 4), 0), Sample(A(2, 3, 4), (0, 2))),
+    pattern=SELECTION,
     doc="Order of the elements reversed along axis.",
 )
 
@@ -42,6 +43,7 @@ roll_axes = linear(
     node="Roll",
     samples=(),
     public=False,
+    pattern=SELECTION,
     doc="Elements rolled along negative axes.",
 )
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .shapes import Shape, as_int, fit, lead_of, rank, shape_of
-from .table import A, Sample, general, linear
+from .table import SELECTION, A, Sample, general, linear
 
 
 def plain_item(item: Any) -> Any:
@@ -193,6 +193,7 @@ getitem = linear(
         Sample(A(), ()),
     ),
     public=False,
+    pattern=SELECTION,
     doc="Elements x[index]; any NumPy index.",
 )
 put = linear(
@@ -203,6 +204,7 @@ put = linear(
     batch=batch_put,
     samples=(),
     public=False,
+    pattern=SELECTION,
     doc="Zeros with the given elements added at an index.",
 )
 
@@ -259,5 +261,6 @@ replace = general(
         Sample(A(2, 3, 4), (np.array([0, 1, 0]), slice(None), np.array([3, 0, 3])), A(3, 1)),
     ),
     public=False,
+    pattern=SELECTION,
     doc="A copy of x with x[index] = value (the indexed assignment of programs).",
 )

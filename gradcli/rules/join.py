@@ -6,7 +6,7 @@ import numpy as np
 
 from .movement import ravel
 from .shapes import arrayed, as_shape, lead_of, negative_axis, rank, shape_of
-from .table import A, Sample, composition, general, linear
+from .table import SELECTION, A, Sample, composition, general, linear
 
 
 def join_signature(xs, axis=0):
@@ -40,6 +40,7 @@ concatenate = general(
     numpy=(np.concatenate,),
     promote=None,
     samples=(Sample([A(2, 3), A(1, 3)]), Sample([A(2, 3), A(2, 1), A(2, 2)], axis=-1), Sample([A(3)])),
+    pattern=SELECTION,
     doc="Arrays joined along an existing axis.",
 )
 
@@ -79,6 +80,7 @@ general(
     numpy=(np.stack,),
     promote=None,
     samples=(Sample([A(2, 3), A(2, 3)]), Sample([A(2, 3), A(2, 3)], axis=-1), Sample([A(), A(), A()])),
+    pattern=SELECTION,
     doc="Arrays of one shape joined along a new axis.",
 )
 
@@ -107,6 +109,7 @@ linear(
     batch=batch_tile,
     numpy=(np.tile,),
     samples=(Sample(A(2, 3), (2, 1)), Sample(A(3), 2), Sample(A(2), (2, 3)), Sample(A(), 3)),
+    pattern=SELECTION,
     doc="The array repeated as a block.",
 )
 

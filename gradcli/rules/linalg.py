@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .batch import batch_aligned
+from .elimination import exact_det, exact_inverse, exact_slogdet, exact_solve
 from .shapes import adjoint, fit, is_complex, rank, shape_of
 from .table import A, Sample, composition, general
 
@@ -35,6 +36,7 @@ inv = general(
     node="LinalgInvEx",
     numpy=(np.linalg.inv,),
     samples=SQUARE,
+    exact=exact_inverse,
     doc="Inverse of a square matrix.",
 )
 
@@ -74,6 +76,7 @@ det = general(
     node="LinalgDet",
     numpy=(np.linalg.det,),
     samples=SQUARE,
+    exact=exact_det,
     doc="Determinant.",
     subgradient="the adjugate where the matrix is singular",
 )
@@ -104,6 +107,7 @@ slogdet_outputs = general(
     samples=(),
     outputs=2,
     public=False,
+    exact=exact_slogdet,
     doc="Sign and logarithm of |det(A)|.",
 )
 
@@ -150,6 +154,7 @@ solve_columns = general(
     promote=None,
     samples=(Sample(A(3, 3), A(3, 2)), Sample(A(2, 3, 3), A(3, 2)), Sample(A(3, 3), A(2, 3, 2))),
     public=False,
+    exact=exact_solve,
     doc="The matrix X with A X = B.",
 )
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from .arithmetic import direction
+from .exact import exact_norm, exact_std, exact_var
 from .reduce import REDUCTIONS, count, reduction_signature
 from .shapes import mask, negative_axes, rank, sum_kept, unreduce
-from .table import A, Sample, general
+from .table import REDUCTION, A, Sample, general
 
 # -- spread ---------------------------------------------------------------------------------------
 
@@ -58,6 +59,8 @@ general(
     bind=variance_signature,
     numpy=(np.var,),
     samples=SPREADS,
+    exact=exact_var,
+    pattern=REDUCTION,
     doc="Variance over axis; divides by n - correction, with correction 0 unless given.",
 )
 general(
@@ -67,6 +70,8 @@ general(
     bind=variance_signature,
     numpy=(np.std,),
     samples=SPREADS,
+    exact=exact_std,
+    pattern=REDUCTION,
     doc="Standard deviation over axis; divides by n - correction, with correction 0 unless given.",
     subgradient="0 where all elements are equal",
 )
@@ -134,6 +139,8 @@ vector_norm = general(
         Sample(A(5), ord=-np.inf),
         Sample(A(5), ord=0),
     ),
+    exact=exact_norm,
+    pattern=REDUCTION,
     doc="Vector norm of order ord over axis (Euclidean or Frobenius unless given).",
     subgradient="0 at the origin",
 )

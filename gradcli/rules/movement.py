@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from .exact import exact_astype, keep_numbers
 from .shapes import Shape, as_int, as_shape, fit, lead_of, negative_axes, negative_axis, rank, shape_of
-from .table import A, Sample, composition, linear
+from .table import SELECTION, A, Sample, composition, linear
 
 # -- how these work behind one more leading axis --------------------------------------------------
 
@@ -59,6 +60,7 @@ reshape = linear(
     view=True,
     batch=batch_with_shape,
     samples=(Sample(A(3, 4), (2, 6)), Sample(A(3, 4), -1), Sample(A(1), ())),
+    pattern=SELECTION,
     doc="The same elements in another shape.",
 )
 
@@ -98,6 +100,7 @@ linear(
     numpy=(np.expand_dims,),
     view=True,
     samples=(Sample(A(3, 4), 1), Sample(A(3), (0, -1)), Sample(A(), 0)),
+    pattern=SELECTION,
     doc="A new axis of length 1.",
 )
 
@@ -126,6 +129,7 @@ linear(
     numpy=(np.squeeze,),
     view=True,
     samples=(Sample(A(3, 1, 4)), Sample(A(1, 3, 1), 0), Sample(A(1, 3, 1), (0, 2))),
+    pattern=SELECTION,
     doc="Axes of length 1 removed.",
 )
 
@@ -150,6 +154,7 @@ linear(
     view=True,
     batch=batch_broadcast,
     samples=(Sample(A(4), (3, 4)), Sample(A(3, 1), (2, 3, 4)), Sample(A(), (2,))),
+    pattern=SELECTION,
     doc="The array repeated, without a copy, to a larger shape.",
 )
 
@@ -203,6 +208,7 @@ transpose = linear(
     numpy=(np.transpose,),
     view=True,
     samples=(Sample(A(3, 4)), Sample(A(2, 3, 4), (1, 2, 0)), Sample(A(5))),
+    pattern=SELECTION,
     doc="Axes in another order; reversed unless given.",
 )
 
@@ -232,6 +238,7 @@ linear(
     view=True,
     batch=batch_swap,
     samples=(Sample(A(3, 4), 0, 1), Sample(A(2, 3, 4), 0, -1)),
+    pattern=SELECTION,
     doc="Two axes exchanged.",
 )
 
@@ -275,6 +282,8 @@ linear(
     node="ToCopy",
     samples=(Sample(A(3, 4), np.float64),),
     public=False,
+    exact=exact_astype,
+    pattern=SELECTION,
     doc="The elements in another type.",
 )
 
@@ -284,7 +293,7 @@ def clone_vjp(g, _, _x):
     return g
 
 
-clone = linear("clone", lambda x: x.copy(), clone_vjp, public=False, doc="A copy.")
+clone = linear("clone", lambda x: x.copy(), clone_vjp, public=False, pattern=SELECTION, doc="A copy.")
 linear(
     "copy_to",
     lambda x: x,
@@ -292,6 +301,15 @@ linear(
     node="CopyBackwards",
     samples=(),
     public=False,
+    exact=keep_numbers,
     doc="What is about to be copied into other memory.",
 )
-linear("alias", lambda x: x, clone_vjp, samples=(), public=False, doc="The array itself, with a node of its own.")
+linear(
+    "alias",
+    lambda x: x,
+    clone_vjp,
+    samples=(),
+    public=False,
+    pattern=SELECTION,
+    doc="The array itself, with a node of its own.",
+)

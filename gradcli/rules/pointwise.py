@@ -131,6 +131,12 @@ def logit_forward(x, *, eps):
     return np.log(z / (1 - z))
 
 
+def logit_twin(params):
+    """Return the formula where x is limited."""
+    limited = "minimum(maximum(x, eps), 1 - eps)"
+    return None if params.get("eps") is None else f"log({limited} / (1 - {limited}))"
+
+
 def logit_dx(_, x, *, eps):
     """1 / (x (1 - x)); outside [eps, 1 - eps] 0, or nan where there is no eps."""
     low = 0.0 if eps is None else eps
@@ -148,6 +154,7 @@ elementwise(
     domain=((0.05, 0.95),),
     samples=(Sample(A(3, 4)), Sample(A(), eps=0.01), Sample(A(5), eps=0.3)),
     twin="log(x / (1 - x))",
+    twin_of=logit_twin,
     doc="log(x / (1 - x)), the inverse of the logistic function.",
 )
 

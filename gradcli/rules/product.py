@@ -7,7 +7,7 @@ import numpy as np
 from .batch import batch_aligned
 from .movement import moveaxis, transpose
 from .shapes import adjoint, arrayed, as_int, as_shape, fit, negative_axis, rank, shape_of, transposed
-from .table import A, Sample, composition, general
+from .table import PRODUCT, A, Sample, composition, general
 
 # -- one primitive per pair of ranks --------------------------------------------------------------
 
@@ -92,6 +92,7 @@ mv = general(
     promote=None,
     samples=(Sample(A(3, 4), A(4)),),
     public=False,
+    pattern=PRODUCT,
     doc="A x",
 )
 vm = general(
@@ -104,6 +105,7 @@ vm = general(
     promote=None,
     samples=(Sample(A(3), A(3, 4)),),
     public=False,
+    pattern=PRODUCT,
     doc="x A",
 )
 mm = general(
@@ -116,6 +118,7 @@ mm = general(
     promote=None,
     samples=(Sample(A(3, 4), A(4, 2)), Sample(A(2, 3, 4), A(2, 4, 2)), Sample(A(2, 1, 3, 4), A(3, 4, 2))),
     public=False,
+    pattern=PRODUCT,
     doc="A B over the last two axes",
 )
 
@@ -152,6 +155,7 @@ general(
     promote=None,
     samples=(Sample(A(2), A(4, 3), A(2, 3)),),
     public=False,
+    pattern=PRODUCT,
     doc="x w^T + b for matrices x and w",
 )
 BY_RANK = {(1, 1): inner, (2, 1): mv, (1, 2): vm, (2, 2): mm}

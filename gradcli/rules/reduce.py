@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from .exact import exact_extreme, exact_mean
 from .shapes import kept_shape, mask, negative_axes, negative_axis, rank, spread, sum_kept, unreduce
-from .table import A, Sample, constant, general, linear
+from .table import REDUCTION, A, Sample, constant, general, linear
 
 REDUCTIONS = (
     Sample(A(3, 4)),
@@ -52,6 +53,7 @@ linear(
     node=lambda x_shape, params: "Sum" if len(params["axis"]) == len(x_shape) else "SumBackward1",
     numpy=(np.sum,),
     samples=(*REDUCTIONS, Sample(A(0, 3), axis=0)),
+    pattern=REDUCTION,
     doc="Sum over axis.",
 )
 linear(
@@ -62,6 +64,8 @@ linear(
     node=lambda x_shape, params: "Mean" if len(params["axis"]) == len(x_shape) else "MeanBackward1",
     numpy=(np.mean,),
     samples=REDUCTIONS,
+    exact=exact_mean,
+    pattern=REDUCTION,
     doc="Arithmetic mean over axis.",
 )
 
@@ -89,6 +93,8 @@ for name, alias, ufunc, functions in [
         numpy=functions,
         complex=False,
         samples=REDUCTIONS,
+        exact=exact_extreme(ufunc.__name__),
+        pattern=REDUCTION,
         doc=f"{'Largest' if name == 'max' else 'Smallest'} element over axis (values only); nan if one is.",
         subgradient="shared equally among ties",
     )

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from .batch import batch_aligned
+from .exact import exact_logcumsumexp
 from .reduce import REDUCTIONS, reduction_signature
 from .shapes import conjugated, fit, negative_axis, rank, unreduce
-from .table import A, Sample, composition, general, linear
+from .table import LANES, REDUCTION, A, Sample, composition, general, linear
 from .transcendental import logaddexp
 
 # -- products and cumulative products -------------------------------------------------------------
@@ -59,6 +60,7 @@ linear_scan = general(
     promote=(0, 1),
     samples=(Sample(A(3, 4), A(3, 4)), Sample(A(5), A(5)), Sample(A(2, 3, 4), A(4))),
     public=False,
+    pattern=LANES,
     doc="Linear recurrence y[k] = a[k] y[k-1] + b[k] along the last axis.",
 )
 
@@ -80,6 +82,7 @@ cumprod_last = general(
     node="Cumprod",
     samples=(Sample(A(3, 4)), Sample(A(5))),
     public=False,
+    pattern=LANES,
     doc="Cumulative product along the last axis.",
 )
 
@@ -125,6 +128,7 @@ general(
     bind=reduction_signature,
     numpy=(np.prod,),
     samples=REDUCTIONS,
+    pattern=REDUCTION,
     doc="Product over axis.",
     subgradient="exact at zeros: the product of the other elements",
 )
@@ -142,6 +146,7 @@ cumsum_last = linear(
     node="Cumsum",
     samples=(Sample(A(3, 4)), Sample(A(5))),
     public=False,
+    pattern=LANES,
     doc="Cumulative sum along the last axis.",
 )
 
@@ -186,6 +191,7 @@ logcumsumexp_last = general(
     node="Logcumsumexp",
     samples=(Sample(A(3, 4)), Sample(A(5))),
     public=False,
+    exact=exact_logcumsumexp,
     doc="Logarithm of the cumulative sum of exponentials along the last axis.",
 )
 

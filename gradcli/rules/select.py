@@ -10,7 +10,7 @@ import numpy as np
 from .index import Index, getitem, put
 from .movement import moveaxis
 from .shapes import as_int, negative_axis, rank, shape_of
-from .table import A, Sample, composition, constant, general, linear, no_gradient
+from .table import SELECTION, A, Sample, composition, constant, general, linear, no_gradient
 
 # -- along an axis --------------------------------------------------------------------------------
 
@@ -271,5 +271,6 @@ for function, vjp, doc in [
         bind=functools.partial(triangle_signature, function.__name__),
         numpy=(function,),
         samples=(Sample(A(3, 4)), Sample(A(3, 3), 1), Sample(A(2, 3, 3), -1)),
+        pattern=SELECTION,
         doc=doc,
     )

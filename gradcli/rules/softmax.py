@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from .exact import exact_log_softmax, exact_logsumexp, exact_softmax
 from .reduce import REDUCTIONS, reduction_signature
 from .shapes import conjugated, negative_axes, rank, sum_kept, unreduce
-from .table import A, Sample, general
+from .table import LANES, REDUCTION, A, Sample, general
 
 # -- exponentials of axes -------------------------------------------------------------------------
 
@@ -40,6 +41,8 @@ general(
     logsumexp_vjp,
     bind=reduction_signature,
     samples=REDUCTIONS,
+    exact=exact_logsumexp,
+    pattern=REDUCTION,
     doc="log(sum(exp(x))) over axis, without overflow.",
 )
 
@@ -86,6 +89,8 @@ softmax = general(
     softmax_vjp,
     bind=softmax_signature,
     samples=SOFTMAXES,
+    exact=exact_softmax,
+    pattern=LANES,
     doc="exp(x) / sum(exp(x)) over axis (the last one unless given).",
 )
 finite_softmax = general(
@@ -95,6 +100,7 @@ finite_softmax = general(
     node="Softmax",
     samples=(),
     public=False,
+    exact=exact_softmax,
     doc="Softmax as the slope of logsumexp, with zeros beside an infinite element.",
 )
 general(
@@ -104,5 +110,7 @@ general(
     bind=softmax_signature,
     node="LogSoftmax",
     samples=SOFTMAXES,
+    exact=exact_log_softmax,
+    pattern=LANES,
     doc="Logarithm of softmax, without overflow.",
 )

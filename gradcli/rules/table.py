@@ -28,6 +28,9 @@ NAMES: dict[str, Primitive] = {}
 BY_NUMPY: dict[Any, Primitive] = {}
 
 SKIP, ARRAY, SHAPE = 0, 1, 2
+ELEMENTWISE, SELECTION, REDUCTION, LANES, PRODUCT = "elementwise", "selection", "reduction", "lanes", "product"
+"""Which elements of the operands an element of the result depends on: that at its place; one of them, or none; all
+over the axes that go, or along an axis that stays; a row of one factor and a column of the other. "": on any."""
 Interval = tuple[float, float]
 REAL: Interval = (-3.0, 3.0)
 POSITIVE: Interval = (0.2, 4.0)
@@ -104,6 +107,9 @@ class Primitive:
         public: bool = True,
         pair: Callable | None = None,
         batch: Callable | None = None,
+        exact: Callable | None = None,
+        twin_of: Callable[[dict], str | None] | None = None,
+        pattern: str = "",
     ):
         self.name = name
         self.kind = kind
@@ -129,6 +135,9 @@ class Primitive:
         self.public = public
         self.pair = pair
         self.batch = batch
+        self.exact = exact
+        self.twin_of = twin_of
+        self.pattern = pattern
         self.cache: dict[Any, Any] = {}
         skip = {"elementwise": 0, "linear": 1}.get(kind, 1 if arity is not None else 2)
         self.keeps = tuple(kept_by(rule, skip) for rule in rules)

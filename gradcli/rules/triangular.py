@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .batch import batch_aligned
+from .elimination import exact_cholesky, exact_solve_triangular
 from .linalg import square_signature
 from .shapes import adjoint, fit, shape_of
 from .table import A, Sample, composition, general
@@ -72,6 +73,7 @@ solve_triangular = general(
         Sample(A(2, 3, 3), A(3, 2), unit=True),
         Sample(A(3, 3), A(2, 3, 2)),
     ),
+    exact=exact_solve_triangular,
     doc="The matrix X with A X = B, where only the upper (or lower) triangle of A is read.",
 )
 
@@ -99,6 +101,7 @@ cholesky_lower = general(
     node="LinalgCholeskyEx",
     samples=(),
     public=False,
+    exact=exact_cholesky,
     doc="Lower triangular L with A = L L^H.",
 )
 

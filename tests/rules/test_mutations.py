@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gradcli.rules import shapes
-from gradcli.tape import record, walk
+from gradcli.tape import record, vjps
 
 from .calls import calls, numeric_gradient
 from .test_table import gradients, vector_for
@@ -77,7 +77,7 @@ def test_a_scaled_pair_is_caught(name, place, factor, monkeypatch):
 def test_skipping_fit_is_caught(monkeypatch):
     broadcasting = [c for c in calls("elementwise") if len({x.shape for x in c.arrays}) > 1]
     assert not any(differs(c) for c in broadcasting[:10])
-    monkeypatch.setattr(walk, "fit", lambda g, shape, ndim: g)
+    monkeypatch.setattr(vjps, "fit", lambda g, shape, ndim: g)
     assert all(differs(c) for c in broadcasting if c.entry.name not in SKIP)
 
 
@@ -85,7 +85,7 @@ def test_a_wrong_fit_is_caught(monkeypatch):
     """Taking the mean over broadcast axes in place of the sum."""
     right = shapes.fit
     monkeypatch.setattr(
-        walk,
+        vjps,
         "fit",
         lambda g, shape, ndim: right(g, shape, ndim) * (np.prod(shape) / max(np.prod(g.shape[-ndim:]), 1)),
     )

@@ -1,0 +1,153 @@
+"""Exact arithmetic on whole arrays: where the usual way, made for rounded numbers, is not the exact one.
+
+The functions here work on object arrays of elements of any field (symbols, numbers of many digits). They get the
+field, which knows its functions by name, then the operands and parameters of the entry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+Field = Any
+
+
+class NoTwinError(Exception):
+    """An operation has no exact twin. Its message names it and says why."""
+
+
+def map_elements(function: Callable, operands: tuple) -> Any:
+    """Apply a function of elements over broadcast object arrays; a 0-d result is an array, too."""
+    with np.errstate(all="ignore"):
+        result = np.frompyfunc(function, len(operands), 1)(*operands)
+    if isinstance(result, np.ndarray):
+        return result
+    boxed = np.empty((), object)
+    boxed[()] = result
+    return boxed
+
+
+def plain(x: Any) -> np.ndarray:
+    """Return an array without the class that makes NumPy come back here."""
+    return np.asarray(x).view(np.ndarray)
+
+
+def by_name(field: Field, name: str, *operands: Any) -> Any:
+    """Apply one of the field's functions element by element."""
+    return map_elements(field.functions[name], operands)
+
+
+def exact_where(field: Field, condition: Any, x: Any, y: Any) -> Any:
+    """x where the condition holds, else y."""
+    return map_elements(field.choose, (plain(condition), plain(x), plain(y)))
+
+
+def exact_extreme(name: str) -> Callable:
+    """Return the largest or smallest element over axes."""
+
+    def function(field: Field, x: Any, *, axis: tuple[int, ...], keepdims: bool) -> Any:
+        combine = np.frompyfunc(field.functions[name], 2, 1)
+        result = plain(x)
+        for a in sorted(axis):
+            result = combine.reduce(result, axis=a, keepdims=True)
+        return result if keepdims else squeeze_axes(result, axis)
+
+    return function
+
+
+def squeeze_axes(x: Any, axis: tuple[int, ...]) -> np.ndarray:
+    """Return an array without these axes."""
+    x = np.asarray(x)
+    return x.reshape([n for i, n in enumerate(x.shape) if i - x.ndim not in axis])
+
+
+def sum_axes(x: Any, axis: tuple[int, ...]) -> np.ndarray:
+    """Return sums over axes, kept as axes."""
+    return np.add.reduce(plain(x), axis=axis, keepdims=True) if axis else plain(x)
+
+
+def exact_softmax(field: Field, x: Any, *, axis: tuple[int, ...]) -> Any:
+    """exp(x) / sum(exp(x))."""
+    e = by_name(field, "exp", plain(x))
+    return e / sum_axes(e, axis)
+
+
+def exact_log_softmax(field: Field, x: Any, *, axis: tuple[int, ...]) -> Any:
+    """x - log(sum(exp(x)))."""
+    return plain(x) - by_name(field, "log", sum_axes(by_name(field, "exp", plain(x)), axis))
+
+
+def exact_logsumexp(field: Field, x: Any, *, axis: tuple[int, ...], keepdims: bool) -> Any:
+    """log(sum(exp(x)))."""
+    result = by_name(field, "log", sum_axes(by_name(field, "exp", plain(x)), axis))
+    return result if keepdims else squeeze_axes(result, axis)
+
+
+def exact_norm(field: Field, x: Any, *, axis: tuple[int, ...], keepdims: bool, ord: float) -> Any:
+    """The p-norm over axes."""
+    size = by_name(field, "abs", plain(x))
+    if ord == np.inf or ord == -np.inf:
+        return exact_extreme("maximum" if ord > 0 else "minimum")(field, size, axis=axis, keepdims=keepdims)
+    if ord == 0:
+        raise NoTwinError("the norm of order 0 counts, it is no formula")
+    order = field.number(ord)
+    if ord == 1:
+        result = sum_axes(size, axis)
+    elif ord == 2:
+        result = by_name(field, "sqrt", sum_axes(size * size, axis))
+    else:
+        result = sum_axes(size**order, axis) ** (1 / order)
+    return result if keepdims else squeeze_axes(result, axis)
+
+
+def exact_var(field: Field, x: Any, *, axis: tuple[int, ...], keepdims: bool, correction: float) -> Any:
+    """Squared deviations from the mean over axes, divided by n - correction."""
+    x = plain(x)
+    n = int(np.prod([x.shape[a] for a in axis]))
+    deviation = x - sum_axes(x, axis) / field.number(n)
+    if any(field.is_complex(e) for e in deviation.ravel().tolist()):
+        deviation = by_name(field, "abs", deviation)
+    result = sum_axes(deviation * deviation, axis) / field.number(n - correction)
+    return result if keepdims else squeeze_axes(result, axis)
+
+
+def exact_std(field: Field, x: Any, **params: Any) -> Any:
+    """The square root of the variance."""
+    return by_name(field, "sqrt", plain(exact_var(field, x, **params)))
+
+
+def exact_mean(field: Field, x: Any, *, axis: tuple[int, ...], keepdims: bool) -> Any:
+    """The mean over axes."""
+    x = plain(x)
+    result = sum_axes(x, axis) / field.number(int(np.prod([x.shape[a] for a in axis])))
+    return result if keepdims else squeeze_axes(result, axis)
+
+
+def exact_angle(field: Field, x: Any) -> Any:
+    """The argument of complex numbers."""
+    return map_elements(lambda e: field.functions["atan2"](*reversed(field.parts(e))), (plain(x),))
+
+
+def exact_part(place: int) -> Callable:
+    """Return the real (0) or imaginary (1) parts."""
+    return lambda field, x: map_elements(lambda e: field.parts(e)[place], (plain(x),))
+
+
+def keep_numbers(_: Field, x: Any, **__: Any) -> Any:
+    """The same numbers."""
+    return x
+
+
+def exact_astype(field: Field, x: Any, *, dtype: np.dtype, source: Any = None) -> Any:
+    """Another type: exact numbers have none, but whole numbers to index with are plain integers."""
+    if dtype.kind not in "iu":
+        return x
+    found = [field.as_float(e) for e in plain(x).ravel().tolist()]
+    return x if any(f is None for f in found) else np.array(found).astype(dtype).reshape(np.shape(x))
+
+
+def exact_logcumsumexp(field: Field, x: Any) -> Any:
+    """Logarithms of cumulated sums of exponentials along the last axis."""
+    return by_name(field, "log", np.cumsum(by_name(field, "exp", plain(x)), axis=-1))
