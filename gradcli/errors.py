@@ -110,6 +110,15 @@ class TimeIsUp(BaseException):
     """The time that something may take is over. No Exception, so that no code that runs then takes it for its own."""
 
 
+class NotBatchableError(RuntimeError):
+    """Something asked for the numbers of a tensor that stands for many: vmap falls back to a loop.
+
+    strict: whether PyTorch does not know such a thing.
+    """
+
+    strict = False
+
+
 def visible(text: str) -> str:
     """Return text with pictures in place of control characters, which a terminal would obey; lines stay lines."""
     if text.isprintable():

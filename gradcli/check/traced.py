@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import GradcliError
-from ..func.batched import NotBatchableError
+from ..errors import GradcliError, NotBatchableError
 from ..func.mapping import batch_or_loop
 from ..func.pullback import pull, reverse_blocks
 from ..func.trace import trace_function as trace

@@ -60,3 +60,11 @@ def join_names(ctx: Any, param: Any, values: tuple[str, ...]) -> str | None:
     if any(not text.strip(", ") for text in values):
         raise click.BadParameter("it names nothing", ctx, param)
     return as_written(",".join(values)) if values else None
+
+
+def as_share(ctx: Any, param: Any, text: str) -> tuple[int, int]:
+    """Return K and N of K/N: one of N equal shares, counted from 1."""
+    first, _, second = text.partition("/")
+    if not (first.isdecimal() and second.isdecimal() and 1 <= int(first) <= int(second)):
+        raise click.BadParameter(f"'{text}' is no K/N with K from 1 to N, such as 3/16", ctx, param)
+    return int(first), int(second)

@@ -31,6 +31,7 @@ COMMANDS = {
     "graph": "The recorded graph: a tree, dot, mermaid, svg or png.",
     "trace": "Backward, step by step.",
     "plot": "A function and its derivative, drawn.",
+    "sweep": "Value and gradient at every row of a table.",
     "ops": "The functions of the language, with their derivatives.",
     "completion": "A completion script for bash, zsh or fish.",
     "schema": "The form of the JSON that commands print.",

@@ -12,7 +12,7 @@ from ..lang.limits import DEFAULT_MAX_ELEMENTS
 from ..program.frameworks import ENGINES
 from ..render import ARRAYS
 from . import status
-from .accept import Finite, as_name, import_completion, join_names, once
+from .accept import Finite, as_name, as_share, import_completion, join_names, once
 from .context import Context
 from .output import Output
 
@@ -227,6 +227,44 @@ OPTIONS: dict[str, Any] = {
     "detect_anomaly": click.option(
         "--detect-anomaly", is_flag=True, help="Name the first operation that makes a nan."
     ),
+    "outs": click.option(
+        "--out",
+        "outs",
+        metavar="NAMES",
+        multiple=True,
+        callback=join_names,
+        shell_complete=import_completion("names"),
+        help="The name whose value is the output; of several, a,b, each gets columns of its own: a, d_a_x.",
+    ),
+    "diag": click.option("--diag", is_flag=True, help="Also the second derivatives by the same input: d2_NAME."),
+    "keep": click.option(
+        "--keep", metavar="COLUMNS", multiple=True, callback=join_names, help="Also hand on these columns: id,x."
+    ),
+    "shard": click.option(
+        "--shard",
+        metavar="K/N",
+        default="1/1",
+        callback=as_share,
+        help="Only the K-th of N equal shares of the rows.",
+    ),
+    "sweep_jobs": click.option(
+        "-j", "--jobs", type=click.IntRange(1), default=1, metavar="N", help="Processes that share the rows (1)."
+    ),
+    "dask": click.option(
+        "--dask",
+        metavar="ADDRESS",
+        help="Run on the Dask cluster whose scheduler is there, or on one made for it: local. The workers need "
+        "gradcli, and must see the files.",
+    ),
+    "restart": click.option("--restart", is_flag=True, help="Begin anew, whatever is there of the output."),
+    "sweep_output": click.option(
+        "-o",
+        "--output",
+        metavar="FILE",
+        default="-",
+        shell_complete=import_completion("files"),
+        help="The table to write: .csv, .tsv or .parquet; - is CSV on standard output (-).",
+    ),
     "json": click.option("--json", "format", flag_value="json", help="The same as -f json."),
     "output": click.option(
         "-o",
@@ -269,8 +307,13 @@ def format_option(formats: tuple[str, ...]) -> Callable:
     )
 
 
-def command_options(*names: str, formats: tuple[str, ...] = ARRAYS) -> Callable:
-    """Give a command a TARGET, NAME=VALUE words, the common options and those named.
+def command_options(
+    *names: str,
+    formats: tuple[str, ...] = ARRAYS,
+    common: tuple[str, ...] = COMMON,
+    metavar: str = "TARGET [NAME=VALUE]...",
+) -> Callable:
+    """Give a command a TARGET, NAME=VALUE words, common options (all, unless given) and those named.
 
     The command's function is called with one Context.
     """
@@ -279,12 +322,11 @@ def command_options(*names: str, formats: tuple[str, ...] = ARRAYS) -> Callable:
         @functools.wraps(function)
         def call(**options: Any) -> Any:
             context = click.get_current_context()
-            options["argv"] = context.obj or ()
+            options = {**dict.fromkeys(COMMON), **options, "argv": context.obj or ()}
             return function(Context(str(context.info_name), options, formats))
 
-        for name in reversed([*names, *COMMON]):
+        for name in reversed([*names, *common]):
             call = (format_option(formats) if name == "format" else OPTIONS[name])(call)
-        metavar = "TARGET [NAME=VALUE]..."
         return click.argument("words", nargs=-1, metavar=metavar, shell_complete=import_completion("words"))(call)
 
     return decorate

@@ -7,19 +7,11 @@ import threading
 from collections.abc import Iterator
 from typing import Any, NoReturn
 
+from ..errors import NotBatchableError
 from ..rules.batch import batched_call
 from ..tape.dtypes import DType, as_dtype
 from ..tape.function import Function
 from ..tape.tensor import Size, Tensor
-
-
-class NotBatchableError(RuntimeError):
-    """Something asked for the numbers of a tensor that stands for many: vmap falls back to a loop.
-
-    strict: whether PyTorch does not know such a thing.
-    """
-
-    strict = False
 
 
 def refuse(*_: Any, **__: Any) -> NoReturn:

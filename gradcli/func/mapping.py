@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ..api.draw import source
+from ..errors import NotBatchableError
 from ..rules import entry
 from ..tape.tensor import Tensor
-from .batched import NotBatchableError, active, level_class
+from .batched import active, level_class
 from .trees import flatten, spread_prefix
 
 

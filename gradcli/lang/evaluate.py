@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import EXIT_TARGET, GradcliError, did_you_mean
+from ..errors import EXIT_TARGET, GradcliError, NotBatchableError, did_you_mean
 from ..rules import entry
 from ..tape.dtypes import defaults
 from ..tape.inplace import setitem
@@ -149,6 +149,8 @@ class Evaluator:
         except GradcliError as error:
             error.span = error.span or self.program.span(place)
             raise
+        except NotBatchableError:
+            raise
         except np.linalg.LinAlgError as error:
             span = self.program.span(place)
             raise GradcliError(str(error), span=span, kind="target", exit_code=EXIT_TARGET) from None
@@ -214,7 +216,9 @@ class Evaluator:
 
     def choose(self, place: Any, condition: Any, x: Any, y: Any) -> Any:
         """Choose by a condition; numbers other than 0 count as true."""
-        test = lift_number(condition)._data
+        test: Any = lift_number(condition)
+        if recorder().field is not None:
+            test = test._data
         if test.dtype.kind != "b" and not recorder().is_condition(test):
             test = test != 0
         operands = (test, lift_number(x), lift_number(y))

@@ -13,6 +13,7 @@ from ..results.checks import CheckList, CheckReport, CheckSummary, Evidence, Inp
 from ..results.exact import Formulas, LongNumbers
 from ..results.operations import Operations
 from ..results.plots import Curve, Surface
+from ..results.sweeps import Swept
 from ..results.transforms import Hessian, Jacobian, Products
 from . import Style
 from .document import as_plain_data, document
@@ -229,6 +230,12 @@ def render_formulas(result: Formulas, style: Style) -> str:
     if result.steps:
         parts["steps"] = [{"text": s.text, "latex": s.latex} for s in result.steps]
     return document(style.command, result.target, **parts)
+
+
+def render_swept(result: Swept, style: Style) -> str:
+    """Return how a sweep went."""
+    parts = {**result._asdict(), "seconds": round(result.seconds, 4)}
+    return document(style.command, parts.pop("target"), **parts)
 
 
 def render_curve(result: Curve, style: Style) -> str:

@@ -1,0 +1,238 @@
+"""Tables of points: columns with names, read in blocks from any row on."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...errors import GradcliError
+from ...lang.files import nearest_file
+
+
+class Block(NamedTuple):
+    """Some rows of a table.
+
+    inputs: arrays of floats whose first axis is the rows', or arrays of such arrays where their shapes differ.
+    kept: the columns to be handed on, as arrays or as Arrow has them.
+    """
+
+    inputs: dict[str, np.ndarray]
+    kept: dict[str, Any]
+    rows: int
+
+    def cut(self, start: int, stop: int) -> Block:
+        """Return rows `start` to `stop` of a block of arrays."""
+        parts = [{name: x[start:stop] for name, x in part.items()} for part in self[:2]]
+        return Block(*parts, min(stop, self.rows) - start)
+
+
+def need(module: str, extra: str, what: str) -> Any:
+    """Return a module of an extra. Raises GradcliError that names the extra."""
+    if find_spec(module.partition(".")[0]) is None:
+        raise GradcliError(
+            f"{what} needs {module.partition('.')[0]}",
+            hint=f"install it with the extra: pip install 'gradcli[{extra}]'",
+            kind="usage",
+        )
+    return import_module(module)
+
+
+class Points:
+    """A table. names: its columns. rows: how many it has, once `prepare` was called.
+
+    It can be sent to other processes, which open the file for themselves.
+    """
+
+    names: tuple[str, ...] = ()
+    rows = 0
+
+    def __init__(self, path: str):
+        self.path = path
+
+    def prepare(self, inputs: Sequence[str], kept: Sequence[str]) -> None:
+        """Find out how many rows there are. Raises GradcliError for columns, and rows, that cannot be read."""
+
+    def read(self, start: int, stop: int, step: int, inputs: Sequence[str], kept: Sequence[str]) -> Iterator[Block]:
+        """Yield rows `start` to `stop` in blocks of `step`: inputs as arrays of floats, kept columns as they are."""
+        raise NotImplementedError
+
+    def kind_of(self, name: str) -> Any:
+        """Return as what the texts of a kept column are to be read (int, float, str), None for what is no text."""
+        return None
+
+    def fingerprint(self) -> list:
+        """Return what changes when the file does."""
+        status = os.stat(self.path)
+        return [status.st_size, status.st_mtime_ns]
+
+
+class NumpyPoints(Points):
+    """A structured array in a .npy file, mapped into memory: its fields are the columns."""
+
+    def __init__(self, path: str):
+        super().__init__(path)
+        try:
+            array = self.open()
+        except ValueError as error:
+            raise GradcliError(f"{path} cannot be read: {error}", kind="file") from None
+        if array.dtype.names is None or array.ndim != 1:
+            raise GradcliError(
+                f"{path} holds a plain array of shape {array.shape}; the columns of a sweep have names",
+                hint="save one dimension of a structured type: numpy.array(rows, dtype=[('x', float), ('y', float)])",
+                kind="file",
+            )
+        self.names, self.rows, self.dtype = array.dtype.names, len(array), array.dtype
+
+    def open(self) -> np.ndarray:
+        """Return the array, of which only what is used is read."""
+        return np.load(self.path, mmap_mode="r", allow_pickle=False)
+
+    def prepare(self, inputs: Sequence[str], kept: Sequence[str]) -> None:
+        """Refuse fields that hold no real numbers."""
+        for name in inputs:
+            check_real(self.dtype[name].base, name, self.path)
+
+    def read(self, start: int, stop: int, step: int, inputs: Sequence[str], kept: Sequence[str]) -> Iterator[Block]:
+        """Yield copies of the fields, so that the pages behind them can be dropped."""
+        array = self.open()
+        for first in range(start, stop, step):
+            rows = array[first : min(first + step, stop)]
+            yield Block(
+                {name: np.array(rows[name], float) for name in inputs},
+                {name: np.array(rows[name]) for name in kept},
+                len(rows),
+            )
+
+
+def check_real(dtype: Any, name: str, path: str) -> None:
+    """Raise GradcliError for a column that holds no real numbers."""
+    if np.dtype(dtype).kind not in "biuf":
+        raise GradcliError(f"{path}: column '{name}' holds {dtype}, not real numbers", kind="value")
+
+
+class ParquetPoints(Points):
+    """A Parquet file. Columns of lists are inputs that are arrays; what is null is nan."""
+
+    def __init__(self, path: str):
+        super().__init__(path)
+        self.cursor: tuple[int, Any] = (-1, None)
+        try:
+            file = self.open()
+        except (ValueError, OSError) as error:
+            raise GradcliError(f"{path} cannot be read: {error}", kind="file") from None
+        self.schema = file.schema_arrow
+        self.names = tuple(self.schema.names)
+        self.rows = file.metadata.num_rows
+        groups = [file.metadata.row_group(i).num_rows for i in range(file.metadata.num_row_groups)]
+        self.starts = np.concatenate([[0], np.cumsum(groups)]).astype(int)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "cursor": (-1, None)}
+
+    def open(self) -> Any:
+        """Return the file; it is read piece by piece, not a row group at a time."""
+        parquet = need("pyarrow.parquet", "sweep", "reading Parquet")
+        return parquet.ParquetFile(self.path, pre_buffer=False, buffer_size=1 << 20)
+
+    def prepare(self, inputs: Sequence[str], kept: Sequence[str]) -> None:
+        """Refuse columns that hold no real numbers and no lists of such."""
+        types = need("pyarrow", "sweep", "reading Parquet").types
+        for name in inputs:
+            kind = self.schema.field(name).type
+            while types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
+                kind = kind.value_type
+            if not (types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)):
+                raise GradcliError(
+                    f"{self.path}: column '{name}' holds {kind}, not real numbers or lists of them", kind="value"
+                )
+
+    def read(self, start: int, stop: int, step: int, inputs: Sequence[str], kept: Sequence[str]) -> Iterator[Block]:
+        """Yield blocks; goes on where it stopped, and else begins with the row group that holds `start`."""
+        columns = list(dict.fromkeys([*inputs, *kept]))
+        place, batches = self.cursor
+        if place != start:
+            group = int(np.searchsorted(self.starts, start, "right")) - 1
+            rest = range(group, len(self.starts) - 1)
+            batches = rebatch(self.open().iter_batches(step, list(rest), columns, use_threads=False), step)
+            batches.send(None)
+            if start > self.starts[group]:
+                batches.send(start - int(self.starts[group]))
+        for first in range(start, stop, step):
+            table = batches.send(min(step, stop - first))
+            self.cursor = (first + table.num_rows, batches)
+            yield Block(
+                {name: as_array(table.column(name)) for name in inputs},
+                {name: table.column(name) for name in kept},
+                table.num_rows,
+            )
+
+
+def rebatch(batches: Iterator[Any], step: int) -> Any:
+    """Give as many rows at a time as are asked for by send(), as a table, from batches of any length."""
+    arrow = import_module("pyarrow")
+    count = yield None
+    held: list[Any] = []
+    have = 0
+    while True:
+        while have < count:
+            batch = next(batches)
+            held.append(batch)
+            have += batch.num_rows
+        table = arrow.Table.from_batches(held)
+        rest = table.slice(count)
+        held, have = rest.to_batches(), rest.num_rows
+        count = yield table.slice(0, count)
+
+
+def as_rows(items: list) -> np.ndarray:
+    """Return numbers and arrays, one per row, as one array; as an array of arrays where their shapes differ."""
+    rows = [np.asarray(x, float) for x in items]
+    if all(x.shape == rows[0].shape for x in rows):
+        return np.array(rows)
+    whole = np.empty(len(rows), object)
+    whole[:] = rows
+    return whole
+
+
+def as_array(column: Any) -> np.ndarray:
+    """Return a column of Arrow's as floats: rows of lists as a matrix if all are as long, else as single arrays."""
+    types = import_module("pyarrow").types
+    kind = column.type
+    if not (types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)):
+        return np.asarray(column.to_numpy(), float)
+    flat = column.combine_chunks()
+    flat = flat.chunk(0) if hasattr(flat, "chunk") and flat.num_chunks == 1 else flat
+    lengths = np.asarray(
+        import_module("pyarrow.compute").list_value_length(flat).to_numpy(zero_copy_only=False), float
+    )
+    inner = flat.flatten()
+    if len(lengths) and (lengths == lengths[0]).all() and not types.is_list(inner.type):
+        return np.asarray(inner.to_numpy(zero_copy_only=False), float).reshape(len(flat), -1)
+    return as_rows(flat.to_pylist())
+
+
+def open_points(path: str) -> Points:
+    """Return the table in a file, by the ending of its name. Raises GradcliError."""
+    kind = os.path.splitext(path)[1].lower()
+    if not os.path.exists(path):
+        raise GradcliError(f"no such file: {path}", hint=nearest_file(path), kind="file")
+    if os.path.isdir(path):
+        raise GradcliError(f"{path} is a directory", hint="name a file in it", kind="file")
+    if kind == ".npy":
+        return NumpyPoints(path)
+    if kind in (".parquet", ".pq"):
+        return ParquetPoints(path)
+    from .text import TextPoints
+
+    if kind in (".csv", ".tsv"):
+        return TextPoints(path, "\t" if kind == ".tsv" else ",")
+    raise GradcliError(
+        f"{path}: unknown type of table '{kind or path}'",
+        hint="the types are .csv, .tsv, .parquet, .npy, and - for CSV on standard input",
+        kind="file",
+    )

@@ -1,0 +1,83 @@
+"""What a result was made from, so that the same command goes on with it and another one does not touch it."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+from typing import Any
+
+import numpy as np
+
+from ... import __version__
+from ...errors import GradcliError
+from .run import Sweep
+
+
+def identity(sweep: Sweep, points: str) -> dict[str, Any]:
+    """Return what the result depends on, in words of the command line. points: the file as the user named it."""
+    recipe, q = sweep.recipe, sweep.question
+    program = [recipe.text, recipe.inline, *recipe.argv]
+    path = recipe.text.partition(".py:")[0] + (".py" if ".py:" in recipe.text else "")
+    if not recipe.inline and os.path.isfile(path):
+        with open(path, "rb") as file:
+            program.append(hashlib.sha256(file.read()).hexdigest())
+    return {
+        "program": program,
+        "points": [points, *sweep.points.fingerprint()],
+        "rows": [sweep.start, sweep.stop, sweep.part_rows],
+        "values": {name: [list(np.shape(x)), digest(x)] for name, x in q.given.items()},
+        "--out": list(q.outs),
+        "--wrt": list(q.wrt),
+        "--diag": q.diag,
+        "--keep": list(sweep.kept),
+        "--dtype": str(np.dtype(recipe.dtype)),
+        "--engine": recipe.engine,
+        "--torch": recipe.torch,
+        "--seed": recipe.seed,
+        "version": __version__,
+    }
+
+
+def digest(x: np.ndarray) -> str:
+    """Return a number that changes with an array."""
+    return hashlib.sha256(np.ascontiguousarray(x).tobytes()).hexdigest()[:16]
+
+
+class Record:
+    """OUTPUT.sweep.json, the file beside a result that says what it is made from and, once it is done, how it went."""
+
+    def __init__(self, output: str):
+        self.output = output
+        self.path = f"{output}.sweep.json"
+        self.folder = f"{output}.parts"
+        self.found: dict[str, Any] = {}
+        if os.path.exists(output) or os.path.isdir(self.folder):
+            with contextlib.suppress(OSError, ValueError), open(self.path, encoding="utf-8") as file:
+                self.found = json.load(file)
+
+    def check(self, wanted: dict[str, Any]) -> None:
+        """Raise GradcliError where the output, whole or in parts, was made from something else."""
+        known = self.found.get("made from")
+        if known is None:
+            return
+        other = [name for name in wanted if json.loads(json.dumps(wanted[name])) != known.get(name)]
+        if other:
+            raise GradcliError(
+                f"{self.output} was made with another {' and '.join(other)}",
+                hint="name another output with -o, or begin anew with --restart",
+                kind="usage",
+            )
+
+    def write(self, wanted: dict[str, Any], outcome: dict[str, Any] | None = None) -> None:
+        """Note what the output is made from, and the outcome once it is done."""
+        temporary = f"{self.path}.{os.getpid()}.tmp"
+        with open(temporary, "w", encoding="utf-8") as file:
+            json.dump({"made from": wanted, **({} if outcome is None else {"outcome": outcome})}, file, indent=1)
+        os.replace(temporary, self.path)
+
+    @property
+    def outcome(self) -> dict[str, Any] | None:
+        """What was noted when the output was finished; None where it is not there any more, or not finished."""
+        return self.found.get("outcome") if os.path.exists(self.output) else None

@@ -1,0 +1,258 @@
+"""Blocks of rows: a program's value and derivatives at many points at once, each row by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...errors import EXIT_TARGET, GradcliError
+from ...func import grad, grad_and_value, hessian, vmap
+from ...func.batched import active
+from ...func.chunks import saved_arrays
+from ...program.base import Program, silence_prints
+from ...tape.plan import reachable
+from ...tape.tensor import Tensor
+from ..gradient import Request, check_output, compute_gradient
+from ..transform import compute_hessian
+
+Columns = Mapping[str, np.ndarray]
+"""Arrays by name, all of the same length: that of a block."""
+EvaluateBlock = Callable[[Columns], dict[str, np.ndarray]]
+"""From the inputs of a block of rows to its results, named as `result_names` says; made once per sweep."""
+
+ROWS = 65_536
+"""Rows of a block: enough to hide what a call of the engine costs (200 µs), few enough for the cache."""
+LOOPED = 64
+"""Rows of a block where each row is a run of its own."""
+ELEMENTS = 1 << 21
+"""Elements that one array of a block may have, where the rows are wide."""
+
+
+class Question(NamedTuple):
+    """What is asked of a program at every row.
+
+    given: the values of inputs that are the same for all rows. columns: the inputs that have a column. wrt: the
+    inputs to differentiate. outs: the names of the outputs, (None,) for the program's own. diag: whether second
+    derivatives by the same input are wanted as well.
+    """
+
+    program: Program
+    given: Mapping[str, np.ndarray]
+    columns: tuple[str, ...]
+    wrt: tuple[str, ...]
+    outs: tuple[str | None, ...] = (None,)
+    diag: bool = False
+
+
+def result_names(question: Question) -> list[str]:
+    """Return the names of the result's columns: value, d_x, d2_x; a, d_a_x, d2_a_x for several outputs."""
+    names = []
+    for out in question.outs:
+        stem = "" if len(question.outs) == 1 else f"{out}_"
+        names += [stem[:-1] or "value", *(f"d_{stem}{name}" for name in question.wrt)]
+        names += [f"d2_{stem}{name}" for name in question.wrt if question.diag]
+    return names
+
+
+class RowError(GradcliError):
+    """What the program raised at a row of a block. row: its place in the block."""
+
+    def __init__(self, row: int, cause: Exception):
+        known = cause if isinstance(cause, GradcliError) else None
+        super().__init__(
+            known.message if known else str(cause),
+            span=known and known.span,
+            hint=known and known.hint,
+            kind=known.kind if known else "target",
+            exit_code=known.exit_code if known else EXIT_TARGET,
+        )
+        self.row = row
+
+
+class Interpreted:
+    """Evaluates blocks with the engine.
+
+    A block is one call where the program allows it: a program of the language or a function, mapped over the rows.
+    A program that branches on the numbers is called row by row instead, and so is one that has to be run anew for
+    every point, such as a script; `looped` says so from the first block on.
+    """
+
+    def __init__(self, question: Question):
+        self.question = question
+        self.names = result_names(question)
+        self.looped = not hasattr(question.program, "dtype")
+        self.functions: list[Callable] | None = None
+
+    def __call__(self, columns: Columns) -> dict[str, np.ndarray]:
+        """Return the results of a block. Raises RowError for a row at which the program fails."""
+        size = len(next(iter(columns.values())))
+        with silence_prints(self.question.program):
+            found = self.evaluate(columns, 0, size)
+        return dict(zip(self.names, found, strict=True))
+
+    def evaluate(self, columns: Columns, start: int, stop: int) -> list[np.ndarray]:
+        """Return the results of rows `start` to `stop`; where that fails, of both halves, down to the row at fault.
+
+        A row with a matrix that has no inverse or the like has no finite result.
+        """
+        part = {name: x[start:stop] for name, x in columns.items()}
+        try:
+            return self.one_by_one(part) if self.looped else self.at_once(part)
+        except Exception as error:
+            if stop - start > 1:
+                middle = (start + stop) // 2
+                halves = (self.evaluate(columns, start, middle), self.evaluate(columns, middle, stop))
+                return [np.concatenate(pair) for pair in zip(*halves, strict=True)]
+            return self.single(part, start, error)
+
+    def single(self, part: Columns, row: int, reason: Exception) -> list[np.ndarray]:
+        """Return the results of a row at which the mapped functions failed."""
+        try:
+            if self.looped:
+                raise reason
+            found = self.one_by_one(part)
+            self.looped = True  # it was the mapping that failed
+            return found
+        except Exception as error:
+            if not isinstance(error.__context__, np.linalg.LinAlgError):
+                raise RowError(row, error) from error
+            q = self.question
+            shapes = [part[name].shape if name in part else (1, *q.given[name].shape) for name in q.wrt]
+            return [np.full(shape, np.nan) for shape in [(1,), *shapes, *shapes * q.diag] * len(q.outs)]
+
+    def at_once(self, columns: Columns) -> list[np.ndarray]:
+        """Return the results from one call of the mapped functions."""
+        program, given = self.question.program, self.question.given
+        values: dict[str, Any] = {}
+        for out in self.question.outs if self.functions is None else ():
+            call, values = program.as_function({**given, **{name: x[0] for name, x in columns.items()}}, out)
+            if not set(columns) <= set(values):  # whole numbers are no Tensors
+                self.looped = True
+                return self.one_by_one(columns)
+            self.fixed = {name: Tensor._wrap(x[()], None) for name, x in values.items() if name not in columns}
+            self.order = list(values)
+            self.functions = [*(self.functions or ()), self.map_rows(call)]
+        dtype = program.dtype  # type: ignore[attr-defined]
+        tensors = [
+            Tensor._wrap(np.asarray(columns[name], dtype), None) if name in columns else self.fixed[name]
+            for name in self.order
+        ]
+        results: list[np.ndarray] = []
+        for function in self.functions or ():
+            results += [x._data for x in function(*tensors)]
+        return results
+
+    def map_rows(self, call: Callable) -> Callable:
+        """Return a function of the inputs of many rows that gives value, gradients and second derivatives."""
+        places = tuple(self.order.index(name) for name in self.question.wrt)
+
+        def scalar(*tensors: Tensor) -> Tensor:
+            self.looped = self.looped or not active.levels
+            result = call(*tensors)
+            check_scalar(result)
+            return result.reshape(()) if result.ndim else result
+
+        def row(*tensors: Tensor) -> list[Tensor]:
+            slopes, value = grad_and_value(scalar, places)(*tensors)
+            bends = [second(scalar, place)(*tensors) for place in places if self.question.diag]
+            return [value, *slopes, *bends]
+
+        return vmap(row, in_dims=tuple(0 if name in self.question.columns else None for name in self.order))
+
+    def one_by_one(self, columns: Columns) -> list[np.ndarray]:
+        """Return the results from one run per row."""
+        q = self.question
+        rows = []
+        for i in range(len(next(iter(columns.values())))):
+            given = {**q.given, **{name: x[i] for name, x in columns.items()}}
+            row: list[Any] = []
+            for out in q.outs:
+                found = compute_gradient(q.program, given, Request(wrt=q.wrt, out=out))
+                slopes = {item.name: item.grad for item in found.inputs}
+                row += [np.ravel(found.value)[0], *(slopes[name] for name in q.wrt)]
+                if q.diag:
+                    row += diagonals(q, given, out)
+            rows.append(row)
+        return [np.stack(column) for column in zip(*rows, strict=True)]
+
+
+def diagonals(q: Question, given: Mapping[str, np.ndarray], out: str | None) -> list[np.ndarray]:
+    """Return the second derivatives by each element of each input at one point."""
+    blocks = compute_hessian(q.program, given, wrt=q.wrt, out=out).blocks
+    found = []
+    for name in q.wrt:
+        shape = np.shape(given[name]) if name in given else ()
+        found.append(np.diagonal(np.reshape(blocks[name][name], (int(np.prod(shape)),) * 2)).reshape(shape))
+    return found
+
+
+def check_scalar(output: Tensor) -> None:
+    """Raise GradcliError for the output of a row that is no real number."""
+    check_output(output)
+    if int(np.prod(output.shape)) != 1 or output.dtype.is_complex:
+        what = "is complex" if output.dtype.is_complex else f"has shape {tuple(output.shape)}"
+        raise GradcliError(
+            f"the output of a row {what}; a sweep needs a real number per row",
+            hint="take real(...) or abs(...) of it"
+            if what == "is complex"
+            else "take one element, the sum, or --out",
+            kind="shape",
+        )
+
+
+def second(function: Callable, place: int) -> Callable:
+    """Return the second derivatives of a function by each element of one argument, in the argument's shape."""
+
+    def derivative(*tensors: Tensor) -> Tensor:
+        x = tensors[place]
+        if not x.ndim:
+            return grad(grad(function, place), place)(*tensors)
+        n = int(np.prod(x.shape))
+        return hessian(function, place)(*tensors).reshape(n, n).diagonal().reshape(*x.shape)
+
+    return derivative
+
+
+def rows_at_once(question: Question, first: Columns) -> int:
+    """Return how many rows make a block: fewer where the arrays of a row are large. first: a block of one row."""
+    evaluate = Interpreted(question)
+    evaluate(first)
+    if evaluate.looped:
+        return LOOPED
+    run = question.program.run({**question.given, **{name: x[0] for name, x in first.items()}}, out=question.outs[0])
+    widest = max((np.size(x) for x in arrays_of(run.output)), default=1)
+    widest = max(widest, *(x.size for x in first.values()))
+    if question.diag:
+        widest = max(widest, *(x.size**2 for name, x in first.items() if name in question.wrt))
+    return max(1, min(ROWS, ELEMENTS // widest))
+
+
+def arrays_of(output: Any) -> Iterable[np.ndarray]:
+    """Return the arrays that the graph of an output keeps."""
+    nodes = [] if output is None or output._node is None else reachable([output._node])
+    return (x for node in nodes for x in saved_arrays(node))
+
+
+def by_shape(evaluate: EvaluateBlock, columns: Columns) -> dict[str, np.ndarray]:
+    """Return the results of a block in which lists have different lengths: those of one shape at a time."""
+    if all(x.dtype != object for x in columns.values()):
+        return evaluate(columns)
+    groups: dict[tuple, list[int]] = {}
+    size = len(next(iter(columns.values())))
+    for i in range(size):
+        groups.setdefault(tuple(np.shape(x[i]) for x in columns.values()), []).append(i)
+    results: dict[str, np.ndarray] = {}
+    for rows in groups.values():
+        part = {name: np.stack(x[rows]) if x.dtype == object else x[rows] for name, x in columns.items()}
+        try:
+            found = evaluate(part)
+        except RowError as error:
+            error.row = rows[error.row]
+            raise
+        for name, x in found.items():
+            whole = results.setdefault(name, np.empty(size, object if x.ndim > 1 else x.dtype))
+            for place, item in zip(rows, x, strict=True):
+                whole[place] = item
+    return results

@@ -1,0 +1,190 @@
+"""From a command line to a sweep: which columns are inputs, which rows are to be done, and how it ends."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, BinaryIO, NamedTuple
+
+import numpy as np
+
+from ...errors import GradcliError, did_you_mean
+from ...program.base import Program, check_known
+from ...results.sweeps import Swept
+from .parts import Folder, form_of, heading, join_parts
+from .points import Points, open_points
+from .resume import Record, identity
+from .rows import Question, result_names, rows_at_once
+from .run import Recipe, Sweep, Tell, run_here
+
+STREAM = "-"
+
+
+class Wishes(NamedTuple):
+    """The options of a sweep. shard: (3, 16) is the third of sixteen. jobs: processes. dask: its scheduler."""
+
+    output: str = STREAM
+    wrt: Sequence[str] | None = None
+    outs: Sequence[str] = ()
+    diag: bool = False
+    keep: Sequence[str] = ()
+    shard: tuple[int, int] = (1, 1)
+    jobs: int = 1
+    dask: str | None = None
+    restart: bool = False
+
+
+@contextlib.contextmanager
+def table_at(path: str) -> Iterator[Points]:
+    """Give the table in a file; what comes on standard input is put into a file first, because it is read twice."""
+    if path != STREAM:
+        yield open_points(path)
+        return
+    with tempfile.TemporaryDirectory(prefix="gradcli-") as folder:
+        place = os.path.join(folder, "standard input.csv")
+        with open(place, "wb") as file:
+            shutil.copyfileobj(sys.stdin.buffer, file, 1 << 20)
+        yield open_points(place)
+
+
+def choose_inputs(program: Program, given: Mapping[str, Any], points: Points, path: str) -> tuple[str, ...]:
+    """Return the columns that are inputs. Raises GradcliError for values given twice, and inputs without any."""
+    for name in given:
+        if name in points.names:
+            raise GradcliError(f"'{name}' has a column and a value", hint=f"leave out {name}=...", kind="usage")
+    known = inputs_of(program, points.names)
+    columns = tuple(name for name in points.names if known is None or name in known)
+    if known is not None:
+        columns = tuple(name for name in known if name in columns)
+    missing = program.missing({**given, **dict.fromkeys(columns, np.zeros(()))})
+    if missing or not columns:
+        name = missing[0] if missing else ""
+        listed = f"its columns are {', '.join(points.names)}"
+        what = f"no column and no value for {', '.join(map(repr, missing))}" if missing else "no column is an input"
+        raise GradcliError(
+            f"{path}: {what}",
+            hint=(did_you_mean(name, points.names) if name else None) or f"{listed}; give others as NAME=VALUE",
+            kind="name",
+        )
+    return columns
+
+
+def inputs_of(program: Any, columns: Sequence[str]) -> list[str] | None:
+    """Return the names of a program's inputs; None where it only knows when it is run."""
+    if hasattr(program, "input_names"):
+        return program.input_names(columns)
+    return program.names() if hasattr(program, "names") else None
+
+
+def plan_sweep(
+    program: Program, recipe: Recipe, points: Points, path: str, given: Mapping[str, Any], wishes: Wishes
+) -> Sweep:
+    """Return what is to be done. Raises GradcliError for names, rows and outputs that cannot be used."""
+    columns = choose_inputs(program, given, points, path)
+    check_known(wishes.keep, points.names, "--keep")
+    question = Question(
+        program,
+        given,
+        columns,
+        tuple(columns if wishes.wrt is None else wishes.wrt),
+        tuple(wishes.outs) or (None,),
+        wishes.diag,
+    )
+    taken = set(result_names(question)).intersection(wishes.keep)
+    if taken:
+        raise GradcliError(f"--keep {taken.pop()}: the result has a column of that name", kind="usage")
+    points.prepare(columns, wishes.keep)
+    start, stop = (points.rows * k // wishes.shard[1] for k in (wishes.shard[0] - 1, wishes.shard[0]))
+    step = 1
+    if points.rows:
+        first = next(iter(points.read(0, 1, 1, columns, ()))).inputs
+        step = rows_at_once(question, {name: np.stack(x) for name, x in first.items()})
+    folder = wishes.output + ".parts"
+    return Sweep(recipe, question, points, tuple(wishes.keep), folder, form_of(wishes.output), start, stop, step)
+
+
+def run_sweep(sweep: Sweep, path: str, wishes: Wishes, tell: Tell, stream: Callable[[bytes], None]) -> Swept:
+    """Do what is missing of a sweep, and put the parts together.
+
+    path: the table as the user named it. tell: is told of rows as they are done. stream: takes the bytes of a result
+    that goes to standard output.
+    """
+    begun = time.perf_counter()
+    if wishes.output == STREAM:
+        with tempfile.TemporaryDirectory(prefix="gradcli-") as place:
+            sweep = sweep._replace(folder=place)
+            bad = sum(stream_parts(sweep, wishes, tell, stream))
+        return Swept(recipe_title(sweep), sweep.stop - sweep.start, bad, time.perf_counter() - begun, STREAM)
+    record, wanted = Record(wishes.output), identity(sweep, path)
+    folder = Folder(sweep.folder, sweep.ending)
+    if wishes.restart:
+        folder.remove()
+    else:
+        record.check(wanted)
+        if record.outcome is not None:
+            tell(record.outcome["rows"], record.outcome["not_finite"])
+            return Swept(recipe_title(sweep), **record.outcome, output=wishes.output)
+    os.makedirs(folder.path, exist_ok=True)
+    record.write(wanted)
+    done = folder.done()
+    for number, count in done.items():
+        first, last = sweep.bounds(number)
+        tell(last - first, count)
+    for _ in run_missing(sweep, [k for k in range(sweep.parts) if k not in done], wishes, tell):
+        pass
+    done = folder.done()
+    with replacing(wishes.output) as file:
+        join_parts([folder.place(k, done[k]) for k in range(sweep.parts)], file, sweep.ending, sweep.names)
+    outcome = {
+        "rows": sweep.stop - sweep.start,
+        "not_finite": sum(done.values()),
+        "seconds": time.perf_counter() - begun,
+    }
+    record.write(wanted, outcome)
+    folder.remove()
+    return Swept(recipe_title(sweep), **outcome, output=wishes.output)
+
+
+def recipe_title(sweep: Sweep) -> str:
+    """Return the target as the user typed it."""
+    return sweep.recipe.text
+
+
+def run_missing(sweep: Sweep, missing: list[int], wishes: Wishes, tell: Tell) -> Iterator[int]:
+    """Do parts, here or elsewhere; yield the number of each when it is done."""
+    return run_here(sweep, missing, tell)
+
+
+def stream_parts(sweep: Sweep, wishes: Wishes, tell: Tell, stream: Callable[[bytes], None]) -> Iterator[int]:
+    """Hand on every part as soon as those before it are; yield its number of rows that are not finite."""
+    folder = Folder(sweep.folder, sweep.ending)
+    stream(heading(sweep.names, ","))
+    following = 0
+    for _ in run_missing(sweep, list(range(sweep.parts)), wishes, tell):
+        done = folder.done()
+        while following in done:
+            place = folder.place(following, done[following])
+            with open(place, "rb") as file:
+                while piece := file.read(1 << 20):
+                    stream(piece)
+            os.unlink(place)
+            yield done[following]
+            following += 1
+
+
+@contextlib.contextmanager
+def replacing(path: str) -> Iterator[BinaryIO]:
+    """Give a file that takes the place of another when the block ends well."""
+    temporary = f"{path}.{os.getpid()}.tmp"
+    try:
+        with open(temporary, "wb") as file:
+            yield file
+        os.replace(temporary, path)
+    finally:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)

@@ -1,0 +1,73 @@
+"""gradcli sweep: value and derivatives at every row of a table."""
+
+from __future__ import annotations
+
+import click
+
+from ...analysis.sweep.run import Recipe
+from ...analysis.sweep.session import Wishes, plan_sweep, run_sweep, table_at
+from ...errors import GradcliError
+from ...program.target import load_program
+from ...render import TEXT
+from .. import status, streams
+from ..context import Context
+from ..help import Command
+from ..options import COMMON, command_options
+from ..output import Output
+from ..progress import Progress
+
+
+@click.command(
+    cls=Command,
+    epilog="Examples: gradcli sweep 'x**2 * sin(y)' points.csv; "
+    "gradcli sweep 'a*x^2' points.csv a=2 --diag -o out.csv; gradcli sweep 'x*y' points.csv --keep x --json -o out.csv",
+)
+@command_options(
+    *("wrt", "outs", "engine", "diag", "keep", "shard", "sweep_jobs", "dask", "restart", "sweep_output"),
+    formats=TEXT,
+    common=tuple(name for name in COMMON if name not in ("format", "save", "output", "precision")),
+    metavar="TARGET POINTS [NAME=VALUE]...",
+)
+def sweep(context: Context) -> None:
+    """Compute value and gradient of TARGET at every row of POINTS.
+
+    POINTS is a .csv, .tsv, .parquet or .npy file, or - for CSV on standard input. Its columns are inputs by name,
+    and columns of lists are arrays; NAME=VALUE gives the other inputs. The result has the columns value, d_NAME,
+    with --diag d2_NAME, and those of --keep. Rows that are not finite are kept as nan. The same command again goes
+    on where it was stopped.
+    """
+    options = context.options
+    context.output.check()
+    if options["format"] == "json" and options["output"] == "-":
+        raise GradcliError("--json and the result would share standard output", hint="write the result with -o FILE")
+    target, words = context.target()
+    if not words or "=" in words[0]:
+        raise GradcliError("no POINTS given", hint="for example: gradcli sweep 'x**2 * sin(y)' points.csv")
+    path, context.words = words[0], words[1:]
+    if path == target.text == "-":
+        raise GradcliError("TARGET and POINTS cannot both be standard input", hint="put one into a file")
+    program, given = load_program(target), context.values()
+    recipe = Recipe(
+        target.text, target.inline, target.argv, context.dtype, target.torch, target.engine, options["seed"],
+        options["max_elements"],
+    )  # fmt: skip
+    wishes = Wishes(
+        options["output"],
+        context.names("wrt"),
+        context.names("outs") or (),
+        options["diag"],
+        context.names("keep") or (),
+        options["shard"],
+        options["jobs"],
+        options["dask"],
+        options["restart"],
+    )
+    with table_at(path) as points:
+        plan = plan_sweep(program, recipe, points, path, given, wishes)
+        with Progress(plan.stop - plan.start) as progress:
+            result = run_sweep(plan, path, wishes, progress.tell, streams.write)
+    if options["format"] == "json":
+        Output("json", None, None, context.command, TEXT).show(result)
+    else:
+        bad = f", {result.not_finite} of them not finite" if result.not_finite else ""
+        status.detail(f"{result.rows} rows{bad}, {result.seconds:.1f} s")
