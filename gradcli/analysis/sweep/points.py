@@ -27,8 +27,9 @@ class Block(NamedTuple):
 
     def cut(self, start: int, stop: int) -> Block:
         """Return rows `start` to `stop` of a block of arrays."""
-        parts = [{name: x[start:stop] for name, x in part.items()} for part in self[:2]]
-        return Block(*parts, min(stop, self.rows) - start)
+        inputs = {name: x[start:stop] for name, x in self.inputs.items()}
+        kept = {name: x[start:stop] for name, x in self.kept.items()}
+        return Block(inputs, kept, min(stop, self.rows) - start)
 
 
 def need(module: str, extra: str, what: str) -> Any:

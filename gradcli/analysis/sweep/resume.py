@@ -46,7 +46,7 @@ def digest(x: np.ndarray) -> str:
 
 
 class Record:
-    """OUTPUT.sweep.json, the file beside a result that says what it is made from and, once it is done, how it went."""
+    """OUTPUT.sweep.json, the file beside a result that says what it is made from and, in the end, how it went."""
 
     def __init__(self, output: str):
         self.output = output

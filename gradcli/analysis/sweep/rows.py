@@ -60,14 +60,12 @@ class RowError(GradcliError):
     """What the program raised at a row of a block. row: its place in the block."""
 
     def __init__(self, row: int, cause: Exception):
-        known = cause if isinstance(cause, GradcliError) else None
-        super().__init__(
-            known.message if known else str(cause),
-            span=known and known.span,
-            hint=known and known.hint,
-            kind=known.kind if known else "target",
-            exit_code=known.exit_code if known else EXIT_TARGET,
-        )
+        if isinstance(cause, GradcliError):
+            what, code = (cause.message, cause.span, cause.hint, cause.kind), cause.exit_code
+        else:
+            what, code = (str(cause), None, None, "target"), EXIT_TARGET
+        message, span, hint, kind = what
+        super().__init__(message, span=span, hint=hint, kind=kind, exit_code=code)
         self.row = row
 
 
@@ -171,7 +169,7 @@ class Interpreted:
             for out in q.outs:
                 found = compute_gradient(q.program, given, Request(wrt=q.wrt, out=out))
                 slopes = {item.name: item.grad for item in found.inputs}
-                row += [np.ravel(found.value)[0], *(slopes[name] for name in q.wrt)]
+                row += [np.ravel(np.asarray(found.value))[0], *(slopes[name] for name in q.wrt)]
                 if q.diag:
                     row += diagonals(q, given, out)
             rows.append(row)
@@ -245,7 +243,7 @@ def by_shape(evaluate: EvaluateBlock, columns: Columns) -> dict[str, np.ndarray]
         groups.setdefault(tuple(np.shape(x[i]) for x in columns.values()), []).append(i)
     results: dict[str, np.ndarray] = {}
     for rows in groups.values():
-        part = {name: np.stack(x[rows]) if x.dtype == object else x[rows] for name, x in columns.items()}
+        part = {name: np.stack(list(x[rows])) if x.dtype == object else x[rows] for name, x in columns.items()}
         try:
             found = evaluate(part)
         except RowError as error:

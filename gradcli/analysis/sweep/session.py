@@ -103,7 +103,7 @@ def plan_sweep(
     step = 1
     if points.rows:
         first = next(iter(points.read(0, 1, 1, columns, ()))).inputs
-        step = rows_at_once(question, {name: np.stack(x) for name, x in first.items()})
+        step = rows_at_once(question, {name: np.stack(list(x)) for name, x in first.items()})
     folder = wishes.output + ".parts"
     return Sweep(recipe, question, points, tuple(wishes.keep), folder, form_of(wishes.output), start, stop, step)
 
@@ -140,7 +140,7 @@ def run_sweep(sweep: Sweep, path: str, wishes: Wishes, tell: Tell, stream: Calla
     done = folder.done()
     with replacing(wishes.output) as file:
         join_parts([folder.place(k, done[k]) for k in range(sweep.parts)], file, sweep.ending, sweep.names)
-    outcome = {
+    outcome: dict[str, Any] = {
         "rows": sweep.stop - sweep.start,
         "not_finite": sum(done.values()),
         "seconds": time.perf_counter() - begun,

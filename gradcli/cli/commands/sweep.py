@@ -20,7 +20,8 @@ from ..progress import Progress
 @click.command(
     cls=Command,
     epilog="Examples: gradcli sweep 'x**2 * sin(y)' points.csv; "
-    "gradcli sweep 'a*x^2' points.csv a=2 --diag -o out.csv; gradcli sweep 'x*y' points.csv --keep x --json -o out.csv",
+    "gradcli sweep 'a*x^2' points.csv a=2 --diag -o out.csv; "
+    "gradcli sweep 'x*y' points.csv --keep x --json -o out.csv",
 )
 @command_options(
     *("wrt", "outs", "engine", "diag", "keep", "shard", "sweep_jobs", "dask", "restart", "sweep_output"),
