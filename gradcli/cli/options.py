@@ -248,7 +248,7 @@ OPTIONS: dict[str, Any] = {
         help="Only the K-th of N equal shares of the rows.",
     ),
     "sweep_jobs": click.option(
-        "-j", "--jobs", type=click.IntRange(1), default=1, metavar="N", help="Processes that share the rows (1)."
+        "-j", "--jobs", type=click.IntRange(1), metavar="N", help="Processes that share the rows (1)."
     ),
     "dask": click.option(
         "--dask",

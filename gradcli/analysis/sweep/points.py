@@ -44,7 +44,7 @@ def need(module: str, extra: str, what: str) -> Any:
 
 
 class Points:
-    """A table. names: its columns. rows: how many it has, once `prepare` was called.
+    """A table. names: its columns. rows: how many it has, once `prepare` was called. title: its name in messages.
 
     It can be sent to other processes, which open the file for themselves.
     """
@@ -52,8 +52,8 @@ class Points:
     names: tuple[str, ...] = ()
     rows = 0
 
-    def __init__(self, path: str):
-        self.path = path
+    def __init__(self, path: str, title: str = ""):
+        self.path, self.title = path, title or path
 
     def prepare(self, inputs: Sequence[str], kept: Sequence[str]) -> None:
         """Find out how many rows there are. Raises GradcliError for columns, and rows, that cannot be read."""
@@ -149,7 +149,7 @@ class ParquetPoints(Points):
                 kind = kind.value_type
             if not (types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)):
                 raise GradcliError(
-                    f"{self.path}: column '{name}' holds {kind}, not real numbers or lists of them", kind="value"
+                    f"{self.title}: column '{name}' holds {kind}, not real numbers or lists of them", kind="value"
                 )
 
     def read(self, start: int, stop: int, step: int, inputs: Sequence[str], kept: Sequence[str]) -> Iterator[Block]:
@@ -217,7 +217,7 @@ def as_array(column: Any) -> np.ndarray:
     return as_rows(flat.to_pylist())
 
 
-def open_points(path: str) -> Points:
+def open_points(path: str, title: str = "") -> Points:
     """Return the table in a file, by the ending of its name. Raises GradcliError."""
     kind = os.path.splitext(path)[1].lower()
     if not os.path.exists(path):
@@ -231,7 +231,7 @@ def open_points(path: str) -> Points:
     from .text import TextPoints
 
     if kind in (".csv", ".tsv"):
-        return TextPoints(path, "\t" if kind == ".tsv" else ",")
+        return TextPoints(path, "\t" if kind == ".tsv" else ",", title)
     raise GradcliError(
         f"{path}: unknown type of table '{kind or path}'",
         hint="the types are .csv, .tsv, .parquet, .npy, and - for CSV on standard input",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
@@ -74,13 +75,13 @@ class Interpreted:
 
     A block is one call where the program allows it: a program of the language or a function, mapped over the rows.
     A program that branches on the numbers is called row by row instead, and so is one that has to be run anew for
-    every point, such as a script; `looped` says so from the first block on.
+    every point, such as a script; `looped` says why, from the first block on, and is empty otherwise.
     """
 
     def __init__(self, question: Question):
         self.question = question
         self.names = result_names(question)
-        self.looped = not hasattr(question.program, "dtype")
+        self.looped = "" if hasattr(question.program, "dtype") else "it is run anew for each row"
         self.functions: list[Callable] | None = None
 
     def __call__(self, columns: Columns) -> dict[str, np.ndarray]:
@@ -111,11 +112,11 @@ class Interpreted:
             if self.looped:
                 raise reason
             found = self.one_by_one(part)
-            self.looped = True  # it was the mapping that failed
+            self.looped = "one of its operations cannot be mapped over rows"
             return found
         except Exception as error:
             if not isinstance(error.__context__, np.linalg.LinAlgError):
-                raise RowError(row, error) from error
+                raise RowError(row, reason if isinstance(reason, GradcliError) else error) from error
             q = self.question
             shapes = [part[name].shape if name in part else (1, *q.given[name].shape) for name in q.wrt]
             return [np.full(shape, np.nan) for shape in [(1,), *shapes, *shapes * q.diag] * len(q.outs)]
@@ -127,7 +128,7 @@ class Interpreted:
         for out in self.question.outs if self.functions is None else ():
             call, values = program.as_function({**given, **{name: x[0] for name, x in columns.items()}}, out)
             if not set(columns) <= set(values):  # whole numbers are no Tensors
-                self.looped = True
+                self.looped = "a column holds whole numbers, which are no tensors"
                 return self.one_by_one(columns)
             self.fixed = {name: Tensor._wrap(x[()], None) for name, x in values.items() if name not in columns}
             self.order = list(values)
@@ -147,7 +148,8 @@ class Interpreted:
         places = tuple(self.order.index(name) for name in self.question.wrt)
 
         def scalar(*tensors: Tensor) -> Tensor:
-            self.looped = self.looped or not active.levels
+            if not active.levels:
+                self.looped = "it branches on the numbers"
             result = call(*tensors)
             check_scalar(result)
             return result.reshape(()) if result.ndim else result
@@ -213,18 +215,23 @@ def second(function: Callable, place: int) -> Callable:
     return derivative
 
 
-def rows_at_once(question: Question, first: Columns) -> int:
-    """Return how many rows make a block: fewer where the arrays of a row are large. first: a block of one row."""
+def rows_at_once(question: Question, first: Columns) -> tuple[int, str]:
+    """Return how many rows make a block, fewer where the arrays of a row are large; and why there is a loop, if any.
+
+    first: a block of one row.
+    """
     evaluate = Interpreted(question)
     evaluate(first)
     if evaluate.looped:
-        return LOOPED
-    run = question.program.run({**question.given, **{name: x[0] for name, x in first.items()}}, out=question.outs[0])
-    widest = max((np.size(x) for x in arrays_of(run.output)), default=1)
-    widest = max(widest, *(x.size for x in first.values()))
+        return LOOPED, evaluate.looped
+    widest = max(x.size for x in first.values())
+    with contextlib.suppress(GradcliError):  # at a row without a finite result
+        given = {**question.given, **{name: x[0] for name, x in first.items()}}
+        run = question.program.run(given, out=question.outs[0])
+        widest = max(widest, *(np.size(x) for x in arrays_of(run.output)))
     if question.diag:
         widest = max(widest, *(x.size**2 for name, x in first.items() if name in question.wrt))
-    return max(1, min(ROWS, ELEMENTS // widest))
+    return max(1, min(ROWS, ELEMENTS // widest)), ""
 
 
 def arrays_of(output: Any) -> Iterable[np.ndarray]:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...errors import GradcliError
 from ...lang.evaluate import Settings
 from ...program.target import Target, load_program
 from .parts import Folder, Table
@@ -52,7 +53,8 @@ class Sweep(NamedTuple):
     """Everything that one needs to do a part.
 
     question: without its program when it goes to other processes, which load it by the recipe. start, stop: the
-    rows to do. step: rows of a block. kept: the columns to hand on.
+    rows to do. step: rows of a block. loop: why rows are run one by one, empty where they are not. kept: the columns
+    to hand on.
     """
 
     recipe: Recipe
@@ -64,6 +66,7 @@ class Sweep(NamedTuple):
     start: int
     stop: int
     step: int
+    loop: str
 
     @property
     def part_rows(self) -> int:
@@ -104,8 +107,13 @@ def results(sweep: Sweep, number: int, evaluate: EvaluateBlock, tell: Tell | Non
         try:
             found = by_shape(evaluate, block.inputs)
         except RowError as error:
-            error.message = f"row {start + error.row + 1}: {error.message}"
-            raise
+            raise GradcliError(
+                f"row {start + error.row + 1}: {error.message}",
+                span=error.span,
+                hint=error.hint,
+                kind=error.kind,
+                exit_code=error.exit_code,
+            ) from None
         bad = np.zeros(block.rows, bool)
         found = {name: finite_or_nan(x, bad) for name, x in found.items()}
         count = int(bad.sum())

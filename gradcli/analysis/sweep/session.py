@@ -14,7 +14,7 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 
 from ...errors import GradcliError, did_you_mean
-from ...program.base import Program, check_known
+from ...program.base import Program, silence_prints
 from ...results.sweeps import Swept
 from .parts import Folder, form_of, heading, join_parts
 from .points import Points, open_points
@@ -34,7 +34,7 @@ class Wishes(NamedTuple):
     diag: bool = False
     keep: Sequence[str] = ()
     shard: tuple[int, int] = (1, 1)
-    jobs: int = 1
+    jobs: int | None = None
     dask: str | None = None
     restart: bool = False
 
@@ -49,10 +49,10 @@ def table_at(path: str) -> Iterator[Points]:
         place = os.path.join(folder, "standard input.csv")
         with open(place, "wb") as file:
             shutil.copyfileobj(sys.stdin.buffer, file, 1 << 20)
-        yield open_points(place)
+        yield open_points(place, "standard input")
 
 
-def choose_inputs(program: Program, given: Mapping[str, Any], points: Points, path: str) -> tuple[str, ...]:
+def choose_inputs(program: Program, given: Mapping[str, Any], points: Points) -> tuple[str, ...]:
     """Return the columns that are inputs. Raises GradcliError for values given twice, and inputs without any."""
     for name in given:
         if name in points.names:
@@ -63,30 +63,40 @@ def choose_inputs(program: Program, given: Mapping[str, Any], points: Points, pa
         columns = tuple(name for name in known if name in columns)
     missing = program.missing({**given, **dict.fromkeys(columns, np.zeros(()))})
     if missing or not columns:
-        name = missing[0] if missing else ""
-        listed = f"its columns are {', '.join(points.names)}"
-        what = f"no column and no value for {', '.join(map(repr, missing))}" if missing else "no column is an input"
-        raise GradcliError(
-            f"{path}: {what}",
-            hint=(did_you_mean(name, points.names) if name else None) or f"{listed}; give others as NAME=VALUE",
-            kind="name",
-        )
+        raise unknown_columns(points, missing or known or ["anything that the program takes"])
     return columns
 
 
+def unknown_columns(points: Points, names: Sequence[str]) -> GradcliError:
+    """Return the error of columns that a table does not have."""
+    near = did_you_mean(names[0], points.names)
+    return GradcliError(
+        f"{points.title} has no column for {', '.join(map(repr, names))}",
+        hint=near or f"its columns are {', '.join(points.names)}; values that are the same for all rows: NAME=VALUE",
+        kind="name",
+    )
+
+
 def inputs_of(program: Any, columns: Sequence[str]) -> list[str] | None:
-    """Return the names of a program's inputs; None where it only knows when it is run."""
+    """Return the names of a program's inputs; None where nobody knows before it has all of them."""
     if hasattr(program, "input_names"):
         return program.input_names(columns)
-    return program.names() if hasattr(program, "names") else None
+    if hasattr(program, "names"):
+        return program.names()
+    if getattr(program, "known", None) is not None:
+        return program.known
+    with contextlib.suppress(GradcliError), silence_prints(program):
+        return list(program.run({}).leaves)
+    return None
 
 
-def plan_sweep(
-    program: Program, recipe: Recipe, points: Points, path: str, given: Mapping[str, Any], wishes: Wishes
-) -> Sweep:
+def plan_sweep(program: Program, recipe: Recipe, points: Points, given: Mapping[str, Any], wishes: Wishes) -> Sweep:
     """Return what is to be done. Raises GradcliError for names, rows and outputs that cannot be used."""
-    columns = choose_inputs(program, given, points, path)
-    check_known(wishes.keep, points.names, "--keep")
+    ending = form_of(wishes.output)
+    columns = choose_inputs(program, given, points)
+    for name in wishes.keep:
+        if name not in points.names:
+            raise unknown_columns(points, [name])
     question = Question(
         program,
         given,
@@ -100,12 +110,12 @@ def plan_sweep(
         raise GradcliError(f"--keep {taken.pop()}: the result has a column of that name", kind="usage")
     points.prepare(columns, wishes.keep)
     start, stop = (points.rows * k // wishes.shard[1] for k in (wishes.shard[0] - 1, wishes.shard[0]))
-    step = 1
+    step, loop = 1, ""
     if points.rows:
         first = next(iter(points.read(0, 1, 1, columns, ()))).inputs
-        step = rows_at_once(question, {name: np.stack(list(x)) for name, x in first.items()})
+        step, loop = rows_at_once(question, {name: np.stack(list(x)) for name, x in first.items()})
     folder = wishes.output + ".parts"
-    return Sweep(recipe, question, points, tuple(wishes.keep), folder, form_of(wishes.output), start, stop, step)
+    return Sweep(recipe, question, points, tuple(wishes.keep), folder, ending, start, stop, step, loop)
 
 
 def run_sweep(sweep: Sweep, path: str, wishes: Wishes, tell: Tell, stream: Callable[[bytes], None]) -> Swept:
@@ -157,6 +167,14 @@ def recipe_title(sweep: Sweep) -> str:
 
 def run_missing(sweep: Sweep, missing: list[int], wishes: Wishes, tell: Tell) -> Iterator[int]:
     """Do parts, here or elsewhere; yield the number of each when it is done."""
+    if wishes.dask is not None:
+        from .elsewhere import run_on_dask
+
+        return run_on_dask(sweep, missing, wishes.dask, wishes.jobs, tell)
+    if (wishes.jobs or 1) > 1 and len(missing) > 1:
+        from .elsewhere import run_in_processes
+
+        return run_in_processes(sweep, missing, wishes.jobs or 1, tell)
     return run_here(sweep, missing, tell)
 
 

@@ -25,8 +25,8 @@ class TextPoints(Points):
     read, the number of its first row and where it begins in the file.
     """
 
-    def __init__(self, path: str, separator: str = ","):
-        super().__init__(path)
+    def __init__(self, path: str, separator: str = ",", title: str = ""):
+        super().__init__(path, title)
         self.separator = separator
         with open(path, "rb") as file:
             line = file.readline()
@@ -34,19 +34,19 @@ class TextPoints(Points):
         try:
             heading = line.decode("utf-8-sig")
         except UnicodeDecodeError:
-            raise GradcliError(f"{path} is not UTF-8 text", kind="file") from None
+            raise GradcliError(f"{self.title} is not UTF-8 text", kind="file") from None
         if not heading.strip():
-            raise GradcliError(f"{path} is empty", hint="the first row names the columns", kind="file")
+            raise GradcliError(f"{self.title} is empty", hint="the first row names the columns", kind="file")
         cells = [cell.strip() for cell in next(csv.reader([heading.rstrip("\r\n")], delimiter=separator))]
         if not is_heading(cells):
             raise GradcliError(
-                f"{path} has no heading: its first row holds numbers",
+                f"{self.title} has no heading: its first row holds numbers",
                 hint="the first row names the columns: x,y",
                 kind="file",
             )
         if len(set(cells)) < len(cells):
             twice = next(name for name in cells if cells.count(name) > 1)
-            raise GradcliError(f"{path} has two columns '{twice}'", kind="file")
+            raise GradcliError(f"{self.title} has two columns '{twice}'", kind="file")
         self.names = tuple(cells)
         self.places: list[tuple[int, int]] = []
         self.kinds: dict[str, type] = {}
@@ -108,7 +108,7 @@ class TextPoints(Points):
             try:
                 text = data.decode()
             except UnicodeDecodeError:
-                raise GradcliError(f"{self.path} is not UTF-8 text", kind="file") from None
+                raise GradcliError(f"{self.title} is not UTF-8 text", kind="file") from None
             block = None if kept else self.parse_numbers(text, inputs)
             self.latest = (asked, block or self.parse_cells(text, row, inputs, kept))
         return self.latest[1]
@@ -149,7 +149,7 @@ class TextPoints(Points):
     def unreadable(self, row: int, why: str) -> GradcliError:
         """Return the error for a row that cannot be read. row: how many stand before it, the heading not counted."""
         return GradcliError(
-            f"{self.path}, row {row + 1}: {why}", hint="row 1 is the first below the heading", kind="file"
+            f"{self.title}, row {row + 1}: {why}", hint="row 1 is the first below the heading", kind="file"
         )
 
 

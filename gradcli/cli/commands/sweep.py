@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import click
 
 from ...analysis.sweep.run import Recipe
@@ -42,7 +44,7 @@ def sweep(context: Context) -> None:
     if options["format"] == "json" and options["output"] == "-":
         raise GradcliError("--json and the result would share standard output", hint="write the result with -o FILE")
     target, words = context.target()
-    if not words or "=" in words[0]:
+    if not words or ("=" in words[0] and not os.path.exists(words[0])):
         raise GradcliError("no POINTS given", hint="for example: gradcli sweep 'x**2 * sin(y)' points.csv")
     path, context.words = words[0], words[1:]
     if path == target.text == "-":
@@ -64,7 +66,9 @@ def sweep(context: Context) -> None:
         options["restart"],
     )
     with table_at(path) as points:
-        plan = plan_sweep(program, recipe, points, path, given, wishes)
+        plan = plan_sweep(program, recipe, points, given, wishes)
+        if plan.loop:
+            status.note(f"{target.text} is run row by row: {plan.loop}")
         with Progress(plan.stop - plan.start) as progress:
             result = run_sweep(plan, path, wishes, progress.tell, streams.write)
     if options["format"] == "json":

@@ -15,17 +15,18 @@ from ...tape.tensor import Tensor
 from ..base import Prepare, Program, Run, as_leaf, check_known
 from .arguments import by_path
 from .base import Arrays, Elsewhere, ElsewhereError, unit_arrays
-from .framework import FrameworkCall, framework_arguments, framework_call, is_under
+from .framework import FrameworkCall, adapter_of, framework_arguments, framework_call, is_under
 
 
 class ElsewhereProgram(Program):
     """A program whose value and derivative come from elsewhere.
 
-    make: returns the function from values of its inputs, an output's name, and the inputs to differentiate.
+    make: returns the function from values of its inputs, an output's name, and the inputs to differentiate. names:
+    its inputs, where they are known before it is called.
     """
 
-    def __init__(self, make: Callable[..., Elsewhere], title: str):
-        self.make, self.title = make, title
+    def __init__(self, make: Callable[..., Elsewhere], title: str, names: Sequence[str] | None = None):
+        self.make, self.title, self.known = make, title, names
 
     def run(
         self,
@@ -137,4 +138,5 @@ def framework_program(engine: str, function: Any, title: str, single: bool) -> E
         arguments = framework_arguments(engine, function, by_path(given), title)
         return framework_call(engine, function, arguments, title, wrt=wrt, single=single)
 
-    return ElsewhereProgram(make, title)
+    signature = adapter_of(engine).signature(function, title)
+    return ElsewhereProgram(make, title, signature and [p.name for p in signature[0]])

@@ -1,0 +1,150 @@
+"""Parts of a sweep done by other processes, on this machine or on those of a Dask cluster."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import multiprocessing
+import os
+import pickle
+import signal
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from typing import Any
+
+import numpy as np
+
+from ...errors import EXIT_TARGET, GradcliError
+from ...tape.dtypes import set_default_dtype
+from .points import need
+from .rows import EvaluateBlock
+from .run import Recipe, Sweep, Tell, do_part, make_evaluator
+
+LOCAL = "local"
+PATIENCE = 20
+"""Seconds to wait for a scheduler to answer."""
+ATTEMPTS = 5
+"""How often a part is done anew when the worker that does it dies."""
+
+surroundings = contextlib.ExitStack()
+"""What the program of this process needs while it runs."""
+made: dict[str, EvaluateBlock] = {}
+"""The evaluator of the sweep that this process works on, by what it was made from."""
+
+
+def sendable(sweep: Sweep) -> Sweep:
+    """Return a sweep without what belongs to this process: the program is loaded again, from anywhere."""
+    recipe = sweep.recipe
+    if not recipe.inline and os.path.exists(recipe.text.partition(".py:")[0] + ".py" * (".py:" in recipe.text)):
+        recipe = recipe._replace(text=os.path.abspath(recipe.text))
+    sweep.points.path = os.path.abspath(sweep.points.path)
+    question = sweep.question._replace(program=None)  # type: ignore[arg-type]
+    return sweep._replace(recipe=recipe, question=question, folder=os.path.abspath(sweep.folder))
+
+
+def do_sent_part(sweep: Sweep, number: int) -> tuple[int, int]:
+    """Do a part in a process that may not know the program yet; return its number, and its rows not finite."""
+    key = hashlib.sha256(pickle.dumps(sweep._replace(points=None))).hexdigest()  # type: ignore[arg-type]
+    with np.errstate(all="ignore"):
+        if key not in made:
+            made.clear()
+            made[key] = make_evaluator(sweep._replace(question=sweep.question._replace(program=load(sweep.recipe))))
+        return number, do_part(sweep, number, made[key])
+
+
+def load(recipe: Recipe) -> Any:
+    """Return a program, with the default type and the meaning of `import torch` that it was typed for."""
+    surroundings.close()
+    if recipe.torch and ".py:" in recipe.text:
+        from ...program.torch_names import as_torch
+
+        surroundings.enter_context(as_torch())
+    set_default_dtype(np.float32 if recipe.dtype == np.float32 else np.float64)
+    return recipe.load()
+
+
+class sent:  # noqa: N801 - a namespace
+    """What a process of ours was given to work on."""
+
+    sweep: Sweep
+
+
+def begin(sweep: Sweep) -> None:
+    """Prepare a process of ours: Ctrl-C is for the one that started it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    sent.sweep = sweep
+
+
+def do_next(number: int) -> tuple[int, int]:
+    """Do a part of the sweep that this process was given."""
+    return do_sent_part(sent.sweep, number)
+
+
+def run_in_processes(sweep: Sweep, missing: list[int], jobs: int, tell: Tell) -> Iterator[int]:
+    """Do parts in processes of this machine; yield the number of each when it is done.
+
+    Processes, because what is slow holds the interpreter: text, programs that branch, small arrays.
+    """
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(jobs, context, begin, (sendable(sweep),)) as pool:
+        try:
+            futures = [pool.submit(do_next, number) for number in missing]
+            for future in as_completed(futures):
+                yield from count(sweep, future.result, tell)
+        except BrokenProcessPool:
+            raise GradcliError(
+                "one of the processes died",
+                hint="the parts that are done are kept: the same command goes on from there",
+                kind="target",
+                exit_code=EXIT_TARGET,
+            ) from None
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+            for process in multiprocessing.active_children():
+                process.terminate()
+
+
+def count(sweep: Sweep, result: Callable[[], tuple[int, int]], tell: Tell) -> Iterator[int]:
+    """Yield the number of a part, once it was told of."""
+    number, bad = result()
+    first, last = sweep.bounds(number)
+    tell(last - first, bad)
+    yield number
+
+
+def run_on_dask(sweep: Sweep, missing: list[int], address: str, jobs: int | None, tell: Tell) -> Iterator[int]:
+    """Do parts as the tasks of a Dask cluster; yield the number of each when it is done."""
+    distributed = need("distributed", "dask", "--dask")
+    with contextlib.ExitStack() as stack:
+        client = stack.enter_context(connect(distributed, address, jobs, stack))
+        work = sendable(sweep)
+        futures = [client.submit(do_sent_part, work, number, pure=False, retries=ATTEMPTS) for number in missing]
+        for future in distributed.as_completed(futures):
+            yield from count(sweep, future.result, tell)
+
+
+def connect(distributed: Any, address: str, jobs: int | None, stack: contextlib.ExitStack) -> Any:
+    """Return a client of the scheduler at an address, or of a cluster of our own, which ends with the stack."""
+    import logging
+
+    if address == LOCAL:
+        import dask
+
+        stack.enter_context(dask.config.set({"distributed.scheduler.allowed-failures": ATTEMPTS}))
+        address = stack.enter_context(
+            distributed.LocalCluster(
+                n_workers=jobs or os.cpu_count(),
+                threads_per_worker=1,
+                dashboard_address=None,
+                silence_logs=logging.CRITICAL,
+            )
+        )
+    try:
+        return distributed.Client(address, timeout=PATIENCE)
+    except (OSError, ValueError) as error:
+        raise GradcliError(
+            f"--dask {address}: no scheduler answers there: {error}",
+            hint="start one with `dask scheduler`, and workers with `dask worker ADDRESS`; or say --dask local",
+            kind="usage",
+        ) from None
