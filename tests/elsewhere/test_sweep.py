@@ -1,0 +1,207 @@
+"""Sweeps over Parquet, and on a Dask cluster: what comes out is the same, however it is done or stopped."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from gradcli.analysis.sweep.points import open_points
+
+COMMAND = [sys.executable, "-m", "gradcli", "sweep"]
+PROGRAM = "x**2*sin(y) + exp(-x*y)"
+SLOW = """
+import time
+
+def f(x, y):
+    time.sleep(0.0005)
+    return x * y if x > y else x**2
+"""
+
+
+def sweep(*words, folder, code=0):
+    """Run the command in a folder, and return what it printed as JSON."""
+    line = [*COMMAND, *words, "--json"]
+    done = subprocess.run(line, cwd=folder, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == code, done.stderr
+    return json.loads(done.stdout) if done.stdout else {}
+
+
+def write(path, **columns):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    pq.write_table(pa.table(columns), path, row_group_size=70_000)
+
+
+def read(path):
+    import pyarrow.parquet as pq
+
+    return pq.read_table(path)
+
+
+@pytest.fixture
+def table(tmp_path):
+    x, y = np.random.default_rng(0).normal(size=(2, 200_000))
+    write(tmp_path / "p.parquet", x=x, y=y, name=[f"row {i}" for i in range(len(x))])
+    return x, y
+
+
+@pytest.mark.framework("pyarrow")
+@pytest.mark.parametrize("more", [[], ["-j", "2"]], ids=" ".join)
+def test_parquet_to_parquet(table, tmp_path, more):
+    x, y = table
+    found = sweep(PROGRAM, "p.parquet", "-o", "o.parquet", "--diag", "--keep", "name", *more, folder=tmp_path)
+    assert (found["rows"], found["not_finite"], found["output"]) == (200_000, 0, "o.parquet")
+    columns = read(tmp_path / "o.parquet")
+    e = np.exp(-x * y)
+    wanted = {
+        "value": x**2 * np.sin(y) + e,
+        "d_x": 2 * x * np.sin(y) - y * e,
+        "d_y": x**2 * np.cos(y) - x * e,
+        "d2_x": 2 * np.sin(y) + y**2 * e,
+        "d2_y": -(x**2) * np.sin(y) + x**2 * e,
+    }
+    assert columns.column_names == [*wanted, "name"]
+    for name, numbers in wanted.items():
+        np.testing.assert_allclose(columns[name].to_numpy(), numbers, rtol=1e-12, atol=1e-14 * np.abs(numbers).max())
+    assert columns["name"].to_pylist() == [f"row {i}" for i in range(200_000)]
+
+
+@pytest.mark.framework("pyarrow")
+def test_all_formats_hold_the_same(tmp_path):
+    x, y = np.random.default_rng(1).normal(size=(2, 3000))
+    write(tmp_path / "p.parquet", x=x, y=y)
+    np.save(tmp_path / "p.npy", np.rec.fromarrays([x, y], names="x,y"))
+    rows = "".join(f"{a!r},{b!r}\n" for a, b in zip(x.tolist(), y.tolist(), strict=True))
+    (tmp_path / "p.csv").write_text("x,y\n" + rows)
+    (tmp_path / "p.tsv").write_text(("x,y\n" + rows).replace(",", "\t"))
+    tables = []
+    for ending in ("parquet", "npy", "csv", "tsv"):
+        sweep(PROGRAM, f"p.{ending}", "-o", f"{ending}.parquet", folder=tmp_path)
+        sweep(PROGRAM, f"p.{ending}", "-o", f"{ending}.csv", folder=tmp_path)
+        tables.append(read(tmp_path / f"{ending}.parquet"))
+        assert (tmp_path / f"{ending}.csv").read_bytes() == (tmp_path / "parquet.csv").read_bytes()
+    assert all(other.equals(tables[0]) for other in tables)
+    assert np.loadtxt(tmp_path / "csv.csv", delimiter=",", skiprows=1)[:, 1].tolist() == tables[0]["d_x"].to_pylist()
+
+
+@pytest.mark.framework("pyarrow")
+def test_lists_are_arrays_and_null_is_nan(tmp_path):
+    import pyarrow as pa
+
+    rows = [[1.0, 2.0], [3.0], [], None, [4.0, None]]
+    write(tmp_path / "p.parquet", x=[1, 2, 3, 4, None], w=rows, f=pa.array([[1, 2]] * 5, pa.list_(pa.float32(), 2)))
+    found = sweep("x*sum(w**2) + f @ f", "p.parquet", "-o", "o.parquet", "--keep", "w", folder=tmp_path)
+    assert found["not_finite"] == 2
+    columns = read(tmp_path / "o.parquet").to_pydict()
+    np.testing.assert_equal(columns["value"], [10.0, 23.0, 5.0, np.nan, np.nan])
+    np.testing.assert_equal(columns["d_w"][:3], [[2.0, 4.0], [12.0], []])
+    assert columns["d_f"][0] == [2.0, 4.0]
+    assert columns["w"] == rows
+
+
+@pytest.mark.framework("pyarrow")
+def test_rows_from_anywhere(tmp_path):
+    x = np.arange(1000.0)
+    write(tmp_path / "p.parquet", x=x)
+    np.save(tmp_path / "p.npy", np.rec.fromarrays([x], names="x"))
+    (tmp_path / "p.csv").write_text("x\n" + "".join(f"{a}\n" for a in x))
+    for ending in ("parquet", "npy", "csv"):
+        points = open_points(str(tmp_path / f"p.{ending}"))
+        points.prepare(["x"], [])
+        for start, stop in [(10, 20), (20, 45), (990, 1000), (0, 1000)]:
+            blocks = [block.inputs["x"] for block in points.read(start, stop, 7, ["x"], [])]
+            assert np.concatenate(blocks).tolist() == x[start:stop].tolist()
+
+
+@pytest.mark.framework("pyarrow")
+def test_shards_make_the_whole(table, tmp_path):
+    sweep(PROGRAM, "p.parquet", "-o", "whole.parquet", folder=tmp_path)
+    parts = []
+    for k in range(1, 4):
+        sweep(PROGRAM, "p.parquet", "-o", f"{k}.parquet", "--shard", f"{k}/3", folder=tmp_path)
+        parts += read(tmp_path / f"{k}.parquet")["d_y"].to_pylist()
+    assert parts == read(tmp_path / "whole.parquet")["d_y"].to_pylist()
+
+
+def parts(folder):
+    with contextlib.suppress(FileNotFoundError):
+        return [name for name in os.listdir(folder) if not name.endswith(".tmp")]
+    return []
+
+
+@pytest.mark.framework("pyarrow")
+@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGKILL], ids=lambda s: s.name)
+def test_goes_on_where_it_was_stopped(tmp_path, stop):
+    (tmp_path / "slow.py").write_text(SLOW)
+    x, y = np.random.default_rng(2).normal(size=(2, 5000))
+    write(tmp_path / "p.parquet", x=x, y=y)
+    sweep("slow.py:f", "p.parquet", "-o", "whole.parquet", folder=tmp_path)
+    words = ["slow.py:f", "p.parquet", "-o", "o.parquet"]
+    run = subprocess.Popen([*COMMAND, *words], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    while len(parts(tmp_path / "o.parquet.parts")) < 2:
+        assert run.poll() is None
+        time.sleep(0.01)
+    run.send_signal(stop)
+    _, said = run.communicate(timeout=30)
+    assert run.returncode == (130 if stop == signal.SIGINT else -9)
+    assert stop == signal.SIGKILL or "interrupted" in said
+    assert 2 <= len(parts(tmp_path / "o.parquet.parts")) < 5 and not (tmp_path / "o.parquet").exists()
+    sweep("slow.py:f", "p.parquet", "-o", "o.parquet", "--wrt", "x", folder=tmp_path, code=2)
+    (tmp_path / "slow.py").write_text(SLOW + "\n# changed\n")
+    sweep(*words, folder=tmp_path, code=2)
+    (tmp_path / "slow.py").write_text(SLOW)
+    sweep(*words, folder=tmp_path)
+    assert (tmp_path / "o.parquet").read_bytes() == (tmp_path / "whole.parquet").read_bytes()
+    assert parts(tmp_path / "o.parquet.parts") == []
+
+
+@pytest.mark.framework("distributed")
+def test_dask_survives_a_killed_worker(tmp_path):
+    (tmp_path / "slow.py").write_text(SLOW)
+    x, y = np.random.default_rng(2).normal(size=(2, 8000))
+    write(tmp_path / "p.parquet", x=x, y=y)
+    sweep("slow.py:f", "p.parquet", "-o", "whole.parquet", folder=tmp_path)
+    with cluster(tmp_path) as (address, workers):
+        words = [*COMMAND, "slow.py:f", "p.parquet", "-o", "o.parquet", "--dask", address]
+        run = subprocess.Popen(words, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+        while not parts(tmp_path / "o.parquet.parts"):
+            assert run.poll() is None, run.stderr.read()
+            time.sleep(0.01)
+        workers[0].kill()
+        _, said = run.communicate(timeout=100)
+    assert run.returncode == 0, said
+    assert (tmp_path / "o.parquet").read_bytes() == (tmp_path / "whole.parquet").read_bytes()
+
+
+@contextlib.contextmanager
+def cluster(folder):
+    """Start a scheduler and two workers by hand; give the address and the workers."""
+    started = []
+
+    def start(kind, *words):
+        module = [sys.executable, "-m", f"distributed.cli.dask_{kind}", *words]
+        started.append(subprocess.Popen(module, cwd=folder, stdout=log, stderr=log))
+        return started[-1]
+
+    with open(folder / "log", "w") as log:
+        try:
+            start("scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard")
+            while not (found := re.search(r"tcp://127.0.0.1:\d+", (folder / "log").read_text())):
+                assert started[0].poll() is None, (folder / "log").read_text()
+                time.sleep(0.05)
+            words = [found[0], "--nthreads", "1", "--no-nanny", "--no-dashboard"]
+            yield found[0], [start("worker", *words), start("worker", *words)]
+        finally:
+            for process in started:
+                process.kill()
+                process.wait()
