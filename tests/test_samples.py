@@ -138,6 +138,29 @@ def test_every_sample_is_tested():
     assert files == {*EXPECTED, "function.py", "gradients.py", "kernel.py"}
 
 
+def test_sweeps_three_ways(tmp_path):
+    said = run_sweeps(tmp_path)
+    assert "skipped: there is no command 'dask'" in said or said.endswith("the same\n")
+
+
+def run_sweeps(folder):
+    """Run the sample, with the commands that stand beside this Python, and return what it prints."""
+    script = f'gradcli() {{ "{sys.executable}" -m gradcli "$@"; }}\n. samples/sweep.sh'
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        ["bash", "-c", script, "sweep.sh", str(folder)],
+        cwd=ROOT,
+        env={**os.environ, "PATH": path, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count('"rows": 3000, "not_finite": 0') >= 2
+    return done.stdout
+
+
 def test_the_demo_runs():
     script = f'gradcli() {{ "{sys.executable}" -m gradcli "$@"; }}\n. samples/demo.sh'
     done = subprocess.run(

@@ -253,8 +253,8 @@ OPTIONS: dict[str, Any] = {
     "dask": click.option(
         "--dask",
         metavar="ADDRESS",
-        help="Run on the Dask cluster whose scheduler is there, or on one made for it: local. The workers need "
-        "gradcli, and must see the files.",
+        help="Run on the Dask cluster whose scheduler is there (tcp://HOST:PORT, or its FILE.json), or on one made "
+        "for it: local. The workers need gradcli, and must see the files.",
     ),
     "restart": click.option("--restart", is_flag=True, help="Begin anew, whatever is there of the output."),
     "sweep_output": click.option(

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from gradcli.analysis.sweep.points import open_points
+from tests.test_samples import run_sweeps
 
 COMMAND = [sys.executable, "-m", "gradcli", "sweep"]
 PROGRAM = "x**2*sin(y) + exp(-x*y)"
@@ -205,3 +206,8 @@ def cluster(folder):
             for process in started:
                 process.kill()
                 process.wait()
+
+
+@pytest.mark.framework("distributed")
+def test_the_sample_runs_on_dask(tmp_path):
+    assert run_sweeps(tmp_path).endswith("the same\n")

@@ -125,7 +125,10 @@ def run_on_dask(sweep: Sweep, missing: list[int], address: str, jobs: int | None
 
 
 def connect(distributed: Any, address: str, jobs: int | None, stack: contextlib.ExitStack) -> Any:
-    """Return a client of the scheduler at an address, or of a cluster of our own, which ends with the stack."""
+    """Return a client of the scheduler at an address, or of a cluster of our own, which ends with the stack.
+
+    The address may be the file that a scheduler writes it into, once that is there.
+    """
     import logging
 
     if address == LOCAL:
@@ -141,6 +144,8 @@ def connect(distributed: Any, address: str, jobs: int | None, stack: contextlib.
             )
         )
     try:
+        if address.endswith(".json"):
+            return distributed.Client(scheduler_file=address, timeout=PATIENCE)
         return distributed.Client(address, timeout=PATIENCE)
     except (OSError, ValueError) as error:
         raise GradcliError(

@@ -13,8 +13,8 @@ from ...func import grad, grad_and_value, hessian, vmap
 from ...func.batched import active
 from ...func.chunks import saved_arrays
 from ...program.base import Program, silence_prints
-from ...tape.plan import reachable
 from ...tape.tensor import Tensor
+from ...tape.walk import reachable
 from ..gradient import Request, check_output, compute_gradient
 from ..transform import compute_hessian
 
