@@ -48,6 +48,8 @@ def complaints(check: Any) -> Iterator[str]:
         yield f"order must be 1 or 2, got {check.order!r}"
     if not is_whole(check.samples, 1):
         yield f"samples must be a whole number above 0, got {check.samples!r}"
+    if not is_whole(check.search, 0):
+        yield f"search must be a whole number, not negative, got {check.search!r}"
     if not is_whole(check.seed, 0):
         yield f"seed must be a whole number, not negative, got {check.seed!r}"
     for name, x in zip(("eps", "atol", "rtol"), check.tolerances or (), strict=False):

@@ -56,9 +56,13 @@ class Declared:
         symbolic: bool = False,
         engine: str | None = None,
         single: bool = False,
+        search: int = 0,
     ):
         self.digits, self.symbolic = digits, symbolic
         self.engine, self.single = engine, single
+        self.search = search
+        self.saved: Sequence[Mapping[str, Any]] = ()
+        self.source: str | None = None
         self.f, self.at, self.grad, self.vjp, self.jvp = f, at, grad, vjp, jvp
         self.origin: Any = f
         self.wrt = [wrt] if isinstance(wrt, str) else wrt
@@ -115,7 +119,12 @@ class Declared:
         if problem is not None:
             return CheckReport(self.name, self.file, self.line, "error", 0.0, message=problem)
         with self.surroundings, contextlib.redirect_stdout(sys.stdout), contextlib.redirect_stderr(sys.stderr):
-            return self.worst()
+            report = self.worst()
+            if not (self.search or self.saved) or report.verdict == "error":
+                return report
+            from .search import search
+
+            return search(self, report, self.search, self.saved)
 
     def worst(self) -> CheckReport:
         """Return the report of the sample that fails first, else of the worst."""
@@ -169,13 +178,13 @@ class Declared:
 
     def replay_line(self, seed: int) -> str | None:
         """Return the command line that repeats one sample."""
+        more = f" --seed {seed}" if self.random else ""
+        more += f" --search {self.search}" if self.search else ""
         if self.replay is not None:
-            return self.replay + (f" --seed {seed}" if self.random else "")
+            return self.replay + more
         if self.file is None:
             return None
-        return f"gradcli gradcheck {shlex.quote(self.file)} -k {shlex.quote(self.name)}" + (
-            f" --seed {seed}" if self.random else ""
-        )
+        return f"gradcli gradcheck {shlex.quote(self.file)} -k {shlex.quote(self.name)}" + more
 
 
 def refuse_foreign(framework: str | None, name: str, engine: str = "gradcli") -> None:
@@ -208,9 +217,10 @@ def check(f: Callable | None = None, *, at: Any = None, **options: Any) -> Any:
     checked that f is written for: PyTorch, JAX or HIPS autograd, which its code leads to, or gradcli, which calls f
     with Tensors; engine= chooses. wrt: the names to check. order: 2 checks second
     derivatives. samples: points drawn from `seed` on. rtol, atol, eps: fixed tolerances instead of the estimated
-    error. name: what reports call it.
+    error. search: at how many more points that people forget to look for one where the derivative is wrong. name:
+    what reports call it.
     """
-    known = {"grad", "vjp", "jvp", "engine", "wrt", "name", "order", "samples", "rtol", "atol", "eps", "seed", "fast"}
+    known = set("grad vjp jvp engine wrt name order samples rtol atol eps seed fast search".split())
     unknown = set(options) - known
     if unknown:
         raise TypeError(

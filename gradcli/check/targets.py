@@ -16,6 +16,7 @@ from ..program.base import check_known
 from ..program.elsewhere import is_elsewhere
 from ..program.elsewhere.arguments import by_path
 from ..program.elsewhere.framework import framework_arguments
+from ..program.expression import ExpressionProgram
 from ..program.frameworks import engine_of
 from ..program.loading import check_callable, find_in, load_module
 from ..program.script import ScriptProgram
@@ -193,6 +194,8 @@ def of_program(target: Target, wanted: Wanted) -> Declared | CheckReport:
     assert function is not None
     check = with_options(Declared(function, points, wrt=wanted.wrt, **where), wanted)
     check.surroundings = home
+    if isinstance(program, ExpressionProgram):
+        check.source = program.parsed.source.replace("^", "**")
     check.origin = getattr(program, "module", None) or getattr(program, "function", function)
     return check
 

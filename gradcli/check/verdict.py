@@ -29,6 +29,8 @@ SMALL = 0.01
 NOTHING_UNITS = 1000.0
 """So many rounding units of the function's value are no change, when a zero is claimed."""
 UNDERFLOW = 1e-290
+OVERFLOWING = 1e100
+"""Slopes of this size that a reference does not know beside its own error are near the end of all numbers."""
 CONTRADICTION = 10.0
 """How many of its errors a second candidate must be away from the first to be one."""
 HIDDEN_UNITS = 4.0
@@ -216,6 +218,8 @@ class Judgement:
             )
         if np.isinf(value):
             return self.unsure(j, i, "the derivative is infinite at this point") if a == value else FAIL
+        if np.isinf(a) and self.margin * error > abs(value) and abs(value) + error > OVERFLOWING:
+            return self.unsure(j, i, "the derivative is larger than any number, or its size is not known")
         if not np.isfinite(a):
             return FAIL
         if kind == "kink":

@@ -117,6 +117,18 @@ OPTIONS: dict[str, Any] = {
     "allow_inconclusive": click.option(
         "--allow-inconclusive", is_flag=True, help="Exit with 0 when no check fails but some are inconclusive."
     ),
+    "search": click.option(
+        "--search",
+        type=click.IntRange(0, 1_000_000),
+        metavar="N",
+        help="Also look among N points that people forget for one where the derivative is wrong, and shrink it.",
+    ),
+    "save_points": click.option(
+        "--save-points",
+        metavar="FILE",
+        shell_complete=import_completion("files"),
+        help="Try the points of FILE first, and add to it what --search finds.",
+    ),
     "call_timeout": click.option(
         "--timeout",
         type=Finite(positive=True),

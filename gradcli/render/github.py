@@ -21,6 +21,7 @@ def annotation(check: CheckReport) -> str:
     place = f"file={escape_command(check.file, True)}," if check.file else ""
     place += f"line={check.line}," if check.line else ""
     lines = [headline(check), *(finding.text for finding in check.diagnosis)]
+    lines += [f"found: {check.found.line}"] if check.found else []
     title = escape_command("gradcheck " + check.name, True)
     return f"::{LEVELS[check.verdict]} {place}title={title}::{escape_command(chr(10).join(lines))}\n"
 

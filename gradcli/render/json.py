@@ -127,6 +127,10 @@ def evidence_part(evidence: Evidence) -> dict[str, Any]:
 
 def check_part(check: CheckReport) -> dict[str, Any]:
     """Return one check."""
+    found = check.found and {
+        "at": {name: as_plain_data(np.asarray(x)) for name, x in check.found.at.items()},
+        "line": check.found.line,
+    }
     return {
         "name": check.name,
         "file": check.file,
@@ -141,6 +145,7 @@ def check_part(check: CheckReport) -> dict[str, Any]:
         "blame": check.blame,
         "evidence": None if check.evidence is None else evidence_part(check.evidence),
         "witnesses": {name: round(digits, 2) for name, digits in check.witnesses},
+        **({"found": found} if found else {}),
     }
 
 

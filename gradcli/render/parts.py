@@ -57,6 +57,8 @@ def check_text(check: CheckReport, style: Style) -> Text:
         text.append(indent + "digits that agree with reverse mode: " + ", ".join(words), "dim")
     for note in (n for n in check.notes if n != reason):
         text.append(indent + "note: " + note, "dim")
+    if check.found is not None:
+        text.append(indent + "found: " + visible(check.found.line), "bold")
     if check.blame:
         text.append(indent + check.blame.replace("\n", indent))
     if check.replay and check.verdict == "fail":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -72,13 +73,20 @@ class Evidence(NamedTuple):
     directions: tuple[tuple[float, float, float], ...] = ()
 
 
+class FoundPoint(NamedTuple):
+    """A point at which a derivative is wrong: arrays by input, and the line that declares a check there."""
+
+    at: Mapping[str, Any]
+    line: str
+
+
 @dataclass(frozen=True)
 class CheckReport:
     """The verdict on the derivative of one function at one point (or the worst of several).
 
     verdict: pass, fail, inconclusive or error. message: the reason in a line. notes: what else was seen. replay:
     a command line that repeats the check. witnesses: independent values by name, with the digits to which they
-    agree with the derivative. error: what the checked function raised.
+    agree with the derivative. error: what the checked function raised. found: the point that a search found.
     """
 
     name: str
@@ -95,6 +103,7 @@ class CheckReport:
     blame: str | None = None
     error: Exception | None = None
     evidence: Evidence | None = None
+    found: FoundPoint | None = None
 
     def __post_init__(self) -> None:
         """Refuse a pass with an input that did not. Raises ValueError."""

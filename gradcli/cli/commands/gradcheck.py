@@ -16,6 +16,7 @@ from ...check.collect import run_all
 from ...check.declaration import MOST_AXES
 from ...check.declare import Declared
 from ...check.script import ScriptCheck
+from ...check.stored import SavedPoints
 from ...check.targets import Wanted, checks_of
 from ...errors import EXIT_INTERRUPTED, EXIT_TARGET, GradcliError
 from ...lang.names import as_written
@@ -56,6 +57,8 @@ VALUE = re.compile(r"[^\W\d][\w.\[\]]*=[^=]")
     "list",
     "stop",
     "jobs",
+    "search",
+    "save_points",
     "call_timeout",
     "config",
     "junit",
@@ -77,7 +80,10 @@ def gradcheck(context: Context) -> int:
     context.output.check()
     if options["junit"] is not None:
         check_writable(options["junit"])
+    if options["save_points"] is not None:
+        check_writable(options["save_points"])
     checks = select_checks(context)
+    saved = saved_points(checks, options["save_points"])
     target = options["words"][0] if options["words"] else options["expression"]
     if options["list"]:
         if options["save"]:
@@ -92,6 +98,8 @@ def gradcheck(context: Context) -> int:
     except KeyboardInterrupt:
         interrupted = True
     summary = CheckSummary(target, tuple(reports), time.perf_counter() - start)
+    if saved is not None and (text := saved.text_with(reports)) is not None:
+        write_file(saved.path, text)
     context.output.show(summary)
     if options["junit"]:
         from ...render import Style, junit
@@ -101,6 +109,17 @@ def gradcheck(context: Context) -> int:
         status.say(f"interrupted: {len(reports)} of {len(checks)} checks done")
         return EXIT_INTERRUPTED
     return exit_code(summary, options["allow_inconclusive"])
+
+
+def saved_points(checks: list[Declared | CheckReport], path: str | None) -> SavedPoints | None:
+    """Give checks the points that a file has for them; return the file's content, None without a file."""
+    if path is None:
+        return None
+    saved = SavedPoints(path)
+    for check in checks:
+        if isinstance(check, Declared):
+            check.saved = saved.of(check.file, check.name)
+    return saved
 
 
 def list_checks(context: Context, target: str, checks: list[Declared | CheckReport]) -> int:
@@ -149,6 +168,7 @@ def select_checks(context: Context) -> list[Declared | CheckReport]:
             "fast": options["fast"] or None,
             "symbolic": options["symbolic"] or None,
             "digits": options["digits"],
+            "search": options["search"],
             "seed": options["seed"] or None,
             "max_elements": options["max_elements"],
             "tolerances": tolerances if any(t is not None for t in tolerances) else None,
