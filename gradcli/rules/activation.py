@@ -25,6 +25,7 @@ logsigmoid = elementwise(
     logsigmoid_forward,
     lambda _, x: sigmoid(-x),
     name="logsigmoid",
+    scipy="log_expit",
     node="LogSigmoid",
     complex=False,
     twin="-log(1 + exp(-x))",

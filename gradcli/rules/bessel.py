@@ -83,7 +83,14 @@ i1e: Any = elementwise(
 def enter(name: str, scipy_name: str, slope: Any, doc: str, *, twin: str, domain: Any = REAL) -> Any:
     """Enter a function of scipy's under PyTorch's name."""
     return elementwise(
-        from_scipy(scipy_name), slope, name=name, complex=False, domain=(domain,), twin=twin, doc=f"{doc}."
+        from_scipy(scipy_name),
+        slope,
+        name=name,
+        scipy=scipy_name,
+        complex=False,
+        domain=(domain,),
+        twin=twin,
+        doc=f"{doc}.",
     )
 
 

@@ -116,6 +116,7 @@ def of_order(name: str, slope: Any, doc: str, twin: str, orders: tuple, domain: 
         complex=False,
         domain=(domain,),
         samples=(Sample(*orders, A(3, 4)), Sample(*(np.array([n, n + 1]) for n in orders), A(3, 2))),
+        scipy="yn" if name == "yv" else "",
         twin=twin,
         doc=doc,
     )

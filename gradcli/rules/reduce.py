@@ -51,7 +51,7 @@ linear(
     sum_vjp,
     bind=reduction_signature,
     node=lambda x_shape, params: "Sum" if len(params["axis"]) == len(x_shape) else "SumBackward1",
-    numpy=(np.sum,),
+    numpy=(np.sum, np.add.reduce),
     samples=(*REDUCTIONS, Sample(A(0, 3), axis=0)),
     pattern=REDUCTION,
     doc="Sum over axis.",
@@ -81,8 +81,8 @@ def extreme_vjp(g, out, x, *, axis, keepdims, ignore_nan=False):
 
 
 for name, alias, ufunc, functions in [
-    ("max", "amax", np.maximum, (np.max, np.amax)),
-    ("min", "amin", np.minimum, (np.min, np.amin)),
+    ("max", "amax", np.maximum, (np.max, np.amax, np.maximum.reduce)),
+    ("min", "amin", np.minimum, (np.min, np.amin, np.minimum.reduce)),
 ]:
     general(
         name,
@@ -145,16 +145,16 @@ for function in ARGS:
         samples=(Sample(A(3, 4)), Sample(A(3, 4), axis=1)),
         doc=f"Index of the {'largest' if function is np.argmax else 'smallest'} element along axis.",
     )
-TESTS: list[tuple[Any, str]] = [
-    (np.all, "True where all elements are true"),
-    (np.any, "True where any element is true"),
+TESTS: list[tuple[Any, Any, str]] = [
+    (np.all, np.logical_and, "True where all elements are true"),
+    (np.any, np.logical_or, "True where any element is true"),
 ]
-for function, doc in TESTS:
+for function, ufunc, doc in TESTS:
     constant(
         lambda x, *, axis, keepdims, function=function: function(x, axis=axis, keepdims=keepdims),
         name=function.__name__,
         bind=reduction_signature,
-        numpy=(function,),
+        numpy=(function, ufunc.reduce),
         samples=REDUCTIONS[:2],
         doc=f"{doc} over axis.",
     )

@@ -102,7 +102,7 @@ def cumprod(x, axis=None):
 
 composition(
     cumprod,
-    numpy=(np.cumprod,),
+    numpy=(np.cumprod, np.multiply.accumulate),
     samples=(Sample(A(3, 4), axis=0), Sample(A(2, 3), axis=-1), Sample(A(5))),
     doc="Cumulative product along axis.",
 )
@@ -126,7 +126,7 @@ general(
     lambda x, *, axis, keepdims: np.multiply.reduce(x, axis=axis, keepdims=keepdims),
     prod_vjp,
     bind=reduction_signature,
-    numpy=(np.prod,),
+    numpy=(np.prod, np.multiply.reduce),
     samples=REDUCTIONS,
     pattern=REDUCTION,
     doc="Product over axis.",
@@ -158,7 +158,7 @@ def cumsum(x, axis=None):
 
 composition(
     cumsum,
-    numpy=(np.cumsum,),
+    numpy=(np.cumsum, np.add.accumulate),
     samples=(Sample(A(3, 4), axis=0), Sample(A(2, 3), axis=-1), Sample(A(3, 2))),
     doc="Cumulative sum along axis.",
 )

@@ -26,6 +26,8 @@ import numpy as np
 TABLE: dict[str, Primitive] = {}
 NAMES: dict[str, Primitive] = {}
 BY_NUMPY: dict[Any, Primitive] = {}
+BY_SCIPY: dict[str, Primitive] = {}
+"""By the name in scipy.special, where that is another."""
 
 SKIP, ARRAY, SHAPE = 0, 1, 2
 ELEMENTWISE, SELECTION, REDUCTION, LANES, PRODUCT = "elementwise", "selection", "reduction", "lanes", "product"
@@ -110,6 +112,7 @@ class Primitive:
         exact: Callable | None = None,
         twin_of: Callable[[dict], str | None] | None = None,
         pattern: str = "",
+        scipy: str = "",
     ):
         self.name = name
         self.kind = kind
@@ -138,6 +141,7 @@ class Primitive:
         self.exact = exact
         self.twin_of = twin_of
         self.pattern = pattern
+        self.scipy = scipy
         self.cache: dict[Any, Any] = {}
         skip = {"elementwise": 0, "linear": 1}.get(kind, 1 if arity is not None else 2)
         self.keeps = tuple(kept_by(rule, skip) for rule in rules)
@@ -155,6 +159,8 @@ class Primitive:
                 raise ValueError(f"the table gives {name!r} to two entries")
         for function in self.numpy:
             BY_NUMPY[function] = self
+        if self.scipy:
+            BY_SCIPY[self.scipy] = self
 
     def _with_shapes(self, rule: Any, keeps: tuple[int, ...]) -> Any:
         """Return the rule so that it gets a shape also where another rule had the array saved."""

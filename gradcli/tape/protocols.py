@@ -13,40 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from ..rules import by_numpy, entry, lookup
+from ..rules import by_numpy, by_scipy, entry, lookup
 from ..rules.table import Primitive
 from .dtypes import as_numpy
 from .record import as_operand, cast, dispatch
 from .tensor import Tensor
 
 # -- ufuncs --------------------------------------------------------------------------------------
-
-SCIPY_NAMES = {
-    "expit": "sigmoid",
-    "psi": "digamma",
-    "yn": "yv",
-    "log_expit": "logsigmoid",
-    "j0": "bessel_j0",
-    "j1": "bessel_j1",
-    "y0": "bessel_y0",
-    "y1": "bessel_y1",
-    "k0": "modified_bessel_k0",
-    "k1": "modified_bessel_k1",
-    "k0e": "scaled_modified_bessel_k0",
-    "k1e": "scaled_modified_bessel_k1",
-}
-"""Functions of scipy.special that have another name in the table."""
-
-REDUCTIONS = {
-    "add": "sum",
-    "multiply": "prod",
-    "maximum": "max",
-    "minimum": "min",
-    "logaddexp": "logsumexp",
-    "logical_and": "all",
-    "logical_or": "any",
-}
-RUNNING = {"add": "cumsum", "multiply": "cumprod"}
 
 
 def array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
@@ -59,11 +32,9 @@ def array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, *inputs: Any, **kwar
     elif method == "outer" and not kwargs:
         x, y = (x if isinstance(x, Tensor) else np.asarray(x) for x in inputs)
         result = call_ufunc(ufunc, (x[(..., *(None,) * y.ndim)], y), {})
-    elif method == "reduce" and ufunc.__name__ in REDUCTIONS:
+    elif (primitive := by_numpy(getattr(ufunc, method))) is not None:
         named = {"axis": 0, **without_defaults(REDUCE_DEFAULTS, kwargs)}
-        result = reduce_with_where(entry(REDUCTIONS[ufunc.__name__]), inputs, named)
-    elif method == "accumulate" and ufunc.__name__ in RUNNING:
-        result = entry(RUNNING[ufunc.__name__]).function(*inputs, **{"axis": 0, **kwargs})
+        result = reduce_with_where(primitive, inputs, named)
     if result is NotImplemented:
         what = f"np.{ufunc.__name__}" + ("" if method == "__call__" else f".{method}")
         raise TypeError(f"gradcli cannot record {what}{' with ' + ', '.join(kwargs) + '=' if kwargs else ''}")
@@ -93,7 +64,7 @@ def entry_of(function: Any) -> Primitive | None:
     if getattr(np, name, None) is function:
         found = lookup(name)
     elif getattr(sys.modules.get("scipy.special"), name, None) is function:
-        found = lookup(SCIPY_NAMES.get(name, name))
+        found = by_scipy(name)
     return found if found is not None and found.public else None
 
 
