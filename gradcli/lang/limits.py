@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import GradcliError
+from ..rules import lookup
 from ..rules.shapes import as_int, as_shape, dtype_of, rank, shape_of
 
 DEFAULT_MAX_ELEMENTS = 100_000_000
@@ -139,7 +140,8 @@ WORKING = ("convolve", "correlate")
 def check_call(name: str, args: tuple, named: dict, limit: int) -> None:
     """Raise GradcliError when a call would make a value of more than `limit` elements."""
     check_rounds(name, args, named)
-    estimate = ESTIMATES.get(name)
+    primitive = lookup(name)
+    estimate = ESTIMATES.get(name, primitive and primitive.size)
     if estimate is None and math.prod([getattr(getattr(x, "_data", x), "size", 1) for x in args]) <= limit:
         return  # broadcasting makes no more
     try:

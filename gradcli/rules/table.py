@@ -112,6 +112,7 @@ class Primitive:
         exact: Callable | None = None,
         twin_of: Callable[[dict], str | None] | None = None,
         pattern: str = "",
+        size: Callable[..., int] | None = None,
         scipy: str = "",
     ):
         self.name = name
@@ -141,6 +142,7 @@ class Primitive:
         self.exact = exact
         self.twin_of = twin_of
         self.pattern = pattern
+        self.size = size
         self.scipy = scipy
         self.cache: dict[Any, Any] = {}
         skip = {"elementwise": 0, "linear": 1}.get(kind, 1 if arity is not None else 2)
