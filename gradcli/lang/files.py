@@ -2,49 +2,87 @@
 
 from __future__ import annotations
 
-import os
-import stat
-import sys
+import re
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from ..errors import GradcliError, brief, nearest
+from ..errors import GradcliError, brief
 from .limits import count_product
 from .reword import readable
-from .tables import as_text, from_text, read_text
+from .sources import Source, open_source
+from .tables import Rows, as_text, from_text, is_heading, read_text
 
 MOST_AT_ONCE = 1 << 24
 """Bytes that are read at once."""
 
 
 def read_file(spec: str, name: str, limit: int) -> np.ndarray:
-    """Return the array in a file: .npy, .npz (FILE:key), .csv, .tsv, .txt, .json, or - for JSON on standard input.
+    """Return the array that a value's @ names: FILE or FILE:KEY, - for standard input, see sources.open_source.
 
     Raises GradcliError, also for more than `limit` elements.
     """
-    if spec == "-":
-        return few(
-            from_json(read_text(standard_input(), name, "standard input"), name, "standard input"), limit, name
-        )
-    if not spec.strip():
-        raise GradcliError(f"{name}: no file after @", hint=f"for example {name}=@data.npy", kind="usage")
-    path, _, key = spec.partition(":") if ".npz:" in spec else (spec, "", "")
-    if not os.path.exists(path):
-        raise GradcliError(f"{name}: no such file: {path}", hint=nearest_file(path), kind="file")
-    if os.path.isdir(path):
-        raise GradcliError(f"{name}: {path} is a directory", kind="file")
-    kind = os.path.splitext(path)[1].lower()
-    reader = READERS.get(kind)
-    if reader is None:
+    source = open_source(spec, name, limit)
+    raw = attempt(source, name, lambda reader: reader(source.file, source.path, source.key, name, limit))
+    return few(check_numbers(raw, f"{name}: {source.path}"), limit, name)
+
+
+def read_names(spec: str, limit: int) -> dict[str, np.ndarray]:
+    """Return all arrays of a file by name: those of an .npz archive or a JSON object. Raises GradcliError."""
+    place = f"@{spec}"
+    source = open_source(spec, place, limit)
+
+    def names(reader: Any) -> list[str]:
+        if source.kind == "npz":
+            return list(members_of(source.file, source.path, place))
+        found = parse_json(read_text(as_text(source.file), place, source.path), place, source.path)
+        found = found if not source.key else part_of(found, source.key, place, source.path)
+        if not isinstance(found, dict):
+            raise GradcliError(f"{place} holds no names", hint=f"write NAME={place}", kind="usage")
+        return list(found)
+
+    if source.kind not in ("npz", "json") or (source.kind == "npz" and source.key):
         raise GradcliError(
-            f"{name}: {path}: unknown type of file '{kind or path}'",
-            hint=f"the types are {', '.join(READERS)}",
-            kind="file",
+            f"{place} gives no names to its values",
+            hint=f"write NAME={place}; a table with a heading goes with --columns",
+            kind="usage",
         )
+    head = f"{spec}:" if not source.key else f"{spec}."
+    return {key: read_file(head + key, key, limit) for key in attempt(source, place, names)}
+
+
+def read_columns(spec: str, limit: int) -> dict[str, np.ndarray | GradcliError]:
+    """Return the columns of a table with a heading by name; of those that are no numbers, why.
+
+    Raises GradcliError.
+    """
+    place = "--columns"
+    source = open_source(spec, place, limit, default="")
+    separators = {"csv": ",", "tsv": "\t", "txt": None}
+    if source.kind not in separators:
+        raise GradcliError(f"{place}: {source.path} is no .csv, .tsv or .txt file", kind="usage")
+    table = attempt(source, place, lambda _: Rows(source.file, source.path, place, separators[source.kind]))
+    names = table.rows[0][1]
+    if not is_heading(names):
+        raise GradcliError(
+            f"{place}: {source.path} has no heading", hint="its first row has to name the columns", kind="file"
+        )
+    found: dict[str, np.ndarray | GradcliError] = {}
+    for name in filter(None, names):
+        try:
+            found[name] = few(table.column(name, name), limit, name)
+        except GradcliError as error:
+            found[name] = error
+    return found
+
+
+def attempt(source: Source, name: str, read: Callable[[Any], Any]) -> Any:
+    """Return what is read of a source with the reader of its kind, and close it. Raises GradcliError."""
+    path = source.path
     try:
-        with open(path, "rb") as file:  # once: a pipe can be read but once
-            raw = reader(file, path, key, name, limit)
+        with source.file:
+            return read(READERS[source.kind])
     except GradcliError:
         raise
     except UnicodeDecodeError:
@@ -57,7 +95,6 @@ def read_file(spec: str, name: str, limit: int) -> np.ndarray:
         raise GradcliError(
             f"{name}: cannot read {path}: {readable(error) if str(error) else error!r}", kind="file"
         ) from None
-    return few(check_numbers(raw, f"{name}: {path}"), limit, name)
 
 
 def few(raw: Any, limit: int, name: str) -> Any:
@@ -101,22 +138,6 @@ class Header:
         return array.reshape(self.shape, order="F" if self.columns_first else "C")
 
 
-def standard_input() -> Any:
-    """Return the stream. Raises GradcliError when it is closed."""
-    if sys.stdin is None or sys.stdin.closed:
-        raise GradcliError("standard input is closed", hint="pipe something into it, or name a file", kind="file")
-    return sys.stdin
-
-
-def nearest_file(path: str) -> str | None:
-    """Return a hint with the file in the same folder whose name is most alike."""
-    folder = os.path.dirname(path) or "."
-    if not os.path.isdir(folder):
-        return f"there is no folder {folder}"
-    found = nearest(os.path.basename(path), os.listdir(folder))
-    return f"did you mean '{os.path.join(os.path.dirname(path), found[0])}'?" if found else None
-
-
 def check_numbers(raw: Any, place: str) -> np.ndarray:
     """Return data as an array of numbers. Raises GradcliError for anything else."""
     array = np.asarray(raw)
@@ -135,27 +156,32 @@ def from_npy(file: Any, path: str, key: str, name: str, limit: int) -> Any:
         raise refused_pickle(path, name, error) from None
 
 
-def from_npz(file: Any, path: str, key: str, name: str, limit: int) -> Any:
-    """Read one array of an archive: the one called `key`, or the only one."""
+def members_of(file: Any, path: str, name: str) -> dict[str, tuple[Any, str]]:
+    """Return the arrays of an archive: by name, the archive and the member."""
     from zipfile import BadZipFile, ZipFile
 
-    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-        raise GradcliError(f"{name}: {path} is no regular file, as an .npz archive has to be", kind="file")
     try:
         archive = ZipFile(file)
     except BadZipFile:
         raise GradcliError(f"{name}: {path} is no .npz archive", kind="file") from None
-    members = {member.removesuffix(".npy"): member for member in archive.namelist()}
+    found = {member.removesuffix(".npy"): (archive, member) for member in archive.namelist()}
+    if not found:
+        raise GradcliError(f"{name}: {path} holds no arrays", kind="file")
+    return found
+
+
+def from_npz(file: Any, path: str, key: str, name: str, limit: int) -> Any:
+    """Read one array of an archive: the one called `key`, or the only one."""
+    members = members_of(file, path, name)
     names = list(members)
     if not key and len(names) == 1:
         key = names[0]
-    if not names:
-        raise GradcliError(f"{name}: {path} holds no arrays", kind="file")
     if key not in members:
         wanted = f"no array '{key}' in {path}" if key else f"{path} holds {len(names)} arrays"
         raise GradcliError(f"{name}: {wanted}", hint=f"choose one: {path}:{'|'.join(names)}", kind="file")
+    archive, member = members[key]
     try:
-        with archive.open(members[key]) as part:
+        with archive.open(member) as part:
             return few(Header(part), limit, name).read(part)
     except ValueError as error:
         raise refused_pickle(path, name, error) from None
@@ -172,14 +198,8 @@ def refused_pickle(path: str, name: str, error: Exception) -> GradcliError:
     return GradcliError(f"{name}: cannot read {path}: {readable(error)}", kind="file")
 
 
-def from_json_file(file: Any, path: str, key: str, name: str, limit: int) -> Any:
-    """Read nested lists of numbers."""
-    return from_json(read_text(as_text(file), name, path), name, path)
-
-
-def from_json(text: str, name: str, place: str) -> np.ndarray:
-    """Return nested lists of numbers (strings nan, inf, -inf; {"re": a, "im": b}) as an array."""
-    import json
+def from_json(file: Any, path: str, key: str, name: str, limit: int) -> np.ndarray:
+    """Read nested lists of numbers (strings nan, inf, -inf; {"re": a, "im": b}), or those under a key."""
 
     def plain(x: Any) -> Any:
         if isinstance(x, list):
@@ -190,27 +210,53 @@ def from_json(text: str, name: str, place: str) -> np.ndarray:
             return float(x)
         if isinstance(x, bool) or not isinstance(x, int | float):
             raise GradcliError(
-                f"{name}: {place} must hold numbers in nested lists, not {brief(repr(x))}", kind="value"
+                f"{name}: {path} must hold numbers in nested lists, not {brief(repr(x))}",
+                kind="value",
             )
         return float(x)
+
+    found = parse_json(read_text(as_text(file), name, path), name, path)
+    try:
+        return np.array(plain(part_of(found, key, name, path) if key else found))
+    except RecursionError:
+        raise GradcliError(f"{name}: {path} is nested too deeply", kind="limit") from None
+    except (ValueError, OverflowError) as error:
+        raise GradcliError(f"{name}: {path}: {readable(error)}", kind="value") from None
+
+
+def parse_json(text: str, name: str, place: str) -> Any:
+    """Return what a text in JSON says. Raises GradcliError."""
+    import json
 
     try:
         if not text.strip():
             raise GradcliError(f"{name}: {place} is empty or was read before", kind="file")
-        return np.array(plain(json.loads(text)))
+        return json.loads(text)
     except json.JSONDecodeError as error:
         raise GradcliError(f"{name}: {place} is no JSON: {error}", kind="file") from None
     except RecursionError:
         raise GradcliError(f"{name}: {place} is nested too deeply", kind="limit") from None
-    except (ValueError, OverflowError) as error:
+    except ValueError as error:
         raise GradcliError(f"{name}: {place}: {readable(error)}", kind="value") from None
 
 
+def part_of(found: Any, key: str, name: str, place: str) -> Any:
+    """Return the part of a document under a key: `a`, or `a.b` for one inside another. Raises GradcliError."""
+    if isinstance(found, dict) and key in found:
+        return found[key]
+    heads = [key[: m.start()] for m in re.finditer(r"\.", key)]
+    for head in heads:
+        if isinstance(found, dict) and head in found:
+            return part_of(found[head], key[len(head) + 1 :], name, place)
+    listed = f"its keys are {', '.join(found)}" if isinstance(found, dict) and found else "there are no keys"
+    raise GradcliError(f"{name}: {place} has no key '{key}'", hint=brief(listed), kind="file")
+
+
 READERS: dict[str, Any] = {
-    ".npy": from_npy,
-    ".npz": from_npz,
-    ".csv": from_text(","),
-    ".tsv": from_text("\t"),
-    ".txt": from_text(None),
-    ".json": from_json_file,
+    "npy": from_npy,
+    "npz": from_npz,
+    "csv": from_text(","),
+    "tsv": from_text("\t"),
+    "txt": from_text(None),
+    "json": from_json,
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import re
 from typing import Any
@@ -12,6 +13,7 @@ from ..errors import GradcliError
 
 MAX_TEXT = 64 << 20
 """Characters of text that are read: what they hold takes up to 30 times as much memory."""
+AS_ARRAY = "save large arrays as .npy: numpy.save(path, array)"
 UNITS = ("i", "j", "J")
 """Complex numbers that in a first row are names."""
 
@@ -24,12 +26,13 @@ def read_text(stream: Any, name: str, place: str) -> str:
     except UnicodeError:
         raise GradcliError(f"{name}: {place} is not UTF-8 text", kind="file") from None
     if len(text) > MAX_TEXT:
-        raise GradcliError(
-            f"{name}: {place} holds more than {MAX_TEXT >> 20} MiB of text",
-            hint="save large arrays as .npy: numpy.save(path, array)",
-            kind="limit",
-        )
+        raise too_much(name, place, MAX_TEXT)
     return text
+
+
+def too_much(name: str, place: str, most: int, hint: str | None = AS_ARRAY) -> GradcliError:
+    """Return the error for a source that holds more than is read."""
+    return GradcliError(f"{name}: {place} holds more than {most >> 20} MiB of text", hint=hint, kind="limit")
 
 
 def as_text(file: Any) -> Any:
@@ -37,29 +40,67 @@ def as_text(file: Any) -> Any:
     return io.TextIOWrapper(file, encoding="utf-8-sig")
 
 
-def from_text(separator: str | None) -> Any:
-    """Return a reader of numbers in rows; a first row without any number is a heading."""
-    blanks = " \r\n\v\f" if separator == "\t" else None  # an empty cell between tabs is one
+class Rows:
+    """A table of text: numbered rows of cells, without comments and empty lines. Raises GradcliError for none."""
 
-    def read(file: Any, path: str, key: str, name: str, limit: int) -> Any:
+    def __init__(self, file: Any, path: str, name: str, separator: str | None):
+        blanks = " \r\n\v\f" if separator == "\t" else None  # an empty cell between tabs is one
         lines = read_text(as_text(file), name, path).split("\n")
         numbered = [(i + 1, raw.split("#")[0].strip(blanks)) for i, raw in enumerate(lines)]
-        rows = [(i, [strip_quotes(cell) for cell in line.split(separator)]) for i, line in numbered if line]
-        if not rows:
+        self.path = path
+        self.rows = [(i, split_cells(line, separator)) for i, line in numbered if line]
+        if not self.rows:
             raise GradcliError(f"{name}: {path} is empty", kind="file")
-        check_separator(rows[-1][1], separator, f"{name}: {path}, row {rows[-1][0]}")
-        if is_heading(rows[0][1]):
-            rows = rows[1:]
+
+    def numbers(self, name: str) -> np.ndarray:
+        """Return all as one array; a first row without any number is a heading."""
+        rows = self.rows[1:] if is_heading(self.rows[0][1]) else self.rows
         if not rows:
-            raise GradcliError(f"{name}: {path} has a heading and no numbers", kind="file")
-        table = [[number(cell, path, i, name) for cell in row] for i, row in rows]
-        lengths = {len(row) for row in table}
-        if len(lengths) != 1:
-            raise GradcliError(f"{name}: the rows of {path} have different lengths: {sorted(lengths)}", kind="file")
+            raise GradcliError(f"{name}: {self.path} has a heading and no numbers", kind="file")
+        table = [[number(cell, self.path, i, name) for cell in row] for i, row in rows]
+        self.check_lengths(rows, name)
         array = np.array(table)
         return array[:, 0] if array.shape[1] == 1 else array[0] if array.shape[0] == 1 else array
 
+    def check_lengths(self, rows: list, name: str) -> None:
+        """Raise GradcliError for rows of different lengths."""
+        lengths = {len(row) for _, row in rows}
+        if len(lengths) != 1:
+            raise GradcliError(
+                f"{name}: the rows of {self.path} have different lengths: {sorted(lengths)}", kind="file"
+            )
+
+    def column(self, key: str, name: str) -> np.ndarray:
+        """Return the column of that name in the first row, or of that number, counted from 0. Others may be text."""
+        heading = self.rows[0][1]
+        named = key in heading
+        if not named and not (key.isdecimal() and int(key) < len(heading)):
+            known = f"the columns are {', '.join(heading)}" if is_heading(heading) else "it has no heading"
+            raise GradcliError(f"{name}: {self.path} has no column '{key}'", hint=known, kind="file")
+        self.check_lengths(self.rows, name)
+        place = heading.index(key) if named else int(key)
+        rows = self.rows[1:] if named or is_heading(heading) else self.rows
+        if not rows:
+            raise GradcliError(f"{name}: {self.path} has a heading and no numbers", kind="file")
+        return np.array([number(row[place], self.path, i, name) for i, row in rows])
+
+
+def from_text(separator: str | None) -> Any:
+    """Return a reader of numbers in rows, or of one column of them."""
+
+    def read(file: Any, path: str, key: str, name: str, limit: int) -> Any:
+        table = Rows(file, path, name, separator)
+        check_separator(table.rows[-1][1], separator, f"{name}: {path}, row {table.rows[-1][0]}")
+        return table.column(key, name) if key else table.numbers(name)
+
     return read
+
+
+def split_cells(line: str, separator: str | None) -> list[str]:
+    """Return the cells of a line; quotes keep a separator inside a cell."""
+    if separator and '"' in line:
+        return [cell.strip() for cell in next(csv.reader([line], delimiter=separator, skipinitialspace=True))]
+    return [strip_quotes(cell) for cell in line.split(separator)]
 
 
 def is_heading(cells: list[str]) -> bool:

@@ -30,14 +30,27 @@ def split_value(word: str) -> tuple[str, str]:
 
 
 def read_values(words: tuple[str, ...], settings: Settings) -> dict[str, np.ndarray]:
-    """Return the arrays that words of the form NAME=VALUE stand for. Raises GradcliError."""
+    """Return the arrays that words stand for: NAME=VALUE, or @FILE for all names in it. Raises GradcliError.
+
+    A value of its own goes before one from a file of several.
+    """
     values: dict[str, np.ndarray] = {}
+    gathered: dict[str, np.ndarray] = {}
+    whole = ""
     for word in words:
+        if word.startswith("@"):
+            from .files import read_names
+
+            gathered.update((as_written(n), x) for n, x in read_names(word[1:], settings.max_elements).items())
+            continue
         name, text = split_value(word)
         if name in values:
             raise GradcliError(f"'{name}' is given twice", kind="usage")
+        if text.strip() == "@-" and whole:
+            raise GradcliError(f"{name}: standard input is empty or was read before", kind="file")
+        whole = whole or (name if text.strip() == "@-" else "")
         values[name] = read_value(text, settings, name)
-    return values
+    return {**gathered, **values}
 
 
 def read_value(text: str, settings: Settings, name: str = "value") -> np.ndarray:

@@ -95,6 +95,10 @@ class Program:
         """
         raise NotImplementedError
 
+    def input_names(self, given: Iterable[str] = ()) -> list[str] | None:
+        """Return the names of the inputs, with those of the given names that may be; None where only a run tells."""
+        return None
+
     def missing(self, given: Mapping[str, Any]) -> list[str]:
         """Return the inputs that have neither a given value nor one of the program's own."""
         return []

@@ -92,7 +92,7 @@ class FunctionProgram(Program):
         self, given: Mapping[str, np.ndarray], wrt: Iterable[str] | None = None, out: str | None = None
     ) -> tuple[dict[str, Tensor], list[str], dict[str, Any]]:
         """Return leaves by name, the names to differentiate, and the whole numbers. Raises GradcliError."""
-        names = self.names()
+        names = self.input_names()
         check_known(given, names, "value")
         given = {**self.defaults(), **given}
         missing = [p.name for p in self.parameters if p.name not in given and p.default is inspect.Parameter.empty]
@@ -125,7 +125,7 @@ class FunctionProgram(Program):
         empty = inspect.Parameter.empty
         return [p.name for p in self.parameters if p.name not in given and p.default is empty]
 
-    def names(self) -> list[str]:
+    def input_names(self, given: Iterable[str] = ()) -> list[str]:
         """Return the names of all inputs."""
         return [p.name for p in self.parameters]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -28,9 +29,9 @@ class ModuleProgram(FunctionProgram):
                 kind="name",
             )
 
-    def names(self) -> list[str]:
+    def input_names(self, given: Iterable[str] = ()) -> list[str]:
         """Return the arguments of forward and the names of the parameters."""
-        return [*super().names(), *self.weights]
+        return [*super().input_names(), *self.weights]
 
     def defaults(self) -> dict[str, np.ndarray]:
         """Return the parameters' own values."""

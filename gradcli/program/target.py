@@ -70,7 +70,7 @@ def load_program(target: Target) -> Program:
     if os.path.isdir(text):
         raise GradcliError(f"{text} is a directory", hint="name a file in it", kind="file")
     if text.endswith(os.sep):
-        from ..lang.files import nearest_file
+        from ..lang.sources import nearest_file
 
         raise GradcliError(f"no such folder: {text}", hint=nearest_file(text.rstrip(os.sep)), kind="file")
     looks_like_file = text.endswith((".py", ".expr"))
@@ -155,7 +155,7 @@ def is_python(source: str) -> bool:
 
 def read_standard_input() -> str:
     """Return the text on standard input. Raises GradcliError when it is too long or no UTF-8."""
-    from ..lang.files import standard_input
+    from ..lang.sources import standard_input
 
     return decode(standard_input().buffer.read(MAX_TEXT + 1), "standard input")
 
@@ -168,7 +168,7 @@ def read_source(path: str) -> str:
                 raise IsADirectoryError
             data = file.read(MAX_TEXT + 1)
     except FileNotFoundError:
-        from ..lang.files import nearest_file
+        from ..lang.sources import nearest_file
 
         raise GradcliError(f"no such file: {path}", hint=nearest_file(path), kind="file") from None
     except IsADirectoryError:
