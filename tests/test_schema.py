@@ -30,6 +30,7 @@ WRITTEN = re.compile(r"gradcli [^;|&]*(?:-o |--output[ =]|> *)(\S+\.json)")
 """A file that gradcli writes, in a command."""
 DIRECT = """
 grad 'x**2 * sin(y)' x=2 y=3 --json
+eval 'y = x^2' x='[1, 2]' --json
 grad 'x / x' x=0 --json
 grad 'real(x * conj(x))' x=1+2j --dtype complex128 --json
 grad 'y = x*x; sum(y)' x='[1, 2]' --retain y --symbolic --check --json

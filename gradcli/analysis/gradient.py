@@ -10,10 +10,11 @@ import numpy as np
 
 from ..errors import EXIT_TARGET, GradcliError, Span
 from ..program.base import Prepare, Program, Run, check_known
-from ..results import Gradients, InputGradient
+from ..results import Gradients, InputGradient, Value
 from ..rules.shapes import is_complex
 from ..tape.backward import backward
 from ..tape.hooks import add_hook
+from ..tape.modes import no_grad
 from ..tape.record import recorder
 from ..tape.tensor import Tensor
 
@@ -22,7 +23,8 @@ class Request(Prepare):
     """What to compute besides the gradients.
 
     vector: the gradient vector for an output that is no scalar. hooks: in the order given. retain: names of
-    intermediate results whose gradient is wanted, or None for all of them.
+    intermediate results whose gradient is wanted, or None for all of them. with_value: the value is wanted wherever
+    gradients are printed.
     """
 
     def __init__(
@@ -33,12 +35,14 @@ class Request(Prepare):
         vector: np.ndarray | None = None,
         hooks: Iterable[Any] = (),
         retain: Iterable[str] | None = (),
+        with_value: bool = False,
     ):
         self.wrt = None if wrt is None else list(wrt)
         self.out = out
         self.vector = vector
         self.hooks = list(hooks)
         self.retain = None if retain is None else list(retain)
+        self.with_value = with_value
         self.retained: dict[str, Tensor] = {}
         self.on_modules: dict[str, list] = {}
 
@@ -91,9 +95,31 @@ def compute_gradient(program: Program, given: Mapping[str, np.ndarray], request:
         run_backward(output, request)
     inputs = tuple(input_gradient(name, leaf) for name, leaf in run.leaves.items())
     retained = {name: grad_array(t) for name, t in request.retained.items()}
-    value = None if output is None else np.asarray(output._data)
+    value = value_of(run) if request.with_value or output is not None else None
     detached = output is not None and output._node is None
-    return Gradients(program.title, value, inputs, retained, run.output_name, detached=detached)
+    return Gradients(
+        program.title, value, inputs, retained, run.output_name, detached=detached, with_value=request.with_value
+    )
+
+
+def compute_value(program: Program, given: Mapping[str, np.ndarray], out: str | None) -> Value:
+    """Return the value of a program's output. Raises GradcliError as a run does."""
+    with no_grad():
+        run = program.run(given, wrt=(), out=out)
+    return Value(program.title, value_of(run), run.output_name)
+
+
+def value_of(run: Run) -> np.ndarray:
+    """Return the output's value, or of what a script ran backward on. Raises GradcliError where that is unknown."""
+    if run.output is not None:
+        return np.asarray(run.output._data)
+    if len(run.backwards) == 1 and run.backwards[0] is not None:
+        return run.backwards[0]
+    raise GradcliError(
+        "the script runs backward itself, and more than once, so there is no single output",
+        hint="name the output with --out NAME",
+        kind="target",
+    )
 
 
 def check_output(output: Tensor) -> None:

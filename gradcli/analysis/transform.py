@@ -208,33 +208,3 @@ def hvp(
         for i, t in zip(known, push_all(second, directions, False), strict=True):
             found[i] = t
     return compute_products(run, "hvp", found)
-
-
-def nan_in(result: Jacobian | Hessian | Products) -> str | None:
-    """Return where a result first holds nan, in words; None where it does not."""
-    if np.isnan(result.value).any():
-        return "the value holds nan"
-    if isinstance(result, Products):
-        return next(
-            (f"the {result.kind} for {k} holds nan" for k, x in result.parts.items() if np.isnan(x).any()), None
-        )
-    if isinstance(result, Hessian):
-        named = [(a, result.inputs[a], b, x) for a, row in result.blocks.items() for b, x in row.items()]
-    else:
-        named = [
-            (result.output or "out", result.value, b.name, b.block) for b in result.blocks if b.block is not None
-        ]
-        for sparse in (b for b in result.blocks if b.block is None):
-            entries = sparse.sparse.tocoo()
-            for k in np.flatnonzero(np.isnan(entries.data))[:1]:
-                return f"the block of {sparse.name} holds nan first in row {entries.row[k]}, column {entries.col[k]}"
-    for row, value, column, block in named:
-        for place in np.argwhere(np.isnan(block))[:1]:
-            i, j = place[: value.ndim].tolist(), place[value.ndim :].tolist()
-            return f"the block of {column} holds nan first at {element(row, i)}/{element(column, j)}"
-    return None
-
-
-def element(name: str, index: list) -> str:
-    """Return the name of an element: x, x[2], x[0,1]."""
-    return f"{name}[{','.join(map(str, index))}]" if index else name

@@ -8,8 +8,9 @@ from typing import Any
 import click
 import numpy as np
 
+from ..analysis.finite import check_finite, nan_in
 from ..analysis.gradient import Request
-from ..errors import GradcliError
+from ..errors import EXIT_OK, GradcliError
 from ..lang.evaluate import Settings
 from ..lang.memory import bound_memory
 from ..lang.names import as_written
@@ -40,6 +41,7 @@ class Context:
             status.show_log()
         self.dtype = self._dtype()
         self.words: tuple[str, ...] = ()
+        self.columns: dict[str, Any] = {}
 
     def _dtype(self) -> Any:
         wanted = self.options["dtype"] or "float64"
@@ -95,11 +97,30 @@ class Context:
         self.output.check()
         target, self.words = self.target()
         values = self.values()
-        return load_program(target), values
+        program = load_program(target)
+        if self.options.get("columns") is not None:
+            self.columns = self.read_columns(program, values)
+        return program, {**self.columns, **values}
 
     def values(self) -> dict[str, Any]:
         """Return the values given for the inputs; exact ones where exact arithmetic is in force."""
-        return read_values(self.words, self.settings)
+        return {**self.columns, **read_values(self.words, self.settings)}
+
+    def read_columns(self, program: Program, given: dict[str, Any]) -> dict[str, Any]:
+        """Return the columns of the file of --columns that are inputs without another value. Raises GradcliError."""
+        from ..lang.files import read_columns
+
+        found = {
+            as_written(n): x for n, x in read_columns(self.options["columns"], self.settings.max_elements).items()
+        }
+        inputs = program.input_names(found)
+        left_out = [n for n in found if n in given or (inputs is not None and n not in inputs)]
+        for name in left_out:
+            status.detail(f"the column '{name}' is not used")
+            del found[name]
+        for problem in (x for x in found.values() if isinstance(x, GradcliError) and inputs is not None):
+            raise problem
+        return {n: x for n, x in found.items() if not isinstance(x, GradcliError)}
 
     def names(self, option: str) -> list[str] | None:
         """Return a comma-separated option as a list of names; None when it was not given."""
@@ -117,13 +138,24 @@ class Context:
         """Return the arrays that --tangent NAME=VALUE gives."""
         return read_values(self.options["tangent"], self.settings)
 
-    def report(self, result: Any, nan: str | None, shown: Any = None) -> None:
-        """Show a result of derivatives (or another for it); then note inputs without influence, and where is nan."""
+    def report(self, result: Any, shown: Any = None) -> int:
+        """Show a result (or another for it); then note inputs without influence, and where is nan. Return a code."""
         self.output.show(result if shown is None else shown)
-        for name in result.unused:
+        for name in getattr(result, "unused", ()):
             status.note(f"the output does not depend on '{name}'; its derivatives are zeros")
-        if nan is not None:
+        if not self.options["strict"] and (nan := nan_in(result)) is not None:
             status.warn(nan)
+        return self.code_of(result)
+
+    def code_of(self, result: Any) -> int:
+        """Return the exit code of a result that was shown: with --strict, 1 where it is not finite, and say where."""
+        if self.options["strict"]:
+            try:
+                check_finite(result)
+            except GradcliError as error:
+                status.report(error)
+                return error.exit_code
+        return EXIT_OK
 
 
 def request_of(context: Context) -> Request:
@@ -135,6 +167,7 @@ def request_of(context: Context) -> Request:
         vector=context.vector() if "gradient" in options else None,
         hooks=hooks_of(context) if "hooks" in options else (),
         retain=None if options.get("retain_all") else options.get("retain", ()),
+        with_value=options.get("with_value", False),
     )
 
 

@@ -19,10 +19,9 @@ def in_digits(context: Context, program: Program, kind: str) -> int:
         raise GradcliError("--digits goes alone, without --symbolic and --check", kind="usage")
     work, request = getattr(digits, f"{kind}_in_digits"), request_of(context)
     count = options["digits"]
-    context.output.show(
-        digits.in_time(lambda: work(program, context.values, request, count), count, options["timeout"])
-    )
-    return EXIT_OK
+    result = digits.in_time(lambda: work(program, context.values, request, count), count, options["timeout"])
+    context.output.show(result)
+    return context.code_of(result)
 
 
 def comparison(context: Context, program: Program, engine_at: Any) -> Any:

@@ -169,6 +169,19 @@ OPTIONS: dict[str, Any] = {
         help="Also report the gradient of this intermediate result.",
     ),
     "retain_all": click.option("--retain-all", is_flag=True, help="Report the gradients of all named results."),
+    "columns": click.option(
+        "--columns",
+        metavar="FILE",
+        shell_complete=import_completion("files"),
+        help="Every column of this table with a heading that the program has as an input is its value; - is standard "
+        "input.",
+    ),
+    "strict": click.option(
+        "--strict", is_flag=True, help="nan or infinity in the result is an error, with its place; exit 1."
+    ),
+    "value": click.option(
+        "--value", "with_value", is_flag=True, help="In tab-separated lines (and CSV) the value comes first."
+    ),
     "dtype": click.option("--dtype", type=click.Choice(FLOAT_TYPES), help="The type of the inputs (float64)."),
     "seed": click.option(
         "--seed", type=click.IntRange(0), default=0, metavar="N", help="Seed of rand and randn (0)."

@@ -14,6 +14,7 @@ CLOSED = (BrokenPipeError,)
 ENDINGS = {
     ".json": "json",
     ".npz": "npz",
+    ".csv": "csv",
     ".tex": "latex",
     ".mtx": "mtx",
     ".dot": "dot",

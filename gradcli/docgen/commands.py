@@ -13,6 +13,7 @@ from .mdoc import argument, escape_roff, examples, page, paragraphs, section, se
 
 RELATED = {
     "grad": ["jacobian", "gradcheck", "trace"],
+    "eval": ["grad"],
     "jacobian": ["grad", "hessian", "vjp", "jvp"],
     "hessian": ["grad", "hvp"],
     "vjp": ["jvp", "jacobian"],

@@ -47,8 +47,16 @@ its output is the tensor in its last statement.
 """
 VALUES = """
 A value is an expression without names, such as `2`, `[[1, 2], [3, 4]]`, `linspace(0, 1, 5)` or `randn(3, 4)`, or
-`@FILE` for a .npy, .npz, .csv, .tsv, .txt or .json file, `@FILE.npz:KEY` for one array of several, or `@-` for JSON
-on standard input. It overrides the value that the program gives to that input.
+`@FILE` for a .npy, .npz, .csv, .tsv, .txt or .json file. `@FILE:KEY` is a part of it: an array of an .npz archive, a
+column of a table by its heading or its number, counted from 0, or what stands under a key of a JSON document, `a.b`
+for one inside another. `@-` is JSON on standard input, and `@-:csv` or `@-:csv:KEY` another format there. Pipes and
+other names without a known suffix, such as `@/dev/stdin` or the `@<(command)` of a shell, are told by what they hold,
+unless `:FORMAT` follows. What comes from a pipe is kept, so that several values may be parts of it. A value overrides
+that which the program gives to that input.
+
+`@FILE` alone, without a name, gives all arrays of an .npz archive or of a JSON document as values by their names; a
+value of its own goes before them. `--columns FILE` gives the columns of a table with a heading that the program has
+as inputs.
 """
 OUTPUT = """
 Results go to standard output, everything else to standard error. The default format is a table on a terminal and
@@ -60,7 +68,8 @@ DESCRIPTIONS = {
 The gradient of a non-scalar output needs `--gradient`, a vector of the output's shape; gradcli-jacobian(1) prints
 all rows instead. Hooks run in the order in which they are given.
 
-In tab-separated lines there are the gradients only; the other formats have the value of the output, too.
+In tab-separated lines and CSV there are the gradients only, unless `--value` asks for the value of the output; the
+other formats have it, too.
 """,
     "gradcheck": """
 The numeric derivative comes with an estimate of its error, so that there is no step and no tolerance to choose. A
@@ -102,6 +111,9 @@ and answer True or an exception; HIPS autograd's does so in random directions, S
 one difference of forward quotients, which you judge. This one is for gradients in NumPy, or C behind it: its
 tolerance comes from the estimate, it takes one-sided derivatives at kinks, finds the probable mistake, and has
 formulas and fifty digits as witnesses. On many inputs it is slow in full; `--fast` takes directions.
+""",
+    "eval": """
+Lines of the value are called `value`, or `value[0,1]` by the element, whatever the output is called.
 """,
     "ops": """
 The whole table stands in gradcli-expressions(7), too.

@@ -45,21 +45,21 @@ class ScriptProgram(Program):
     ) -> Run:
         """Execute the script; its leaves are the inputs.
 
-        Raises GradcliError with exit code 3 when the script raises, and with 2 when it has no leaves, no
-        output, or no leaf of a given name.
+        Raises GradcliError with exit code 3 when the script raises, and with 2 when it has no leaves although some
+        are wanted, no output, or no leaf of a given name.
         """
         execution = Execution(self, given, prepare)
         execution.execute()
         leaves = execution.leaves()
         check_known((n for n in given if n not in execution.replaced), leaves, "value")
-        if not leaves:
+        wanted = None if wrt is None else list(wrt)
+        if not leaves and wanted != []:
             raise GradcliError(
                 f"{self.path}: the script made no tensor that requires grad",
                 hint="make one: x = gradcli.tensor(2.0, requires_grad=True)",
                 kind="target",
             )
-        if wrt is not None:
-            wanted = list(wrt)
+        if wanted is not None:
             check_known(wanted, leaves, "--wrt")
             leaves = {name: leaves[name] for name in wanted}
         output = None

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import GradcliError
-from ..results import Gradients
+from ..results import Gradients, Value
 from ..results.checks import CheckList, CheckReport, CheckSummary, Evidence, InputCheck
 from ..results.exact import Formulas, LongNumbers
 from ..results.operations import Operations
@@ -37,6 +37,12 @@ def render_gradients(result: Gradients, style: Style) -> str:
     if result.symbolic:
         parts["symbolic"] = {item.name: agreement_json(item) for item in result.symbolic}
     return document(style.command, result.target, **parts)
+
+
+def render_value(result: Value, style: Style) -> str:
+    """Return the value."""
+    more = {} if result.output is None else {"output": result.output}
+    return document(style.command, result.target, value=as_plain_data(result.value, style.precision), **more)
 
 
 def derivative(result: Any, style: Style, **parts: Any) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..results import Gradients
+from ..results import Gradients, Value
 from ..results.exact import Formulas, LongNumbers
 from ..results.operations import Operations
 from ..results.transforms import Hessian, Jacobian, Products
@@ -65,6 +65,11 @@ def render_gradients(result: Gradients, style: Style) -> str:
         for name, g in result.retained.items()
     ]
     return "".join(f"{line}\n" for line in lines)
+
+
+def render_value(result: Value, style: Style) -> str:
+    """Return one equation."""
+    return f"{symbol(result.output or 'f')} = {array(result.value, style.precision)}\n"
 
 
 def element(name: str) -> str:

@@ -6,7 +6,7 @@ import io
 
 import numpy as np
 
-from ..results import Gradients
+from ..results import Gradients, Value
 from ..results.transforms import Hessian, Jacobian, Products
 from . import Style
 
@@ -25,6 +25,11 @@ def render_gradients(result: Gradients, style: Style) -> bytes:
     if result.value is not None:
         arrays.setdefault("value", result.value)
     return pack_arrays(arrays)
+
+
+def render_value(result: Value, style: Style) -> bytes:
+    """Return the value under `value`."""
+    return pack_arrays({"value": result.value})
 
 
 def render_jacobian(result: Jacobian, style: Style) -> bytes:

@@ -8,7 +8,7 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from ..results import Gradients
+from ..results import Gradients, Value
 from ..results.checks import CheckList, CheckSummary
 from ..results.operations import Operation, Operations
 from ..results.transforms import Hessian, Jacobian, Products
@@ -37,6 +37,11 @@ def render_gradients(result: Gradients, style: Style) -> Group:
     return Group(
         *head, *table_of_arrays(("input", "shape", "value", "gradient"), rows, style), *more_of(result, style)
     )
+
+
+def render_value(result: Value, style: Style) -> Group:
+    """Return the value."""
+    return Group(*head_of(result, style)[:1])
 
 
 def render_jacobian(result: Jacobian, style: Style) -> Group:
@@ -156,4 +161,5 @@ __all__ = [
     "render_products",
     "render_surface",
     "render_trace",
+    "render_value",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from .exact import long_elements
 from .numbers import elements, number, pairs
 
 if TYPE_CHECKING:
-    from ..results import Gradients
+    from ..results import Gradients, Value
     from ..results.checks import CheckList, CheckSummary
     from ..results.exact import LongNumbers
     from ..results.graphs import Graph, Trace
@@ -22,11 +23,26 @@ if TYPE_CHECKING:
 
 
 def render_gradients(result: Gradients, style: Style) -> str:
-    """Return the gradient of every input, then the retained ones."""
+    """Return the gradient of every input, then the retained ones; the value first, where it is wanted."""
+    return lines_of(gradient_arrays(result), style)
+
+
+def gradient_arrays(result: Gradients) -> list[tuple[str, np.ndarray]]:
+    """Return the arrays that lines of a gradient hold, by name."""
     arrays = [(item.name, item.grad) for item in result.inputs] + list(result.retained.items())
+    return [("value", result.value), *arrays] if result.with_value and result.value is not None else arrays
+
+
+def lines_of(arrays: Iterable[tuple[str, np.ndarray]], style: Style) -> str:
+    """Return a line for every element of arrays by name."""
     return "".join(
         f"{name}\t{number(x, style.precision)}\n" for key, array in arrays for name, x in elements(key, array)
     )
+
+
+def render_value(result: Value, style: Style) -> str:
+    """Return one line per element of the value."""
+    return lines_of([("value", result.value)], style)
 
 
 def render_jacobian(result: Jacobian, style: Style) -> str:
@@ -61,11 +77,7 @@ def render_hessian(result: Hessian, style: Style) -> str:
 
 def render_products(result: Products, style: Style) -> str:
     """Return one line per element of each product."""
-    return "".join(
-        f"{name}\t{number(x, style.precision)}\n"
-        for key, array in result.parts.items()
-        for name, x in elements(key, array)
-    )
+    return lines_of(result.parts.items(), style)
 
 
 def render_operations(result: Operations, style: Style) -> str:

@@ -24,7 +24,8 @@ class Gradients(NamedTuple):
 
     retained: the gradients of intermediate results by name. output: the output's name, where it has one. symbolic
     and witnesses: what formulas and other independent answers say, input by input, where that was asked for.
-    detached: whether the output depends on no input at all, so that the gradients are zeros.
+    detached: whether the output depends on no input at all, so that the gradients are zeros. with_value: whether
+    formats that leave the value out are to have it.
     """
 
     target: str
@@ -35,6 +36,15 @@ class Gradients(NamedTuple):
     symbolic: tuple[Any, ...] = ()
     witnesses: tuple[Any, ...] = ()
     detached: bool = False
+    with_value: bool = False
+
+
+class Value(NamedTuple):
+    """The value of an output, and the output's name, where it has one."""
+
+    target: str
+    value: np.ndarray
+    output: str | None = None
 
 
 Result = Any

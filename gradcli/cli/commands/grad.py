@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import click
-import numpy as np
 
+from ...analysis.finite import nan_in
 from ...analysis.gradient import Request, compute_gradient, first_nan
+from ...render import ARRAYS
 from .. import status
 from ..context import Context, request_of
 from ..help import Command
@@ -21,6 +22,9 @@ from ..options import command_options
 @command_options(
     "wrt",
     "out",
+    "columns",
+    "strict",
+    "value",
     "engine",
     "gradient",
     "hook",
@@ -32,6 +36,7 @@ from ..options import command_options
     "max_symbols",
     "timeout",
     "detect_anomaly",
+    formats=(*ARRAYS, "csv"),
 )
 def grad(context: Context) -> int:
     """Print the value and the gradient of TARGET for every input."""
@@ -69,16 +74,12 @@ def grad(context: Context) -> int:
             "the output does not depend on any input, so all gradients are zeros",
             hint="detach(), no_grad() and numpy() cut the graph",
         )
-    arrays = [(f"the gradient of {item.name}", item.grad) for item in result.inputs]
-    if result.value is not None:
-        arrays.insert(0, ("the value", result.value))
-    for what, array in arrays:
-        if np.isnan(array).any():
-            found = first_nan(program, values, request_of(context)) if options["detect_anomaly"] else None
-            advice = None if options["detect_anomaly"] else "--detect-anomaly names the operation that makes it"
-            status.warn(f"{what} holds nan" + (f": {found[0]}" if found else ""), found[1] if found else None, advice)
-            break
-    return code
+    nan = None if options["strict"] else nan_in(result)
+    if nan is not None:
+        found = first_nan(program, values, request_of(context)) if options["detect_anomaly"] else None
+        advice = None if options["detect_anomaly"] else "--detect-anomaly names the operation that makes it"
+        status.warn(nan + (f": {found[0]}" if found else ""), found[1] if found else None, advice)
+    return code or context.code_of(result)
 
 
 def check_result(context: Context, result: Any) -> Any:

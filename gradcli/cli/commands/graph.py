@@ -16,7 +16,9 @@ from ..options import command_options
     epilog="Examples: gradcli graph 'x**2 * sin(y)' x=2 y=3; gradcli graph train.py --values; "
     "gradcli graph train.py -o graph.svg",
 )
-@command_options("wrt", "out", "gradient", "hook", "values", "all", formats=(*TEXT, "dot", "mermaid", *PICTURES))
+@command_options(
+    "wrt", "out", "columns", "gradient", "hook", "values", "all", formats=(*TEXT, "dot", "mermaid", *PICTURES)
+)
 def graph(context: Context) -> None:
     """Draw the dynamic graph that TARGET records, from the output down to the leaves.
 

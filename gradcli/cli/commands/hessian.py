@@ -5,7 +5,6 @@ from __future__ import annotations
 import click
 
 from ...analysis.transform import compute_hessian as compute
-from ...analysis.transform import nan_in
 from ..context import Context
 from ..exact import comparison, in_digits, verdict
 from ..help import Command
@@ -15,7 +14,9 @@ from ..options import command_options
 @click.command(
     cls=Command, epilog="Examples: gradcli hessian 'x**2 * sin(y)' x=2 y=3; gradcli hessian loss.expr --wrt w --json"
 )
-@command_options("wrt", "out", "engine", "chunk_size", "symbolic", "digits", "max_symbols", "timeout")
+@command_options(
+    "wrt", "out", "columns", "strict", "engine", "chunk_size", "symbolic", "digits", "max_symbols", "timeout"
+)
 def hessian(context: Context) -> int:
     """Print all second derivatives of TARGET, whose output must be a single number."""
     program, values = context.program()
@@ -35,5 +36,4 @@ def hessian(context: Context) -> int:
         blocks = {f"{a}/{b}": block for a, row in result.blocks.items() for b, block in row.items()}
         result = result._replace(symbolic=comparison(context, program, None).hessian(result.inputs, blocks))
         code = verdict(result.symbolic)
-    context.report(result, nan_in(result))
-    return code
+    return context.report(result) or code

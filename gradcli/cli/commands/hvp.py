@@ -5,15 +5,14 @@ from __future__ import annotations
 import click
 
 from ...analysis.transform import hvp as compute
-from ...analysis.transform import nan_in
 from ..context import Context
 from ..help import Command
 from ..options import command_options
 
 
 @click.command(cls=Command, epilog="Example: gradcli hvp 'x**2 * y' x=2 y=3 --tangent x=1")
-@command_options("wrt", "out", "engine", "tangent")
-def hvp(context: Context) -> None:
+@command_options("wrt", "out", "columns", "strict", "engine", "tangent")
+def hvp(context: Context) -> int:
     """Print the product of the Hessian of TARGET with the vector given by --tangent."""
     program, values = context.program()
     result = compute(
@@ -23,4 +22,4 @@ def hvp(context: Context) -> None:
         wrt=context.names("wrt"),
         out=context.options["out"],
     )
-    context.report(result, nan_in(result))
+    return context.report(result)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import click
 
 from ...analysis.transform import compute_jacobian as compute
-from ...analysis.transform import nan_in
 from ...errors import GradcliError
 from ...render import ARRAYS, PICTURES
 from ...results.plots import HeatMaps
@@ -24,6 +23,8 @@ from ..options import command_options
 @command_options(
     "wrt",
     "out",
+    "columns",
+    "strict",
     "engine",
     "mode",
     "chunk_size",
@@ -33,7 +34,7 @@ from ..options import command_options
     "max_symbols",
     "timeout",
     "plot",
-    formats=(*ARRAYS, "mtx", *PICTURES),
+    formats=(*ARRAYS, "csv", "mtx", *PICTURES),
 )
 def jacobian(context: Context) -> int:
     """Print the Jacobian of TARGET: one block per input, of shape output.shape + input.shape."""
@@ -65,5 +66,4 @@ def jacobian(context: Context) -> int:
     if drawn and any(item.block is None for item in result.blocks):
         raise GradcliError("--plot needs a dense Jacobian", hint="leave out --sparse", kind="usage")
     picture = drawn and context.output.form in ("table", *PICTURES)
-    context.report(result, nan_in(result), HeatMaps(result) if picture else result)
-    return code
+    return context.report(result, HeatMaps(result) if picture else result) or code

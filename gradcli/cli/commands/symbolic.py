@@ -20,7 +20,17 @@ FORMATS = ("table", "text", "latex", "python", "c", "json")
     "gradcli symbolic 'exp(-x**2)' --order 2 --simplify; gradcli symbolic loss.expr -f c",
 )
 @command_options(
-    "wrt", "out", "high_order", "simplify", "timeout", "at", "steps", "max_symbols", "gradient", formats=FORMATS
+    "wrt",
+    "out",
+    "columns",
+    "high_order",
+    "simplify",
+    "timeout",
+    "at",
+    "steps",
+    "max_symbols",
+    "gradient",
+    formats=FORMATS,
 )
 def symbolic(context: Context) -> None:
     """Print the derivative of TARGET for every input as a formula, found by sympy.

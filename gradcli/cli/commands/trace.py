@@ -20,7 +20,7 @@ from ..options import command_options
     cls=Command,
     epilog="Examples: gradcli trace 'x**2 * sin(y)' x=2 y=3; gradcli trace train.py; gradcli trace loss.expr --json",
 )
-@command_options("wrt", "out", "gradient", "hook", "step", formats=TEXT)
+@command_options("wrt", "out", "columns", "gradient", "hook", "step", formats=TEXT)
 def trace(context: Context) -> None:
     """Show how backward runs through the graph of TARGET: one numbered step per node.
 

@@ -5,15 +5,14 @@ from __future__ import annotations
 import click
 
 from ...analysis.transform import compute_vjp as compute
-from ...analysis.transform import nan_in
 from ..context import Context
 from ..help import Command
 from ..options import command_options
 
 
 @click.command(cls=Command, epilog="Example: gradcli vjp 'x * [1, 2, 3]' x=2 -g '[1, 0, 1]'")
-@command_options("wrt", "out", "engine", "gradient")
-def vjp(context: Context) -> None:
+@command_options("wrt", "out", "columns", "strict", "engine", "gradient")
+def vjp(context: Context) -> int:
     """Print the product of a vector (--gradient) with the Jacobian of TARGET, for every input."""
     program, values = context.program()
     result = compute(
@@ -23,4 +22,4 @@ def vjp(context: Context) -> None:
         wrt=context.names("wrt"),
         out=context.options["out"],
     )
-    context.report(result, nan_in(result))
+    return context.report(result)

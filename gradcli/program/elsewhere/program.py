@@ -37,7 +37,7 @@ class ElsewhereProgram(Program):
         prepare: Prepare | None = None,
     ) -> Run:
         """Ask for the value; the products follow when backward, or forward mode, comes to it."""
-        wanted = None if wrt is None else list(wrt)
+        wanted = list(wrt or ()) or None  # what gives a value alone is made in the same way
         call = attempt(lambda: self.make(given, out, wanted))
         unknown = [name for name in wanted or () if not any(is_under(path, name) for path in call.inputs)]
         check_known(unknown, call.inputs, "--wrt")
