@@ -14,12 +14,20 @@ from ..errors import GradcliError, TimeIsUp
 from ..exact import code as functions
 from ..exact import printing
 from ..exact.patience import within
+from ..exact.sql import sql_code
 from ..exact.symbolic import resolve_unknown
 from ..program.base import Program
 from ..results.exact import Derivative, Formula, Formulas
 from .gradient import Request
 from .points import evaluate_at, every_input, point_of
 from .symbols import MAX_SYMBOLS, TIMEOUT, Symbols, derivatives, patient, scalar
+
+LIBRARIES = {
+    "python": "Python's math module",
+    "c": "C's math library",
+    "sql": "the SQL that DuckDB and PostgreSQL share",
+}
+"""What formulas as code are written with."""
 
 
 def simplify_in_time(found: list, seconds: float) -> tuple[list, bool]:
@@ -55,7 +63,7 @@ def derive_formulas(
 ) -> tuple[Formulas, list[str]]:
     """Return the formulas of a program's derivatives, and notes.
 
-    at: a point to evaluate them at. code: python or c, for a function with these formulas.
+    at: a point to evaluate them at. code: python or c, for a function with these formulas; sql, for columns.
     """
     notes: list[str] = []
     start = time.monotonic()
@@ -93,7 +101,7 @@ def derive_formulas(
         ]
         text = ""
         if code:
-            writer = {"python": functions.python_code, "c": functions.c_code}[code]
+            writer = {"python": functions.python_code, "c": functions.c_code, "sql": sql_code}[code]
             inputs = [(name, array.shape) for name, array in every_input(symbols).items()]
             text = write_code(writer, code, symbols, inputs, found)
         lines: tuple[Formula, ...] = ()
@@ -114,7 +122,7 @@ def write_code(writer: Callable, code: str, symbols: Symbols, inputs: list, foun
         return writer(symbols.title, inputs, resolve_unknown(scalar(symbols)), found)
     except PrintMethodNotImplementedError as error:
         found_name = re.search(r">: (\w[\w ]*)", str(error))
-        library = {"python": "Python's math module", "c": "C's math library"}[code]
+        library = LIBRARIES[code]
         raise GradcliError(
             f"{library} has no {found_name[1]}" if found_name else f"{library} lacks one of the functions",
             hint="use -f text, whose functions gradcli has",

@@ -22,6 +22,7 @@ ENDINGS = {
     ".mmd": "mermaid",
     ".py": "python",
     ".c": "c",
+    ".sql": "sql",
     ".svg": "svg",
     ".png": "png",
 }

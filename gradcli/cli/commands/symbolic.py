@@ -11,13 +11,16 @@ from ..context import Context
 from ..help import Command
 from ..options import command_options
 
-FORMATS = ("table", "text", "latex", "python", "c", "json")
+FORMATS = ("table", "text", "latex", "python", "c", "sql", "json")
+CODE = ("python", "c", "sql")
+"""The formats that hold a function, or columns."""
 
 
 @click.command(
     cls=Command,
     epilog="Examples: gradcli symbolic 'x**2 * sin(y)'; gradcli symbolic 'x**2 * sin(y)' --at x=2 --at y=3; "
-    "gradcli symbolic 'exp(-x**2)' --order 2 --simplify; gradcli symbolic loss.expr -f c",
+    "gradcli symbolic 'exp(-x**2)' --order 2 --simplify; gradcli symbolic loss.expr -f c; "
+    "gradcli symbolic 'x**2 * sin(y)' -f sql",
 )
 @command_options(
     "wrt",
@@ -36,7 +39,8 @@ def symbolic(context: Context) -> None:
     """Print the derivative of TARGET for every input as a formula, found by sympy.
 
     Inputs need no values: names without one are scalars. An array's elements become symbols such as x[0,1]; give it a
-    value, or a shape as in x='zeros(2, 3)'. With -f python and -f c the formulas come as a function.
+    value, or a shape as in x='zeros(2, 3)'. With -f python and -f c the formulas come as a function, with -f sql as
+    columns of a SELECT (DuckDB, PostgreSQL).
     """
     from ...analysis.symbolic import derive_formulas
     from ...exact.record import exactly
@@ -49,7 +53,7 @@ def symbolic(context: Context) -> None:
         with exactly(Symbolic()):
             point = {**values, **read_values(options["at"], context.settings)}
     form = context.output.form
-    if form in ("python", "c") and options["order"] != 1:
+    if form in CODE and options["order"] != 1:
         raise GradcliError(f"-f {form} writes first derivatives only", hint="leave out --order", kind="usage")
     result, notes = derive_formulas(
         program,
@@ -61,7 +65,7 @@ def symbolic(context: Context) -> None:
         timeout=options["timeout"],
         at=point,
         max_symbols=options["max_symbols"],
-        code=form if form in ("python", "c") else "",
+        code=form if form in CODE else "",
         unicode=context.output.unicode,
         digits=context.output.precision or 15,
         vector=context.vector(),
