@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...errors import GradcliError
-from ...lang.files import nearest_file
+from ...lang.sources import nearest_file
 
 
 class Block(NamedTuple):
