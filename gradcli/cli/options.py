@@ -281,6 +281,9 @@ OPTIONS: dict[str, Any] = {
         help="Run on the Dask cluster whose scheduler is there (tcp://HOST:PORT, or its FILE.json), or on one made "
         "for it: local. The workers need gradcli, and must see the files.",
     ),
+    "compile": click.option(
+        "--compile", is_flag=True, help="Translate the program to C and build it with the system's compiler (cc)."
+    ),
     "restart": click.option("--restart", is_flag=True, help="Begin anew, whatever is there of the output."),
     "sweep_output": click.option(
         "-o",

@@ -32,6 +32,7 @@ def identity(sweep: Sweep, points: str) -> dict[str, Any]:
         "--wrt": list(q.wrt),
         "--diag": q.diag,
         "--keep": list(sweep.kept),
+        "--compile": sweep.compiled,
         "--dtype": str(np.dtype(recipe.dtype)),
         "--engine": recipe.engine,
         "--torch": recipe.torch,

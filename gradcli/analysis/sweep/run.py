@@ -54,7 +54,7 @@ class Sweep(NamedTuple):
 
     question: without its program when it goes to other processes, which load it by the recipe. start, stop: the
     rows to do. step: rows of a block. loop: why rows are run one by one, empty where they are not. kept: the columns
-    to hand on.
+    to hand on. compiled: whether rows are evaluated in machine code; refused: why they are not, although wanted.
     """
 
     recipe: Recipe
@@ -67,6 +67,8 @@ class Sweep(NamedTuple):
     stop: int
     step: int
     loop: str
+    compiled: bool = False
+    refused: str = ""
 
     @property
     def part_rows(self) -> int:
@@ -91,6 +93,10 @@ class Sweep(NamedTuple):
 
 def make_evaluator(sweep: Sweep) -> EvaluateBlock:
     """Return what evaluates the blocks of a sweep: made once, in each process that takes part."""
+    if sweep.compiled:
+        from ..compiled.evaluate import Compiled
+
+        return Compiled(sweep.question)
     return Interpreted(sweep.question)
 
 

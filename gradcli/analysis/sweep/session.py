@@ -19,7 +19,7 @@ from ...results.sweeps import Swept
 from .parts import Folder, form_of, heading, join_parts
 from .points import Points, open_points
 from .resume import Record, identity
-from .rows import Question, result_names, rows_at_once
+from .rows import ELEMENTS, ROWS, Question, result_names, rows_at_once
 from .run import Recipe, Sweep, Tell, run_here
 
 STREAM = "-"
@@ -37,6 +37,7 @@ class Wishes(NamedTuple):
     jobs: int | None = None
     dask: str | None = None
     restart: bool = False
+    compile: bool = False
 
 
 @contextlib.contextmanager
@@ -77,14 +78,11 @@ def unknown_columns(points: Points, names: Sequence[str]) -> GradcliError:
     )
 
 
-def inputs_of(program: Any, columns: Sequence[str]) -> list[str] | None:
+def inputs_of(program: Program, columns: Sequence[str]) -> list[str] | None:
     """Return the names of a program's inputs; None where nobody knows before it has all of them."""
-    if hasattr(program, "input_names"):
-        return program.input_names(columns)
-    if hasattr(program, "names"):
-        return program.names()
-    if getattr(program, "known", None) is not None:
-        return program.known
+    names = program.input_names(columns)
+    if names is not None:
+        return names
     with contextlib.suppress(GradcliError), silence_prints(program):
         return list(program.run({}).leaves)
     return None
@@ -110,12 +108,31 @@ def plan_sweep(program: Program, recipe: Recipe, points: Points, given: Mapping[
         raise GradcliError(f"--keep {taken.pop()}: the result has a column of that name", kind="usage")
     points.prepare(columns, wishes.keep)
     start, stop = (points.rows * k // wishes.shard[1] for k in (wishes.shard[0] - 1, wishes.shard[0]))
-    step, loop = 1, ""
+    step, loop, refused = 1, "", None
     if points.rows:
-        first = next(iter(points.read(0, 1, 1, columns, ()))).inputs
-        step, loop = rows_at_once(question, {name: np.stack(list(x)) for name, x in first.items()})
+        block = next(iter(points.read(0, 1, 1, columns, ()))).inputs
+        first = {name: np.stack(list(x)) for name, x in block.items()}
+        if wishes.compile:
+            step, refused = compile_rows(question, first)
+        if not wishes.compile or refused:
+            step, loop = rows_at_once(question, first)
     folder = wishes.output + ".parts"
-    return Sweep(recipe, question, points, tuple(wishes.keep), folder, ending, start, stop, step, loop)
+    compiled = wishes.compile and not refused
+    return Sweep(
+        recipe, question, points, tuple(wishes.keep), folder, ending, start, stop, step, loop, compiled, refused or ""
+    )
+
+
+def compile_rows(question: Question, first: Mapping[str, np.ndarray]) -> tuple[int, str | None]:
+    """Return how many rows make a block in machine code, and why there is none, if so. first: a block of one row."""
+    from ..compiled.evaluate import Compiled
+    from ..compiled.expression import RefusedError
+
+    try:
+        Compiled(question).prepare(first)
+    except RefusedError as error:
+        return 1, error.message
+    return max(1, min(ROWS, ELEMENTS // sum(x.size for x in first.values()))), None
 
 
 def run_sweep(sweep: Sweep, path: str, wishes: Wishes, tell: Tell, stream: Callable[[bytes], None]) -> Swept:

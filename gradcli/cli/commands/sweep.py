@@ -26,7 +26,7 @@ from ..progress import Progress
     "gradcli sweep 'x*y' points.csv --keep x --json -o out.csv",
 )
 @command_options(
-    *("wrt", "outs", "engine", "diag", "keep", "shard", "sweep_jobs", "dask", "restart", "sweep_output"),
+    *("wrt", "outs", "engine", "diag", "keep", "shard", "sweep_jobs", "dask", "restart", "compile", "sweep_output"),
     formats=TEXT,
     common=tuple(name for name in COMMON if name not in ("format", "save", "output", "precision")),
     metavar="TARGET POINTS [NAME=VALUE]...",
@@ -64,9 +64,12 @@ def sweep(context: Context) -> None:
         options["jobs"],
         options["dask"],
         options["restart"],
+        options["compile"],
     )
     with table_at(path) as points:
         plan = plan_sweep(program, recipe, points, given, wishes)
+        if plan.refused:
+            status.note(f"--compile: {plan.refused}; the rows are interpreted")
         if plan.loop:
             status.note(f"{target.text} is run row by row: {plan.loop}")
         with Progress(plan.stop - plan.start) as progress:

@@ -48,6 +48,10 @@ class ElsewhereProgram(Program):
             prepare.tensors(leaves)
         return Run(leaves, output, dict(leaves))
 
+    def input_names(self, given: Iterable[str] = ()) -> list[str] | None:
+        """Return the names of the inputs, where they are known before a call."""
+        return None if self.known is None else list(self.known)
+
     def missing(self, given: Mapping[str, Any]) -> list[str]:
         """Return nothing: what is missing is said when the function is called."""
         return []
