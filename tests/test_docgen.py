@@ -145,7 +145,8 @@ def test_example_runs(example, tmp_path):
         pytest.skip("Graphviz is not installed")
     folder = shutil.copytree(Path(__file__).parent / "manual", tmp_path / "manual")
     shell = f'set -o pipefail\ngradcli() {{ "{sys.executable}" -m gradcli "$@"; }}\n{example}'
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    path = os.pathsep.join([os.path.dirname(sys.executable), os.environ["PATH"]])
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PATH": path}
     done = subprocess.run(
         ["bash", "-c", shell], cwd=folder, env=environment, capture_output=True, text=True, check=False
     )

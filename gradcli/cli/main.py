@@ -33,6 +33,7 @@ COMMANDS = {
     "trace": "Backward, step by step.",
     "plot": "A function and its derivative, drawn.",
     "sweep": "Value and gradient at every row of a table.",
+    "mutate": "How many wrong gradients the tests notice.",
     "ops": "The functions of the language, with their derivatives.",
     "completion": "A completion script for bash, zsh or fish.",
     "schema": "The form of the JSON that commands print.",

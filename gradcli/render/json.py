@@ -11,6 +11,7 @@ from ..errors import GradcliError
 from ..results import Gradients, Value
 from ..results.checks import CheckList, CheckReport, CheckSummary, Evidence, InputCheck
 from ..results.exact import Formulas, LongNumbers
+from ..results.mutants import Mutation
 from ..results.operations import Operations
 from ..results.plots import Curve, Surface
 from ..results.sweeps import Swept
@@ -171,6 +172,14 @@ def render_checklist(result: CheckList, style: Style) -> str:
     """Return the chosen checks."""
     checks = [{"name": name, "file": file, "line": line} for name, file, line in result.checks]
     return document(style.command, result.target, checks=checks)
+
+
+def render_mutation(result: Mutation, style: Style) -> str:
+    """Return all mutants, and what was noticed of them."""
+    keys = ("name", "line", "relative_error", "killed", "timed_out", "seconds", "test")
+    parts = ("score", "smallest_noticed", "at_least", "equal", "calls", "seconds")
+    mutants = [{key: getattr(run, key) for key in keys} for run in result.mutants]
+    return document(style.command, result.target, mutants=mutants, **{key: getattr(result, key) for key in parts})
 
 
 def error(problem: GradcliError) -> str:

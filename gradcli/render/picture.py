@@ -13,6 +13,7 @@ from ..results.plots import Curve, HeatMaps, Surface
 from . import Style
 from .canvas import LARGEST, extent
 from .dot import run_graphviz
+from .mutants import render_picture as render_mutation  # noqa: F401
 
 SIZE = (7.0, 5.0)
 """Inches."""

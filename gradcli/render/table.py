@@ -16,6 +16,7 @@ from . import Style
 from .arrays import Row, shade, table_of_arrays
 from .checks import summary_line
 from .formulas import render_formulas, render_longnumbers
+from .mutants import render_mutation
 from .numbers import number
 from .parts import blocks_of, check_text, head_of, more_of
 from .plot import render_curve, render_heatmaps, render_surface
@@ -157,6 +158,7 @@ __all__ = [
     "render_hessian",
     "render_jacobian",
     "render_longnumbers",
+    "render_mutation",
     "render_operations",
     "render_products",
     "render_surface",

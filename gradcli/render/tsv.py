@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ..results.checks import CheckList, CheckSummary
     from ..results.exact import LongNumbers
     from ..results.graphs import Graph, Trace
+    from ..results.mutants import Mutation
     from ..results.operations import Operations
     from ..results.plots import Curve, Surface
     from ..results.transforms import Hessian, Jacobian, Products
@@ -104,6 +105,15 @@ def render_checklist(result: CheckList, style: Style) -> str:
     places = [(f"{file}:{line or ''}\t" if file else "", name) for name, file, line in result.checks]
     return "".join(
         f"{one_line(place)}\t{one_line(name)}\n" if place else f"{one_line(name)}\n" for place, name in places
+    )
+
+
+def render_mutation(result: Mutation, style: Style) -> str:
+    """Return one line per mutant: killed or survived, relative error, seconds, name."""
+    return "".join(
+        f"{'killed' if run.killed else 'survived'}\t{'' if run.relative_error is None else run.relative_error!r}\t"
+        f"{run.seconds:.3f}\t{one_line(run.name)}\n"
+        for run in result.mutants
     )
 
 

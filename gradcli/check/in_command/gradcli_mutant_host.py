@@ -1,0 +1,266 @@
+# mypy: ignore-errors
+"""Runs inside the user's command, in whatever Python that is: puts a mutant in a function's place, in memory alone.
+
+It needs nothing but the standard library. The file GRADCLI_MUTATE names says which function is meant and what its
+mutants are; GRADCLI_MUTANT says which one is in force: a number, or `record` for the original, which notes its calls.
+As a plugin of pytest it collects the tests once and runs them for each mutant in a fork. PYTEST_DONT_REWRITE
+"""
+
+import atexit
+import contextlib
+import gc
+import importlib.abc
+import importlib.machinery
+import json
+import os
+import signal
+import sys
+import time
+import types
+
+from gradcli_mutant_sizes import change, copied, measure
+
+CALLS = 25
+"""So many calls of the original are noted."""
+
+
+class Job:
+    """What is to be mutated. live: functions that exist already, with their own code."""
+
+    current = None
+
+    def __init__(self, path):
+        with open(path, encoding="utf-8") as file:
+            given = json.load(file)
+        self.file, self.names, self.line = given["file"], given["names"], given["line"]
+        self.record, self.mutants, self.folder = given["record"], given["mutants"], given["folder"]
+        self.original = given["original"]
+        self.text, self.kind, self.loaded = None, None, False
+        self.calls, self.count, self.live, self.code = [], 0, [], None
+
+    def is_target(self, path):
+        """Return whether a path is that of the file."""
+        return isinstance(path, str) and (path == self.file or os.path.realpath(path) == self.file)
+
+    def compile(self, path, text=None):
+        """Return the code of the file with the mutant in force."""
+        self.loaded = True
+        return compile(self.text if text is None else text, path, "exec", dont_inherit=True)
+
+    def find_code(self, code, names=None):
+        """Return the code of the function inside that of its file."""
+        names = self.names if names is None else names
+        if not names:
+            return code
+        inner = [c for c in code.co_consts if isinstance(c, types.CodeType) and c.co_name == names[0]]
+        if len(names) == 1:
+            inner = [c for c in inner if c.co_firstlineno == self.line]
+        found = [self.find_code(c, names[1:]) for c in reversed(inner)]
+        return next((c for c in found if c is not None), None)
+
+    def find_live(self):
+        """Note the functions of this code that exist already."""
+        for x in gc.get_objects():
+            if type(x) is types.FunctionType and x.__code__.co_name == self.names[-1]:
+                code = x.__code__
+                if code.co_firstlineno == self.line and self.is_target(code.co_filename):
+                    self.live.append((x, code))
+        self.loaded = self.loaded or bool(self.live)
+
+    def activate(self, which):
+        """Put a mutant in force: for what is imported from now on, and for what there is already."""
+        mutant = None if which == "record" else self.mutants[int(which)]
+        self.text = self.record if mutant is None else mutant["source"]
+        self.kind = None if mutant is None else mutant["kind"]
+        if self.live:
+            new = self.find_code(compile(self.text, self.file, "exec", dont_inherit=True))
+            for function, _ in self.live:
+                function.__code__ = new.replace(co_filename=function.__code__.co_filename)
+
+    def enter(self, values):
+        """Note the arguments of a call."""
+        self.count += 1
+        if len(self.calls) < CALLS:
+            code = sys._getframe(2).f_code
+            self.code = code
+            number = code.co_argcount + code.co_kwonlyargcount
+            number += bool(code.co_flags & 4) + bool(code.co_flags & 8)
+            self.calls.append({name: copied(values[name]) for name in code.co_varnames[:number]})
+
+
+def start():
+    """Put what the environment asks for in force in a process of its own."""
+    which = os.environ.get("GRADCLI_MUTANT")
+    if which is None or Job.current is not None:
+        return
+    job = load()
+    hook(job)
+    job.activate(which)
+    if which == "record":
+        atexit.register(finish, job)
+    run_as_main(job)
+
+
+def load():
+    """Read the job."""
+    Job.current = Job(os.environ["GRADCLI_MUTATE"])
+    return Job.current
+
+
+def hook(job):
+    """Let the loaders of Python give the mutant for the file, from no cache and into none."""
+    for loader in (importlib.machinery.SourceFileLoader, importlib.abc.ExecutionLoader):
+        loader.get_code = mutated(job, loader.get_code)
+    rewrite = sys.modules.get("_pytest.assertion.rewrite")
+    if rewrite is not None:
+        rewritten, cached = rewrite._rewrite_test, rewrite._read_pyc
+
+        def rewrite_test(path, config):
+            found = rewritten(path, config)
+            return (found[0], job.compile(str(path))) if job.text and job.is_target(str(path)) else found
+
+        def read_pyc(path, *rest):
+            return None if job.is_target(str(path)) else cached(path, *rest)
+
+        rewrite._rewrite_test, rewrite._read_pyc = rewrite_test, read_pyc
+
+
+def mutated(job, get_code):
+    """Return a loader's method that gives the mutant for the file."""
+
+    def call(self, fullname):
+        path = self.get_filename(fullname)
+        return job.compile(path) if job.text and job.is_target(path) else get_code(self, fullname)
+
+    return call
+
+
+def run_as_main(job):
+    """Where the file itself is the script that Python was started with, run the mutant in its place, and end."""
+    words = getattr(sys, "orig_argv", [])[1:]
+    place = next((i for i, word in enumerate(words) if not word.startswith("-")), None)
+    if (
+        place is None
+        or any(word in ("-m", "-c") for word in words[:place])
+        or not job.is_target(os.path.abspath(words[place]))
+    ):
+        return
+    sys.argv = words[place:]
+    sys.path.insert(0, os.path.dirname(os.path.abspath(words[place])))
+    main = types.ModuleType("__main__")
+    main.__file__ = words[place]
+    sys.modules["__main__"] = main
+    status = 0
+    try:
+        exec(job.compile(words[place]), main.__dict__)
+    except SystemExit as stop:
+        status = stop.code if isinstance(stop.code, int) else int(stop.code is not None)
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+        status = 1
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    os._exit(status)
+
+
+def enter(values):
+    """Note a call of the original; what the recording text calls."""
+    Job.current.enter(values)
+
+
+def apply(x):
+    """Return a result of the function as the mutant in force has it."""
+    return change(x, Job.current.kind)
+
+
+def finish(job):
+    """Write what the recorded calls tell, for the process that started the command."""
+    found = {"loaded": job.loaded, "calls": job.count, "sizes": []}
+    if job.calls:
+        try:
+            found["sizes"] = measure(job)
+        except Exception as error:
+            found["trouble"] = repr(error)
+    path = os.path.join(job.folder, f"measured-{os.getpid()}.json")
+    with open(path + ".new", "w", encoding="utf-8") as file:
+        json.dump(found, file)
+    os.replace(path + ".new", path)
+
+
+# pytest
+
+
+def pytest_addoption(parser, pluginmanager):
+    """Take the part of the server; the tests are collected once, without processes for parts of them."""
+    job = load()
+    hook(job)
+
+
+def pytest_configure(config):
+    """Leave the tests in this process."""
+    for name, value in (("numprocesses", None), ("dist", "no"), ("tx", [])):
+        if hasattr(config.option, name):
+            setattr(config.option, name, value)
+    plugin = config.pluginmanager.get_plugin("dsession")
+    if plugin is not None:
+        config.pluginmanager.unregister(plugin)
+
+
+def pytest_runtestloop(session):
+    """Run the tests for every mutant that is asked for, each in a fork, and end without a trace."""
+    results = os.fdopen(int(os.environ["GRADCLI_MUTATE_OUT"]), "w", encoding="utf-8")
+    orders = os.fdopen(int(os.environ["GRADCLI_MUTATE_IN"]), encoding="utf-8")
+
+    def tell(**parts):
+        results.write(json.dumps(parts) + "\n")
+        results.flush()
+
+    if session.testsfailed or not session.items:
+        tell(which="collect", status=1 if session.testsfailed else 5, seconds=0.0)
+        os._exit(0)
+    Job.current.find_live()
+    for line in orders:
+        order = json.loads(line)
+        start_time = time.perf_counter()
+        child = os.fork()
+        if not child:
+            os._exit(run_tests(session, order["which"]))
+        status = wait_for(child, order["seconds"])
+        tell(which=order["which"], status=status, seconds=time.perf_counter() - start_time)
+    os._exit(0)
+
+
+def run_tests(session, which):
+    """Run the collected tests up to the first that fails; return the status."""
+    from _pytest.main import pytest_runtestloop as loop
+
+    os.environ["GRADCLI_MUTANT"] = str(which)
+    Job.current.activate(which)
+    session.config.option.maxfail = 1
+    try:
+        loop(session)
+    except BaseException:
+        return 1
+    finally:
+        with contextlib.suppress(BaseException):
+            session._setupstate.teardown_exact(None)
+        if which == "record":
+            finish(Job.current)
+    return 1 if session.testsfailed else 0
+
+
+def wait_for(child, seconds):
+    """Return the status of a process, None for one that had to be ended after so long."""
+    until = time.perf_counter() + seconds if seconds else None
+    pause = 0.001
+    while True:
+        done, status = os.waitpid(child, os.WNOHANG)
+        if done:
+            return os.waitstatus_to_exitcode(status) if hasattr(os, "waitstatus_to_exitcode") else status >> 8
+        if until is not None and time.perf_counter() > until:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+            return None
+        time.sleep(pause)
+        pause = min(pause * 1.5, 0.05)
