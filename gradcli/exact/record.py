@@ -247,10 +247,15 @@ def name_for_users(primitive: Primitive) -> str:
 
 
 @contextlib.contextmanager
-def exactly(field: Field) -> Iterator[Exact]:
-    """Compute in a field inside the block."""
-    with recording(Exact(field)) as arithmetic:
+def computing(arithmetic: Exact) -> Iterator[Exact]:
+    """Compute inside the block as an exact recorder does."""
+    with recording(arithmetic):
         try:
             yield arithmetic
         finally:
             arithmetic.restore()
+
+
+def exactly(field: Field) -> Any:
+    """Return a block in which is computed in a field."""
+    return computing(Exact(field))

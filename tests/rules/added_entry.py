@@ -37,9 +37,8 @@ def printed(*argv: str) -> str:
     """Return what a command prints."""
     out = io.StringIO()
     sys.argv = ["gradcli", *argv]
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
-        with contextlib.suppress(SystemExit):
-            main()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out), contextlib.suppress(SystemExit):
+        main()
     return out.getvalue()
 
 

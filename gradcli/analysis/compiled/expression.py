@@ -11,8 +11,8 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from ...errors import GradcliError
 from ...exact.array import as_plain, exact
-from ...exact.field import elementwise
 from ...exact.record import name_for_users
+from ...rules.exact import map_elements
 from ...rules.table import BY_NUMPY, TABLE, Primitive
 
 SELECT, HELD, INPUT = "where", "const", "input"
@@ -111,7 +111,7 @@ class Expression(NDArrayOperatorsMixin):
         if primitive is None or method != "__call__" or out is not None:
             raise RefusedError(f"'{ufunc.__name__}'")
         if any(isinstance(x, np.ndarray) and (x.ndim or x.dtype == object) for x in inputs):
-            return exact(elementwise(lambda *xs: self.graph.apply(primitive.name, xs, {}), as_plain(inputs)))
+            return exact(map_elements(lambda *xs: self.graph.apply(primitive.name, xs, {}), as_plain(inputs)))
         return self.graph.apply(primitive.name, inputs, {})
 
     def __array_function__(self, function: Any, _types: Any, args: Any, kwargs: Any) -> Any:

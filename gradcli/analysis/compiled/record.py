@@ -10,11 +10,12 @@ import numpy as np
 
 from ...errors import GradcliError
 from ...exact.array import ExactArray, as_plain, exact, numbers, settle_conditions
-from ...exact.field import Field, elementwise
-from ...exact.record import Exact, name_for_users
+from ...exact.field import Field
+from ...exact.record import Exact, computing, name_for_users
 from ...program.base import Program, silence_prints
+from ...rules.exact import map_elements
 from ...rules.table import Primitive
-from ...tape.modes import no_grad, state
+from ...tape.modes import no_grad
 from .expression import CONDITIONS, HELD, SELECT, Expression, Graph, RefusedError, number
 
 WHOLE = frozenset(
@@ -113,7 +114,7 @@ class Recorder(Exact):
             raise RefusedError(f"'{name_for_users(primitive)}'")
         try:
             if name in CONDITIONS and any(isinstance(x, ExactArray) for x in raws):
-                conditions = elementwise(partial(self.condition, name), tuple(as_plain(x) for x in raws))
+                conditions = map_elements(partial(self.condition, name), tuple(as_plain(x) for x in raws))
                 return exact(settle_conditions(conditions))
             return super().compute(primitive, raws, params)
         except RefusedError:
@@ -139,19 +140,14 @@ def record(
     given: values of the inputs; those of columns say only which shape a row has. Raises RefusedError.
     """
     graph = graph or Graph()
-    saved = state.exact
-    state.exact = Recorder(Expressions(graph, columns))
     try:
-        with no_grad(), silence_prints(program):
+        with computing(Recorder(Expressions(graph, columns))), no_grad(), silence_prints(program):
             output = program.run(given, wrt=(), out=out).output
     except RefusedError:
         raise
     except GradcliError as error:
         cause = error.cause if isinstance(getattr(error, "cause", None), RefusedError) else error
         raise cause if isinstance(cause, RefusedError) else RefusedError(f"the program ({error.message})") from None
-    finally:
-        state.exact.restore()
-        state.exact = saved
     if output is None or np.size(output._data) != 1:
         raise RefusedError("an output that is no single number")
     found = np.asarray(output._data).view(np.ndarray).item()

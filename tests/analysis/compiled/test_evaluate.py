@@ -90,7 +90,8 @@ def test_every_function_that_is_taken(names):
     lines = [f"o_{name} = {name}({', '.join(columns_of(name, rng, 1))})" for name in names]
     asked = question("\n".join(lines), tuple(columns), tuple(f"o_{name}" for name in names))
     grid = np.array(np.meshgrid(SPECIAL, SPECIAL)).reshape(2, -1)
-    special = {key: grid[int(key.startswith("y"))] if key[0] != "z" else np.full(grid.shape[1], 0.5) for key in columns}
+    half = np.full(grid.shape[1], 0.5)
+    special = {key: half if key[0] == "z" else grid[int(key.startswith("y"))] for key in columns}
     compare(asked, columns, special)
 
 
