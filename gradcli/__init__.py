@@ -134,6 +134,11 @@ def _find(name: str) -> Any:
     return api.resolve(name) or (api.method(name) if name.endswith("_") else None)
 
 
+def find_method(name: str) -> Any:
+    """Return the method of Tensors of this name beyond the core, None where there is none."""
+    return import_module(f"{__name__}.api").method(name)
+
+
 def __getattr__(name: str) -> Any:
     if name == "__all__":  # asked for by `from gradcli import *`
         return [n for n in __dir__() if not n.startswith("_") and n not in SUBMODULES]

@@ -222,3 +222,18 @@ def roots_of_batch(outputs: tuple, vectors: Any, create: bool) -> list[tuple[Nod
             )
         roots.append((output._node, vector if create else vector._data))
     return roots
+
+
+def backward_method(
+    self: Tensor,
+    gradient: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    inputs: Any = None,
+) -> None:
+    """Add to the leaves' `.grad` the gradient of this tensor times `gradient` (1 for a scalar)."""
+    backward(self, gradient, retain_graph, create_graph, inputs=inputs)
+
+
+backward_method.__name__ = "backward"
+Tensor.backward = backward_method

@@ -64,8 +64,11 @@ def input_metadata(node: Any) -> list[Metadata]:
     return [Metadata(Size(shape), as_dtype(dtype)) for shape, dtype in outlines]
 
 
-def run_node(node: Any, grads: tuple) -> Any:
-    """Run one node on the gradients of its outputs. Raises TypeError for another number of them."""
+def run_node(node: Any, *grads: Any) -> Any:
+    """Return what a node makes of the gradients of its outputs: one per input, alone where there is one.
+
+    Raises TypeError for another number of gradients.
+    """
     count = node.output_count
     if len(grads) != count:
         raise TypeError(f"{node.name()} expected {count} arguments, got {len(grads)} arguments instead")
@@ -84,3 +87,7 @@ def run_node(node: Any, grads: tuple) -> Any:
     while len(found) > 1 and node.parents[len(found) - 1] is None:
         found.pop()  # Python numbers get no gradient
     return found[0] if len(found) == 1 else tuple(found)
+
+
+Node.__call__ = run_node  # type: ignore[method-assign]
+Node._input_metadata = property(input_metadata)  # type: ignore[attr-defined]

@@ -11,11 +11,11 @@ from ..errors import add_advice
 from ..rules import entry
 from ..rules.index import Index
 from .modes import state
-from .node import Node, next_seq
+from .node import Node, next_seq, refusing_node
 from .record import cast, make_node, record, recorder, relabel
 from .tensor import Tensor
 from .versions import lender_of, mark_changed, memory_of
-from .views import move_retained, region_of, register, retake, retake_views, why_not
+from .views import CUSTOM, move_retained, region_of, register, why_not
 
 NOTHING = np.empty(0)
 """The part of memory that a change of shape alone writes to."""
@@ -236,6 +236,27 @@ def set_history(tensor: Tensor, node: Node | None) -> None:
     move_retained(tensor, node)
     tensor._node = node
     retake_views(tensor)
+
+
+def retake(view: Tensor) -> None:
+    """Give a view the history that follows from its base's present one."""
+    again: Any = view._base
+    for primitive, params in view._chain:
+        again = record(primitive, (again,), params)
+    move_retained(view, again._node)
+    view._node = again._node
+
+
+def retake_views(base: Tensor) -> None:
+    """Give every view of `base` the history that follows from the base's present one."""
+    if base._views is None:
+        return
+    for view in base._views.living():
+        if view._origin is not None and view._origin[0] == CUSTOM and view._node is not None:
+            message = why_not(view, "its base or another view of its base has been") or ""
+            view._node = refusing_node((view._data.shape, view._data.dtype), message, (view._node,))
+            continue
+        retake(view)
 
 
 def setitem(target: Tensor, key: Any, value: Any) -> None:

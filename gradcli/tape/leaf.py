@@ -22,7 +22,7 @@ ACCUMULATE = Rule("AccumulateGrad", lambda node, g: ())
 class AccumulateGrad(Node):
     """Where a leaf's gradient is added up. It knows the leaf weakly and keeps its data."""
 
-    __slots__ = ("data", "tensor_ref")
+    __slots__ = ("data", "tensor_ref", "wrap")
     leaf = True
     nameless = False
 
@@ -33,6 +33,7 @@ class AccumulateGrad(Node):
         self.hooks = None
         self.tensor_ref = weakref.ref(tensor)
         self.data = tensor._data
+        self.wrap = tensor._wrap
         for listener in leaf_made:
             listener(tensor)
 
@@ -52,9 +53,7 @@ class AccumulateGrad(Node):
         """The leaf; made anew from its data if the user let go of it."""
         tensor = self.tensor_ref()
         if tensor is None:
-            from .tensor import Tensor
-
-            tensor = Tensor._wrap(self.data, self)
+            tensor = self.wrap(self.data, self)
             self.tensor_ref = weakref.ref(tensor)
         return tensor
 
@@ -109,9 +108,7 @@ def cast_raw(g: Any, dtype: Any) -> Any:
 
 def check_gradient(tensor: Any, value: Any) -> None:
     """Raise TypeError or RuntimeError unless a value can be a tensor's `.grad`: a Tensor of its shape and type."""
-    from .tensor import Tensor
-
-    if not isinstance(value, Tensor):
+    if not hasattr(value, "_node"):
         raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}")
     if value is tensor:
         raise RuntimeError("can't assign a Tensor as its own grad")

@@ -173,20 +173,8 @@ class Node:
         """Which output of the public node this one stands for."""
         return 0
 
-    @property
-    def _input_metadata(self) -> list:
-        from .edges import input_metadata
-
-        return input_metadata(self)
-
     def _sequence_nr(self) -> int:
         return -self.seq
-
-    def __call__(self, *grads: Any) -> Any:
-        """Return what the node makes of the gradients of its outputs: one per input, alone where there is one."""
-        from .edges import run_node
-
-        return run_node(self, grads)
 
     @property
     def metadata(self) -> dict:

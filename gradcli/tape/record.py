@@ -359,3 +359,6 @@ def name_nodes(result: Any, name: str, operands: Iterable) -> Any:
             if node is not None and not isinstance(node, OutputNode) and not any(node is other for other in known):
                 relabel(x, name)
     return result
+
+
+Tensor.__record__ = staticmethod(record)

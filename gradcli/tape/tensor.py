@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,10 +22,6 @@ NOT_LEAF = (
     "use .retain_grad() on the non-leaf Tensor. If you access the non-leaf Tensor by mistake, make sure you access "
     "the leaf Tensor instead. See github.com/pytorch/pytorch/pull/30531 for more informations."
 )
-
-
-METHODS = "gradcli.api"
-"""Where methods beyond the core are found, by name and at their first use: a layer above this one."""
 
 
 class Size(tuple):
@@ -69,7 +64,9 @@ class Tensor(PythonProtocols):
     _data: Any
     _node: Any
     _key: Any
-    if TYPE_CHECKING:  # installed by `operators`
+    if TYPE_CHECKING:  # installed by `record`, `backward` and `operators`
+        __record__: Any
+        backward: Any
         __add__: Any
         __radd__: Any
         __sub__: Any
@@ -96,12 +93,6 @@ class Tensor(PythonProtocols):
         result._node = node
         result._key = None
         return result
-
-    @staticmethod
-    def __record__(primitive: Any, operands: tuple, params: dict) -> Any:
-        from .record import record
-
-        return record(primitive, operands, params)
 
     def _array(self) -> np.ndarray:
         """Return the data as an array whose memory may be shared; a NumPy scalar is first given memory."""
@@ -257,18 +248,6 @@ class Tensor(PythonProtocols):
             raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
         return add_hook(self._node, "accumulated", hook)
 
-    def backward(
-        self,
-        gradient: Any = None,
-        retain_graph: bool | None = None,
-        create_graph: bool = False,
-        inputs: Any = None,
-    ) -> None:
-        """Add to the leaves' `.grad` the gradient of this tensor times `gradient` (1 for a scalar)."""
-        from .backward import backward
-
-        backward(self, gradient, retain_graph, create_graph, inputs=inputs)
-
     # -- memory shared with others ----------------------------------------------------------------
 
     def detach(self) -> Tensor:
@@ -310,15 +289,17 @@ class Tensor(PythonProtocols):
     # -- what is found by name --------------------------------------------------------
 
     def __dir__(self) -> list[str]:
+        from .. import find_method
         from ..rules import full_table
 
-        method = import_module(METHODS).method
-        return sorted({*object.__dir__(self), *(name for name in full_table() if method(name) is not None)})
+        return sorted({*object.__dir__(self), *(name for name in full_table() if find_method(name) is not None)})
 
     def __getattr__(self, name: str) -> Any:
         """Find a method by its name in the table or among PyTorch's names, once per name."""
         if not name.startswith("__"):
-            method = import_module(METHODS).method(name)
+            from .. import find_method
+
+            method = find_method(name)
             if method is not None:
                 setattr(Tensor, name, method)
                 return getattr(self, name)

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from ..rules.table import Primitive
+from .hooks import table_of
 from .modes import state
-from .node import refusing_node
 from .tensor import Tensor
 from .versions import memory_of, name_in_messages
 
@@ -114,33 +114,8 @@ class _Views:
         return [view for view in (r() for r in self.references) if view is not None]
 
 
-def retake(view: Tensor) -> None:
-    """Give a view the history that follows from its base's present one."""
-    from .record import record
-
-    again: Any = view._base
-    for primitive, params in view._chain:
-        again = record(primitive, (again,), params)
-    move_retained(view, again._node)
-    view._node = again._node
-
-
-def retake_views(base: Tensor) -> None:
-    """Give every view of `base` the history that follows from the base's present one."""
-    if base._views is None:
-        return
-    for view in base._views.living():
-        if view._origin is not None and view._origin[0] == CUSTOM and view._node is not None:
-            message = why_not(view, "its base or another view of its base has been") or ""
-            view._node = refusing_node((view._data.shape, view._data.dtype), message, (view._node,))
-            continue
-        retake(view)
-
-
 def move_retained(tensor: Tensor, node: Any) -> None:
     """Let a tensor that gets a new node keep retaining its gradient there."""
-    from .hooks import table_of
-
     old = tensor._node
     if old is None or node is None or old.leaf or old.hooks is None:
         return
