@@ -52,6 +52,10 @@ def complaints(check: Any) -> Iterator[str]:
         yield f"search must be a whole number, not negative, got {check.search!r}"
     if not is_whole(check.seed, 0):
         yield f"seed must be a whole number, not negative, got {check.seed!r}"
+    if check.calls is not None and not is_whole(check.calls, 1):
+        yield f"calls must be a whole number above 0, got {check.calls!r}"
+    if check.calls is not None and check.search:
+        yield "search looks at many points, and calls is a budget for one: leave one of them out"
     for name, x in zip(("eps", "atol", "rtol"), check.tolerances or (), strict=False):
         if x is not None and not is_tolerance(x, positive=name == "eps"):
             yield f"{name} must be a {'positive' if name == 'eps' else 'nonnegative'} finite number, got {x!r}"

@@ -49,6 +49,7 @@ class Declared:
         eps: float | None = None,
         seed: int = 0,
         fast: bool = False,
+        calls: int | None = None,
         file: str | None = None,
         line: int | None = None,
         replay: str | None = None,
@@ -58,7 +59,7 @@ class Declared:
         single: bool = False,
         search: int = 0,
     ):
-        self.digits, self.symbolic = digits, symbolic
+        self.digits, self.symbolic, self.calls = digits, symbolic, calls
         self.engine, self.single = engine, single
         self.search = search
         self.saved: Sequence[Mapping[str, Any]] = ()
@@ -145,7 +146,8 @@ class Declared:
 
     def run_one(self, seed: int) -> CheckReport:
         """Check one sample."""
-        options = Options(fast=self.fast, seed=seed, tolerances=self.tolerances)
+        calls = self.calls and max(self.calls // (self.samples if self.random else 1), 1)
+        options = Options(fast=self.fast, seed=seed, tolerances=self.tolerances, calls=calls)
         drawn: dict[str, Any] = {}
 
         def make() -> Subject:
@@ -157,7 +159,7 @@ class Declared:
             from .witnesses import with_witnesses
 
             report = with_witnesses(report, self.subject(drawn), self.digits, self.symbolic, seed)
-        if report.verdict == "fail" and self.random and drawn:
+        if report.verdict == "fail" and self.random and drawn and self.calls is None:
             return self.simpler(report, drawn, options)
         return report
 
@@ -217,10 +219,10 @@ def check(f: Callable | None = None, *, at: Any = None, **options: Any) -> Any:
     checked that f is written for: PyTorch, JAX or HIPS autograd, which its code leads to, or gradcli, which calls f
     with Tensors; engine= chooses. wrt: the names to check. order: 2 checks second
     derivatives. samples: points drawn from `seed` on. rtol, atol, eps: fixed tolerances instead of the estimated
-    error. search: at how many more points that people forget to look for one where the derivative is wrong. name:
-    what reports call it.
+    error. search: at how many more points that people forget to look for one where the derivative is wrong. calls:
+    how often f may be called. name: what reports call it.
     """
-    known = set("grad vjp jvp engine wrt name order samples rtol atol eps seed fast search".split())
+    known = set("grad vjp jvp engine wrt name order samples rtol atol eps seed fast search calls".split())
     unknown = set(options) - known
     if unknown:
         raise TypeError(

@@ -37,6 +37,12 @@ def diagnose(flat: Flat, judgement: Judgement) -> tuple[Finding, ...]:
     return tuple(dict.fromkeys(found))
 
 
+def place_in(flat: Flat, judgement: Judgement) -> tuple[Finding, ...]:
+    """Return where wrong elements are, of claims that are known at these alone."""
+    cases = (Case(flat, judgement, k) for k in range(len(flat.subject.wrt)))
+    return tuple(finding for case in cases if case.wrong.any() for finding in place_of(case))
+
+
 def block_findings(case: Case) -> list[Finding]:
     """Return the first pattern that fits a block, and where the wrong elements are."""
     for pattern in (
@@ -63,7 +69,7 @@ def block_findings(case: Case) -> list[Finding]:
 def place_of(case: Case) -> list[Finding]:
     """Return where the wrong elements are, when they are few among many."""
     count, total = int(case.wrong.sum()), case.wrong.size
-    if total < 3 or count > max(1, total // 4):
+    if total < 2 or count > max(1, total // 4):
         return []
     if count == 1:
         (column,) = np.nonzero(case.wrong)[1]
@@ -71,11 +77,22 @@ def place_of(case: Case) -> list[Finding]:
         return [
             Finding(
                 "single element",
-                f"{case.name}: a single element is wrong, at index {list(index)}; the other {total - 1} are right",
+                f"{case.name}: a single element is wrong, at index {list(index)}{times(case)}; the other "
+                + ("is right" if total == 2 else f"{total - 1} are right"),
                 case.name,
             )
         ]
     return [Finding("some elements", f"{case.name}: {count} of {total} elements are wrong", case.name)]
+
+
+def times(case: Case) -> str:
+    """Return which multiple of the derivative the only wrong element is, to the digits that are known."""
+    (row,), (column,) = np.nonzero(case.wrong)
+    a, r, error = case.a[row, column], case.r[row, column], case.error[row, column]
+    if not np.isfinite(a / r) or not a or error > 1e-2 * abs(r):
+        return ""
+    digits = int(np.clip(-np.log10(error / abs(r) + 1e-300), 2, 6))
+    return f", {float(a / r):.{digits}g} times the derivative"
 
 
 def swap(cases: list[Case]) -> Finding | None:

@@ -10,4 +10,4 @@ CAP = 17.0
 
 def digits_of(relative: float) -> float:
     """Return to how many digits numbers agree that differ by so much, relative to their size: 0 to CAP."""
-    return float(np.clip(-np.log10(max(relative, 10**-CAP)), 0, CAP))
+    return float(np.clip(-np.log10(max(relative, 10**-CAP)), 0, CAP)) + 0.0

@@ -17,8 +17,18 @@ class Claimed(Subject):
     def __init__(self, program: Elsewhere, wrt: Sequence[str] | None = None):
         super().__init__(program.inputs, wrt)
         self.program = program
-        self.notes, self.claim_unit = program.notes, program.claim_unit
+        self.notes, self.claim_unit, self.costly = program.notes, program.claim_unit, program.costly
+        self.claim_calls = program.runs_for_products
         self.shape: tuple[int, ...] | None = None
+
+    @property
+    def calls(self) -> int:  # type: ignore[override]
+        """How often the function was called; in a framework its products call it, too."""
+        return self.program.calls
+
+    def count(self, calls: int = 1) -> None:
+        """Raise OutOfCallsError where so many calls are not to be had; the program itself counts them."""
+        self.require(calls)
 
     @property
     def has_pull(self) -> bool:
@@ -27,11 +37,14 @@ class Claimed(Subject):
 
     @property
     def has_push(self) -> bool:
-        """Whether it gives products with tangents."""
+        """Whether it gives products with tangents; a budget of calls is not spent on them beside a vjp."""
+        if self.most_calls is not None and self.program.runs_for_products and self.program.has_vjp:
+            return False
         return self.program.has_jvp
 
     def value(self, arrays: Mapping[str, np.ndarray]) -> np.ndarray:
         """Return the output."""
+        self.count()
         try:
             found = np.array(plain_array(self.program.value(arrays), self.program.title))
         except ElsewhereError as error:
@@ -47,6 +60,7 @@ class Claimed(Subject):
         self, arrays: Mapping[str, np.ndarray], cotangents: Sequence[np.ndarray]
     ) -> list[dict[str, np.ndarray]]:
         """Return the claimed products with several cotangents at one point. Raises WrongShapeError."""
+        self.count(self.program.runs_for_products)
         try:
             rows = self.program.vjps(arrays, cotangents)
         except ElsewhereError as error:
@@ -58,11 +72,12 @@ class Claimed(Subject):
 
     def push(self, arrays: Mapping[str, np.ndarray], tangents: Mapping[str, np.ndarray]) -> np.ndarray:
         """Return the claimed product with tangents. Raises WrongShapeError."""
+        self.count(self.program.runs_for_products)
         try:
             found = self.program.jvp(arrays, tangents)
         except ElsewhereError as error:
             raise what_ends(error) from error.__cause__
-        shape = self.value(arrays).shape if self.shape is None else self.shape
+        shape = self.output(arrays).shape if self.shape is None else self.shape
         return self.in_shape(found, shape, "the derivative along a direction")
 
     def in_shape(self, x: object, shape: tuple[int, ...], what: str) -> np.ndarray:
@@ -74,7 +89,7 @@ class Claimed(Subject):
 
     def jacobian(self, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Return the claimed derivative: real outputs of real inputs, row by row or column by column."""
-        out = self.value(arrays)
+        out = self.output(arrays)
         columns = sum(self.at[name].size for name in self.wrt)
         if self.program.has_vjp and (self.program.reverse or out.size <= columns or not self.program.has_jvp):
             self.claims = "vjp"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import time
 from collections.abc import Sequence
 
 import numpy as np
@@ -31,7 +33,7 @@ class Flat:
         self.parts = [real_view(x) for x in self.arrays]
         self.edges = np.cumsum([0, *(len(p) for p in self.parts)])
         self.size = int(self.edges[-1])
-        out = subject.value(subject.at)
+        out = subject.value_here()
         self.out, self.out_shape, self.out_dtype = out, out.shape, out.dtype
         self.f0 = real_view(out).astype(float)
         if out.dtype.kind not in "fc":
@@ -39,10 +41,22 @@ class Flat:
         self.unit = float(np.finfo(out.dtype).eps) / 2
         self.scales = np.concatenate([scales_of(p) for p in self.parts]) if self.size else np.zeros(0)
         self.calls = 1
+        self.second: np.ndarray | None = None
+        self.seconds = 0.0
 
     def value_again(self) -> np.ndarray:
-        """Return f at x from another call, as a real vector."""
-        return real_view(self.subject.value(self.subject.at)).astype(float)
+        """Return f at x from a second call, as a real vector; note how long that took."""
+        if self.second is None:
+            start = time.perf_counter()
+            self.second = real_view(self.subject.value(self.subject.at)).astype(float)
+            self.seconds = time.perf_counter() - start
+            self.calls += 1
+        return self.second
+
+    @functools.cached_property
+    def x(self) -> np.ndarray:
+        """The point as a vector of double precision."""
+        return np.concatenate([part.astype(float) for part in self.parts]) if self.parts else np.zeros(0)
 
     def input_of(self, i: int) -> int:
         """Return which input an element belongs to."""
@@ -103,6 +117,17 @@ class Flat:
             part = xs[:, self.edges[k] - begin : self.edges[k + 1] - begin].astype(self.parts[k].dtype, copy=False)
             stacks[self.subject.wrt[k]] = np.ascontiguousarray(part).view(x.dtype).reshape((len(xs), *x.shape))
         return self.evaluate(stacks, len(xs))
+
+    def pull(self, cotangents: Sequence[np.ndarray] | np.ndarray) -> np.ndarray:
+        """Return the claimed products of real cotangents (of length m) with the derivative, one row each."""
+        raw = [np.asarray(u, self.out.real.dtype).view(self.out_dtype).reshape(self.out_shape) for u in cotangents]
+        rows = self.subject.pulls(self.subject.at, raw)
+        return np.array([np.concatenate([real_view(row[n]).astype(float) for n in self.subject.wrt]) for row in rows])
+
+    def push(self, tangents: Sequence[np.ndarray]) -> np.ndarray:
+        """Return the claimed products of the derivative with real tangents (of length n), one row each."""
+        subject = self.subject
+        return np.array([real_view(subject.push(subject.at, self.arrays_at(u))).astype(float) for u in tangents])
 
     def arrays_at(self, x: np.ndarray) -> dict[str, np.ndarray]:
         """Return the inputs to differentiate, by name, at a real vector."""

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ..results.checks import Finding
-from .flat import Flat, real_view
+from .flat import Flat
 
 SIZE = 3.0
 """The typical size of cotangents: 1 is what most people try."""
@@ -30,44 +30,35 @@ def nonlinearity(flat: Flat, seed: int) -> Finding | None:
     def draw_cotangent() -> np.ndarray:
         return SIZE * rng.standard_normal(len(flat.f0)).astype(flat.out.real.dtype)
 
-    def back(u: np.ndarray) -> np.ndarray:
-        cotangent = np.asarray(u.view(flat.out_dtype).reshape(flat.out_shape), flat.out_dtype)
-        parts = subject.pull(subject.at, cotangent)
-        return np.concatenate([real_view(parts[name]).astype(float) for name in subject.wrt])
-
     def draw_tangent() -> np.ndarray:
         return SIZE * rng.standard_normal(flat.size)
 
-    def ahead(u: np.ndarray) -> np.ndarray:
-        return real_view(subject.push(subject.at, flat.arrays_at(u))).astype(float)
-
     if subject.has_pull:
         words = ("backward not multiplied by grad_output: a gradient of zeros", "backward", "grad_output")
-        found = bend(back, draw_cotangent, room, *words)
+        found = bend(flat.pull, draw_cotangent, room, *words)
         if found is not None:
             return found
     if subject.has_push and not subject.traced:
         words = ("jvp not multiplied by its tangents: tangents of zeros", "jvp", "its tangents")
-        return bend(ahead, draw_tangent, room, *words)
+        return bend(flat.push, draw_tangent, room, *words)
     return None
 
 
 def bend(
-    product: Callable, draw: Callable[[], np.ndarray], room: float, of_zeros: str, name: str, argument: str
+    products: Callable, draw: Callable[[], np.ndarray], room: float, of_zeros: str, name: str, argument: str
 ) -> Finding | None:
-    """Return in what a product is not linear up to rounding; None when it is."""
+    """Return in what products are not linear up to rounding; None when they are."""
     u, v = draw(), draw()
-    first = product(u)
+    first, nothing, minus, second, both = products([u, np.zeros_like(u), -u, v, u + v])
     if not np.isfinite(first).all():  # an infinite derivative times 0 is nan
         return None
-    nothing = product(np.zeros_like(u))
     if not (nothing == 0).all():
         worst = nothing[np.argmax(np.where(np.isnan(nothing), np.inf, np.abs(nothing)))]
         give = "gives" if of_zeros.endswith("a gradient of zeros") else "give"
         return Finding("nonlinear", f"{of_zeros} {give} {worst:.3g}, not 0")
     for expected, got, words in (
-        (-first, product(-u), "b(-u) is not -b(u)"),
-        (first + product(v), product(u + v), "b(u + v) is not b(u) + b(v)"),
+        (-first, minus, "b(-u) is not -b(u)"),
+        (first + second, both, "b(u + v) is not b(u) + b(v)"),
     ):
         size = np.abs(first).max(initial=0.0) + np.abs(expected).max(initial=0.0)
         gap = float(np.abs(got - expected).max(initial=0.0))

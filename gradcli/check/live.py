@@ -12,7 +12,7 @@ from ..func.forward import push_all
 from ..func.pullback import pull
 from ..tape.modes import enable_grad
 from ..tape.tensor import Tensor
-from .run import adjoint_digits
+from .modes import adjoint_digits
 from .subject import CheckError, Subject
 from .traced import Traced, tensor
 

@@ -5,32 +5,30 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 
 from ..errors import GradcliError, describe_error
-from ..func.forward import push_all
-from ..func.pullback import pull
 from ..results.checks import CheckReport, Evidence, Finding, InputCheck
-from ..tape.tensor import Tensor
 from .blame import blame
 from .compressed import LEAST, all_right
 from .diagnose import diagnose
-from .digits import digits_of
-from .directions import along_directions
+from .directions import PLAN, Outcome, judge_along
 from .doubt import doubt_solvers, roughness, scatter
 from .fixed import judge_fixed
 from .flat import Flat
 from .kink import settle_kinks
 from .linearity import nonlinearity
 from .measure import Reference
-from .subject import CheckError, ComplexError, Subject, WrongShapeError, raised
+from .modes import with_modes
+from .subject import CheckError, ComplexError, OutOfCallsError, Subject, WrongShapeError
 from .traced import Traced
 from .verdict import Judgement, input_checks, rounding_slack
 
 SCATTER_LIMIT = 200_000
 """Elements of a Jacobian up to which a hand-written derivative is called again, to see its own rounding."""
+SLOW = 2.0
+"""Seconds that one call per element may take for all elements to be looked at."""
 DOUBT_LIMIT = 5_000_000
 """Elements up to which that is done once more for what was held against it."""
 
@@ -38,12 +36,22 @@ DOUBT_LIMIT = 5_000_000
 class Options:
     """How to check.
 
-    seed: of random directions. fast: random directions first, elements only on suspicion. tolerances: (eps, atol,
-    rtol) for PyTorch's rule. blame: look for the guilty custom function after a fail.
+    seed: of random directions. fast: random directions first, elements only on suspicion. calls: how often the
+    function may be called. tolerances: (eps, atol, rtol) for PyTorch's rule. blame: look for the guilty custom
+    function after a fail.
     """
 
-    def __init__(self, *, fast: bool = False, seed: int = 0, tolerances: tuple | None = None, blame: bool = True):
+    def __init__(
+        self,
+        *,
+        fast: bool = False,
+        seed: int = 0,
+        tolerances: tuple | None = None,
+        blame: bool = True,
+        calls: int | None = None,
+    ):
         self.blame = blame
+        self.calls = calls
         self.fast = fast
         self.seed = seed
         self.tolerances = tolerances
@@ -108,16 +116,23 @@ def judge(subject: Subject, options: Options, report: Callable[..., CheckReport]
 
     Raises CheckError.
     """
+    subject.most_calls = options.calls
     flat = Flat(subject)
+    bent = None
+    if options.tolerances is None and len(flat.f0) * flat.size and (options.fast or options.calls or is_costly(flat)):
+        bent = linear_within_budget(flat, options.seed)
+        found = judge_along(flat, options.seed)
+        if found is not None:
+            return report_along(flat, found, bent, options, report)
     reason = undecidable(flat)
     if reason is not None:
         return report("inconclusive", reason)
-    bent = nonlinearity(flat, options.seed)
+    bent = bent or nonlinearity(flat, options.seed)
     if bent is None and options.tolerances is None and isinstance(subject, Traced):
-        found = all_right(subject, flat) if len(flat.f0) * flat.size >= LEAST else None
-        if found is not None:
+        right = all_right(subject, flat) if len(flat.f0) * flat.size >= LEAST else None
+        if right is not None:
             evidence = Evidence(len(flat.f0) * flat.size, 0, flat.calls)
-            return with_modes(report("pass", inputs=found, evidence=evidence), subject, options.seed)
+            return with_modes(report("pass", inputs=right, evidence=evidence), subject, options.seed)
     analytic, again = claimed_jacobians(flat)
     findings: tuple[Finding, ...] = () if bent is None else (bent,)
     findings += unsteady_finding(analytic, again)
@@ -125,12 +140,6 @@ def judge(subject: Subject, options: Options, report: Callable[..., CheckReport]
     if analytic.size and options.tolerances is not None:
         judge_fixed(flat, judgement, *options.tolerances)
     elif analytic.size:  # without elements the verdict is a pass in every way of checking
-        if options.fast:
-            fast = along_directions(flat, judgement, options.seed)
-            if fast is not None and not findings:
-                evidence = Evidence(analytic.size, 0, flat.calls, fast.products)
-                quick = report("pass", inputs=fast.inputs, notes=tuple(subject.notes), evidence=evidence)
-                return with_modes(quick, subject, options.seed)
         judge_closely(flat, judgement, options.seed)
     verdict = "fail" if findings else judgement.verdict
     if judgement.verdict == "fail":
@@ -155,6 +164,48 @@ def judge(subject: Subject, options: Options, report: Callable[..., CheckReport]
         evidence=Evidence(analytic.size, judgement.closely, flat.calls),
     )
     return with_modes(checked, subject, options.seed)
+
+
+def is_costly(flat: Flat) -> bool:
+    """Return whether calling a function for every element takes too long to begin with."""
+    if flat.subject.costly or flat.subject.traced:
+        return flat.subject.costly
+    flat.value_again()
+    return flat.size * flat.seconds > SLOW
+
+
+def linear_within_budget(flat: Flat, seed: int) -> Finding | None:
+    """Return in what a claim is not linear; None where it is, or where asking costs more calls than there are."""
+    subject = flat.subject
+    if subject.most_calls is not None and subject.calls + 2 * subject.claim_calls + PLAN > subject.most_calls:
+        return None
+    return nonlinearity(flat, seed)
+
+
+def report_along(
+    flat: Flat, found: Outcome, bent: Finding | None, options: Options, report: Callable[..., CheckReport]
+) -> CheckReport:
+    """Return the report on what directions told."""
+    findings = (() if bent is None else (bent,)) + found.findings
+    verdict = "fail" if bent is not None else found.verdict
+    notes = (*flat.subject.notes, *found.notes, *(undecided_note(item) for item in found.inputs if item.hidden))
+    guilty = None
+    if verdict == "fail" and options.blame and options.calls is None:
+        guilty = guilty_part(flat.subject)
+    message = bent.text if bent is not None and found.verdict != "fail" else found.message
+    checked = report(
+        verdict,
+        message,
+        inputs=found.inputs,
+        diagnosis=findings,
+        notes=notes,
+        blame=guilty,
+        evidence=found.evidence(flat),
+    )
+    try:
+        return with_modes(checked, flat.subject, options.seed)
+    except OutOfCallsError:
+        return checked
 
 
 def undecided_note(item: InputCheck) -> str:
@@ -223,95 +274,9 @@ def guilty_part(subject: Subject) -> str | None:
     return blame(subject, is_wrong) if isinstance(subject, Traced) else subject.blame(is_wrong)
 
 
-def with_modes(checked: CheckReport, subject: Subject, seed: int) -> CheckReport:
-    """Return a report with what forward mode says; when it contradicts reverse mode, one of them is wrong."""
-    if isinstance(subject, Traced):
-        agreement, least = adjoint_digits(subject, seed)
-    elif subject.has_pull and subject.has_push:
-        agreement, least = adjoint_test(subject, seed)
-    else:
-        return checked
-    if np.isnan(agreement):
-        return checked
-    checked = replace(checked, witnesses=(*checked.witnesses, ("forward mode", agreement)))
-    if agreement >= least:
-        return checked
-    text = f"forward and reverse mode agree to {agreement:.1f} digits only"
-    if checked.verdict == "pass":
-        right, wrong = ("forward", "reverse") if subject.claims == "jvp" else ("reverse", "forward")
-        text += (
-            f"; the values confirm {right} mode, so {wrong} mode ({'vjp' if right == 'forward' else 'jvp'}) is wrong"
-        )
-    findings = (*checked.diagnosis, Finding("modes disagree", text))
-    if checked.verdict == "fail":
-        return replace(checked, diagnosis=findings)
-    return replace(checked, verdict="fail", message=text, diagnosis=findings)
-
-
 def is_wrong(subject: Subject) -> bool:
     """Return whether a part of a function fails its own check."""
     return run_check(lambda: subject, Place("a part"), Options(blame=False)).verdict in ("fail", "error")
-
-
-ADJOINT_DIGITS = {8: 5.0, 4: 2.0, 2: 0.5}
-"""To how many digits forward and reverse mode must agree, by the bytes of a number."""
-
-
-def adjoint_test(subject: Subject, seed: int) -> tuple[float, float]:
-    """Return to how many digits <w, J v> and <J^T w, v> agree for random v and w, and how many are needed.
-
-    Of three pairs the worst counts; nan where they are not finite.
-    """
-    rng = np.random.default_rng(seed + 2)
-    out = subject.value(subject.at)
-    unit = max(subject.claim_unit or 0.0, *(float(np.finfo(subject.at[n].dtype).eps) / 2 for n in subject.wrt))
-    least, worst = ADJOINT_DIGITS[8 if unit < 1e-10 else 4 if unit < 1e-5 else 2], 17.0
-
-    def draw(like: np.ndarray) -> np.ndarray:
-        parts = rng.standard_normal(like.shape) + (
-            1j * rng.standard_normal(like.shape) if like.dtype.kind == "c" else 0
-        )
-        return np.asarray(parts, like.dtype)
-
-    for _ in range(3):
-        tangents, w = {name: draw(subject.at[name]) for name in subject.wrt}, draw(out)
-        pushed, pulled = subject.push(subject.at, tangents), subject.pull(subject.at, w)
-        products = [np.conj(w) * pushed, *(np.conj(pulled[name]) * tangents[name] for name in subject.wrt)]
-        forward, reverse = products[0].real.sum(), sum(p.real.sum() for p in products[1:])
-        size = max(float(np.abs(products[0]).sum()), float(sum(np.abs(p).sum() for p in products[1:])), 1e-300)
-        found = digits_of(float(abs(forward - reverse)) / size)
-        if np.isnan(found):
-            return found, least
-        worst = min(worst, found)
-    return worst, least
-
-
-def adjoint_digits(subject: Traced, seed: int) -> tuple[float, float]:
-    """Return to how many digits <v, J u> and <J^T v, u> agree for random u and v, and how many are needed.
-
-    Forward against reverse mode; nan where they are not finite.
-    """
-    rng = np.random.default_rng(seed + 2)
-    record = subject.recorded(subject.at, tuple(i for i, n in enumerate(subject.at) if n in subject.wrt))
-    (out,) = record.outputs
-    bytes_of_number = min(x._data.real.dtype.itemsize for x in (out, *record.inputs))
-    least = ADJOINT_DIGITS.get(bytes_of_number, 0.0)
-    if out._node is None:
-        return 17.0, 0.0
-    tangents = [Tensor._wrap(np.asarray(rng.standard_normal(x.shape), x._data.dtype), None) for x in record.inputs]
-    vector = np.asarray(rng.standard_normal(out.shape), out._data.dtype)
-    try:
-        (pushed,) = push_all(record, tangents, False)
-        pulled = pull(record, [(out, Tensor._wrap(vector, None))], False, False)
-    except RuntimeError:  # forward mode lacks it: reverse mode is what is checked
-        return 17.0, 0.0
-    except Exception as error:
-        raise raised("forward mode", error) from error
-    forward = 0.0 if pushed is None else np.vdot(pushed, vector).real
-    parts = [np.vdot(g, t._data).real for g, t in zip(pulled, tangents, strict=True) if g is not None]
-    sizes = [np.abs(np.conj(g) * t._data).sum() for g, t in zip(pulled, tangents, strict=True) if g is not None]
-    size = max(abs(forward), float(sum(sizes)), 1e-300)
-    return digits_of(abs(forward - sum(parts)) / size), least
 
 
 def unsteady_finding(first: np.ndarray, second: np.ndarray) -> tuple[Finding, ...]:

@@ -16,6 +16,14 @@ class CheckError(Exception):
     """The function or its derivative could not be called, or returned something that cannot be checked."""
 
 
+class OutOfCallsError(Exception):
+    """The function was called as often as it may be. needed: so many more calls were wanted at once."""
+
+    def __init__(self, needed: int):
+        super().__init__(f"{needed} more calls were wanted")
+        self.needed = needed
+
+
 class WrongShapeError(CheckError):
     """The derivative has another shape than the derivative of this function has."""
 
@@ -81,6 +89,14 @@ class Subject:
     """The rounding unit of the claim, where that is computed in a narrower type than the inputs have."""
     trouble: str | None = None
     """What the function raised beside the point."""
+    costly = False
+    """Whether a call may take seconds, so that few are made unless something is suspicious."""
+    calls = 0
+    """How often the function was called."""
+    most_calls: int | None = None
+    """How often it may be called."""
+    claim_calls = 0
+    """How often the claim itself calls the function."""
 
     def __init__(self, at: Mapping[str, Any], wrt: Sequence[str] | None = None):
         self.at = {name: as_point(name, x) for name, x in at.items()}
@@ -90,6 +106,27 @@ class Subject:
                 raise CheckError(f"wrt names '{name}', which is no input; the inputs are {', '.join(self.at)}")
             if self.at[name].dtype.kind not in "fc":
                 raise CheckError(f"'{name}' holds {self.at[name].dtype}, which has no derivative")
+        self.here: np.ndarray | None = None
+
+    def count(self, calls: int = 1) -> None:
+        """Note calls that are about to be made. Raises OutOfCallsError where that is more than there may be."""
+        self.require(calls)
+        self.calls += calls
+
+    def require(self, calls: int) -> None:
+        """Raise OutOfCallsError where so many more calls are not to be had."""
+        if self.most_calls is not None and self.calls + calls > self.most_calls:
+            raise OutOfCallsError(calls)
+
+    def value_here(self) -> np.ndarray:
+        """Return f at the point itself, from one call for all who ask. Raises CheckError."""
+        if self.here is None:
+            self.here = self.value(self.at)
+        return self.here
+
+    def output(self, arrays: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Return f at arrays, for its shape. Raises CheckError."""
+        return self.value_here() if arrays is self.at else self.value(arrays)
 
     def value(self, arrays: Mapping[str, np.ndarray]) -> np.ndarray:
         """Return f at arrays by name. Raises CheckError."""
@@ -100,6 +137,7 @@ class Subject:
 
         like: f at the point itself. Where f raises, or returns another shape, it is nan, and `trouble` says why.
         """
+        self.require(count)
         rows = np.full((count, *like.shape), np.nan, like.dtype)
         for i in range(count):
             try:
@@ -120,6 +158,12 @@ class Subject:
     def pull(self, arrays: Mapping[str, np.ndarray], cotangent: np.ndarray) -> dict[str, np.ndarray]:
         """Return the claimed product of a cotangent with the derivative, by input name. Raises CheckError."""
         raise NotImplementedError
+
+    def pulls(
+        self, arrays: Mapping[str, np.ndarray], cotangents: Sequence[np.ndarray]
+    ) -> list[dict[str, np.ndarray]]:
+        """Return the claimed products with several cotangents at one point. Raises CheckError."""
+        return [self.pull(arrays, cotangent) for cotangent in cotangents]
 
     def push(self, arrays: Mapping[str, np.ndarray], tangents: Mapping[str, np.ndarray]) -> np.ndarray:
         """Return the claimed product of the derivative with tangents by input name. Raises CheckError."""
@@ -193,13 +237,14 @@ class HandWritten(Subject):
 
     def value(self, arrays: Mapping[str, np.ndarray]) -> np.ndarray:
         """Return f at arrays by name."""
+        self.count()
         found = np.array(plain_array(self.call(self.f, arrays, name_of(self.f)), name_of(self.f)))
         self.shape = found.shape
         return found
 
     def jacobian(self, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Return what the hand-written derivative gives."""
-        out = self.value(arrays)
+        out = self.output(arrays)
         if self.vjp is not None:
             return self.rows(arrays, out)
         if self.grad is None:

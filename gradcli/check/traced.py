@@ -45,6 +45,7 @@ class Traced(Subject):
 
     def value(self, arrays: Mapping[str, np.ndarray]) -> np.ndarray:
         """Return f at arrays by name."""
+        self.count()
         with no_grad():
             return np.array(self.call([tensor(x) for x in arrays.values()])._data)
 
@@ -52,6 +53,7 @@ class Traced(Subject):
         """Return f at many points in one batched call where that is possible."""
         if not self.batchable or not stacks:
             return super().values(stacks, count, like)
+        self.require(count)
         dims = [0 if name in stacks else None for name in self.at]
         leaves = [self.leaf(name, stacks.get(name, x)) for name, x in self.at.items()]
         try:
@@ -63,6 +65,7 @@ class Traced(Subject):
         if out._data.shape != (count, *like.shape):
             self.batchable = False
             return super().values(stacks, count, like)
+        self.count(count)
         return np.array(out._data)
 
     def leaf(self, name: str, x: np.ndarray) -> Tensor:

@@ -95,6 +95,12 @@ OPTIONS: dict[str, Any] = {
         "--order", type=click.IntRange(1, 2), metavar="N", help="2: check second derivatives (gradgradcheck)."
     ),
     "fast": click.option("--fast", is_flag=True, help="Random directions first; elements only on suspicion."),
+    "calls": click.option(
+        "--calls",
+        type=click.IntRange(1),
+        metavar="N",
+        help="Call the function N times at most; say what that bought.",
+    ),
     "rtol": click.option("--rtol", type=Finite(), metavar="X", help="Fixed relative tolerance, as in PyTorch."),
     "atol": click.option("--atol", type=Finite(), metavar="X", help="Fixed absolute tolerance, as in PyTorch."),
     "eps": click.option(

@@ -86,7 +86,8 @@ def headline(check: CheckReport) -> str:
     if check.verdict == "pass":
         return agreement(check)
     reason = check.diagnosis[0].kind if check.diagnosis else ""
-    if check.verdict == "fail" and item is not None and (item.verdict == "fail" or reason not in WHOLE):
+    shown = item is not None and item.worst is not None and (item.verdict == "fail" or reason not in WHOLE)
+    if check.verdict == "fail" and shown and item is not None:
         return f"{worst_text(item)}{relative_text(item.worst)}"
     return check.message or "no reason was given"
 

@@ -129,6 +129,8 @@ def evidence_part(evidence: Evidence) -> dict[str, Any]:
         part["directions"] = [
             dict(zip(words, (as_plain_data(np.float64(x)) for x in row), strict=True)) for row in evidence.directions
         ]
+    if evidence.needed is not None:
+        part["calls_needed"] = evidence.needed
     return part
 
 

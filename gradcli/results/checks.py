@@ -63,14 +63,15 @@ class Evidence(NamedTuple):
     """What a verdict rests on.
 
     elements: of the Jacobian; closely: how many of them were looked at closely; points: at how many the function was
-    called. directions: claimed and numeric products along random directions, with the numeric error, where no
-    element was looked at by itself.
+    called. directions: claimed and numeric products along random directions, with the numeric error, where these were
+    looked at instead of elements. needed: how many calls would decide what a budget or noise left open.
     """
 
     elements: int
     closely: int
     points: int
     directions: tuple[tuple[float, float, float], ...] = ()
+    needed: int | None = None
 
 
 class FoundPoint(NamedTuple):

@@ -25,7 +25,9 @@ class Elsewhere:
     title: what reports call it. inputs: the inputs' names with their values, in order; wrt: those to differentiate.
     has_vjp, has_jvp: which products with its derivative it gives. reverse: the vjp is what is claimed even where the
     jvp needs fewer calls. claim_unit: the rounding unit of the products where they are computed in a narrower type
-    than values; None where they are not. notes: what a report says of it. All methods raise ElsewhereError.
+    than values; None where they are not. notes: what a report says of it. calls: how often the function was called;
+    runs_for_products: how often each product calls it. costly: a call may take seconds. All methods raise
+    ElsewhereError.
     """
 
     has_vjp = False
@@ -34,6 +36,9 @@ class Elsewhere:
     reverse = False
     claim_unit: float | None = None
     notes: tuple[str, ...] = ()
+    calls = 0
+    runs_for_products = 0
+    costly = True
 
     def __init__(self, title: str, inputs: Arrays):
         self.title, self.inputs = title, dict(inputs)

@@ -29,6 +29,8 @@ class FrameworkCall(Elsewhere):
     has_vjp = True
     has_second = True
     reverse = True
+    costly = False
+    runs_for_products = 1
     framework = ""
 
     def __init__(self, function: Callable, arguments: Arguments, title: str, *, single: bool = False):
@@ -70,6 +72,7 @@ class FrameworkCall(Elsewhere):
     def has_jvp(self) -> bool:  # type: ignore[override]
         """Whether the framework's forward mode goes through the function."""
         if self.forward_mode is None:
+            self.calls += 1
             try:
                 self.push(self.claimed(self.inputs), {n: np.zeros_like(x) for n, x in self.inputs.items()})
                 self.forward_mode = True
@@ -85,6 +88,7 @@ class FrameworkCall(Elsewhere):
 
     def value(self, arrays: Arrays) -> np.ndarray:
         """Return the output."""
+        self.calls += 1
         with self.running("", any(x.dtype.itemsize < 8 for x in arrays.values())):
             return self.plain(self.evaluate({name: np.asarray(x) for name, x in arrays.items()}))
 
@@ -95,12 +99,14 @@ class FrameworkCall(Elsewhere):
     def vjps(self, arrays: Arrays, cotangents: Sequence[np.ndarray]) -> list[dict[str, np.ndarray]]:
         """Return the products of several cotangents with the derivative, from one run forward."""
         at = self.claimed(arrays)
+        self.calls += 1
         with self.running("the backward pass of ", self.narrow(at)):
             return [{name: widened(x) for name, x in row.items()} for row in self.pull(at, cotangents)]
 
     def jvp(self, arrays: Arrays, tangents: Arrays) -> np.ndarray:
         """Return the framework's product of the derivative with tangents, by forward mode."""
         at = self.claimed(arrays)
+        self.calls += 1
         whole = {name: np.asarray(tangents.get(name, np.zeros_like(x)), x.dtype) for name, x in at.items()}
         with self.running("forward mode of ", self.narrow(at)):
             return widened(self.push(at, whole))

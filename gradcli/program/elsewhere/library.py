@@ -62,6 +62,7 @@ class Library(Elsewhere):
         self.output = self.output_of(out)
         self.shape = self.output_shape(dict(shapes or {}))
         self.process = process
+        self.recent: tuple[Any, Any] = (None, None)
         for function in (self.f, self.grad, self.back, self.forward):
             if function:
                 self.sizes(function)
@@ -207,11 +208,18 @@ class Library(Elsewhere):
 
     def value(self, arrays: Arrays) -> np.ndarray:
         """Return what the function returns or writes."""
+        self.calls += 1
         zeros = {p.name: np.zeros(self.shape) for p in self.f.parameters if p.kind == "output"}
         returned, after = self.call(self.f, {**zeros, **arrays})
         if self.output.kind == "number":
             return np.array(returned, self.output.type)
         return after[self.output.name].reshape(self.shape)
+
+    def value_at(self, arrays: Arrays) -> np.ndarray:
+        """Return the value that a derivative is given, from one call for all products at a point."""
+        if arrays is not self.recent[0]:
+            self.recent = arrays, self.value(arrays)
+        return self.recent[1]
 
     def derivative(
         self, function: Declaration, habits: Iterable[str], arrays: Arrays, given: Mapping[str, np.ndarray]
@@ -225,7 +233,7 @@ class Library(Elsewhere):
         for p in function.parameters:
             role = roles.get(p.name, "")
             if role == self.output.name:
-                values[p.name] = self.value(arrays) if p.kind == "input" else np.zeros(self.shape)
+                values[p.name] = self.value_at(arrays) if p.kind == "input" else np.zeros(self.shape)
             elif role in arrays:
                 values[p.name] = arrays[role]
             elif role:

@@ -84,6 +84,7 @@ class UmBridge(Elsewhere):
 
     def outputs(self, arrays: Arrays) -> list[np.ndarray]:
         """Return all output vectors."""
+        self.calls += 1
         found = self.part("Evaluate", {"input": self.vectors(arrays)}, "output", list)
         return [numbers(part, f"Evaluate: output {i}") for i, part in enumerate(found)]
 

@@ -1,0 +1,100 @@
+"""Forward against reverse mode: two claims about one derivative must be adjoint to each other."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from ..func.forward import push_all
+from ..func.pullback import pull
+from ..results.checks import CheckReport, Finding
+from ..tape.tensor import Tensor
+from .digits import digits_of
+from .subject import Subject, raised
+from .traced import Traced
+
+ADJOINT_DIGITS = {8: 5.0, 4: 2.0, 2: 0.5}
+"""To how many digits forward and reverse mode must agree, by the bytes of a number."""
+
+
+def with_modes(checked: CheckReport, subject: Subject, seed: int) -> CheckReport:
+    """Return a report with what forward mode says; when it contradicts reverse mode, one of them is wrong."""
+    if isinstance(subject, Traced):
+        agreement, least = adjoint_digits(subject, seed)
+    elif subject.has_pull and subject.has_push:
+        agreement, least = adjoint_test(subject, seed)
+    else:
+        return checked
+    if np.isnan(agreement):
+        return checked
+    checked = replace(checked, witnesses=(*checked.witnesses, ("forward mode", agreement)))
+    if agreement >= least:
+        return checked
+    text = f"forward and reverse mode agree to {agreement:.1f} digits only"
+    if checked.verdict == "pass":
+        right, wrong = ("forward", "reverse") if subject.claims == "jvp" else ("reverse", "forward")
+        text += (
+            f"; the values confirm {right} mode, so {wrong} mode ({'vjp' if right == 'forward' else 'jvp'}) is wrong"
+        )
+    findings = (*checked.diagnosis, Finding("modes disagree", text))
+    if checked.verdict == "fail":
+        return replace(checked, diagnosis=findings)
+    return replace(checked, verdict="fail", message=text, diagnosis=findings)
+
+
+def adjoint_test(subject: Subject, seed: int) -> tuple[float, float]:
+    """Return to how many digits <w, J v> and <J^T w, v> agree for random v and w, and how many are needed.
+
+    Of three pairs the worst counts; nan where they are not finite.
+    """
+    rng = np.random.default_rng(seed + 2)
+    out = subject.value_here()
+    unit = max(subject.claim_unit or 0.0, *(float(np.finfo(subject.at[n].dtype).eps) / 2 for n in subject.wrt))
+    least, worst = ADJOINT_DIGITS[8 if unit < 1e-10 else 4 if unit < 1e-5 else 2], 17.0
+
+    def draw(like: np.ndarray) -> np.ndarray:
+        parts = rng.standard_normal(like.shape) + (
+            1j * rng.standard_normal(like.shape) if like.dtype.kind == "c" else 0
+        )
+        return np.asarray(parts, like.dtype)
+
+    for _ in range(3):
+        tangents, w = {name: draw(subject.at[name]) for name in subject.wrt}, draw(out)
+        pushed, pulled = subject.push(subject.at, tangents), subject.pull(subject.at, w)
+        products = [np.conj(w) * pushed, *(np.conj(pulled[name]) * tangents[name] for name in subject.wrt)]
+        forward, reverse = products[0].real.sum(), sum(p.real.sum() for p in products[1:])
+        size = max(float(np.abs(products[0]).sum()), float(sum(np.abs(p).sum() for p in products[1:])), 1e-300)
+        found = digits_of(float(abs(forward - reverse)) / size)
+        if np.isnan(found):
+            return found, least
+        worst = min(worst, found)
+    return worst, least
+
+
+def adjoint_digits(subject: Traced, seed: int) -> tuple[float, float]:
+    """Return to how many digits <v, J u> and <J^T v, u> agree for random u and v, and how many are needed.
+
+    Forward against reverse mode; nan where they are not finite.
+    """
+    rng = np.random.default_rng(seed + 2)
+    record = subject.recorded(subject.at, tuple(i for i, n in enumerate(subject.at) if n in subject.wrt))
+    (out,) = record.outputs
+    bytes_of_number = min(x._data.real.dtype.itemsize for x in (out, *record.inputs))
+    least = ADJOINT_DIGITS.get(bytes_of_number, 0.0)
+    if out._node is None:
+        return 17.0, 0.0
+    tangents = [Tensor._wrap(np.asarray(rng.standard_normal(x.shape), x._data.dtype), None) for x in record.inputs]
+    vector = np.asarray(rng.standard_normal(out.shape), out._data.dtype)
+    try:
+        (pushed,) = push_all(record, tangents, False)
+        pulled = pull(record, [(out, Tensor._wrap(vector, None))], False, False)
+    except RuntimeError:  # forward mode lacks it: reverse mode is what is checked
+        return 17.0, 0.0
+    except Exception as error:
+        raise raised("forward mode", error) from error
+    forward = 0.0 if pushed is None else np.vdot(pushed, vector).real
+    parts = [np.vdot(g, t._data).real for g, t in zip(pulled, tangents, strict=True) if g is not None]
+    sizes = [np.abs(np.conj(g) * t._data).sum() for g, t in zip(pulled, tangents, strict=True) if g is not None]
+    size = max(abs(forward), float(sum(sizes)), 1e-300)
+    return digits_of(abs(forward - sum(parts)) / size), least
