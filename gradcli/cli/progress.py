@@ -24,11 +24,15 @@ class Progress:
             from rich import progress as rich
             from rich.console import Console
 
+            class Rate(rich.ProgressColumn):
+                def render(self, task: Any) -> str:
+                    return f"{task.speed:,.0f}/s" if task.speed else ""
+
             self.bar = rich.Progress(
                 rich.BarColumn(),
                 rich.TaskProgressColumn(),
                 rich.TextColumn("{task.completed:,.0f} of {task.total:,.0f} rows, {task.fields[bad]:,} not finite"),
-                rich.TaskProgressColumn("", text_format_no_percentage="", show_speed=True),
+                Rate(),
                 rich.TimeRemainingColumn(),
                 console=Console(stderr=True, no_color=not status.colourful(sys.stderr)),
             )

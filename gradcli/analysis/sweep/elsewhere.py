@@ -18,6 +18,7 @@ import numpy as np
 from ...errors import EXIT_TARGET, GradcliError
 from ...tape.dtypes import set_default_dtype
 from .points import need
+from .resume import source_of
 from .rows import EvaluateBlock
 from .run import Recipe, Sweep, Tell, do_part, make_evaluator
 
@@ -36,7 +37,9 @@ made: dict[str, EvaluateBlock] = {}
 def sendable(sweep: Sweep) -> Sweep:
     """Return a sweep without what belongs to this process: the program is loaded again, from anywhere."""
     recipe = sweep.recipe
-    if not recipe.inline and os.path.exists(recipe.text.partition(".py:")[0] + ".py" * (".py:" in recipe.text)):
+    if recipe.text == "-" and not recipe.inline:  # standard input is read only once
+        recipe = recipe._replace(text=source_of(sweep.question.program), inline=True)
+    elif not recipe.inline and os.path.exists(recipe.text.partition(".py:")[0] + ".py" * (".py:" in recipe.text)):
         recipe = recipe._replace(text=os.path.abspath(recipe.text))
     sweep.points.path = os.path.abspath(sweep.points.path)
     question = sweep.question._replace(program=None)  # type: ignore[arg-type]

@@ -15,18 +15,20 @@ from ...errors import GradcliError
 from .run import Sweep
 
 
-def identity(sweep: Sweep, points: str) -> dict[str, Any]:
+def identity(sweep: Sweep, points: str, shard: tuple[int, int]) -> dict[str, Any]:
     """Return what the result depends on, in words of the command line. points: the file as the user named it."""
     recipe, q = sweep.recipe, sweep.question
-    program = [recipe.text, recipe.inline, *recipe.argv]
+    program: list[Any] = [recipe.text, recipe.inline, *recipe.argv]
+    if recipe.text == "-":
+        program.append(source_of(q.program))
     path = recipe.text.partition(".py:")[0] + (".py" if ".py:" in recipe.text else "")
     if not recipe.inline and os.path.isfile(path):
         with open(path, "rb") as file:
             program.append(hashlib.sha256(file.read()).hexdigest())
     return {
         "program": program,
-        "points": [points, *sweep.points.fingerprint()],
-        "rows": [sweep.start, sweep.stop, sweep.part_rows],
+        "table": [points, *sweep.points.fingerprint()],
+        "--shard": list(shard),
         "values": {name: [list(np.shape(x)), digest(x)] for name, x in q.given.items()},
         "--out": list(q.outs),
         "--wrt": list(q.wrt),
@@ -39,6 +41,11 @@ def identity(sweep: Sweep, points: str) -> dict[str, Any]:
         "--seed": recipe.seed,
         "version": __version__,
     }
+
+
+def source_of(program: Any) -> str:
+    """Return the text of a program that came on standard input."""
+    return program.parsed.source
 
 
 def digest(x: np.ndarray) -> str:
@@ -71,14 +78,19 @@ class Record:
                 kind="usage",
             )
 
-    def write(self, wanted: dict[str, Any], outcome: dict[str, Any] | None = None) -> None:
-        """Note what the output is made from, and the outcome once it is done."""
+    def write(self, wanted: dict[str, Any], step: int, not_finite: int | None = None) -> None:
+        """Note what the output is made from, by blocks of how many rows, and how it went once it is done."""
         temporary = f"{self.path}.{os.getpid()}.tmp"
         with open(temporary, "w", encoding="utf-8") as file:
-            json.dump({"made from": wanted, **({} if outcome is None else {"outcome": outcome})}, file, indent=1)
+            json.dump({"made from": wanted, "block": step, "not_finite": not_finite}, file, indent=1)
         os.replace(temporary, self.path)
 
+    def remove(self) -> None:
+        """Forget what was noted."""
+        with contextlib.suppress(OSError):
+            os.unlink(self.path)
+
     @property
-    def outcome(self) -> dict[str, Any] | None:
-        """What was noted when the output was finished; None where it is not there any more, or not finished."""
-        return self.found.get("outcome") if os.path.exists(self.output) else None
+    def not_finite(self) -> int | None:
+        """The number of rows of a finished output that are not finite; None where it is not finished, or gone."""
+        return self.found.get("not_finite") if os.path.exists(self.output) else None

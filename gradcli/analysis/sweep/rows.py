@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterable, Mapping
+import tracemalloc
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,10 +11,8 @@ import numpy as np
 from ...errors import EXIT_TARGET, GradcliError
 from ...func import grad, grad_and_value, hessian, vmap
 from ...func.batched import active
-from ...func.chunks import saved_arrays
 from ...program.base import Program, silence_prints
 from ...tape.tensor import Tensor
-from ...tape.walk import reachable
 from ..gradient import Request, check_output, compute_gradient
 from ..transform import compute_hessian
 
@@ -27,8 +25,10 @@ ROWS = 65_536
 """Rows of a block: enough to hide what a call of the engine costs (200 µs), few enough for the cache."""
 LOOPED = 64
 """Rows of a block where each row is a run of its own."""
-ELEMENTS = 1 << 21
-"""Elements that one array of a block may have, where the rows are wide."""
+BYTES = 1 << 26
+"""Memory that a block may take, where rows are wide."""
+SAMPLE = 65
+"""Rows that show how much memory a row takes."""
 
 
 class Question(NamedTuple):
@@ -118,7 +118,7 @@ class Interpreted:
             if not isinstance(error.__context__, np.linalg.LinAlgError):
                 raise RowError(row, reason if isinstance(reason, GradcliError) else error) from error
             q = self.question
-            shapes = [part[name].shape if name in part else (1, *q.given[name].shape) for name in q.wrt]
+            shapes = [part[name].shape if name in part else (1, *np.shape(q.given.get(name, 0.0))) for name in q.wrt]
             return [np.full(shape, np.nan) for shape in [(1,), *shapes, *shapes * q.diag] * len(q.outs)]
 
     def at_once(self, columns: Columns) -> list[np.ndarray]:
@@ -216,7 +216,7 @@ def second(function: Callable, place: int) -> Callable:
 
 
 def rows_at_once(question: Question, first: Columns) -> tuple[int, str]:
-    """Return how many rows make a block, fewer where the arrays of a row are large; and why there is a loop, if any.
+    """Return how many rows make a block, fewer where a row takes much memory; and why there is a loop, if any.
 
     first: a block of one row.
     """
@@ -224,20 +224,23 @@ def rows_at_once(question: Question, first: Columns) -> tuple[int, str]:
     evaluate(first)
     if evaluate.looped:
         return LOOPED, evaluate.looped
-    widest = max(x.size for x in first.values())
-    with contextlib.suppress(GradcliError):  # at a row without a finite result
-        given = {**question.given, **{name: x[0] for name, x in first.items()}}
-        run = question.program.run(given, out=question.outs[0])
-        widest = max(widest, *(np.size(x) for x in arrays_of(run.output)))
-    if question.diag:
-        widest = max(widest, *(x.size**2 for name, x in first.items() if name in question.wrt))
-    return max(1, min(ROWS, ELEMENTS // widest)), ""
+    one = peak_memory(evaluate, first)
+    count = min(SAMPLE, BYTES // one)
+    if count < 2:
+        return 1, ""
+    more = peak_memory(evaluate, {name: np.repeat(x, count, axis=0) for name, x in first.items()})
+    room = BYTES // max((more - one) // (count - 1), 1)
+    return min(ROWS, 1 << room.bit_length() - 1), ""
 
 
-def arrays_of(output: Any) -> Iterable[np.ndarray]:
-    """Return the arrays that the graph of an output keeps."""
-    nodes = [] if output is None or output._node is None else reachable([output._node])
-    return (x for node in nodes for x in saved_arrays(node))
+def peak_memory(evaluate: EvaluateBlock, columns: Columns) -> int:
+    """Return the most bytes that a block takes while it is evaluated."""
+    tracemalloc.start()
+    try:
+        evaluate(columns)
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
 
 
 def by_shape(evaluate: EvaluateBlock, columns: Columns) -> dict[str, np.ndarray]:

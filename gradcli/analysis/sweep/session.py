@@ -14,10 +14,10 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 
 from ...errors import GradcliError, did_you_mean
-from ...program.base import Program, silence_prints
+from ...program.base import Program, check_known, silence_prints
 from ...results.sweeps import Swept
 from .parts import Folder, form_of, heading, join_parts
-from .points import Points, open_points
+from .points import Points, need, open_points
 from .resume import Record, identity
 from .rows import ELEMENTS, ROWS, Question, result_names, rows_at_once
 from .run import Recipe, Sweep, Tell, run_here
@@ -53,15 +53,14 @@ def table_at(path: str) -> Iterator[Points]:
         yield open_points(place, "standard input")
 
 
-def choose_inputs(program: Program, given: Mapping[str, Any], points: Points) -> tuple[str, ...]:
+def choose_inputs(
+    program: Program, given: Mapping[str, Any], points: Points, known: list[str] | None
+) -> tuple[str, ...]:
     """Return the columns that are inputs. Raises GradcliError for values given twice, and inputs without any."""
     for name in given:
         if name in points.names:
             raise GradcliError(f"'{name}' has a column and a value", hint=f"leave out {name}=...", kind="usage")
-    known = inputs_of(program, points.names)
-    columns = tuple(name for name in points.names if known is None or name in known)
-    if known is not None:
-        columns = tuple(name for name in known if name in columns)
+    columns = points.names if known is None else tuple(name for name in known if name in points.names)
     missing = program.missing({**given, **dict.fromkeys(columns, np.zeros(()))})
     if missing or not columns:
         raise unknown_columns(points, missing or known or ["anything that the program takes"])
@@ -91,7 +90,13 @@ def inputs_of(program: Program, columns: Sequence[str]) -> list[str] | None:
 def plan_sweep(program: Program, recipe: Recipe, points: Points, given: Mapping[str, Any], wishes: Wishes) -> Sweep:
     """Return what is to be done. Raises GradcliError for names, rows and outputs that cannot be used."""
     ending = form_of(wishes.output)
-    columns = choose_inputs(program, given, points)
+    if wishes.dask is not None:
+        need("distributed", "dask", "--dask")
+    if os.path.exists(wishes.output) and os.path.samefile(wishes.output, points.path):
+        raise GradcliError(f"-o {wishes.output}: that is the table of points", hint="name another file", kind="usage")
+    known = inputs_of(program, points.names)
+    columns = choose_inputs(program, given, points, known)
+    check_known(wishes.wrt or (), columns if known is None else known, "--wrt")
     for name in wishes.keep:
         if name not in points.names:
             raise unknown_columns(points, [name])
@@ -144,42 +149,46 @@ def run_sweep(sweep: Sweep, path: str, wishes: Wishes, tell: Tell, stream: Calla
     begun = time.perf_counter()
     if wishes.output == STREAM:
         with tempfile.TemporaryDirectory(prefix="gradcli-") as place:
-            sweep = sweep._replace(folder=place)
-            bad = sum(stream_parts(sweep, wishes, tell, stream))
-        return Swept(recipe_title(sweep), sweep.stop - sweep.start, bad, time.perf_counter() - begun, STREAM)
-    record, wanted = Record(wishes.output), identity(sweep, path)
-    folder = Folder(sweep.folder, sweep.ending)
-    if wishes.restart:
+            bad = sum(stream_parts(sweep._replace(folder=place), wishes, tell, stream))
+    else:
+        bad = fill_file(sweep, identity(sweep, path, wishes.shard), wishes, tell)
+    seconds = time.perf_counter() - begun
+    return Swept(sweep.recipe.text, sweep.stop - sweep.start, bad, seconds, wishes.output)
+
+
+def fill_file(sweep: Sweep, wanted: dict[str, Any], wishes: Wishes, tell: Tell) -> int:
+    """Do the parts of a file that are missing, and join them; return its number of rows that are not finite.
+
+    wanted: what it is made from. Raises GradcliError for a file that was made from something else.
+    """
+    record, folder = Record(wishes.output), Folder(sweep.folder, sweep.ending)
+    if wishes.restart or not record.found:
         folder.remove()
     else:
         record.check(wanted)
-        if record.outcome is not None:
-            tell(record.outcome["rows"], record.outcome["not_finite"])
-            return Swept(recipe_title(sweep), **record.outcome, output=wishes.output)
+        if record.not_finite is not None:
+            tell(sweep.stop - sweep.start, record.not_finite)
+            return record.not_finite
+        sweep = sweep._replace(step=record.found["block"])
     os.makedirs(folder.path, exist_ok=True)
-    record.write(wanted)
+    record.write(wanted, sweep.step)
     done = folder.done()
     for number, count in done.items():
         first, last = sweep.bounds(number)
         tell(last - first, count)
-    for _ in run_missing(sweep, [k for k in range(sweep.parts) if k not in done], wishes, tell):
-        pass
-    done = folder.done()
+    try:
+        for _ in run_missing(sweep, [k for k in range(sweep.parts) if k not in done], wishes, tell):
+            pass
+    finally:
+        done = folder.done()
+        if sweep.parts and not done:
+            folder.remove()
+            record.remove()
     with replacing(wishes.output) as file:
         join_parts([folder.place(k, done[k]) for k in range(sweep.parts)], file, sweep.ending, sweep.names)
-    outcome: dict[str, Any] = {
-        "rows": sweep.stop - sweep.start,
-        "not_finite": sum(done.values()),
-        "seconds": time.perf_counter() - begun,
-    }
-    record.write(wanted, outcome)
+    record.write(wanted, sweep.step, sum(done.values()))
     folder.remove()
-    return Swept(recipe_title(sweep), **outcome, output=wishes.output)
-
-
-def recipe_title(sweep: Sweep) -> str:
-    """Return the target as the user typed it."""
-    return sweep.recipe.text
+    return sum(done.values())
 
 
 def run_missing(sweep: Sweep, missing: list[int], wishes: Wishes, tell: Tell) -> Iterator[int]:

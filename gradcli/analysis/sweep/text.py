@@ -44,6 +44,9 @@ class TextPoints(Points):
                 hint="the first row names the columns: x,y",
                 kind="file",
             )
+        other = next((c for c in ";,\t" if len(cells) == 1 and c in cells[0]), None)
+        if other is not None:
+            raise GradcliError(f"{self.title}: cells are separated by {other!r}, not {separator!r}", kind="file")
         if len(set(cells)) < len(cells):
             twice = next(name for name in cells if cells.count(name) > 1)
             raise GradcliError(f"{self.title} has two columns '{twice}'", kind="file")

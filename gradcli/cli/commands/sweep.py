@@ -73,7 +73,12 @@ def sweep(context: Context) -> None:
         if plan.loop:
             status.note(f"{target.text} is run row by row: {plan.loop}")
         with Progress(plan.stop - plan.start) as progress:
-            result = run_sweep(plan, path, wishes, progress.tell, streams.write)
+            try:
+                result = run_sweep(plan, path, wishes, progress.tell, streams.write)
+            except KeyboardInterrupt:
+                if os.path.isdir(plan.folder):
+                    status.note("the parts that are done are kept: the same command goes on from there")
+                raise
     if options["format"] == "json":
         Output("json", None, None, context.command, TEXT).show(result)
     else:
