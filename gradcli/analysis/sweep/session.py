@@ -19,7 +19,7 @@ from ...results.sweeps import Swept
 from .parts import Folder, form_of, heading, join_parts
 from .points import Points, need, open_points
 from .resume import Record, identity
-from .rows import ELEMENTS, ROWS, Question, result_names, rows_at_once
+from .rows import ROWS, Question, result_names, rows_at_once
 from .run import Recipe, Sweep, Tell, run_here
 
 STREAM = "-"
@@ -137,7 +137,7 @@ def compile_rows(question: Question, first: Mapping[str, np.ndarray]) -> tuple[i
         Compiled(question).prepare(first)
     except RefusedError as error:
         return 1, error.message
-    return max(1, min(ROWS, ELEMENTS // sum(x.size for x in first.values()))), None
+    return ROWS, None
 
 
 def run_sweep(sweep: Sweep, path: str, wishes: Wishes, tell: Tell, stream: Callable[[bytes], None]) -> Swept:
