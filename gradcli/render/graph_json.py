@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from ..results.graphs import Graph, GraphNode, Step, Trace
@@ -41,15 +40,21 @@ def graph_node(node: GraphNode, style: Style, values: bool) -> dict[str, Any]:
 
 
 def render_trace(result: Trace, style: Style) -> str:
-    """Return JSON lines: one document per pass with its forward part, one per step, and one at the end."""
-    lines = []
-    for i, run in enumerate(result.passes):
-        computed = [{"label": c.label, "formula": c.formula, "value": optional(c.value, style)} for c in run.forward]
-        parts = {"pass": i + 1, "kind": run.kind, "output": run.output, "line": run.line, "forward": computed}
-        lines.append(document(style.command, result.target, event="pass", **parts))
-        lines += [json.dumps({"event": "step", "pass": i + 1, **trace_step(s, style)}) + "\n" for s in run.steps]
-    lines.append(json.dumps({"event": "end", "passes": len(result.passes)}) + "\n")
-    return "".join(lines)
+    """Return every pass, with its forward part and its steps."""
+    passes = [
+        {
+            "pass": i,
+            "kind": run.kind,
+            "output": run.output,
+            "line": run.line,
+            "forward": [
+                {"label": c.label, "formula": c.formula, "value": optional(c.value, style)} for c in run.forward
+            ],
+            "steps": [trace_step(step, style) for step in run.steps],
+        }
+        for i, run in enumerate(result.passes, 1)
+    ]
+    return document(style.command, result.target, passes=passes)
 
 
 def trace_step(step: Step, style: Style) -> dict[str, Any]:

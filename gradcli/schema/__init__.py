@@ -14,7 +14,6 @@ from typing import Any
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 FOLDER = Path(__file__).parent
-WITHOUT_HEAD = ("error", "trace")
 """Documents that do not begin with schema, command, target and version, or whose file says so itself."""
 
 
@@ -32,7 +31,7 @@ def read(name: str) -> dict[str, Any]:
 def schema_of(name: str) -> dict[str, Any]:
     """Return the schema of a command's output, or of errors, complete in itself."""
     own, common = read(name), read("common")
-    if name not in WITHOUT_HEAD:
+    if name != "error":
         head = common["head"]
         command = {"command": {**head["properties"]["command"], "const": name}}
         own = {

@@ -25,8 +25,7 @@ def trace(context: Context) -> None:
     """Show how backward runs through the graph of TARGET: one numbered step per node.
 
     A step shows the operation, the gradient that comes in, the local derivative in symbols and in numbers, and what
-    each operand is sent; hooks and the accumulation into .grad are steps of the story too. With --json, one
-    document a line (JSON Lines), each by itself, so that a long run can be read as it goes.
+    each operand is sent; hooks and the accumulation into .grad are steps of the story too.
     """
     program, values = context.program()
     result = compute(program, values, request_of(context))
