@@ -22,6 +22,17 @@ def import_completion(what: str) -> Callable:
     return call
 
 
+MOST_COUNTED = 10**30
+"""More than any machine counts: the bound of limits that only the machine has."""
+
+
+class Count(click.IntRange):
+    """A whole number with a bound on either side, so that no count makes a command hang."""
+
+    def __init__(self, most: int, *, least: int = 1):
+        super().__init__(least, most)
+
+
 class Finite(click.ParamType):
     """A finite number, zero or more (more than zero if positive)."""
 

@@ -12,7 +12,7 @@ from ..lang.limits import DEFAULT_MAX_ELEMENTS
 from ..program.frameworks import ENGINES
 from ..render import ARRAYS
 from . import status
-from .accept import Finite, as_name, as_share, import_completion, join_names, once
+from .accept import MOST_COUNTED, Count, Finite, as_name, as_share, import_completion, join_names, once
 from .context import Context
 from .output import Output
 
@@ -87,13 +87,11 @@ OPTIONS: dict[str, Any] = {
     ),
     "samples": click.option(
         "--samples",
-        type=click.IntRange(1, 1_000_000),
+        type=Count(1_000_000),
         metavar="K",
         help="How many random points to check, a million at most (1).",
     ),
-    "order": click.option(
-        "--order", type=click.IntRange(1, 2), metavar="N", help="2: check second derivatives (gradgradcheck)."
-    ),
+    "order": click.option("--order", type=Count(2), metavar="N", help="2: check second derivatives (gradgradcheck)."),
     "fast": click.option("--fast", is_flag=True, help="Random directions first; elements only on suspicion."),
     "calls": click.option(
         "--calls",
@@ -112,7 +110,7 @@ OPTIONS: dict[str, Any] = {
     "jobs": click.option(
         "-j",
         "--jobs",
-        type=click.IntRange(1),
+        type=Count(1000),
         default=1,
         metavar="N",
         help="Processes to run checks in (1); with more, one that dies is an error.",
@@ -152,7 +150,7 @@ OPTIONS: dict[str, Any] = {
         help="Reverse or forward mode; auto takes the smaller side.",
     ),
     "chunk_size": click.option(
-        "--chunk-size", type=click.IntRange(1), metavar="N", help="Rows (columns) computed at once; all that fit."
+        "--chunk-size", type=Count(MOST_COUNTED), metavar="N", help="Rows (columns) computed at once; all that fit."
     ),
     "sparse": click.option(
         "--sparse", is_flag=True, help="Detect the sparsity and compute only as many products as it needs."
@@ -190,11 +188,11 @@ OPTIONS: dict[str, Any] = {
     ),
     "dtype": click.option("--dtype", type=click.Choice(FLOAT_TYPES), help="The type of the inputs (float64)."),
     "seed": click.option(
-        "--seed", type=click.IntRange(0), default=0, metavar="N", help="Seed of rand and randn (0)."
+        "--seed", type=Count(2**64 - 1, least=0), default=0, metavar="N", help="Seed of rand and randn (0)."
     ),
     "max_elements": click.option(
         "--max-elements",
-        type=click.IntRange(1),
+        type=Count(MOST_COUNTED),
         default=DEFAULT_MAX_ELEMENTS,
         metavar="N",
         help="The largest value a program may make (1e8 elements), with 2 GiB for all.",
@@ -216,7 +214,7 @@ OPTIONS: dict[str, Any] = {
         help="The input along which to plot, and its range: x=-3:3. Twice for a map.",
     ),
     "points": click.option(
-        "--points", type=click.IntRange(2, 1000), metavar="N", help="Points along each input (200; 60 for a map)."
+        "--points", type=Count(1000, least=2), metavar="N", help="Points along each input (200; 60 for a map)."
     ),
     "plot": click.option("--plot", is_flag=True, help="Draw heat maps; with -o FILE.svg or FILE.png, a picture."),
     "save": click.option(
@@ -228,7 +226,7 @@ OPTIONS: dict[str, Any] = {
     "values": click.option("--values", is_flag=True, help="Show the value and the gradient of every result."),
     "all": click.option("--all", "all", is_flag=True, help="Draw every node, however many there are."),
     "digits": click.option(
-        "--digits", type=click.IntRange(1, 10_000), metavar="N", help="Compute in high precision, with N digits."
+        "--digits", type=Count(10_000), metavar="N", help="Compute in high precision, with N digits."
     ),
     "symbolic": click.option(
         "--symbolic", is_flag=True, help="Compare with sympy's formulas, and show them; exit 1 if they disagree."
@@ -237,14 +235,14 @@ OPTIONS: dict[str, Any] = {
         "--check", is_flag=True, help="Compare with independent answers: numeric, forward, 50 digits, symbolic."
     ),
     "max_symbols": click.option(
-        "--max-symbols", type=click.IntRange(1), default=64, metavar="N", help="The most input elements (64)."
+        "--max-symbols", type=Count(1_000_000), default=64, metavar="N", help="The most input elements (64)."
     ),
     "timeout": click.option(
         "--timeout", type=Finite(positive=True), default=20.0, metavar="S", help="Seconds to wait (20)."
     ),
     "simplify": click.option("--simplify", is_flag=True, help="Simplify the formulas, within --timeout."),
     "high_order": click.option(
-        "--order", type=click.IntRange(1, 10), default=1, metavar="N", help="Order of the derivatives (1)."
+        "--order", type=Count(10), default=1, metavar="N", help="Order of the derivatives (1)."
     ),
     "at": click.option(
         "--at",
@@ -307,9 +305,7 @@ OPTIONS: dict[str, Any] = {
         shell_complete=import_completion("files"),
         help="Write to FILE instead; - is standard output.",
     ),
-    "precision": click.option(
-        "--precision", type=click.IntRange(1, 50), metavar="N", help="Significant digits to print."
-    ),
+    "precision": click.option("--precision", type=Count(50), metavar="N", help="Significant digits to print."),
     "color": click.option(
         "--color", type=click.Choice(("auto", "always", "never")), default="auto", help="When to use colour (auto)."
     ),

@@ -1,0 +1,25 @@
+"""Every option that takes a count has bounds, and says so beyond them."""
+
+from __future__ import annotations
+
+import click
+import pytest
+
+from gradcli.cli.accept import Count
+from gradcli.cli.main import COMMANDS, cli, main
+
+COUNTS = [
+    (name, option)
+    for name in COMMANDS
+    for option in cli.get_command(click.Context(cli), name).params
+    if isinstance(option.type, click.types.IntParamType)
+]
+
+
+@pytest.mark.parametrize(("command", "option"), COUNTS, ids=lambda x: getattr(x, "name", x))
+def test_counts_have_bounds(command, option, capsys):
+    assert isinstance(option.type, Count)
+    for wrong in (option.type.max + 1, option.type.min - 1):
+        assert main([command, "x*x", "x=2", f"{option.opts[-1]}={wrong}"]) == 2
+        expected = f"{wrong} is not from {option.type.min} to {option.type.max}"
+        assert expected in capsys.readouterr().err
