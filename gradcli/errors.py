@@ -110,6 +110,10 @@ class TimeIsUp(BaseException):
     """The time that something may take is over. No Exception, so that no code that runs then takes it for its own."""
 
 
+ENDINGS = (KeyboardInterrupt, TimeIsUp)
+"""What ends a run, and is no error of the code that ran."""
+
+
 class NotBatchableError(RuntimeError):
     """Something asked for the numbers of a tensor that stands for many: vmap falls back to a loop.
 

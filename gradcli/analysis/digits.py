@@ -10,8 +10,8 @@ import numpy as np
 from ..errors import GradcliError, TimeIsUp
 from ..exact.array import as_plain, exact, unbox
 from ..exact.multiprecision import Multiprecision
-from ..exact.patience import any_length, within
 from ..exact.record import exactly
+from ..lang.patience import any_length, time_left, within
 from ..program.base import Program, Run, silence_prints
 from ..results.exact import LongNumbers
 from ..rules.exact import map_elements
@@ -21,6 +21,7 @@ from ..tape.tensor import Tensor
 from .gradient import Request, check_output, run_backward
 from .recorded import check_real
 
+TIMEOUT = 20.0
 MOST = 10_000
 """More digits than this are refused."""
 Read = Callable[[], Mapping[str, Any]]
@@ -107,7 +108,7 @@ def number_text(x: Any, digits: int, short: bool) -> str:
 def in_time(work: Callable[[], LongNumbers], digits: int, seconds: float) -> LongNumbers:
     """Return what work returns. Raises GradcliError when it takes longer than that."""
     try:
-        with within(seconds):
+        with within(time_left(seconds)):
             return work()
     except TimeIsUp:
         raise GradcliError(

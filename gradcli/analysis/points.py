@@ -12,8 +12,8 @@ from sympy.printing.str import StrPrinter
 
 from ..errors import GradcliError, TimeIsUp
 from ..exact.array import ExactArray
-from ..exact.patience import any_length, within
 from ..exact.symbolic import Symbolic, resolve_unknown
+from ..lang.patience import any_length, time_left, within
 from .symbols import Symbols, plain
 
 DIGITS = 30
@@ -89,7 +89,7 @@ def sides(expr: Any, point: Mapping[Any, Any]) -> str:
     for s in free:
         others = {t: x for t, x in point.items() if t is not s}
         try:
-            with within(5):
+            with within(time_left(5)):
                 left, right = (sympy.limit(expr.xreplace(others), s, point[s], side) for side in "-+")
         except (TimeIsUp, NotImplementedError, ValueError, TypeError):
             continue

@@ -13,9 +13,9 @@ import sympy
 from ..errors import GradcliError, TimeIsUp
 from ..exact import code as functions
 from ..exact import printing
-from ..exact.patience import within
 from ..exact.sql import sql_code
 from ..exact.symbolic import resolve_unknown
+from ..lang.patience import time_left, within
 from ..program.base import Program
 from ..results.exact import Derivative, Formula, Formulas
 from .gradient import Request
@@ -33,7 +33,7 @@ LIBRARIES = {
 def simplify_in_time(found: list, seconds: float) -> tuple[list, bool]:
     """Return expressions simplified, as far as that takes no longer; and whether it was finished."""
     try:
-        with within(seconds):
+        with within(time_left(seconds)):
             return [(label, shape, [sympy.simplify(e) for e in exprs]) for label, shape, exprs in found], True
     except TimeIsUp:
         return found, False

@@ -10,9 +10,9 @@ import numpy as np
 import sympy
 
 from ..errors import GradcliError, TimeIsUp, describe_error
-from ..exact.patience import SHORTEST, within
 from ..exact.record import exactly
 from ..exact.symbolic import Symbolic, is_own
+from ..lang.patience import SHORTEST, time_left, within
 from ..program.base import Program, Run, line_span, silence_prints
 
 MAX_SYMBOLS = 64
@@ -123,7 +123,7 @@ def drop_jumps(expr: Any) -> Any:
 def patient(seconds: float, work: Callable[[], Any], spent: float = 0.0) -> Any:
     """Return what work returns. Raises GradcliError when it takes longer than that, with what is spent already."""
     try:
-        with within(max(seconds - spent, SHORTEST)):
+        with within(time_left(max(seconds - spent, SHORTEST))):
             return work()
     except TimeIsUp:
         raise GradcliError(

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import ast
-import contextlib
-import multiprocessing
-import multiprocessing.connection
 import os
 import stat
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
 from ..errors import GradcliError
@@ -19,6 +15,7 @@ from ..program.loading import load_module
 from ..program.surroundings import Folders, same_file
 from ..results.checks import CheckReport
 from .declare import REGISTRY, Declared
+from .workers import in_processes, needs_process
 
 DECLARING = {"check", "check_gradient"}
 """A file that names none of these declares no check, and is not imported."""
@@ -104,78 +101,11 @@ def run_all(
     A process that dies loses only the check that it was at, which is reported as an error. stop_at_fail: end with
     the first fail.
     """
-    runner = in_processes(checks, jobs) if jobs > 1 else (check.run() for check in checks)
+    apart = jobs > 1 or needs_process(checks)
+    runner = in_processes(checks, jobs) if apart else (check.run() for check in checks)
     for report in runner:
         if on_done is not None:
             on_done(report)
         yield report
         if stop_at_fail and report.verdict in ("fail", "error"):
             return
-
-
-def in_processes(checks: Sequence[Declared], jobs: int) -> Iterator[CheckReport]:
-    """Yield reports in order from forked processes."""
-    context = multiprocessing.get_context("fork")
-    waiting = list(range(len(checks)))[::-1]
-    done: dict[int, CheckReport] = {}
-    workers: dict[Any, list] = {}
-
-    def start() -> None:
-        mine, theirs = context.Pipe()
-        process = context.Process(target=serve, args=(checks, theirs), daemon=True)
-        process.start()
-        theirs.close()
-        workers[mine] = [process, None]
-        give(mine)
-
-    def give(pipe: Any) -> None:
-        if waiting:
-            workers[pipe][1] = waiting.pop()
-            pipe.send(workers[pipe][1])
-        else:
-            process = workers.pop(pipe)[0]
-            pipe.send(None)  # other processes hold copies of the pipe, so that closing it would go unnoticed
-            process.join()
-            pipe.close()
-
-    try:
-        for _ in range(min(jobs, len(checks))):
-            start()
-        for place in range(len(checks)):
-            while place not in done:
-                ready: list[Any] = multiprocessing.connection.wait(list(workers))
-                for pipe in ready:
-                    at = workers[pipe][1]
-                    try:
-                        done[at] = pipe.recv()
-                        give(pipe)
-                    except (EOFError, OSError):
-                        process = workers.pop(pipe)[0]
-                        process.join()
-                        done[at] = crashed(checks[at], process.exitcode)
-                        if waiting:
-                            start()
-            yield done.pop(place)
-    finally:
-        for process, _ in workers.values():
-            process.terminate()
-
-
-def serve(checks: Sequence[Declared], pipe: Any) -> None:
-    """Run checks by number until None comes, or the process that wants them is gone."""
-    parent = os.getppid()
-    with contextlib.suppress(EOFError, KeyboardInterrupt, OSError):
-        while True:
-            while not pipe.poll(1):
-                if os.getppid() != parent:
-                    return
-            place = pipe.recv()
-            if place is None:
-                return
-            pipe.send(replace(checks[place].run(), error=None))
-
-
-def crashed(check: Declared, code: int | None) -> CheckReport:
-    """Return the report of a check whose process died."""
-    how = f"signal {-code}" if code is not None and code < 0 else f"status {code}"
-    return CheckReport(check.name, check.file, check.line, "error", 0.0, message=f"the process died ({how})")

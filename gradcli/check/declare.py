@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import os
+import random
 import shlex
 import sys
-from collections.abc import Callable, Mapping, Sequence
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from ..errors import ENDINGS, GradcliError
 from ..lang.limits import DEFAULT_MAX_ELEMENTS
+from ..lang.patience import Bound, bounded
 from ..program.frameworks import FRAMEWORKS, engine_of, framework_of
 from ..results.checks import CheckReport
 from .declaration import complaints, is_shape, point_of
@@ -24,6 +30,27 @@ from .traced import Traced
 
 REGISTRY: list[Declared] = []
 """All checks declared in this process, in order."""
+
+
+@contextlib.contextmanager
+def settings_kept() -> Iterator[None]:
+    """Put back what a checked function may change for the next one: folder, streams, warnings, random numbers."""
+    numbers, more, folder = np.random.get_state(), random.getstate(), ""
+    with contextlib.suppress(OSError):  # a deleted folder
+        folder = os.getcwd()
+    with (
+        contextlib.redirect_stdout(sys.stdout),
+        contextlib.redirect_stderr(sys.stderr),
+        warnings.catch_warnings(),
+        np.errstate(),
+    ):
+        try:
+            yield
+        finally:
+            np.random.set_state(numbers)
+            random.setstate(more)
+            with contextlib.suppress(OSError):
+                os.chdir(folder)
 
 
 class Declared:
@@ -74,6 +101,7 @@ class Declared:
         self.file, self.line, self.replay = file, line, replay
         self.surroundings: Any = contextlib.nullcontext()
         self.max_elements = DEFAULT_MAX_ELEMENTS
+        self.bound: Bound | None = None
 
     def point(self, rng: np.random.Generator) -> dict[str, Any]:
         """Return the arrays of one sample. Raises CheckError for an `at` that gives none."""
@@ -81,7 +109,7 @@ class Declared:
         if callable(at) and not isinstance(at, Mapping):
             try:
                 at = at(rng)
-            except KeyboardInterrupt:
+            except ENDINGS:
                 raise
             except BaseException as error:
                 raise raised(name_of(self.at), error) from error
@@ -119,13 +147,19 @@ class Declared:
         problem = next(complaints(self), None)
         if problem is not None:
             return CheckReport(self.name, self.file, self.line, "error", 0.0, message=problem)
-        with self.surroundings, contextlib.redirect_stdout(sys.stdout), contextlib.redirect_stderr(sys.stderr):
-            report = self.worst()
-            if not (self.search or self.saved) or report.verdict == "error":
-                return report
-            from .search import search
+        start = time.perf_counter()
+        with self.surroundings, settings_kept():
+            try:
+                with bounded(self.bound):
+                    report = self.worst()
+                    if not (self.search or self.saved) or report.verdict == "error":
+                        return report
+                    from .search import search
 
-            return search(self, report, self.search, self.saved)
+                    return search(self, report, self.search, self.saved)
+            except GradcliError as error:
+                seconds = time.perf_counter() - start
+                return CheckReport(self.name, self.file, self.line, "error", seconds, message=error.message)
 
     def worst(self) -> CheckReport:
         """Return the report of the sample that fails first, else of the worst."""

@@ -48,7 +48,7 @@ class Wanted:
         out: str | None,
         options: Mapping[str, Any],
         jvp: str | None = None,
-        timeout: float = 60.0,
+        timeout: float | None = None,
         config: str | None = None,
     ):
         self.values, self.shapes, self.grad, self.vjp, self.jvp = values, shapes, grad, vjp, jvp

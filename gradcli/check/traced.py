@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import GradcliError, NotBatchableError
+from ..errors import ENDINGS, GradcliError, NotBatchableError
 from ..func.mapping import batch_or_loop
 from ..func.pullback import pull, reverse_blocks
 from ..func.trace import trace_function as trace
 from ..tape.modes import no_grad
 from ..tape.tensor import Tensor
-from .subject import CheckError, Subject, name_of, raised
+from .subject import CheckError, Subject, copied, name_of, raised
 
 
 class Traced(Subject):
@@ -31,12 +31,13 @@ class Traced(Subject):
         """Call f; several outputs are joined into one vector. Raises CheckError."""
         try:
             result = self.noted(self.f(*tensors))
-        except (NotBatchableError, CheckError, KeyboardInterrupt):
+        except (NotBatchableError, CheckError, *ENDINGS):
             raise
         except GradcliError as error:
             raise CheckError(error.message) from error
         except BaseException as error:
             raise raised(self.title, error) from error
+        copied.end()
         return joined(result, self.title)
 
     def noted(self, result: Any) -> Any:
@@ -78,7 +79,7 @@ class Traced(Subject):
         record = self.recorded(arrays, places)
         try:
             blocks = reverse_blocks(record, retain=True)[0]
-        except KeyboardInterrupt:
+        except ENDINGS:
             raise
         except BaseException as error:
             raise raised("backward", error) from error
@@ -94,7 +95,7 @@ class Traced(Subject):
             return {name: np.zeros_like(arrays[name]) for name in self.wrt}
         try:
             found = pull(record, [(out, Tensor._wrap(cotangent, None))], False, False)
-        except KeyboardInterrupt:
+        except ENDINGS:
             raise
         except BaseException as error:
             raise raised("backward", error) from error

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import GradcliError
+from ..errors import GradcliError, TimeIsUp
+from ..lang.patience import LONGEST, time_left, within
 from ..results.checks import CheckReport, InputCheck
 from .formulas import by_formulas
 from .multiprecise import in_digits
@@ -48,7 +49,10 @@ def with_witnesses(report: CheckReport, subject: Any, digits: int | None, symbol
 def attempt(found: Witnessed, name: str, work: Any) -> None:
     """Ask a witness; where it has nothing to say, note why."""
     try:
-        work()
+        with within(time_left(LONGEST)):
+            work()
+    except TimeIsUp:
+        found.notes.append(f"no {name} witness: it takes too long")
     except (GradcliError, CheckError, TypeError, AttributeError, ValueError) as error:
         found.notes.append(f"no {name} witness: {str(error).splitlines()[0]}")
 

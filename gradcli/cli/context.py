@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from typing import Any
 
@@ -14,6 +15,7 @@ from ..errors import EXIT_OK, GradcliError
 from ..lang.evaluate import Settings
 from ..lang.memory import bound_memory
 from ..lang.names import as_written
+from ..lang.patience import CPU_SECONDS, Bound, bounded
 from ..lang.values import read_value, read_values
 from ..program.base import Program
 from ..program.elsewhere import is_elsewhere
@@ -24,10 +26,11 @@ from .output import Output
 
 
 class Context:
-    """What the options of a call say."""
+    """What the options of a call say; held: what lasts until it is answered."""
 
     def __init__(self, command: str, options: dict[str, Any], formats: tuple[str, ...]):
         self.command = command
+        self.held = contextlib.ExitStack()
         self.options = options
         self.settings = Settings(options["max_elements"], options["seed"], command)
         self.output = Output(
@@ -69,7 +72,7 @@ class Context:
 
     def as_target(self, text: str, inline: bool = False) -> Target:
         """Return a target with the settings of this call; what runs no Python is bounded in memory from now on."""
-        if inline or (".py" not in text and not is_elsewhere(text)):
+        if inline or is_language(text):
             bound_memory(self.settings.max_elements)
         elif self.options.get("torch") and (".py:" in text or self.command == "gradcheck"):
             self.name_torch()
@@ -92,10 +95,17 @@ class Context:
         click.get_current_context().with_resource(as_torch())
         set_default_dtype(self.dtype)
 
+    def bound(self, target: Target) -> Bound | None:
+        """Return how long a target may take: what --timeout says, else some CPU for a program of the language."""
+        if self.options["timeout"] is not None:
+            return Bound(self.options["timeout"])
+        return Bound(CPU_SECONDS, cpu=True) if target.inline or is_language(target.text) else None
+
     def program(self) -> tuple[Program, dict[str, Any]]:
         """Return the program and the values given for its inputs."""
         self.output.check()
         target, self.words = self.target()
+        self.held.enter_context(bounded(self.bound(target)))
         values = self.values()
         program = load_program(target)
         if self.options.get("columns") is not None:
@@ -156,6 +166,11 @@ class Context:
                 status.report(error)
                 return error.exit_code
         return EXIT_OK
+
+
+def is_language(text: str) -> bool:
+    """Return whether a target on the command line is a program of the language, not Python or something elsewhere."""
+    return ".py" not in text and not is_elsewhere(text)
 
 
 def request_of(context: Context) -> Request:

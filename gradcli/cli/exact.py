@@ -19,7 +19,8 @@ def in_digits(context: Context, program: Program, kind: str) -> int:
         raise GradcliError("--digits goes alone, without --symbolic and --check", kind="usage")
     work, request = getattr(digits, f"{kind}_in_digits"), request_of(context)
     count = options["digits"]
-    result = digits.in_time(lambda: work(program, context.values, request, count), count, options["timeout"])
+    seconds = options["timeout"] or digits.TIMEOUT
+    result = digits.in_time(lambda: work(program, context.values, request, count), count, seconds)
     context.output.show(result)
     return context.code_of(result)
 
@@ -29,7 +30,7 @@ def comparison(context: Context, program: Program, engine_at: Any) -> Any:
 
     engine_at: the engine's answer for other values of the inputs.
     """
-    from ..analysis.agreement import Comparison
+    from ..analysis.agreement import TIMEOUT, Comparison
 
     options = context.options
     vector = context.vector() if "gradient" in options else None
@@ -40,7 +41,7 @@ def comparison(context: Context, program: Program, engine_at: Any) -> Any:
         options["out"],
         vector,
         options["max_symbols"],
-        options["timeout"],
+        options["timeout"] or TIMEOUT,
         engine_at,
     )
 

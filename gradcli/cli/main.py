@@ -17,6 +17,8 @@ import numpy as np
 
 from .. import __version__
 from ..errors import EXIT_DEFECT, EXIT_INTERRUPTED, EXIT_OK, GradcliError, did_you_mean, shorten
+from ..lang.memory import bound, out_of_memory
+from ..lang.patience import Bound, deadline
 from . import status, streams
 
 COMMANDS = {
@@ -96,6 +98,8 @@ def main(argv: list[str] | None = None) -> int:
     streams.remember_folder()
     np.seterr(all="ignore")
     warnings.showwarning = status.show_warning  # type: ignore[assignment]
+    if bound.own_process:
+        deadline.give_up = lambda late: give_up(late, "json" in formats)
     try:
         check_formats(formats)
         code = cli.main(words or ["--help"], prog_name="gradcli", standalone_mode=False, obj=tuple(script_words))
@@ -130,8 +134,6 @@ def as_gradcli_error(error: Exception, words: list[str]) -> GradcliError:
     if isinstance(error, click.ClickException):
         return GradcliError(error.format_message())
     if isinstance(error, MemoryError):
-        from ..lang.memory import out_of_memory
-
         return out_of_memory("this")
     if isinstance(error, OSError):
         what = "cannot write the result" if error.errno in UNWRITABLE else "the system refused to go on"
@@ -182,6 +184,12 @@ def fail(error: GradcliError, as_json: bool) -> int:
             streams.write(document(error))
     status.report(error)
     return error.exit_code
+
+
+def give_up(late: Bound, as_json: bool) -> None:
+    """End the process, from a thread beside a call into a library that does not return in time."""
+    code = fail(late.error(), as_json)
+    os._exit(code)
 
 
 def split_at_dashes(words: list[str]) -> tuple[list[str], list[str]]:

@@ -113,7 +113,7 @@ OPTIONS: dict[str, Any] = {
         type=Count(1000),
         default=1,
         metavar="N",
-        help="Processes to run checks in (1); with more, one that dies is an error.",
+        help="Processes to run checks in (1).",
     ),
     "junit": click.option(
         "--junit", metavar="FILE", shell_complete=import_completion("files"), help="Also write a JUnit report."
@@ -123,7 +123,7 @@ OPTIONS: dict[str, Any] = {
     ),
     "search": click.option(
         "--search",
-        type=click.IntRange(0, 1_000_000),
+        type=Count(1_000_000, least=0),
         metavar="N",
         help="Also look among N points that people forget for one where the derivative is wrong, and shrink it.",
     ),
@@ -132,13 +132,6 @@ OPTIONS: dict[str, Any] = {
         metavar="FILE",
         shell_complete=import_completion("files"),
         help="Try the points of FILE first, and add to it what --search finds.",
-    ),
-    "call_timeout": click.option(
-        "--timeout",
-        type=Finite(positive=True),
-        default=60.0,
-        metavar="S",
-        help="Seconds that a server, process or library may take for one answer (60).",
     ),
     "config": click.option(
         "--config", metavar="JSON", help="The config object that an UM-Bridge model is called with."
@@ -188,7 +181,7 @@ OPTIONS: dict[str, Any] = {
     ),
     "dtype": click.option("--dtype", type=click.Choice(FLOAT_TYPES), help="The type of the inputs (float64)."),
     "seed": click.option(
-        "--seed", type=Count(2**64 - 1, least=0), default=0, metavar="N", help="Seed of rand and randn (0)."
+        "--seed", type=click.IntRange(0), default=0, metavar="N", help="Seed of rand and randn (0)."
     ),
     "max_elements": click.option(
         "--max-elements",
@@ -238,7 +231,11 @@ OPTIONS: dict[str, Any] = {
         "--max-symbols", type=Count(1_000_000), default=64, metavar="N", help="The most input elements (64)."
     ),
     "timeout": click.option(
-        "--timeout", type=Finite(positive=True), default=20.0, metavar="S", help="Seconds to wait (20)."
+        "--timeout",
+        type=Finite(positive=True),
+        metavar="S",
+        help="Seconds that all may take, in gradcheck each check or answer from elsewhere (formulas and digits: 20; a "
+        "program of the language: 30 of CPU; an answer: 60).",
     ),
     "simplify": click.option("--simplify", is_flag=True, help="Simplify the formulas, within --timeout."),
     "high_order": click.option(
@@ -277,7 +274,7 @@ OPTIONS: dict[str, Any] = {
         help="Only the K-th of N equal shares of the rows.",
     ),
     "sweep_jobs": click.option(
-        "-j", "--jobs", type=click.IntRange(1), metavar="N", help="Processes that share the rows (1)."
+        "-j", "--jobs", type=Count(1000), metavar="N", help="Processes that share the rows (1)."
     ),
     "dask": click.option(
         "--dask",
@@ -317,6 +314,7 @@ COMMON = (
     "dtype",
     "seed",
     "max_elements",
+    "timeout",
     "safe",
     "torch",
     "format",
@@ -350,11 +348,14 @@ def command_options(
 
     def decorate(function: Callable) -> Callable:
         @functools.wraps(function)
-        def call(**options: Any) -> Any:
+        def run(**options: Any) -> Any:
             context = click.get_current_context()
             options = {**dict.fromkeys(COMMON), **options, "argv": context.obj or ()}
-            return function(Context(str(context.info_name), options, formats))
+            asked = Context(str(context.info_name), options, formats)
+            with asked.held:
+                return function(asked)
 
+        call: Any = run
         for name in reversed([*names, *common]):
             call = (format_option(formats) if name == "format" else OPTIONS[name])(call)
         return click.argument("words", nargs=-1, metavar=metavar, shell_complete=import_completion("words"))(call)

@@ -7,6 +7,7 @@ import os
 from typing import Any
 
 from ..errors import GradcliError
+from ..lang.patience import stand_down
 from ..render import Style, render
 from . import status, streams
 
@@ -163,6 +164,7 @@ class Output:
 
     def write(self, text: str | bytes) -> None:
         """Write to standard output, or to the file. Raises GradcliError when that is impossible."""
+        stand_down()
         if self.path is not None:
             write_file(self.path, text)
         else:

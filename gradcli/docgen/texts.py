@@ -212,7 +212,8 @@ of the program. With `--wrt` only some inputs are differentiated.
 A name that is neither bound nor given is an error that lists every missing name and the command line that would
 work. A program of more than 1 MiB, a nesting of more than 200 levels, or a value of more elements than
 `--max-elements` allows is refused. On Linux, all values and derivatives of a program together may take 2 GiB of
-memory, and more in proportion where `--max-elements` is larger than its default.
+memory, and more in proportion where `--max-elements` is larger than its default. A program may take 30 seconds of
+CPU, what is asked of it and the printing included; with `--timeout S`, so many seconds of the clock.
 """
 FUNCTIONS = """
 What a function is differentiated by, where it is tested and what it gives at a kink is printed by gradcli-ops(1).

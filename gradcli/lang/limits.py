@@ -128,6 +128,7 @@ ROUNDS: dict[str, Any] = {
     "split": lambda x, sections, axis=0: sections,
     "array_split": lambda x, sections, axis=0: sections,
     "mvlgamma": lambda x, p: p,
+    "unstack": lambda x, axis=0: shape_of(x)[as_int(axis)],
 }
 """Calls that repeat something as often as an argument says."""
 MOST_ROUNDS = 10_000

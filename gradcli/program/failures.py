@@ -7,7 +7,7 @@ import os
 import traceback
 from typing import Any
 
-from ..errors import EXIT_TARGET, GradcliError, NotBatchableError, Span, TimeIsUp, describe_error, text_of
+from ..errors import ENDINGS, EXIT_TARGET, GradcliError, NotBatchableError, Span, describe_error, text_of
 from .instrument import BIND
 
 
@@ -64,7 +64,7 @@ def blame_user_code(path: str, what: str) -> Any:
     """Turn what the user's code raises into a GradcliError with the code's own frames."""
     try:
         yield
-    except (GradcliError, NotBatchableError, KeyboardInterrupt, TimeIsUp):
+    except (GradcliError, NotBatchableError, *ENDINGS):
         raise
     except SystemExit as stop:
         raise GradcliError(f"{what} {exit_text(stop.code)}", kind="target", exit_code=EXIT_TARGET) from None

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import EXIT_TARGET, GradcliError, TimeIsUp
+from ..errors import ENDINGS, EXIT_TARGET, GradcliError
 from ..tape import backward as engine
 from ..tape import leaf as leaves
 from ..tape.modes import enable_grad
@@ -104,7 +104,7 @@ class Execution:
                     raise GradcliError(
                         f"{script.path} {exit_text(stop.code)}", kind="target", exit_code=EXIT_TARGET
                     ) from None
-            except (GradcliError, KeyboardInterrupt, TimeIsUp):
+            except (GradcliError, *ENDINGS):
                 raise
             except BaseException as error:
                 self.name_hooked(error)

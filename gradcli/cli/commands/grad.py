@@ -34,7 +34,6 @@ from ..options import command_options
     "symbolic",
     "digits",
     "max_symbols",
-    "timeout",
     "detect_anomaly",
     formats=(*ARRAYS, "csv"),
 )

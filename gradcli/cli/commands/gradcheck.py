@@ -15,12 +15,15 @@ import click
 from ...check.collect import run_all
 from ...check.declaration import MOST_AXES
 from ...check.declare import Declared
+from ...check.remote import RemoteCheck
 from ...check.script import ScriptCheck
 from ...check.stored import SavedPoints
 from ...check.targets import Wanted, checks_of
 from ...errors import EXIT_INTERRUPTED, EXIT_TARGET, GradcliError
 from ...lang.names import as_written
+from ...lang.patience import CPU_SECONDS, Bound, bounded
 from ...lang.values import read_values
+from ...program.target import Target
 from ...render import TEXT
 from ...results.checks import CheckList, CheckReport, CheckSummary
 from .. import status
@@ -60,7 +63,6 @@ VALUE = re.compile(r"[^\W\d][\w.\[\]]*=[^=]")
     "jobs",
     "search",
     "save_points",
-    "call_timeout",
     "config",
     "junit",
     "allow_inconclusive",
@@ -74,8 +76,9 @@ def gradcheck(context: Context) -> int:
     folders whose checks are declared with @gradcli.check. It may run elsewhere, too: http://HOST:PORT/MODEL
     (UM-Bridge) or http://HOST:PORT (Tesseract), 'cmd:COMMAND', or 'LIB.so:DECLARATION' with a declaration for --grad
     or --vjp; then the derivative that it gives is checked. One file without such checks is run as a script, and its
-    own gradient checked; among several it is left out. A check that ends the process (os._exit, a crash) loses the
-    others' verdicts, unless -j 2 runs them in processes of their own.
+    own gradient checked; among several it is left out. Checks of Python run in processes of their own,
+    so that one that crashes, exits or (with --timeout) does not end is an error, and the others' verdicts are kept;
+    where PyTorch or JAX is loaded, only -j 2 does that.
     """
     options = context.options
     context.output.check()
@@ -137,7 +140,6 @@ def select_checks(context: Context) -> list[Declared | CheckReport]:
     options = context.options
     words = options["words"]
     head = 0 if options["expression"] is not None else 1
-    values = read_values(tuple(w for w in words[head:] if VALUE.match(w)), context.settings)
     texts = [*words[:head], *(w for w in words[head:] if not VALUE.match(w))]
     targets = [context.as_target(text) for text in texts]
     if options["expression"] is not None:
@@ -146,6 +148,37 @@ def select_checks(context: Context) -> list[Declared | CheckReport]:
         raise GradcliError(
             "no TARGET given", hint="for example: gradcli gradcheck 'x**2 * sin(y)' x=2 y=3", kind="usage"
         )
+    with bounded(context.bound(targets[0])):
+        found = find_checks(context, targets, tuple(w for w in words[head:] if VALUE.match(w)))
+    for check in found:
+        if isinstance(check, Declared):
+            check.bound = bound_of(check, options)
+        if isinstance(check, ScriptCheck) and str(check.file).endswith(".py"):
+            status.note(f"{check.file} declares no checks: it is run as a script, and its own gradient is checked")
+    pattern = options["keyword"]
+    chosen = [
+        c
+        for c in found
+        if pattern is None or isinstance(c, CheckReport) or pattern.lower() in f"{c.file}:{c.name}".lower()
+    ]
+    if not chosen:
+        raise GradcliError(f"-k {pattern}: no check has that in its name", hint="--list shows them", kind="usage")
+    return chosen
+
+
+def bound_of(check: Declared, options: dict[str, Any]) -> Bound | None:
+    """Return how long a check may take: --timeout, which elsewhere is the time of an answer, or some CPU a sample."""
+    if isinstance(check, RemoteCheck):
+        return None
+    if options["timeout"] is not None:
+        return Bound(options["timeout"])
+    return None if str(check.file).endswith(".py") else Bound(CPU_SECONDS * (options["samples"] or 1), cpu=True)
+
+
+def find_checks(context: Context, targets: list[Target], words: tuple[str, ...]) -> list[Declared | CheckReport]:
+    """Return the checks of the targets, with the options of the command line. words: NAME=VALUE."""
+    options = context.options
+    values = read_values(words, context.settings)
     shapes = shapes_of(options["shapes"], options["max_elements"])
     if both := [name for name in shapes if name in values]:
         raise GradcliError(f"'{both[0]}' is given a value and a shape", hint="give one of them", kind="usage")
@@ -179,19 +212,7 @@ def select_checks(context: Context) -> list[Declared | CheckReport]:
         timeout=options["timeout"],
         config=options["config"],
     )
-    found = checks_of(targets, wanted)
-    for check in found:
-        if isinstance(check, ScriptCheck) and str(check.file).endswith(".py"):
-            status.note(f"{check.file} declares no checks: it is run as a script, and its own gradient is checked")
-    pattern = options["keyword"]
-    chosen = [
-        c
-        for c in found
-        if pattern is None or isinstance(c, CheckReport) or pattern.lower() in f"{c.file}:{c.name}".lower()
-    ]
-    if not chosen:
-        raise GradcliError(f"-k {pattern}: no check has that in its name", hint="--list shows them", kind="usage")
-    return chosen
+    return checks_of(targets, wanted)
 
 
 def shapes_of(texts: tuple[str, ...], limit: int) -> dict[str, tuple[int, ...]]:

@@ -14,9 +14,7 @@ from ..options import command_options
 @click.command(
     cls=Command, epilog="Examples: gradcli hessian 'x**2 * sin(y)' x=2 y=3; gradcli hessian loss.expr --wrt w --json"
 )
-@command_options(
-    "wrt", "out", "columns", "strict", "engine", "chunk_size", "symbolic", "digits", "max_symbols", "timeout"
-)
+@command_options("wrt", "out", "columns", "strict", "engine", "chunk_size", "symbolic", "digits", "max_symbols")
 def hessian(context: Context) -> int:
     """Print all second derivatives of TARGET, whose output must be a single number."""
     program, values = context.program()

@@ -32,7 +32,6 @@ from ..options import command_options
     "symbolic",
     "digits",
     "max_symbols",
-    "timeout",
     "plot",
     formats=(*ARRAYS, "csv", "mtx", *PICTURES),
 )

@@ -28,7 +28,6 @@ CODE = ("python", "c", "sql")
     "columns",
     "high_order",
     "simplify",
-    "timeout",
     "at",
     "steps",
     "max_symbols",
@@ -43,6 +42,7 @@ def symbolic(context: Context) -> None:
     columns of a SELECT (DuckDB, PostgreSQL).
     """
     from ...analysis.symbolic import derive_formulas
+    from ...analysis.symbols import TIMEOUT
     from ...exact.record import exactly
     from ...exact.symbolic import Symbolic
 
@@ -62,7 +62,7 @@ def symbolic(context: Context) -> None:
         out=options["out"],
         order=options["order"],
         simplify=options["simplify"],
-        timeout=options["timeout"],
+        timeout=options["timeout"] or TIMEOUT,
         at=point,
         max_symbols=options["max_symbols"],
         code=form if form in CODE else "",

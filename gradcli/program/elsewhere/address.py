@@ -31,10 +31,11 @@ class Wishes:
         out: str | None = None,
         wrt: Sequence[str] | None = None,
         config: str | None = None,
-        timeout: float = 60.0,
+        timeout: float | None = None,
     ):
         self.derivatives = {"grad": grad, "vjp": vjp, "jvp": jvp}
-        self.shapes, self.out, self.wrt, self.config, self.timeout = shapes or {}, out, wrt, config, timeout
+        self.shapes, self.out, self.wrt, self.config = shapes or {}, out, wrt, config
+        self.timeout = timeout or 60.0
 
 
 def open_address(text: str, wishes: Wishes) -> Callable[[Arrays], Elsewhere]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import GradcliError, describe_error
+from ...errors import ENDINGS, GradcliError, describe_error
 from ..base import check_known
 from ..frameworks import ENGINES
 from ..function import WHOLE, missing_values, name_of, named_parameters
@@ -76,7 +76,7 @@ class FrameworkCall(Elsewhere):
             try:
                 self.push(self.claimed(self.inputs), {n: np.zeros_like(x) for n, x in self.inputs.items()})
                 self.forward_mode = True
-            except KeyboardInterrupt:
+            except ENDINGS:
                 raise
             except BaseException as error:
                 self.forward_mode = not self.lacks_forward(error)
@@ -121,7 +121,7 @@ class FrameworkCall(Elsewhere):
         try:
             with np.errstate(all="ignore"), self.precision(narrow):
                 yield
-        except (ElsewhereError, KeyboardInterrupt):
+        except (ElsewhereError, *ENDINGS):
             raise
         except SystemExit as stop:
             raise ElsewhereError(f"{what}{self.title} exited with status {stop.code}") from stop

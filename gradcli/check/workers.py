@@ -1,0 +1,183 @@
+"""Running checks in processes of their own: one that dies or never ends loses only the check that it was at."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import math
+import multiprocessing
+import multiprocessing.connection
+import os
+import pickle
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from ..errors import TimeIsUp
+from ..lang.memory import bound
+from ..lang.patience import deadline, within
+from ..results.checks import CheckReport
+from .declare import Declared
+from .subject import copied
+
+THREADED = ("torch", "jax")
+"""Modules that do not work in a process forked from one that has loaded them."""
+BROKEN = (TimeIsUp, EOFError, OSError, ValueError, TypeError, pickle.UnpicklingError, ImportError, AttributeError)
+"""What may come of a pipe whose other end died, or whose descriptor the user's code wrote to."""
+PARTING = 2.0
+"""Seconds that a process gets to end, for its threads to finish."""
+LOOK = 0.5
+"""Seconds after which to look for processes that died while others hold their pipe."""
+LATE = 124
+"""The status of a process that ends itself because its time is over, as timeout(1) has it."""
+PARENT_DEATH = 1
+"""Linux's prctl option: the signal that a process gets when its parent dies."""
+
+
+def needs_process(checks: Sequence[Declared]) -> bool:
+    """Return whether the checks run Python that could end the command, and can run in a process of their own."""
+    return (
+        bound.own_process
+        and hasattr(os, "fork")
+        and any(str(check.file).endswith(".py") for check in checks)
+        and not any(name in sys.modules for name in THREADED)
+        and threading.active_count() == 1
+    )
+
+
+class Worker:
+    """A forked process that runs checks by number, one at a time. at: the number that it was given last."""
+
+    def __init__(self, checks: Sequence[Declared]):
+        context = multiprocessing.get_context("fork")
+        self.pipe, theirs = context.Pipe()
+        stdin = duplicate(0)  # multiprocessing closes the child's
+        self.process = context.Process(target=serve, args=(checks, theirs, stdin))
+        self.process.start()
+        theirs.close()
+        if stdin is not None:
+            os.close(stdin)
+        self.checks = checks
+        self.at: int | None = None
+        self.end_by = math.inf
+
+    def give(self, at: int | None) -> None:
+        """Give the process a check to run; None ends it."""
+        self.at = at
+        bound = None if at is None else self.checks[at].bound
+        self.end_by = math.inf if bound is None or bound.cpu else time.monotonic() + bound.seconds + PARTING
+        with contextlib.suppress(OSError):  # it died: that is seen when its answer is waited for
+            self.pipe.send(at)
+
+    def take(self) -> CheckReport | None:
+        """Return the report on the check that was given; None when the process died."""
+        if time.monotonic() > self.end_by:
+            return None
+        with contextlib.suppress(*BROKEN), within(PARTING):  # half a message never ends
+            found = self.pipe.recv()
+            return found if isinstance(found, CheckReport) else None
+        return None
+
+    def end(self, seconds: float) -> int | None:
+        """Wait so many seconds for the process to end, then end it; return its status."""
+        late = time.monotonic() > self.end_by
+        end = time.monotonic() + (0 if late else seconds)
+        while self.process.exitcode is None and time.monotonic() < end:  # join trusts a descriptor that may be closed
+            time.sleep(0.01)
+        if self.process.exitcode is None:
+            self.process.kill()
+            self.process.join()
+        self.pipe.close()
+        return LATE if late else self.process.exitcode
+
+
+def in_processes(checks: Sequence[Declared], jobs: int) -> Iterator[CheckReport]:
+    """Yield reports in order from forked processes."""
+    waiting = list(range(len(checks)))[::-1]
+    done: dict[int, CheckReport] = {}
+    workers: dict[Any, Worker] = {}
+
+    def employ(worker: Worker) -> None:
+        workers[worker.pipe] = worker
+        worker.give(waiting.pop())
+
+    try:
+        for _ in range(min(jobs, len(checks))):
+            employ(Worker(checks))
+        for place in range(len(checks)):
+            while place not in done:
+                for worker in finished(workers):
+                    assert worker.at is not None
+                    del workers[worker.pipe]
+                    report, alive = worker.take(), True
+                    if report is None:
+                        report, alive = crashed(checks[worker.at], worker.end(PARTING)), False
+                    done[worker.at] = report
+                    if waiting:
+                        employ(worker if alive else Worker(checks))
+                    elif alive:
+                        worker.give(None)
+                        worker.end(PARTING)
+            yield done.pop(place)
+    finally:
+        for worker in workers.values():
+            worker.end(0)
+
+
+def finished(workers: dict[Any, Worker]) -> list[Worker]:
+    """Wait for processes that have something to say, or died."""
+    while True:
+        ready: list[Any] = multiprocessing.connection.wait(list(workers), LOOK)
+        found = [
+            w
+            for pipe, w in workers.items()
+            if pipe in ready or w.process.exitcode is not None or time.monotonic() > w.end_by
+        ]
+        if found:
+            return found
+
+
+def duplicate(number: int) -> int | None:
+    """Return a copy of a file descriptor, None for a closed one."""
+    with contextlib.suppress(OSError):
+        return os.dup(number)
+    return None
+
+
+def serve(checks: Sequence[Declared], pipe: Any, stdin: int | None) -> None:
+    """Run checks by number until None comes, or the process that wants them is gone."""
+    with contextlib.suppress(Exception):
+        ctypes.CDLL(None).prctl(PARENT_DEATH, signal.SIGKILL)
+    if stdin is not None:
+        os.dup2(stdin, 0)
+        os.close(stdin)
+        sys.stdin = open(0, closefd=False)  # noqa: SIM115 - for the rest of the process
+    deadline.give_up = lambda late: os._exit(LATE)
+    signal.signal(signal.SIGINT, lambda *_: None)  # the command itself is interrupted, and ends this process
+    os.register_at_fork(after_in_child=lambda: setattr(copied, "here", True))
+    with contextlib.suppress(EOFError, OSError):
+        while (at := pipe.recv()) is not None:
+            try:
+                report = checks[at].run()
+            except KeyboardInterrupt:
+                report = failed(checks[at], "the function raised KeyboardInterrupt")
+            pipe.send(replace(report, error=None))
+
+
+def crashed(check: Declared, code: int | None) -> CheckReport:
+    """Return the report of a check whose process died."""
+    if code == LATE and check.bound is not None:
+        message = check.bound.error().message
+    else:
+        how = f"signal {-code}" if code is not None and code < 0 else f"status {code}"
+        message = f"the process died ({how})"
+    return failed(check, message)
+
+
+def failed(check: Declared, message: str) -> CheckReport:
+    """Return the report of a check that came to no end of its own."""
+    return CheckReport(check.name, check.file, check.line, "error", 0.0, message=message)

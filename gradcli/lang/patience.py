@@ -1,0 +1,147 @@
+"""Ending what takes too long: a part of a command, a check, or the whole command."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from ..errors import GradcliError, TimeIsUp
+
+CPU_SECONDS = 30.0
+"""Seconds of CPU that a program of the language may take where nothing else is asked for."""
+LONGEST = 1e6
+SHORTEST = 1e-6
+AGAIN = 0.5
+"""Seconds until the next alarm, should the code in the block have taken the first one for something else."""
+GRACE = 0.5
+"""Seconds after which code that no alarm ends, such as one long call into a library, is ended with its process."""
+
+
+class deadline:  # noqa: N801 - a namespace
+    """When the innermost `bounded` block must end, its timer and its watch, and what ends a process that does not."""
+
+    end = math.inf
+    timer: Any = None
+    watch: threading.Event | None = None
+    give_up: Callable[[Bound], None] | None = None
+
+
+class Bound:
+    """How long something may take: seconds, of the process's CPU or (when somebody waits so long) of the clock."""
+
+    def __init__(self, seconds: float, cpu: bool = False):
+        self.seconds, self.cpu = min(seconds, LONGEST), cpu
+
+    def error(self) -> GradcliError:
+        """Return the error for what takes longer."""
+        return GradcliError(
+            f"this takes longer than {self.seconds:g} s" + (" of CPU" if self.cpu else ""),
+            hint="--timeout S waits longer",
+            kind="limit",
+        )
+
+
+def time_left(seconds: float) -> float:
+    """Return how long a part that may take so many seconds may take here: it ends in time for the rest to be told."""
+    return max(min(seconds, 0.8 * (deadline.end - time.monotonic())), SHORTEST)
+
+
+@contextlib.contextmanager
+def within(seconds: float) -> Iterator[None]:
+    """Raise TimeIsUp in the block after so many seconds, where the system can (not in threads).
+
+    Blocks may be nested: the outer one's time goes on.
+    """
+    with alarm(seconds, "REAL", "SIGALRM"):
+        yield
+
+
+@contextlib.contextmanager
+def bounded(bound: Bound | None) -> Iterator[None]:
+    """Raise TimeIsUp in the block when its time is over, and GradcliError from it.
+
+    What not even that ends is ended with the process.
+    """
+    if bound is None:
+        yield
+        return
+    outer, deadline.end = deadline.end, math.inf if bound.cpu else time.monotonic() + bound.seconds
+    done = deadline.watch = threading.Event()
+    deadline.timer = getattr(signal, "ITIMER_PROF" if bound.cpu else "ITIMER_REAL", None)
+    watcher = threading.Thread(target=watch, args=(bound, done), daemon=True)
+    if deadline.give_up is not None:
+        watcher.start()
+    try:
+        with alarm(bound.seconds, *(("PROF", "SIGPROF") if bound.cpu else ("REAL", "SIGALRM"))):
+            yield
+    except TimeIsUp:
+        raise bound.error() from None
+    finally:
+        done.set()
+        deadline.end, deadline.watch = outer, None
+        if watcher.ident is not None:
+            watcher.join(GRACE)
+
+
+def stand_down() -> None:
+    """Let what is computed be written at the pace of its reader: from here on nothing ends the block."""
+    if deadline.watch is not None:
+        deadline.watch.set()
+        if deadline.timer is not None:
+            signal.setitimer(deadline.timer, 0)
+
+
+def watch(bound: Bound, done: threading.Event) -> None:
+    """Wait until the block is done; give up when its time and some grace have passed."""
+    now = time.process_time if bound.cpu else time.monotonic
+    end = now() + bound.seconds + GRACE
+    while not done.wait(min(max(end - now(), 0), 1.0) / (os.cpu_count() or 1 if bound.cpu else 1)):
+        if now() >= end and deadline.give_up is not None:
+            deadline.give_up(bound)
+            return
+
+
+@contextlib.contextmanager
+def alarm(seconds: float, kind: str, name: str) -> Iterator[None]:
+    """Raise TimeIsUp in the block when a timer of the system says so."""
+    timer: Any = getattr(signal, f"ITIMER_{kind}", None)
+    if timer is None or threading.current_thread() is not threading.main_thread() or seconds <= 0:
+        yield
+        return
+
+    def late(*_: object) -> None:
+        raise TimeIsUp
+
+    number = getattr(signal, name)
+    start = time.monotonic()
+    outer, _ = signal.getitimer(timer)
+    before = signal.signal(number, late)
+    signal.setitimer(timer, min(seconds, outer or LONGEST, LONGEST), AGAIN)
+    try:
+        yield
+    finally:
+        signal.setitimer(timer, 0)
+        signal.signal(number, before)
+        if outer:
+            signal.setitimer(timer, max(outer - (time.monotonic() - start), SHORTEST), AGAIN)
+
+
+@contextlib.contextmanager
+def any_length() -> Iterator[None]:
+    """Let the block write whole numbers of more digits than Python allows: here the time is what is limited."""
+    if not hasattr(sys, "set_int_max_str_digits"):  # a Python without that limit
+        yield
+        return
+    before = sys.get_int_max_str_digits()
+    sys.set_int_max_str_digits(0)
+    try:
+        yield
+    finally:
+        sys.set_int_max_str_digits(before)

@@ -1,0 +1,66 @@
+"""Every command ends in its time, whatever it is in the middle of."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+ENTRIES = "[[2,1,3,4,5,6,7,8],[1,2,3,4,5,6,7,9],[3,1,4,1,5,9,2,6],[5,3,5,8,9,7,9,3],[2,3,8,4,6,2,6,4],\
+[3,3,8,3,2,7,9,5],[1,4,1,4,2,1,3,5],[6,2,3,7,3,0,9,5]]"
+SLOW = [  # a command, its exit code, and a part of what it says: either that there is no answer, or no witness
+    ("grad 'sum(svdvals(x))' x='randn(2000, 2000)'", 2, "takes longer than 2 s"),
+    ("grad 'sum(x)' x='svdvals(randn(2000, 2000))'", 2, "takes longer than 2 s"),
+    ("vjp 'svdvals(x)' x='randn(2000, 2000)' -g 'ones(2000)'", 2, "takes longer than 2 s"),
+    ("graph 'sum(svdvals(x))' x='randn(2000, 2000)'", 2, "takes longer than 2 s"),
+    ("gradcheck 'sum(svdvals(x))' x='randn(2000, 2000)'", 2, "takes longer than 2 s"),
+    ("grad 'exp(gamma(x)) + sin(x)' x=2.5 --digits 10000", 2, "take longer than 2 s"),
+    (f"grad 'det(A)' A='{ENTRIES}' --symbolic", 2, "take longer than 2 s"),
+    (f"gradcheck 'det(A)' A='{ENTRIES}' --symbolic", 0, '"verdict": "pass"'),
+    ("gradcheck 'exp(gamma(x)) + sin(x)' x=2.5 --digits 10000", 0, "it takes too long"),
+    ("grad 'gamma(1e8*x)' x=1 --check", 4, "the formulas take longer than"),
+    ("symbolic 'x**9**9' --at x=3", 2, "take longer than 2 s"),
+]
+
+
+def run(code: str, words: str) -> tuple[subprocess.CompletedProcess, float]:
+    """Run code that has the command line after it, through a shell; return what came out, and the seconds."""
+    start = time.monotonic()
+    found = subprocess.run(
+        ["bash", "-c", f'"{sys.executable}" -c "$CODE" {words}'],
+        env={**os.environ, "PYTHONPATH": str(ROOT), "CODE": code},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    return found, time.monotonic() - start
+
+
+@pytest.mark.parametrize(("words", "code", "says"), SLOW, ids=[words for words, *_ in SLOW])
+def test_the_timeout_is_kept(words, code, says):
+    found, seconds = run("from gradcli.__main__ import main; main()", f"{words} --timeout 2 --json")
+    document = json.loads(found.stdout)
+    late = found.returncode == 2 and "longer than 2 s" in document["error"]["message"]
+    assert late or (found.returncode == code and says in json.dumps(document)), found.stderr
+    assert seconds < 15
+
+
+@pytest.mark.parametrize("command", ["grad", "gradcheck", "jacobian"])
+def test_a_program_has_a_bound_of_its_own(command):
+    code = "import gradcli.lang.patience as p; p.CPU_SECONDS = 1; from gradcli.__main__ import main; main()"
+    found, seconds = run(code, f"{command} 'sum(svdvals(x))' x='randn(2000, 2000)'")
+    assert found.returncode == 2 and "takes longer than 1 s of CPU" in found.stderr
+    assert "--timeout" in found.stderr and seconds < 40
+
+
+def test_a_slow_reader_loses_nothing():
+    words = "grad 'sum(x*x)' x='ones(100000)' --timeout 3 | (sleep 4; cat) | wc -l"
+    found, _ = run("from gradcli.__main__ import main; main()", words)
+    assert found.stdout.strip() == "100000"
