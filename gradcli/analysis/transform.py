@@ -19,9 +19,18 @@ from ..results.transforms import Hessian, Jacobian, JacobianBlock, Products
 from ..tape.tensor import Tensor
 from .recorded import Recorded, reword_engine_errors
 
+PRINTED = 10
+"""The part of the limit on elements that may be written as text, where each takes a line and its time."""
 
-def check_elements(rows: int, columns: int, limit: int, what: str) -> None:
-    """Raise GradcliError for a matrix with more elements than the limit."""
+
+def check_elements(rows: int, columns: int, limit: int, what: str, printed: bool = False) -> None:
+    """Raise GradcliError for a matrix with more elements than the limit. printed: they will be written as text."""
+    if printed and limit // PRINTED < rows * columns <= limit:
+        raise GradcliError(
+            f"this {what} would have {rows} x {columns} elements; as text, the limit is {limit // PRINTED:.3g}",
+            hint="use --sparse, vjp or jvp, write it with -o FILE.npy, or raise the limit with --max-elements",
+            kind="limit",
+        )
     if rows * columns > limit:
         raise GradcliError(
             f"this {what} would have {rows} x {columns} elements ({rows * columns * 8 / 2**30:.1f} GiB); "
@@ -63,6 +72,7 @@ def compute_jacobian(
     chunk_size: int | None = None,
     sparse: bool = False,
     max_elements: int = DEFAULT_MAX_ELEMENTS,
+    printed: bool = False,
 ) -> Jacobian:
     """Return the Jacobian of a program's output, one block per input.
 
@@ -74,7 +84,7 @@ def compute_jacobian(
     rows, columns = run.output._data.size, sum(x._data.size for x in inputs)
     products = None
     if not sparse:
-        check_elements(rows, columns, max_elements, "Jacobian")
+        check_elements(rows, columns, max_elements, "Jacobian", printed)
     with reword_engine_errors():
         if sparse:
             from ..func.sparse import sparse_matrix
@@ -103,13 +113,14 @@ def compute_hessian(
     out: str | None = None,
     chunk_size: int | None = None,
     max_elements: int = DEFAULT_MAX_ELEMENTS,
+    printed: bool = False,
 ) -> Hessian:
     """Return the second derivatives of a program's scalar output for every pair of inputs."""
     run = Recorded(program, given, wrt, out)
     run.scalar("a Hessian")
     inputs = run.trace.inputs
     total = sum(x._data.size for x in inputs)
-    check_elements(total, total, max_elements, "Hessian")
+    check_elements(total, total, max_elements, "Hessian", printed)
     with reword_engine_errors():
         gradients = run.gradients(create=True)
         second = Trace(inputs, lambda leaves: leaves, False)

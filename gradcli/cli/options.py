@@ -234,8 +234,8 @@ OPTIONS: dict[str, Any] = {
         "--timeout",
         type=Finite(positive=True),
         metavar="S",
-        help="Seconds that all may take, in gradcheck each check or answer from elsewhere (formulas and digits: 20; a "
-        "program of the language: 30 of CPU; an answer: 60).",
+        help="Seconds that all may take, in gradcheck each check or answer from elsewhere (formulas and digits: 20; "
+        "a program of the language: 30 of CPU; an answer: 60).",
     ),
     "simplify": click.option("--simplify", is_flag=True, help="Simplify the formulas, within --timeout."),
     "high_order": click.option(

@@ -14,6 +14,7 @@ from . import status, streams
 CLOSED = (BrokenPipeError,)
 ENDINGS = {
     ".json": "json",
+    ".npy": "npy",
     ".npz": "npz",
     ".csv": "csv",
     ".tex": "latex",
@@ -28,6 +29,8 @@ ENDINGS = {
     ".png": "png",
 }
 """The formats that a file's name asks for."""
+MANY = 1000
+"""Elements beyond which a table that shows the ends of arrays says how to have them all."""
 LONGEST = 1000
 """The longest line of a table, in columns."""
 LOOKS = (".svg", ".html", ".htm")
@@ -36,7 +39,7 @@ PLAIN = str.maketrans("…×·∂²", "~x*d2")
 """What stands for the commonest characters where there is only ASCII, of the same width."""
 FILE_SIZE = (100, 40)
 """Columns and lines of a table in a file."""
-BINARY = (".npz", ".svg", ".png")
+BINARY = (".npy", ".npz", ".svg", ".png")
 PICTURES = (".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff", ".pdf", ".ps", ".eps", ".html", ".htm")
 """Files in which nobody expects text, and which no command writes with -o."""
 
@@ -57,7 +60,7 @@ class Output:
         formats: tuple[str, ...],
         save: str | None = None,
     ):
-        self.saved = save
+        self.saved, self.formats = save, formats
         self.path = None if path == "-" else path
         self.precision = precision
         self.command = command
@@ -94,6 +97,11 @@ class Output:
             )
 
     @property
+    def prints_all(self) -> bool:
+        """Whether every element is written as text."""
+        return self.form in ("tsv", "json", "latex")
+
+    @property
     def unicode(self) -> bool:
         """Whether standard output takes more than ASCII. LC_ALL=C says no, whatever Python makes of it."""
         if os.environ.get("LC_ALL") in ("C", "POSIX") and not os.environ.get("PYTHONIOENCODING"):
@@ -107,6 +115,8 @@ class Output:
         if self.form == "table":
             rendered = self.printed(rendered, self.numbers_of(result))
         self.write(rendered)
+        if self.form == "table" and (count := most_elements(result)) > MANY and "npy" in self.formats:
+            status.note(f"the table shows the ends of {count} elements: -o FILE.npy writes them all")
 
     def numbers_of(self, result: Any) -> Any:
         """Return a result's numbers, which are never cut, as something to render without the sentences beside them.
@@ -169,6 +179,13 @@ class Output:
             write_file(self.path, text)
         else:
             streams.write(text)
+
+
+def most_elements(result: Any) -> int:
+    """Return how many elements the largest array of derivatives has."""
+    from ..render.npz import arrays_of
+
+    return max((array.size for array in arrays_of(result).values()), default=0)
 
 
 def terminal_size() -> tuple[int, int]:

@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import Any
 
 TEXT = ("table", "tsv", "json")
-ARRAYS = (*TEXT, "latex", "npz")
+ARRAYS = (*TEXT, "latex", "npz", "npy")
 """The formats that results made of arrays have."""
 PICTURES = ("svg", "png")
 """The formats that one module draws."""

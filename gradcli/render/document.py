@@ -14,6 +14,8 @@ from . import Style
 
 def as_plain_data(x: Any, precision: int | None = None) -> Any:
     """Return an array as nested lists, 0-d ones as a number; nan and the infinities as strings."""
+    if isinstance(x, np.ndarray) and x.dtype == np.float64 and precision is None and np.isfinite(x).all():
+        return x.tolist()
     if isinstance(x, np.ndarray):
         return [as_plain_data(item, precision) for item in x] if x.ndim else as_plain_data(x[()], precision)
     if isinstance(x, bool | np.bool_):

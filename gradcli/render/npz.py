@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from typing import Any
 
 import numpy as np
 
@@ -11,48 +12,38 @@ from ..results.transforms import Hessian, Jacobian, Products
 from . import Style
 
 
-def pack_arrays(arrays: dict[str, np.ndarray]) -> bytes:
-    """Return arrays as the bytes of an .npz file."""
+def arrays_of(result: Any) -> dict[str, np.ndarray]:
+    """Return the derivatives in a result by name, those of a Hessian as `x/y`; sparse ones are left out."""
+    if isinstance(result, Value):
+        return {"value": result.value}
+    if isinstance(result, Gradients):
+        return {**{item.name: item.grad for item in result.inputs}, **result.retained}
+    if isinstance(result, Jacobian):
+        return {item.name: item.block for item in result.blocks if item.block is not None}
+    if isinstance(result, Hessian):
+        return {f"{name}/{other}": block for name, row in result.blocks.items() for other, block in row.items()}
+    return dict(result.parts) if isinstance(result, Products) else {}
+
+
+def render_arrays(result: Any, style: Style) -> bytes:
+    """Return derivatives by name, and the value as `value` if nothing else is called so."""
+    arrays = arrays_of(result)
+    if result.value is not None:
+        arrays.setdefault("value", result.value)
     buffer = io.BytesIO()
     np.savez(buffer, **arrays)  # type: ignore[arg-type]
     return buffer.getvalue()
 
 
-def render_gradients(result: Gradients, style: Style) -> bytes:
-    """Return gradients and retained gradients by name, and the value as `value` if no input is called so."""
-    arrays = {item.name: item.grad for item in result.inputs}
-    arrays.update(result.retained)
-    if result.value is not None:
-        arrays.setdefault("value", result.value)
-    return pack_arrays(arrays)
-
-
-def render_value(result: Value, style: Style) -> bytes:
-    """Return the value under `value`."""
-    return pack_arrays({"value": result.value})
+render_gradients = render_value = render_hessian = render_products = render_arrays
 
 
 def render_jacobian(result: Jacobian, style: Style) -> bytes:
     """Return blocks by input, and the value; a sparse Jacobian in scipy's format, inputs side by side."""
     if result.products is None:
-        arrays = {item.name: item.block for item in result.blocks if item.block is not None}
-        arrays.setdefault("value", result.value)
-        return pack_arrays(arrays)
+        return render_arrays(result, style)
     from scipy.sparse import hstack, save_npz
 
     buffer = io.BytesIO()
     save_npz(buffer, hstack([item.sparse for item in result.blocks], format="csr"))
     return buffer.getvalue()
-
-
-def render_hessian(result: Hessian, style: Style) -> bytes:
-    """Return the block for inputs x and y as `x/y`, and the value."""
-    arrays = {f"{name}/{other}": block for name, row in result.blocks.items() for other, block in row.items()}
-    return pack_arrays({**arrays, "value": result.value})
-
-
-def render_products(result: Products, style: Style) -> bytes:
-    """Return products by name, and the value as `value` if nothing else is called so."""
-    arrays = dict(result.parts)
-    arrays.setdefault("value", result.value)
-    return pack_arrays(arrays)

@@ -23,6 +23,18 @@ def number(x: Any, precision: int | None = None) -> str:
     return str(x) if isinstance(x, np.float32 | np.integer) else repr(float(x))
 
 
+def numbers(array: np.ndarray, precision: int | None = None) -> list[str]:
+    """Return an array's numbers in order, as `number` writes them."""
+    if precision is None and array.dtype == np.float64:
+        return list(map(repr, array.ravel().tolist()))
+    return [number(x, precision) for x in array.ravel()]
+
+
+def labels(name: str, shape: tuple[int, ...]) -> list[str]:
+    """Return the names of an array's elements, the last axis fastest."""
+    return [label(name, index) for index in np.ndindex(shape)]
+
+
 def label(name: str, index: tuple[int, ...]) -> str:
     """Return the name of an element: x, x[2], x[0,1]."""
     return f"{name}[{','.join(map(str, index))}]" if index else name
@@ -32,12 +44,3 @@ def elements(name: str, array: np.ndarray) -> Iterator[tuple[str, Any]]:
     """Yield the name and value of every element, the last axis fastest."""
     for index in np.ndindex(array.shape):
         yield label(name, index), array[index]
-
-
-def pairs(
-    row: str, row_shape: tuple, column: str, column_shape: tuple, block: np.ndarray
-) -> Iterator[tuple[str, str, Any]]:
-    """Yield row name, column name and value of every element of a block of derivatives."""
-    for i in np.ndindex(row_shape):
-        for j in np.ndindex(column_shape):
-            yield label(row, i), label(column, j), block[i + j]

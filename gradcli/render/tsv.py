@@ -10,7 +10,7 @@ import numpy as np
 from ..errors import visible
 from . import Style
 from .exact import long_elements
-from .numbers import elements, number, pairs
+from .numbers import elements, labels, number, numbers
 
 if TYPE_CHECKING:
     from ..results import Gradients, Value
@@ -21,6 +21,15 @@ if TYPE_CHECKING:
     from ..results.operations import Operations
     from ..results.plots import Curve, Surface
     from ..results.transforms import Hessian, Jacobian, Products
+
+
+def pair_lines(row: str, above: tuple, column: str, across: tuple, block: np.ndarray, style: Style) -> str:
+    """Return one line per element of a block of derivatives, named by its row and its column."""
+    columns = [f"/{name}\t" for name in labels(column, across)]
+    lines = []
+    for name, values in zip(labels(row, above), block.reshape((-1, len(columns))), strict=True):
+        lines += [f"{name}{c}{x}\n" for c, x in zip(columns, numbers(values, style.precision), strict=True)]
+    return "".join(lines)
 
 
 def render_gradients(result: Gradients, style: Style) -> str:
@@ -37,7 +46,9 @@ def gradient_arrays(result: Gradients) -> list[tuple[str, np.ndarray]]:
 def lines_of(arrays: Iterable[tuple[str, np.ndarray]], style: Style) -> str:
     """Return a line for every element of arrays by name."""
     return "".join(
-        f"{name}\t{number(x, style.precision)}\n" for key, array in arrays for name, x in elements(key, array)
+        line
+        for name, array in arrays
+        for line in map("{}\t{}\n".format, labels(name, array.shape), numbers(array, style.precision))
     )
 
 
@@ -52,15 +63,12 @@ def render_jacobian(result: Jacobian, style: Style) -> str:
     lines = []
     for item in result.blocks:
         if item.block is not None:
-            lines += [
-                f"{row}/{column}\t{number(x, style.precision)}\n"
-                for row, column, x in pairs(output, result.value.shape, item.name, item.value.shape, item.block)
-            ]
+            lines.append(pair_lines(output, result.value.shape, item.name, item.value.shape, item.block, style))
             continue
-        rows, columns = list(elements(output, result.value)), list(elements(item.name, item.value))
+        rows, columns = labels(output, result.value.shape), labels(item.name, item.value.shape)
         entries = item.sparse.tocoo()
         lines += [
-            f"{rows[i][0]}\t{columns[j][0]}\t{number(x, style.precision)}\n"
+            f"{rows[i]}\t{columns[j]}\t{number(x, style.precision)}\n"
             for i, j, x in zip(entries.row, entries.col, entries.data, strict=True)
         ]
     return "".join(lines)
@@ -69,10 +77,9 @@ def render_jacobian(result: Jacobian, style: Style) -> str:
 def render_hessian(result: Hessian, style: Style) -> str:
     """Return one line per element, named by its two inputs: x[0]/y[1]."""
     return "".join(
-        f"{row}/{column}\t{number(x, style.precision)}\n"
+        pair_lines(name, result.inputs[name].shape, other, result.inputs[other].shape, block, style)
         for name, blocks in result.blocks.items()
         for other, block in blocks.items()
-        for row, column, x in pairs(name, result.inputs[name].shape, other, result.inputs[other].shape, block)
     )
 
 

@@ -28,6 +28,7 @@ def hessian(context: Context) -> int:
         out=options["out"],
         chunk_size=options["chunk_size"],
         max_elements=options["max_elements"],
+        printed=context.output.prints_all,
     )
     code = 0
     if options["symbolic"]:

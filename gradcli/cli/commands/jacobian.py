@@ -49,6 +49,7 @@ def jacobian(context: Context) -> int:
         mode=options["mode"],
         chunk_size=options["chunk_size"],
         max_elements=options["max_elements"],
+        printed=context.output.prints_all,
         sparse=options["sparse"] or context.output.form == "mtx",
     )
     if result.products is not None:

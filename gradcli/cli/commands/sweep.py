@@ -28,7 +28,7 @@ from ..progress import Progress
 @command_options(
     *("wrt", "outs", "engine", "diag", "keep", "shard", "sweep_jobs", "dask", "restart", "compile", "sweep_output"),
     formats=TEXT,
-    common=tuple(name for name in COMMON if name not in ("format", "save", "output", "precision")),
+    common=tuple(name for name in COMMON if name not in ("format", "save", "output", "precision", "timeout")),
     metavar="TARGET POINTS [NAME=VALUE]...",
 )
 def sweep(context: Context) -> None:

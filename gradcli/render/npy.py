@@ -1,0 +1,30 @@
+"""NumPy files: the one array that there is."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import numpy as np
+
+from ..errors import GradcliError
+from . import Style
+from .npz import arrays_of
+
+
+def render_array(result: Any, style: Style) -> bytes:
+    """Return the bytes of a .npy file. Raises GradcliError where there is not one array."""
+    arrays = arrays_of(result)
+    if len(arrays) != 1:
+        there = ", ".join(arrays) or "none that is dense"
+        raise GradcliError(
+            f"a .npy file holds one array, and there are {there}",
+            hint="choose one with --wrt, or write them all by name: -o FILE.npz",
+            kind="usage",
+        )
+    buffer = io.BytesIO()
+    np.save(buffer, next(iter(arrays.values())))
+    return buffer.getvalue()
+
+
+render_gradients = render_value = render_jacobian = render_hessian = render_products = render_array
