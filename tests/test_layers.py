@@ -79,5 +79,6 @@ def test_all_rule_modules_are_listed():
         "batch",
         "exact",
         "elimination",
+        "sizes",
     }
     assert {p.stem for p in (PACKAGE / "rules").glob("*.py")} - helpers == set(MODULES)

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..errors import EXIT_TARGET, GradcliError, NotBatchableError, did_you_mean
 from ..rules import entry
+from ..rules.shapes import as_shape
 from ..tape.dtypes import defaults
 from ..tape.inplace import setitem
 from ..tape.modes import state
@@ -294,6 +295,6 @@ class Evaluator:
         self.guard(place, limits.check_call, name, shape, {}, self.settings.max_elements)
         if self.rng is None:
             self.rng = np.random.default_rng(self.settings.seed)
-        lengths = self.guard(place, limits.as_shape, shape[0] if len(shape) == 1 else shape)
+        lengths = self.guard(place, as_shape, shape[0] if len(shape) == 1 else shape)
         draw = self.rng.random if name == "rand" else self.rng.standard_normal
         return Tensor._wrap(np.asarray(self.guard(place, draw, lengths)).astype(defaults.float), None)

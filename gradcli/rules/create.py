@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from .shapes import as_int, as_shape
+from .sizes import count_shape, count_square, count_steps, makes
 from .table import composition, constant
 
 
@@ -23,6 +24,7 @@ for function, doc in MAKERS:
         arity=0,
         bind=shape_signature,
         samples=(),
+        size=count_shape,
         doc=doc,
     )
 constant(
@@ -32,6 +34,7 @@ constant(
     aliases=("identity",),
     bind=lambda n, m=None: ((), {"n": as_int(n), "m": as_int(n if m is None else m)}),
     samples=(),
+    size=count_square,
     doc="Identity matrix.",
 )
 
@@ -50,15 +53,18 @@ constant(
     arity=0,
     bind=arange_signature,
     samples=(),
+    size=count_steps,
     doc="Numbers from start (0) up to, not including, stop.",
 )
 
 
+@makes(lambda shape, value=0: count_shape(shape))
 def full(shape, value):
     """One value repeated to a shape."""
     return np.broadcast_to(value, as_shape(shape)) + 0.0
 
 
+@makes(lambda start, stop, num=50: as_int(num))
 def linspace(start, stop, num=50):
     """num evenly spaced numbers from start to stop, both included."""
     n = as_int(num)
@@ -68,6 +74,7 @@ def linspace(start, stop, num=50):
     return start * (1 - steps) + stop * steps
 
 
+@makes(lambda start, stop, num=50, base=10: as_int(num))
 def logspace(start, stop, num=50, base=10.0):
     """num numbers from base**start to base**stop, evenly spaced in the exponent."""
     return base ** linspace(start, stop, num)

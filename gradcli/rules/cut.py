@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .shapes import as_int, negative_axis, rank, shape_of
+from .sizes import repeats
 from .table import composition, named_in_numpy
 
 
@@ -24,12 +25,14 @@ def places(indices_or_sections, length):
     return [i * small + min(i, larger) for i in range(1, parts)]
 
 
+@repeats(lambda x, sections, axis=0: sections)
 def array_split(x, indices_or_sections, axis=0):
     """Cut x into so many parts of nearly one size, or at the given indices, along axis."""
     axis = negative_axis(axis, rank(x))
     return cut(x, axis, places(indices_or_sections, shape_of(x)[axis]))
 
 
+@repeats(lambda x, sections, axis=0: sections)
 def split(x, indices_or_sections, axis=0):
     """Cut x into equal parts, or at the given indices, along axis."""
     if rank(indices_or_sections) == 0:
@@ -61,6 +64,7 @@ def dsplit(x, indices_or_sections):
     return along(x, indices_or_sections, "dsplit", 3, 2)
 
 
+@repeats(lambda x, axis=0: shape_of(x)[as_int(axis)])
 def unstack(x, *, axis=0):
     """The slices along an axis."""
     axis = negative_axis(axis, rank(x))

@@ -12,6 +12,7 @@ from .join import concatenate
 from .product import matmul
 from .select import take_along_axis
 from .shapes import arrayed, as_int, dtype_of, in_type_of, negative_axes, negative_axis, rank, shape_of
+from .sizes import makes, repeats, size_of
 from .table import A, Sample, composition, constant
 
 
@@ -23,6 +24,7 @@ def part(x, axis, start, stop=None, step=None):
 # -- differences and integrals -------------------------------------------------------------------
 
 
+@repeats(lambda x, n=1, *_, **__: n)
 def diff(x, n=1, axis=-1, prepend=None, append=None):
     """n-th difference of neighbours along axis, after joining prepend and append to the ends."""
     x, n = arrayed(x), as_int(n)
@@ -132,6 +134,13 @@ DIRECT = 1 << 24
 """Products of elements up to which vectors are convolved one by one, and not through their Fourier transforms."""
 
 
+def count_windows(x: Any, y: Any, *_: Any, **__: Any) -> int:
+    """Return how many elements the windows have that convolve and correlate multiply, or their transforms."""
+    direct = size_of(x) * size_of(y) <= DIRECT or "c" in (dtype_of(x).kind, dtype_of(y).kind)
+    return (size_of(x) + size_of(y)) * (min(size_of(x), size_of(y)) if direct else 2)
+
+
+@makes(count_windows)
 def convolve(a, v, mode="full"):
     """Sliding sum of products of two vectors, one of them reversed; mode is full, same or valid."""
     a, v = arrayed(a).reshape((-1,)), arrayed(v).reshape((-1,))
@@ -153,6 +162,7 @@ def convolve(a, v, mode="full"):
     return matmul(windows if inside.all() else np.where(inside, windows, 0.0), v)
 
 
+@makes(count_windows)
 def correlate(a, v, mode="valid"):
     """Sliding sum of products of a vector and a conjugated one; mode is full, same or valid."""
     a, v = arrayed(a), arrayed(v)

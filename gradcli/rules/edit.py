@@ -12,11 +12,13 @@ from .join import concatenate
 from .movement import moveaxis
 from .select import take, take_along_axis
 from .shapes import arrayed, as_shape, dtype_of, is_complex, negative_axis, rank, raw, shape_of
+from .sizes import count_product, count_shape, makes
 from .table import TEST, A, Sample, composition, constant
 
 # -- padding and resizing ------------------------------------------------------------------------
 
 
+@makes(lambda x, width, *_, **__: count_product(n + int(np.max(width)) * 2 for n in shape_of(x)))
 def pad(x, pad_width, mode="constant", *, constant_values=0, **options):
     """x with elements added around it: a constant, or its own ('edge', 'reflect', 'symmetric', 'wrap')."""
     x = arrayed(x)
@@ -46,6 +48,7 @@ def widths_of(pad_width, ndim):
     return np.broadcast_to(np.asarray(pad_width), (ndim, 2)).tolist()
 
 
+@makes(lambda x, new_shape: count_shape(new_shape))
 def resize(x, new_shape):
     """The elements of x, repeated as often as needed, in another shape."""
     shape = as_shape(new_shape)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import string
+from typing import Any
 
 import numpy as np
 
 from .shapes import arrayed, fit, rank, shape_of
+from .sizes import count_product
 from .table import A, Sample, general
 
 
@@ -143,6 +145,13 @@ def batch_contract(_size, operands, flags, params):
     return operands, {"inputs": inputs, "output": lead + output}
 
 
+def count_summed(subscripts: Any, *xs: Any) -> int:
+    """Return how many elements einsum's result has."""
+    inputs, output = expanded(subscripts, [rank(x) for x in xs])
+    known = {c: n for s, x in zip(inputs, xs, strict=True) for c, n in zip(s, shape_of(x), strict=True)}
+    return count_product(known[c] for c in output)
+
+
 contract = general(
     "einsum",
     einsum_forward,
@@ -162,5 +171,6 @@ contract = general(
         Sample("iji->j", A(2, 3, 2)),
         Sample(A(2, 3), [0, 1], A(3, 2), [1, 2], [0, 2]),
     ),
+    size=count_summed,
     doc="Einstein summation.",
 )

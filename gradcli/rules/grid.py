@@ -9,6 +9,7 @@ from .movement import clone
 from .scan import cumprod_last
 from .select import diag
 from .shapes import Shape, arrayed, as_int, rank, shape_of
+from .sizes import count_grid, makes, size_of
 from .table import A, Sample, composition
 
 
@@ -18,6 +19,7 @@ def spread_over(x, place, shape: Shape):
     return clone(np.broadcast_to(x.reshape((1,) * place + (-1,) + (1,) * (len(shape) - place - 1)), shape))
 
 
+@makes(count_grid)
 def meshgrid(*xs, indexing="xy", sparse=False, copy=True):
     """Coordinates of a grid, one array for each vector; with 'xy' the first two axes are exchanged."""
     if indexing not in ("xy", "ij"):
@@ -32,6 +34,7 @@ def meshgrid(*xs, indexing="xy", sparse=False, copy=True):
     return tuple(spread_over(x, order.index(i), shapes[i]) for i, x in enumerate(xs))
 
 
+@makes(lambda x, N=None, increasing=False: size_of(x) * as_int(size_of(x) if N is None else N))  # noqa: N803
 def vander(x, N=None, increasing=False):  # noqa: N803 - NumPy's name
     """Matrix whose columns are the powers of x, the highest first unless increasing."""
     x = arrayed(x)
@@ -46,6 +49,7 @@ def vander(x, N=None, increasing=False):  # noqa: N803 - NumPy's name
     return powers if increasing else powers[:, ::-1]
 
 
+@makes(lambda x, k=0: (size_of(x) + abs(as_int(k))) ** 2)
 def diagflat(x, k=0):
     """Matrix with the elements of x on a diagonal."""
     return diag(arrayed(x).reshape((-1,)), k)

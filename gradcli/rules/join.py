@@ -6,6 +6,7 @@ import numpy as np
 
 from .movement import ravel
 from .shapes import arrayed, as_shape, lead_of, negative_axis, rank, shape_of
+from .sizes import count_shape, size_of
 from .table import SELECTION, A, Sample, composition, general, linear
 
 
@@ -110,6 +111,7 @@ linear(
     numpy=(np.tile,),
     samples=(Sample(A(2, 3), (2, 1)), Sample(A(3), 2), Sample(A(2), (2, 3)), Sample(A(), 3)),
     pattern=SELECTION,
+    size=lambda x, *reps: size_of(x) * count_shape(*reps),
     doc="The array repeated as a block.",
 )
 

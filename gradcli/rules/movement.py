@@ -6,6 +6,7 @@ import numpy as np
 
 from .exact import exact_astype, keep_numbers
 from .shapes import Shape, as_int, as_shape, fit, lead_of, negative_axes, negative_axis, rank, shape_of
+from .sizes import count_shape
 from .table import SELECTION, A, Sample, composition, linear
 
 # -- how these work behind one more leading axis --------------------------------------------------
@@ -155,6 +156,7 @@ linear(
     batch=batch_broadcast,
     samples=(Sample(A(4), (3, 4)), Sample(A(3, 1), (2, 3, 4)), Sample(A(), (2,))),
     pattern=SELECTION,
+    size=lambda x, *shape: count_shape(*shape),
     doc="The array repeated, without a copy, to a larger shape.",
 )
 

@@ -7,6 +7,7 @@ import numpy as np
 from .batch import batch_aligned
 from .movement import moveaxis, transpose
 from .shapes import adjoint, arrayed, as_int, as_shape, fit, negative_axis, rank, shape_of, transposed
+from .sizes import count_contracted, count_matrix, count_pairs, makes
 from .table import PRODUCT, A, Sample, composition, general
 
 # -- one primitive per pair of ranks --------------------------------------------------------------
@@ -161,6 +162,7 @@ general(
 BY_RANK = {(1, 1): inner, (2, 1): mv, (1, 2): vm, (2, 2): mm}
 
 
+@makes(count_matrix)
 def matmul(x, y):
     """Matrix product over the last axes; vectors, matrices and stacks of matrices, as NumPy's @."""
     m, n = rank(x), rank(y)
@@ -201,6 +203,7 @@ composition(
 # -- products defined by them --------------------------------------------------------------------
 
 
+@makes(count_contracted)
 def tensordot(x, y, axes=2):
     """Sum of products over the given axes of x and of y."""
     if rank(axes) == 0:
@@ -225,6 +228,7 @@ def tensordot(x, y, axes=2):
     return mm(a, b).reshape(rows + columns)
 
 
+@makes(lambda x, y: count_matrix(x, y) if 0 < rank(x) <= 2 and 0 < rank(y) <= 2 else count_pairs(x, y))
 def dot(x, y):
     """NumPy's dot: inner product of vectors, matrix product, or a sum over x's last and y's last but one axis."""
     m, n = rank(x), rank(y)
@@ -235,6 +239,7 @@ def dot(x, y):
     return tensordot(x, y, ((m - 1,), (max(n - 2, 0),)))
 
 
+@makes(lambda x, y: count_contracted(x, y, ((-1,), (-1,))) if rank(x) * rank(y) else count_pairs(x, y))
 def inner_product(x, y):
     """Sum of products over the last axes."""
     if not rank(x) or not rank(y):
@@ -247,11 +252,13 @@ def vdot(x, y):
     return inner(arrayed(x).reshape((-1,)).conj(), arrayed(y).reshape((-1,)))
 
 
+@makes(count_pairs)
 def outer(x, y):
     """All products of an element of x and an element of y, both flattened."""
     return arrayed(x).reshape((-1, 1)) * arrayed(y).reshape((1, -1))
 
 
+@makes(count_pairs)
 def kron(x, y):
     """Kronecker product."""
     x, y = arrayed(x), arrayed(y)

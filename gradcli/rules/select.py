@@ -10,6 +10,7 @@ import numpy as np
 from .index import Index, getitem, put
 from .movement import moveaxis
 from .shapes import as_int, negative_axis, rank, shape_of
+from .sizes import count_repeated, makes, size_of
 from .table import SELECTION, A, Sample, composition, constant, general, linear, no_gradient
 
 # -- along an axis --------------------------------------------------------------------------------
@@ -27,6 +28,7 @@ def take(x, indices, axis=None):
     return getitem.function(x, at_axis(negative_axis(axis, rank(x)), indices))
 
 
+@makes(count_repeated)
 def repeat(x, repeats, axis=None):
     """Each element repeated along axis (of the flattened array when axis is None)."""
     if axis is None:
@@ -211,6 +213,7 @@ def diagonal(x, offset=0, axis1=0, axis2=1):
     return last_diagonal(moved, offset=as_int(offset))
 
 
+@makes(lambda x, k=0: (size_of(x) + abs(as_int(k))) ** 2 if rank(x) == 1 else size_of(x))
 def diag(x, k=0):
     """The diagonal of a matrix, or the matrix with that diagonal."""
     k = as_int(k)

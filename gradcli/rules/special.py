@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .shapes import arrayed, as_floats, in_floats_of
+from .sizes import repeats
 from .table import POSITIVE, A, Primitive, Sample, composition, elementwise
 
 TWO_OVER_SQRT_PI = 2 / math.sqrt(math.pi)
@@ -200,6 +201,7 @@ gammaln = elementwise(
 )
 
 
+@repeats(lambda x, p: p)
 def mvlgamma(x, p):
     """p (p - 1) / 4 log(pi) + sum of lgamma(x - j/2) for j < p."""
     if p < 1:

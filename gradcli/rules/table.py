@@ -113,6 +113,7 @@ class Primitive:
         twin_of: Callable[[dict], str | None] | None = None,
         pattern: str = "",
         size: Callable[..., int] | None = None,
+        rounds: Callable[..., float] | None = None,
         scipy: str = "",
     ):
         self.name = name
@@ -143,6 +144,7 @@ class Primitive:
         self.twin_of = twin_of
         self.pattern = pattern
         self.size = size
+        self.rounds = rounds
         self.scipy = scipy
         self.cache: dict[Any, Any] = {}
         skip = {"elementwise": 0, "linear": 1}.get(kind, 1 if arity is not None else 2)
@@ -317,4 +319,6 @@ def constant(forward: Callable, name: str | None = None, arity: int = 1, **optio
 def composition(function: Callable, name: str | None = None, **options: Any) -> Primitive:
     """Enter a function written in terms of other entries."""
     options.setdefault("samples", UNARY_SAMPLES[:1])
+    options.setdefault("size", getattr(function, "size", None))
+    options.setdefault("rounds", getattr(function, "rounds", None))
     return Primitive(name or function.__name__, "composition", function, arity=None, **options)

@@ -1,0 +1,92 @@
+"""How many elements a result will have, from the arguments alone: what a limit on sizes asks before a call."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .shapes import as_int, as_shape, rank, shape_of
+
+
+def makes(size: Callable[..., int]) -> Callable[[Callable], Callable]:
+    """Note on a composition how many elements its result has: `size` gets the arguments of the call."""
+
+    def note(function: Any) -> Callable:
+        function.size = size
+        return function
+
+    return note
+
+
+def repeats(rounds: Callable[..., float]) -> Callable[[Callable], Callable]:
+    """Note on a composition how often it repeats something, from the arguments of the call."""
+
+    def note(function: Any) -> Callable:
+        function.rounds = rounds
+        return function
+
+    return note
+
+
+def count_product(shape: Any) -> int:
+    """Return the number of elements of a shape, as an exact integer."""
+    total = 1
+    for n in shape:
+        total *= int(n)
+    return total
+
+
+def size_of(x: Any) -> int:
+    """Return the number of elements of a value."""
+    return count_product(shape_of(x))
+
+
+def count_steps(start: Any, stop: Any = None, step: Any = 1) -> int:
+    """Return how many elements arange has."""
+    start, stop = (0, start) if stop is None else (start, stop)
+    span = (float(stop) - float(start)) / float(step) if float(step) else 0.0
+    return max(math.ceil(span), 0) if math.isfinite(span) else 1 << 62
+
+
+def count_shape(*shape: Any) -> int:
+    """Return how many elements zeros(2, 3) or zeros((2, 3)) has."""
+    return count_product(as_shape(shape[0] if len(shape) == 1 else shape))
+
+
+def count_square(n: Any, m: Any = None) -> int:
+    """Return how many elements eye(n, m) has."""
+    return as_int(n) * as_int(n if m is None else m)
+
+
+def count_repeated(x: Any, repeats: Any, axis: Any = None) -> int:
+    """Return an upper bound for repeat."""
+    count = as_int(repeats) if rank(repeats) == 0 else int(np.max(getattr(repeats, "_data", repeats), initial=0))
+    return size_of(x) * count
+
+
+def count_matrix(x: Any, y: Any) -> int:
+    """Return how many elements a matrix product has."""
+    a, b = shape_of(x), shape_of(y)
+    rows, columns = a[-2:-1], b[-1:] if len(b) > 1 else ()
+    return count_product(np.broadcast_shapes(a[:-2], b[:-2])) * count_product(rows) * count_product(columns)
+
+
+def count_pairs(x: Any, y: Any, *_: Any, **__: Any) -> int:
+    """Return how many pairs of elements there are."""
+    return size_of(x) * size_of(y)
+
+
+def count_grid(*xs: Any, indexing: str = "xy", sparse: Any = False, copy: Any = True) -> int:
+    """Return how many elements meshgrid's results have together."""
+    return sum(map(size_of, xs)) if sparse else count_product(map(size_of, xs)) * len(xs)
+
+
+def count_contracted(x: Any, y: Any, axes: Any = 2) -> int:
+    """Return how many elements tensordot has."""
+    a = shape_of(x)
+    left = a[len(a) - as_int(axes) :] if rank(axes) == 0 else [a[i] for i in as_shape(axes[0])]
+    common = max(count_product(left), 1)
+    return (size_of(x) // common) * (size_of(y) // common)
