@@ -224,11 +224,12 @@ def rows_at_once(question: Question, first: Columns) -> tuple[int, str]:
     evaluate(first)
     if evaluate.looped:
         return LOOPED, evaluate.looped
-    one = peak_memory(evaluate, first)
+    read = 3 * sum(x.nbytes for x in first.values())  # as it is read, as its gradient, as that is written
+    one = peak_memory(evaluate, first) + read
     count = min(SAMPLE, BYTES // one)
     if count < 2:
         return 1, ""
-    more = peak_memory(evaluate, {name: np.repeat(x, count, axis=0) for name, x in first.items()})
+    more = peak_memory(evaluate, {name: np.repeat(x, count, axis=0) for name, x in first.items()}) + count * read
     room = BYTES // max((more - one) // (count - 1), 1)
     return min(ROWS, 1 << room.bit_length() - 1), ""
 

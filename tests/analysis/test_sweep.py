@@ -1,0 +1,99 @@
+"""Sweeps: blocks against single rows, extras that are missing, rows that fail."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gradcli.analysis.gradient import Request, compute_gradient
+from gradcli.analysis.sweep.rows import BYTES, Interpreted, Question, RowError, by_shape, peak_memory, rows_at_once
+from gradcli.analysis.transform import compute_hessian
+from gradcli.cli.main import main
+from gradcli.program.target import Target, load_program
+
+PROGRAMS = {
+    "x**2 * sin(y) + exp(-x*y)": {"x": (), "y": ()},
+    "sum(w**2) * x / w[0]": {"x": (), "w": (3,)},
+    "w @ v + cumsum(w)[1]": {"w": (3,), "v": (3,)},
+    "solve([[2 + x, 1], [1, 3 + y]], w)[0]": {"x": (), "y": (), "w": (2,)},
+    "det(outer(w, w) + x * eye(3))": {"x": (), "w": (3,)},
+    "max(w) * mean(w) + x**y": {"x": (), "y": (), "w": (4,)},
+    "where(x > y, x * y, sum(w))": {"x": (), "y": (), "w": (2,)},
+    "a = x * y; b = a + norm(w); b * a": {"x": (), "y": (), "w": (2,)},
+}
+
+
+@pytest.mark.parametrize("text", PROGRAMS)
+def test_a_block_is_its_rows(text):
+    program = load_program(Target(text, inline=True))
+    rng = np.random.default_rng(0)
+    columns = {name: rng.uniform(0.5, 2, (5, *shape)) for name, shape in PROGRAMS[text].items()}
+    evaluate = Interpreted(Question(program, {}, tuple(columns), tuple(columns), diag=True))
+    block = evaluate(columns)
+    assert not evaluate.looped
+    for i in range(5):
+        at = {name: x[i] for name, x in columns.items()}
+        row = compute_gradient(program, at, Request())
+        np.testing.assert_allclose(block["value"][i], row.value, rtol=1e-13)
+        for item in row.inputs:
+            np.testing.assert_allclose(block[f"d_{item.name}"][i], item.grad, rtol=1e-12, atol=1e-13)
+        bends = compute_hessian(program, at).blocks
+        for name, x in at.items():
+            wanted = np.diagonal(bends[name][name].reshape(x.size, x.size)).reshape(x.shape)
+            np.testing.assert_allclose(block[f"d2_{name}"][i], wanted, rtol=1e-11, atol=1e-12)
+
+
+def ask(text, **columns):
+    program = load_program(Target(text, inline=True))
+    return Question(program, {}, tuple(columns), tuple(columns)), columns
+
+
+def test_only_the_row_without_an_inverse_is_nan():
+    x = np.linspace(1, 2, 1000)
+    x[617] = 0
+    question, columns = ask("inv([[x, 0], [0, 1]])[0, 0]", x=x)
+    found = Interpreted(question)(columns)
+    assert np.flatnonzero(np.isnan(found["value"])).tolist() == [617]
+    np.testing.assert_allclose(np.delete(found["d_x"], 617), -1 / np.delete(x, 617) ** 2)
+
+
+def test_rows_of_several_lengths():
+    rows = np.empty(4, object)
+    rows[:] = [np.ones(2), np.ones(3), np.full(2, 2.0), np.ones(0)]
+    question, columns = ask("x * sum(w**2)", x=np.arange(1.0, 5), w=rows)
+    found = by_shape(Interpreted(question), columns)
+    assert found["value"].tolist() == [2, 6, 24, 0]
+    assert [x.tolist() for x in found["d_w"]] == [[2, 2], [4, 4, 4], [12, 12], []]
+
+
+def test_the_row_that_fails_is_named():
+    rows = np.empty(3, object)
+    rows[:] = [np.ones(2), np.ones(2), np.ones(1)]
+    question, columns = ask("w[1] * x", x=np.ones(3), w=rows)
+    with pytest.raises(RowError) as caught:
+        by_shape(Interpreted(question), columns)
+    assert caught.value.row == 2
+
+
+@pytest.mark.parametrize("text, shape", [("x**2", ()), ("sum(x)", (1000,)), ("sum(outer(x, x) * 2)", (300,))])
+def test_blocks_fit_into_memory(text, shape):
+    question, first = ask(text, x=np.full((1, *shape), 0.5))
+    rows, _ = rows_at_once(question, first)
+    assert rows == 65536 if not shape else 1 < rows < 65536
+    block = {"x": np.repeat(first["x"], rows, axis=0)}
+    assert peak_memory(Interpreted(question), block) < 1.5 * BYTES
+
+
+@pytest.mark.parametrize(
+    "words, extra",
+    [(["p.csv", "-o", "o.parquet"], "sweep"), (["p.parquet"], "sweep"), (["p.csv", "--dask", "local"], "dask")],
+)
+def test_an_extra_that_is_missing_is_named(words, extra, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("gradcli.analysis.sweep.points.find_spec", lambda name: None)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "p.csv").write_text("x\n1\n")
+    (tmp_path / "p.parquet").write_bytes(b"PAR1")
+    before = sorted(tmp_path.iterdir())
+    assert main(["sweep", "x**2", *words]) == 2
+    assert f"gradcli[{extra}]" in capsys.readouterr().err
+    assert sorted(tmp_path.iterdir()) == before
