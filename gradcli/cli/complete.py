@@ -13,6 +13,7 @@ from .offers import Items, entries, item, items
 
 PROGRAMS = (".py", ".expr")
 ARRAY_FILES = (".npy", ".npz", ".csv", ".tsv", ".txt", ".json")
+TABLES = (".csv", ".tsv", ".parquet", ".pq", ".npy")
 DEFINITIONS = (ast.FunctionDef, ast.ClassDef)
 
 
@@ -117,13 +118,18 @@ def targets(incomplete: str, folders: bool) -> Items:
 
 
 def words(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
-    """Complete a TARGET, then NAME=VALUE; a command named gradcheck takes several targets and folders."""
+    """Complete a TARGET, then NAME=VALUE.
+
+    A command named gradcheck takes several targets and folders, one named sweep a table behind the target.
+    """
     given = ctx.params.get("words") or ()
     several = ctx.info_name == "gradcheck"
     name, sign, value = incomplete.partition("=")
     if sign:
         return array_files(value[1:], f"{name}=@") if value.startswith("@") else []
     first = not given and ctx.params.get("expression") is None
+    if ctx.info_name == "sweep" and len(given) == (ctx.params.get("expression") is None):
+        return entries(incomplete, TABLES)
     found = targets(incomplete, several) if first or several else []
     if not first:
         taken = {word.partition("=")[0] for word in given}

@@ -88,6 +88,8 @@ CASES = {
     "gradcli grad f.py:Op ": ["q="],
     "gradcli grad f.py:Split ": ["p=", "q="],
     "gradcli grad f.py --retain ": ["loss"],
+    "gradcli sweep f.expr ": ["dir/", "my data.npy"],
+    "gradcli sweep f.expr p.csv a=1 ": ["x=", "w="],
     "gradcli grad f.expr --wrt ": ["x", "a", "w"],
     "gradcli grad f.expr --wrt=": ["--wrt=x", "--wrt=a", "--wrt=w"],
     "gradcli grad f.expr --wrt x,": ["x,a", "x,w"],
