@@ -104,8 +104,8 @@ runs in a process of its own, so that a crash is an error of that check and noth
 
 Of functions elsewhere a call may take seconds, so that random directions come first, as with `--fast`: a derivative
 that agrees needs twelve calls, however many inputs there are; one that does not is searched for its wrong elements by
-halves. `--calls N` is a budget that is kept, for any function (`calls=` in declarations; of frameworks whose products
-call the function, these count, too). A pass says to how many digits directions agree, and how large an error could
+halves. `--calls N` is a budget that is kept, for any function (`calls=` in declarations; of frameworks, whose
+products call the function, these count, too). A pass says to how many digits directions agree, and how large an error could
 hide; what N calls do not decide is inconclusive, and the message, and `calls_needed` in JSON, name the number that
 would.
 

@@ -147,9 +147,9 @@ def test_a_kink_along_a_direction_is_no_fault():
     def f(x):
         return np.abs(x - 1).sum() + (x**3).sum()
 
-    report = check_gradient(f, lambda x: np.sign(x - 1) + 3 * x**2, at={"x": x}, calls=12)
-    assert report.verdict == "pass"  # 0 is the mean of both sides
-    one_sided = check_gradient(f, lambda x: np.where(x < 1, -1, 1) + 3 * x**2, at={"x": x}, calls=12)
+    report = check_gradient(f, lambda x: np.sign(x - 1) + 3 * x**2, at={"x": x}, calls=200)
+    assert report.verdict == "pass"  # 0 is the mean of both sides, and no more than 200 calls see the kink itself
+    one_sided = check_gradient(f, lambda x: np.where(x < 1, -1, 1) + 3 * x**2, at={"x": x}, calls=200)
     assert one_sided.verdict in ("pass", "inconclusive")
     outside = check_gradient(f, lambda x: np.where(x < 1, -1, 1) * (1 + (x == 1)) + 3 * x**2, at={"x": x}, fast=True)
     assert (outside.verdict, outside.inputs[0].worst.place) == ("fail", (20,))
