@@ -77,6 +77,7 @@ class Declared:
         seed: int = 0,
         fast: bool = False,
         calls: int | None = None,
+        taylor: bool = False,
         file: str | None = None,
         line: int | None = None,
         replay: str | None = None,
@@ -86,7 +87,7 @@ class Declared:
         single: bool = False,
         search: int = 0,
     ):
-        self.digits, self.symbolic, self.calls = digits, symbolic, calls
+        self.digits, self.symbolic, self.calls, self.taylor = digits, symbolic, calls, taylor
         self.engine, self.single = engine, single
         self.search = search
         self.saved: Sequence[Mapping[str, Any]] = ()
@@ -181,7 +182,7 @@ class Declared:
     def run_one(self, seed: int) -> CheckReport:
         """Check one sample."""
         calls = self.calls and max(self.calls // (self.samples if self.random else 1), 1)
-        options = Options(fast=self.fast, seed=seed, tolerances=self.tolerances, calls=calls)
+        options = Options(fast=self.fast, seed=seed, tolerances=self.tolerances, calls=calls, taylor=self.taylor)
         drawn: dict[str, Any] = {}
 
         def make() -> Subject:
@@ -254,9 +255,9 @@ def check(f: Callable | None = None, *, at: Any = None, **options: Any) -> Any:
     with Tensors; engine= chooses. wrt: the names to check. order: 2 checks second
     derivatives. samples: points drawn from `seed` on. rtol, atol, eps: fixed tolerances instead of the estimated
     error. search: at how many more points that people forget to look for one where the derivative is wrong. calls:
-    how often f may be called. name: what reports call it.
+    how often f may be called. taylor: begin with the rate of the Taylor remainder. name: what reports call it.
     """
-    known = set("grad vjp jvp engine wrt name order samples rtol atol eps seed fast search calls".split())
+    known = set("grad vjp jvp engine wrt name order samples rtol atol eps seed fast search calls taylor".split())
     unknown = set(options) - known
     if unknown:
         raise TypeError(

@@ -62,13 +62,15 @@ class Directions:
     are no more than directions.
     """
 
-    def __init__(self, flat: Flat, seed: int):
+    def __init__(self, flat: Flat, seed: int, steps: np.ndarray | None = None):
+        """Take steps of their own, where given, along a single direction."""
         self.flat, self.rng = flat, np.random.default_rng(seed)
         self.drift = np.zeros(len(flat.f0))
         self.lines: list[Line] = []
         self.slopes: list[Slope] = []
         self.searched = False
-        self.axes = flat.size == 1 or (flat.size == 2 and self.left >= PLAN - 2)
+        self.wanted = steps
+        self.axes = flat.size == 1 or (steps is None and (flat.size == 2 and self.left >= PLAN - 2))
         self.plan = PLAN + flat.subject.calls - 1 + flat.subject.claim_calls
 
     @property
@@ -87,10 +89,12 @@ class Directions:
     def first_look(self) -> None:
         """Take the calls that are enough for a derivative that agrees. Raises OutOfCallsError."""
         flat = self.flat
-        if self.left >= PLAN - 1:
+        if self.wanted is None and self.left >= PLAN - 1:
             self.drift = np.abs(flat.f0 - flat.value_again())
         steps = [PAIRS * REACH if self.left >= 6 else PAIRS[1:] * REACH / 10]
-        if not flat.subject.costly and self.left == math.inf:
+        if self.wanted is not None:
+            steps = [self.wanted]
+        elif not flat.subject.costly and self.left == math.inf:
             steps *= COUNT
         elif self.left >= PLAN - 2:
             steps.append(PAIRS[1:] * REACH)
@@ -102,7 +106,8 @@ class Directions:
         for line in self.lines:
             line.weights = self.claim.weights
         for k, (line, h) in enumerate(zip(self.lines, steps, strict=True)):
-            self.slopes.append(line.romberg(h, None if len(h) == 3 else self.trust() if k else 1.0))
+            trusted = None if len(h) != 2 else self.trust() if k else 1.0
+            self.slopes.append(line.best(h) if len(h) > 3 else line.romberg(h, trusted))
 
     def trust(self) -> np.ndarray:
         """Return the part of its last change that two steps are to be feared to be off by.
@@ -244,15 +249,15 @@ def excess(look: Directions, k: int) -> np.ndarray:
     return np.nan_to_num(gap / np.maximum(room, TINY), nan=np.inf)
 
 
-def judge_along(flat: Flat, seed: int) -> Outcome | None:
-    """Return what two directions tell of a claim, and of single elements where these disagree.
+def judge_along(look: Directions) -> Outcome | None:
+    """Return what directions tell of a claim, and of single elements where these disagree.
 
     None where there are so few elements, or they cost so little, that each is to be looked at.
     """
+    flat = look.flat
     from .accusation import Accusation
     from .suspects import certain
 
-    look = Directions(flat, seed)
     try:
         look.first_look()
     except OutOfCallsError:

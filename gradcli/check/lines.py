@@ -99,6 +99,10 @@ class Line:
         bent, rough = self.bends(h, up + down - 2 * base, value, noise), np.maximum(last, before) + rounding
         return Slope(value, error, bent, noise, np.zeros(len(value), bool), rough)
 
+    def best(self, h: np.ndarray) -> Slope:
+        """Return the best extrapolation of three consecutive steps among many."""
+        return functools.reduce(better, (self.romberg(h[k : k + 3]) for k in range(len(h) - 2)))
+
     def bends(self, h: np.ndarray, even: np.ndarray, value: np.ndarray, noise: np.ndarray) -> np.ndarray:
         """Return where what is even in h grows like h, and not like its square, as beside a kink or a jump."""
         powers = h[:, None] ** np.array([1, 2, 4])[: len(h)]

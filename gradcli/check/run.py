@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import time
 from collections.abc import Callable
 
@@ -13,7 +14,7 @@ from ..results.checks import CheckReport, Evidence, Finding, InputCheck
 from .blame import blame
 from .compressed import LEAST, all_right
 from .diagnose import diagnose
-from .directions import PLAN, Outcome, judge_along
+from .directions import PLAN, Directions, Outcome, judge_along
 from .doubt import doubt_solvers, roughness, scatter
 from .fixed import judge_fixed
 from .flat import Flat
@@ -22,6 +23,7 @@ from .linearity import nonlinearity
 from .measure import Reference
 from .modes import with_modes
 from .subject import CheckError, ComplexError, OutOfCallsError, Subject, WrongShapeError
+from .taylor import STEPS, taylor_of
 from .traced import Traced
 from .verdict import Judgement, input_checks, rounding_slack
 
@@ -37,8 +39,8 @@ class Options:
     """How to check.
 
     seed: of random directions. fast: random directions first, elements only on suspicion. calls: how often the
-    function may be called. tolerances: (eps, atol, rtol) for PyTorch's rule. blame: look for the guilty custom
-    function after a fail.
+    function may be called. taylor: judge by the Taylor remainder first. forced: begin with directions. tolerances:
+    (eps, atol, rtol) for PyTorch's rule. blame: look for the guilty custom function after a fail.
     """
 
     def __init__(
@@ -49,10 +51,13 @@ class Options:
         tolerances: tuple | None = None,
         blame: bool = True,
         calls: int | None = None,
+        taylor: bool = False,
     ):
         self.blame = blame
         self.calls = calls
+        self.taylor = taylor
         self.fast = fast
+        self.forced = bool(fast or calls or taylor)
         self.seed = seed
         self.tolerances = tolerances
 
@@ -119,9 +124,12 @@ def judge(subject: Subject, options: Options, report: Callable[..., CheckReport]
     subject.most_calls = options.calls
     flat = Flat(subject)
     bent = None
-    if options.tolerances is None and len(flat.f0) * flat.size and (options.fast or options.calls or is_costly(flat)):
+    if options.tolerances is None and len(flat.f0) * flat.size and (options.forced or is_costly(flat)):
         bent = linear_within_budget(flat, options.seed)
-        found = judge_along(flat, options.seed)
+        look = Directions(flat, options.seed, STEPS if options.taylor else None)
+        found = judge_along(look)
+        if options.taylor and look.slopes:
+            report = functools.partial(report, taylor=taylor_of(look))
         if found is not None:
             return report_along(flat, found, bent, options, report)
     reason = undecidable(flat)

@@ -93,6 +93,7 @@ class Wanted:
         parts += [f"--{key} {shlex.quote(value)}" for key, value in given if value]
         parts += [f"--engine {self.options['engine']}"] if self.options.get("engine") else []
         parts += [f"--calls {self.options['calls']}"] if self.options.get("calls") else []
+        parts += ["--taylor"] if self.options.get("taylor") else []
         parts += [f"--order {self.options['order']}"] if self.options.get("order", 1) != 1 else []
         return " ".join(p if p.startswith("--") else shlex.quote(p) for p in parts)
 

@@ -99,6 +99,11 @@ OPTIONS: dict[str, Any] = {
         metavar="N",
         help="Call the function N times at most; say what that bought.",
     ),
+    "taylor": click.option(
+        "--taylor",
+        is_flag=True,
+        help="Judge by the Taylor remainder, and show its rates; with -o FILE.svg as a plot.",
+    ),
     "rtol": click.option("--rtol", type=Finite(), metavar="X", help="Fixed relative tolerance, as in PyTorch."),
     "atol": click.option("--atol", type=Finite(), metavar="X", help="Fixed absolute tolerance, as in PyTorch."),
     "eps": click.option(

@@ -103,11 +103,16 @@ or grad_x, or else by its place. An int that is returned is no output but a stat
 runs in a process of its own, so that a crash is an error of that check and nothing else.
 
 Of functions elsewhere a call may take seconds, so that random directions come first, as with `--fast`: a derivative
-that agrees needs twelve calls, however many inputs there are; one that does not is searched for its wrong elements by
-halves. `--calls N` is a budget that is kept, for any function (`calls=` in declarations; of frameworks, whose
-products call the function, these count, too). A pass says to how many digits directions agree, and how large an error could
-hide; what N calls do not decide is inconclusive, and the message, and `calls_needed` in JSON, name the number that
-would.
+that agrees needs twelve calls, however many inputs there are; one that does not is searched for its wrong elements
+by halves. `--calls N` is a budget that is kept, for any function (`calls=` in declarations; of frameworks, whose
+products call the function, these count, too). A pass says to how many digits directions agree, and how large an
+error could hide; what N calls do not decide is inconclusive, and the message, and `calls_needed` in JSON, name the
+number that would.
+
+`--taylor` judges by the remainder |f(x + h d) - f(x) - h g.d| along a random direction d, for eight steps h of
+which each is a quarter of the one before, on both sides: 17 calls. It falls with the square of h where g is right,
+and with h where it is not. Steps at which rounding spoils it take no part in the rate. What disagrees there is
+looked at as always.
 
 With pytest, `pytest --gradcheck` runs the same declared checks as tests; `--gradcheck-allow-inconclusive` lets
 inconclusive ones pass.

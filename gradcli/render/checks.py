@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..results.checks import CheckReport, CheckSummary, InputCheck, WorstElement
+from ..results.checks import CheckReport, CheckSummary, InputCheck, Taylor, WorstElement
 from .numbers import label
 
 
@@ -41,7 +41,8 @@ def basis(check: CheckReport) -> str:
         return ""
     elements = "1 element" if found.elements == 1 else f"{found.elements} elements"
     if found.directions:
-        return f"{elements} along {len(found.directions)} directions, by values at {found.points} points"
+        count = len(found.directions)
+        return f"{elements} along {count} direction{'s' * (count > 1)}, by values at {found.points} points"
     some = "" if found.closely == found.elements else f"{found.closely} of them "
     closely = f", {some}looked at closely" if found.closely else ""
     return f"{elements}{closely}, by values at {found.points} points"
@@ -90,6 +91,18 @@ def headline(check: CheckReport) -> str:
     if check.verdict == "fail" and shown and item is not None:
         return f"{worst_text(item)}{relative_text(item.worst)}"
     return check.message or "no reason was given"
+
+
+def taylor_lines(taylor: Taylor) -> list[str]:
+    """Return the Taylor remainders as lines of a table, and their rate."""
+    lines = [f"{'step':>11}  {'remainder':>11}  rate"]
+    for row in taylor.rows:
+        rate = "rounding" if row.spoilt else "" if row.rate is None else f"{row.rate:.2f}"
+        lines.append(f"{row.step:11.4g}  {row.remainder:11.4g}  {rate}".rstrip())
+    rate = (
+        "rounding hides it" if taylor.rate is None else f"{taylor.rate:.2f} (2 for a right derivative, 1 for another)"
+    )
+    return [*lines, f"rate of the Taylor remainder: {rate}"]
 
 
 def summary_line(result: CheckSummary) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import GradcliError
 from ..results import Gradients, Value
-from ..results.checks import CheckList, CheckReport, CheckSummary, Evidence, InputCheck
+from ..results.checks import CheckList, CheckReport, CheckSummary, Evidence, InputCheck, Taylor
 from ..results.exact import Formulas, LongNumbers
 from ..results.mutants import Mutation
 from ..results.operations import Operations
@@ -134,6 +134,12 @@ def evidence_part(evidence: Evidence) -> dict[str, Any]:
     return part
 
 
+def taylor_part(taylor: Taylor) -> dict[str, Any]:
+    """Return how the Taylor remainder falls."""
+    rows = [row._asdict() | {"remainder": as_plain_data(np.float64(row.remainder))} for row in taylor.rows]
+    return {"rate": taylor.rate, "rows": rows}
+
+
 def check_part(check: CheckReport) -> dict[str, Any]:
     """Return one check."""
     found = check.found and {
@@ -154,6 +160,7 @@ def check_part(check: CheckReport) -> dict[str, Any]:
         "blame": check.blame,
         "evidence": None if check.evidence is None else evidence_part(check.evidence),
         "witnesses": {name: round(digits, 2) for name, digits in check.witnesses},
+        **({} if check.taylor is None else {"taylor": taylor_part(check.taylor)}),
         **({"found": found} if found else {}),
     }
 

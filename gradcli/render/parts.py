@@ -11,7 +11,7 @@ from ..errors import visible
 from ..results.checks import CheckReport
 from . import Style
 from .arrays import fitting
-from .checks import basis, headline
+from .checks import basis, headline, taylor_lines
 from .formulas import agreements
 
 
@@ -52,6 +52,8 @@ def check_text(check: CheckReport, style: Style) -> Text:
         text.append(indent + basis(check), "dim")
     for finding in (f for f in check.diagnosis if f.text != reason):
         text.append(indent + finding.text, "yellow")
+    for line in taylor_lines(check.taylor) if check.taylor is not None else ():
+        text.append(indent + line, "dim")
     if len(check.witnesses) > 1:
         words = [f"{name} {digits:.1f}" for name, digits in check.witnesses]
         text.append(indent + "digits that agree with reverse mode: " + ", ".join(words), "dim")

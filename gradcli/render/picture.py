@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import GradcliError
+from ..results.checks import CheckSummary
 from ..results.graphs import Graph
 from ..results.plots import Curve, HeatMaps, Surface
 from . import Style
@@ -77,6 +78,27 @@ def render_surface(result: Surface, style: Style) -> bytes:
     axes.set(
         title=label(result.output or result.target), xlabel=label(result.names[0]), ylabel=label(result.names[1])
     )
+    return save_figure(picture, style.form)
+
+
+def render_checksummary(result: CheckSummary, style: Style) -> bytes:
+    """Return Taylor remainders by step, in logarithms, beside lines that fall as they should."""
+    picture = figure()
+    axes = picture.subplots()
+    drawn = [(check, check.taylor) for check in result.checks if check.taylor is not None]
+    for k, (check, taylor) in enumerate(drawn):
+        steps, sizes = np.array([row.step for row in taylor.rows]), np.array([row.remainder for row in taylor.rows])
+        spoilt = np.array([row.spoilt for row in taylor.rows])
+        rate = "rounding" if taylor.rate is None else f"rate {taylor.rate:.2f}"
+        axes.loglog(steps[~spoilt], sizes[~spoilt], "o-", color=f"C{k}", label=label(f"{check.name}: {rate}"))
+        axes.loglog(steps[spoilt], np.maximum(sizes[spoilt], 1e-300), "x", color=f"C{k}", alpha=0.4)
+        if not spoilt.all():
+            ideal = sizes[~spoilt][0] * (steps / steps[~spoilt][0]) ** 2
+            axes.loglog(steps, ideal, ":", color="gray", alpha=0.6)
+    axes.set(xlabel="step h", ylabel=label("|f(x + h d) - f(x) - h g.d|"))
+    axes.grid(alpha=0.3)
+    if drawn:
+        axes.legend()
     return save_figure(picture, style.form)
 
 

@@ -104,6 +104,9 @@ def render_checksummary(result: CheckSummary, style: Style) -> str:
     for c in result.checks:
         place = f"{one_line(c.file or '')}\t{c.line or ''}"
         lines.append(f"{c.verdict}\t{one_line(c.name)}\t{place}\t{c.seconds:.3f}\t{one_line(headline(c))}\n")
+        for row in c.taylor.rows if c.taylor is not None else ():
+            rate = "rounding" if row.spoilt else "" if row.rate is None else repr(row.rate)
+            lines.append(f"taylor\t{one_line(c.name)}\t{row.step!r}\t{row.remainder!r}\t{rate}\n")
     return "".join(lines)
 
 

@@ -81,6 +81,22 @@ class FoundPoint(NamedTuple):
     line: str
 
 
+class TaylorRow(NamedTuple):
+    """A step, the Taylor remainder there, its rate from the step before, and whether rounding spoils it."""
+
+    step: float
+    remainder: float
+    rate: float | None
+    spoilt: bool
+
+
+class Taylor(NamedTuple):
+    """How a Taylor remainder falls with the step: 2 where the derivative is right, None where rounding hides it."""
+
+    rows: tuple[TaylorRow, ...]
+    rate: float | None
+
+
 @dataclass(frozen=True)
 class CheckReport:
     """The verdict on the derivative of one function at one point (or the worst of several).
@@ -105,6 +121,7 @@ class CheckReport:
     error: Exception | None = None
     evidence: Evidence | None = None
     found: FoundPoint | None = None
+    taylor: Taylor | None = None
 
     def __post_init__(self) -> None:
         """Refuse a pass with an input that did not. Raises ValueError."""

@@ -23,8 +23,7 @@ from ...errors import EXIT_INTERRUPTED, EXIT_TARGET, GradcliError
 from ...lang.names import as_written
 from ...lang.patience import CPU_SECONDS, Bound, bounded
 from ...lang.values import read_values
-from ...program.target import Target
-from ...render import TEXT
+from ...render import PICTURES, TEXT
 from ...results.checks import CheckList, CheckReport, CheckSummary
 from .. import status
 from ..context import Context
@@ -52,6 +51,7 @@ VALUE = re.compile(r"[^\W\d][\w.\[\]]*=[^=]")
     "order",
     "fast",
     "calls",
+    "taylor",
     "symbolic",
     "digits",
     "rtol",
@@ -66,7 +66,7 @@ VALUE = re.compile(r"[^\W\d][\w.\[\]]*=[^=]")
     "config",
     "junit",
     "allow_inconclusive",
-    formats=(*TEXT, "github"),
+    formats=(*TEXT, "github", *PICTURES),
 )
 def gradcheck(context: Context) -> int:
     """Check derivatives: of expressions, scripts and functions, and of gradients written by hand.
@@ -82,6 +82,8 @@ def gradcheck(context: Context) -> int:
     """
     options = context.options
     context.output.check()
+    if context.output.form in PICTURES and not options["taylor"]:
+        raise GradcliError(f"gradcheck draws .{context.output.form} files with --taylor only", kind="usage")
     if options["junit"] is not None:
         check_writable(options["junit"])
     if options["save_points"] is not None:
@@ -201,6 +203,7 @@ def find_checks(context: Context, targets: list[Target], words: tuple[str, ...])
             "samples": options["samples"],
             "fast": options["fast"] or None,
             "calls": options["calls"],
+            "taylor": options["taylor"] or None,
             "symbolic": options["symbolic"] or None,
             "digits": options["digits"],
             "search": options["search"],
