@@ -23,6 +23,7 @@ from ...errors import EXIT_INTERRUPTED, EXIT_TARGET, GradcliError
 from ...lang.names import as_written
 from ...lang.patience import CPU_SECONDS, Bound, bounded
 from ...lang.values import read_values
+from ...program.target import Target
 from ...render import PICTURES, TEXT
 from ...results.checks import CheckList, CheckReport, CheckSummary
 from .. import status
