@@ -28,7 +28,7 @@ def compiler() -> list[str]:
     command = shlex.split(os.environ.get("CC") or "cc")
     path = shutil.which(command[0]) if command else None
     if path is None:
-        raise RefusedError(f"there is no C compiler ({command[0] if command else 'cc'}), so the program")
+        raise RefusedError("there is", f"no C compiler ({command[0] if command else 'cc'})")
     return [path, *command[1:]]
 
 
@@ -73,14 +73,17 @@ def build(source: str, command: list[str], path: Path) -> Path:
         try:
             done = subprocess.run(
                 [*command, *FLAGS, "-o", made, text, "-lm"],
-                capture_output=True, text=True, timeout=PATIENCE, check=False,
+                capture_output=True, text=True, errors="replace", timeout=PATIENCE, check=False,
             )  # fmt: skip
+            said = done.stderr.strip().splitlines()
+            if done.returncode or not os.path.exists(made):
+                first = next(
+                    (line for line in said if "error" in line), said[0] if said else f"status {done.returncode}"
+                )
+                raise RefusedError("the C compiler", f"failed: {first.strip()[:200]}")
+            os.replace(made, path)
         except (OSError, subprocess.TimeoutExpired) as error:
-            raise RefusedError(f"the C compiler failed ({error}), so the program") from None
-        if done.returncode:
-            first = next((line for line in done.stderr.splitlines() if "error" in line), done.stderr.strip()[:200])
-            raise RefusedError(f"the C compiler failed ({first.strip()}), so the program")
-        os.replace(made, path)
+            raise RefusedError("the C compiler", f"failed: {error}") from None
     return path
 
 
@@ -89,7 +92,7 @@ def open_library(path: Path) -> Any:
     try:
         function = ctypes.CDLL(str(path)).evaluate
     except OSError as error:
-        raise RefusedError(f"the library could not be loaded ({error}), so the program") from None
+        raise RefusedError("the library", f"could not be loaded: {error}") from None
     function.restype = None
     function.argtypes = [ctypes.c_size_t, ctypes.c_void_p, ctypes.c_void_p]
     return function

@@ -24,10 +24,10 @@ CONDITIONS = frozenset(
 
 
 class RefusedError(GradcliError):
-    """Something that is not compiled; the message says what."""
+    """Something is not compiled; the message says what, and why where it is not for what it is."""
 
-    def __init__(self, what: str):
-        super().__init__(f"{what} is not compiled", kind="compile")
+    def __init__(self, what: str, why: str = "is not compiled"):
+        super().__init__(f"{what} {why}", kind="compile")
 
 
 class Graph:

@@ -15,7 +15,10 @@ from gradcli.analysis.sweep.rows import Interpreted, Question
 from gradcli.program.target import Target, load_program
 from gradcli.rules import full_table
 
-pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
+pytestmark = [
+    pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler"),
+    pytest.mark.filterwarnings("ignore::RuntimeWarning"),
+]
 TABLE = full_table()
 FUNCTIONS = sorted(n for n, p in TABLE.items() if p.kind == "elementwise" and p.public and n != "threshold")
 TAKEN = """
@@ -23,7 +26,7 @@ TAKEN = """
     divide elu erf erfc exp exp2 expm1 floor floor_divide fmax fmin fmod frac gelu hardshrink hardsigmoid hardswish
     hardtanh hypot leaky_relu lerp log log10 log1p log2 logaddexp logaddexp2 logit logsigmoid maximum minimum mish
     multiply negative positive power rad2deg reciprocal relu relu6 remainder round rsqrt selu sigmoid sign silu sin
-    sinh softplus softshrink softsign sqrt square subtract tan tanh tanhshrink trunc trunc_divide xlog1py xlogy
+    sinh softplus softshrink softsign sqrt square subtract tan tanh tanhshrink trunc xlog1py xlogy
 """.split()
 SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.0, np.inf, -np.inf, np.nan, 1e300, -1e300, 1e-300, 3.0, 30.0, -800.0]
 PROGRAMS = """
@@ -79,7 +82,7 @@ def test_what_is_taken():
             source_of(question(f"{name}({', '.join(names)})", names), dict.fromkeys(names, ()))
             taken.append(name)
         except RefusedError as error:
-            assert error.message == f"'{name}' is not compiled" or "missing a required argument" in error.message
+            assert error.message == f"'{name}' is not compiled" or error.message.startswith("the program (")
     assert taken == TAKEN
 
 
@@ -90,8 +93,9 @@ def test_every_function_that_is_taken(names):
     lines = [f"o_{name} = {name}({', '.join(columns_of(name, rng, 1))})" for name in names]
     asked = question("\n".join(lines), tuple(columns), tuple(f"o_{name}" for name in names))
     grid = np.array(np.meshgrid(SPECIAL, SPECIAL)).reshape(2, -1)
-    half = np.full(grid.shape[1], 0.5)
-    special = {key: half if key[0] == "z" else grid[int(key.startswith("y"))] for key in columns}
+    special = {
+        key: grid[int(key.startswith("y"))] if key[0] != "z" else np.full(grid.shape[1], 0.5) for key in columns
+    }
     compare(asked, columns, special)
 
 
