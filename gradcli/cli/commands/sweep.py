@@ -43,6 +43,8 @@ def sweep(context: Context) -> None:
     context.output.check()
     if options["format"] == "json" and options["output"] == "-":
         raise GradcliError("--json and the result would share standard output", hint="write the result with -o FILE")
+    if options["safe"] and options["compile"]:
+        raise GradcliError("--safe: --compile would run the compiler", hint="leave out one of them", kind="usage")
     target, words = context.target()
     if not words or ("=" in words[0] and not os.path.exists(words[0])):
         raise GradcliError("no POINTS given", hint="for example: gradcli sweep 'x**2 * sin(y)' points.csv")
