@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import EXIT_TARGET, GradcliError, Span
-from ..program.base import Prepare, Program, Run, check_known
+from ..program.base import Prepare, Program, Run
+from ..program.parameters import check_known
 from ..results import Gradients, InputGradient, Value
 from ..rules.shapes import is_complex
 from ..tape.backward import backward

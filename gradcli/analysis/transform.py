@@ -13,8 +13,9 @@ from ..errors import GradcliError
 from ..func.forward import forward_blocks, push_all
 from ..func.pullback import pull, reverse_blocks
 from ..func.trace import Trace
-from ..lang.limits import DEFAULT_MAX_ELEMENTS
-from ..program.base import Program, check_known
+from ..lang.settings import DEFAULT_MAX_ELEMENTS
+from ..program.base import Program
+from ..program.parameters import check_known
 from ..results.transforms import Hessian, Jacobian, JacobianBlock, Products
 from ..tape.tensor import Tensor
 from .recorded import Recorded, reword_engine_errors

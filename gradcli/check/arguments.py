@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from ..errors import GradcliError, did_you_mean
-from ..program.function import missing_values, named_parameters, pass_by_name
+from ..program.parameters import missing_values, named_parameters, pass_by_name
 
 
 def arguments_of(f: Callable, given: Mapping[str, Any], title: str) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from ..errors import GradcliError
-from ..lang.parse import MAX_TEXT
+from ..lang.settings import MAX_TEXT
 from ..program.loading import load_module
 from ..program.surroundings import Folders, same_file
 from ..results.checks import CheckReport

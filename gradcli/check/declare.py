@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import ENDINGS, GradcliError
-from ..lang.limits import DEFAULT_MAX_ELEMENTS
 from ..lang.patience import Bound, bounded
+from ..lang.settings import DEFAULT_MAX_ELEMENTS
 from ..program.frameworks import FRAMEWORKS, engine_of, framework_of
 from ..results.checks import CheckReport
 from .declaration import complaints, is_shape, point_of

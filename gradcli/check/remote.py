@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from ..errors import GradcliError
-from ..program.base import check_known
 from ..program.elsewhere.address import Wishes, open_address
 from ..program.elsewhere.base import Arrays, Elsewhere, ElsewhereError
+from ..program.parameters import check_known
 from ..results.checks import CheckReport
 from .declare import Declared
 from .elsewhere import Claimed, what_ends

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 
 from ..errors import EXIT_TARGET, GradcliError
-from ..program.base import check_known
 from ..program.elsewhere import is_elsewhere
 from ..program.elsewhere.arguments import by_path
 from ..program.elsewhere.framework import framework_arguments
 from ..program.expression import ExpressionProgram
 from ..program.frameworks import engine_of
 from ..program.loading import check_callable, find_in, load_module
+from ..program.parameters import check_known
 from ..program.script import ScriptProgram
 from ..program.surroundings import Folders
 from ..program.target import Target, load_program, read_source, refuse_arguments

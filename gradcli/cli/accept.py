@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from ..lang.names import as_written
+from ..lang.settings import as_written
 
 
 def import_completion(what: str) -> Callable:

@@ -12,15 +12,13 @@ import numpy as np
 from ..analysis.finite import check_finite, nan_in
 from ..analysis.gradient import Request
 from ..errors import EXIT_OK, GradcliError
-from ..lang.evaluate import Settings
 from ..lang.memory import bound_memory
-from ..lang.names import as_written
 from ..lang.patience import CPU_SECONDS, Bound, bounded
+from ..lang.settings import Settings, as_written
 from ..lang.values import read_value, read_values
 from ..program.base import Program
 from ..program.elsewhere import is_elsewhere
 from ..program.target import Target, load_program
-from ..tape.dtypes import set_default_dtype
 from . import status, streams
 from .output import Output
 
@@ -49,7 +47,10 @@ class Context:
     def _dtype(self) -> Any:
         wanted = self.options["dtype"] or "float64"
         if wanted == "float32":
+            from ..tape.dtypes import set_default_dtype
+
             set_default_dtype(np.float32)
+            self.settings.real = np.float32
         if self.options["seed"]:
             from ..api.draw import manual_seed
 
@@ -91,6 +92,7 @@ class Context:
     def name_torch(self) -> None:
         """Let `import torch` mean this engine until the command ends, and its modules have the type of the inputs."""
         from ..program.torch_names import as_torch
+        from ..tape.dtypes import set_default_dtype
 
         click.get_current_context().with_resource(as_torch())
         set_default_dtype(self.dtype)

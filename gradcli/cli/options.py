@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from ..lang.limits import DEFAULT_MAX_ELEMENTS
+from ..lang.settings import DEFAULT_MAX_ELEMENTS
 from ..program.frameworks import ENGINES
 from ..render import ARRAYS
 from . import status

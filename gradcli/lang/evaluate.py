@@ -31,18 +31,7 @@ from .operands import (
     special_form,
     stack_items,
 )
-
-
-class Settings:
-    """What a run may use: the limit on a value's elements, and the seed of its random numbers.
-
-    command: the command that runs it, for hints.
-    """
-
-    def __init__(self, max_elements: int = limits.DEFAULT_MAX_ELEMENTS, seed: int = 0, command: str = "grad"):
-        self.max_elements = max_elements
-        self.seed = seed
-        self.command = command
+from .settings import Settings
 
 
 @functools.cache

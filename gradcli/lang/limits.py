@@ -12,9 +12,6 @@ from ..rules import lookup
 from ..rules.shapes import shape_of
 from ..rules.sizes import count_product, count_shape
 
-DEFAULT_MAX_ELEMENTS = 100_000_000
-
-
 MOST_ROUNDS = 10_000
 
 

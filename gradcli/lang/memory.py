@@ -8,7 +8,7 @@ import re
 import sys
 
 from ..errors import GradcliError, Span
-from .limits import DEFAULT_MAX_ELEMENTS
+from .settings import DEFAULT_MAX_ELEMENTS
 
 MOST_MEMORY = 1900 << 20
 """Bytes that a program may take with the default limit on elements: with the interpreter, 2 GiB."""

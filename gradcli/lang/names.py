@@ -16,15 +16,6 @@ SPECIAL = {"array", "const", "rand", "randn", "where"}
 SYNONYMS = {"dim": "axis", "keepdim": "keepdims"}
 
 
-def as_written(name: str) -> str:
-    """Return a name of the command line as Python's parser reads it in a program: in Unicode's form NFKC."""
-    if name.isascii():
-        return name
-    from unicodedata import normalize
-
-    return normalize("NFKC", name)
-
-
 def function_names() -> list[str]:
     """Return the names of all functions of the language."""
     full_table()

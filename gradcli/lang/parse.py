@@ -20,8 +20,8 @@ from ..errors import GradcliError, Span
 from . import tree
 from .convert import MAX_NESTING, Converter, too_deep
 from .positions import Positions
+from .settings import MAX_TEXT
 
-MAX_TEXT = 1 << 20
 MARKS = re.compile(r"[#\n()\[\]{}]")
 LARGE_TEXT = 1 << 16
 """From this length on, a text gets the larger stack at once."""

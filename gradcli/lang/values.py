@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import numpy as np
 
 from ..errors import GradcliError
-from ..tape.tensor import Tensor
 from . import tree
-from .evaluate import Evaluator, Settings
-from .names import CONSTANTS, as_written
-from .operands import lift_number
+from .names import CONSTANTS
 from .parse import parse
+from .settings import Settings, as_written
 
 NAME = re.compile(r"(?:[^\W\d]\w*|\d+(?=\.))(?:\.\w+|\[\d+\])*\Z")
 
@@ -76,6 +75,30 @@ def read_value(text: str, settings: Settings, name: str = "value") -> np.ndarray
                     hint="values are numbers, lists, or calls such as linspace(0, 1, 5)",
                     kind="name",
                 )
+    literal = value_of_literal(program.statements[0].value)
+    return run_value(program, settings, name) if literal is None else np.array(literal, settings.real)
+
+
+def value_of_literal(node: tree.Expr) -> Any:
+    """Return the number, or the nested lists of floats, that an expression spells out; None for anything else."""
+    if isinstance(node, tree.Number) and isinstance(node.value, float):
+        return node.value
+    if isinstance(node, tree.Unary) and node.op == "negative":
+        value = value_of_literal(node.x)
+        return -value if isinstance(value, float) else None
+    if isinstance(node, tree.Sequence) and node.is_list:
+        items = [value_of_literal(item) for item in node.items]
+        shapes = {np.shape(item) for item in items if item is not None}
+        return items if len(shapes) == 1 and None not in items else None
+    return None
+
+
+def run_value(program: tree.Program, settings: Settings, name: str) -> np.ndarray:
+    """Return the array that a program of one expression computes. Raises GradcliError."""
+    from ..tape.tensor import Tensor
+    from .evaluate import Evaluator
+    from .operands import lift_number
+
     value = Evaluator(program, settings).run({})
     if isinstance(value, tuple):
         try:

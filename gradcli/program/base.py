@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import GradcliError, Span, did_you_mean
+from ..errors import GradcliError, Span
 from ..tape.record import recorder
 from ..tape.tensor import Tensor
 
@@ -118,17 +118,6 @@ class Program:
             return again.output
 
         return call, {name: np.array(leaf._data) for name, leaf in run.leaves.items()}
-
-
-def check_known(names: Iterable[str], known: Iterable[str], option: str) -> None:
-    """Raise GradcliError for a name that the program does not have."""
-    known = list(known)
-    there = set(known)
-    for name in names:
-        if name not in there:
-            advice = did_you_mean(name, known)
-            listed = f"the names are {', '.join(known)}" if known else "it has no names"
-            raise GradcliError(f"{option}: the program has no '{name}'", hint=advice or listed, kind="name")
 
 
 def as_leaf(value: Any, dtype: Any, name: str) -> Tensor:

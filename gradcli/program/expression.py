@@ -10,12 +10,14 @@ import numpy as np
 
 from ..errors import GradcliError, did_you_mean
 from ..lang import tree
-from ..lang.evaluate import Evaluator, Settings
+from ..lang.evaluate import Evaluator
 from ..lang.names import CONSTANTS, CONSTRUCTORS, find_function, not_called
 from ..lang.operands import lift_number
+from ..lang.settings import Settings
 from ..tape.dtypes import defaults
 from ..tape.modes import no_grad
-from .base import Prepare, Program, Run, as_leaf, check_known
+from .base import Prepare, Program, Run, as_leaf
+from .parameters import check_known
 
 
 class ExpressionProgram(Program):

@@ -1,4 +1,4 @@
-"""Functions defined in a Python file: inputs are the parameters, the output is what they return."""
+"""Functions, custom Functions and modules that a Python file defines: inputs are the parameters."""
 
 from __future__ import annotations
 
@@ -9,49 +9,15 @@ from typing import Any
 import numpy as np
 
 from ..errors import EXIT_TARGET, GradcliError
+from ..rules import entry
 from ..tape.dtypes import defaults
+from ..tape.function import Function, has_setup
 from ..tape.tensor import Tensor
-from .base import Prepare, Program, Run, as_leaf, check_known
-from .failures import blame_user_code
-
-WHOLE = ("int", "int64", "int32", "long", "LongTensor", "IntTensor")
-"""Annotations of parameters that take whole numbers."""
-
-
-def name_of(annotation: Any) -> str:
-    """Return the name of the type that an annotation names, without its module: LongTensor of torch.LongTensor."""
-    name = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", str(annotation))
-    return name.rpartition(".")[2]
-
-
-ADVICE = "wrap it in a function whose parameters have names: def g(x, y): return f(x, y)"
-
-
-def named_parameters(function: Callable, title: str) -> list[inspect.Parameter]:
-    """Return a function's parameters without *args and **kwargs.
-
-    Raises GradcliError where there are no others, ValueError or TypeError where Python does not know them.
-    """
-    parameters = inspect.signature(function).parameters.values()
-    named = [p for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
-    if parameters and not named:
-        starred = " and ".join(str(p).partition(":")[0] for p in parameters)
-        raise GradcliError(f"{title} takes {starred}: its inputs have no names", hint=ADVICE, kind="usage")
-    return named
-
-
-def pass_by_name(parameters: Iterable[inspect.Parameter], given: Mapping[str, Any]) -> tuple[list, dict[str, Any]]:
-    """Return values by name as a call takes them: those of positional-only parameters in order, and the rest."""
-    bare = [p.name for p in parameters if p.kind is p.POSITIONAL_ONLY and p.name in given]
-    return [given[name] for name in bare], {name: x for name, x in given.items() if name not in bare}
-
-
-def missing_values(title: str, names: Iterable[str], more: str = "") -> GradcliError:
-    """Return the error of parameters that were given no value; more: what else the hint says."""
-    listed, words = ", ".join(f"'{name}'" for name in names), " ".join(f"{name}=1" for name in names)
-    return GradcliError(
-        f"{title} needs a value for {listed}", hint=f"add to the command line: {words}{more}", kind="name"
-    )
+from .base import Prepare, Program, Run, as_leaf, is_module
+from .failures import WITHOUT_TORCH, blame_user_code
+from .frameworks import engine_of
+from .loading import check_callable, find_in, load_module
+from .parameters import ADVICE, WHOLE, check_known, missing_values, name_of, named_parameters, pass_by_name
 
 
 class FunctionProgram(Program):
@@ -178,3 +144,46 @@ class FunctionProgram(Program):
         """Return what the function returns for arguments by name."""
         bare, named = pass_by_name(self.parameters, arguments)
         return self.function(*bare, **named)
+
+
+def as_function(function: Any) -> Callable:
+    """Return a custom Function as a function of the parameters of its forward, without ctx.
+
+    Several real outputs are joined into one vector.
+    """
+    parameters = list(inspect.signature(function.forward).parameters.values())
+    if not has_setup(function):
+        parameters = parameters[1:]
+
+    def call(**given: Any) -> Any:
+        result = function.apply(*(given.get(p.name, p.default) for p in parameters))
+        if not isinstance(result, tuple):
+            return result
+        parts = [x.reshape(-1) for x in result if isinstance(x, Tensor) and x.requires_grad]
+        return parts[0] if len(parts) == 1 else entry("concatenate").function(parts)
+
+    call.__signature__ = inspect.Signature([p.replace(kind=p.KEYWORD_ONLY) for p in parameters])  # type: ignore
+    return call
+
+
+def load_function(path: str, name: str, target: Any, source: str) -> Program:
+    """Return the program of a function that a file with that text defines. Raises GradcliError when there is none."""
+    if not name:
+        raise GradcliError(f"{path}: no name after the colon", hint=f"write {path}:FUNCTION", kind="usage")
+    found = find_in(load_module(path, target.stdout, target.folders, source), path, name)
+    engine = engine_of(found, target.engine)
+    if engine is not None:
+        from .elsewhere.program import framework_program
+
+        check_callable(found, path, name)
+        return framework_program(engine, found, f"{path}:{name}", target.dtype == "float32")
+    if isinstance(found, type) and issubclass(found, Function):
+        return FunctionProgram(as_function(found), f"{path}:{name}", path, target.dtype)
+    if is_module(found):
+        from .module import module_program
+
+        return module_program(found, f"{path}:{name}", path, target.dtype)
+    origin = found if isinstance(found, type) else type(found)
+    if any(kind.__module__.partition(".")[0] == "torch" for kind in origin.__mro__):
+        raise GradcliError(f"{path}:{name} is made for PyTorch", hint=WITHOUT_TORCH, kind="usage")
+    return FunctionProgram(check_callable(found, path, name), f"{path}:{name}", path, target.dtype)

@@ -1,21 +1,13 @@
-"""Programs of what a Python file defines: functions, custom Functions and modules."""
+"""What a Python file defines."""
 
 from __future__ import annotations
 
-import inspect
 import os
-from collections.abc import Callable
 from typing import Any
 
 from ..errors import GradcliError, did_you_mean
-from ..lang.names import as_written
-from ..rules import entry
-from ..tape.function import Function, has_setup
-from ..tape.tensor import Tensor
-from .base import Program, is_module
-from .failures import WITHOUT_TORCH, blame_user_code
-from .frameworks import engine_of
-from .function import FunctionProgram
+from ..lang.settings import as_written
+from .failures import blame_user_code
 from .surroundings import Folders, Surroundings, change_to, root_of
 
 
@@ -30,26 +22,6 @@ def load_module(path: str, stdout: Any = None, folders: Folders | None = None, s
     if folders is None:
         change_to(surroundings)
     return surroundings.load(path, stdout, source)
-
-
-def as_function(function: Any) -> Callable:
-    """Return a custom Function as a function of the parameters of its forward, without ctx.
-
-    Several real outputs are joined into one vector.
-    """
-    parameters = list(inspect.signature(function.forward).parameters.values())
-    if not has_setup(function):
-        parameters = parameters[1:]
-
-    def call(**given: Any) -> Any:
-        result = function.apply(*(given.get(p.name, p.default) for p in parameters))
-        if not isinstance(result, tuple):
-            return result
-        parts = [x.reshape(-1) for x in result if isinstance(x, Tensor) and x.requires_grad]
-        return parts[0] if len(parts) == 1 else entry("concatenate").function(parts)
-
-    call.__signature__ = inspect.Signature([p.replace(kind=p.KEYWORD_ONLY) for p in parameters])  # type: ignore
-    return call
 
 
 def find_in(module: Any, path: str, name: str) -> Any:
@@ -69,26 +41,3 @@ def check_callable(found: Any, path: str, name: str) -> Any:
     if not callable(found):
         raise GradcliError(f"{path}:{name} is {type(found).__name__}, not a function", kind="usage")
     return found
-
-
-def load_function(path: str, name: str, target: Any, source: str) -> Program:
-    """Return the program of a function that a file with that text defines. Raises GradcliError when there is none."""
-    if not name:
-        raise GradcliError(f"{path}: no name after the colon", hint=f"write {path}:FUNCTION", kind="usage")
-    found = find_in(load_module(path, target.stdout, target.folders, source), path, name)
-    engine = engine_of(found, target.engine)
-    if engine is not None:
-        from .elsewhere.program import framework_program
-
-        check_callable(found, path, name)
-        return framework_program(engine, found, f"{path}:{name}", target.dtype == "float32")
-    if isinstance(found, type) and issubclass(found, Function):
-        return FunctionProgram(as_function(found), f"{path}:{name}", path, target.dtype)
-    if is_module(found):
-        from .module import module_program
-
-        return module_program(found, f"{path}:{name}", path, target.dtype)
-    origin = found if isinstance(found, type) else type(found)
-    if any(kind.__module__.partition(".")[0] == "torch" for kind in origin.__mro__):
-        raise GradcliError(f"{path}:{name} is made for PyTorch", hint=WITHOUT_TORCH, kind="usage")
-    return FunctionProgram(check_callable(found, path, name), f"{path}:{name}", path, target.dtype)

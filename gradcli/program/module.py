@@ -11,7 +11,8 @@ import numpy as np
 from ..errors import GradcliError
 from ..func.functional_call import functional_call
 from .failures import blame_user_code
-from .function import FunctionProgram, pass_by_name
+from .function import FunctionProgram
+from .parameters import pass_by_name
 
 
 class ModuleProgram(FunctionProgram):

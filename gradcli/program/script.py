@@ -17,9 +17,10 @@ from ..tape import leaf as leaves
 from ..tape.modes import enable_grad
 from ..tape.record import recorder
 from ..tape.tensor import Tensor
-from .base import Prepare, Program, Run, check_known, is_module
+from .base import Prepare, Program, Run, is_module
 from .failures import exit_text, python_syntax_error, script_error
 from .instrument import BIND, LAST, instrument, last_names
+from .parameters import check_known
 from .repeat import Repeats
 
 

@@ -9,14 +9,11 @@ import stat
 from typing import TYPE_CHECKING, Any
 
 from ..errors import GradcliError
-from ..lang.convert import NotInLanguageError
-from ..lang.evaluate import Settings
-from ..lang.parse import MAX_TEXT, parse
-from .base import Program
+from ..lang.settings import MAX_TEXT, Settings
 from .elsewhere import is_elsewhere
-from .expression import ExpressionProgram
 
 if TYPE_CHECKING:
+    from .base import Program
     from .surroundings import Folders
 
 
@@ -79,6 +76,8 @@ def load_program(target: Target) -> Program:
     source = read_source(text)
     if not text.endswith(".py"):
         return expression(source, text, text, target)
+    from ..lang.convert import NotInLanguageError
+
     try:
         return expression(source, text, text, target)
     except NotInLanguageError as reason:
@@ -102,6 +101,9 @@ def at_address(text: str, target: Target) -> Program:
 
 def expression(source: str, origin: str | None, title: str, target: Target) -> Program:
     """Return an expression program. Raises GradcliError for arguments, which only scripts have."""
+    from ..lang.parse import parse
+    from .expression import ExpressionProgram
+
     parsed = parse(source, origin)
     refuse_arguments(target, f"{title} is an expression, which")
     return ExpressionProgram(parsed, title, target.settings, target.dtype)
@@ -137,7 +139,7 @@ def load_object(path: str, name: str, target: Target) -> Program:
     if target.safe:
         raise GradcliError(f"--safe: {path} is Python, which would have to be executed", kind="usage")
     refuse_arguments(target, f"{path}:{name} is no script, so it")
-    from .loading import load_function
+    from .function import load_function
 
     return load_function(path, name, target, source)
 

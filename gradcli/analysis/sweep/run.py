@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...errors import GradcliError
-from ...lang.evaluate import Settings
+from ...lang.settings import Settings
 from ...program.target import Target, load_program
 from .parts import Folder, Table
 from .points import Points

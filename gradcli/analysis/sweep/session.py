@@ -14,7 +14,8 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 
 from ...errors import GradcliError, did_you_mean
-from ...program.base import Program, check_known, silence_prints
+from ...program.base import Program, silence_prints
+from ...program.parameters import check_known
 from ...results.sweeps import Swept
 from .parts import Folder, form_of, heading, join_parts
 from .points import Points, need, open_points

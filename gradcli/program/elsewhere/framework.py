@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 
 from ...errors import ENDINGS, GradcliError, describe_error
-from ..base import check_known
 from ..frameworks import ENGINES
-from ..function import WHOLE, missing_values, name_of, named_parameters
+from ..parameters import WHOLE, check_known, missing_values, name_of, named_parameters
 from .arguments import Arguments, as_array, call_with
 from .base import Arrays, Elsewhere, ElsewhereError
 

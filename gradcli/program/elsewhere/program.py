@@ -12,7 +12,8 @@ from ...errors import EXIT_TARGET, GradcliError
 from ...tape.function import Function, once_differentiable
 from ...tape.modes import state
 from ...tape.tensor import Tensor
-from ..base import Prepare, Program, Run, as_leaf, check_known
+from ..base import Prepare, Program, Run, as_leaf
+from ..parameters import check_known
 from .arguments import by_path
 from .base import Arrays, Elsewhere, ElsewhereError, unit_arrays
 from .framework import FrameworkCall, adapter_of, framework_arguments, framework_call, is_under
