@@ -110,6 +110,9 @@ class Writer:
                     lines += loop([f"{self.reserve(x)} = {CALLS[x.name]}({words});"])
             for place in [p for p, last in self.last.items() if last == level and p in self.buffers]:
                 self.free.append(self.buffers[place])
+        for k, x in enumerate(self.outputs):
+            if not isinstance(x, Expression) or x.name == INPUT:
+                lines += loop([f"y{k}[i] = {self.text(x, 0)};"])
         return lines
 
     def arithmetic(self, here: list[Expression], level: int) -> list[str]:
@@ -123,9 +126,8 @@ class Writer:
                 lines.append(f"{self.reserve(x)} = v{x.place};")
         end = max(self.level.values(), default=0) + 1
         for k, x in enumerate(self.outputs):
-            made = self.level.get(x.place, -1) if isinstance(x, Expression) else -1
-            is_call = isinstance(x, Expression) and x.name in CALLS
-            if (made == level and not is_call) or (level == end and (is_call or made < 0)):
+            made = self.level.get(x.place) if isinstance(x, Expression) else None
+            if made is not None and level == (end if x.name in CALLS else made):
                 lines.append(f"y{k}[i] = {self.text(x, level)};")
         return lines
 

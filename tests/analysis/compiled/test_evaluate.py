@@ -46,6 +46,14 @@ PROGRAMS = """
 """.strip().splitlines()
 
 
+@pytest.fixture(autouse=True, scope="module")
+def cache(tmp_path_factory):
+    """Leave the user's cache alone."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
 def columns_of(name: str, rng: np.random.Generator, rows: int) -> dict[str, np.ndarray]:
     """Return points in the domain of a function, under names of its own."""
     domains = [*TABLE[name].domain, *[(-3, 3)] * 3][: TABLE[name].arity]
