@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.analysis import digits, transform
 from gradcli.analysis.agreement import Comparison
 from gradcli.analysis.gradient import Request, compute_gradient
 from gradcli.errors import GradcliError
 from gradcli.lang.parse import parse
-from gradcli.program import digits, transform
 from gradcli.program.expression import ExpressionProgram
 
 INPUTS: dict[str, tuple] = {"x": (), "y": (3,), "A": (2, 2), "B": (2, 3)}
