@@ -32,7 +32,7 @@ from ..help import Command
 from ..options import command_options
 from ..output import check_writable, write_file
 
-VALUE = re.compile(r"[^\W\d][\w.\[\]]*=[^=]")
+VALUE = re.compile(r"@.|[^\W\d][\w.\[\]]*=[^=]")
 
 
 @click.command(
