@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from ..errors import GradcliError
 from ..results.checks import CheckReport
-
-SCHEMA = "gradcli/1"
+from ..results.locks import SCHEMA, document_of_lines
 
 
 def plain_of(x: Any) -> Any:
@@ -38,15 +37,8 @@ def array_of(data: Any) -> np.ndarray:
     return (raw[..., 0] + 1j * raw[..., 1]).astype(dtype) if dtype.kind == "c" else raw.astype(dtype)
 
 
-def lines_of(head: Mapping[str, Any], key: str, entries: Iterable[Mapping[str, Any]]) -> str:
-    """Return a document whose entries have a line each."""
-    start = json.dumps(head, ensure_ascii=False)[:-1]
-    rows = [json.dumps(entry, ensure_ascii=False, allow_nan=False) for entry in entries]
-    return f'{start}, "{key}": [\n' + ",\n".join(rows) + "\n]}\n"
-
-
 def read_document(path: str, key: str, what: str) -> dict[str, Any]:
-    """Return a document that `lines_of` wrote. Raises GradcliError."""
+    """Return a document that `document_of_lines` wrote. Raises GradcliError."""
     try:
         with open(path, encoding="utf-8") as file:
             found = json.load(file)
@@ -88,7 +80,7 @@ class SavedPoints:
         if len(rows) == len(self.entries):
             return None
         ordered = sorted(rows.values(), key=lambda e: (str(e["file"]), e["check"], json.dumps(e["at"])))
-        return lines_of({"schema": SCHEMA}, "points", ordered)
+        return document_of_lines({"schema": SCHEMA}, "points", ordered)
 
 
 def written(x: Any) -> str:

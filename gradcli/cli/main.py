@@ -35,6 +35,7 @@ COMMANDS = {
     "trace": "Backward, step by step.",
     "plot": "A function and its derivative, drawn.",
     "sweep": "Value and gradient at every row of a table.",
+    "lock": "Gradients kept in a file, and compared later.",
     "mutate": "How many wrong gradients the tests notice.",
     "ops": "The functions of the language, with their derivatives.",
     "completion": "A completion script for bash, zsh or fish.",

@@ -126,6 +126,12 @@ OPTIONS: dict[str, Any] = {
     "allow_inconclusive": click.option(
         "--allow-inconclusive", is_flag=True, help="Exit with 0 when no check fails but some are inconclusive."
     ),
+    "verify": click.option(
+        "--verify",
+        metavar="FILE",
+        shell_complete=import_completion("files"),
+        help="Compare with this lock; exit 1 where a number is beyond both errors.",
+    ),
     "search": click.option(
         "--search",
         type=Count(1_000_000, least=0),

@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from .. import __version__
 from ..errors import GradcliError
 from ..results import Gradients, Value
 from ..results.checks import CheckList, CheckReport, CheckSummary, Evidence, InputCheck, Taylor
 from ..results.exact import Formulas, LongNumbers
+from ..results.locks import SCHEMA, Comparison, Lock, Verification, document_of_lines
 from ..results.mutants import Mutation
 from ..results.operations import Operations
 from ..results.plots import Curve, Surface
@@ -189,6 +191,36 @@ def render_mutation(result: Mutation, style: Style) -> str:
     parts = ("score", "smallest_noticed", "at_least", "equal", "calls", "seconds")
     mutants = [{key: getattr(run, key) for key in keys} for run in result.mutants]
     return document(style.command, result.target, mutants=mutants, **{key: getattr(result, key) for key in parts})
+
+
+def render_lock(result: Lock, style: Style) -> str:
+    """Return the content of a lock file: a line per check."""
+    head = {"schema": SCHEMA, "command": style.command, "target": result.target, "version": __version__}
+    more = {"settings": result.settings, "libraries": result.libraries}
+    return document_of_lines({**head, **more}, "checks", result.entries)
+
+
+def comparison_part(check: Comparison) -> dict[str, Any]:
+    """Return one check beside its lock."""
+    worst = check.worst and {
+        "input": check.worst.input,
+        "index": list(check.worst.place),
+        **{key: as_plain_data(np.asarray(getattr(check.worst, key))) for key in check.worst._fields[2:]},
+    }
+    return {
+        "name": check.name,
+        "file": check.file,
+        "verdict": check.verdict,
+        "worst": worst,
+        "message": check.message,
+    }
+
+
+def render_verification(result: Verification, style: Style) -> str:
+    """Return what became of every check, and the versions that differ."""
+    checks = [comparison_part(check) for check in result.checks]
+    versions = {name: {"locked": old, "now": new} for name, old, new in result.libraries}
+    return document(style.command, result.target, checks=checks, versions=versions)
 
 
 def error(problem: GradcliError) -> str:

@@ -16,6 +16,7 @@ from . import Style
 from .arrays import Row, shade, table_of_arrays
 from .checks import summary_line
 from .formulas import render_formulas, render_longnumbers
+from .locks import render_lock, render_verification
 from .mutants import render_mutation
 from .numbers import number
 from .parts import blocks_of, check_text, head_of, more_of
@@ -157,6 +158,7 @@ __all__ = [
     "render_heatmaps",
     "render_hessian",
     "render_jacobian",
+    "render_lock",
     "render_longnumbers",
     "render_mutation",
     "render_operations",
@@ -164,4 +166,5 @@ __all__ = [
     "render_surface",
     "render_trace",
     "render_value",
+    "render_verification",
 ]

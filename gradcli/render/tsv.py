@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ..results.checks import CheckList, CheckSummary
     from ..results.exact import LongNumbers
     from ..results.graphs import Graph, Trace
+    from ..results.locks import Lock, Verification
     from ..results.mutants import Mutation
     from ..results.operations import Operations
     from ..results.plots import Curve, Surface
@@ -124,6 +125,21 @@ def render_mutation(result: Mutation, style: Style) -> str:
         f"{'killed' if run.killed else 'survived'}\t{'' if run.relative_error is None else run.relative_error!r}\t"
         f"{run.seconds:.3f}\t{one_line(run.name)}\n"
         for run in result.mutants
+    )
+
+
+def render_lock(result: Lock, style: Style) -> str:
+    """Return one line per check: name, file."""
+    return "".join(f"{one_line(e['check'])}\t{one_line(e['file'])}\n" for e in result.entries)
+
+
+def render_verification(result: Verification, style: Style) -> str:
+    """Return one line per check: verdict, name, file, the number furthest from its lock."""
+    from .locks import difference_text
+
+    return "".join(
+        f"{c.verdict}\t{one_line(c.name)}\t{one_line(c.file or '')}\t{one_line(difference_text(c))}\n"
+        for c in result.checks
     )
 
 

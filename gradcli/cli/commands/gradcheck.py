@@ -190,7 +190,7 @@ def find_checks(context: Context, targets: list[Target], words: tuple[str, ...])
             raise GradcliError(
                 f"--grad and --{other} go one at a time", hint="check one, then the other", kind="usage"
             )
-    tolerances = (options["eps"], options["atol"], options["rtol"])
+    tolerances = (options.get("eps"), options.get("atol"), options.get("rtol"))
     wanted = Wanted(
         values,
         shapes,
@@ -199,15 +199,15 @@ def find_checks(context: Context, targets: list[Target], words: tuple[str, ...])
         context.names("wrt"),
         options["out"],
         {
-            "order": options["order"],
-            "engine": options["engine"],
-            "samples": options["samples"],
-            "fast": options["fast"] or None,
-            "calls": options["calls"],
-            "taylor": options["taylor"] or None,
-            "symbolic": options["symbolic"] or None,
-            "digits": options["digits"],
-            "search": options["search"],
+            "order": options.get("order"),
+            "engine": options.get("engine"),
+            "samples": options.get("samples"),
+            "fast": options.get("fast") or None,
+            "calls": options.get("calls"),
+            "taylor": options.get("taylor") or None,
+            "symbolic": options.get("symbolic") or None,
+            "digits": options.get("digits"),
+            "search": options.get("search"),
             "seed": options["seed"] or None,
             "max_elements": options["max_elements"],
             "tolerances": tolerances if any(t is not None for t in tolerances) else None,

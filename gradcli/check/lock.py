@@ -1,0 +1,259 @@
+"""Gradients kept in a file with their own errors, and compared with it later."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import platform
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import __version__
+from ..errors import EXIT_TARGET, GradcliError
+from ..results.checks import CheckReport
+from ..results.locks import Comparison, Difference, Lock, Verification
+from .declare import Declared
+from .stored import array_of, plain_of, read_document
+from .subject import CheckError, Subject
+
+NEIGHBOURS = 5
+"""Points a few rounding units away at which value and gradient are asked again."""
+SPREAD = 5.0
+"""How many times the largest change there counts as error, ..."""
+SPACINGS, ALIKE = ((1e-3, 1.0), (1e-4, 10.0)), 4.0
+"""Spacings of close points, beside the inputs, with the weight of each; how alike differences of noise are."""
+OWN_UNITS, LARGEST_UNITS = 32.0, 4.0
+"""... beside so many rounding units of the number itself, and of the largest in its array."""
+LIBRARIES = ("scipy", "torch", "jax", "autograd", "sklearn", "statsmodels")
+
+Numbers = dict[str | None, np.ndarray]
+
+
+class Known:
+    """Value (under None) and gradients of a check at a point, by input, and their errors."""
+
+    def __init__(self, subject: Subject):
+        self.at = subject.at
+        self.numbers = numbers_of(subject, subject.at)
+        self.errors = errors_of(subject, self.numbers)
+
+
+def numbers_of(subject: Subject, arrays: Mapping[str, np.ndarray]) -> Numbers:
+    """Return value and claimed gradient at arrays by name. Raises CheckError."""
+    blocks = subject.jacobian(arrays)
+    return {None: np.asarray(subject.value(arrays)), **{name: np.asarray(blocks[name]) for name in subject.wrt}}
+
+
+def errors_of(subject: Subject, numbers: Numbers) -> Numbers:
+    """Return how uncertain value and gradient are by rounding.
+
+    The inputs are moved by up to two units of their own rounding at random, as any rounding before the call may do;
+    the largest change seen, or what `scatter` sees of rounding inside, times SPREAD, is the error, with units of
+    rounding of the numbers themselves added. The first of the calls is at the point itself:
+    what does not repeat is no more certain than that.
+    """
+    rng = np.random.default_rng(1)
+    most = {name: np.zeros(x.shape) for name, x in numbers.items()}
+    for k in range(NEIGHBOURS + 1):
+        near = dict(subject.at)
+        for key in subject.wrt if k else ():
+            x = subject.at[key]
+            unit = max(float(np.finfo(x.dtype).eps), 2 * (subject.claim_unit or 0.0))
+            near[key] = (x * (1 + unit * rng.integers(-2, 3, x.shape))).astype(x.dtype)
+        with contextlib.suppress(CheckError):
+            for name, x in numbers_of(subject, near).items():
+                if x.shape == most[name].shape:
+                    change = np.abs(x - numbers[name])
+                    most[name] = np.fmax(most[name], np.where(np.isfinite(change), change, 0.0))
+    inside = scatter(subject, numbers)
+    return {
+        name: SPREAD * np.fmax(most[name], inside[name]) + own_rounding(subject, x) for name, x in numbers.items()
+    }
+
+
+def scatter(subject: Subject, numbers: Numbers) -> Numbers:
+    """Return how far numbers close by are off a smooth curve: what cancels inside, and no unit of the inputs shows.
+
+    Differences of fourth and sixth order along a line, divided by the root of the sum of their squared weights, are
+    equal for noise and fall for a smooth curve (More and Wild, SIAM J. Sci. Comput. 33, 2011); so they are at another
+    spacing, other than beside a kink.
+    """
+    rng = np.random.default_rng(2)
+    signs = {name: rng.choice([-1.0, 1.0], subject.at[name].shape) for name in subject.wrt}
+    least = {name: np.full(x.shape, np.inf) for name, x in numbers.items()}
+    for spacing, weight in SPACINGS:
+        rows: list[Numbers] = []
+        for k in range(-4, 5):
+            near = {
+                n: (subject.at[n] * (1 + spacing * k * sign)).astype(subject.at[n].dtype) for n, sign in signs.items()
+            }
+            with contextlib.suppress(CheckError):
+                rows.append(numbers_of(subject, {**subject.at, **near}))
+        for name, x in numbers.items():
+            stack = np.stack([row[name] for row in rows if row[name].shape == x.shape]) if rows else np.zeros(0)
+            noise = np.zeros(x.shape)
+            if len(stack) == 9:
+                fourth, sixth = (deviation(stack, order) for order in (4, 6))
+                noise = np.where((sixth <= ALIKE * fourth) & (fourth <= ALIKE * sixth), fourth, 0.0)
+            least[name] = np.fmin(least[name], weight * noise)
+    return least
+
+
+def deviation(stack: np.ndarray, order: int) -> np.ndarray:
+    """Return the standard deviation of numbers in rows about a smooth curve, by differences of an order."""
+    differences = np.abs(np.diff(stack, n=order, axis=0))
+    return np.sqrt((differences**2).mean(axis=0) / math.comb(2 * order, order))
+
+
+def own_rounding(subject: Subject, x: np.ndarray) -> np.ndarray:
+    """Return the units of rounding that numbers may be off by themselves."""
+    unit = max(float(np.finfo(x.dtype).eps) / 2, subject.claim_unit or 0.0)
+    size = np.where(np.isfinite(x), np.abs(x), 0.0)
+    return unit * (OWN_UNITS * size + LARGEST_UNITS * size.max(initial=0.0))
+
+
+def known_at(check: Declared, at: Mapping[str, Any] | None = None) -> Known:
+    """Return what a check gives at a point, or at its own. Raises CheckError."""
+    with (
+        check.surroundings,
+        contextlib.redirect_stdout(sys.stdout),
+        contextlib.redirect_stderr(sys.stderr),
+        np.errstate(all="ignore"),
+    ):
+        return Known(check.subject(check.point(np.random.default_rng(check.seed)) if at is None else at))
+
+
+def keyed(checks: Sequence[Declared]) -> Iterator[tuple[tuple[str, str], Declared]]:
+    """Yield checks with their file and name, sorted; a second one of a name gets a number."""
+    seen: dict[tuple[str, str], int] = {}
+    rows = []
+    for check in checks:
+        key = (check.file or "", check.name)
+        seen[key] = seen.get(key, 0) + 1
+        rows.append(((key[0], key[1] if seen[key] == 1 else f"{key[1]}-{seen[key]}"), check))
+    yield from sorted(rows, key=lambda row: row[0])
+
+
+def lock(target: str, checks: Sequence[Declared | CheckReport], settings: Mapping[str, Any]) -> Lock:
+    """Return value, gradient and their errors of every check. Raises GradcliError where one cannot be computed."""
+    entries = []
+    for (file, name), check in keyed(only_checks(checks)):
+        try:
+            known = known_at(check)
+        except CheckError as error:
+            raise GradcliError(f"{name}: {error}", kind="target", exit_code=EXIT_TARGET) from error
+        grads = {key: x for key, x in known.numbers.items() if key is not None}
+        entries.append(
+            {
+                "file": file,
+                "check": name,
+                "at": {key: plain_of(x) for key, x in known.at.items()},
+                "value": plain_of(known.numbers[None]),
+                "value_error": plain_of(rounded_up(known.errors[None])),
+                "grad": {key: plain_of(x) for key, x in grads.items()},
+                "error": {key: plain_of(rounded_up(known.errors[key])) for key in grads},
+            }
+        )
+    return Lock(target, settings, libraries(), tuple(entries))
+
+
+def only_checks(checks: Sequence[Declared | CheckReport]) -> list[Declared]:
+    """Return checks. Raises GradcliError where a file could not be imported."""
+    for check in checks:
+        if isinstance(check, CheckReport):
+            raise GradcliError(check.message, kind="target", exit_code=EXIT_TARGET)
+    return [check for check in checks if isinstance(check, Declared)]
+
+
+def rounded_up(x: np.ndarray) -> np.ndarray:
+    """Return errors with two digits, not smaller, so that lines of a file change only with what they say."""
+    with np.errstate(all="ignore"):
+        unit = 10.0 ** (np.floor(np.log10(x)) - 1)
+        found = np.where(x > 0, np.ceil(x / unit) * unit, 0.0)
+    return np.vectorize(lambda e: float(f"{e:.2g}"), otypes=[float])(found) if x.size else found
+
+
+def libraries() -> dict[str, str]:
+    """Return the versions of what computes: those of the known libraries that are loaded, too."""
+    found = {"gradcli": __version__, "python": platform.python_version(), "numpy": np.__version__}
+    loaded = {name: getattr(sys.modules.get(name), "__version__", None) for name in LIBRARIES}
+    return {**found, **{name: str(version) for name, version in loaded.items() if version is not None}}
+
+
+def read_lock(path: str) -> Lock:
+    """Return the content of a lock file. Raises GradcliError."""
+    found = read_document(path, "checks", "locked gradients")
+    keys = {"file", "check", "at", "value", "value_error", "grad", "error"}
+    if not all(isinstance(entry, dict) and keys <= entry.keys() for entry in found["checks"]):
+        raise GradcliError(
+            f"{path} is no file of locked gradients", hint="gradcli lock -o FILE writes one", kind="file"
+        )
+    parts = (found.get("settings") or {}, found.get("libraries") or {}, tuple(found["checks"]))
+    return Lock(str(found.get("target", path)), *parts)
+
+
+def verify(path: str, locked: Lock, checks: Sequence[Declared | CheckReport]) -> Verification:
+    """Return what became of the gradients of a lock, at the points that it names."""
+    present = dict(keyed(only_checks(checks)))
+    found = []
+    for entry in locked.entries:
+        check = present.pop((entry["file"], entry["check"]), None)
+        gone = Comparison(entry["check"], entry["file"] or None, "gone")
+        found.append(gone if check is None else compare(path, entry, check))
+    found += [Comparison(name, file or None, "new") for file, name in present]
+    now = libraries()
+    versions = tuple((n, v, now[n]) for n, v in locked.libraries.items() if n in now and now[n] != v)
+    return Verification(path, tuple(sorted(found, key=lambda c: (c.file or "", c.name))), versions)
+
+
+def compare(path: str, entry: Mapping[str, Any], check: Declared) -> Comparison:
+    """Return one check beside its lock. Raises GradcliError for an entry that holds no numbers."""
+    name, file = entry["check"], entry["file"] or None
+    try:
+        at = {key: array_of(x) for key, x in entry["at"].items()}
+        old: Numbers = {None: array_of(entry["value"]), **{key: array_of(x) for key, x in entry["grad"].items()}}
+        errors = {None: array_of(entry["value_error"]), **{key: array_of(x) for key, x in entry["error"].items()}}
+    except (ValueError, TypeError, AttributeError, KeyError):
+        raise GradcliError(f"{path}: the line of {name} holds no numbers", kind="file") from None
+    try:
+        now = known_at(check, at)
+    except CheckError as error:
+        return Comparison(name, file, "error", message=str(error))
+    if shapes := different_shapes(old, now.numbers):
+        return Comparison(name, file, "changed", message=shapes)
+    outside, worst = furthest(old, errors, now)
+    return Comparison(name, file, "changed" if outside else "same", worst)
+
+
+def different_shapes(old: Numbers, now: Numbers) -> str:
+    """Return in which inputs and shapes numbers differ; nothing where they can be compared."""
+    names = [[str(name) for name in numbers if name is not None] for numbers in (old, now)]
+    if sorted(names[0]) != sorted(names[1]):
+        return f"gradients of {', '.join(names[0])} were locked, now there are {', '.join(names[1])}"
+    for key, x in old.items():
+        if x.shape != now[key].shape:
+            what = "the value" if key is None else f"the gradient of {key}"
+            return f"{what} had shape {x.shape}, now {now[key].shape}"
+    return ""
+
+
+def furthest(old: Numbers, errors: Numbers, now: Known) -> tuple[bool, Difference | None]:
+    """Return whether a number is out of both intervals together, and the one that is furthest from its lock."""
+    most, worst = -1.0, None
+    for name, x in old.items():
+        y, room = now.numbers[name], errors[name] + now.errors[name]
+        with np.errstate(all="ignore"):
+            gap = np.abs(y - x)
+            equal = (x == y) | (np.isnan(x) & np.isnan(y))
+            ratio = np.where(equal, 0.0, np.where(np.isnan(gap), np.inf, gap / room))
+        if ratio.size and float(ratio.max()) > most:
+            place = np.unravel_index(int(ratio.argmax()), ratio.shape)
+            index = tuple(int(k) for k in place)
+            most = float(ratio.max())
+            worst = Difference(
+                name, index, x[place], float(errors[name][place]), y[place], float(now.errors[name][place])
+            )
+    return most > 1, worst
