@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -15,16 +16,11 @@ from ..results.checks import CheckReport, FoundPoint, InputCheck
 from .candidates import Point, candidates, constants_in, constants_of
 from .flat import Flat
 from .run import Options, Place, run_check
+from .screen import Line, compare_along_line
 from .shrink import shrink
 from .stored import written
 from .subject import CheckError, Subject, WrongShapeError, as_point, name_of
 
-WIDE, HALF = 0.05, 0.025
-"""Two steps whose slopes are extrapolated, in units of the scale; two more follow from the rounding unit."""
-CLOSE = 1e-6
-"""The relative difference from a claim that no filter holds against it."""
-INFORMED = 1e-2
-"""The relative error beyond which a slope says nothing."""
 LEAST_JUDGED = 12
 """So many suspicious points are judged, or a tenth of all."""
 LEAST_CALLS, MOST_CALLS = 10_000, 150
@@ -34,10 +30,8 @@ KNOWN = 0.02
 """The relative error of a reference that knows a slope."""
 CLEARLY = 5.0
 """How many times its error a claim must be off to be accused at one of many points."""
-MATTERS = 1e-4
-"""A claimed effect, beside the value and the largest one, that is looked at where no slope is seen."""
-NEAR, GROWTH = 1e-6, 10.0
-"""Steps so small beside the largest must not show slopes so many times larger, where a claim is infinite."""
+ROUNDING = 1e3
+"""So many rounding units of what a gradient is elsewhere are no error."""
 BOUNDARIES = 12
 BISECTIONS = 60
 
@@ -83,43 +77,34 @@ class Search:
     def is_sure(self, point: Mapping[str, np.ndarray], item: InputCheck) -> bool:
         """Return whether values far and near speak against the worst element of an input.
 
-        A reference that knows its own size is enough; of many points, some are off by a little more than its error.
-        Where it only says that there is no slope, there must be none at any scale: stairs have one over more than a
-        step, and a wave that is faster than numbers are close has any. Rounding inside the function hides small ones.
+        Of many points, some are off by a little more than their error, and where a gradient is next to nothing, by
+        its rounding. On stairs the claim may be the slope over more than a step. A reference that knows its own size
+        is then enough; see `has_no_slope` for one that does not.
         """
         worst = item.worst
         if worst is None:
             return True
-        if abs(worst.numeric) * KNOWN >= worst.numeric_error > 0:
-            return not abs(worst.analytic - worst.numeric) <= CLEARLY * worst.numeric_error
         if worst.sides is not None:
             return bool(np.isfinite(worst.sides).all())
         subject = self.at(point)
         x = subject.at[item.name]
-        if x.dtype.kind != "f":
-            return False
+        gap, known = abs(worst.analytic - worst.numeric), abs(worst.numeric) * KNOWN >= worst.numeric_error > 0
+        if gap <= ROUNDING * float(np.finfo(x.dtype).eps) * self.usual_size or x.dtype.kind != "f":
+            return known and x.dtype.kind != "f"
         flat = Flat(subject)
         place = int(flat.edges[subject.wrt.index(item.name)] + np.ravel_multi_index(worst.place, x.shape))
         row = int(np.ravel_multi_index(worst.output, flat.out_shape)) if flat.out_dtype.kind == "f" else 0
-        coordinate, unit = float(flat.coordinate(place)), float(np.finfo(x.dtype).eps)
-        steps = max(abs(coordinate), 1.0) * 10.0 ** -np.arange(-np.floor(np.log10(4 * unit)) + 1)
-        values = flat.along(np.full(2 * len(steps), place), np.concatenate([steps, -steps]))[:, row]
-        up, down = values[: len(steps)], values[len(steps) :]
-        rounding = 4 * flat.unit * np.fmax(np.abs(up), np.abs(down)) / steps
-        slopes = np.fmax(np.abs(up - flat.f0[row]), np.abs(flat.f0[row] - down)) / steps - rounding
-        claim = float(np.abs(worst.analytic))
-        if not np.isfinite(claim):
-            near = slopes[steps < NEAR * steps[0]]
-            return not bool(np.nanmax(near, initial=0.0) > GROWTH * np.nanmax(slopes[:4], initial=0.0))
-        effects = np.abs(flat.jacobian(subject.jacobian(subject.at))[row]) * np.maximum(flat.scales, 1.0)
-        if not claim * steps[0] >= MATTERS * max(abs(flat.f0[row]), float(np.nanmax(effects))):
+        line = Line(flat, place, row)
+        if line.agrees(worst.analytic):
             return False
-        seen = slopes >= claim / GROWTH
-        if (seen[1:] & seen[:-1]).any():
-            return False
-        beside = {item.name: x * (1 + 2 * unit)}
-        moved = flat.jacobian(subject.jacobian({**subject.at, **beside}))[row, place]
-        return bool(abs(moved - worst.analytic) <= 1e-3 * claim)
+        return not gap <= CLEARLY * worst.numeric_error if known else line.has_no_slope(worst.analytic)
+
+    @functools.cached_property
+    def usual_size(self) -> float:
+        """The largest element of the gradient at the search's own point."""
+        with np.errstate(all="ignore"):
+            found = np.abs(np.concatenate([np.ravel(x) for x in self.subject.jacobian(self.subject.at).values()]))
+        return float(found[np.isfinite(found)].max(initial=0.0))
 
     def constants(self) -> list[float]:
         """Return the numbers in the source of the function and its derivative, and the inputs that do not vary."""
@@ -202,63 +187,6 @@ class Search:
         except CheckError:
             return 0.0
         return worst
-
-
-def compare_along_line(flat: Flat, rng: np.random.Generator) -> tuple[float, bool]:
-    """Return the relative distance between claim and slopes along a random direction, and whether there is a kink.
-
-    Slopes over four steps, of a random sum of the outputs. A slope that is known well and agrees is enough; at a
-    kink, whatever lies between the one-sided ones.
-    """
-    unit = max(flat.unit, *(float(np.finfo(part.dtype).eps) / 2 for part in flat.parts))
-    direction = rng.choice([-1.0, 1.0], flat.size) * rng.uniform(0.5, 1.0, flat.size) * flat.scales
-    weights = np.ones(1) if len(flat.f0) == 1 else rng.standard_normal(len(flat.f0))
-    parts = claimed_parts(flat, weights) * direction
-    claim, size = float(parts.sum()), float(np.abs(parts).max())
-    x = np.concatenate([part.astype(float) for part in flat.parts])
-    steps = np.array([WIDE, HALF, 4 * unit ** (1 / 3), 4 * unit**0.5])
-    offsets = np.concatenate([steps, -steps])
-    values = flat.points(x + offsets[:, None] * direction) @ weights
-    middle = float(flat.f0 @ weights)
-    up, down = values[:4], values[4:]
-    right, left = (up - middle) / steps, (middle - down) / steps
-    central = (right + left) / 2
-    rounding = 4 * unit * (float(np.abs(flat.f0 * weights).sum()) + np.fmax(np.abs(up), np.abs(down))) / steps
-    slopes = np.array([(4 * central[1] - central[0]) / 3, central[2], central[3]])
-    errors = np.array([abs(central[1] - central[0]), rounding[2], rounding[3]])
-    errors[1:] += unit / steps[2:] * size
-    errors[0] += rounding[1]
-    known = np.isfinite(slopes) & np.isfinite(errors)
-    largest = max(size if np.isfinite(size) else 0.0, float(np.abs(slopes[known]).max(initial=0.0)))
-    sided = np.isfinite(right[3]) or np.isfinite(left[3])
-    if not np.isfinite(claim):
-        return (np.inf if sided else 0.0), False
-    if not largest:
-        return 0.0, False
-    jump = np.abs(right - left)
-    kink = bool((jump[2:] > 1e-3 * largest + 4 * rounding[2:]).all() and jump[3] > 0.5 * jump[2])
-    if kink:
-        low, high = min(right[3], left[3]), max(right[3], left[3])
-        outside = max(low - claim, claim - high) - CLOSE * largest - 4 * rounding[3]
-        return max(0.0, outside / largest), True
-    known &= errors <= INFORMED * largest
-    if not known.any():
-        return 0.0, False
-    gaps = np.abs(claim - slopes[known])
-    if (gaps <= CLOSE * largest + errors[known]).any():
-        return 0.0, False
-    return float(gaps.min() / largest), False
-
-
-def claimed_parts(flat: Flat, weights: np.ndarray) -> np.ndarray:
-    """Return the claimed derivative of a weighted sum of the outputs. Raises CheckError."""
-    subject = flat.subject
-    real = flat.out_dtype.kind == "f" and all(x.dtype.kind == "f" for x in flat.arrays)
-    if real and subject.has_pull:
-        cotangent = weights.astype(flat.out_dtype).reshape(flat.out_shape)
-        pulled = subject.pull(subject.at, cotangent)
-        return np.concatenate([np.ravel(pulled[name]).astype(float) for name in subject.wrt])
-    return weights @ flat.jacobian(subject.jacobian(subject.at))
 
 
 def search(check: Any, report: CheckReport, count: int, saved: Sequence[Mapping[str, Any]]) -> CheckReport:

@@ -218,7 +218,7 @@ class Judgement:
             )
         if np.isinf(value):
             return self.unsure(j, i, "the derivative is infinite at this point") if a == value else FAIL
-        if np.isinf(a) and self.margin * error > abs(value) and abs(value) + error > OVERFLOWING:
+        if np.isinf(a) and self.margin * error > self.coarse * abs(value) and abs(value) + error > OVERFLOWING:
             return self.unsure(j, i, "the derivative is larger than any number, or its size is not known")
         if not np.isfinite(a):
             return FAIL

@@ -11,6 +11,7 @@ import pytest
 from gradcli.check.declare import Declared
 from gradcli.check.lock import errors_of, known_at, lock, numbers_of, rounded_up, verify
 from gradcli.cli.main import main
+from gradcli.schema import schema_of
 
 CHECKS = """
 import gradcli
@@ -45,7 +46,9 @@ def write(factor, name="sine"):
 def verified(capsys, code):
     capsys.readouterr()
     assert main(["lock", "--verify", "g.lock", "--json", "-q"]) == code
-    return {check["name"]: check for check in json.loads(capsys.readouterr().out)["checks"]}
+    found = json.loads(capsys.readouterr().out)
+    pytest.importorskip("jsonschema").validate(found, schema_of("lock"))
+    return {check["name"]: check for check in found["checks"]}
 
 
 def test_a_lock_has_a_line_per_check_and_is_the_same_twice(folder, capsys):

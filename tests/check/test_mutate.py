@@ -15,6 +15,7 @@ import pytest
 
 from gradcli.check.mutants import Function, numeric_mutants, source_mutants
 from gradcli.errors import GradcliError
+from gradcli.schema import schema_of
 
 LOSSES = '''
 import functools
@@ -118,6 +119,7 @@ def pytest_command(*words):
 def test_a_strict_test_kills_everything(project):
     done = mutate(project, "losses.py:grad", "--json", *pytest_command(), code=0)
     found = json.loads(done.stdout)
+    pytest.importorskip("jsonschema").validate(found, schema_of("mutate"))
     by_name = {m["name"]: m for m in found["mutants"]}
     assert found["smallest_noticed"] == 1e-12
     assert [m["name"] for m in found["mutants"] if not m["killed"]] == []

@@ -203,3 +203,21 @@ def test_a_saved_point_comes_first():
 
 def test_search_must_be_a_count():
     assert "search must be a whole number" in Declared(softplus, START, search=-1).run().message
+
+
+def test_clipped_values_and_overflow_are_told_from_rounding():
+    def loss(x):
+        return np.log1p(np.exp(-x)).sum()
+
+    cancelling = Declared(loss, START, grad=lambda x: sigmoid(x) - 1, search=200).run()
+    assert cancelling.verdict == "pass"  # off by its own rounding where it is next to nothing
+    clipped = Declared(
+        lambda p: np.log(np.clip(p, 1e-6, 1)).sum(), {"p": [0.5]}, grad=lambda p: 1 / p, search=200
+    ).run()
+    assert clipped.verdict == "fail"
+    assert clipped.found.at["p"][0] < 1e-6 or clipped.found.at["p"][0] > 1
+    square = Declared(
+        lambda x: (x * x).sum(), START, grad=lambda x: np.exp(np.log(2) + np.log(x * x) / 2) * np.sign(x)
+    )
+    square.search = 200
+    assert square.run().found.at["x"].tolist() in ([0.0], [1e-160], None) or square.run().verdict == "pass"
