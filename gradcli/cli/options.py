@@ -285,7 +285,7 @@ OPTIONS: dict[str, Any] = {
         help="Only the K-th of N equal shares of the rows.",
     ),
     "sweep_jobs": click.option(
-        "-j", "--jobs", type=Count(1000), metavar="N", help="Processes that share the rows (1)."
+        "-j", "--jobs", type=Count(1000), metavar="N", help="Threads or processes that share the rows (1)."
     ),
     "dask": click.option(
         "--dask",

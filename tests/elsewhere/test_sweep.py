@@ -161,7 +161,7 @@ def test_goes_on_where_it_was_stopped(tmp_path, stop):
     (tmp_path / "slow.py").write_text(SLOW + "\n# changed\n")
     sweep(*words, folder=tmp_path, code=2)
     (tmp_path / "slow.py").write_text(SLOW)
-    sweep(*words, folder=tmp_path)
+    sweep(*words, *(["-j", "2"] if stop == signal.SIGKILL else []), folder=tmp_path)
     assert (tmp_path / "o.parquet").read_bytes() == (tmp_path / "whole.parquet").read_bytes()
     assert parts(tmp_path / "o.parquet.parts") == []
 

@@ -199,9 +199,9 @@ def run_missing(sweep: Sweep, missing: list[int], wishes: Wishes, tell: Tell) ->
 
         return run_on_dask(sweep, missing, wishes.dask, wishes.jobs, tell)
     if (wishes.jobs or 1) > 1 and len(missing) > 1:
-        from .elsewhere import run_in_processes
+        from .elsewhere import run_at_once
 
-        return run_in_processes(sweep, missing, wishes.jobs or 1, tell)
+        return run_at_once(sweep, missing, wishes.jobs or 1, tell)
     return run_here(sweep, missing, tell)
 
 
