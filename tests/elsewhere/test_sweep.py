@@ -57,7 +57,11 @@ def table(tmp_path):
 
 
 @pytest.mark.framework("pyarrow")
-@pytest.mark.parametrize("more", [[], ["-j", "2"]], ids=" ".join)
+@pytest.mark.parametrize(
+    "more",
+    [[], ["-j", "2"], pytest.param(["--dask", "local", "-j", "2"], marks=pytest.mark.framework("distributed"))],
+    ids=" ".join,
+)
 def test_parquet_to_parquet(table, tmp_path, more):
     x, y = table
     found = sweep(PROGRAM, "p.parquet", "-o", "o.parquet", "--diag", "--keep", "name", *more, folder=tmp_path)

@@ -165,7 +165,7 @@ def run_on_dask(sweep: Sweep, missing: list[int], address: str, jobs: int | None
     with contextlib.ExitStack() as stack:
         client = stack.enter_context(connect(distributed, address, jobs, stack))
         work = sendable(sweep)
-        futures = [client.submit(do_sent_part, work, number, pure=False, retries=ATTEMPTS) for number in missing]
+        futures = [client.submit(do_sent_part, work, number, pure=False) for number in missing]
         for future in distributed.as_completed(futures):
             yield from count(sweep, future.result, tell)
 
@@ -181,14 +181,13 @@ def connect(distributed: Any, address: str, jobs: int | None, stack: contextlib.
         import dask
 
         stack.enter_context(dask.config.set({"distributed.scheduler.allowed-failures": ATTEMPTS}))
-        address = stack.enter_context(
-            distributed.LocalCluster(
-                n_workers=jobs or os.cpu_count(),
-                threads_per_worker=1,
-                dashboard_address=None,
-                silence_logs=logging.CRITICAL,
-            )
+        cluster = distributed.LocalCluster(
+            n_workers=jobs or os.cpu_count(),
+            threads_per_worker=1,
+            dashboard_address=None,
+            silence_logs=logging.CRITICAL,
         )
+        return distributed.Client(stack.enter_context(cluster))
     try:
         if address.endswith(".json"):
             return distributed.Client(scheduler_file=address, timeout=PATIENCE)
