@@ -112,7 +112,7 @@ class Interpreted:
             if self.looped:
                 raise reason
             found = self.one_by_one(part)
-            self.looped = "one of its operations cannot be mapped over rows"
+            self.looped = "it does what cannot be mapped"
             return found
         except Exception as error:
             if not isinstance(error.__context__, np.linalg.LinAlgError):
@@ -149,7 +149,7 @@ class Interpreted:
 
         def scalar(*tensors: Tensor) -> Tensor:
             if not active.levels:
-                self.looped = "it branches on the numbers"
+                self.looped = "it branches on the numbers, or does what cannot be mapped"
             result = call(*tensors)
             check_scalar(result)
             return result.reshape(()) if result.ndim else result
