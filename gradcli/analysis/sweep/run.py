@@ -120,6 +120,9 @@ def results(sweep: Sweep, number: int, evaluate: EvaluateBlock, tell: Tell | Non
                 kind=error.kind,
                 exit_code=error.exit_code,
             ) from None
+        for name, x in found.items():
+            if x.dtype.kind == "c":
+                raise GradcliError(f"{name} is complex; a sweep writes real numbers", kind="value")
         bad = np.zeros(block.rows, bool)
         found = {name: finite_or_nan(x, bad) for name, x in found.items()}
         count = int(bad.sum())
