@@ -95,7 +95,7 @@ OPTIONS: dict[str, Any] = {
     "fast": click.option("--fast", is_flag=True, help="Random directions first; elements only on suspicion."),
     "calls": click.option(
         "--calls",
-        type=click.IntRange(1),
+        type=Count(1_000_000_000),
         metavar="N",
         help="Call the function N times at most; say what that bought.",
     ),

@@ -6,7 +6,7 @@ import contextlib
 import os
 from typing import Any
 
-from ..errors import GradcliError
+from ..errors import GradcliError, visible
 from ..lang.patience import stand_down
 from ..render import Style, render
 from . import status, streams
@@ -201,8 +201,17 @@ def console_for(width: int, colour: bool, record: bool = False) -> Any:
     import io
 
     from rich.console import Console
+    from rich.segment import Segment
 
-    return Console(
+    class Visible(Console):
+        """Shows control characters in what is printed, which are the user's, as pictures."""
+
+        def render(self, *args: Any, **named: Any) -> Any:
+            for segment in super().render(*args, **named):
+                clean = segment.control is not None or segment.text.isprintable()
+                yield segment if clean else Segment(visible(segment.text), segment.style)
+
+    return Visible(
         file=io.StringIO(),
         force_terminal=colour,
         no_color=not colour,

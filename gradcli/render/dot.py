@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 
-from ..errors import EXIT_TARGET, GradcliError
+from ..errors import EXIT_TARGET, GradcliError, visible
 from ..results.graphs import Graph, GraphNode
 from . import Style
 from .graph import shape_of, title, value_text
@@ -21,7 +21,7 @@ HOOKED = 'peripheries=2, color="#b85450"'
 
 def quote_dot(text: str) -> str:
     """Return a string of the language."""
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    escaped = visible(text).replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{escaped}"'
 
 

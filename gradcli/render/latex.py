@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import visible
 from ..results import Gradients, Value
 from ..results.exact import Formulas, LongNumbers
 from ..results.operations import Operations
@@ -25,7 +26,7 @@ def symbol(name: str) -> str:
     """Return a name as LaTeX: x_1 for x1, Greek letters by name, longer words upright."""
     match = re.fullmatch(r"([A-Za-z]+)_?(\d*)", name)
     if match is None:
-        return r"\mathrm{" + name.replace("_", r"\_") + "}"
+        return r"\mathrm{" + re.sub(r"([#$%&_{}])", r"\\\1", visible(" ".join(name.split()))) + "}"
     word, digits = match.groups()
     word = "\\" + word if word in GREEK else word if len(word) == 1 else r"\mathrm{" + word + "}"
     return f"{word}_{{{digits}}}" if digits else word

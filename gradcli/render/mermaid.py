@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..errors import visible
 from ..results.graphs import Graph, GraphNode
 from . import Style
 from .dot import by_scope, label
@@ -19,7 +20,7 @@ ENTITIES = str.maketrans({'"': "#quot;", "#": "#35;", "<": "#lt;", ">": "#gt;", 
 
 def quote_mermaid(text: str) -> str:
     """Return text inside quotation marks."""
-    return '"' + text.translate(ENTITIES) + '"'
+    return '"' + visible(text).translate(ENTITIES) + '"'
 
 
 def draw_node(node: GraphNode, style: Style) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import GradcliError
+from ..errors import GradcliError, visible
 from ..results.checks import CheckSummary
 from ..results.graphs import Graph
 from ..results.plots import Curve, HeatMaps, Surface
@@ -47,7 +47,7 @@ def render_graph(result: Graph, style: Style) -> bytes:
 
 def label(text: str) -> str:
     """Return text in which matplotlib sees no formula."""
-    return text.replace("$", r"\$")
+    return visible(text).replace("$", r"\$")
 
 
 def render_curve(result: Curve, style: Style) -> bytes:

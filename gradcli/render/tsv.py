@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 def pair_lines(row: str, above: tuple, column: str, across: tuple, block: np.ndarray, style: Style) -> str:
     """Return one line per element of a block of derivatives, named by its row and its column."""
-    columns = [f"/{name}\t" for name in labels(column, across)]
+    columns = [f"/{name}\t" for name in labels(one_line(column), across)]
     lines = []
-    for name, values in zip(labels(row, above), block.reshape((-1, len(columns))), strict=True):
+    for name, values in zip(labels(one_line(row), above), block.reshape((-1, len(columns))), strict=True):
         lines += [f"{name}{c}{x}\n" for c, x in zip(columns, numbers(values, style.precision), strict=True)]
     return "".join(lines)
 
@@ -49,7 +49,7 @@ def lines_of(arrays: Iterable[tuple[str, np.ndarray]], style: Style) -> str:
     return "".join(
         line
         for name, array in arrays
-        for line in map("{}\t{}\n".format, labels(name, array.shape), numbers(array, style.precision))
+        for line in map("{}\t{}\n".format, labels(one_line(name), array.shape), numbers(array, style.precision))
     )
 
 
@@ -148,22 +148,24 @@ def one_line(text: str) -> str:
     return visible(" ".join(text.split()))
 
 
+def row(*cells: str) -> str:
+    """Return a line of cells."""
+    return "\t".join(map(one_line, cells)) + "\n"
+
+
 def render_graph(result: Graph, style: Style) -> str:
     """Return one line per node: number, kind, operation, name, formula, shape, numbers of its inputs, line."""
     return "".join(
-        "\t".join(
-            [
-                str(node.number),
-                node.kind,
-                node.op,
-                node.name or "",
-                node.formula,
-                "" if node.shape is None else ",".join(map(str, node.shape)),
-                ",".join(map(str, node.inputs)),
-                str(node.line or ""),
-            ]
+        row(
+            str(node.number),
+            node.kind,
+            node.op,
+            node.name or "",
+            node.formula,
+            "" if node.shape is None else ",".join(map(str, node.shape)),
+            ",".join(map(str, node.inputs)),
+            str(node.line or ""),
         )
-        + "\n"
         for node in result.nodes
     )
 
@@ -181,8 +183,8 @@ def render_trace(result: Trace, style: Style) -> str:
                 sent.append((f"{step.label}.grad", step.incoming if step.after is None else step.after))
             for to, array in sent:
                 for name, x in elements(to, array):
-                    row = (str(i + 1), str(step.number), step.op, step.label, name, number(x, style.precision))
-                    lines.append("\t".join(row) + "\n")
+                    value = number(x, style.precision)
+                    lines.append(row(str(i + 1), str(step.number), step.op, step.label, name, value))
     return "".join(lines)
 
 
