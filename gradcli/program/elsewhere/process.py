@@ -15,6 +15,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
+from ...errors import visible
 from .base import GoneError
 
 KEPT = 8
@@ -115,7 +116,7 @@ class Process:
         """Hand a line that is no answer on to standard error, and keep it for messages."""
         text = line.decode("utf-8", "replace").rstrip("\r")
         self.printed.append(text)
-        print(text, file=sys.stderr, flush=True)
+        print(visible(text), file=sys.stderr, flush=True)
 
     def ended(self, process: Any, method: str) -> str:
         """Return how a process ended; take in what it still printed."""
