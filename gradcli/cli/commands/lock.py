@@ -44,7 +44,6 @@ CHOOSING = (
     "engine",
     "shape",
     "keyword",
-    "call_timeout",
     "config",
     formats=("table", "json", "tsv"),
 )
