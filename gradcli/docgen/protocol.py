@@ -19,6 +19,11 @@ The bodies are those of UM-Bridge 1.0, with the method in the object. The inputs
 command line, and the outputs are vectors, too; they are numbered from 0. A number has to be written with 17
 significant digits, so that nothing is lost. The `config` is what `--config` gives, else an empty object; the `name`
 is empty.
+
+Each request ends with an `id`, a number that grows: `"id":7`. An answer may carry the same `id`; then one with
+another is taken for no answer, so that a program which answers twice, or late, does not shift what follows.
+Without it the first answer after a request counts, and what comes between two requests is dropped, with a
+warning.
 """
 METHODS = [
     (

@@ -216,8 +216,12 @@ def adapter_of(engine: str) -> Any:
             from .autograd import AutogradCall as Found  # type: ignore[assignment]
         else:
             raise GradcliError(f"no engine '{engine}'", hint=f"there are {', '.join(ENGINES)}", kind="usage")
-    except ImportError as error:
-        raise GradcliError(f"--engine {engine}: {error}", hint=f"pip install {engine}", kind="usage") from None
+    except GradcliError:
+        raise
+    except Exception as error:  # a broken installation raises anything
+        missing = isinstance(error, ModuleNotFoundError) and error.name == engine
+        hint = f"pip install {engine}" if missing else f"python -c 'import {engine}' fails, too: install it anew"
+        raise GradcliError(f"--engine {engine}: {describe_error(error)}", hint=hint, kind="usage") from error
     return Found
 
 

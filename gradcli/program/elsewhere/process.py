@@ -20,6 +20,8 @@ from .base import GoneError
 
 KEPT = 8
 """Lines of what a process printed that are shown when it dies."""
+LATE, WATCHED = 0.01, 8
+"""Seconds to wait for a second answer to a request, and for how many requests, unless there was one."""
 GRACE = 0.5
 """Seconds to wait for what a process printed, and for its end, when its standard output has ended."""
 
@@ -27,8 +29,9 @@ GRACE = 0.5
 class Process:
     """A process that is sent one JSON object a line, and answers each with one.
 
-    Started when it is first asked, and anew after its end. Other lines that it prints go to standard error.
-    timeout: seconds that one answer may take.
+    Started when it is first asked, and anew after its end. Other lines that it prints go to standard error. Requests
+    carry an id: an answer with another one is no answer to the last of them. timeout: seconds that one answer may
+    take.
     """
 
     def __init__(self, words: Sequence[str], title: str, timeout: float):
@@ -37,11 +40,16 @@ class Process:
         self.owner = os.getpid()
         self.printed: deque[str] = deque(maxlen=KEPT)
         self.rest: dict[int, bytes] = {}
+        self.number = 0
+        self.surplus, self.echoes = False, False
 
     def ask(self, method: str, body: dict[str, Any]) -> Any:
         """Return the answer to a method. Raises GoneError when the process dies or takes too long."""
-        line = json.dumps({"method": method, **body}, separators=(",", ":")).encode() + b"\n"
         process = self.start()
+        self.drop_surplus(process)
+        self.number += 1
+        request = {"method": method, **body, "id": self.number}
+        line = json.dumps(request, separators=(",", ":")).encode() + b"\n"
         limit = time.monotonic() + self.timeout
         with selectors.DefaultSelector() as selector:
             for pipe in (process.stdout, process.stderr):
@@ -71,6 +79,22 @@ class Process:
                             selector.unregister(key.fileobj)
                 if process.stdout.fileno() not in self.rest:
                     raise GoneError(self.describe_end(self.ended(process, method)))
+
+    def drop_surplus(self, process: Any) -> None:
+        """Take in what came after the last answer: a process that answers twice must not answer the next request.
+
+        There is a short wait for it at first, and where it was seen once; answers with an id need none.
+        """
+        with selectors.DefaultSelector() as selector:
+            if process.stdout.fileno() in self.rest:
+                selector.register(process.stdout, selectors.EVENT_READ)
+            watched = self.surplus or 0 < self.number <= WATCHED
+            while selector.get_map() and selector.select(LATE if watched and not self.echoes else 0):
+                if self.read(process.stdout.fileno()) is not None:
+                    self.surplus = True
+                    print(f"{self.title}: more than one answer to a request; the first counts", file=sys.stderr)
+                if process.stdout.fileno() not in self.rest:
+                    return
 
     def start(self) -> Any:
         """Return the running process; start it when there is none, or when it belongs to the parent of this one."""
@@ -106,10 +130,14 @@ class Process:
         answer = None
         for line in lines:
             found = object_in(line) if fd == self.running.stdout.fileno() else None
-            if found is None:
+            self.echoes = self.echoes or "id" in (found or ())
+            if found is None or found.pop("id", self.number) != self.number:
                 self.show(line)
+            elif answer is None:
+                answer = found
             else:
-                answer = found  # a line too many is an answer to nothing: the last one counts
+                self.surplus = True
+                self.show(line)
         return answer
 
     def show(self, line: bytes) -> None:

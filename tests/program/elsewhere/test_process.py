@@ -104,6 +104,24 @@ def test_a_model_that_tells_no_sizes(tmp_path):
     assert "x0=" in found["error"]["hint"]
 
 
+TWICE = "print(json.dumps({'output': [[sum(v**3 for v in x)]], **ID}), flush=True)"
+
+
+@pytest.mark.parametrize("echoed", [False, True])
+@pytest.mark.parametrize("late", ["", "; time.sleep(0.005)"])
+def test_a_second_answer_does_not_shift_the_next(echoed, late, tmp_path):
+    given = "ID = {'id': request['id']}" if echoed else "ID = {}"
+    code, found, errors = gradcheck(model(tmp_path, f"{given}; {TWICE}{late}"), POINT)
+    assert (code, verdicts(found)) == (0, ["pass"]), (found, errors)
+
+
+def test_an_answer_to_another_request_is_none(tmp_path):
+    stale = "print(json.dumps({'output': [[1e9]], 'id': request['id'] - 1}), flush=True)"
+    code, found, errors = gradcheck(model(tmp_path, stale), POINT)
+    assert (code, verdicts(found)) == (0, ["pass"])
+    assert "1000000000" in errors
+
+
 def test_other_lines_go_to_standard_error(tmp_path):
     chatter = "print('evaluating', x[0] == 1.2, flush=True); print('warm', file=sys.stderr, flush=True)"
     code, found, errors = gradcheck(model(tmp_path, chatter), POINT)
