@@ -96,7 +96,12 @@ def compute_jacobian(
         else:
             real = all(x._data.dtype.kind == "f" for x in inputs)
             forward = mode == "fwd" or (mode == "auto" and columns < rows and real)
-            blocks = forward_blocks(trace, chunk_size) if forward else reverse_blocks(trace, chunk_size, retain=True)
+            blocks = None
+            if forward:
+                with contextlib.suppress(*([GradcliError] if mode == "auto" else [])):  # elsewhere there may be none
+                    blocks = forward_blocks(trace, chunk_size)
+            if blocks is None:
+                blocks = reverse_blocks(trace, chunk_size, retain=True)
             parts = [np.array(block._data, order="C") for block in blocks[0]]
             without_false_nan(trace, [parts])
     found = tuple(

@@ -62,6 +62,7 @@ def of_address(target: Any, wanted: Any) -> Declared | CheckReport:
     wishes = Wishes(
         grad=wanted.grad,
         vjp=wanted.vjp,
+        jvp=wanted.jvp,
         shapes=outputs,
         out=wanted.out,
         wrt=wanted.wrt,

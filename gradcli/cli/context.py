@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 import numpy as np
+from click.core import ParameterSource
 
 from ..analysis.finite import check_finite, nan_in
 from ..analysis.gradient import Request
@@ -87,7 +88,17 @@ class Context:
             dtype=self.dtype,
             torch=self.options.get("torch", False),
             engine=self.options.get("engine"),
+            timeout=self.call_timeout(),
+            config=self.options.get("config"),
         )
+
+    def call_timeout(self) -> float:
+        """Return the seconds that one answer from elsewhere may take: --timeout, whatever else that limits."""
+        source = click.get_current_context().get_parameter_source("timeout")
+        if "call_timeout" in self.options:
+            return float(self.options["call_timeout"])
+        given = source is not None and source is not ParameterSource.DEFAULT
+        return float(self.options["timeout"]) if given else 60.0
 
     def name_torch(self) -> None:
         """Let `import torch` mean this engine until the command ends, and its modules have the type of the inputs."""

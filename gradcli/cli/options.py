@@ -75,7 +75,8 @@ OPTIONS: dict[str, Any] = {
         "--jvp",
         metavar="NAME",
         shell_complete=import_completion("complete_function"),
-        help="The forward derivative by hand, in the same file: j(tangents, *arguments); alone or with --vjp.",
+        help="The forward derivative by hand, in the same file: j(tangents, *arguments); alone or with --vjp; of a C "
+        "function: its declaration.",
     ),
     "shape": click.option(
         "--shape",
@@ -143,6 +144,14 @@ OPTIONS: dict[str, Any] = {
         metavar="FILE",
         shell_complete=import_completion("files"),
         help="Try the points of FILE first, and add to it what --search finds.",
+    ),
+    "call_timeout": click.option(
+        "--timeout",
+        "call_timeout",
+        type=Finite(positive=True),
+        default=60.0,
+        metavar="S",
+        help="Seconds that a server, process or library may take for one answer (60).",
     ),
     "config": click.option(
         "--config", metavar="JSON", help="The config object that an UM-Bridge model is called with."

@@ -65,8 +65,8 @@ class Forward:
             return tangents[0][node.index]
         if versions.newest.seq < node.seq and node.rule.saves:
             versions.check_unchanged(node)
-        if isinstance(node, FunctionNode) and not self.batched:
-            result = push_tangents(node, tangents)
+        if isinstance(node, FunctionNode):
+            result = self.each(node, tangents) if self.batched else push_tangents(node, tangents)
             if result is not None:
                 return self.unwrapped(result)
         primitive = node.rule.primitive
@@ -77,6 +77,21 @@ class Forward:
             if primitive.kind == "linear" and primitive.arity == 1 and primitive.outputs == 1:
                 return self.linear(node, tangents[0])
         return self.transposed_twice(node, tangents)
+
+    def each(self, node: FunctionNode, tangents: list) -> Any:
+        """Return what a custom function's jvp makes of many tangents; None where that is recorded, or absent."""
+        if self.create:
+            return None
+        count = next(t.shape[0] for t in tangents if t is not None)
+        rows = [push_tangents(node, [None if t is None else t[k] for t in tangents]) for k in range(count)]
+        if not rows or rows[0] is None:
+            return None
+        parts = [row if isinstance(row, list) else [row] for row in rows]
+        joined = [
+            None if part[0] is None else Tensor._wrap(np.stack([np.asarray(x._data) for x in part]), None)
+            for part in zip(*parts, strict=True)
+        ]
+        return joined if isinstance(rows[0], list) else joined[0]
 
     def unwrapped(self, result: Any) -> Any:
         """Return a custom function's tangents as this pass carries them."""

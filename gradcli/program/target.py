@@ -23,7 +23,8 @@ class Target:
     text: what the user typed; inline: it is an expression, whatever it looks like. safe: refuse to execute
     Python. argv: the script's arguments. stdout: where a script's own output goes. torch: `import torch` means this
     engine in a script. engine: the one that runs a function, None for that which its code leads to.
-    folders: where to keep what Python files import, None when they stay in place.
+    folders: where to keep what Python files import, None when they stay in place. timeout, config: seconds for an
+    answer and JSON for what runs elsewhere.
     """
 
     def __init__(
@@ -39,6 +40,8 @@ class Target:
         torch: bool = False,
         engine: str | None = None,
         folders: Folders | None = None,
+        timeout: float = 60.0,
+        config: str | None = None,
     ):
         self.text = text
         self.inline = inline
@@ -50,6 +53,7 @@ class Target:
         self.torch = torch
         self.engine = engine
         self.folders = folders
+        self.timeout, self.config = timeout, config
 
 
 def load_program(target: Target) -> Program:
@@ -96,7 +100,8 @@ def at_address(text: str, target: Target) -> Program:
     if target.safe and not text.startswith(("http://", "https://")):
         raise GradcliError(f"--safe: {text} would have to be executed", kind="usage")
     refuse_arguments(target, f"{text} runs elsewhere, and")
-    return ElsewhereProgram(lambda given, out, wrt: open_address(text, Wishes(out=out, wrt=wrt))(given), text)
+    more: dict[str, Any] = {"config": target.config, "timeout": target.timeout}
+    return ElsewhereProgram(lambda given, out, wrt: open_address(text, Wishes(out=out, wrt=wrt, **more))(given), text)
 
 
 def expression(source: str, origin: str | None, title: str, target: Target) -> Program:

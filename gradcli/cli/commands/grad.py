@@ -26,6 +26,7 @@ from ..options import command_options
     "strict",
     "value",
     "engine",
+    "config",
     "gradient",
     "hook",
     "retain",
@@ -95,5 +96,6 @@ def check_result(context: Context, result: Any) -> Any:
     if context.options["engine"]:
         options["engine"] = context.options["engine"]
     wanted = Wanted(context.values(), {}, None, None, context.names("wrt"), context.options["out"], options)
+    wanted.timeout, wanted.config = target.timeout, target.config
     (check,) = checks_of([target], wanted)
     return check.run() if isinstance(check, Declared) else check

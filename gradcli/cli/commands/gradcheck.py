@@ -184,7 +184,7 @@ def select_checks(context: Context) -> list[Declared | CheckReport]:
             "tolerances": tolerances if any(t is not None for t in tolerances) else None,
         },
         jvp=options["jvp"],
-        timeout=options["timeout"],
+        timeout=options["call_timeout"],
         config=options["config"],
     )
     found = checks_of(targets, wanted)

@@ -26,6 +26,7 @@ from ..options import command_options
     "columns",
     "strict",
     "engine",
+    "config",
     "mode",
     "chunk_size",
     "sparse",

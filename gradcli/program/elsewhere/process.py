@@ -41,7 +41,7 @@ class Process:
         self.printed: deque[str] = deque(maxlen=KEPT)
         self.rest: dict[int, bytes] = {}
         self.number = 0
-        self.surplus, self.echoes = False, False
+        self.surplus = False
 
     def ask(self, method: str, body: dict[str, Any]) -> Any:
         """Return the answer to a method. Raises GoneError when the process dies or takes too long."""
@@ -83,13 +83,13 @@ class Process:
     def drop_surplus(self, process: Any) -> None:
         """Take in what came after the last answer: a process that answers twice must not answer the next request.
 
-        There is a short wait for it at first, and where it was seen once; answers with an id need none.
+        There is a short wait for it at first, and where it was seen once.
         """
         with selectors.DefaultSelector() as selector:
             if process.stdout.fileno() in self.rest:
                 selector.register(process.stdout, selectors.EVENT_READ)
             watched = self.surplus or 0 < self.number <= WATCHED
-            while selector.get_map() and selector.select(LATE if watched and not self.echoes else 0):
+            while selector.get_map() and selector.select(LATE if watched else 0):
                 if self.read(process.stdout.fileno()) is not None:
                     self.surplus = True
                     print(f"{self.title}: more than one answer to a request; the first counts", file=sys.stderr)
@@ -130,7 +130,6 @@ class Process:
         answer = None
         for line in lines:
             found = object_in(line) if fd == self.running.stdout.fileno() else None
-            self.echoes = self.echoes or "id" in (found or ())
             if found is None or found.pop("id", self.number) != self.number:
                 self.show(line)
             elif answer is None:
