@@ -8,7 +8,6 @@ from typing import Any
 
 import click
 import numpy as np
-from click.core import ParameterSource
 
 from ..analysis.finite import check_finite, nan_in
 from ..analysis.gradient import Request
@@ -22,6 +21,9 @@ from ..program.elsewhere import is_elsewhere
 from ..program.target import Target, load_program
 from . import status, streams
 from .output import Output
+
+CALL_SECONDS = 60.0
+"""Seconds that one answer from elsewhere may take, unless --timeout says otherwise."""
 
 
 class Context:
@@ -88,17 +90,9 @@ class Context:
             dtype=self.dtype,
             torch=self.options.get("torch", False),
             engine=self.options.get("engine"),
-            timeout=self.call_timeout(),
+            timeout=self.options["timeout"] or CALL_SECONDS,
             config=self.options.get("config"),
         )
-
-    def call_timeout(self) -> float:
-        """Return the seconds that one answer from elsewhere may take: --timeout, whatever else that limits."""
-        source = click.get_current_context().get_parameter_source("timeout")
-        if "call_timeout" in self.options:
-            return float(self.options["call_timeout"])
-        given = source is not None and source is not ParameterSource.DEFAULT
-        return float(self.options["timeout"]) if given else 60.0
 
     def name_torch(self) -> None:
         """Let `import torch` mean this engine until the command ends, and its modules have the type of the inputs."""

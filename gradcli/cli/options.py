@@ -145,14 +145,6 @@ OPTIONS: dict[str, Any] = {
         shell_complete=import_completion("files"),
         help="Try the points of FILE first, and add to it what --search finds.",
     ),
-    "call_timeout": click.option(
-        "--timeout",
-        "call_timeout",
-        type=Finite(positive=True),
-        default=60.0,
-        metavar="S",
-        help="Seconds that a server, process or library may take for one answer (60).",
-    ),
     "config": click.option(
         "--config", metavar="JSON", help="The config object that an UM-Bridge model is called with."
     ),

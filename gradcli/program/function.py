@@ -14,8 +14,8 @@ from ..tape.dtypes import defaults
 from ..tape.function import Function, has_setup
 from ..tape.tensor import Tensor
 from .base import Prepare, Program, Run, as_leaf, is_module
-from .failures import WITHOUT_TORCH, blame_user_code
-from .frameworks import engine_of
+from .failures import blame_user_code
+from .frameworks import ADAPTED, FRAMEWORKS, engine_of, framework_of
 from .loading import check_callable, find_in, load_module
 from .parameters import ADVICE, WHOLE, check_known, missing_values, name_of, named_parameters, pass_by_name
 
@@ -166,6 +166,18 @@ def as_function(function: Any) -> Callable:
     return call
 
 
+def refuse_foreign(found: Any, title: str) -> None:
+    """Raise GradcliError for code of a framework: gradcli's engine would run its values, and never its rules."""
+    framework = framework_of(found)
+    if framework is not None:
+        raise GradcliError(
+            f"{title} uses {FRAMEWORKS[framework]}, whose own derivative rules gradcli's engine does not run",
+            hint="leave --engine out" if framework in ADAPTED else "check a derivative by hand: gradcheck --grad",
+            kind="target",
+            exit_code=EXIT_TARGET,
+        )
+
+
 def load_function(path: str, name: str, target: Any, source: str) -> Program:
     """Return the program of a function that a file with that text defines. Raises GradcliError when there is none."""
     if not name:
@@ -177,13 +189,11 @@ def load_function(path: str, name: str, target: Any, source: str) -> Program:
 
         check_callable(found, path, name)
         return framework_program(engine, found, f"{path}:{name}", target.dtype == "float32")
+    refuse_foreign(found, f"{path}:{name}")
     if isinstance(found, type) and issubclass(found, Function):
         return FunctionProgram(as_function(found), f"{path}:{name}", path, target.dtype)
     if is_module(found):
         from .module import module_program
 
         return module_program(found, f"{path}:{name}", path, target.dtype)
-    origin = found if isinstance(found, type) else type(found)
-    if any(kind.__module__.partition(".")[0] == "torch" for kind in origin.__mro__):
-        raise GradcliError(f"{path}:{name} is made for PyTorch", hint=WITHOUT_TORCH, kind="usage")
     return FunctionProgram(check_callable(found, path, name), f"{path}:{name}", path, target.dtype)

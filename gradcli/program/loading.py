@@ -8,14 +8,6 @@ from typing import Any
 from ..errors import GradcliError, did_you_mean
 from ..lang.settings import as_written
 from .failures import blame_user_code
-from ..errors import EXIT_TARGET, GradcliError, did_you_mean
-from ..lang.names import as_written
-from ..rules import entry
-from ..tape.function import Function, has_setup
-from ..tape.tensor import Tensor
-from .base import Program, is_module
-from .frameworks import ADAPTED, FRAMEWORKS, engine_of, framework_of
-from .function import FunctionProgram
 from .surroundings import Folders, Surroundings, change_to, root_of
 
 
@@ -49,36 +41,3 @@ def check_callable(found: Any, path: str, name: str) -> Any:
     if not callable(found):
         raise GradcliError(f"{path}:{name} is {type(found).__name__}, not a function", kind="usage")
     return found
-
-
-def refuse_foreign(found: Any, title: str) -> None:
-    """Raise GradcliError for code of a framework: gradcli's engine would run its values, and never its rules."""
-    framework = framework_of(found)
-    if framework is not None:
-        raise GradcliError(
-            f"{title} uses {FRAMEWORKS[framework]}, whose own derivative rules gradcli's engine does not run",
-            hint="leave --engine out" if framework in ADAPTED else "check a derivative by hand: gradcheck --grad",
-            kind="target",
-            exit_code=EXIT_TARGET,
-        )
-
-
-def load_function(path: str, name: str, target: Any, source: str) -> Program:
-    """Return the program of a function that a file with that text defines. Raises GradcliError when there is none."""
-    if not name:
-        raise GradcliError(f"{path}: no name after the colon", hint=f"write {path}:FUNCTION", kind="usage")
-    found = find_in(load_module(path, target.stdout, target.folders, source), path, name)
-    engine = engine_of(found, target.engine)
-    if engine is not None:
-        from .elsewhere.program import framework_program
-
-        check_callable(found, path, name)
-        return framework_program(engine, found, f"{path}:{name}", target.dtype == "float32")
-    refuse_foreign(found, f"{path}:{name}")
-    if isinstance(found, type) and issubclass(found, Function):
-        return FunctionProgram(as_function(found), f"{path}:{name}", path, target.dtype)
-    if is_module(found):
-        from .module import module_program
-
-        return module_program(found, f"{path}:{name}", path, target.dtype)
-    return FunctionProgram(check_callable(found, path, name), f"{path}:{name}", path, target.dtype)

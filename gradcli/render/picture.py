@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from ..errors import GradcliError, visible
-from ..errors import GradcliError
 from ..results.checks import CheckSummary
 from ..results.graphs import Graph
 from ..results.plots import Curve, HeatMaps, Surface

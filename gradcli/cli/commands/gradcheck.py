@@ -153,41 +153,6 @@ def select_checks(context: Context) -> list[Declared | CheckReport]:
         )
     with bounded(context.bound(targets[0])):
         found = find_checks(context, targets, tuple(w for w in words[head:] if VALUE.match(w)))
-    shapes = shapes_of(options["shapes"], options["max_elements"])
-    if both := [name for name in shapes if name in values]:
-        raise GradcliError(f"'{both[0]}' is given a value and a shape", hint="give one of them", kind="usage")
-    for other in ("vjp", "jvp"):
-        if options["grad"] is not None and options[other] is not None:
-            raise GradcliError(
-                f"--grad and --{other} go one at a time", hint="check one, then the other", kind="usage"
-            )
-    tolerances = (options["eps"], options["atol"], options["rtol"])
-    wanted = Wanted(
-        values,
-        shapes,
-        options["grad"],
-        options["vjp"],
-        context.names("wrt"),
-        options["out"],
-        {
-            "order": options["order"],
-            "engine": options["engine"],
-            "samples": options["samples"],
-            "fast": options["fast"] or None,
-            "calls": options["calls"],
-            "taylor": options["taylor"] or None,
-            "symbolic": options["symbolic"] or None,
-            "digits": options["digits"],
-            "search": options["search"],
-            "seed": options["seed"] or None,
-            "max_elements": options["max_elements"],
-            "tolerances": tolerances if any(t is not None for t in tolerances) else None,
-        },
-        jvp=options["jvp"],
-        timeout=options["call_timeout"],
-        config=options["config"],
-    )
-    found = checks_of(targets, wanted)
     for check in found:
         if isinstance(check, Declared):
             check.bound = bound_of(check, options)
