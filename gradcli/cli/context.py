@@ -12,6 +12,7 @@ import numpy as np
 from ..analysis.finite import check_finite, nan_in
 from ..analysis.gradient import Request
 from ..errors import EXIT_OK, GradcliError
+from ..lang.limits import DEFAULT_MAX_ELEMENTS
 from ..lang.memory import bound_memory
 from ..lang.patience import CPU_SECONDS, Bound, bounded
 from ..lang.settings import Settings, as_written
@@ -26,13 +27,17 @@ CALL_SECONDS = 60.0
 """Seconds that one answer from elsewhere may take, unless --timeout says otherwise."""
 
 
+NONE_GIVEN = dict.fromkeys(("expression", "format", "output", "precision", "save"))
+"""Options that not every command has."""
+
+
 class Context:
     """What the options of a call say; held: what lasts until it is answered."""
 
     def __init__(self, command: str, options: dict[str, Any], formats: tuple[str, ...]):
         self.command = command
         self.held = contextlib.ExitStack()
-        self.options = options
+        self.options = options = {**NONE_GIVEN, "max_elements": DEFAULT_MAX_ELEMENTS, **options}
         self.settings = Settings(options["max_elements"], options["seed"], command)
         self.output = Output(
             options["format"], options["output"], options["precision"], command, formats, options["save"]

@@ -24,6 +24,7 @@ from . import status, streams
 COMMANDS = {
     "grad": "Value and gradient of an expression, a file or a script.",
     "eval": "The value alone.",
+    "run": "A Python script, run; with --torch on gradcli's own engine.",
     "jacobian": "The full Jacobian, dense or sparse.",
     "hessian": "All second derivatives of a scalar output.",
     "vjp": "Product of a vector with the Jacobian.",

@@ -22,6 +22,7 @@ RELATED = {
     "graph": ["trace"],
     "trace": ["graph", "grad"],
     "symbolic": ["grad", "ops"],
+    "run": ["grad", "trace"],
 }
 
 

@@ -36,6 +36,14 @@ class ScriptProgram(Program):
         self.torch = torch
         self.repeats = Repeats()
 
+    def execute(self, given: Mapping[str, np.ndarray], prepare: Prepare | None = None) -> Execution:
+        """Execute the script with values for its leaves. Raises GradcliError when it raises, or has no such leaf."""
+        execution = Execution(self, given, prepare)
+        execution.execute()
+        if unknown := [name for name in given if name not in execution.replaced]:
+            check_known(unknown, execution.leaves(), "value")
+        return execution
+
     def run(
         self,
         given: Mapping[str, np.ndarray],
@@ -49,10 +57,8 @@ class ScriptProgram(Program):
         Raises GradcliError with exit code 3 when the script raises, and with 2 when it has no leaves although some
         are wanted, no output, or no leaf of a given name.
         """
-        execution = Execution(self, given, prepare)
-        execution.execute()
+        execution = self.execute(given, prepare)
         leaves = execution.leaves()
-        check_known((n for n in given if n not in execution.replaced), leaves, "value")
         wanted = None if wrt is None else list(wrt)
         if not leaves and wanted != []:
             raise GradcliError(

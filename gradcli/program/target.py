@@ -14,6 +14,7 @@ from .elsewhere import is_elsewhere
 
 if TYPE_CHECKING:
     from .base import Program
+    from .script import ScriptProgram
     from .surroundings import Folders
 
 
@@ -124,18 +125,26 @@ def refuse_arguments(target: Target, what: str) -> None:
         )
 
 
-def script(path: str, source: str, target: Target, reason: GradcliError) -> Program:
-    """Return a script program, unless nothing may be executed."""
+def script(path: str, source: str, target: Target, reason: GradcliError | None = None) -> ScriptProgram:
+    """Return a script program, unless nothing may be executed. reason: why it is no expression program."""
     if target.safe:
+        why = "" if reason is None else f": {reason.message}"
         raise GradcliError(
-            f"--safe: {path} is a Python script, which would have to be executed: {reason.message}",
-            span=reason.span,
+            f"--safe: {path} is a Python script, which would have to be executed{why}",
+            span=None if reason is None else reason.span,
             hint="run it without --safe if you trust it",
             kind="usage",
         )
     from .script import ScriptProgram
 
     return ScriptProgram(path, source, target.argv, target.stdout, target.torch)
+
+
+def load_script(target: Target) -> ScriptProgram:
+    """Return a Python file as a script, whatever its statements. Raises GradcliError for any other target."""
+    if not target.text.endswith(".py"):
+        raise GradcliError(f"{target.text} is no Python script", hint="name one: gradcli run FILE.py", kind="usage")
+    return script(target.text, read_source(target.text), target)
 
 
 def load_object(path: str, name: str, target: Target) -> Program:
