@@ -122,16 +122,18 @@ def gradient_in_digits(program: Program, read: Read, request: Request, digits: i
     """Return the value and the gradients of a program in so many digits."""
     check_digits(digits)
     name: list[str | None] = []
+    unreached: set[str] = set()
 
     def work(precision: int) -> tuple[np.ndarray, Numbers]:
         field = Multiprecision(precision)
         with exactly(field):
             value, grads, run = gradient_at(program, read(), request, field)
         name.append(run.output_name)
+        unreached.update(n for n, leaf in run.leaves.items() if program.is_script and leaf._grad is None)
         return value, grads
 
     value, parts = write_agreed(work, digits)
-    return LongNumbers(program.title, digits, value, parts, name[0])
+    return LongNumbers(program.title, digits, value, {**parts, **dict.fromkeys(unreached)}, name[0])
 
 
 def jacobian_in_digits(program: Program, read: Read, request: Request, digits: int) -> LongNumbers:

@@ -24,12 +24,12 @@ def parts_of(result: Any) -> Iterator[Part]:
         yield "the value", numbers(result.value), partial(element, getattr(result, "output", None) or "value")
     if isinstance(result, Gradients):
         for item in result.inputs:
-            yield f"the gradient of {item.name}", item.grad, partial(element, item.name)
+            yield f"the gradient of {item.name}", item.slope, partial(element, item.name)
     elif isinstance(result, Products):
         for name, x in result.parts.items():
             yield f"the {result.kind} for {name}", x, partial(element, name)
     elif isinstance(result, LongNumbers):
-        for name, x in result.parts.items():
+        for name, x in ((name, x) for name, x in result.parts.items() if x is not None):
             yield f"the {NAMES[result.kind]} for {name}", numbers(x), partial(element, name)
     elif isinstance(result, Jacobian):
         output = result.output or "out"

@@ -94,8 +94,9 @@ def compute_gradient(program: Program, given: Mapping[str, np.ndarray], request:
                 kind="name",
             )
         run_backward(output, request)
-    inputs = tuple(input_gradient(name, leaf) for name, leaf in run.leaves.items())
-    retained = {name: grad_array(t) for name, t in request.retained.items()}
+    read = gradient_of if program.is_script else grad_array
+    inputs = tuple(InputGradient(name, np.array(leaf._data), read(leaf)) for name, leaf in run.leaves.items())
+    retained = {name: read(t) for name, t in request.retained.items()}
     value = value_of(run) if request.with_value or output is not None else None
     detached = output is not None and output._node is None
     return Gradients(
@@ -181,15 +182,15 @@ def run_backward(output: Tensor, request: Request) -> None:
         raise GradcliError(f"backward failed: {error}", kind="target", exit_code=EXIT_TARGET) from None
 
 
-def input_gradient(name: str, leaf: Tensor) -> InputGradient:
-    """Return an input with its gradient; zeros where the output does not depend on it."""
-    return InputGradient(name, np.array(leaf._data), grad_array(leaf))
+def gradient_of(tensor: Tensor) -> np.ndarray | None:
+    """Return a tensor's gradient as an array; None where it has none."""
+    return None if tensor._grad is None else np.array(tensor._grad._data)
 
 
 def grad_array(tensor: Tensor) -> np.ndarray:
-    """Return a tensor's gradient as an array; zeros where it has none."""
-    grad = tensor._grad
-    return np.zeros(tensor._data.shape, tensor._data.dtype) if grad is None else np.array(grad._data)
+    """Return a tensor's gradient as an array; zeros where it has none: the output does not depend on the tensor."""
+    found = gradient_of(tensor)
+    return np.zeros(tensor._data.shape, tensor._data.dtype) if found is None else found
 
 
 def first_nan(program: Program, given: Mapping[str, np.ndarray], request: Request) -> tuple[str, Span | None] | None:

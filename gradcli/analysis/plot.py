@@ -122,7 +122,7 @@ def one_by_one(
         result = compute_gradient(program, at(given, grid, i), Request(wrt=list(grid), out=out))
         value[i] = np.ravel(np.asarray(result.value))[0]
         for item in result.inputs:
-            slopes[item.name][i] = scalar(item.grad, item.name)
+            slopes[item.name][i] = scalar(item.slope, item.name)
     return value, slopes
 
 

@@ -76,9 +76,13 @@ class Prepare:
 
 
 class Program:
-    """Something with named inputs and an output."""
+    """Something with named inputs and an output.
+
+    is_script: whether the inputs are leaves that it makes itself; their `.grad` is None unless backward reached them.
+    """
 
     title = ""
+    is_script = False
 
     def run(
         self,

@@ -27,6 +27,8 @@ from .repeat import Repeats
 class ScriptProgram(Program):
     """A Python script; each run executes it again."""
 
+    is_script = True
+
     def __init__(self, path: str, source: str, argv: tuple[str, ...] = (), stdout: Any = None, torch: bool = False):
         self.path = path
         self.title = path

@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from . import Style
-from .numbers import number
+from .numbers import NONE, number
 
 EDGE = 3
 """Elements shown at either end of an elided axis."""
@@ -43,8 +43,10 @@ def places(length: int, edge: int | None = None) -> list[int | None]:
     return [*range(edge), None, *range(length - edge, length)]
 
 
-def array_text(array: np.ndarray, style: Style, coloured: bool, edge: int | None = None) -> Text:
-    """Return an array as aligned, coloured text; three axes and more are shown slice by slice."""
+def array_text(array: np.ndarray | None, style: Style, coloured: bool, edge: int | None = None) -> Text:
+    """Return an array as aligned, coloured text; three axes and more are shown slice by slice. None is `none`."""
+    if array is None:
+        return Text(NONE, style="dim")
     finite = np.abs(array[np.isfinite(array)]) if array.size else np.zeros(0)
     largest = float(finite.max()) if finite.size else 0.0
     digits = style.precision or 6
@@ -97,7 +99,7 @@ def width_of(text: Text) -> int:
     return max(map(len, text.plain.split("\n")))
 
 
-def fitting(array: np.ndarray, style: Style, coloured: bool, width: int) -> Text:
+def fitting(array: np.ndarray | None, style: Style, coloured: bool, width: int) -> Text:
     """Return an array as text that is no wider than `width`, where eliding can do that."""
     text = Text()
     for edge in EDGES:
@@ -108,11 +110,14 @@ def fitting(array: np.ndarray, style: Style, coloured: bool, width: int) -> Text
 
 
 class Row(NamedTuple):
-    """A name, an array whose shape is shown, and arrays, each with whether it is coloured."""
+    """A name, an array whose shape is shown, and arrays, each with whether it is coloured.
+
+    An array that is None is shown as none, a pair that is None not at all.
+    """
 
     name: Text
     like: np.ndarray
-    arrays: list[tuple[np.ndarray | None, bool]]
+    arrays: list[tuple[np.ndarray | None, bool] | None]
 
 
 def table_of_arrays(headings: tuple[str, ...], rows: list[Row], style: Style) -> list[Any]:
@@ -121,7 +126,8 @@ def table_of_arrays(headings: tuple[str, ...], rows: list[Row], style: Style) ->
     fixed = max([len(headings[0]), *(len(row.name) for row in rows)]) + max(map(len, [headings[1], *shapes])) + 2
     for edge in EDGES:
         cells = [
-            [Text() if x is None else array_text(x, style, look, edge) for x, look in row.arrays] for row in rows
+            [Text() if pair is None else array_text(pair[0], style, pair[1], edge) for pair in row.arrays]
+            for row in rows
         ]
         columns = list(zip(*cells, strict=True)) if cells else [()] * len(headings[2:])
         widths = [
@@ -151,9 +157,9 @@ def below_each_other(headings: tuple[str, ...], rows: list[Row], shapes: list[st
         table = Table.grid(padding=(0, 2, 0, 0))
         table.add_column(no_wrap=True, min_width=label - 2)
         table.add_column(overflow="fold")
-        for heading, (array, coloured) in zip(headings[2:], row.arrays, strict=True):
-            if array is not None:
-                text = fitting(array, style, coloured, style.size[0] - label)
+        for heading, pair in zip(headings[2:], row.arrays, strict=True):
+            if pair is not None:
+                text = fitting(pair[0], style, pair[1], style.size[0] - label)
                 table.add_row(Text(f"  {heading}", style="dim"), text)
         parts.append(table)
     return parts

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .numbers import label
+from .numbers import NONE, label
 
 if TYPE_CHECKING:
     from ..results.exact import Agreement, Formulas, LongNumbers
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 def long_elements(result: LongNumbers) -> Iterator[tuple[str, str]]:
     """Yield the name and the digits of every element."""
     for name, array in result.parts.items():
+        if array is None:
+            yield name, NONE
+            continue
         for index in np.ndindex(array.shape):
             yield element_name(result, name, index), str(array[index])
 

@@ -19,7 +19,7 @@ from ..results.plots import Curve, Surface
 from ..results.sweeps import Swept
 from ..results.transforms import Hessian, Jacobian, Products
 from . import Style
-from .document import as_plain_data, document
+from .document import as_plain_data, document, optional
 from .exact import agreement_json
 from .graph_json import render_graph as render_graph
 from .graph_json import render_trace as render_trace
@@ -28,13 +28,13 @@ from .graph_json import render_trace as render_trace
 def render_gradients(result: Gradients, style: Style) -> str:
     """Return value, gradients and retained gradients."""
     parts: dict[str, Any] = {
-        "value": None if result.value is None else as_plain_data(result.value, style.precision),
-        "grad": {item.name: as_plain_data(item.grad, style.precision) for item in result.inputs},
+        "value": optional(result.value, style),
+        "grad": {item.name: optional(item.grad, style) for item in result.inputs},
     }
     if result.output is not None:
         parts["output"] = result.output
     if result.retained:
-        parts["retained"] = {name: as_plain_data(g, style.precision) for name, g in result.retained.items()}
+        parts["retained"] = {name: optional(g, style) for name, g in result.retained.items()}
     if result.witnesses:
         parts["check"] = check_part(result.witnesses[0])
     if result.symbolic:
@@ -252,8 +252,8 @@ def render_longnumbers(result: LongNumbers, style: Style) -> str:
     """Return rounded numbers where they always are, and their digits as strings."""
     value = {"value": round_digits(result.value)}
     digits = {"n": result.digits, "value": result.value.tolist()}
-    parts = {name: round_digits(x) for name, x in result.parts.items()}
-    texts = {name: x.tolist() for name, x in result.parts.items()}
+    parts: dict[str, Any] = {name: round_digits(x) for name, x in result.parts.items()}
+    texts: dict[str, Any] = {name: None if x is None else x.tolist() for name, x in result.parts.items()}
     if result.kind == "hessian":
         parts, texts = by_pair(parts), by_pair(texts)
     more = {} if result.output is None else {"output": result.output}
@@ -262,8 +262,10 @@ def render_longnumbers(result: LongNumbers, style: Style) -> str:
     )
 
 
-def round_digits(x: np.ndarray) -> Any:
+def round_digits(x: np.ndarray | None) -> Any:
     """Return digits as JSON's numbers."""
+    if x is None:
+        return None
     return as_plain_data(np.vectorize(lambda text: complex(text) if "j" in text else float(text), otypes=[object])(x))
 
 

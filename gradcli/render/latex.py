@@ -14,7 +14,7 @@ from ..results.operations import Operations
 from ..results.transforms import Hessian, Jacobian, Products
 from . import Style
 from .exact import long_elements
-from .numbers import elements, number
+from .numbers import NONE, elements, number
 
 GREEK = frozenset(
     "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi pi rho sigma tau upsilon phi chi psi "
@@ -41,8 +41,10 @@ def value(x: Any, precision: int | None) -> str:
     return re.sub(r"e([+-]?)0*(\d+)", lambda m: rf" \times 10^{{{'-' if m[1] == '-' else ''}{m[2]}}}", text)
 
 
-def array(x: np.ndarray, precision: int | None) -> str:
-    """Return an array as a number, a column or a matrix; higher ones slice by slice."""
+def array(x: np.ndarray | None, precision: int | None) -> str:
+    """Return an array as a number, a column or a matrix; higher ones slice by slice. None is told in words."""
+    if x is None:
+        return rf"\text{{{NONE}}}"
     if x.ndim == 0:
         return value(x[()], precision)
     if x.ndim == 1:

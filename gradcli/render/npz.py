@@ -13,11 +13,12 @@ from . import Style
 
 
 def arrays_of(result: Any) -> dict[str, np.ndarray]:
-    """Return the derivatives in a result by name, those of a Hessian as `x/y`; sparse ones are left out."""
+    """Return the derivatives in a result by name, those of a Hessian as `x/y`; sparse ones and none are left out."""
     if isinstance(result, Value):
         return {"value": result.value}
     if isinstance(result, Gradients):
-        return {**{item.name: item.grad for item in result.inputs}, **result.retained}
+        every = {**{item.name: item.grad for item in result.inputs}, **result.retained}
+        return {name: grad for name, grad in every.items() if grad is not None}
     if isinstance(result, Jacobian):
         return {item.name: item.block for item in result.blocks if item.block is not None}
     if isinstance(result, Hessian):

@@ -7,12 +7,17 @@ from typing import Any
 
 import numpy as np
 
+NONE = "none"
+"""What is written for a gradient that is None."""
+
 
 def number(x: Any, precision: int | None = None) -> str:
     """Return a number so that it reads back equal, or with so many significant digits.
 
-    x: a NumPy scalar; complex ones are written as 1.5+2.0j.
+    x: a NumPy scalar; complex ones are written as 1.5+2.0j. None is written so.
     """
+    if x is None:
+        return NONE
     if isinstance(x, complex | np.complexfloating):
         real, imag = number(x.real, precision), number(x.imag, precision)
         return f"{real}{imag if imag.startswith('-') else '+' + imag}j"
@@ -40,7 +45,10 @@ def label(name: str, index: tuple[int, ...]) -> str:
     return f"{name}[{','.join(map(str, index))}]" if index else name
 
 
-def elements(name: str, array: np.ndarray) -> Iterator[tuple[str, Any]]:
-    """Yield the name and value of every element, the last axis fastest."""
+def elements(name: str, array: np.ndarray | None) -> Iterator[tuple[str, Any]]:
+    """Yield the name and value of every element, the last axis fastest; None as a single one."""
+    if array is None:
+        yield name, None
+        return
     for index in np.ndindex(array.shape):
         yield label(name, index), array[index]

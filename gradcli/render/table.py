@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from rich.console import Group
 from rich.table import Table
 from rich.text import Text
@@ -13,12 +14,12 @@ from ..results.checks import CheckList, CheckSummary
 from ..results.operations import Operation, Operations
 from ..results.transforms import Hessian, Jacobian, Products
 from . import Style
-from .arrays import Row, shade, table_of_arrays
+from .arrays import Row, shade, shape_text, table_of_arrays
 from .checks import summary_line
 from .formulas import render_formulas, render_longnumbers
 from .locks import render_lock, render_verification
 from .mutants import render_mutation
-from .numbers import number
+from .numbers import NONE, number
 from .parts import blocks_of, check_text, head_of, more_of
 from .plot import render_curve, render_heatmaps, render_surface
 from .trace import render_trace
@@ -27,18 +28,39 @@ from .tsv import render_checklist as lines_of_checks
 
 
 def render_gradients(result: Gradients, style: Style) -> Group:
-    """Return the value and a table of the gradients."""
+    """Return the value and a table of the gradients, or of what there is to say about many."""
     rows = [
-        Row(Text(item.name, style="bold"), item.grad, [(item.value, False), (item.grad, True)])
+        Row(Text(item.name, style="bold"), item.value, [(item.value, False), (item.grad, True)])
         for item in result.inputs
+        if not result.summary
     ]
     rows += [
-        Row(Text(name, style="italic"), grad, [(None, False), (grad, True)]) for name, grad in result.retained.items()
+        Row(Text(name, style="italic"), np.zeros(()) if grad is None else grad, [None, (grad, True)])
+        for name, grad in result.retained.items()
     ]
     head = head_of(result, style) if result.value is not None else []
-    return Group(
-        *head, *table_of_arrays(("input", "shape", "value", "gradient"), rows, style), *more_of(result, style)
-    )
+    parts = gradient_sizes(result, style) if result.summary else []
+    parts += table_of_arrays(("input", "shape", "value", "gradient"), rows, style) if rows else []
+    return Group(*head, *parts, *more_of(result, style))
+
+
+def gradient_sizes(result: Gradients, style: Style) -> list[Any]:
+    """Return a table of the gradients' sizes: norm, least and greatest element, share of zeros."""
+    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column("input", overflow="fold")
+    table.add_column("shape", no_wrap=True)
+    for heading in ("norm", "least", "greatest", "zeros"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for item in result.inputs:
+        name, shape = Text(item.name, style="bold"), Text(shape_text(item.value), style="dim")
+        if item.grad is None or not item.grad.size:
+            table.add_row(name, shape, Text("empty" if item.grad is not None else NONE, style="dim"))
+            continue
+        size, g = np.linalg.norm(item.grad), item.grad if item.grad.dtype.kind != "c" else np.abs(item.grad)
+        numbers = (Text(number(x, style.precision or 4)) for x in (size, g.min(), g.max()))
+        table.add_row(name, shape, *numbers, f"{np.mean(g == 0):.0%}")
+    count = sum(item.value.size for item in result.inputs)
+    return [table, Text(f"\n{count} elements: --wrt NAME shows those of one, -f tsv or -o FILE all", style="dim")]
 
 
 def render_value(result: Value, style: Style) -> Group:

@@ -10,7 +10,7 @@ import numpy as np
 from ..errors import visible
 from . import Style
 from .exact import long_elements
-from .numbers import elements, labels, number, numbers
+from .numbers import NONE, elements, labels, number, numbers
 
 if TYPE_CHECKING:
     from ..results import Gradients, Value
@@ -49,7 +49,15 @@ def lines_of(arrays: Iterable[tuple[str, np.ndarray]], style: Style) -> str:
     return "".join(
         line
         for name, array in arrays
+<<<<<<< HEAD
         for line in map("{}\t{}\n".format, labels(one_line(name), array.shape), numbers(array, style.precision))
+=======
+        for line in (
+            [f"{name}\t{NONE}\n"]
+            if array is None
+            else map("{}\t{}\n".format, labels(name, array.shape), numbers(array, style.precision))
+        )
+>>>>>>> c77fe43 (Print none and null for leaves that backward never reached, and sum up scripts of more than 50 elements)
     )
 
 

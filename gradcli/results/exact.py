@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -63,13 +63,13 @@ class LongNumbers(NamedTuple):
     """Values and derivatives in many digits, as text: only digits that are right.
 
     digits: how many were asked for. value and the arrays of `parts` hold strings; parts: label to array, where a
-    label is an input's name or, for second derivatives, two of them.
+    label is an input's name or, for second derivatives, two of them; None for a leaf without gradient.
     """
 
     target: str
     digits: int
     value: np.ndarray
-    parts: dict[str, np.ndarray]
+    parts: dict[str, Any]
     output: str | None = None
     kind: str = "grad"
 

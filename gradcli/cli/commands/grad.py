@@ -14,6 +14,9 @@ from ..context import Context, request_of
 from ..help import Command
 from ..options import command_options
 
+SHOWN_WHOLE = 50
+"""A script's parameters with more elements than this are summed up on a terminal."""
+
 
 @click.command(
     cls=Command,
@@ -48,18 +51,21 @@ def grad(context: Context) -> int:
         return in_digits(context, program, "gradient")
 
     result = compute_gradient(program, values, request_of(context))
+    elements = sum(item.value.size for item in result.inputs)
+    if program.is_script and elements > SHOWN_WHOLE and options["wrt"] is None:
+        result = result._replace(summary=True)
     code = 0
     if options["symbolic"]:
         from ..exact import comparison, verdict
 
         inputs = {item.name: item.value for item in result.inputs}
-        grads = {item.name: item.grad for item in result.inputs}
+        grads = {item.name: item.slope for item in result.inputs}
 
         def engine_at(near: Any) -> dict[str, Any]:
             again = compute_gradient(
                 program, near, Request(wrt=context.names("wrt"), out=options["out"], vector=vector)
             )
-            return {item.name: item.grad for item in again.inputs}
+            return {item.name: item.slope for item in again.inputs}
 
         vector = context.vector()
         result = result._replace(symbolic=comparison(context, program, engine_at).gradient(inputs, grads))
@@ -70,8 +76,9 @@ def grad(context: Context) -> int:
         code = code or {"fail": 1, "error": 3, "inconclusive": 4}.get(report.verdict, 0)
     context.output.show(result)
     if result.detached:
+        nothing = "none" if program.is_script else "zeros"
         status.warn(
-            "the output does not depend on any input, so all gradients are zeros",
+            f"the output does not depend on any input, so all gradients are {nothing}",
             hint="detach(), no_grad() and numpy() cut the graph",
         )
     nan = None if options["strict"] else nan_in(result)

@@ -18,8 +18,8 @@ COMMON = ("dtype", "seed", "safe", "torch", "color", "quiet", "verbose")
 def run(context: Context) -> None:
     """Run SCRIPT.py as `python SCRIPT.py` would, and print nothing but what it prints.
 
-    With --torch, PyTorch's modules in it mean gradcli's own engine, so that a tutorial runs without PyTorch. NAME=VALUE
-    replaces the value of a leaf where the script makes it; the script's own arguments follow after --.
+    With --torch, PyTorch's modules in it mean gradcli's own engine, so that a tutorial runs without PyTorch.
+    NAME=VALUE replaces the value of a leaf where the script makes it; the script's own arguments follow after --.
     """
     words = context.options["words"]
     stray = [word for word in words[1:] if "=" not in word]
