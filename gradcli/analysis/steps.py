@@ -1,12 +1,16 @@
-"""The chain rule, node by node: what `gradcli trace` shows in numbers, in formulas."""
+"""The chain rule, node by node: what `gradcli trace` shows in numbers, in formulas.
+
+Local derivatives are written with ∂, those of the output with d: dz/dx = dz/dv1 * ∂v1/∂x + dz/dv2 * ∂v2/∂x.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import sympy
 
 from ..errors import GradcliError
 from ..exact import printing
@@ -15,23 +19,40 @@ from ..exact.symbolic import Symbolic
 from ..lang.parse import parse
 from ..program.base import Program
 from ..program.expression import ExpressionProgram
-from ..results.exact import Formula
-from ..results.graphs import Flow, Step, Trace
+from ..results.exact import Derivative, Formula
+from ..results.graphs import Flow, Pass, Step
 from .gradient import Request
 from .trace import trace_program
 
+LONGEST = 100
+"""Formulas with more characters are not put into others: the derivative's symbol stands for them."""
 
-def chain_rule(program: Program, given: Mapping[str, Any], request: Request) -> tuple[Formula, ...]:
+
+def chain_rule(
+    program: Program,
+    given: Mapping[str, Any],
+    out: str | None,
+    results: Mapping[str, Sequence[Derivative]],
+    at_point: bool,
+) -> tuple[Formula, ...]:
     """Return the lines of the chain rule from the output down to the inputs, as text and as LaTeX.
 
-    Inputs without a value get 1: the formulas do not depend on it.
+    Inputs without a value get 1: the formulas do not depend on it. out: the name of the output. results: the
+    derivatives in the inputs alone, by input. at_point: whether the values are a point whose numbers are wanted, too.
     """
     values = {**given, **dict.fromkeys(program.missing(given), np.float64(1))}
     values = {name: as_floats(x) for name, x in values.items()}
-    found: Trace = trace_program(program, values, request)
-    lines: list[Formula] = []
-    for run in found.passes:
-        lines += steps_of(run.output, run.steps)
+    passes = trace_program(program, values, Request(out=out)).passes  # all inputs, lest others become numbers
+    chains = [Chain(run, results, at_point, last=len(passes) == 1) for run in passes]
+    lines = [line for chain in chains for line in chain.lines()]
+    if len(chains) == 1:
+        return tuple(lines)
+    for found in (d for derivatives in results.values() for d in derivatives):
+        end = "" if found.value is None else f" = {found.value}"
+        left = rf"\left({printing.latex_name(found.name)}\right)_{{\mathrm{{grad}}}}"
+        lines.append(
+            Formula(f"{found.name}.grad = {found.formula.text}{end}", f"{left} = {found.formula.latex}{end}")
+        )
     return tuple(lines)
 
 
@@ -44,69 +65,187 @@ def as_floats(x: Any) -> np.ndarray:
     return raw if raw.imag.any() else raw.real
 
 
-def steps_of(output: str, steps: tuple[Step, ...]) -> list[Formula]:
-    """Return the lines of one pass."""
-    lines: list[Formula] = []
-    sums: dict[str, list[str]] = {}
-    for step in steps:
-        if not step.leaf:
-            lines.append(
-                Formula(f"{step.label} = {step.formula}", f"{name(step.label)} = {write_latex(step.formula)}")
+class Chain:
+    """The lines of one pass of backward.
+
+    results: the derivatives that the lines of each input end in, unless this is not the last pass, to which others
+    add. Only derivatives on the way to these inputs are shown.
+    """
+
+    def __init__(self, run: Pass, results: Mapping[str, Sequence[Derivative]], at_point: bool, last: bool):
+        self.run = run
+        self.output = run.output
+        self.results = results if last else {}
+        self.at_point = at_point
+        self.shown = set(results)
+        for step in reversed(run.steps):
+            if any(flow.to in self.shown for flow in step.flows):
+                self.shown.add(step.label)
+        self.values = {line.label: line.value for line in run.forward}
+        self.ways: dict[str, list[tuple[str, Any]]] = {}
+        self.totals: dict[str, Any] = {run.output: sympy.Integer(1)}
+
+    def lines(self) -> list[Formula]:
+        """Return all lines."""
+        lines: list[Formula] = []
+        for step in self.run.steps:
+            if not step.leaf:
+                value = self.number(self.values.get(step.label), step.formula)
+                lines.append(
+                    Formula(
+                        f"{step.label} = {step.formula}{value}",
+                        f"{latex_name(step.label)} = {write_latex(step.formula)}{value}",
+                    )
+                )
+            lines += self.total(step) if step.label in self.shown else []
+            flows = [flow for flow in step.flows if flow.to in self.shown]
+            for to in dict.fromkeys(flow.to for flow in flows):
+                lines += self.local(step, [flow for flow in flows if flow.to == to])
+        for name in self.results:
+            if name not in self.ways and name != self.output:  # no gradient flows there
+                lines.append(Formula(f"{total(self.output, name)} = 0", f"{total_latex(self.output, name)} = 0"))
+        return lines
+
+    def number(self, x: Any, formula: str) -> str:
+        """Return what to add for the value of a formula at the point: nothing for arrays, or if it says so itself."""
+        if not self.at_point or x is None or np.ndim(x):
+            return ""
+        text = f"{np.asarray(x)[()]:.6g}"
+        return "" if text == formula else f" = {text}"
+
+    def local(self, step: Step, flows: list[Flow]) -> list[Formula]:
+        """Return the line with the local derivative for one operand; a rule that is no formula is told in words.
+
+        flows: one for each place that the operand has in the operation: two in x * x.
+        """
+        to = flows[0].to
+        single = all(np.ndim(x) == 0 for x in (step.incoming, *(flow.grad for flow in flows)))
+        slopes = [expression_of(flow.formula) if flow.slope else None for flow in flows]
+        slope = sum(slopes) if single and None not in slopes else None
+        self.ways.setdefault(to, []).append((step.label, slope))
+        left, left_latex = local(step.label, to), local_latex(step.label, to)
+        if not all(flow.slope for flow in flows):
+            return [
+                Formula(f"  {left}: {flow.formula}", rf"\quad {left_latex}: \text{{{flow.formula}}}")
+                for flow in flows
+            ]
+        text = " + ".join(flow.formula for flow in flows)
+        value = self.number(sum(flow.local for flow in flows) if slope is not None else None, text)
+        latex = " + ".join(write_latex(flow.formula) for flow in flows)
+        return [Formula(f"  {left} = {text}{value}", rf"\quad {left_latex} = {latex}{value}")]
+
+    def total(self, step: Step) -> list[Formula]:
+        """Return the lines that add up what reaches a result along every way, down to formulas and numbers."""
+        label, output = step.label, self.output
+        left, left_latex = total(output, label), total_latex(output, label)
+        chain: list[tuple[str, str]] = []
+        if label != output:
+            ways = self.ways.get(label, [])
+            chain.append(
+                (
+                    " + ".join(self.way(via, label, total, local, " * ") for via, _ in ways),
+                    " + ".join(self.way(via, label, total_latex, local_latex, r" \, ") for via, _ in ways),
+                )
             )
-        ways = sums.get(step.label, [])
-        if ways and ways != [output]:
-            lines.append(total(output, step.label, ways))
-        for flow in step.flows:
-            lines.append(local_line(step, flow))
-            sums.setdefault(flow.to, []).append(step.label)
-    return lines
+            chain += self.substitute(label, left, left_latex)
+        elif not step.leaf:
+            return []
+        if not step.leaf:
+            value = self.number(step.incoming, chain[-1][0])
+            texts, latex = (" = ".join(dict.fromkeys(part)) for part in zip(*chain, strict=True))
+            return [Formula(f"  {left} = {texts}{value}", rf"\quad {left_latex} = {latex}{value}")]
+        found = self.results.get(label, ())
+        chain += [(d.formula.text, d.formula.latex) for d in found if d.name == label]
+        chain += [(d.value, d.value) for d in found if d.name == label and d.value is not None]
+        lines: list[Formula] = []
+        for text, latex in dict.fromkeys(chain):
+            lines.append(
+                Formula(f"{' ' * len(left)} = {text}", rf"\quad = {latex}")
+                if lines
+                else Formula(f"{left} = {text}", f"{left_latex} = {latex}")
+            )
+        for d in found:
+            if d.name != label:
+                value = "" if d.value is None else f" = {d.value}"
+                lines.append(
+                    Formula(
+                        f"  {total(output, d.name)} = {d.formula.text}{value}",
+                        rf"\quad {total_latex(output, d.name)} = {d.formula.latex}{value}",
+                    )
+                )
+        return lines
+
+    def way(self, via: str, label: str, above: Any, below: Any, times: str) -> str:
+        """Return the product that belongs to one way to a result."""
+        return below(via, label) if via == self.output else above(self.output, via) + times + below(via, label)
+
+    def substitute(self, label: str, left: str, left_latex: str) -> list[tuple[str, str]]:
+        """Return the sum over all ways in formulas, if it is one, and keep it for what lies below."""
+        symbol = sympy.Symbol(left)
+        self.totals[label] = symbol
+        pairs = [(self.totals[via], slope) for via, slope in self.ways.get(label, ())]
+        if not pairs or any(slope is None for _, slope in pairs):
+            return []
+        names = {sympy.Symbol(total(self.output, via)): total_latex(self.output, via) for via in self.totals}
+        text = " + ".join(product([printing.text(x) for x in pair], pair, "({})", " * ") for pair in pairs)
+        latex = " + ".join(
+            product([printing.latex(x, names) for x in pair], pair, r"\left({}\right)", r" \cdot ") for pair in pairs
+        )
+        found = sympy.Add(*(above * slope for above, slope in pairs))
+        if len(printing.text(found)) <= LONGEST:
+            self.totals[label] = found
+        return [(text, latex)] if len(text) <= 3 * LONGEST else []
 
 
-def total(output: str, label: str, ways: list[str]) -> Formula:
-    """Return the line that adds up what reaches a result along every way."""
-    text = [ratio(via, label) if via == output else f"{ratio(output, via)} * {ratio(via, label)}" for via in ways]
-    latex = [
-        fraction(via, label) if via == output else rf"{fraction(output, via)} \, {fraction(via, label)}"
-        for via in ways
+def product(texts: list[str], factors: tuple[Any, ...], brackets: str, times: str) -> str:
+    """Return a product of formulas as text, without factors that are 1."""
+    parts = [
+        brackets.format(text) if factor.is_Add or text.startswith("-") else text
+        for text, factor in zip(texts, factors, strict=True)
+        if factor != 1
     ]
-    return Formula(
-        f"  {ratio(output, label)} = {' + '.join(text)}", rf"\quad {fraction(output, label)} = " + " + ".join(latex)
-    )
+    return times.join(parts) if len(parts) > 1 else texts[0 if factors[1] == 1 else 1]
 
 
-def local_line(step: Step, flow: Flow) -> Formula:
-    """Return the line with a local derivative; a rule that is no formula is told in words."""
-    left, left_latex = ratio(step.label, flow.to), fraction(step.label, flow.to)
-    if flow.slope:
-        return Formula(f"  {left} = {flow.formula}", rf"\quad {left_latex} = {write_latex(flow.formula)}")
-    return Formula(f"  {left}: {flow.formula}", rf"\quad {left_latex}: \text{{{flow.formula}}}")
+def local(above: str, below: str) -> str:
+    """Return the derivative of one operation's result for its operand."""
+    return f"∂{above}/∂{below}"
 
 
-def ratio(above: str, below: str) -> str:
-    """Return a derivative of one result for another as text."""
+def local_latex(above: str, below: str) -> str:
+    """Return the same as LaTeX."""
+    return rf"\frac{{\partial {latex_name(above)}}}{{\partial {latex_name(below)}}}"
+
+
+def total(above: str, below: str) -> str:
+    """Return the derivative of the output for a result, along all ways."""
     return f"d{above}/d{below}"
 
 
-def fraction(above: str, below: str) -> str:
-    """Return a derivative of one result for another as LaTeX."""
-    return rf"\frac{{\partial {name(above)}}}{{\partial {name(below)}}}"
+def total_latex(above: str, below: str) -> str:
+    """Return the same as LaTeX."""
+    return rf"\frac{{d {latex_name(above)}}}{{d {latex_name(below)}}}"
 
 
-def name(label: str) -> str:
+def latex_name(label: str) -> str:
     """Return a label as LaTeX: v_{1} for v1."""
     match = re.fullmatch(r"([A-Za-z])(\d+)", label)
     return f"{match[1]}_{{{match[2]}}}" if match else printing.latex_name(label)
 
 
-def write_latex(formula: str) -> str:
-    """Return a formula as LaTeX where it can be read as one, else as text."""
+def expression_of(formula: str) -> Any:
+    """Return a formula of single numbers as sympy's expression; None where it cannot be read as one."""
     try:
         program = ExpressionProgram(parse(formula), formula)
         names = program.free_names()
         with exactly(Symbolic()):
             run = program.run({n: np.zeros(()) for n in names})
-        if run.output is None or run.output._data.ndim:
-            return rf"\text{{{formula}}}"
-        return printing.latex(run.output._data.item())
+        return None if run.output is None or run.output._data.ndim else sympy.sympify(run.output._data.item())
     except (GradcliError, TypeError, ValueError, AttributeError):
-        return rf"\text{{{formula}}}"
+        return None
+
+
+def write_latex(formula: str) -> str:
+    """Return a formula as LaTeX where it can be read as one, else as text."""
+    found = expression_of(formula)
+    return rf"\text{{{formula}}}" if found is None else printing.latex(found)

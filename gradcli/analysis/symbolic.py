@@ -18,7 +18,6 @@ from ..exact.symbolic import resolve_unknown
 from ..lang.patience import time_left, within
 from ..program.base import Program
 from ..results.exact import Derivative, Formula, Formulas
-from .gradient import Request
 from .points import evaluate_at, every_input, point_of
 from .symbols import MAX_SYMBOLS, TIMEOUT, Symbols, derivatives, patient, scalar
 
@@ -108,7 +107,10 @@ def derive_formulas(
         if steps:
             from .steps import chain_rule
 
-            lines = chain_rule(program, given, Request(wrt=wrt, out=out, vector=vector))
+            by_input: dict[str, list[Derivative]] = {}
+            for d in slopes:
+                by_input.setdefault(d.name.partition("[")[0], []).append(d)
+            lines = chain_rule(program, given, out, by_input, at is not None)
         return Formulas(symbols.title, tuple(value), tuple(slopes), order, text, lines)
 
     return patient(timeout, derive, spent), notes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import sympy
@@ -104,10 +105,10 @@ def text(expr: Any) -> str:
     return LanguagePrinter().doprint(expr)
 
 
-def latex(expr: Any) -> str:
-    """Return an expression in LaTeX; elements of arrays get indices below."""
-    names = {s: latex_name(s.name) for s in expr.free_symbols} if hasattr(expr, "free_symbols") else {}
-    return sympy.latex(expr, symbol_names=names)
+def latex(expr: Any, names: Mapping[Any, str] | None = None) -> str:
+    """Return an expression in LaTeX; elements of arrays get indices below. names: how to write some symbols."""
+    found = {s: latex_name(s.name) for s in expr.free_symbols} if hasattr(expr, "free_symbols") else {}
+    return sympy.latex(expr, symbol_names={**found, **(names or {})})
 
 
 def latex_name(name: str) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from . import Style
 from .numbers import NONE, label
 
 if TYPE_CHECKING:
@@ -38,6 +39,11 @@ def element_name(result: LongNumbers, name: str, index: tuple[int, ...]) -> str:
 def formula_lines(result: Formulas) -> list[tuple[str, str]]:
     """Return the name and the formula (with its value, if there is one) of every derivative."""
     return [(d.name, d.formula.text + (f"\t{d.value}" if d.value is not None else "")) for d in result.derivatives]
+
+
+def plain_steps(text: str, style: Style) -> str:
+    """Return a line of the chain rule; without Unicode, local derivatives are written with del, others with d."""
+    return text if style.unicode else text.replace("∂", "del ")
 
 
 def agreement_json(item: Agreement) -> dict[str, Any]:

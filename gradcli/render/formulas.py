@@ -13,7 +13,7 @@ from rich.text import Text
 
 from ..results.exact import Agreement, Formulas, LongNumbers
 from . import Style
-from .exact import long_elements
+from .exact import long_elements, plain_steps
 from .numbers import label
 
 MOST = 12
@@ -23,7 +23,7 @@ MOST = 12
 def render_formulas(result: Formulas, style: Style) -> Group:
     """Return the value and every derivative, written over several lines as on paper."""
     if result.steps:
-        return Group(*(Text(step.text) for step in result.steps))
+        return Group(*(Text(plain_steps(step.text, style)) for step in result.steps))
     parts: list[Any] = []
     for d in result.value[:MOST]:
         parts += [Text(d.name, style="bold"), Padding(write_formula(d.formula, style, ""), (0, 0, 1, 4))]

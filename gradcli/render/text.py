@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from ..results.exact import Formulas
 from . import Style
-from .exact import formula_lines
+from .exact import formula_lines, plain_steps
 
 
 def render_formulas(result: Formulas, style: Style) -> str:
     """Return one line per derivative; with steps, the chain rule line by line."""
     if result.steps:
-        return "".join(f"{step.text}\n" for step in result.steps)
+        return "".join(f"{plain_steps(step.text, style)}\n" for step in result.steps)
     return "".join(f"{name}\t{text}\n" for name, text in formula_lines(result))

@@ -55,6 +55,12 @@ def symbolic(context: Context) -> None:
     form = context.output.form
     if form in CODE and options["order"] != 1:
         raise GradcliError(f"-f {form} writes first derivatives only", hint="leave out --order", kind="usage")
+    if options["steps"] and (options["order"] != 1 or options["gradient"] is not None):
+        raise GradcliError(
+            "--steps shows first derivatives of a single number",
+            hint="leave out --order and --gradient; --out chooses another output",
+            kind="usage",
+        )
     result, notes = derive_formulas(
         program,
         {**(point or {}), **values},
