@@ -119,8 +119,8 @@ class Chain:
         flows: one for each place that the operand has in the operation: two in x * x.
         """
         to = flows[0].to
-        single = all(np.ndim(x) == 0 for x in (step.incoming, *(flow.grad for flow in flows)))
-        slopes = [expression_of(flow.formula) if flow.slope else None for flow in flows]
+        single = all(x is not None and x.ndim == 0 for x in (step.incoming, *(flow.grad for flow in flows)))
+        slopes: list[Any] = [expression_of(flow.formula) if flow.slope else None for flow in flows]
         slope = sum(slopes) if single and None not in slopes else None
         self.ways.setdefault(to, []).append((step.label, slope))
         left, left_latex = local(step.label, to), local_latex(step.label, to)
@@ -130,7 +130,7 @@ class Chain:
                 for flow in flows
             ]
         text = " + ".join(flow.formula for flow in flows)
-        value = self.number(sum(flow.local for flow in flows) if slope is not None else None, text)
+        value = self.number(sum(np.asarray(flow.local) for flow in flows) if slope is not None else None, text)
         latex = " + ".join(write_latex(flow.formula) for flow in flows)
         return [Formula(f"  {left} = {text}{value}", rf"\quad {left_latex} = {latex}{value}")]
 

@@ -17,9 +17,21 @@ from ..exact.sql import sql_code
 from ..exact.symbolic import resolve_unknown
 from ..lang.patience import time_left, within
 from ..program.base import Program
-from ..results.exact import Derivative, Formula, Formulas
+from ..results.exact import Derivative, Formula, FormulaMatrix, Formulas
 from .points import evaluate_at, every_input, point_of
-from .symbols import MAX_SYMBOLS, TIMEOUT, Symbols, derivatives, patient, scalar
+from .symbols import (
+    MAX_SYMBOLS,
+    TIMEOUT,
+    Symbols,
+    derivatives,
+    is_vector,
+    label_elements,
+    patient,
+    scalar,
+)
+
+FUNCTION_NAMES = ("f", "g", "h", "F", "G", "H", "output")
+"""What an output without a name is called, unless an input is called so."""
 
 LIBRARIES = {
     "python": "Python's math module",
@@ -36,11 +48,6 @@ def simplify_in_time(found: list, seconds: float) -> tuple[list, bool]:
             return [(label, shape, [sympy.simplify(e) for e in exprs]) for label, shape, exprs in found], True
     except TimeIsUp:
         return found, False
-
-
-def label_elements(label: str, shape: tuple) -> list[str]:
-    """Return the names of an array's elements."""
-    return [f"{label}[{','.join(map(str, index))}]" if index else label for index in np.ndindex(shape)]
 
 
 def derive_formulas(
@@ -111,9 +118,39 @@ def derive_formulas(
             for d in slopes:
                 by_input.setdefault(d.name.partition("[")[0], []).append(d)
             lines = chain_rule(program, given, out, by_input, at is not None)
-        return Formulas(symbols.title, tuple(value), tuple(slopes), order, text, lines)
+        known = every_input(symbols)
+        return Formulas(
+            symbols.title,
+            tuple(value),
+            tuple(slopes),
+            order,
+            text,
+            lines,
+            symbols.run.output_name,
+            symbols.run.output_name or next(name for name in FUNCTION_NAMES if name not in known),
+            sum(x.size for x in known.values()) == 1,
+            matrix_of(symbols, slopes, order),
+        )
 
     return patient(timeout, derive, spent), notes
+
+
+def matrix_of(symbols: Symbols, found: list[Derivative], order: int) -> FormulaMatrix | None:
+    """Return the derivatives as a matrix: the Jacobian of several outputs, or the Hessian for several symbols."""
+    columns = [label for name, x in symbols.inputs.items() for label in label_elements(name, x.shape)]
+    if is_vector(symbols):
+        rows, n = label_elements("", symbols.output.shape), len(columns)
+        entries = tuple(tuple(found[i * n : i * n + n]) for i in range(len(rows)))
+        return FormulaMatrix("jacobian", tuple(rows), tuple(columns), entries)
+    if order != 2 or len(columns) < 2 or symbols.grads is not None:
+        return None
+    pairs = {tuple(d.name.split("/")): d for d in found}
+    return FormulaMatrix(
+        "hessian",
+        tuple(columns),
+        tuple(columns),
+        tuple(tuple(pairs.get((a, b)) or pairs[b, a] for b in columns) for a in columns),
+    )
 
 
 def write_code(writer: Callable, code: str, symbols: Symbols, inputs: list, found: list) -> str:

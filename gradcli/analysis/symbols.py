@@ -36,11 +36,12 @@ class Symbols:
     ):
         self.title = program.title
         self.vector = vector
-        given = {**given, **dict.fromkeys(program.missing(given), np.float64(np.nan))}
+        alone = program.missing(given)
+        given = {**given, **dict.fromkeys(alone, np.float64(np.nan))}
         sizes = {name: int(np.size(x)) for name, x in given.items()}
         self.refuse_many(sum(sizes.values()), max_symbols)
         with exactly(Symbolic()):
-            self.run = run = on_symbols(program, given, wrt, out)
+            self.run = run = on_symbols(program, given, wrt, out, alone)
             self.inputs = {name: plain(leaf._data) for name, leaf in run.leaves.items()}
             self.refuse_many(sum(x.size for x in self.inputs.values()), max_symbols)
             self.grads: dict[str, np.ndarray] | None = None
@@ -67,8 +68,10 @@ class Symbols:
 NEEDS_NUMBERS = ("truth value of Relational", "convert expression to float", "Cannot convert symbols")
 
 
-def on_symbols(program: Program, given: Mapping[str, Any], wrt: list[str] | None, out: str | None) -> Run:
-    """Run a program on symbols, what it prints suppressed.
+def on_symbols(
+    program: Program, given: Mapping[str, Any], wrt: list[str] | None, out: str | None, alone: list[str]
+) -> Run:
+    """Run a program on symbols, what it prints suppressed. alone: inputs that are single symbols for want of a value.
 
     Raises GradcliError, naming the line, where it needs numbers: in an `if`, for example.
     """
@@ -77,6 +80,8 @@ def on_symbols(program: Program, given: Mapping[str, Any], wrt: list[str] | None
             return program.run(given, wrt=wrt, out=out)
     except GradcliError as error:
         if not isinstance(error.cause, TypeError) or not any(s in str(error.cause) for s in NEEDS_NUMBERS):
+            if alone and error.hint is None:
+                error.hint = f"'{alone[0]}' is a single number, having no value; for a vector: --shape {alone[0]}=3"
             raise
         raise GradcliError(
             "the program needs a number here, and has only a symbol",
@@ -148,17 +153,23 @@ def patient(seconds: float, work: Callable[[], Any], spent: float = 0.0) -> Any:
 def derivatives(symbols: Symbols, order: int) -> list[tuple[str, tuple, list[Any]]]:
     """Return label, shape and expressions of the derivatives of an order, each unordered pair of inputs once.
 
-    The output must be scalar; elements of arrays are the last axes' elements, and for orders above 1, the label of
-    every single derivative names its elements.
+    Elements of arrays are the last axes' elements. The labels of an output with several elements name them: out[0]/x.
+    For orders above 1, the output must be scalar, and the label of every single derivative names its elements.
     """
     if symbols.grads is not None:
         return [(name, g.shape, g.ravel().tolist()) for name, g in symbols.grads.items()]
-    expr = scalar(symbols)
     if order == 1:
+        rows = [""]
+        if is_vector(symbols):
+            labels = label_elements(symbols.run.output_name or "out", symbols.output.shape)
+            rows = [f"{label}/" for label in labels]
+        every = symbols.output.flat if is_vector(symbols) else [scalar(symbols)]
         return [
-            (name, array.shape, [drop_jumps(sympy.diff(expr, s)) for s in array.ravel().tolist()])
+            (f"{row}{name}", array.shape, [drop_jumps(sympy.diff(expr, s)) for s in array.flat])
+            for row, expr in zip(rows, every, strict=True)
             for name, array in symbols.inputs.items()
         ]
+    expr = scalar(symbols)
     every = [s for array in symbols.inputs.values() for s in array.ravel().tolist()]
     found: list[tuple[str, tuple, list[Any]]] = []
     known: dict[tuple, Any] = {(): expr}
@@ -172,6 +183,16 @@ def derivatives(symbols: Symbols, order: int) -> list[tuple[str, tuple, list[Any
     return found
 
 
+def label_elements(label: str, shape: tuple) -> list[str]:
+    """Return the names of an array's elements."""
+    return [f"{label}[{','.join(map(str, index))}]" if index else label for index in np.ndindex(shape)]
+
+
+def is_vector(symbols: Symbols) -> bool:
+    """Return whether there are several outputs to differentiate."""
+    return symbols.grads is None and symbols.vector is None and symbols.output.size != 1
+
+
 def scalar(symbols: Symbols) -> Any:
     """Return the output's expression, or its product with the vector. Raises GradcliError unless it is single."""
     found = symbols.output.ravel().tolist()
@@ -181,8 +202,8 @@ def scalar(symbols: Symbols) -> Any:
         return sympy.Add(*(field.number(w) * e for w, e in zip(weights, found, strict=True)))
     if len(found) != 1:
         raise GradcliError(
-            f"the output has shape {symbols.output.shape}; formulas of derivatives need a single number",
-            hint="sum it, choose an element with --out, or use 'gradcli jacobian --symbolic'",
+            f"the output has shape {symbols.output.shape}; second derivatives and code need a single number",
+            hint="sum it, choose an element with --out, or give --gradient",
             kind="shape",
         )
     return sympy.sympify(found[0])

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from ..errors import GradcliError
 from ..lang.settings import as_written
 
 
@@ -79,3 +80,28 @@ def as_share(ctx: Any, param: Any, text: str) -> tuple[int, int]:
     if not (first.isdecimal() and second.isdecimal() and 1 <= int(first) <= int(second)):
         raise click.BadParameter(f"'{text}' is no K/N with K from 1 to N, such as 3/16", ctx, param)
     return int(first), int(second)
+
+
+def shapes_of(texts: tuple[str, ...], limit: int) -> dict[str, tuple[int, ...]]:
+    """Return the shapes of --shape x=3,4 (x= for a single number) by name. Raises GradcliError."""
+    from ..check.declaration import MOST_AXES
+
+    found: dict[str, tuple[int, ...]] = {}
+    for text in texts:
+        name, sign, lengths = text.partition("=")
+        name = as_written(name)
+        parts = lengths.strip().removesuffix(",").split(",") if lengths.strip() else []
+        if not sign or not name or not all(p.strip().isdecimal() and p.strip().isascii() for p in parts):
+            raise GradcliError(f"--shape {text}: write NAME=LENGTHS", hint="for example --shape x=3,4", kind="usage")
+        if name in found:
+            raise GradcliError(f"--shape: '{name}' is given twice", kind="usage")
+        if len(parts) > MOST_AXES:
+            raise GradcliError(f"--shape {name}: {len(parts)} axes are too many; NumPy has {MOST_AXES}", kind="limit")
+        found[name] = tuple(int(p) for p in parts)
+        if math.prod(found[name]) > limit:
+            raise GradcliError(
+                f"--shape {text}: it would have {math.prod(found[name])} elements; the limit is {limit}",
+                hint="raise it with --max-elements if there is memory for it",
+                kind="limit",
+            )
+    return found

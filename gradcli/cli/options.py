@@ -86,6 +86,14 @@ OPTIONS: dict[str, Any] = {
         shell_complete=import_completion("complete_input"),
         help="Draw this input at random, with this shape; of a C function's output: its shape. Repeatable.",
     ),
+    "symbol_shape": click.option(
+        "--shape",
+        "shapes",
+        multiple=True,
+        metavar="NAME=3,4",
+        shell_complete=import_completion("complete_input"),
+        help="Make this input an array of symbols, with this shape. Repeatable.",
+    ),
     "samples": click.option(
         "--samples",
         type=Count(1_000_000),
@@ -232,6 +240,12 @@ OPTIONS: dict[str, Any] = {
     "all": click.option("--all", "all", is_flag=True, help="Draw every node, however many there are."),
     "digits": click.option(
         "--digits", type=Count(10_000), metavar="N", help="Compute in high precision, with N digits."
+    ),
+    "value_digits": click.option(
+        "--digits",
+        type=click.IntRange(1, 10_000),
+        metavar="N",
+        help="Evaluate with N digits, at --at or the values given.",
     ),
     "symbolic": click.option(
         "--symbolic", is_flag=True, help="Compare with sympy's formulas, and show them; exit 1 if they disagree."

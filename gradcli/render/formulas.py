@@ -13,7 +13,7 @@ from rich.text import Text
 
 from ..results.exact import Agreement, Formulas, LongNumbers
 from . import Style
-from .exact import long_elements, plain_steps
+from .exact import formula_lines, long_elements, plain_steps
 from .numbers import label
 
 MOST = 12
@@ -27,15 +27,44 @@ def render_formulas(result: Formulas, style: Style) -> Group:
     parts: list[Any] = []
     for d in result.value[:MOST]:
         parts += [Text(d.name, style="bold"), Padding(write_formula(d.formula, style, ""), (0, 0, 1, 4))]
+    if result.matrix is not None:
+        return Group(*parts, formula_matrix(result, style))
     for d in result.derivatives:
-        over, sign = d.name.split("/"), "∂" if style.unicode else "d"
-        power = {1: "", 2: "²", 3: "³"}.get(len(over), f"^{len(over)}") if style.unicode else f"^{len(over)}"
-        head = f"{sign}{power if len(over) > 1 else ''}/{' '.join(sign + name for name in over)}"
+        over, sign = d.name.split("/"), "∂" if style.unicode and not result.single else "d"
+        below = (f"{sign}{name}{power_text(over.count(name), style)}" for name in dict.fromkeys(over))
+        head = f"{sign}{power_text(len(over), style)}/{' '.join(below)}"
         parts += [Text(head, style="bold"), Padding(write_formula(d.formula, style, "cyan"), (0, 0, 0, 4))]
         if d.value is not None:
             parts.append(Padding(Text(f"= {d.value}", style="green"), (0, 0, 0, 4)))
         parts.append(Text(""))
     return Group(*parts[:-1])
+
+
+def power_text(n: int, style: Style) -> str:
+    """Return an exponent, nothing for 1."""
+    return ("" if n == 1 else f"^{n}") if n > 3 or not style.unicode else " ²³"[n - 1].strip()
+
+
+def formula_matrix(result: Formulas, style: Style) -> Group:
+    """Return a Jacobian or a Hessian of formulas with names of rows and columns; a list where that is too wide."""
+    found = result.matrix
+    assert found is not None
+    head = Text(f"{found.kind.capitalize()} of {result.function}", style="bold")
+    names = [row if found.kind == "hessian" else result.function + row for row in found.rows]
+    cells = [
+        [d.formula.pretty + ("" if d.value is None else f"\n= {d.value}") for d in entries]
+        for entries in found.entries
+    ]
+    columns = [names, *([name, *column] for name, *column in zip(found.columns, *cells, strict=True))]
+    widths = [max(cell_len(line) for cell in column for line in cell.split("\n")) for column in columns]
+    if sum(widths) + 3 * len(widths) > style.size[0]:
+        return Group(head, *(Text(f"{name}  {text}") for name, text in formula_lines(result)))
+    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 3, 0, 0))
+    for column in ("", *found.columns):
+        table.add_column(column, no_wrap=True, vertical="middle")
+    for name, row in zip(names, cells, strict=True):
+        table.add_row(Text(name, style="bold"), *(Text(cell, style="cyan") for cell in row))
+    return Group(head, table)
 
 
 def write_formula(formula: Any, style: Style, look: str) -> Text:

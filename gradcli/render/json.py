@@ -290,6 +290,11 @@ def render_formulas(result: Formulas, style: Style) -> str:
         "value": [one(d) for d in result.value],
         "derivatives": [one(d) for d in result.derivatives],
     }
+    if result.output is not None:
+        parts["output"] = result.output
+    if result.matrix is not None:
+        texts = [[d.formula.text for d in row] for row in result.matrix.entries]
+        parts["matrix"] = {**result.matrix._asdict(), "entries": texts}
     if result.steps:
         parts["steps"] = [{"text": s.text, "latex": s.latex} for s in result.steps]
     return document(style.command, result.target, **parts)

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import visible
 from ..results import Gradients, Value
-from ..results.exact import Formulas, LongNumbers
+from ..results.exact import Derivative, FormulaMatrix, Formulas, LongNumbers
 from ..results.operations import Operations
 from ..results.transforms import Hessian, Jacobian, Products
 from . import Style
@@ -138,18 +138,43 @@ def render_operations(result: Operations, style: Style) -> str:
 
 
 def render_formulas(result: Formulas, style: Style) -> str:
-    """Return an equation per derivative; with steps, one per step."""
+    """Return an equation per derivative, or one of a matrix; with steps, one per step."""
     if result.steps:
         return "".join(f"{step.latex}\n" for step in result.steps)
-    return "".join(f"{partial(d.name)} = {d.formula.latex}\n" for d in result.derivatives)
+    if result.matrix is not None:
+        return formula_matrix(result.matrix, symbol(result.function))
+    sign = "d" if result.single else r"\partial"
+    return "".join(
+        f"{partial(d.name, symbol(result.function), sign)} = {latex_value(d)}\n" for d in result.derivatives
+    )
 
 
-def partial(name: str) -> str:
+def latex_value(d: Derivative) -> str:
+    """Return a formula, and its value where that was asked for."""
+    return d.formula.latex + ("" if d.value is None else f" = {d.value}")
+
+
+def formula_matrix(found: FormulaMatrix, function: str) -> str:
+    """Return the equation of a Jacobian or a Hessian."""
+    if found.kind == "hessian":
+        left = rf"\nabla^{{2}} {function}"
+    else:
+        above, below = (
+            ", ".join(element(name) for name in names)
+            for names in ([f"{function}{row}" for row in found.rows], found.columns)
+        )
+        left = rf"\frac{{\partial ({above})}}{{\partial {below if len(found.columns) == 1 else f'({below})'}}}"
+    rows = (" & ".join(latex_value(d) for d in row) for row in found.entries)
+    return left + r" = \begin{bmatrix} " + r" \\ ".join(rows) + " \\end{bmatrix}\n"
+
+
+def partial(name: str, function: str = "f", sign: str = r"\partial") -> str:
     """Return the left side of a derivative: its name says what it is with respect to."""
     parts = name.split("/")
     power = f"^{{{len(parts)}}}" if len(parts) > 1 else ""
-    below = r" \,".join(rf"\partial {element(p)}" for p in parts)
-    return rf"\frac{{\partial{power} f}}{{{below}}}"
+    counts = {part: parts.count(part) for part in parts}
+    below = r" \,".join(rf"{sign} {element(p)}" + (f"^{{{n}}}" if n > 1 else "") for p, n in counts.items())
+    return rf"\frac{{{sign}{power} {function}}}{{{below}}}"
 
 
 def render_longnumbers(result: LongNumbers, style: Style) -> str:
@@ -157,5 +182,5 @@ def render_longnumbers(result: LongNumbers, style: Style) -> str:
     lines = []
     for name, digits in long_elements(result):
         below = name.partition("/")[2] if result.kind == "jacobian" else name
-        lines.append(f"{partial(below)} = {digits}\n")
+        lines.append(f"{partial(below, symbol(result.output or 'f'))} = {digits}\n")
     return "".join(lines)

@@ -101,9 +101,15 @@ def sparse_text(item: Any, result: Jacobian) -> Text:
 
 
 def render_hessian(result: Hessian, style: Style) -> Group:
-    """Return the value, and one labelled matrix or heat map per pair of inputs."""
-    from .matrix import matrix
+    """Return the value, and one labelled matrix or heat map per pair of inputs; for numbers, one for all."""
+    from .matrix import label_matrix, matrix
 
+    names = list(result.inputs)
+    whole = result.whole
+    if whole is not None:
+        over = Text(f"Hessian of {result.output or 'the value'}", style="bold")
+        items: list[Any] = [Group(over, label_matrix(whole, names, names, style))]
+        return Group(*head_of(result, style), *items, *more_of(result, style))
     items = [
         matrix(
             block,

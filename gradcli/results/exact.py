@@ -27,11 +27,24 @@ class Derivative(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
+class FormulaMatrix(NamedTuple):
+    """The derivatives as a matrix: the Jacobian of an output with several elements, or the Hessian of a number.
+
+    rows: the elements of the output, [0] and so on; of a Hessian, like columns, those of the inputs.
+    """
+
+    kind: str
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    entries: tuple[tuple[Derivative, ...], ...]
+
+
 class Formulas(NamedTuple):
     """The formula of an output and those of its derivatives.
 
-    output: labelled elements of the output. code: a function ready to be pasted, where a format asked for one.
-    steps: lines of the chain rule, as text and as LaTeX.
+    value: labelled elements of the output. code: a function ready to be pasted, where a format asked for one.
+    steps: lines of the chain rule, as text and as LaTeX. output: the output's name, where it has one; function: what
+    formulas call it. single: whether it is a function of a single number. matrix: where there is one.
     """
 
     target: str
@@ -40,6 +53,10 @@ class Formulas(NamedTuple):
     order: int
     code: str = ""
     steps: tuple[Formula, ...] = ()
+    output: str | None = None
+    function: str = "f"
+    single: bool = False
+    matrix: FormulaMatrix | None = None
 
 
 class Agreement(NamedTuple):

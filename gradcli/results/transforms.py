@@ -49,6 +49,13 @@ class Hessian(NamedTuple):
     unused: tuple[str, ...] = ()
     symbolic: tuple[Any, ...] = ()
 
+    @property
+    def whole(self) -> np.ndarray | None:
+        """The Hessian as one matrix, where there are several inputs and all are single numbers."""
+        if len(self.inputs) < 2 or any(x.ndim for x in self.inputs.values()):
+            return None
+        return np.array([list(row.values()) for row in self.blocks.values()])
+
 
 class Products(NamedTuple):
     """The value of an output, and a product of its derivative with a vector.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import re
 import sys
@@ -13,7 +12,6 @@ from typing import Any
 import click
 
 from ...check.collect import run_all
-from ...check.declaration import MOST_AXES
 from ...check.declare import Declared
 from ...check.remote import RemoteCheck
 from ...check.script import ScriptCheck
@@ -27,6 +25,7 @@ from ...program.target import Target
 from ...render import PICTURES, TEXT
 from ...results.checks import CheckList, CheckReport, CheckSummary
 from .. import status
+from ..accept import shapes_of
 from ..context import Context
 from ..help import Command
 from ..options import command_options
@@ -217,29 +216,6 @@ def find_checks(context: Context, targets: list[Target], words: tuple[str, ...])
         config=options["config"],
     )
     return checks_of(targets, wanted)
-
-
-def shapes_of(texts: tuple[str, ...], limit: int) -> dict[str, tuple[int, ...]]:
-    """Return the shapes of --shape x=3,4 (x= for a single number) by name. Raises GradcliError."""
-    found: dict[str, tuple[int, ...]] = {}
-    for text in texts:
-        name, sign, lengths = text.partition("=")
-        name = as_written(name)
-        parts = lengths.strip().removesuffix(",").split(",") if lengths.strip() else []
-        if not sign or not name or not all(p.strip().isdecimal() and p.strip().isascii() for p in parts):
-            raise GradcliError(f"--shape {text}: write NAME=LENGTHS", hint="for example --shape x=3,4", kind="usage")
-        if name in found:
-            raise GradcliError(f"--shape: '{name}' is given twice", kind="usage")
-        if len(parts) > MOST_AXES:
-            raise GradcliError(f"--shape {name}: {len(parts)} axes are too many; NumPy has {MOST_AXES}", kind="limit")
-        found[name] = tuple(int(p) for p in parts)
-        if math.prod(found[name]) > limit:
-            raise GradcliError(
-                f"--shape {text}: it would have {math.prod(found[name])} elements; the limit is {limit}",
-                hint="raise it with --max-elements if there is memory for it",
-                kind="limit",
-            )
-    return found
 
 
 def run(checks: list[Declared | CheckReport], options: dict[str, Any]) -> Iterator[CheckReport]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import click
+import numpy as np
 
 from ...errors import GradcliError
 from ...lang.values import read_values
 from .. import status
+from ..accept import shapes_of
 from ..context import Context
 from ..help import Command
 from ..options import command_options
@@ -29,6 +31,8 @@ CODE = ("python", "c", "sql")
     "high_order",
     "simplify",
     "at",
+    "value_digits",
+    "symbol_shape",
     "steps",
     "max_symbols",
     "gradient",
@@ -38,8 +42,9 @@ def symbolic(context: Context) -> None:
     """Print the derivative of TARGET for every input as a formula, found by sympy.
 
     Inputs need no values: names without one are scalars. An array's elements become symbols such as x[0,1]; give it a
-    value, or a shape as in x='zeros(2, 3)'. With -f python and -f c the formulas come as a function, with -f sql as
-    columns of a SELECT (DuckDB, PostgreSQL).
+    value, or a shape as in --shape x=2,3. Of an output with several elements it is the Jacobian, with --order 2 the
+    Hessian. With -f python and -f c the formulas come as a function, with -f sql as columns of a SELECT (DuckDB,
+    PostgreSQL).
     """
     from ...analysis.symbolic import derive_formulas
     from ...analysis.symbols import TIMEOUT
@@ -48,10 +53,13 @@ def symbolic(context: Context) -> None:
 
     program, values = context.program()
     options = context.options
+    shapes = shapes_of(options["shapes"], options["max_elements"])
+    if both := [name for name in shapes if name in values]:
+        raise GradcliError(f"'{both[0]}' is given a value and a shape", hint="give one of them", kind="usage")
     point = None
-    if options["at"]:
+    if options["at"] or options["digits"]:
         with exactly(Symbolic()):
-            point = {**values, **read_values(options["at"], context.settings)}
+            point = {**values, **read_values(options["at"], context.settings)} if options["at"] else context.values()
     form = context.output.form
     if form in CODE and options["order"] != 1:
         raise GradcliError(f"-f {form} writes first derivatives only", hint="leave out --order", kind="usage")
@@ -63,7 +71,7 @@ def symbolic(context: Context) -> None:
         )
     result, notes = derive_formulas(
         program,
-        {**(point or {}), **values},
+        {**(point or {}), **values, **{name: np.full(shape, np.nan) for name, shape in shapes.items()}},
         wrt=context.names("wrt"),
         out=options["out"],
         order=options["order"],
@@ -73,7 +81,7 @@ def symbolic(context: Context) -> None:
         max_symbols=options["max_symbols"],
         code=form if form in CODE else "",
         unicode=context.output.unicode,
-        digits=context.output.precision or 15,
+        digits=options["digits"] or context.output.precision or 15,
         vector=context.vector(),
         steps=options["steps"],
     )
