@@ -229,7 +229,7 @@ OPTIONS: dict[str, Any] = {
     "points": click.option(
         "--points", type=Count(1000, least=2), metavar="N", help="Points along each input (200; 60 for a map)."
     ),
-    "plot": click.option("--plot", is_flag=True, help="Draw heat maps; with -o FILE.svg or FILE.png, a picture."),
+    "plot": click.option("--plot", is_flag=True, help="Draw heat maps; with -o FILE.svg, .png or .pdf, a picture."),
     "save": click.option(
         "--save",
         metavar="FILE",

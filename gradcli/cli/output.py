@@ -27,6 +27,7 @@ ENDINGS = {
     ".sql": "sql",
     ".svg": "svg",
     ".png": "png",
+    ".pdf": "pdf",
 }
 """The formats that a file's name asks for."""
 MANY = 1000
@@ -39,8 +40,8 @@ PLAIN = str.maketrans("…×·∂²", "~x*d2")
 """What stands for the commonest characters where there is only ASCII, of the same width."""
 FILE_SIZE = (100, 40)
 """Columns and lines of a table in a file."""
-BINARY = (".npy", ".npz", ".svg", ".png")
-PICTURES = (".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff", ".pdf", ".ps", ".eps", ".html", ".htm")
+BINARY = (".npz", ".npy", ".svg", ".png", ".pdf")
+PICTURES = (".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff", ".ps", ".eps", ".html", ".htm")
 """Files in which nobody expects text, and which no command writes with -o."""
 
 
@@ -64,18 +65,19 @@ class Output:
         self.path = None if path == "-" else path
         self.precision = precision
         self.command = command
-        if form is None:
-            form = "table" if path is None and status.is_terminal(streams.results()) else formats[1]
-            kind = os.path.splitext(path or "")[1]
-            named = ENDINGS.get(kind, form)
-            if kind in PICTURES or (named not in formats and kind in BINARY):
-                raise GradcliError(
-                    f"{command} does not write {kind} files",
-                    hint=f"its formats are {', '.join(formats)}",
-                    kind="usage",
-                )
-            form = named if named in formats else form
-        self.form = form
+        on_terminal = path is None and status.is_terminal(streams.results())
+        self.form = form or ("table" if on_terminal else formats[1])
+        kind = os.path.splitext(self.path or "")[1].lower()
+        named = formats[1] if kind == ".tsv" else ENDINGS.get(kind)
+        if kind in PICTURES or (named is not None and named not in formats):
+            raise GradcliError(
+                f"{command} does not write {kind} files", hint=f"its formats are {', '.join(formats)}", kind="usage"
+            )
+        if form is not None and named not in (None, form):
+            raise GradcliError(
+                f"-f {form} and -o {path} disagree: a {kind} file is {named}", hint="leave out -f", kind="usage"
+            )
+        self.form = named or self.form
 
     def check(self) -> None:
         """Raise GradcliError for a file that cannot be written, before anything is computed."""

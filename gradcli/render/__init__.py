@@ -10,6 +10,8 @@ ARRAYS = (*TEXT, "latex", "npz", "npy")
 """The formats that results made of arrays have."""
 PICTURES = ("svg", "png")
 """The formats that one module draws."""
+PLOTS = (*PICTURES, "pdf")
+"""Those that it draws with matplotlib."""
 
 
 class Style:
@@ -37,5 +39,5 @@ class Style:
 def render(result: Any, form: str, style: Style) -> Any:
     """Return a result as text (`table`: as something rich prints; `npz` and pictures: as bytes)."""
     style.form = form
-    module = import_module(f"{__name__}.{'picture' if form in PICTURES else form}")
+    module = import_module(f"{__name__}.{'picture' if form in PLOTS else form}")
     return getattr(module, f"render_{type(result).__name__.lower()}")(result, style)

@@ -8,13 +8,15 @@ from typing import Any
 import numpy as np
 
 from ..errors import GradcliError
+from ..results.transforms import Hessian
 from . import Style
 from .npz import arrays_of
 
 
 def render_array(result: Any, style: Style) -> bytes:
     """Return the bytes of a .npy file. Raises GradcliError where there is not one array."""
-    arrays = arrays_of(result)
+    whole = result.whole if isinstance(result, Hessian) else None
+    arrays = arrays_of(result) if whole is None else {"hessian": whole}
     if len(arrays) != 1:
         there = ", ".join(arrays) or "none that is dense"
         raise GradcliError(

@@ -1,4 +1,4 @@
-"""SVG and PNG pictures: plots run_graphviz by matplotlib, graphs by Graphviz."""
+"""SVG, PNG and PDF pictures: plots run_graphviz by matplotlib, graphs by Graphviz."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from .canvas import LARGEST, extent
 from .dot import run_graphviz
 from .mutants import render_picture as render_mutation  # noqa: F401
 
+UNDATED = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
 SIZE = (7.0, 5.0)
 """Inches."""
 
@@ -36,7 +37,7 @@ def figure(size: tuple[float, float] = SIZE) -> Any:
 def save_figure(picture: Any, kind: str) -> bytes:
     """Return a figure as the bytes of a file, without the date."""
     buffer = io.BytesIO()
-    picture.savefig(buffer, format=kind, metadata={"Date": None} if kind == "svg" else None)
+    picture.savefig(buffer, format=kind, metadata=UNDATED.get(kind))
     return buffer.getvalue()
 
 

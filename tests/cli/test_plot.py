@@ -223,13 +223,16 @@ DRAWINGS = {
 }
 
 
-@pytest.mark.parametrize("kind", ["svg", "png"])
+BEGINNINGS = {"svg": b"<?xml", "png": b"\x89PNG", "pdf": b"%PDF"}
+
+
+@pytest.mark.parametrize("kind", BEGINNINGS)
 @pytest.mark.parametrize("what", DRAWINGS)
 def test_pictures(what, kind, tmp_path, monkeypatch):
     path = tmp_path / f"f.{kind}"
     if importlib.util.find_spec("matplotlib"):
         assert main([*DRAWINGS[what], "-o", str(path)]) == 0
-        assert path.read_bytes().lstrip().startswith(b"<?xml" if kind == "svg" else b"\x89PNG")
+        assert path.read_bytes().lstrip().startswith(BEGINNINGS[kind])
         return
     calls = with_stand_in(monkeypatch, b"a picture")
     assert main([*DRAWINGS[what], "-o", str(path)]) == 0

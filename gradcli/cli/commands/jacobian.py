@@ -6,7 +6,7 @@ import click
 
 from ...analysis.transform import compute_jacobian as compute
 from ...errors import GradcliError
-from ...render import ARRAYS, PICTURES
+from ...render import ARRAYS, PLOTS
 from ...results.plots import HeatMaps
 from .. import status
 from ..context import Context
@@ -34,7 +34,7 @@ from ..options import command_options
     "digits",
     "max_symbols",
     "plot",
-    formats=(*ARRAYS, "csv", "mtx", *PICTURES),
+    formats=(*ARRAYS, "csv", "mtx", *PLOTS),
 )
 def jacobian(context: Context) -> int:
     """Print the Jacobian of TARGET: one block per input, of shape output.shape + input.shape."""
@@ -63,8 +63,8 @@ def jacobian(context: Context) -> int:
         blocks = {item.name: item.block for item in result.blocks}
         result = result._replace(symbolic=comparison(context, program, None).jacobian(inputs, blocks))
         code = verdict(result.symbolic)
-    drawn = options["plot"] or context.output.form in PICTURES
+    drawn = options["plot"] or context.output.form in PLOTS
     if drawn and any(item.block is None for item in result.blocks):
         raise GradcliError("--plot needs a dense Jacobian", hint="leave out --sparse", kind="usage")
-    picture = drawn and context.output.form in ("table", *PICTURES)
+    picture = drawn and context.output.form in ("table", *PLOTS)
     return context.report(result, HeatMaps(result) if picture else result) or code

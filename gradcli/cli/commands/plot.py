@@ -8,7 +8,7 @@ from ...analysis.plot import bounds
 from ...analysis.plot import sample_plot as compute
 from ...errors import GradcliError
 from ...lang.values import read_value, split_value
-from ...render import PICTURES, TEXT
+from ...render import PLOTS, TEXT
 from ..context import Context
 from ..help import Command
 from ..options import command_options
@@ -21,12 +21,12 @@ POINTS = {1: 200, 2: 60}
     epilog="Examples: gradcli plot 'sin(x) / x' --over x=-10:10; gradcli plot 'exp(-a*x)' --over x=0:5 a=2 -f tsv; "
     "gradcli plot 'x*exp(-x^2-y^2)' --over x=-2:2 --over y=-2:2; gradcli plot 'tanh(w)' --over w=-pi:pi --json",
 )
-@command_options("over", "points", "out", "columns", formats=(*TEXT, *PICTURES))
+@command_options("over", "points", "out", "columns", formats=(*TEXT, *PLOTS))
 def plot(context: Context) -> None:
     """Draw TARGET and its derivative over a range of one input; over two, a map with arrows along the gradient.
 
-    All other inputs keep the values given. On a terminal it is drawn with characters; -o FILE.svg or FILE.png draws
-    with matplotlib. -f tsv prints columns: input, value, derivative (two inputs: both, value, both derivatives).
+    All other inputs keep the values given. On a terminal it is drawn with characters; -o FILE.svg, .png or .pdf
+    draws with matplotlib. -f tsv prints columns: input, value, derivative (two inputs: both, value, both derivatives).
     Where there is no value (nan, inf) there is a gap.
     """
     program, values = context.program()
