@@ -16,7 +16,7 @@ from .canvas import LARGEST, extent
 from .dot import run_graphviz
 from .mutants import render_picture as render_mutation  # noqa: F401
 
-UNDATED = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
+UNDATED: dict[str, Any] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
 SIZE = (7.0, 5.0)
 """Inches."""
 

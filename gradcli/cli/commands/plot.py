@@ -26,8 +26,8 @@ def plot(context: Context) -> None:
     """Draw TARGET and its derivative over a range of one input; over two, a map with arrows along the gradient.
 
     All other inputs keep the values given. On a terminal it is drawn with characters; -o FILE.svg, .png or .pdf
-    draws with matplotlib. -f tsv prints columns: input, value, derivative (two inputs: both, value, both derivatives).
-    Where there is no value (nan, inf) there is a gap.
+    draws with matplotlib. -f tsv prints columns: input, value, derivative (two inputs: both, value, both
+    derivatives). Where there is no value (nan, inf) there is a gap.
     """
     program, values = context.program()
     over = dict(parse_range(context, text) for text in context.options["over"])
