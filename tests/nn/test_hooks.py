@@ -277,8 +277,35 @@ def test_old_hook_on_a_linear_layer_sees_bias_rows_and_weight():
     layer = linear(8.0, 2.0)
     out, seen = with_old_hook(layer, gradcli.tensor([[1.0, 2, 3, 4]], requires_grad=True))
     out.sum().backward()
-    assert seen == [([[1], [[8, 8, 8, 8]], [[1, 2, 3, 4]]], [[[1]]])]
+    assert seen == [([[1], [[8, 8, 8, 8]], [[1], [2], [3], [4]]], [[[1]]])]  # of the transposed weight
     assert layer.weight.grad.tolist() == [[1, 2, 3, 4]]
+
+
+def test_old_hook_changes_the_transposed_weight():
+    layer = linear(8.0, 2.0)
+    change = (0.0, 0.0, gradcli.tensor([[10.0], [20], [30], [40]]))
+    out, _ = with_old_hook(layer, gradcli.tensor([[1.0, 2, 3, 4]], requires_grad=True), change=change)
+    out.sum().backward()
+    assert layer.weight.grad.tolist() == [[11, 22, 33, 44]]
+
+
+OPERATIONS = {
+    "power": (lambda x: x**2, [[2, 4, 6]]),
+    "difference": (lambda x: 1 - x, [[-1, -1, -1]]),
+    "product": (lambda x: 3 * x, [[3, 3, 3], None]),
+    "choice": (lambda x: gradcli.where(x > 1, x, 2 * x), [[0, 1, 1], [1, 0, 0]]),
+    "mask": (lambda x: x.masked_fill(x > 2, 0.0), [[1, 1, 0]]),
+    "clamp": (lambda x: x.clamp(0, 2.5), [[1, 1, 0]]),
+}
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_old_hook_sees_the_operands_that_pytorch_has(name):
+    """What PyTorch 2.13 shows."""
+    step, wanted = OPERATIONS[name]
+    out, seen = with_old_hook(Chain(step), leaf(1, 2, 3))
+    out.sum().backward()
+    assert seen == [(wanted, [[1, 1, 1]])]
 
 
 def test_old_hook_warns_once():

@@ -263,11 +263,41 @@ def watch_last_operation(module: Any, args: tuple, result: Any, hooks: list[Call
     if node is None:
         return
     for hook in hooks:
-        node.register_hook(lambda grads, outs, hook=hook: run_hook("backward hook", module, hook, grads, outs))
+        node.register_hook(lambda grads, outs, hook=hook: run_old_hook(module, hook, node, grads, outs))
     advice = shortcoming(args, result, node)
     if advice is not None and not module.__dict__.get("_warned_of_old_hooks"):
         module.__dict__["_warned_of_old_hooks"] = True
         warnings.warn(OLD_KIND.format(reason=advice[0], effect=advice[1]), FutureWarning, stacklevel=4)
+
+
+OPERANDS = {
+    "PowBackward0": (0,),
+    "PowBackward2": (1,),
+    "RsubBackward1": (1,),
+    "ClampBackward1": (0,),
+    "WhereBackward0": (1, 2),
+    "MaskedFillBackward0": (2,),
+}
+"""The operands of operations here that PyTorch's operation of that name has: no numbers and no conditions."""
+
+
+def run_old_hook(module: Any, hook: Callable, node: Any, grads: tuple, outs: tuple) -> Any:
+    """Call a hook of the old kind with the gradients that PyTorch's operation hands on; return those it leaves.
+
+    PyTorch's linear layer multiplies by the transposed weight, whose gradient the hook sees.
+    """
+    places = OPERANDS.get(node.name(), range(len(grads)))
+    primitive = getattr(getattr(node, "rule", None), "primitive", None)
+    turned = 2 if getattr(primitive, "name", "") == "affine" else None
+
+    def turn(i: int, grad: Any) -> Any:
+        return grad.transpose(-1, -2) if i == turned and grad is not None else grad
+
+    result = run_hook("backward hook", module, hook, tuple(turn(i, grads[i]) for i in places), outs)
+    if not isinstance(result, tuple) or len(result) != len(places):
+        return result
+    left = {i: turn(i, grad) for i, grad in zip(places, result, strict=True)}
+    return tuple(left.get(i, grad) for i, grad in enumerate(grads))
 
 
 def shortcoming(args: tuple, result: Any, node: Any) -> tuple[str, str] | None:
