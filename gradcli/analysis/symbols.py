@@ -80,7 +80,7 @@ def on_symbols(
             return program.run(given, wrt=wrt, out=out)
     except GradcliError as error:
         if not isinstance(error.cause, TypeError) or not any(s in str(error.cause) for s in NEEDS_NUMBERS):
-            if alone and error.hint is None:
+            if alone and error.kind == "shape" and error.hint is None:
                 error.hint = f"'{alone[0]}' is a single number, having no value; for a vector: --shape {alone[0]}=3"
             raise
         raise GradcliError(

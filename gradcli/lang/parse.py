@@ -106,6 +106,17 @@ def parse_by_python(prepared: str, source: str, lead: int, positions: Positions,
                 return attempt()
         return with_large_stack(attempt)
     except SyntaxError as error:
+        from .reword import keyword_as_name
+
+        word = keyword_as_name(prepared, error.lineno or 1) if len(prepared) < LARGE_TEXT else None
+        if word is not None:
+            start = lead + positions.in_source(word.start())
+            raise GradcliError(
+                f"'{word.group()}' is a Python keyword, which cannot be a name",
+                span=Span(source, start, start + len(word.group()), origin),
+                hint=f"give it another: {'lam' if word.group() == 'lambda' else word.group() + '_'}",
+                kind="syntax",
+            ) from None
         raise syntax_error(error, source, lead, positions, origin) from None
     except (RecursionError, MemoryError):
         raise too_deep(None) from None

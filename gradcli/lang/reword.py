@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ast
+import contextlib
+import keyword
 import re
 
 import numpy as np
@@ -109,6 +112,24 @@ SIGNS = {
     "{": "lists have square brackets: [1, 2]",
 }
 """What is written otherwise here."""
+
+
+WORDS = frozenset(keyword.kwlist) - set("and or not if else True False None".split())
+"""Python's keywords that are no words of the language."""
+
+
+def keyword_as_name(text: str, line: int) -> re.Match | None:
+    """Return the first keyword in a line of a text that does not parse, if with names for keywords it would."""
+    start = sum(len(row) + 1 for row in text.split("\n")[: line - 1])
+    end = (text + "\n").index("\n", start)
+    found = [m for m in re.compile(r"(?<![\w.])[a-z]+\b").finditer(text, start, end) if m.group() in WORDS]
+    renamed = list(text)
+    for match in found:
+        renamed[match.end() - 1] = "_"
+    with contextlib.suppress(SyntaxError, ValueError, RecursionError, MemoryError):
+        ast.parse("".join(renamed))
+        return found[0] if found else None
+    return None
 
 
 def syntax_hint(message: str, source: str, start: int) -> str | None:

@@ -43,5 +43,11 @@ def parse_range(context: Context, text: str) -> tuple[str, tuple[float, float]]:
     low, colon, high = ends.partition(":")
     if not colon or not low.strip() or not high.strip():
         raise GradcliError(f"--over {text}: write NAME=FROM:TO", hint="for example: --over x=-3:3", kind="usage")
+    if ":" in high:
+        raise GradcliError(
+            f"--over {text}: a range is FROM:TO, its two ends, without a step",
+            hint=f"for example: --over {name}={low}:{high.partition(':')[0]} --points 50",
+            kind="usage",
+        )
     option = f"--over {name}"
     return name, bounds(read_value(low, context.settings, option), read_value(high, context.settings, option), text)
