@@ -35,15 +35,23 @@ class Event:
 
 
 class Recorder:
-    """Follows backward through hooks of its own on every node; it writes down what it sees, pass by pass."""
+    """Follows backward through hooks of its own on every node; it writes down what it sees, pass by pass.
 
-    def __init__(self) -> None:
+    only: the number of the pass that is wanted, LAST for the last one, None for all. count: how many there were.
+    """
+
+    def __init__(self, only: int | None = None) -> None:
+        self.only = only
+        self.count = 0
         self.passes: list[tuple[watch.Pass, list[Event]]] = []
         self.hooked: dict[Any, list[HookCall]] = {}
 
     def started(self, which: watch.Pass, nodes: list[Any]) -> None:
         """Follow the nodes of a graph that backward is about to run through."""
+        if self.only is not None and self.count != self.only:
+            del self.passes[-1:]  # the one before was not wanted
         self.passes.append((which, []))
+        self.count += 1
         for node in nodes:
             table = table_of(node)
             for number, hook in list(table.tensor.items()):
@@ -136,16 +144,26 @@ def local_values(node: Any) -> tuple[Any, ...]:
     return tuple(found)
 
 
-def trace_program(program: Program, given: Mapping[str, np.ndarray], request: Request) -> Trace:
-    """Run a program and backward, and return every step of it.
+LAST = 0
+"""The number that stands for the last pass."""
 
-    Raises GradcliError where nothing runs backward.
+
+def trace_program(
+    program: Program, given: Mapping[str, np.ndarray], request: Request, only: int | None = None
+) -> Trace:
+    """Run a program and backward, and return every step of it. only: the number of the only pass wanted, or LAST.
+
+    Raises GradcliError where nothing runs backward, or not so often.
     """
-    recorder = Recorder()
+    recorder = Recorder(only)
     run, _ = watch.watch_program(program, given, request, recorder.started)
-    if not recorder.passes:
+    count = recorder.count
+    if not count:
         raise GradcliError("nothing ran backward", kind="target")
-    return Trace(program.title, tuple(describe_pass(run, *seen) for seen in recorder.passes))
+    if only is not None and only > count:
+        raise GradcliError(f"--pass {only}: backward ran {count} times", hint="--pass last is the last", kind="usage")
+    passes = tuple(describe_pass(run, *seen) for seen in recorder.passes[: 1 if only is not None else None])
+    return Trace(program.title, passes, (only or count) if only is not None else 1, count)
 
 
 def describe_pass(run: Run, which: watch.Pass, events: list[Event]) -> Pass:

@@ -53,6 +53,20 @@ class Finite(click.ParamType):
         return number
 
 
+class PassNumber(click.ParamType):
+    """The number of a run of backward, from 1, or `last`, which is 0."""
+
+    name = "pass"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> int:
+        """Return the number, or fail."""
+        if value == "last":
+            return 0
+        if not (str(value).isascii() and str(value).isdecimal() and int(value)):
+            self.fail(f"'{value}' is neither last nor a number from 1 on", param, ctx)
+        return int(value)
+
+
 def as_name(ctx: Any, param: Any, given: Any) -> Any:
     """Return the name that an option gives, or the names of a repeatable one, as a program's names are read."""
     if given is None:

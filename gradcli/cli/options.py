@@ -12,7 +12,7 @@ from ..lang.settings import DEFAULT_MAX_ELEMENTS
 from ..program.frameworks import ENGINES
 from ..render import ARRAYS
 from . import status
-from .accept import MOST_COUNTED, Count, Finite, as_name, as_share, import_completion, join_names, once
+from .accept import MOST_COUNTED, Count, Finite, PassNumber, as_name, as_share, import_completion, join_names, once
 from .context import Context
 from .output import Output
 
@@ -275,7 +275,16 @@ OPTIONS: dict[str, Any] = {
         help="Evaluate the formulas there. Repeatable.",
     ),
     "steps": click.option("--steps", is_flag=True, help="Show the chain rule, node by node."),
-    "step": click.option("--step", is_flag=True, help="Wait for a key after each step."),
+    "only_pass": click.option(
+        "--pass",
+        "only",
+        type=PassNumber(),
+        metavar="N|last",
+        help="Of several runs of backward only this one, counted from 1.",
+    ),
+    "step": click.option(
+        "--step", is_flag=True, help="Wait for a key after each step: q ends, a shows all the rest."
+    ),
     "detect_anomaly": click.option(
         "--detect-anomaly", is_flag=True, help="Name the first operation that makes a nan."
     ),

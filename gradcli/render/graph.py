@@ -83,7 +83,13 @@ def value_text(value: np.ndarray | None, precision: int | None = None) -> str:
     text = nest_values(value, precision or 4)
     if len(text) <= SHORT:
         return text
-    return text[: SHORT - 5].rpartition(",")[0] + ", ...]"
+    return cut_array(text, SHORT)
+
+
+def cut_array(text: str, width: int) -> str:
+    """Return the beginning of an array's text, its brackets closed."""
+    head = text[: width - 5].rpartition(",")[0]
+    return f"{head}, ..." + "]" * (head.count("[") - head.count("]"))
 
 
 def nest_values(value: np.ndarray, digits: int) -> str:

@@ -52,7 +52,7 @@ def render_trace(result: Trace, style: Style) -> str:
             ],
             "steps": [trace_step(step, style) for step in run.steps],
         }
-        for i, run in enumerate(result.passes, 1)
+        for i, run in enumerate(result.passes, result.first)
     ]
     return document(style.command, result.target, passes=passes)
 

@@ -10,10 +10,12 @@ from rich.text import Text
 
 from ..results.graphs import Flow, Pass, Step, Trace
 from . import Style
-from .graph import nest_values
+from .graph import cut_array, nest_values
 
 SHORT = 44
 """The longest array, in characters, that is shown whole."""
+MOST_LINES = 400
+"""The lines that a terminal is given of a long trace."""
 EMPHASIS = {"step": "bold", "sent": "cyan", "leaf": "bold green", "hook": "magenta", "dim": "dim", "": ""}
 
 
@@ -35,7 +37,7 @@ def array_text(x: np.ndarray | None, style: Style) -> str:
     if len(text) <= SHORT:
         return text
     shape = ("×" if style.unicode else "x").join(map(str, x.shape))
-    return f"{shape}: {text[: SHORT - 5].rpartition(',')[0]}, ..."
+    return f"{shape}: {cut_array(text, SHORT)}"
 
 
 def heading(run: Pass, number: int, several: bool) -> Line:
@@ -112,9 +114,14 @@ def flow_lines(found: Step, flow: Flow, style: Style, arrow: str) -> list[Line]:
 
 
 def render_trace(result: Trace, style: Style) -> Text:
-    """Return every pass of backward, its forward part first."""
-    text = Text()
+    """Return every pass of backward, its forward part first; of a bounded trace the beginning, and how to see more."""
+    text, count = Text(), 0
     for i, line in enumerate(trace_lines(result, style)):
+        count += line.plain.count("\n") + 1
+        if result.bounded and count > MOST_LINES:
+            several = f"--pass last shows the last of {result.count} passes, " if result.count > 1 else ""
+            text.append(f"\n\n... and so on: {several}-f table -o FILE writes all", style="dim")
+            break
         text.append("\n" if i else "")
         text.append(line)
     return text
@@ -126,8 +133,8 @@ def trace_lines(result: Trace, style: Style) -> Iterator[Text]:
     def joined(lines: list) -> Text:
         return Text("\n").join(Text.assemble(*[(part.text, EMPHASIS[part.what]) for part in line]) for line in lines)
 
-    for i, run in enumerate(result.passes):
-        yield joined([*([[]] if i else []), [Words("forward", "step")], *forward(run, style), []])
-        yield joined([heading(run, i + 1, len(result.passes) > 1)])
+    for i, run in enumerate(result.passes, result.first):
+        yield joined([*([[]] if i > result.first else []), [Words("forward", "step")], *forward(run, style), []])
+        yield joined([heading(run, i, result.count > 1)])
         for found in run.steps:
             yield joined([[], *step(found, style)])

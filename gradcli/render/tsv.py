@@ -49,15 +49,7 @@ def lines_of(arrays: Iterable[tuple[str, np.ndarray]], style: Style) -> str:
     return "".join(
         line
         for name, array in arrays
-<<<<<<< HEAD
         for line in map("{}\t{}\n".format, labels(one_line(name), array.shape), numbers(array, style.precision))
-=======
-        for line in (
-            [f"{name}\t{NONE}\n"]
-            if array is None
-            else map("{}\t{}\n".format, labels(name, array.shape), numbers(array, style.precision))
-        )
->>>>>>> c77fe43 (Print none and null for leaves that backward never reached, and sum up scripts of more than 50 elements)
     )
 
 
@@ -184,7 +176,7 @@ def render_trace(result: Trace, style: Style) -> str:
     The receiver of the last step of each leaf is its `.grad`.
     """
     lines = []
-    for i, run in enumerate(result.passes):
+    for i, run in enumerate(result.passes, result.first):
         for step in run.steps:
             sent = [(flow.to, flow.grad) for flow in step.flows]
             if step.leaf and step.incoming is not None:
@@ -192,7 +184,7 @@ def render_trace(result: Trace, style: Style) -> str:
             for to, array in sent:
                 for name, x in elements(to, array):
                     value = number(x, style.precision)
-                    lines.append(row(str(i + 1), str(step.number), step.op, step.label, name, value))
+                    lines.append(row(str(i), str(step.number), step.op, step.label, name, value))
     return "".join(lines)
 
 

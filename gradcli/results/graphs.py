@@ -114,7 +114,14 @@ class Pass(NamedTuple):
 
 
 class Trace(NamedTuple):
-    """Every run of backward of a program."""
+    """The runs of backward of a program, or one of them.
+
+    first: the number of the first one here. count: how many there were. bounded: whether a table may stop before the
+    end, with a hint.
+    """
 
     target: str
     passes: tuple[Pass, ...]
+    first: int = 1
+    count: int = 1
+    bounded: bool = False

@@ -20,7 +20,7 @@ from ..options import command_options
     cls=Command,
     epilog="Examples: gradcli trace 'x**2 * sin(y)' x=2 y=3; gradcli trace train.py; gradcli trace loss.expr --json",
 )
-@command_options("wrt", "out", "columns", "gradient", "hook", "step", formats=TEXT)
+@command_options("wrt", "out", "columns", "gradient", "hook", "only_pass", "step", formats=TEXT)
 def trace(context: Context) -> None:
     """Show how backward runs through the graph of TARGET: one numbered step per node.
 
@@ -28,9 +28,9 @@ def trace(context: Context) -> None:
     each operand is sent; hooks and the accumulation into .grad are steps of the story too.
     """
     program, values = context.program()
-    result = compute(program, values, request_of(context))
+    result = compute(program, values, request_of(context), context.options["only"])
     if not context.options["step"]:
-        context.output.show(result)
+        context.output.show(result._replace(bounded=context.output.path is None))
         return
     if context.output.form != "table" or not (
         status.is_terminal(sys.stdin) and status.is_terminal(streams.results())
@@ -43,13 +43,14 @@ def trace(context: Context) -> None:
 
 
 def step_through(context: Context, result: Any) -> None:
-    """Print a trace step by step; any key goes on, q ends."""
+    """Print a trace step by step; any key goes on, a shows the rest without waiting, q ends."""
     from ...render import Style
     from ...render.trace import trace_lines
 
-    first = True
-    for text in trace_lines(result, Style(context.output.precision, True, "trace")):
-        if not first and click.getchar() in ("q", "Q", "\x1b", "\x04"):
+    status.say("any key: the next step   a: all the rest   q: the end")
+    key = ""
+    for i, text in enumerate(trace_lines(result, Style(context.output.precision, True, "trace"))):
+        key = click.getchar() if i and key not in ("a", "A") else key
+        if key in ("q", "Q", "\x1b", "\x04"):
             return
-        first = False
         context.output.write(context.output.printed(text))
