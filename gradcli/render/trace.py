@@ -114,7 +114,7 @@ def flow_lines(found: Step, flow: Flow, style: Style, arrow: str) -> list[Line]:
 
 
 def render_trace(result: Trace, style: Style) -> Text:
-    """Return every pass of backward, its forward part first; of a bounded trace the beginning, and how to see more."""
+    """Return every pass of backward, its forward part first; of a bounded trace only the beginning."""
     text, count = Text(), 0
     for i, line in enumerate(trace_lines(result, style)):
         count += line.plain.count("\n") + 1
