@@ -27,22 +27,19 @@ CALL_SECONDS = 60.0
 """Seconds that one answer from elsewhere may take, unless --timeout says otherwise."""
 
 
-NONE_GIVEN = dict.fromkeys(("expression", "format", "output", "precision", "save"))
-"""Options that not every command has."""
-
-
 class Context:
     """What the options of a call say; held: what lasts until it is answered."""
 
     def __init__(self, command: str, options: dict[str, Any], formats: tuple[str, ...]):
         self.command = command
         self.held = contextlib.ExitStack()
-        self.options = options = {**NONE_GIVEN, "max_elements": DEFAULT_MAX_ELEMENTS, **options}
+        self.options = options
+        options["max_elements"] = options["max_elements"] or DEFAULT_MAX_ELEMENTS
         self.settings = Settings(options["max_elements"], options["seed"], command)
         self.output = Output(
             options["format"], options["output"], options["precision"], command, formats, options["save"]
         )
-        streams.claim(aside=self.output.form == "json" or options["output"] == "-")
+        streams.claim(aside=self.output.form == "json" or "-" in (options["output"], options.get("table")))
         status.settings.color = options["color"]
         status.settings.quiet = options["quiet"]
         status.settings.verbose = options["verbose"]

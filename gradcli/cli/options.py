@@ -324,6 +324,7 @@ OPTIONS: dict[str, Any] = {
     "sweep_output": click.option(
         "-o",
         "--output",
+        "table",
         metavar="FILE",
         default="-",
         shell_complete=import_completion("files"),

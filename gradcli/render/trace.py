@@ -119,7 +119,7 @@ def render_trace(result: Trace, style: Style) -> Text:
     for i, line in enumerate(trace_lines(result, style)):
         count += line.plain.count("\n") + 1
         if result.bounded and count > MOST_LINES:
-            several = f"--pass last shows the last of {result.count} passes, " if result.count > 1 else ""
+            several = f"--pass last shows the last of {result.total} passes, " if result.total > 1 else ""
             text.append(f"\n\n... and so on: {several}-f table -o FILE writes all", style="dim")
             break
         text.append("\n" if i else "")
@@ -135,6 +135,6 @@ def trace_lines(result: Trace, style: Style) -> Iterator[Text]:
 
     for i, run in enumerate(result.passes, result.first):
         yield joined([*([[]] if i > result.first else []), [Words("forward", "step")], *forward(run, style), []])
-        yield joined([heading(run, i, result.count > 1)])
+        yield joined([heading(run, i, result.total > 1)])
         for found in run.steps:
             yield joined([[], *step(found, style)])

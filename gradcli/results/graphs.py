@@ -116,12 +116,12 @@ class Pass(NamedTuple):
 class Trace(NamedTuple):
     """The runs of backward of a program, or one of them.
 
-    first: the number of the first one here. count: how many there were. bounded: whether a table may stop before the
+    first: the number of the first one here. total: how many there were. bounded: whether a table may stop before the
     end, with a hint.
     """
 
     target: str
     passes: tuple[Pass, ...]
     first: int = 1
-    count: int = 1
+    total: int = 1
     bounded: bool = False

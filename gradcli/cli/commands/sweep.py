@@ -15,7 +15,7 @@ from .. import status, streams
 from ..context import Context
 from ..help import Command
 from ..options import COMMON, command_options
-from ..output import Output
+from ..output import Output, check_writable
 from ..progress import Progress
 
 
@@ -40,8 +40,9 @@ def sweep(context: Context) -> None:
     on where it was stopped.
     """
     options = context.options
-    context.output.check()
-    if options["format"] == "json" and options["output"] == "-":
+    if options["table"] != "-":
+        check_writable(options["table"])
+    if options["format"] == "json" and options["table"] == "-":
         raise GradcliError("--json and the result would share standard output", hint="write the result with -o FILE")
     if options["safe"] and options["compile"]:
         raise GradcliError("--safe: --compile would run the compiler", hint="leave out one of them", kind="usage")
@@ -57,7 +58,7 @@ def sweep(context: Context) -> None:
         options["max_elements"],
     )  # fmt: skip
     wishes = Wishes(
-        options["output"],
+        options["table"],
         context.names("wrt"),
         context.names("outs") or (),
         options["diag"],
