@@ -101,7 +101,7 @@ class Output:
     @property
     def prints_all(self) -> bool:
         """Whether every element is written as text."""
-        return self.form in ("tsv", "json", "latex")
+        return self.form in ("tsv", "csv", "json", "latex")
 
     @property
     def unicode(self) -> bool:

@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import Any
 
 TEXT = ("table", "tsv", "json")
-ARRAYS = (*TEXT, "latex", "npz", "npy")
+ARRAYS = (*TEXT, "latex", "npz", "npy", "csv")
 """The formats that results made of arrays have."""
 PICTURES = ("svg", "png")
 """The formats that one module draws."""
@@ -40,4 +40,9 @@ def render(result: Any, form: str, style: Style) -> Any:
     """Return a result as text (`table`: as something rich prints; `npz` and pictures: as bytes)."""
     style.form = form
     module = import_module(f"{__name__}.{'picture' if form in PLOTS else form}")
-    return getattr(module, f"render_{type(result).__name__.lower()}")(result, style)
+    renderer = getattr(module, f"render_{type(result).__name__.lower()}", None)
+    if renderer is None:
+        from ..errors import GradcliError
+
+        raise GradcliError(f"these numbers have no {form} form", hint="-f tsv and -f json have them", kind="usage")
+    return renderer(result, style)

@@ -8,11 +8,12 @@ from collections.abc import Iterable
 from typing import Any
 
 from ..results import Gradients, Value
-from ..results.transforms import Jacobian
-from . import Style
+from ..results.exact import LongNumbers
+from ..results.plots import Curve, Surface
+from ..results.transforms import Hessian, Jacobian, Products
+from . import Style, tsv
+from .exact import long_elements
 from .numbers import elements, number
-from .tsv import gradient_arrays
-from .tsv import render_jacobian as lines_of_jacobian
 
 
 def rows_as_csv(heading: tuple[str, ...], rows: Iterable[Iterable[Any]]) -> str:
@@ -26,7 +27,7 @@ def rows_as_csv(heading: tuple[str, ...], rows: Iterable[Iterable[Any]]) -> str:
 
 def render_gradients(result: Gradients, style: Style) -> str:
     """Return the columns name and value."""
-    return named_rows(gradient_arrays(result), style)
+    return named_rows(tsv.gradient_arrays(result), style)
 
 
 def render_value(result: Value, style: Style) -> str:
@@ -42,5 +43,40 @@ def named_rows(arrays: Iterable[tuple[str, Any]], style: Style) -> str:
 
 def render_jacobian(result: Jacobian, style: Style) -> str:
     """Return the columns output, input and value."""
-    rows = (line.replace("\t", "/").split("/") for line in lines_of_jacobian(result, style).splitlines())
-    return rows_as_csv(("output", "input", "value"), rows)
+    return pair_rows(("output", "input", "value"), tsv.render_jacobian(result, style))
+
+
+def render_hessian(result: Hessian, style: Style) -> str:
+    """Return the columns first, second and value."""
+    return pair_rows(("first", "second", "value"), tsv.render_hessian(result, style))
+
+
+def pair_rows(heading: tuple[str, ...], lines: str) -> str:
+    """Return lines whose elements have two names, with a column for each."""
+    return rows_as_csv(heading, (line.replace("\t", "/").split("/") for line in lines.splitlines()))
+
+
+def render_products(result: Products, style: Style) -> str:
+    """Return the columns name and value."""
+    return named_rows(result.parts.items(), style)
+
+
+def render_longnumbers(result: LongNumbers, style: Style) -> str:
+    """Return the columns name and value."""
+    return rows_as_csv(("name", "value"), long_elements(result))
+
+
+def render_curve(result: Curve, style: Style) -> str:
+    """Return the columns input, value and derivative."""
+    return table_rows((result.name, "value", f"d_{result.name}"), tsv.render_curve(result, style))
+
+
+def render_surface(result: Surface, style: Style) -> str:
+    """Return the columns of both inputs, the value, and both derivatives."""
+    heading = (*result.names, "value", *(f"d_{name}" for name in result.names))
+    return table_rows(heading, tsv.render_surface(result, style))
+
+
+def table_rows(heading: tuple[str, ...], lines: str) -> str:
+    """Return tab-separated columns with commas and a heading."""
+    return rows_as_csv(heading, (line.split("\t") for line in lines.splitlines()))

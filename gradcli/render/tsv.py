@@ -59,7 +59,7 @@ def render_value(result: Value, style: Style) -> str:
 
 
 def render_jacobian(result: Jacobian, style: Style) -> str:
-    """Return one line per element, named OUTPUT/INPUT: y[0]/x[1]; sparse ones as ROW, COLUMN, VALUE."""
+    """Return one line per element, named OUTPUT/INPUT: y[0]/x[1]; of a sparse one those that are stored."""
     output = result.output or "out"
     lines = []
     for item in result.blocks:
@@ -69,7 +69,7 @@ def render_jacobian(result: Jacobian, style: Style) -> str:
         rows, columns = labels(output, result.value.shape), labels(item.name, item.value.shape)
         entries = item.sparse.tocoo()
         lines += [
-            f"{rows[i]}\t{columns[j]}\t{number(x, style.precision)}\n"
+            f"{rows[i]}/{columns[j]}\t{number(x, style.precision)}\n"
             for i, j, x in zip(entries.row, entries.col, entries.data, strict=True)
         ]
     return "".join(lines)

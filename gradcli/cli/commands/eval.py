@@ -5,7 +5,6 @@ from __future__ import annotations
 import click
 
 from ...analysis.gradient import compute_value
-from ...render import ARRAYS
 from ..context import Context
 from ..help import Command
 from ..options import command_options
@@ -15,7 +14,7 @@ from ..options import command_options
     cls=Command,
     epilog="Examples: gradcli eval 'x**2 * sin(y)' x=2 y=3; gradcli eval 'a @ x' a=@a.npy x='[1, 2, 3]' --strict",
 )
-@command_options("out", "engine", "columns", "strict", formats=(*ARRAYS, "csv"))
+@command_options("out", "engine", "columns", "strict")
 def eval(context: Context) -> int:
     """Print the value of TARGET."""
     program, values = context.program()

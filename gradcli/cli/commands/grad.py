@@ -8,7 +8,6 @@ import click
 
 from ...analysis.finite import nan_in
 from ...analysis.gradient import Request, compute_gradient, first_nan
-from ...render import ARRAYS
 from .. import status
 from ..context import Context, request_of
 from ..help import Command
@@ -39,7 +38,6 @@ SHOWN_WHOLE = 50
     "digits",
     "max_symbols",
     "detect_anomaly",
-    formats=(*ARRAYS, "csv"),
 )
 def grad(context: Context) -> int:
     """Print the value and the gradient of TARGET for every input."""

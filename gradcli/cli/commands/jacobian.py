@@ -34,7 +34,7 @@ from ..options import command_options
     "digits",
     "max_symbols",
     "plot",
-    formats=(*ARRAYS, "csv", "mtx", *PLOTS),
+    formats=(*ARRAYS, "mtx", *PLOTS),
 )
 def jacobian(context: Context) -> int:
     """Print the Jacobian of TARGET: one block per input, of shape output.shape + input.shape."""

@@ -21,7 +21,7 @@ POINTS = {1: 200, 2: 60}
     epilog="Examples: gradcli plot 'sin(x) / x' --over x=-10:10; gradcli plot 'exp(-a*x)' --over x=0:5 a=2 -f tsv; "
     "gradcli plot 'x*exp(-x^2-y^2)' --over x=-2:2 --over y=-2:2; gradcli plot 'tanh(w)' --over w=-pi:pi --json",
 )
-@command_options("over", "points", "out", "columns", formats=(*TEXT, *PLOTS))
+@command_options("over", "points", "out", "columns", formats=(*TEXT, "csv", *PLOTS))
 def plot(context: Context) -> None:
     """Draw TARGET and its derivative over a range of one input; over two, a map with arrows along the gradient.
 
