@@ -16,10 +16,12 @@ from .formulas import agreements
 
 
 def head_of(result: Any, style: Style) -> list[Any]:
-    """Return the line with the value of the output, and an empty one."""
+    """Return the value of the output, its lines under each other beside the name, and an empty line."""
     output = result.output or "value"
-    room = style.size[0] - cell_len(output) - 1
-    return [Text(f"{output} ", style="bold") + fitting(result.value, style, False, room), Text("")]
+    left = cell_len(output) + 1
+    value = fitting(result.value, style, False, style.size[0] - left)
+    lines = [Text(" " * left) + line if i else line for i, line in enumerate(value.split("\n", allow_blank=True))]
+    return [Text(f"{output} ", style="bold") + Text("\n").join(lines), Text("")]
 
 
 def blocks_of(items: list[Any]) -> list[Any]:

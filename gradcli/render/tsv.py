@@ -38,13 +38,14 @@ def render_gradients(result: Gradients, style: Style) -> str:
     return lines_of(gradient_arrays(result), style)
 
 
-def gradient_arrays(result: Gradients) -> list[tuple[str, np.ndarray]]:
+def gradient_arrays(result: Gradients) -> list[tuple[str, Any]]:
     """Return the arrays that lines of a gradient hold, by name."""
-    arrays = [(item.name, item.grad) for item in result.inputs] + list(result.retained.items())
+    arrays: list[tuple[str, Any]] = [(item.name, item.grad) for item in result.inputs]
+    arrays += result.retained.items()
     return [("value", result.value), *arrays] if result.with_value and result.value is not None else arrays
 
 
-def lines_of(arrays: Iterable[tuple[str, np.ndarray]], style: Style) -> str:
+def lines_of(arrays: Iterable[tuple[str, Any]], style: Style) -> str:
     """Return a line for every element of arrays by name."""
     return "".join(
         line
