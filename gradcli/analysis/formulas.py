@@ -30,6 +30,8 @@ TERMS = {
     "logit_loss": "(1 - {1}) * {0} - logsigmoid({0})",
 }
 """What losses of two operands are sums of."""
+FEW = 4
+"""Numbers of a constant that are written out."""
 HIDDEN = {"source", "label"}
 FOLD: dict[type, Callable] = {
     ast.Add: operator.add,
@@ -49,7 +51,9 @@ def number_text(x: Any) -> str:
 
 
 def constant_text(x: Any) -> str:
-    """Return an operand that no gradient flows to: the number itself, or an array's shape."""
+    """Return an operand that no gradient flows to: the numbers of a short one, or an array's shape."""
+    if np.ndim(x) == 1 and np.size(x) <= FEW and np.asarray(x).dtype.kind in "biufc":
+        return f"[{', '.join(number_text(item) for item in np.asarray(x))}]"
     if np.ndim(x) == 0:
         return number_text(np.asarray(x)[()]) if np.asarray(x).dtype.kind in "biufc" else str(x)
     return f"[{'x'.join(map(str, np.shape(x)))}]"

@@ -142,7 +142,8 @@ def syntax_hint(message: str, source: str, start: int) -> str | None:
         return "add the bracket that closes it"
     if "unmatched" in message or "does not match" in message:
         return "brackets come in pairs: ( ), [ ]"
-    if "decimal literal" in message or "perhaps an operator" in message:
+    side_by_side = re.search(r"[\w)\]] +$", source[:start]) and re.match(r"[\w(]", source[start:])
+    if "decimal literal" in message or "perhaps an operator" in message or side_by_side:
         return "a product needs *: 2*x"
     if "expected 'else'" in message:
         return "a choice is: a if condition else b"

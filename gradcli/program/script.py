@@ -43,7 +43,7 @@ class ScriptProgram(Program):
         execution = Execution(self, given, prepare)
         execution.execute()
         if unknown := [name for name in given if name not in execution.replaced]:
-            check_known(unknown, execution.leaves(), "value")
+            check_known(unknown, execution.leaves(every_name=True), "value")
         return execution
 
     def run(
@@ -60,8 +60,8 @@ class ScriptProgram(Program):
         are wanted, no output, or no leaf of a given name.
         """
         execution = self.execute(given, prepare)
-        leaves = execution.leaves()
         wanted = None if wrt is None else list(wrt)
+        leaves = execution.leaves(every_name=bool(wanted))
         if not leaves and wanted != []:
             raise GradcliError(
                 f"{self.path}: the script made no tensor that requires grad",
@@ -206,9 +206,15 @@ class Execution:
                 found.update(named_tensors(name, value))
         return found
 
-    def leaves(self) -> dict[str, Tensor]:
-        """Return the leaves that require grad: named ones, then unnamed ones that were used, by their line."""
+    def leaves(self, every_name: bool = False) -> dict[str, Tensor]:
+        """Return the leaves that require grad: named ones, then unnamed ones that were used, by their line.
+
+        One with several names has its first, or every_name: a loop over parameters leaves one behind.
+        """
         leaves = {n: t for n, t in self.tensors().items() if t.requires_grad and t.is_leaf}
+        if not every_name:
+            first = {id(t): n for n, t in reversed(leaves.items())}
+            leaves = {n: t for n, t in leaves.items() if first[id(t)] == n}
         known = {id(t) for t in leaves.values()}
         for tensor, line in self.made:
             if id(tensor) not in known and tensor._node is not None and tensor._grad is not None:

@@ -73,6 +73,10 @@ def grad(context: Context) -> int:
         result = result._replace(witnesses=(report,))
         code = code or {"fail": 1, "error": 3, "inconclusive": 4}.get(report.verdict, 0)
     context.output.show(result)
+    if program.is_script and result.value is None and all(item.grad is None for item in result.inputs):
+        status.note(
+            "every .grad is none at the end of the script; 'gradcli trace --pass last' shows its last backward"
+        )
     if result.detached:
         nothing = "none" if program.is_script else "zeros"
         status.warn(
