@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import copy
 import functools
 import inspect
+from collections.abc import Mapping
 from typing import Any
 
 from ..results.operations import Operation
@@ -34,6 +36,36 @@ def lambda_body(function: Any) -> ast.expr | None:
     return None
 
 
+class Inlined(ast.NodeTransformer):
+    """Puts the formulas of functions that the language does not have, but the rules' module has, in their place."""
+
+    def __init__(self, known: Mapping[str, Any]):
+        self.known = known
+
+    def visit_Call(self, node: ast.Call) -> Any:
+        self.generic_visit(node)
+        name = node.func.id if isinstance(node.func, ast.Name) else ""
+        found, entry = self.known.get(name), NAMES.get(name)
+        if node.keywords or (entry is not None and entry.public):
+            return node
+        formula = formula_of(found) if inspect.isfunction(found) and entry is None else None
+        if entry is not None and entry.twin:
+            formula = list(OPERANDS), ast.parse(entry.twin, mode="eval").body
+        if formula is None or len(formula[0]) < len(node.args):
+            return node
+        return Renamed(dict(zip(formula[0], node.args, strict=False))).visit(copy.deepcopy(formula[1]))
+
+
+class Renamed(ast.NodeTransformer):
+    """Puts expressions in the place of names."""
+
+    def __init__(self, parts: Mapping[str, ast.expr]):
+        self.parts = parts
+
+    def visit_Name(self, node: ast.Name) -> Any:
+        return self.parts.get(node.id, node)
+
+
 def formula_of(rule: Any) -> tuple[list[str], ast.expr] | None:
     """Return a derivative rule as the names of its parameters and an expression; None if it is no formula.
 
@@ -46,7 +78,7 @@ def formula_of(rule: Any) -> tuple[list[str], ast.expr] | None:
     names = list(code.co_varnames[: code.co_argcount])
     if found.__name__ == "<lambda>":
         body = lambda_body(found)
-        return None if body is None else (names, body)
+        return None if body is None else (names, Inlined(found.__globals__).visit(copy.deepcopy(body)))
     try:
         body = ast.parse((inspect.getdoc(found) or "").split("\n")[0].split(";")[0].rstrip("."), mode="eval").body
     except SyntaxError:
@@ -68,8 +100,8 @@ def rule_text(rule: Any) -> str:
         return "none"
     found = getattr(rule, "__wrapped__", rule)
     if found.__name__ == "<lambda>":
-        body = lambda_body(found)
-        return "see its source" if body is None else ast.unparse(body).replace("np.", "")
+        formula = formula_of(rule)
+        return "see its source" if formula is None else ast.unparse(formula[1]).replace("np.", "")
     return (inspect.getdoc(found) or found.__name__).split("\n")[0].rstrip(".")
 
 

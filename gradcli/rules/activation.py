@@ -97,7 +97,7 @@ elementwise(
 
 
 def below_zero(x):
-    """min(x, 0), with slope 0 at 0."""
+    """minimum(x, 0); with slope 0 at 0."""
     return np.where(x < 0, x, 0.0)
 
 

@@ -163,7 +163,7 @@ sgn = general(
 
 
 def direction(x):
-    """x / |x| as part of a rule."""
+    """sign(x); x / |x| of a complex number."""
     return sgn(x) if is_complex(x) else np.sign(x)
 
 

@@ -36,7 +36,7 @@ ratio: Any = elementwise(
 
 
 def over(out, x, sign=1):
-    """out / x for a function of order 1, by its series near 0."""
+    """out / x; for a function of order 1, by its series near 0."""
     near = abs(x) < 1
     inside = np.where(near, x, 0.0)
     series = ratio(inside, n=1, sign=sign)

@@ -23,7 +23,7 @@ flat = elementwise(
 
 
 def step(condition, x):
-    """mask(condition, x), recorded as flat in x: second derivatives are 0 then, as in PyTorch, and not absent."""
+    """where(condition, 1, 0); recorded as flat in x: second derivatives are 0 then, as in PyTorch, and not absent."""
     found = mask(condition, x)
     return found if isinstance(x, np.ndarray | np.generic) else flat(found, x)
 
@@ -32,7 +32,7 @@ def step(condition, x):
 
 
 def shared(other, equal, like):
-    """0 where the other operand is chosen, 1/2 at a tie, 1 elsewhere (also at nan)."""
+    """where(other, 0, where(equal, 0.5, 1)); 1 also at nan."""
     return mask(~other, like) - 0.5 * mask(equal, like)
 
 

@@ -21,7 +21,7 @@ SELU_SCALE = 1.0507009873554804934193349852946
 
 
 def inside(x, low, high):
-    """1 where low < x < high (or x is nan), else 0, in the type of x."""
+    """where((x <= low) | (x >= high), 0, 1); in the type of x."""
     return step(~((x <= low) | (x >= high)), x)
 
 

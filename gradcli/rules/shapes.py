@@ -178,5 +178,5 @@ def conjugated(x: Any) -> Any:
 
 
 def mask(condition: Any, like: Any) -> Any:
-    """Return a condition as 1 and 0 in the type of `like`."""
+    """where(condition, 1, 0); in the type of `like`."""
     return condition.astype(like.dtype)

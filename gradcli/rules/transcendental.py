@@ -151,7 +151,7 @@ elementwise(
 
 
 def over_square_sum(numerator, x, y):
-    """numerator / (x^2 + y^2), scaled so that the squares do not overflow."""
+    """numerator / (x**2 + y**2); scaled so that the squares do not overflow."""
     length = np.hypot(x, y)
     length = np.where(length == 0, 1.0, length)
     return numerator / length / length

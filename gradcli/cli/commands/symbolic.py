@@ -63,6 +63,10 @@ def symbolic(context: Context) -> None:
     form = context.output.form
     if form in CODE and options["order"] != 1:
         raise GradcliError(f"-f {form} writes first derivatives only", hint="leave out --order", kind="usage")
+    if options["steps"] and form in CODE:
+        raise GradcliError(
+            f"-f {form} has no steps", hint="leave out --steps, or use -f text or -f latex", kind="usage"
+        )
     if options["steps"] and (options["order"] != 1 or options["gradient"] is not None):
         raise GradcliError(
             "--steps shows first derivatives of a single number",
