@@ -107,7 +107,7 @@ CASES = {
     "gradcli grad missing.py:": [],
     "gradcli grad 'x +' --wrt ": [],
     "gradcli grad f.expr --json --wr": ["--wrt"],
-    "gradcli grad f.expr -f ": ["table", "tsv", "json", "latex", "npz", "csv"],
+    "gradcli grad f.expr -f ": ["table", "tsv", "json", "latex", "npz", "npy", "csv"],
     "gradcli graph f.expr -f m": ["mermaid"],
     "gradcli grad f.expr --dtype float3": ["float32"],
     "gradcli grad f.expr -o ph": ["photo.jpg"],
