@@ -12,10 +12,9 @@ import numpy as np
 from ..analysis.finite import check_finite, nan_in
 from ..analysis.gradient import Request
 from ..errors import EXIT_OK, GradcliError
-from ..lang.limits import DEFAULT_MAX_ELEMENTS
 from ..lang.memory import bound_memory
 from ..lang.patience import CPU_SECONDS, Bound, bounded
-from ..lang.settings import Settings, as_written
+from ..lang.settings import DEFAULT_MAX_ELEMENTS, Settings, as_written
 from ..lang.values import read_value, read_values
 from ..program.base import Program
 from ..program.elsewhere import is_elsewhere

@@ -19,7 +19,6 @@ from ...check.stored import SavedPoints
 from ...check.targets import Wanted, checks_of
 from ...errors import EXIT_INTERRUPTED, EXIT_TARGET, GradcliError
 from ...lang.patience import CPU_SECONDS, Bound, bounded
-from ...lang.settings import as_written
 from ...lang.values import read_values
 from ...program.target import Target
 from ...render import PICTURES, TEXT
