@@ -10,7 +10,7 @@ import numpy as np
 from ..errors import visible
 from . import Style
 from .exact import long_elements
-from .numbers import NONE, elements, labels, number, numbers
+from .numbers import elements, labels, number, numbers
 
 if TYPE_CHECKING:
     from ..results import Gradients, Value
