@@ -12,6 +12,8 @@ CLOSE = 1e-6
 """The relative difference from a claim that no filter holds against it."""
 INFORMED = 1e-2
 """The relative error beyond which a slope says nothing."""
+HIDING = 1e-9
+"""An error of a slope beside the slopes over a large step, that is more than rounding."""
 MATTERS = 1e-4
 """A claimed effect, beside the value and the largest one, that is looked at where no slope is seen."""
 NEAR, GROWTH = 1e-6, 10.0
@@ -97,7 +99,7 @@ class Line:
         near = (np.abs(self.central - claim) <= INFORMED * abs(claim)) & (self.rounding <= INFORMED * abs(claim))
         return bool((near[1:] & near[:-1]).any())
 
-    def has_no_slope(self, claim: float) -> bool:
+    def has_no_slope(self, claim: float, error: float) -> bool:
         """Return whether values say that there is no slope at any scale, though a claim has one that would matter.
 
         None that grows towards small steps, as beside a pole, and none nearly as large as the claim; a wave that is
@@ -108,8 +110,9 @@ class Line:
         if near > GROWTH * float(np.nanmax(self.sided[:4], initial=0.0)):
             return False
         size = abs(claim)
-        if not np.isfinite(size):
-            return True
+        if not np.isfinite(size):  # rounding inside the function may hide an infinite slope, too
+            seen = max(abs(float(flat.f0[self.row])) / self.steps[0], float(self.sided[0]))
+            return bool(error <= HIDING * seen) or bool(np.isnan(size))
         jacobian = flat.jacobian(subject.jacobian(subject.at))[self.row]
         largest = max(abs(flat.f0[self.row]), float(np.nanmax(np.abs(jacobian) * np.maximum(flat.scales, 1.0))))
         seen = self.sided >= size / GROWTH

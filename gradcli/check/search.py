@@ -54,7 +54,7 @@ class Search:
             return self.check.subject({**self.base, **point})
         moved = copy.copy(self.subject)
         moved.at = {**self.subject.at, **{name: as_point(name, x) for name, x in point.items()}}
-        moved.trouble = None
+        moved.trouble, moved.here, moved.calls = None, None, 0
         return moved
 
     def judge(self, point: Mapping[str, np.ndarray], blame: bool = False) -> CheckReport:
@@ -97,7 +97,11 @@ class Search:
         line = Line(flat, place, row)
         if line.agrees(worst.analytic):
             return False
-        return not gap <= CLEARLY * worst.numeric_error if known else line.has_no_slope(worst.analytic)
+        return (
+            not gap <= CLEARLY * worst.numeric_error
+            if known
+            else line.has_no_slope(worst.analytic, worst.numeric_error)
+        )
 
     @functools.cached_property
     def usual_size(self) -> float:

@@ -55,6 +55,7 @@ def test_a_lock_has_a_line_per_check_and_is_the_same_twice(folder, capsys):
     assert main(["lock", "checks.py", "-o", "g.lock"]) == 0
     text = (folder / "g.lock").read_text()
     found = json.loads(text)
+    pytest.importorskip("jsonschema").validate(found, schema_of("lock"))
     assert [json.loads(line.rstrip(","))["check"] for line in text.splitlines()[1:-1]] == ["cube", "product", "sine"]
     assert found["checks"][0]["grad"] == {"x": [3.0, 12.0, 0.0]}
     assert main(["lock", "checks.py"]) == 0

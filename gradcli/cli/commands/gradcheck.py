@@ -173,7 +173,8 @@ def bound_of(check: Declared, options: dict[str, Any]) -> Bound | None:
         return None
     if options["timeout"] is not None:
         return Bound(options["timeout"])
-    return None if str(check.file).endswith(".py") else Bound(CPU_SECONDS * (options.get("samples") or 1), cpu=True)
+    points = (options.get("samples") or 1) + (options.get("search") or 0) // 50
+    return None if str(check.file).endswith(".py") else Bound(CPU_SECONDS * points, cpu=True)
 
 
 def find_checks(context: Context, targets: list[Target], words: tuple[str, ...]) -> list[Declared | CheckReport]:
