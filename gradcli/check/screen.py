@@ -110,10 +110,12 @@ class Line:
         if near > GROWTH * float(np.nanmax(self.sided[:4], initial=0.0)):
             return False
         size = abs(claim)
+        jacobian = flat.jacobian(subject.jacobian(subject.at))[self.row]
         if not np.isfinite(size):  # rounding inside the function may hide an infinite slope, too
             seen = max(abs(float(flat.f0[self.row])) / self.steps[0], float(self.sided[0]))
-            return bool(error <= HIDING * seen) or bool(np.isnan(size))
-        jacobian = flat.jacobian(subject.jacobian(subject.at))[self.row]
+            effects = np.abs(jacobian[np.isfinite(jacobian)] * np.maximum(flat.scales, 1.0)[np.isfinite(jacobian)])
+            inside = flat.unit * float(effects.max(initial=0.0)) / self.steps[0]
+            return bool(max(error, inside) <= HIDING * seen) or bool(np.isnan(size))
         largest = max(abs(flat.f0[self.row]), float(np.nanmax(np.abs(jacobian) * np.maximum(flat.scales, 1.0))))
         seen = self.sided >= size / GROWTH
         if size * self.steps[0] < MATTERS * largest or (seen[1:] & seen[:-1]).any():
