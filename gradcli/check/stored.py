@@ -37,11 +37,16 @@ def array_of(data: Any) -> np.ndarray:
     return (raw[..., 0] + 1j * raw[..., 1]).astype(dtype) if dtype.kind == "c" else raw.astype(dtype)
 
 
+MOST_TEXT = 1 << 28
+"""Characters of a document that are read: no device, and no file of another kind, fills the memory."""
+
+
 def read_document(path: str, key: str, what: str) -> dict[str, Any]:
     """Return a document that `document_of_lines` wrote. Raises GradcliError."""
     try:
         with open(path, encoding="utf-8") as file:
-            found = json.load(file)
+            text = file.read(MOST_TEXT + 1)
+        found = json.loads(text) if len(text) <= MOST_TEXT else None
     except OSError as error:
         raise GradcliError(f"cannot read {path}: {error.strerror}", kind="file") from None
     except (ValueError, RecursionError):
