@@ -118,10 +118,18 @@ class DeclaredCheck(pytest.Item):
         self.add_report_section("call", "gradcheck", report_text(report))
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo, style: Any = None) -> Any:
-        """Return what `gradcli gradcheck` says of the check."""
-        if isinstance(excinfo.value, UnprovenError):
-            return report_text(excinfo.value.report)
-        return super().repr_failure(excinfo, style)
+        """Return what `gradcli gradcheck` says of the check; the summary has its verdict and reason."""
+        if not isinstance(excinfo.value, UnprovenError):
+            return super().repr_failure(excinfo, style)
+        from _pytest._code.code import ReprEntryNative, ReprExceptionInfo, ReprFileLocation, ReprTraceback
+
+        from .render.checks import headline
+
+        report = excinfo.value.report
+        reasons = dict.fromkeys([headline(report), *(finding.text for finding in report.diagnosis[:1])])
+        place = ReprFileLocation(report.file or "", report.line or 0, f"{report.verdict}: {'; '.join(reasons)}")
+        entry = ReprEntryNative([report_text(report) + "\n"])
+        return ReprExceptionInfo(reprtraceback=ReprTraceback([entry], None, "native"), reprcrash=place)
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
         """Return where the checked function stands, and the check's name."""
@@ -132,6 +140,6 @@ class DeclaredCheck(pytest.Item):
 def report_text(report: CheckReport) -> str:
     """Return a report as `gradcli gradcheck` prints it."""
     from .render import Style
-    from .render.parts import check_text
+    from .render.parts import again_text, check_text
 
-    return check_text(report, Style()).plain
+    return "\n".join(text.plain for text in [check_text(report, Style()), *again_text(report)])

@@ -77,6 +77,21 @@ def glob(text: str) -> str:
     return re.sub(r"± \S+", "± *", text.replace("[", "[[]"))
 
 
+@pytest.mark.parametrize("words", [(), ("-n", "1")], ids=["here", "in a process"])
+def test_the_summary_says_why(pytester, run, words):
+    pytester.makepyfile(gradients=GRADIENTS)
+    pytester.makeini("[pytest]")
+    result = run("--gradcheck", "-rf", *words)
+    result.stdout.fnmatch_lines_random(
+        [
+            "FAILED gradients.py::wrong - fail: x[[]1]: claimed -4, numeric 4*",
+            "FAILED gradients.py::broken - error: broken raised ValueError: no luck",
+            "FAILED gradients.py::noisy - inconclusive: non-deterministic*",
+            '*File "gradients.py", line 21, in broken',
+        ]
+    )
+
+
 def test_inconclusive_is_a_failure_unless_allowed(pytester, run):
     pytester.makepyfile(gradients=GRADIENTS)
     result = run("--gradcheck", "-k", "noisy")

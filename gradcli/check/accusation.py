@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from ..results.checks import Finding, InputCheck, WorstElement
+from ..results.checks import Finding, InputCheck
 from .diagnose import diagnose, place_in
 from .digits import digits_of
 from .directions import Outcome, short_of_calls
@@ -118,9 +118,7 @@ class Accusation(Suspects):
             shown = leaf if place == worst else self.leaves[place]
             gap = abs(shown.claimed - shown.value)
             relative = gap / abs(shown.value) if abs(shown.value) > MARGIN * shown.error else 0.0
-            where = WorstElement(
-                flat.row(output), flat.label(place)[1], shown.claimed, shown.value, MARGIN * shown.error
-            )
+            where = flat.worst(output, place, shown.claimed, shown.value, MARGIN * shown.error)
             found.append(InputCheck(item.name, item.shape, "fail", gap, relative, digits_of(relative), None, where))
         findings = self.factors()
         if not findings and explained:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
+import functools
 import os
 import stat
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ..errors import GradcliError
@@ -15,7 +16,7 @@ from ..program.loading import load_module
 from ..program.surroundings import Folders, same_file
 from ..results.checks import CheckReport
 from .declare import REGISTRY, Declared
-from .workers import in_processes, needs_process
+from .workers import Watch, in_processes, needs_process
 
 DECLARING = {"check", "check_gradient"}
 """A file that names none of these declares no check, and is not imported."""
@@ -90,22 +91,22 @@ def near(path: str) -> str:
 
 
 def run_all(
-    checks: Sequence[Declared],
-    *,
-    jobs: int = 1,
-    stop_at_fail: bool = False,
-    on_done: Callable[[CheckReport], None] | None = None,
-) -> Iterator[CheckReport]:
-    """Yield the reports of all checks in their order, computed by `jobs` processes.
+    checks: Sequence[Declared], *, jobs: int = 1, stop_at_fail: bool = False, watch: Watch | None = None
+) -> Iterator[tuple[int, CheckReport]]:
+    """Yield number and report of every check as it is done, in `jobs` processes.
 
     A process that dies loses only the check that it was at, which is reported as an error. stop_at_fail: end with
     the first fail.
     """
     apart = jobs > 1 or needs_process(checks)
-    runner = in_processes(checks, jobs) if apart else (check.run() for check in checks)
-    for report in runner:
-        if on_done is not None:
-            on_done(report)
-        yield report
+    for place, report in in_processes(checks, jobs, watch) if apart else in_turn(checks, watch):
+        yield place, report
         if stop_at_fail and report.verdict in ("fail", "error"):
             return
+
+
+def in_turn(checks: Sequence[Declared], watch: Watch | None) -> Iterator[tuple[int, CheckReport]]:
+    """Yield reports from this process."""
+    for place, check in enumerate(checks):
+        check.watch = None if watch is None else functools.partial(watch, place)
+        yield place, check.run()

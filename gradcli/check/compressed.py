@@ -17,7 +17,7 @@ from ..func.pullback import pull
 from ..func.sparse import color_by_input, color_greedily
 from ..func.sparsity import sparsity
 from ..func.trace import Trace
-from ..results.checks import InputCheck, WorstElement
+from ..results.checks import InputCheck
 from ..tape.tensor import Tensor
 from .digits import CAP, digits_of
 from .fit import SAFETY
@@ -180,10 +180,8 @@ def summary(
     known = size > MARGIN * error
     relative = np.where(known, gap / np.maximum(size, np.finfo(float).tiny), 0.0)
     place = int(np.argmax(relative))
-    label = flat.label(int(columns[mine[place]]))
-    worst = WorstElement(
-        flat.row(int(rows[mine[place]])), label[1], claimed[place], value[place], float(MARGIN * error[place])
-    )
+    entry = int(rows[mine[place]]), int(columns[mine[place]])
+    worst = flat.worst(*entry, claimed[place], value[place], float(MARGIN * error[place]))
     blind = float((room(error, size)[known] / size[known]).max()) if known.any() else None
     most = float(relative.max())
     return InputCheck(name, shape, "pass", float(gap[known].max(initial=0)), most, digits_of(most), blind, worst)

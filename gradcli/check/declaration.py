@@ -34,6 +34,8 @@ def is_shape(x: Any) -> bool:
 def complaints(check: Any) -> Iterator[str]:
     """Yield what is wrong with the arguments of a declared check."""
     given = {name: x for name, x in (("grad", check.grad), ("vjp", check.vjp), ("jvp", check.jvp)) if x is not None}
+    if check.value_and_grad and check.grad is not None:
+        yield "value_and_grad says that the function returns its gradient, so grad has no use"
     for name, x in {"what is checked": check.f, **given}.items():
         if not callable(x):
             yield f"{name} is {type(x).__name__}, not a function"

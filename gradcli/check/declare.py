@@ -16,13 +16,14 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ENDINGS, GradcliError
-from ..lang.patience import Bound, bounded
+from ..errors import ENDINGS, GradcliError, TimeIsUp
+from ..lang.patience import Bound, bounded, time_left, within
 from ..lang.settings import DEFAULT_MAX_ELEMENTS
 from ..program.frameworks import FRAMEWORKS, engine_of, framework_of
 from ..results.checks import CheckReport
 from .declaration import complaints, is_shape, point_of
 from .foreign import claimed_by, hand_written
+from .pair import value_and_gradient
 from .run import Options, Place, run_check
 from .second import SecondOrder
 from .subject import CheckError, Subject, name_of, raised
@@ -30,6 +31,12 @@ from .traced import Traced
 
 REGISTRY: list[Declared] = []
 """All checks declared in this process, in order."""
+
+
+MOST_SHOWN = 12
+"""Elements of an array that a report writes out."""
+PATIENCE = 0.5
+"""Seconds that looking for a rounder point may take, however quick the check was."""
 
 
 @contextlib.contextmanager
@@ -86,7 +93,9 @@ class Declared:
         engine: str | None = None,
         single: bool = False,
         search: int = 0,
+        value_and_grad: bool = False,
     ):
+        self.value_and_grad = value_and_grad
         self.digits, self.symbolic, self.calls, self.taylor = digits, symbolic, calls, taylor
         self.engine, self.single = engine, single
         self.search = search
@@ -102,7 +111,10 @@ class Declared:
         self.file, self.line, self.replay = file, line, replay
         self.surroundings: Any = contextlib.nullcontext()
         self.max_elements = DEFAULT_MAX_ELEMENTS
+        self.repeated, self.arguments = "", ""
+        self.elements = False
         self.bound: Bound | None = None
+        self.watch: Callable[[str, int, int], None] | None = None
 
     def point(self, rng: np.random.Generator) -> dict[str, Any]:
         """Return the arrays of one sample. Raises CheckError for an `at` that gives none."""
@@ -123,11 +135,13 @@ class Declared:
 
     def subject(self, at: Mapping[str, Any]) -> Subject:
         """Return what is to be checked at a point."""
-        claims = {"grad": self.grad, "vjp": self.vjp, "jvp": self.jvp}
+        f, claims = self.f, {"grad": self.grad, "vjp": self.vjp, "jvp": self.jvp}
+        if self.value_and_grad:
+            f, claims["grad"] = value_and_gradient(f)
         if any(claim is not None for claim in claims.values()):
             if self.order != 1:
-                raise CheckError("order=2 needs a function of Tensors, without grad=, vjp= and jvp=")
-            return hand_written(self.f, at, claims, self.wrt)
+                raise CheckError("order=2 needs a function of Tensors, without a derivative by hand")
+            return hand_written(f, at, claims, self.wrt)
         engine = engine_of(self.origin, self.engine)
         if engine is not None:
             refuse_foreign(framework_of(self.origin), self.name, engine)
@@ -182,7 +196,15 @@ class Declared:
     def run_one(self, seed: int) -> CheckReport:
         """Check one sample."""
         calls = self.calls and max(self.calls // (self.samples if self.random else 1), 1)
-        options = Options(fast=self.fast, seed=seed, tolerances=self.tolerances, calls=calls, taylor=self.taylor)
+        options = Options(
+            fast=self.fast,
+            seed=seed,
+            tolerances=self.tolerances,
+            calls=calls,
+            taylor=self.taylor,
+            elements=self.elements,
+            watch=self.watch,
+        )
         drawn: dict[str, Any] = {}
 
         def make() -> Subject:
@@ -199,7 +221,18 @@ class Declared:
         return report
 
     def simpler(self, report: CheckReport, drawn: Mapping[str, Any], options: Options) -> CheckReport:
-        """Return the report of a rounder point that fails as well, if there is one."""
+        """Return the report of a rounder point that fails as well, if there is one that can be shown.
+
+        Looking for it takes no longer than the check did.
+        """
+        if any(np.size(x) > MOST_SHOWN for x in drawn.values()):
+            return report
+        with contextlib.suppress(TimeIsUp), within(time_left(max(report.seconds, PATIENCE))):
+            return self.rounder(report, drawn, options)
+        return report
+
+    def rounder(self, report: CheckReport, drawn: Mapping[str, Any], options: Options) -> CheckReport:
+        """Return the report of the first point with fewer digits that fails as well, else the one given."""
         for digits in (0, 1, 2):
             rounded = {
                 name: np.round(x, digits) if np.asarray(x).dtype.kind == "f" else x for name, x in drawn.items()
@@ -215,13 +248,12 @@ class Declared:
 
     def replay_line(self, seed: int) -> str | None:
         """Return the command line that repeats one sample."""
-        more = f" --seed {seed}" if self.random else ""
-        more += f" --search {self.search}" if self.search else ""
-        if self.replay is not None:
-            return self.replay + more
-        if self.file is None:
+        if self.replay is None and self.file is None:
             return None
-        return f"gradcli gradcheck {shlex.quote(self.file)} -k {shlex.quote(self.name)}" + more
+        words = [self.replay or f"gradcli gradcheck {shlex.quote(str(self.file))} -k {shlex.quote(self.name)}"]
+        words += [self.repeated] if self.repeated else []
+        words += [f"--seed {seed}"] if self.random or seed else []
+        return " ".join([*words, self.arguments]).rstrip()
 
 
 def refuse_foreign(framework: str | None, name: str, engine: str = "gradcli") -> None:
@@ -239,7 +271,7 @@ def shown(at: Mapping[str, Any]) -> str:
     words = []
     for name, x in at.items():
         raw = np.asarray(x)
-        words.append(f"{name}={raw.tolist()}" if raw.size <= 12 else f"{name} of shape {raw.shape}")
+        words.append(f"{name}={raw.tolist()}" if raw.size <= MOST_SHOWN else f"{name} of shape {raw.shape}")
     return ", ".join(words)
 
 
@@ -252,12 +284,13 @@ def check(f: Callable | None = None, *, at: Any = None, **options: Any) -> Any:
     backward pass by hand, vjp(cotangent, *arrays); complex outputs of complex inputs need it; jvp: a forward
     derivative by hand, jvp(tangents, *arrays) with a tuple of tangents. Without them the derivative of the engine is
     checked that f is written for: PyTorch, JAX or HIPS autograd, which its code leads to, or gradcli, which calls f
-    with Tensors; engine= chooses. wrt: the names to check. order: 2 checks second
-    derivatives. samples: points drawn from `seed` on. rtol, atol, eps: fixed tolerances instead of the estimated
-    error. search: at how many more points that people forget to look for one where the derivative is wrong. calls:
-    how often f may be called. taylor: begin with the rate of the Taylor remainder. name: what reports call it.
+    with Tensors; engine= chooses. value_and_grad: f returns (value, gradient). wrt: the names to check. order: 2
+    checks second derivatives. samples: points drawn from `seed` on. rtol, atol, eps: fixed tolerances instead of the
+    estimated error. search: at how many more points that people forget to look for one where the derivative is wrong.
+    calls: how often f may be called. taylor: begin with the rate of the Taylor remainder. name: what reports call it.
     """
     known = set("grad vjp jvp engine wrt name order samples rtol atol eps seed fast search calls taylor".split())
+    known.add("value_and_grad")
     unknown = set(options) - known
     if unknown:
         raise TypeError(

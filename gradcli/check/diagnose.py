@@ -73,15 +73,9 @@ def place_of(case: Case) -> list[Finding]:
         return []
     if count == 1:
         (column,) = np.nonzero(case.wrong)[1]
-        index = tuple(int(i) for i in np.unravel_index(column % case.array.size, case.array.shape))
-        return [
-            Finding(
-                "single element",
-                f"{case.name}: a single element is wrong, at index {list(index)}{times(case)}; the other "
-                + ("is right" if total == 2 else f"{total - 1} are right"),
-                case.name,
-            )
-        ]
+        others = "is right" if total == 2 else f"{total - 1} are right"
+        text = f"a single element is wrong, at {case.index_of(int(column))}{times(case)}; the other {others}"
+        return [Finding("single element", f"{case.name}: {text}", case.name)]
     return [Finding("some elements", f"{case.name}: {count} of {total} elements are wrong", case.name)]
 
 

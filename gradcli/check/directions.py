@@ -231,7 +231,7 @@ class Directions:
         claimed, _, _ = self.compare(i)
         j, scale, slope = int(np.argmax(excess(self, i))), float(self.flat.scales[i]), self.slopes[i]
         values = float(claimed[j]) / scale, float(slope.value[j]) / scale, MARGIN * float(slope.error[j]) / scale
-        return WorstElement(self.flat.row(j) if self.claim.single else (), self.flat.label(i)[1], *values)
+        return self.flat.worst(j if self.claim.single else None, i, *values)
 
     def outcome(self, verdict: str, message: str = "", needed: int | None = None) -> Outcome:
         """Return what was found, without a look at elements."""

@@ -5,9 +5,11 @@ from __future__ import annotations
 import functools
 import time
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
+from ..results.checks import WorstElement
 from .subject import CheckError, Subject
 
 MOST_BYTES = 1 << 28
@@ -23,8 +25,8 @@ def real_view(x: np.ndarray) -> np.ndarray:
 class Flat:
     """The real vector x of the inputs to differentiate, and f as a function of it.
 
-    f0: f at x as a real vector of length m. unit: the rounding unit of f's values. scales: the size of each
-    element of x, for zeros that of their neighbours.
+    f0: f at x as a real vector of length m; seconds: what that took. unit: the rounding unit of f's values. scales:
+    the size of each element of x, for zeros that of their neighbours.
     """
 
     def __init__(self, subject: Subject):
@@ -76,10 +78,21 @@ class Flat:
             place, part = place // 2, "im" if place % 2 else "re"
         return self.subject.wrt[k], tuple(int(j) for j in np.unravel_index(place, x.shape)), part
 
-    def row(self, j: int) -> tuple[int, ...]:
-        """Return the index of the output element that row j belongs to."""
-        place = j // 2 if self.out_dtype.kind == "c" else j
-        return tuple(int(k) for k in np.unravel_index(place, self.out_shape)) if self.out_shape else ()
+    def row(self, j: int) -> tuple[tuple[int, ...], str]:
+        """Return the index, and the part ("", "re" or "im"), of the output element that row j belongs to."""
+        place, shape, part = j, self.out_shape, ""
+        if self.out_dtype.kind == "c" or self.subject.pairs:
+            place, part = j // 2, "im" if j % 2 else "re"
+            shape = shape if self.out_dtype.kind == "c" else shape[:-1]
+        return tuple(int(k) for k in np.unravel_index(place, shape)) if shape else (), part
+
+    def worst(
+        self, j: int | None, i: int, claimed: Any, numeric: Any, error: float, sides: Any = None
+    ) -> WorstElement:
+        """Return what is known of entry (j, i) as a part of a report; j is None where rows were combined."""
+        output, output_part = ((), "") if j is None else self.row(j)
+        _, place, part = self.label(i)
+        return WorstElement(output, place, claimed, numeric, error, sides, output_part, part)
 
     def along(self, elements: np.ndarray, offsets: np.ndarray) -> np.ndarray:
         """Return f where element elements[k] of x is changed by offsets[k]: shape (points, m)."""

@@ -32,6 +32,8 @@ ENOUGH = 20
 """Elements found wrong by a close look, after which the others are not looked at closely."""
 MARGIN = 2.5
 """An analytic value further away than so many error estimates is wrong."""
+WATCHED = 0.2
+"""Seconds of calls after which who watches is told how far it is."""
 SURE = 30.0
 """A cheap look is trusted to accuse only beyond so many."""
 
@@ -82,7 +84,10 @@ class Reference:
         chosen = np.arange(flat.size) if columns is None else columns
         steps = np.concatenate([PAIRS * reach, NARROW])
         chunk = max(1, 50_000_000 // (16 * len(steps) * max(len(flat.f0), 1)))
+        if flat.subject.watch is not None:
+            chunk = max(1, min(chunk, int(WATCHED / (2 * len(steps) * max(flat.seconds, 1e-6)))))
         for start in range(0, len(chosen), chunk):
+            flat.subject.tell("element", start, len(chosen))
             elements = chosen[start : start + chunk]
             h = self.steps(elements, steps)
             offsets = np.concatenate([h, -h], axis=1)

@@ -30,6 +30,7 @@ class Case:
 
     def __init__(self, flat: Flat, judgement: Judgement, k: int):
         columns = slice(int(flat.edges[k]), int(flat.edges[k + 1]))
+        self.first = columns.start
         self.name, self.array = flat.subject.wrt[k], flat.arrays[k]
         self.a = judgement.analytic[:, columns]
         self.r = judgement.reference.value[:, columns]
@@ -38,6 +39,11 @@ class Case:
         self.x = flat.parts[k].astype(float)
         self.flat = flat
         self.out_size = len(flat.f0)
+
+    def index_of(self, column: int) -> str:
+        """Return where a column's element stands, and which part of it that is."""
+        _, index, part = self.flat.label(self.first + int(column))
+        return {"": "", "re": "the real part at ", "im": "the imaginary part at "}[part] + f"index {list(index)}"
 
     @functools.cached_property
     def typical(self) -> float:
@@ -71,7 +77,8 @@ def not_finite(case: Case) -> tuple[str, str] | None:
     if not bad.any():
         return None
     kind = "nan" if np.isnan(case.a[bad]).any() else "infinite"
-    return kind, f"{int(bad.sum())} elements are {kind} where the derivative is finite"
+    count = int(bad.sum())
+    return kind, f"{count} element{' is' if count == 1 else 's are'} {kind} where the derivative is finite"
 
 
 def zero(case: Case) -> tuple[str, str] | None:
@@ -252,16 +259,20 @@ def part_factor(case: Case) -> tuple[str, str] | None:
 
 def where_text(case: Case) -> str:
     """Return where the wrong elements are, in words."""
-    wrong = case.wrong.any(axis=0)
-    places = np.flatnonzero(wrong) % max(case.array.size, 1)
-    shape = case.array.shape
-    if len(places) == 1:
-        return f"at index {[int(i) for i in np.unravel_index(places[0], shape)]}"
+    columns, shape = np.flatnonzero(case.wrong.any(axis=0)), case.array.shape
+    if len(columns) == 1:
+        return f"at {case.index_of(int(columns[0]))}"
+    places, parts = columns, ""
+    if case.array.dtype.kind == "c":
+        places = np.unique(columns // 2)
+        parts = "" if np.ptp(columns % 2) else "in the imaginary parts " if columns[0] % 2 else "in the real parts "
+        if parts and len(places) == case.array.size:
+            return parts.rstrip()
     full = np.isin(np.arange(case.array.size), places).reshape(shape)
     for axis in range(full.ndim):
         others = tuple(i for i in range(full.ndim) if i != axis)
         lines = full.all(axis=others) if others else full
         if lines.sum() and full.sum() == lines.sum() * (full.size // full.shape[axis]) and full.ndim > 1:
             word = "row" if axis == 0 and full.ndim == 2 else "column" if full.ndim == 2 else f"axis {axis}, place"
-            return f"in {word} {', '.join(str(int(i)) for i in np.flatnonzero(lines)[:5])}"
-    return f"in {len(places)} of {case.array.size} elements"
+            return f"{parts}in {word} {', '.join(str(int(i)) for i in np.flatnonzero(lines)[:5])}"
+    return f"{parts}in {len(places)} of {case.array.size} elements"

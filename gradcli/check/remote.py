@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -76,7 +75,7 @@ def of_address(target: Any, wanted: Any) -> Declared | CheckReport:
         return CheckReport(text, None, None, "error", time.perf_counter() - start, message=str(error))
     if wanted.wrt is not None:
         check_known(wanted.wrt, program.inputs, "--wrt")
-    replay = f"gradcli gradcheck {shlex.quote(text)} {wanted.words()}".rstrip()
+    replay = wanted.replay(target)
     check = RemoteCheck(make, {**wanted.values, **own}, wrt=wanted.wrt, name=text, replay=replay)
     check.program = program
     return check

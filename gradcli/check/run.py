@@ -10,6 +10,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ..errors import GradcliError, describe_error
+from ..program.failures import users_trace
 from ..results.checks import CheckReport, Evidence, Finding, InputCheck
 from .blame import blame
 from .compressed import LEAST, all_right
@@ -40,7 +41,8 @@ class Options:
 
     seed: of random directions. fast: random directions first, elements only on suspicion. calls: how often the
     function may be called. taylor: judge by the Taylor remainder first. forced: begin with directions. tolerances:
-    (eps, atol, rtol) for PyTorch's rule. blame: look for the guilty custom function after a fail.
+    (eps, atol, rtol) for PyTorch's rule. blame: look for the guilty custom function after a fail. elements: report
+    every one. watch: told how far it is, see Subject.
     """
 
     def __init__(
@@ -52,10 +54,11 @@ class Options:
         blame: bool = True,
         calls: int | None = None,
         taylor: bool = False,
+        elements: bool = False,
+        watch: Callable[[str, int, int], None] | None = None,
     ):
-        self.blame = blame
-        self.calls = calls
-        self.taylor = taylor
+        self.blame, self.calls, self.taylor = blame, calls, taylor
+        self.elements, self.watch = elements, watch
         self.fast = fast
         self.forced = bool(fast or calls or taylor)
         self.seed = seed
@@ -97,6 +100,7 @@ def run_check(make: Callable[[], Subject], place: Place, options: Options | None
     try:
         with np.errstate(all="ignore"):
             subject = make()
+            subject.watch = options.watch
             return judge(subject, options, report)
     except WrongShapeError as error:
         finding = Finding("shape", "the gradient has a wrong shape")
@@ -105,7 +109,8 @@ def run_check(make: Callable[[], Subject], place: Place, options: Options | None
         return report("fail", str(error), diagnosis=(Finding("complex", "a real input has a real gradient"),))
     except CheckError as error:
         cause = error.__cause__
-        return report("error", str(error), error=cause if isinstance(cause, Exception) else None, blame=guilty())
+        known = cause if isinstance(cause, Exception) else None
+        return report("error", str(error), error=known, trace=users_trace(cause), blame=guilty())
     except RecursionError:
         return report("error", "the function recurses too deeply")
     except MemoryError:
@@ -124,7 +129,8 @@ def judge(subject: Subject, options: Options, report: Callable[..., CheckReport]
     subject.most_calls = options.calls
     flat = Flat(subject)
     bent = None
-    if options.tolerances is None and len(flat.f0) * flat.size and (options.forced or is_costly(flat)):
+    few = not options.elements and (options.forced or is_costly(flat))
+    if options.tolerances is None and len(flat.f0) * flat.size and few:
         bent = linear_within_budget(flat, options.seed)
         look = Directions(flat, options.seed, STEPS if options.taylor else None)
         found = judge_along(look)
@@ -136,7 +142,7 @@ def judge(subject: Subject, options: Options, report: Callable[..., CheckReport]
     if reason is not None:
         return report("inconclusive", reason)
     bent = bent or nonlinearity(flat, options.seed)
-    if bent is None and options.tolerances is None and isinstance(subject, Traced):
+    if bent is None and options.tolerances is None and isinstance(subject, Traced) and not options.elements:
         right = all_right(subject, flat) if len(flat.f0) * flat.size >= LEAST else None
         if right is not None:
             evidence = Evidence(len(flat.f0) * flat.size, 0, flat.calls)
@@ -155,7 +161,7 @@ def judge(subject: Subject, options: Options, report: Callable[..., CheckReport]
     message = judgement.reason() if verdict == "inconclusive" else ""
     if findings and judgement.verdict != "fail":
         message = findings[0].text
-    inputs = input_checks(flat, judgement)
+    inputs = input_checks(flat, judgement, options.elements)
     notes = [*subject.notes, *judgement.notes, *(undecided_note(item) for item in inputs if item.hidden)]
     if judgement.kinks and verdict == "pass":
         notes.insert(len(subject.notes), "a kink: the claimed value lies between the one-sided derivatives")

@@ -100,6 +100,10 @@ class Subject:
     """Which product the claimed Jacobian came from, where there are both."""
     claim_unit: float | None = None
     """The rounding unit of the claim, where that is computed in a narrower type than the inputs have."""
+    watch: Callable[[str, int, int], None] | None = None
+    """Told how far a long check is: what is counted, how many were done, of how many."""
+    pairs = False
+    """Whether the output's last axis holds real and imaginary part of complex numbers."""
     trouble: str | None = None
     """What the function raised beside the point."""
     costly = False
@@ -192,6 +196,11 @@ class Subject:
         """Whether there is a forward derivative to give tangents to, beside or instead of a backward pass."""
         return False
 
+    def tell(self, what: str, done: int, total: int) -> None:
+        """Tell who watches how far it is."""
+        if self.watch is not None:
+            self.watch(what, done, total)
+
     def blame(self, is_wrong: Callable[[Subject], bool]) -> str | None:
         """Return which part of the function is wrong by itself, where parts can be checked."""
         return None
@@ -239,7 +248,7 @@ class HandWritten(Subject):
         try:
             with np.errstate(all="ignore"):
                 result = function(*before, *copies)
-        except ENDINGS:
+        except (CheckError, *ENDINGS):
             raise
         except BaseException as error:
             raise raised(what, error) from error
@@ -292,13 +301,15 @@ class HandWritten(Subject):
 
         For complex inputs the tangents 1 and i give the derivatives by real and by imaginary part.
         """
-        blocks = {}
+        blocks, count, total = {}, 0, sum(self.at[name].size for name in self.wrt)
         for name in self.wrt:
             x = self.at[name]
             units = (1, 1j) if x.dtype.kind == "c" else (1,)
             parts = (*out.shape, 2) if out.dtype.kind == "c" else out.shape
             block = np.zeros((*parts, *x.shape), x.dtype)
             for index in np.ndindex(x.shape):
+                count += 1
+                self.tell("tangent", count, total)
                 for unit in units:
                     tangent = np.zeros(x.shape, x.dtype)
                     tangent[index] = unit
@@ -337,8 +348,9 @@ class HandWritten(Subject):
         units = (1, 1j) if is_complex else (1,)
         shape = (*out.shape, len(units))
         blocks = {name: np.zeros((*shape, *self.at[name].shape), self.at[name].dtype) for name in self.wrt}
-        for *index, unit in np.ndindex(shape):
+        for count, (*index, unit) in enumerate(np.ndindex(shape)):
             place = tuple(index)
+            self.tell("cotangent", count, math.prod(shape))
             cotangent = np.zeros(out.shape, out.dtype)
             cotangent[place] = units[unit]
             for name, part in self.pull(arrays, cotangent).items():

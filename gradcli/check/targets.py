@@ -33,9 +33,11 @@ from .script import ScriptCheck, leaves_of
 class Wanted:
     """What the options of `gradcheck` ask for.
 
-    values: arrays by input; shapes: inputs drawn at random; grad, vjp, jvp: names of hand-written derivatives.
+    values: arrays by input; shapes: inputs drawn at random; grad, vjp, jvp: names of hand-written derivatives;
+    value_and_grad: whether the function returns both.
     options: keyword arguments of Declared that every check gets (order, samples, tolerances, fast, seed), None where
-    not given. timeout, config: seconds for an answer and JSON for what runs elsewhere.
+    not given. timeout, config: seconds for an answer and JSON for what runs elsewhere. typed: the values as they were
+    typed; repeated: the options that repeat a check, as they would be typed.
     """
 
     def __init__(
@@ -50,7 +52,12 @@ class Wanted:
         jvp: str | None = None,
         timeout: float | None = None,
         config: str | None = None,
+        typed: Mapping[str, str] | None = None,
+        repeated: str = "",
+        value_and_grad: bool = False,
     ):
+        self.value_and_grad = value_and_grad
+        self.typed, self.repeated = typed or {}, repeated
         self.values, self.shapes, self.grad, self.vjp, self.jvp = values, shapes, grad, vjp, jvp
         self.wrt, self.out = wrt, out
         self.timeout, self.config = timeout, config
@@ -74,6 +81,7 @@ class Wanted:
             "--grad": self.grad,
             "--vjp": self.vjp,
             "--jvp": self.jvp,
+            "--value-and-grad": self.value_and_grad or None,
             "--wrt": self.wrt,
             "--out": self.out,
         }
@@ -85,17 +93,17 @@ class Wanted:
                     kind="usage",
                 )
 
-    def words(self) -> str:
-        """Return the options as they would be typed again."""
-        parts = [f"{name}={np.asarray(x).tolist()}" for name, x in self.values.items() if np.size(x) <= 12]
-        parts += [f"--shape {name}={','.join(map(str, shape))}" for name, shape in self.shapes.items()]
-        given = (*self.claims.items(), ("config", self.config))
-        parts += [f"--{key} {shlex.quote(value)}" for key, value in given if value]
-        parts += [f"--engine {self.options['engine']}"] if self.options.get("engine") else []
-        parts += [f"--calls {self.options['calls']}"] if self.options.get("calls") else []
-        parts += ["--taylor"] if self.options.get("taylor") else []
-        parts += [f"--order {self.options['order']}"] if self.options.get("order", 1) != 1 else []
-        return " ".join(p if p.startswith("--") else shlex.quote(p) for p in parts)
+    def replay(self, target: Target) -> str:
+        """Return the command line that repeats the check of a target, but for its seed.
+
+        Few numbers are written out, more are read or drawn again, unless the seed of samples draws others.
+        """
+        words = ["-e", target.text] if target.inline else [target.text]
+        for name, x in self.values.items():
+            typed = self.typed.get(name, "")
+            again = np.size(x) > 12 and typed and not (self.shapes and "rand" in typed)
+            words.append(f"{name}={typed if again else np.asarray(x).tolist()}")
+        return " ".join(["gradcli gradcheck", *map(shlex.quote, words), self.repeated]).rstrip()
 
 
 def checks_of(targets: Sequence[Target], wanted: Wanted) -> list[Declared | CheckReport]:
@@ -133,14 +141,17 @@ def of_target(target: Target, wanted: Wanted) -> list[Declared | CheckReport]:
     if not target.inline and os.path.isdir(text):
         return [check for path in files_in(text) for check in of_file(path, target, wanted)]
     path, colon, name = text.partition(".py:")
-    if colon and not target.inline and any(wanted.claims.values()):
+    by_hand = any(wanted.claims.values()) or wanted.value_and_grad
+    if colon and not target.inline and by_hand:
         return [hand_written(path + ".py", name, target, wanted)]
     if colon and not target.inline and (check := by_framework(path + ".py", name, target, wanted)) is not None:
         return [check]
     if not target.inline and text.endswith(".py") and os.path.isfile(text) and mentions_checks(text):
         return of_file(text, target, wanted)
-    if any(wanted.claims.values()):
-        raise GradcliError("--grad, --vjp and --jvp need a function: FILE.py:f --grad g", kind="usage")
+    if by_hand:
+        raise GradcliError(
+            "--grad, --vjp, --jvp and --value-and-grad need a function: FILE.py:f --grad g", kind="usage"
+        )
     return [of_program(target, wanted)]
 
 
@@ -155,6 +166,7 @@ def of_file(path: str, target: Target, wanted: Wanted) -> list[Declared | CheckR
     if isinstance(found, CheckReport):
         return [found]
     for check in found:
+        check.repeated = wanted.repeated
         for key, value in wanted.options.items():
             if key != "tolerances" or value is not None:
                 setattr(check, key, value)
@@ -167,7 +179,7 @@ def of_program(target: Target, wanted: Wanted) -> Declared | CheckReport:
     where: dict[str, Any] = {
         "name": target.text,
         "file": path if not target.inline and os.path.exists(path) else None,
-        "replay": f"gradcli gradcheck {shlex.quote(target.text)} {wanted.words()}".rstrip(),
+        "replay": wanted.replay(target),
     }
     rng = np.random.default_rng(wanted.options.get("seed", 0))
     start = time.perf_counter()
@@ -234,11 +246,12 @@ def hand_written(path: str, name: str, target: Target, wanted: Wanted) -> Declar
         grad=claims.get("grad"),
         vjp=claims.get("vjp"),
         jvp=claims.get("jvp"),
+        value_and_grad=wanted.value_and_grad,
         wrt=wanted.wrt,
         name=name,
         file=path,
         line=code.co_firstlineno if code else None,
-        replay=f"gradcli gradcheck {shlex.quote(path)}:{name} {wanted.words()}".rstrip(),
+        replay=wanted.replay(target),
     )
     check.surroundings = surroundings_of(target)
     return with_options(check, wanted)
@@ -273,7 +286,7 @@ def by_framework(path: str, name: str, target: Target, wanted: Wanted) -> Declar
         name=target.text,
         file=path,
         single=target.dtype == np.float32,
-        replay=f"gradcli gradcheck {shlex.quote(target.text)} {wanted.words()}".rstrip(),
+        replay=wanted.replay(target),
     )
     check.surroundings = surroundings_of(target)
     return with_options(check, wanted)

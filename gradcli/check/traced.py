@@ -41,7 +41,9 @@ class Traced(Subject):
         return joined(result, self.title)
 
     def noted(self, result: Any) -> Any:
-        """Return a result; a place to look at it."""
+        """Return a result; note whether it is one of complex numbers."""
+        (only,) = result if isinstance(result, tuple | list) and len(result) == 1 else (result,)
+        self.pairs = isinstance(only, Tensor) and only.dtype.is_complex
         return result
 
     def value(self, arrays: Mapping[str, np.ndarray]) -> np.ndarray:

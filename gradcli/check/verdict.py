@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from ..results.checks import InputCheck, WorstElement
+from ..results.checks import Elements, InputCheck
 from .digits import CAP, digits_of
 from .estimate import Estimate
 from .flat import Flat
@@ -40,6 +41,7 @@ LARGE = 20_000
 """Entries from which on small ones that rounding hides are not looked at closely."""
 
 PASS, FAIL, UNSURE, HIDDEN = 0, 1, 2, 3
+VERDICTS = np.array(["pass", "fail", "inconclusive", "hidden"])
 
 
 class Judgement:
@@ -140,7 +142,9 @@ class Judgement:
                 self.reference.look(columns, reach)
                 self.cheap()
         wrong = 0
-        for count, i in enumerate(self.order()):
+        columns = self.order()
+        for count, i in enumerate(columns):
+            self.reference.flat.subject.tell("element", count, len(columns))
             if wrong >= ENOUGH and count >= ENOUGH:
                 self.accuse_cheaply()
                 break
@@ -287,9 +291,26 @@ def rounding_slack(analytic: np.ndarray, scatter: np.ndarray, unit: float) -> tu
     return noisy + ROUNDING * unit * size, FLOOR[8 if unit < 1e-12 else 4 if unit < 1e-5 else 2] * size
 
 
-def input_checks(flat: Flat, judgement: Judgement) -> tuple[InputCheck, ...]:
-    """Return what was found, input by input."""
-    return tuple(one_input(flat, judgement, k) for k in range(len(flat.subject.wrt)))
+def input_checks(flat: Flat, judgement: Judgement, every: bool = False) -> tuple[InputCheck, ...]:
+    """Return what was found, input by input; where every element is wanted, with all of them."""
+    found = tuple(one_input(flat, judgement, k) for k in range(len(flat.subject.wrt)))
+    if not every:
+        return found
+    return tuple(replace(item, elements=elements_of(flat, judgement, k)) for k, item in enumerate(found))
+
+
+def elements_of(flat: Flat, judgement: Judgement, k: int) -> Elements:
+    """Return all elements of input k."""
+    columns = range(int(flat.edges[k]), int(flat.edges[k + 1]))
+    block = np.s_[:, columns.start : columns.stop]
+    return Elements(
+        tuple(flat.row(j) for j in range(len(flat.f0))),
+        tuple(flat.label(i)[1:] for i in columns),
+        judgement.analytic[block],
+        judgement.reference.value[block],
+        judgement.margin * judgement.reference.error[block],
+        VERDICTS[judgement.state[block]],
+    )
 
 
 def one_input(flat: Flat, judgement: Judgement, k: int) -> InputCheck:
@@ -320,14 +341,8 @@ def one_input(flat: Flat, judgement: Judgement, k: int) -> InputCheck:
     counted = known | (wrong & ~np.isnan(gap))
     most = float(relative[counted].max()) if counted.any() else 0.0
     column = int(flat.edges[k]) + int(i)
-    worst = WorstElement(
-        flat.row(int(j)),
-        flat.label(column)[1],
-        a[j, i],
-        value[j, i],
-        float(judgement.margin * error[j, i]),
-        judgement.reference.sides(int(j), column),
-    )
+    sides = judgement.reference.sides(int(j), column)
+    worst = flat.worst(int(j), column, a[j, i], value[j, i], float(judgement.margin * error[j, i]), sides)
     return InputCheck(
         name,
         shape,

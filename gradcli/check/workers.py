@@ -13,7 +13,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -32,6 +32,10 @@ PARTING = 2.0
 """Seconds that a process gets to end, for its threads to finish."""
 LOOK = 0.5
 """Seconds after which to look for processes that died while others hold their pipe."""
+OFTEN = 0.2
+"""Seconds between two messages of a process on how far it is."""
+Watch = Callable[[int, str, int, int], None]
+"""Told how far a check is: its number, what is counted, how many were done, of how many."""
 LATE = 124
 """The status of a process that ends itself because its time is over, as timeout(1) has it."""
 PARENT_DEATH = 1
@@ -52,11 +56,11 @@ def needs_process(checks: Sequence[Declared]) -> bool:
 class Worker:
     """A forked process that runs checks by number, one at a time. at: the number that it was given last."""
 
-    def __init__(self, checks: Sequence[Declared]):
+    def __init__(self, checks: Sequence[Declared], watched: bool):
         context = multiprocessing.get_context("fork")
         self.pipe, theirs = context.Pipe()
         stdin = duplicate(0)  # multiprocessing closes the child's
-        self.process = context.Process(target=serve, args=(checks, theirs, stdin))
+        self.process = context.Process(target=serve, args=(checks, theirs, stdin, watched))
         self.process.start()
         theirs.close()
         if stdin is not None:
@@ -73,13 +77,13 @@ class Worker:
         with contextlib.suppress(OSError):  # it died: that is seen when its answer is waited for
             self.pipe.send(at)
 
-    def take(self) -> CheckReport | None:
-        """Return the report on the check that was given; None when the process died."""
+    def take(self) -> CheckReport | tuple | None:
+        """Return the report on the check that was given, or how far it is; None when the process died."""
         if time.monotonic() > self.end_by:
             return None
         with contextlib.suppress(*BROKEN), within(PARTING):  # half a message never ends
             found = self.pipe.recv()
-            return found if isinstance(found, CheckReport) else None
+            return found if isinstance(found, CheckReport | tuple) else None
         return None
 
     def end(self, seconds: float) -> int | None:
@@ -95,10 +99,9 @@ class Worker:
         return LATE if late else self.process.exitcode
 
 
-def in_processes(checks: Sequence[Declared], jobs: int) -> Iterator[CheckReport]:
-    """Yield reports in order from forked processes."""
+def in_processes(checks: Sequence[Declared], jobs: int, watch: Watch | None) -> Iterator[tuple[int, CheckReport]]:
+    """Yield number and report of every check from forked processes, as they come."""
     waiting = list(range(len(checks)))[::-1]
-    done: dict[int, CheckReport] = {}
     workers: dict[Any, Worker] = {}
 
     def employ(worker: Worker) -> None:
@@ -107,22 +110,24 @@ def in_processes(checks: Sequence[Declared], jobs: int) -> Iterator[CheckReport]
 
     try:
         for _ in range(min(jobs, len(checks))):
-            employ(Worker(checks))
-        for place in range(len(checks)):
-            while place not in done:
-                for worker in finished(workers):
-                    assert worker.at is not None
-                    del workers[worker.pipe]
-                    report, alive = worker.take(), True
-                    if report is None:
-                        report, alive = crashed(checks[worker.at], worker.end(PARTING)), False
-                    done[worker.at] = report
-                    if waiting:
-                        employ(worker if alive else Worker(checks))
-                    elif alive:
-                        worker.give(None)
-                        worker.end(PARTING)
-            yield done.pop(place)
+            employ(Worker(checks, watch is not None))
+        while workers:
+            for worker in finished(workers):
+                place, report, alive = worker.at, worker.take(), True
+                assert place is not None
+                if isinstance(report, tuple):
+                    if watch is not None:
+                        watch(place, *report)
+                    continue
+                del workers[worker.pipe]
+                if report is None:
+                    report, alive = crashed(checks[place], worker.end(PARTING)), False
+                if waiting:
+                    employ(worker if alive else Worker(checks, watch is not None))
+                elif alive:
+                    worker.give(None)
+                    worker.end(PARTING)
+                yield place, report
     finally:
         for worker in workers.values():
             worker.end(0)
@@ -148,8 +153,16 @@ def duplicate(number: int) -> int | None:
     return None
 
 
-def serve(checks: Sequence[Declared], pipe: Any, stdin: int | None) -> None:
-    """Run checks by number until None comes, or the process that wants them is gone."""
+def serve(checks: Sequence[Declared], pipe: Any, stdin: int | None, watched: bool) -> None:
+    """Run checks by number until None comes, or the process that wants them is gone; tell how far they are."""
+    last = time.monotonic()
+
+    def tell(*how_far: Any) -> None:
+        nonlocal last
+        if time.monotonic() - last > OFTEN:
+            last = time.monotonic()
+            pipe.send(how_far)
+
     with contextlib.suppress(Exception):
         ctypes.CDLL(None).prctl(PARENT_DEATH, signal.SIGKILL)
     if stdin is not None:
@@ -157,10 +170,12 @@ def serve(checks: Sequence[Declared], pipe: Any, stdin: int | None) -> None:
         os.close(stdin)
         sys.stdin = open(0, closefd=False)  # noqa: SIM115 - for the rest of the process
     deadline.give_up = lambda late: os._exit(LATE)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.signal(signal.SIGINT, lambda *_: None)  # the command itself is interrupted, and ends this process
     os.register_at_fork(after_in_child=lambda: setattr(copied, "here", True))
     with contextlib.suppress(EOFError, OSError):
         while (at := pipe.recv()) is not None:
+            checks[at].watch = tell if watched else None
             try:
                 report = checks[at].run()
             except KeyboardInterrupt:

@@ -78,6 +78,11 @@ OPTIONS: dict[str, Any] = {
         help="The forward derivative by hand, in the same file: j(tangents, *arguments); alone or with --vjp; of a C "
         "function: its declaration.",
     ),
+    "value_and_grad": click.option(
+        "--value-and-grad",
+        is_flag=True,
+        help="The function returns (value, gradient), as for scipy.optimize.minimize(jac=True).",
+    ),
     "shape": click.option(
         "--shape",
         "shapes",
@@ -119,6 +124,12 @@ OPTIONS: dict[str, Any] = {
         "--eps", type=Finite(positive=True), metavar="X", help="Fixed step of the differences, as in PyTorch."
     ),
     "keyword": click.option("-k", "keyword", metavar="PATTERN", help="Only checks with this in their name."),
+    "show": click.option(
+        "--show",
+        type=click.Choice(("worst", "all")),
+        default="worst",
+        help="all: every element, claimed and numeric, also of what is right (worst).",
+    ),
     "list": click.option("--list", "list", is_flag=True, help="List the checks and stop."),
     "stop": click.option("-x", "stop", is_flag=True, help="Stop at the first fail."),
     "jobs": click.option(

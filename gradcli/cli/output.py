@@ -111,8 +111,12 @@ class Output:
         return (getattr(streams.results(), "encoding", None) or "").lower().startswith("utf")
 
     def show(self, result: Any) -> None:
-        """Render a result and write it."""
+        """Render a result and write it; save its look, where that is asked for."""
         self.save(result)
+        self.show_part(result)
+
+    def show_part(self, result: Any) -> None:
+        """Render a result, or a part of one, and write it."""
         rendered = render(result, self.form, Style(self.precision, self.unicode, self.command, self.size))
         if self.form == "table":
             rendered = self.printed(rendered, self.numbers_of(result))
@@ -145,7 +149,7 @@ class Output:
         """
         console = console_for(self.size[0], self.path is None and status.colourful(streams.results()))
         widen(console, whole)
-        console.print(renderable)
+        console.print(renderable, crop=False)
         lines = [line.rstrip() for line in console.file.getvalue().split("\n")]
         text = "\n".join(lines)
         return text if self.unicode else text.translate(PLAIN)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sysconfig
 import traceback
 from typing import Any
 
@@ -57,6 +58,22 @@ def own_frame(filename: str, path: str) -> bool:
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     full = os.path.abspath(filename)
     return full.startswith(folder + os.sep) and "site-packages" not in full and not full.startswith(package + os.sep)
+
+
+def users_trace(error: BaseException | None) -> str:
+    """Return the frames of an exception that are the user's own, as Python prints them: no library's, nor ours."""
+    paths = sysconfig.get_paths()
+    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    others = tuple(place + os.sep for place in (package, paths["stdlib"], paths["platstdlib"]))
+    found = []
+    for frame in traceback.extract_tb(error.__traceback__) if error is not None else ():
+        full = os.path.abspath(frame.filename)
+        if frame.filename.startswith("<") or full.startswith(others) or "-packages" + os.sep in full:
+            continue
+        near = os.path.relpath(full)
+        frame.filename = full if near.startswith(os.pardir) else near
+        found.append(frame)
+    return "".join(traceback.format_list(found)).rstrip()
 
 
 @contextlib.contextmanager

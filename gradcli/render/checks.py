@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..results.checks import CheckReport, CheckSummary, InputCheck, Taylor, WorstElement
-from .numbers import label
+from .numbers import PARTS, label_part
 
 
 def value_text(x: Any) -> str:
@@ -18,8 +18,10 @@ def worst_text(item: InputCheck) -> str:
     worst = item.worst
     if worst is None:
         return ""
-    row = f"d out{list(worst.output)}/" if worst.output else ""
-    place = f"{row}{'d ' if row else ''}{label(item.name, worst.place)}"
+    place = label_part(item.name, worst.place, worst.part)
+    if worst.output or worst.output_part:
+        out = f"out{list(worst.output)}" if worst.output else "out"
+        place = f"d {PARTS[worst.output_part]}{out}/d {place}"
     claimed = f"{place}: claimed {value_text(worst.analytic)}"
     if worst.sides is not None:
         low, high = sorted(worst.sides)

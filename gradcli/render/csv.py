@@ -8,10 +8,12 @@ from collections.abc import Iterable
 from typing import Any
 
 from ..results import Gradients, Value
+from ..results.checks import CheckList, CheckReport, CheckSummary
 from ..results.exact import LongNumbers
 from ..results.plots import Curve, Surface
 from ..results.transforms import Hessian, Jacobian, Products
 from . import Style, tsv
+from .elements import rows_of
 from .exact import long_elements
 from .numbers import elements, number
 
@@ -80,3 +82,31 @@ def render_surface(result: Surface, style: Style) -> str:
 def table_rows(heading: tuple[str, ...], lines: str) -> str:
     """Return tab-separated columns with commas and a heading."""
     return rows_as_csv(heading, (line.split("\t") for line in lines.splitlines()))
+
+
+ELEMENT = "check file line output output_part input index part claimed numeric error ratio verdict message"
+"""The columns of checks."""
+
+
+def render_checksummary(result: CheckSummary, style: Style) -> str:
+    """Return every element of every check; one line for a check without any."""
+    return rows_as_csv(tuple(ELEMENT.split()), (row for check in result.checks for row in element_rows(check, style)))
+
+
+def element_rows(check: CheckReport, style: Style) -> list[list[Any]]:
+    """Return the rows of a check. Indices are numbers with blanks between."""
+    head, rows = [check.name, check.file or "", check.line or ""], []
+    for item in check.inputs:
+        for row in rows_of(item):
+            values = (row.claimed, row.numeric, row.error, row.ratio)
+            numbers = ["" if x is None else number(x, style.precision) for x in values]
+            output, index = (" ".join(map(str, place)) for place in (row.output, row.place))
+            rows.append([*head, output, row.output_part, item.name, index, row.part, *numbers, row.verdict, ""])
+    return rows or [[*head, *[""] * 9, check.verdict, check.message]]
+
+
+def render_checklist(result: CheckList, style: Style) -> str:
+    """Return name, file and line of every check."""
+    return rows_as_csv(
+        ("check", "file", "line"), ((name, file or "", line or "") for name, file, line in result.checks)
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..results.checks import CheckList, CheckReport, CheckSummary
+from ..results.checks import CheckList, CheckReport, CheckSummary, CheckTotal
 from . import Style
 from .checks import headline, summary_line
 from .tsv import render_checklist as lines_of_checks
@@ -20,7 +20,7 @@ def annotation(check: CheckReport) -> str:
     """Return one workflow command."""
     place = f"file={escape_command(check.file, True)}," if check.file else ""
     place += f"line={check.line}," if check.line else ""
-    lines = [headline(check), *(finding.text for finding in check.diagnosis)]
+    lines = [headline(check), *(finding.text for finding in check.diagnosis), *check.trace.splitlines()]
     lines += [f"found: {check.found.line}"] if check.found else []
     title = escape_command("gradcheck " + check.name, True)
     return f"::{LEVELS[check.verdict]} {place}title={title}::{escape_command(chr(10).join(lines))}\n"
@@ -33,4 +33,15 @@ def render_checklist(result: CheckList, style: Style) -> str:
 
 def render_checksummary(result: CheckSummary, style: Style) -> str:
     """Return the annotations and the summary line."""
-    return "".join(annotation(c) for c in result.checks if c.verdict in LEVELS) + summary_line(result) + "\n"
+    reports = "".join(render_checkreport(check, style) for check in result.checks)
+    return reports + render_checktotal(CheckTotal(result), style)
+
+
+def render_checkreport(result: CheckReport, style: Style) -> str:
+    """Return the annotation of one check, where it has one."""
+    return annotation(result) if result.verdict in LEVELS else ""
+
+
+def render_checktotal(result: CheckTotal, style: Style) -> str:
+    """Return the summary line."""
+    return summary_line(result.summary) + "\n"

@@ -20,6 +20,7 @@ from ..results.sweeps import Swept
 from ..results.transforms import Hessian, Jacobian, Products
 from . import Style
 from .document import as_plain_data, document, optional
+from .elements import ElementRow, rows_of
 from .exact import agreement_json
 from .graph_json import render_graph as render_graph
 from .graph_json import render_trace as render_trace
@@ -109,6 +110,8 @@ def input_part(item: InputCheck) -> dict[str, Any]:
         "not_decidable": item.hidden,
         "worst": None,
     }
+    if item.elements is not None:
+        part["elements"] = [element_part(row) for row in rows_of(item)]
     worst = item.worst
     if worst is not None:
         part["worst"] = {
@@ -118,9 +121,24 @@ def input_part(item: InputCheck) -> dict[str, Any]:
             "numeric": as_plain_data(worst.numeric),
             "numeric_error": as_plain_data(np.float64(worst.numeric_error)),
         }
+        for key, which in (("output_part", worst.output_part), ("part", worst.part)):
+            if which:
+                part["worst"][key] = which
         if worst.sides is not None:
             part["worst"]["one_sided"] = [as_plain_data(np.float64(x)) for x in worst.sides]
     return part
+
+
+def element_part(row: ElementRow) -> dict[str, Any]:
+    """Return one element."""
+    values = {"analytic": row.claimed, "numeric": row.numeric, "numeric_error": row.error}
+    return {
+        "output": list(row.output),
+        "index": list(row.place),
+        **{key: as_plain_data(np.float64(x)) for key, x in values.items()},
+        **{key: which for key, which in (("output_part", row.output_part), ("part", row.part)) if which},
+        "verdict": row.verdict,
+    }
 
 
 def evidence_part(evidence: Evidence) -> dict[str, Any]:
@@ -160,6 +178,7 @@ def check_part(check: CheckReport) -> dict[str, Any]:
         "notes": list(check.notes),
         "replay": check.replay,
         "blame": check.blame,
+        "trace": check.trace or None,
         "evidence": None if check.evidence is None else evidence_part(check.evidence),
         "witnesses": {name: round(digits, 2) for name, digits in check.witnesses},
         **({} if check.taylor is None else {"taylor": taylor_part(check.taylor)}),

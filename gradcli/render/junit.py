@@ -37,7 +37,7 @@ def render_checksummary(result: CheckSummary, style: Style) -> str:
         tag = {"fail": "failure", "error": "error", "inconclusive": "skipped"}.get(check.verdict)
         if tag is not None:
             part = ElementTree.SubElement(case, tag, message=printable(headline(check)))
-            part.text = printable("\n".join(finding.text for finding in check.diagnosis))
+            part.text = printable("\n".join([*(finding.text for finding in check.diagnosis), check.trace]).rstrip())
     root = ElementTree.Element("testsuites")
     root.append(suite)
     ElementTree.indent(root)

@@ -45,6 +45,14 @@ def label(name: str, index: tuple[int, ...]) -> str:
     return f"{name}[{','.join(map(str, index))}]" if index else name
 
 
+PARTS = {"": "", "re": "real part of ", "im": "imaginary part of "}
+
+
+def label_part(name: str, index: tuple[int, ...], part: str) -> str:
+    """Return the name of an element, or of its real or imaginary part."""
+    return PARTS[part] + label(name, index)
+
+
 def elements(name: str, array: np.ndarray | None) -> Iterator[tuple[str, Any]]:
     """Yield the name and value of every element, the last axis fastest; None as a single one."""
     if array is None:

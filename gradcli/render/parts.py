@@ -41,7 +41,7 @@ MARKS = {"pass": ("✓", "+", "green"), "fail": ("✗", "x", "bold red"), "incon
 
 
 def check_text(check: CheckReport, style: Style) -> Text:
-    """Return one check: its verdict and reason; for a fail the diagnosis and how to repeat it."""
+    """Return one check: its verdict and reason, and what is known of a fail."""
     mark, plain, colour = MARKS.get(check.verdict, ("!", "!", "bold magenta"))
     text = Text().append(f"{mark if style.unicode else plain} {check.verdict:<12} ", colour)
     text.append(visible(check.name), "bold")
@@ -63,8 +63,15 @@ def check_text(check: CheckReport, style: Style) -> Text:
         text.append(indent + "note: " + note, "dim")
     if check.found is not None:
         text.append(indent + "found: " + visible(check.found.line), "bold")
+    if check.trace:
+        text.append(indent + visible(check.trace).replace("\n", indent))
     if check.blame:
         text.append(indent + check.blame.replace("\n", indent))
-    if check.replay and check.verdict == "fail":
-        text.append(indent + "again: " + visible(check.replay), "cyan")
     return text
+
+
+def again_text(check: CheckReport) -> list[Text]:
+    """Return the command that repeats a check that failed, in one line however long: it is to be copied."""
+    if not check.replay or check.verdict != "fail":
+        return []
+    return [Text(f"    again: {visible(check.replay)}", "cyan", no_wrap=True, overflow="ignore")]

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ..results import Gradients, Value
-from ..results.checks import CheckList, CheckSummary
+from ..results.checks import CheckList, CheckReport, CheckSummary, CheckTotal
 from ..results.operations import Operation, Operations
 from ..results.transforms import Hessian, Jacobian, Products
 from . import Style
@@ -20,7 +20,7 @@ from .formulas import render_formulas, render_longnumbers
 from .locks import render_lock, render_verification
 from .mutants import render_mutation
 from .numbers import NONE, number
-from .parts import blocks_of, check_text, head_of, more_of
+from .parts import again_text, blocks_of, check_text, head_of, more_of
 from .plot import render_curve, render_heatmaps, render_surface
 from .trace import render_trace
 from .tree import render_graph
@@ -172,13 +172,30 @@ def render_checklist(result: CheckList, style: Style) -> Text:
 
 def render_checksummary(result: CheckSummary, style: Style) -> Group:
     """Return one line per check, what there is to know about those that did not pass, and a summary."""
-    lines = [check_text(check, style) for check in result.checks]
-    colour = "bold red" if result.count("fail") or result.count("error") else "bold green"
-    return Group(*lines, Text(summary_line(result), style=colour))
+    lines = [render_checkreport(check, style) for check in result.checks]
+    return Group(*lines, render_checktotal(CheckTotal(result), style))
+
+
+def render_checkreport(result: CheckReport, style: Style) -> Group:
+    """Return one check, with all its elements where they were asked for."""
+    table = []
+    if any(item.elements is not None for item in result.inputs):
+        from .elements import element_table
+
+        table = [element_table(result, style)]
+    return Group(check_text(result, style), *table, *again_text(result))
+
+
+def render_checktotal(result: CheckTotal, style: Style) -> Text:
+    """Return how many checks had which verdict."""
+    failed = result.summary.count("fail") or result.summary.count("error")
+    return Text(summary_line(result.summary), style="bold red" if failed else "bold green")
 
 
 __all__ = [
+    "render_checkreport",
     "render_checksummary",
+    "render_checktotal",
     "render_curve",
     "render_formulas",
     "render_gradients",

@@ -14,7 +14,7 @@ from .numbers import elements, labels, number, numbers
 
 if TYPE_CHECKING:
     from ..results import Gradients, Value
-    from ..results.checks import CheckList, CheckSummary
+    from ..results.checks import CheckList, CheckReport, CheckSummary, CheckTotal
     from ..results.exact import LongNumbers
     from ..results.graphs import Graph, Trace
     from ..results.locks import Lock, Verification
@@ -99,17 +99,29 @@ def render_operations(result: Operations, style: Style) -> str:
 
 
 def render_checksummary(result: CheckSummary, style: Style) -> str:
-    """Return one line per check: verdict, name, file, line, seconds, reason."""
+    """Return one line per check."""
+    return "".join(render_checkreport(check, style) for check in result.checks)
+
+
+def render_checkreport(result: CheckReport, style: Style) -> str:
+    """Return one check in a line: verdict, name, file, line, seconds, reason."""
     from .checks import headline
 
-    lines = []
-    for c in result.checks:
-        place = f"{one_line(c.file or '')}\t{c.line or ''}"
-        lines.append(f"{c.verdict}\t{one_line(c.name)}\t{place}\t{c.seconds:.3f}\t{one_line(headline(c))}\n")
-        for row in c.taylor.rows if c.taylor is not None else ():
-            rate = "rounding" if row.spoilt else "" if row.rate is None else repr(row.rate)
-            lines.append(f"taylor\t{one_line(c.name)}\t{row.step!r}\t{row.remainder!r}\t{rate}\n")
-    return "".join(lines)
+    place = f"{one_line(result.file or '')}\t{result.line or ''}\t{result.seconds:.3f}"
+    line = f"{result.verdict}\t{one_line(result.name)}\t{place}\t{one_line(headline(result))}\n"
+    for row in result.taylor.rows if result.taylor is not None else ():
+        rate = "rounding" if row.spoilt else "" if row.rate is None else repr(row.rate)
+        line += f"taylor\t{one_line(result.name)}\t{row.step!r}\t{row.remainder!r}\t{rate}\n"
+    if any(item.elements is not None for item in result.inputs):
+        from .elements import element_lines
+
+        line += element_lines(result, style)
+    return line
+
+
+def render_checktotal(result: CheckTotal, style: Style) -> str:
+    """Return nothing: the lines are to be counted."""
+    return ""
 
 
 def render_checklist(result: CheckList, style: Style) -> str:

@@ -7,12 +7,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import numpy as np
+
 
 class WorstElement(NamedTuple):
     """The element whose derivative is furthest from its reference.
 
     output: the index of the output element, place: that of the input element. numeric_error: the half-width
-    of the reference's interval. sides: the left and the right derivative at a kink.
+    of the reference's interval. sides: the left and the right derivative at a kink. output_part, part: which part of
+    a complex output and of a complex input ("re" or "im").
     """
 
     output: tuple[int, ...]
@@ -21,6 +24,24 @@ class WorstElement(NamedTuple):
     numeric: Any
     numeric_error: float
     sides: tuple[float, float] | None = None
+    output_part: str = ""
+    part: str = ""
+
+
+class Elements(NamedTuple):
+    """Every element of one input's block of the Jacobian, as real numbers: arrays of shape (rows, columns).
+
+    rows, columns: the index and the part ("", "re" or "im") of the output element and of the input element of each.
+    numeric, error: the reference and the half-width of its interval. verdicts: pass, fail, inconclusive, or hidden
+    below the function's own rounding.
+    """
+
+    rows: tuple[tuple[tuple[int, ...], str], ...]
+    columns: tuple[tuple[tuple[int, ...], str], ...]
+    claimed: np.ndarray
+    numeric: np.ndarray
+    error: np.ndarray
+    verdicts: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -29,7 +50,8 @@ class InputCheck:
 
     resolution: the relative error above which any element would have been called wrong; None where no derivative
     is known to be other than zero. hidden: how many elements are below the function's own rounding, so that they are
-    neither right nor wrong; hidden_below: how large they may be without being seen.
+    neither right nor wrong; hidden_below: how large they may be without being seen. elements: all of them, where
+    they were asked for.
     """
 
     name: str
@@ -42,6 +64,7 @@ class InputCheck:
     worst: WorstElement | None
     hidden: int = 0
     hidden_below: float = 0.0
+    elements: Elements | None = None
 
     def __post_init__(self) -> None:
         """Refuse a pass that says nothing. Raises ValueError."""
@@ -103,7 +126,8 @@ class CheckReport:
 
     verdict: pass, fail, inconclusive or error. message: the reason in a line. notes: what else was seen. replay:
     a command line that repeats the check. witnesses: independent values by name, with the digits to which they
-    agree with the derivative. error: what the checked function raised. found: the point that a search found.
+    agree with the derivative. error: what the checked function raised; trace: the user's own frames in it. found: the
+    point that a search found.
     """
 
     name: str
@@ -119,6 +143,7 @@ class CheckReport:
     witnesses: tuple[tuple[str, float], ...] = ()
     blame: str | None = None
     error: Exception | None = None
+    trace: str = ""
     evidence: Evidence | None = None
     found: FoundPoint | None = None
     taylor: Taylor | None = None
@@ -147,6 +172,12 @@ class CheckSummary(NamedTuple):
     def count(self, verdict: str) -> int:
         """Return how many checks have a verdict."""
         return sum(check.verdict == verdict for check in self.checks)
+
+
+class CheckTotal(NamedTuple):
+    """The end of a run whose reports were shown one by one."""
+
+    summary: CheckSummary
 
 
 class CheckList(NamedTuple):

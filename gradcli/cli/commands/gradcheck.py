@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-import os
+import contextlib
+import math
 import re
-import sys
+import shlex
+import signal
 import time
 from collections.abc import Iterator
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from ...check.collect import run_all
 from ...check.declare import Declared
@@ -22,13 +25,14 @@ from ...lang.patience import CPU_SECONDS, Bound, bounded
 from ...lang.values import read_values
 from ...program.target import Target
 from ...render import PICTURES, TEXT
-from ...results.checks import CheckList, CheckReport, CheckSummary
+from ...results.checks import CheckList, CheckReport, CheckSummary, CheckTotal
 from .. import status
 from ..accept import shapes_of
 from ..context import Context
 from ..help import Command
 from ..options import command_options
 from ..output import check_writable, write_file
+from ..waiting import Waiting
 
 VALUE = re.compile(r"@.|[^\W\d][\w.\[\]]*=[^=]")
 
@@ -44,6 +48,7 @@ VALUE = re.compile(r"@.|[^\W\d][\w.\[\]]*=[^=]")
     "grad",
     "vjp",
     "jvp",
+    "value_and_grad",
     "engine",
     "shape",
     "samples",
@@ -56,6 +61,7 @@ VALUE = re.compile(r"@.|[^\W\d][\w.\[\]]*=[^=]")
     "rtol",
     "atol",
     "eps",
+    "show",
     "keyword",
     "list",
     "stop",
@@ -65,7 +71,7 @@ VALUE = re.compile(r"@.|[^\W\d][\w.\[\]]*=[^=]")
     "config",
     "junit",
     "allow_inconclusive",
-    formats=(*TEXT, "github", *PICTURES),
+    formats=(*TEXT, "csv", "github", *PICTURES),
 )
 def gradcheck(context: Context) -> int:
     """Check derivatives: of expressions, scripts and functions, and of gradients written by hand.
@@ -89,29 +95,20 @@ def gradcheck(context: Context) -> int:
         check_writable(options["save_points"])
     checks = select_checks(context)
     saved = saved_points(checks, options["save_points"])
-    target = options["words"][0] if options["words"] else options["expression"]
+    target = options["words"][0] if options["expression"] is None and options["words"] else options["expression"]
     if options["list"]:
         if options["save"]:
             raise GradcliError("--list shows no table to save", hint="leave out --save", kind="usage")
         return list_checks(context, target, checks)
-    start = time.perf_counter()
-    reports: list[CheckReport] = []
-    interrupted = False
-    try:
-        for report in progress(run(checks, options), len(checks)):
-            reports.append(report)
-    except KeyboardInterrupt:
-        interrupted = True
-    summary = CheckSummary(target, tuple(reports), time.perf_counter() - start)
-    if saved is not None and (text := saved.text_with(reports)) is not None:
+    summary, interrupted = run_checks(context, target, checks)
+    if saved is not None and (text := saved.text_with(list(summary.checks))) is not None:
         write_file(saved.path, text)
-    context.output.show(summary)
     if options["junit"]:
         from ...render import Style, junit
 
         write_file(options["junit"], junit.render_checksummary(summary, Style()))
     if interrupted:
-        status.say(f"interrupted: {len(reports)} of {len(checks)} checks done")
+        status.say(f"interrupted: {len(summary.checks)} of {len(checks)} checks done")
         return EXIT_INTERRUPTED
     return exit_code(summary, options["allow_inconclusive"])
 
@@ -125,6 +122,68 @@ def saved_points(checks: list[Declared | CheckReport], path: str | None) -> Save
         if isinstance(check, Declared):
             check.saved = saved.of(check.file, check.name)
     return saved
+
+
+WITH_ELEMENTS = ("csv",)
+"""The formats that hold every element."""
+STREAMED = ("table", "tsv", "github")
+"""The formats in which a report stands by itself: it is shown when the check is done."""
+
+
+def run_checks(context: Context, target: str, checks: list[Declared | CheckReport]) -> tuple[CheckSummary, bool]:
+    """Run checks and show their reports in order; return all that were done, and whether they were interrupted.
+
+    Files that could not be imported come first. Of interrupted checks, those are shown that others held up.
+    """
+    output, options, start = context.output, context.options, time.perf_counter()
+    streamed = output.form in STREAMED and output.path is None
+    waiting = [c for c in checks if isinstance(c, Declared)]
+    reports = [c for c in checks if isinstance(c, CheckReport)]
+    broken = len(reports)
+    early: dict[int, CheckReport] = {}
+    progress = Waiting([check.name for check in waiting])
+    watch = progress.watch if progress.wanted else None
+    interrupted = False
+
+    def show(ready: list[CheckReport]) -> None:
+        progress.clear()
+        reports.extend(ready)
+        for report in ready if streamed else ():
+            output.show_part(report)
+
+    for report in reports if streamed else ():
+        output.show_part(report)
+    try:
+        with ended_by_signals():
+            running = run_all(waiting, jobs=options["jobs"], stop_at_fail=options["stop"], watch=watch)
+            for following, (place, report) in enumerate(running, 1):
+                early[place], progress.done = report, following
+                while (place := len(reports) - broken) in early:
+                    show([early.pop(place)])
+    except KeyboardInterrupt:
+        interrupted = True
+    show([early[place] for place in sorted(early)])
+    summary = CheckSummary(target, tuple(reports), time.perf_counter() - start)
+    if streamed:
+        output.save(summary)
+        output.show_part(CheckTotal(summary))
+    else:
+        output.show(summary)
+    return summary, interrupted
+
+
+@contextlib.contextmanager
+def ended_by_signals() -> Iterator[None]:
+    """Let SIGTERM end the block as Ctrl-C does."""
+
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def list_checks(context: Context, target: str, checks: list[Declared | CheckReport]) -> int:
@@ -151,17 +210,20 @@ def select_checks(context: Context) -> list[Declared | CheckReport]:
         )
     with bounded(context.bound(targets[0])):
         found = find_checks(context, targets, tuple(w for w in words[head:] if VALUE.match(w)))
+    every = options["show"] == "all" or context.output.form in WITH_ELEMENTS
+    for option in ("fast", "calls"):
+        if every and options[option]:
+            message = f"--{option} looks along directions, so there are no elements to show"
+            raise GradcliError(message, hint=f"leave out --{option}", kind="usage")
     for check in found:
         if isinstance(check, Declared):
-            check.bound = bound_of(check, options)
+            check.bound, check.elements = bound_of(check, options), every
+            check.arguments = f"-- {shlex.join(options['argv'])}" if options["argv"] else ""
         if isinstance(check, ScriptCheck) and str(check.file).endswith(".py"):
             status.note(f"{check.file} declares no checks: it is run as a script, and its own gradient is checked")
     pattern = options["keyword"]
-    chosen = [
-        c
-        for c in found
-        if pattern is None or isinstance(c, CheckReport) or pattern.lower() in f"{c.file}:{c.name}".lower()
-    ]
+    exact = any(c.name == pattern for c in found if isinstance(c, Declared))
+    chosen = [c for c in found if pattern is None or isinstance(c, CheckReport) or is_meant(c, pattern, exact)]
     if not chosen:
         raise GradcliError(f"-k {pattern}: no check has that in its name", hint="--list shows them", kind="usage")
     return chosen
@@ -185,10 +247,12 @@ def find_checks(context: Context, targets: list[Target], words: tuple[str, ...])
     if both := [name for name in shapes if name in values]:
         raise GradcliError(f"'{both[0]}' is given a value and a shape", hint="give one of them", kind="usage")
     for other in ("vjp", "jvp"):
-        if options["grad"] is not None and options[other] is not None:
-            raise GradcliError(
-                f"--grad and --{other} go one at a time", hint="check one, then the other", kind="usage"
-            )
+        for first in ("grad", "value_and_grad"):
+            if options[first] and options[other] is not None:
+                message = f"--{first.replace('_', '-')} and --{other} go one at a time"
+                raise GradcliError(message, hint="check one, then the other", kind="usage")
+    if options["grad"] is not None and options["value_and_grad"]:
+        raise GradcliError("--grad and --value-and-grad go one at a time", hint="leave out one", kind="usage")
     tolerances = (options.get("eps"), options.get("atol"), options.get("rtol"))
     wanted = Wanted(
         values,
@@ -212,30 +276,37 @@ def find_checks(context: Context, targets: list[Target], words: tuple[str, ...])
             "tolerances": tolerances if any(t is not None for t in tolerances) else None,
         },
         jvp=options["jvp"],
+        value_and_grad=options["value_and_grad"],
+        typed={name: text for name, sign, text in (w.partition("=") for w in words if VALUE.match(w))},
+        repeated=repeated_options(),
         timeout=options["timeout"],
         config=options["config"],
     )
     return checks_of(targets, wanted)
 
 
-def run(checks: list[Declared | CheckReport], options: dict[str, Any]) -> Iterator[CheckReport]:
-    """Yield reports: first of the files that could not be imported, then of the checks."""
-    yield from (c for c in checks if isinstance(c, CheckReport))
-    waiting = [c for c in checks if isinstance(c, Declared)]
-    yield from run_all(waiting, jobs=options["jobs"], stop_at_fail=options["stop"])
+def is_meant(check: Declared, pattern: str, exact: bool) -> bool:
+    """Return whether -k means a check: by its name, where one has just that, else by a part of file and name."""
+    return check.name == pattern if exact else pattern.lower() in f"{check.file}:{check.name}".lower()
 
 
-def progress(reports: Iterator[CheckReport], total: int) -> Iterator[CheckReport]:
-    """Show how far the checks are, on a terminal's standard error, when there are many."""
-    plain = os.environ.get("TERM") == "dumb" or status.settings.quiet
-    if total < 5 or plain or not status.is_terminal(sys.stderr):
-        yield from reports
-        return
-    from rich.console import Console
-    from rich.progress import track
+APART = """words expression format output save precision color quiet verbose jobs junit list stop keyword
+allow_inconclusive seed samples timeout show"""
+"""What a repeated check does not need: how it is shown and chosen, and what replay lines say otherwise."""
 
-    console = Console(stderr=True, no_color=not status.colourful(sys.stderr))
-    yield from track(reports, "checking", total=total, console=console, transient=True)
+
+def repeated_options() -> str:
+    """Return the options given that change what is checked, as they would be typed again; shapes first."""
+    context, found = click.get_current_context(), []
+    options = [p for p in context.command.params if isinstance(p, click.Option) and p.name not in APART.split()]
+    for option in sorted(options, key=lambda option: option.name != "shapes"):
+        name, flag = str(option.name), max(option.opts, key=len)
+        if context.get_parameter_source(name) is not ParameterSource.COMMANDLINE:
+            continue
+        values = context.params[name] if option.multiple and name != "wrt" else (context.params[name],)
+        found += [flag] if option.is_flag else [f"{flag} {shlex.quote(str(x))}" for x in values]
+    return " ".join(found)
+
 
 
 def exit_code(summary: CheckSummary, allow_inconclusive: bool) -> int:

@@ -1,0 +1,26 @@
+"""Functions that return value and gradient together, as scipy.optimize.minimize(jac=True) takes them."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from .subject import CheckError, name_of
+
+
+def value_and_gradient(f: Callable) -> tuple[Callable, Callable]:
+    """Return the two functions that one is which returns (value, gradient)."""
+
+    def part(which: int) -> Callable:
+        @functools.wraps(f)
+        def call(*arguments: Any, **named: Any) -> Any:
+            found = f(*arguments, **named)
+            if not isinstance(found, tuple | list) or len(found) != 2:
+                what = f"{len(found)} things" if isinstance(found, tuple | list) else type(found).__name__
+                raise CheckError(f"{name_of(f)} returned {what}, not (value, gradient)")
+            return found[which]
+
+        return call
+
+    return part(0), part(1)

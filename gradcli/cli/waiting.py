@@ -1,0 +1,65 @@
+"""How far long checks are: one line on a terminal, which goes when the next verdict comes."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+
+from . import status
+from .output import terminal_size
+
+PATIENCE = 1.0
+"""Seconds from which on a check is long."""
+OFTEN = 0.1
+
+
+class Waiting:
+    """The line, on standard error; nothing where that is no terminal.
+
+    names: those of all checks. done: how many are.
+    """
+
+    def __init__(self, names: list[str]):
+        self.names, self.done, self.shown, self.last = names, 0, False, 0.0
+        self.starts: dict[tuple[int, str, int], tuple[float, int]] = {}
+
+    @property
+    def wanted(self) -> bool:
+        """Whether anybody could see it."""
+        return status.is_terminal(sys.stderr) and os.environ.get("TERM") != "dumb" and not status.settings.quiet
+
+    def watch(self, place: int, what: str, done: int, total: int) -> None:
+        """Show how far check number `place` is, where it has gone on for a while."""
+        now = time.monotonic()
+        start, first = self.starts.setdefault((place, what, total), (now, done))
+        if now - start < PATIENCE or now - self.last < OFTEN:
+            return
+        self.last = now
+        left = (now - start) * (total - done) / max(done - first, 1)
+        text = f"{what} {done}/{total}, {duration(left)} left  {self.names[place]}"
+        if len(self.names) > 1:
+            text = f"{self.done}/{len(self.names)} checks, {text}"
+        self.write(text)
+
+    def write(self, text: str) -> None:
+        """Show a text in place of the line."""
+        self.shown = bool(text)
+        sys.stderr.write("\r\x1b[2K" + status.printable(text, sys.stderr)[: terminal_size()[0] - 1])
+        sys.stderr.flush()
+
+    def clear(self) -> None:
+        """Take the line away."""
+        if self.shown:
+            self.write("")
+
+
+def duration(seconds: float) -> str:
+    """Return a time in the unit that suits it."""
+    return (
+        f"{seconds:.0f} s"
+        if seconds < 120
+        else f"{seconds / 60:.0f} min"
+        if seconds < 7200
+        else f"{seconds / 3600:.0f} h"
+    )

@@ -1,0 +1,53 @@
+"""What finding and shrinking a wrong element costs."""
+
+from __future__ import annotations
+
+import pytest
+
+from gradcli.check.declare import Declared
+
+SIZE = 10_000
+
+
+class Counted:
+    """sum x^3 + sum x_i x_{i+1}, with its gradient, in which one element may be wrong."""
+
+    def __init__(self, wrong):
+        self.wrong, self.calls = wrong, 0
+
+    def value(self, x):
+        self.calls += 1
+        return (x**3).sum() + (x[1:] * x[:-1]).sum()
+
+    def gradient(self, x):
+        g = 3 * x**2
+        g[1:] += x[:-1]
+        g[:-1] += x[1:]
+        if self.wrong is not None:
+            g[self.wrong] *= 1.5
+        return g
+
+
+@pytest.mark.parametrize("place", [0, 4321, SIZE - 1])
+def test_one_wrong_element_among_many_costs_little(place):
+    counted = Counted(place)
+    report = Declared(counted.value, {"x": (SIZE,)}, grad=counted.gradient, fast=True).run()
+    assert report.verdict == "fail"
+    assert report.inputs[0].worst.place == (place,)
+    assert counted.calls < 1000
+
+
+def test_no_point_is_shrunk_that_would_not_be_shown():
+    counts = []
+    for wrong in (None, 7):
+        counted = Counted(wrong)
+        verdict = Declared(counted.value, {"x": (60,)}, grad=counted.gradient).run().verdict
+        assert verdict == ("pass" if wrong is None else "fail")
+        counts.append(counted.calls)
+    assert counts[1] < 2 * counts[0]
+
+
+def test_a_small_point_is_shrunk():
+    counted = Counted(1)
+    report = Declared(counted.value, {"x": (3,)}, grad=counted.gradient).run()
+    assert any(note.startswith("the smallest failing point found: x=[") for note in report.notes)

@@ -1,0 +1,91 @@
+"""The command after `again:` repeats the check that failed."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+FILES = {
+    "grads.py": """
+import gradcli
+
+def f(x, y=2.0):
+    return (x**2).sum() * y
+
+def g(x, y=2.0):
+    return 2 * x * y, -1.0
+
+def b(cotangent, x, y=2.0):
+    return cotangent * 2 * x * y, -cotangent
+
+@gradcli.check(at={"x": (3,)}, grad=lambda x: 2 * x + (x > 1), samples=9)
+def wrong(x):
+    return (x**2).sum()
+
+@gradcli.check(at={"x": (3,)}, grad=lambda x: -2 * x)
+def wrong_too(x):
+    return (x**2).sum()
+""",
+    "net.py": """
+import sys
+import torch
+
+class Op(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * 3
+
+def f(x):
+    return Op.apply(x).sum()
+""",
+    "script.py": """
+import sys
+import gradcli
+from net import Op
+
+a = gradcli.tensor([1.0, float(sys.argv[1])], requires_grad=True)
+b = Op.apply(a).sum()
+""",
+}
+COMMANDS = [
+    "grads.py:f --grad g --shape x=3 y=2 --wrt y --seed 4 --rtol 1e-3 --eps 1e-5 --samples 5",
+    "grads.py:f --grad g x='[1, 2]' y=2 --wrt y",
+    "grads.py:f --vjp b x=@x.npy y=3 --fast --seed 7",
+    "grads.py:f --vjp b 'x=randn(20)' --shape y= --samples 3 --seed 2",
+    "grads.py -k wrong",
+    "grads.py -k wrong_too --atol 1e-3 --seed 3",
+    "net.py:f --torch --dtype float32 'x=linspace(1, 2, 20)'",
+    "script.py --torch --order 1 -- 5",
+]
+
+
+def printed(line):
+    """Return what a command line prints as a table; words after ` -- ` are for the script."""
+    before, _, after = line.partition(" -- ")
+    words = [*shlex.split(before), "-f", "table", "--", *after.split()]
+    return subprocess.run([sys.executable, "-m", *words], capture_output=True, text=True, check=False).stdout
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_again_repeats_the_check(command, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
+    for name, text in FILES.items():
+        (tmp_path / name).write_text(text)
+    np.save("x.npy", np.linspace(1, 3, 40))
+    first = printed(f"gradcli gradcheck {command}")
+    again = re.search(r"    again: (.*)\n", first)
+    assert again is not None, first
+    second = printed(again[1])
+    assert re.search(r"    again: (.*)\n", second)[1] == again[1]
+    assert re.sub(r"in \d+\.\d+ s", "", second) == re.sub(r"in \d+\.\d+ s", "", first)

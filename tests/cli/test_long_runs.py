@@ -1,0 +1,122 @@
+"""Checks that take long: what is shown meanwhile, and what is left when they are ended."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+CHECKS = """
+import time
+import numpy as np
+import gradcli
+
+def double(x):
+    return 2 * x
+
+def declare(name, pause):
+    def f(x):
+        if pause:
+            time.sleep(pause)
+        return (x**2).sum()
+    gradcli.check(f, at={"x": np.ones(50 if pause else 2)}, grad=double, name=name)
+
+for name, pause in (("first", 0), ("endless", 3600), ("last", 0)):
+    declare(name, pause)
+"""
+SLOW = """
+import time
+
+def f(x):
+    time.sleep(0.004)
+    return (x**2).sum()
+
+def g(x):
+    return 2 * x
+"""
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.setenv("NO_COLOR", "1")
+    (tmp_path / "checks.py").write_text(CHECKS)
+    (tmp_path / "slow.py").write_text(SLOW)
+    return tmp_path
+
+
+def start(*words, **more):
+    return subprocess.Popen(
+        [sys.executable, "-m", "gradcli", "gradcheck", *words], stdout=subprocess.PIPE, text=True, **more
+    )
+
+
+def test_a_verdict_appears_when_it_is_reached(folder):
+    process = start("checks.py", "-f", "tsv")
+    line = process.stdout.readline()  # the second check never ends
+    process.kill()
+    assert line.startswith("pass\tfirst\t")
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_what_is_finished_is_printed_when_a_run_is_ended(folder, jobs, number):
+    ready = folder / "ready"
+    (folder / "checks.py").write_text(
+        CHECKS.replace("time.sleep(pause)", f"open({str(ready)!r}, 'w'); time.sleep(pause)")
+    )
+    process = start("checks.py", "-f", "json", "-j", jobs, "--junit", "report.xml", stderr=subprocess.PIPE)
+    while not ready.exists() and process.poll() is None:
+        time.sleep(0.05)
+    time.sleep(1.0 if jobs == "2" else 0.0)  # for the last check, in the other process
+    process.send_signal(number)
+    printed, said = process.communicate(timeout=30)
+    names = ["first", "last"] if jobs == "2" else ["first"]
+    assert process.returncode == 130
+    assert [check["name"] for check in json.loads(printed)["checks"]] == names
+    assert re.findall(r'testcase [^>]* name="(\w+)"', (folder / "report.xml").read_text()) == names
+    assert said == f"interrupted: {len(names)} of 3 checks done\n"
+
+
+@pytest.mark.parametrize(
+    ("jobs", "pause"),  # what runs no Python is ended only where it has a process of its own
+    [*((n, "time.sleep(pause)") for n in "12"), ("2", "(lambda a: a @ a)(np.ones((30000, 30000), int))")],
+    ids=["one process", "two", "no Python"],
+)
+def test_a_check_has_its_time(folder, jobs, pause):
+    (folder / "checks.py").write_text(CHECKS.replace("time.sleep(pause)", pause))
+    process = start("checks.py", "-f", "tsv", "-j", jobs, "--timeout", "1")
+    lines = process.communicate(timeout=60)[0].splitlines()
+    assert [line.split("\t")[:2] for line in lines] == [["pass", "first"], ["error", "endless"], ["pass", "last"]]
+    assert lines[1].endswith("this takes longer than 1 s")
+    assert process.returncode == 3
+
+
+@pytest.mark.parametrize("jobs", [(), ("-j", "2")])
+def test_progress_is_shown_on_a_terminal_and_nowhere_else(folder, jobs):
+    words = [sys.executable, "-m", "gradcli", "gradcheck", "slow.py:f", "--grad", "g", "--shape", "x=60", *jobs]
+    child, terminal = pty.fork()
+    if not child:
+        os.execv(sys.executable, words)
+    shown = b""
+    try:
+        while data := os.read(terminal, 4096):
+            shown += data
+    except OSError:  # its end
+        pass
+    os.waitpid(child, 0)
+    assert re.search(rb"\r\x1b\[2Kelement \d+/60, \d+ s left  f\r", shown)
+    assert b"1 passed" in shown.rpartition(b"\x1b[2K")[2]
+    quiet = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert quiet.stdout.startswith("pass\tf\t")
+    assert quiet.stderr == ""
