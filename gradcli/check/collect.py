@@ -67,7 +67,9 @@ def declared_in(path: str, folders: Folders, stdout: Any = None) -> list[Declare
         load_module(path, stdout, folders)
     except GradcliError as error:
         del REGISTRY[before:]
-        return CheckReport(path, path, None, "error", time.perf_counter() - start, message=error.message)
+        return CheckReport(
+            path, path, None, "error", time.perf_counter() - start, message=error.message, hint=error.hint
+        )
     found = REGISTRY[before:]
     del REGISTRY[before:]
     if not any(belongs(check, path) for check in found):  # the file may have been there already, for a function of it

@@ -33,6 +33,7 @@ REGISTRY: list[Declared] = []
 """All checks declared in this process, in order."""
 
 
+BY_HAND = "a gradient written by hand is checked with --grad NAME (grad= in a declaration), and f gets plain arrays"
 MOST_SHOWN = 12
 """Elements of an array that a report writes out."""
 PATIENCE = 0.5
@@ -216,6 +217,8 @@ class Declared:
             from .witnesses import with_witnesses
 
             report = with_witnesses(report, self.subject(drawn), self.digits, self.symbolic, seed)
+        if report.verdict == "error" and report.error is not None and self.knows_no_tensors:
+            report = replace(report, hint=BY_HAND)
         if report.verdict == "fail" and self.random and drawn and self.calls is None:
             return self.simpler(report, drawn, options)
         return report
@@ -230,6 +233,16 @@ class Declared:
         with contextlib.suppress(TimeIsUp), within(time_left(max(report.seconds, PATIENCE))):
             return self.rounder(report, drawn, options)
         return report
+
+    @property
+    def knows_no_tensors(self) -> bool:
+        """Whether the engine calls a function whose file does not speak of gradcli."""
+        by_hand = self.value_and_grad or any(claim is not None for claim in (self.grad, self.vjp, self.jvp))
+        names = getattr(self.origin, "__globals__", None)
+        if by_hand or names is None or engine_of(self.origin, self.engine) is not None:
+            return False
+        homes = (getattr(x, "__module__", None) or getattr(x, "__name__", None) or "" for x in names.values())
+        return not any(str(home).partition(".")[0] == "gradcli" for home in homes)
 
     def rounder(self, report: CheckReport, drawn: Mapping[str, Any], options: Options) -> CheckReport:
         """Return the report of the first point with fewer digits that fails as well, else the one given."""

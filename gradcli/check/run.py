@@ -110,13 +110,14 @@ def run_check(make: Callable[[], Subject], place: Place, options: Options | None
     except CheckError as error:
         cause = error.__cause__
         known = cause if isinstance(cause, Exception) else None
-        return report("error", str(error), error=known, trace=users_trace(cause), blame=guilty())
+        hint = error.hint or getattr(cause, "hint", None)
+        return report("error", str(error), error=known, trace=users_trace(cause), hint=hint, blame=guilty())
     except RecursionError:
         return report("error", "the function recurses too deeply")
     except MemoryError:
         return report("error", "not enough memory")
     except GradcliError as error:
-        return report("error", error.message)
+        return report("error", error.message, hint=error.hint)
     except Exception as error:  # one check must not end the others
         return report("error", f"a defect of gradcli, please report it: {describe_error(error)}")
 

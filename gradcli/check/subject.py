@@ -14,7 +14,14 @@ from ..tape.tensor import Tensor
 
 
 class CheckError(Exception):
-    """The function or its derivative could not be called, or returned something that cannot be checked."""
+    """The function or its derivative could not be called, or returned something that cannot be checked.
+
+    hint: what to do.
+    """
+
+    def __init__(self, message: str, hint: str | None = None):
+        super().__init__(message)
+        self.hint = hint
 
 
 class OutOfCallsError(Exception):
@@ -401,7 +408,11 @@ class HandWritten(Subject):
         for names in (self.wrt, list(self.at)):
             if len(result) == len(names):
                 return dict(zip(names, result, strict=True))
-        raise CheckError(f"{what} returned {len(result)} gradients for {len(self.wrt)} inputs")
+        some = ",".join(list(self.at)[: len(result)])
+        hint = (
+            f"--wrt {some} (wrt= in a declaration) checks these inputs alone" if len(result) < len(self.at) else None
+        )
+        raise CheckError(f"{what} returned {len(result)} gradients for {len(self.wrt)} inputs", hint)
 
 
 def tangent_type(x: np.ndarray) -> Any:

@@ -194,9 +194,20 @@ def of_program(target: Target, wanted: Wanted) -> Declared | CheckReport:
                 function, at = program.as_function(given, wanted.out)
     except GradcliError as error:
         if error.exit_code != EXIT_TARGET:
+            text = read_source(path) if path.endswith(".py") and error.kind == "target" else "gradcli"
+            if "gradcli" not in text and "torch" not in text:
+                error.hint = (
+                    f"to check a gradient written by hand: gradcli gradcheck {path}:FUNCTION --grad GRADIENT x=2"
+                )
             raise
         return CheckReport(
-            target.text, where["file"], None, "error", time.perf_counter() - start, message=error.message
+            target.text,
+            where["file"],
+            None,
+            "error",
+            time.perf_counter() - start,
+            message=error.message,
+            hint=error.hint,
         )
     if not at:
         raise GradcliError("the program has no inputs, so there is nothing to check", kind="name")
@@ -270,7 +281,9 @@ def by_framework(path: str, name: str, target: Target, wanted: Wanted) -> Declar
     except GradcliError as error:
         if error.exit_code != EXIT_TARGET:
             raise
-        return CheckReport(f"{path}:{name}", path, None, "error", time.perf_counter() - start, message=error.message)
+        return CheckReport(
+            f"{path}:{name}", path, None, "error", time.perf_counter() - start, message=error.message, hint=error.hint
+        )
     engine = engine_of(found, wanted.options.get("engine"))
     if engine is None:
         return None

@@ -12,6 +12,7 @@ from .output import terminal_size
 PATIENCE = 1.0
 """Seconds from which on a check is long."""
 OFTEN = 0.1
+MANY = 5
 
 
 class Waiting:
@@ -41,6 +42,11 @@ class Waiting:
         if len(self.names) > 1:
             text = f"{self.done}/{len(self.names)} checks, {text}"
         self.write(text)
+
+    def count(self) -> None:
+        """Show how many checks are done, where there are many."""
+        if len(self.names) >= MANY and self.wanted:
+            self.write(f"checking {self.done}/{len(self.names)}")
 
     def write(self, text: str) -> None:
         """Show a text in place of the line."""

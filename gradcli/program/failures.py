@@ -34,11 +34,29 @@ def script_error(error: BaseException, path: str) -> GradcliError:
     notes = getattr(error, "__notes__", ())
     for line in notes if isinstance(notes, list | tuple) else ():
         message += f"\n  {text_of(line)}"
-    hint = WITHOUT_TORCH if isinstance(error, ImportError) and error.name == "torch" else None
+    hint = hint_on_import(error, path) if isinstance(error, ImportError) else None
     found = GradcliError(message + (f"\n{trace}" if trace else ""), hint=hint, kind="target", exit_code=EXIT_TARGET)
     found.cause = error
     found.cause_line = (frames[-1].filename, frames[-1].lineno or 0) if frames else None
     return found
+
+
+def hint_on_import(error: ImportError, path: str) -> str | None:
+    """Return what to do about a module that was not found: where it was looked for, and where there is one."""
+    if error.name == "torch":
+        return WITHOUT_TORCH
+    if not isinstance(error, ModuleNotFoundError) or not error.name:
+        return None
+    name = error.name.partition(".")[0]
+    folder = os.path.dirname(os.path.abspath(path))
+    above = [folder]
+    while os.path.dirname(above[-1]) != above[-1]:
+        above.append(os.path.dirname(above[-1]))
+    holds = (p for p in above if any(os.path.exists(os.path.join(p, file)) for file in (f"{name}.py", name)))
+    there = next(holds, None)
+    if there is not None:
+        return f"it is in {there}: put PYTHONPATH={there} before the command"
+    return f"it is looked for in {folder} and in Python's own folders; PYTHONPATH=FOLDER adds another"
 
 
 def exit_text(code: Any) -> str:

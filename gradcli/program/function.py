@@ -128,7 +128,8 @@ class FunctionProgram(Program):
                 raise GradcliError(
                     f"{self.title} returned {type(result).__name__}, which does not depend on its inputs through "
                     "gradcli's operations",
-                    hint="compute with gradcli's or NumPy's functions on the arguments, without numpy() or detach()",
+                    hint="a gradient written by hand is checked with 'gradcli gradcheck FILE.py:f --grad g'; else "
+                    "compute with gradcli's or NumPy's functions on the arguments, without numpy() or detach()",
                     kind="target",
                     exit_code=EXIT_TARGET,
                 )

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ..results.checks import CheckReport, CheckSummary, InputCheck, Taylor, WorstElement
 from .numbers import PARTS, label_part
 
-
-def value_text(x: Any) -> str:
-    """Return a number with the digits that matter in a comparison."""
-    return f"{float(x):.12g}"
+DIGITS = 12
+"""The digits that matter in a comparison."""
 
 
-def worst_text(item: InputCheck) -> str:
+def details(check: CheckReport) -> list[str]:
+    """Return what only -v wants: how well each input agrees, and what that rests on."""
+    lines = [f"{check.name}: {basis(check)}"] if basis(check) else []
+    for item in check.inputs:
+        seen = "" if item.resolution is None else f", errors above {item.resolution:.1g} relative are seen"
+        lines.append(f"{check.name}: {item.name} {item.verdict}, {item.digits:.1f} digits agree{seen}")
+    return [*lines, f"{check.name}: {check.seconds:.3g} s"]
+
+
+def worst_text(item: InputCheck, precision: int | None = None) -> str:
     """Return the worst element of an input: where, claimed, reference and its error."""
     worst = item.worst
     if worst is None:
@@ -22,11 +27,12 @@ def worst_text(item: InputCheck) -> str:
     if worst.output or worst.output_part:
         out = f"out{list(worst.output)}" if worst.output else "out"
         place = f"d {PARTS[worst.output_part]}{out}/d {place}"
-    claimed = f"{place}: claimed {value_text(worst.analytic)}"
+    digits = precision or DIGITS
+    claimed = f"{place}: claimed {float(worst.analytic):.{digits}g}"
     if worst.sides is not None:
         low, high = sorted(worst.sides)
         return f"{claimed}; at this kink it must lie in [{low:.7g}, {high:.7g}]"
-    return f"{claimed}, numeric {value_text(worst.numeric)} ± {worst.numeric_error:.2g}"
+    return f"{claimed}, numeric {float(worst.numeric):.{digits}g} ± {worst.numeric_error:.2g}"
 
 
 def relative_text(worst: WorstElement | None) -> str:
@@ -83,15 +89,15 @@ WHOLE = ("nonlinear", "unsteady", "accumulated", "modes disagree")
 """What is wrong with a derivative as a whole, also where every element agrees with its values."""
 
 
-def headline(check: CheckReport) -> str:
-    """Return the reason for a verdict in one line."""
+def headline(check: CheckReport, precision: int | None = None) -> str:
+    """Return the reason for a verdict in one line, numbers with so many digits."""
     item = worst_input(check)
     if check.verdict == "pass":
         return agreement(check)
     reason = check.diagnosis[0].kind if check.diagnosis else ""
     shown = item is not None and item.worst is not None and (item.verdict == "fail" or reason not in WHOLE)
     if check.verdict == "fail" and shown and item is not None:
-        return f"{worst_text(item)}{relative_text(item.worst)}"
+        return f"{worst_text(item, precision)}{relative_text(item.worst)}"
     return check.message or "no reason was given"
 
 

@@ -16,11 +16,15 @@ def escape_command(text: str, everything: bool = False) -> str:
     return text.replace(":", "%3A").replace(",", "%2C") if everything else text
 
 
-def annotation(check: CheckReport) -> str:
+def annotation(check: CheckReport, style: Style) -> str:
     """Return one workflow command."""
     place = f"file={escape_command(check.file, True)}," if check.file else ""
     place += f"line={check.line}," if check.line else ""
-    lines = [headline(check), *(finding.text for finding in check.diagnosis), *check.trace.splitlines()]
+    lines = [
+        headline(check, style.precision),
+        *(finding.text for finding in check.diagnosis),
+        *check.trace.splitlines(),
+    ]
     lines += [f"found: {check.found.line}"] if check.found else []
     title = escape_command("gradcheck " + check.name, True)
     return f"::{LEVELS[check.verdict]} {place}title={title}::{escape_command(chr(10).join(lines))}\n"
@@ -39,7 +43,7 @@ def render_checksummary(result: CheckSummary, style: Style) -> str:
 
 def render_checkreport(result: CheckReport, style: Style) -> str:
     """Return the annotation of one check, where it has one."""
-    return annotation(result) if result.verdict in LEVELS else ""
+    return annotation(result, style) if result.verdict in LEVELS else ""
 
 
 def render_checktotal(result: CheckTotal, style: Style) -> str:

@@ -179,6 +179,7 @@ def check_part(check: CheckReport) -> dict[str, Any]:
         "replay": check.replay,
         "blame": check.blame,
         "trace": check.trace or None,
+        "hint": check.hint,
         "evidence": None if check.evidence is None else evidence_part(check.evidence),
         "witnesses": {name: round(digits, 2) for name, digits in check.witnesses},
         **({} if check.taylor is None else {"taylor": taylor_part(check.taylor)}),

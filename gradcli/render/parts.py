@@ -48,7 +48,8 @@ def check_text(check: CheckReport, style: Style) -> Text:
     if check.file and check.line:
         text.append(f"  {visible(check.file)}:{check.line}", "dim")
     indent = "\n    "
-    reason = headline(check) if style.unicode else headline(check).replace("±", "+-")
+    reason = headline(check, style.precision)
+    reason = reason if style.unicode else reason.replace("±", "+-")
     text.append(indent + visible(reason).replace("\n", indent), "dim" if check.verdict == "pass" else "")
     if check.verdict == "pass" and basis(check):
         text.append(indent + basis(check), "dim")
@@ -63,6 +64,8 @@ def check_text(check: CheckReport, style: Style) -> Text:
         text.append(indent + "note: " + note, "dim")
     if check.found is not None:
         text.append(indent + "found: " + visible(check.found.line), "bold")
+    if check.hint:
+        text.append(indent + "hint: " + visible(check.hint), "cyan")
     if check.trace:
         text.append(indent + visible(check.trace).replace("\n", indent))
     if check.blame:

@@ -108,7 +108,7 @@ def render_checkreport(result: CheckReport, style: Style) -> str:
     from .checks import headline
 
     place = f"{one_line(result.file or '')}\t{result.line or ''}\t{result.seconds:.3f}"
-    line = f"{result.verdict}\t{one_line(result.name)}\t{place}\t{one_line(headline(result))}\n"
+    line = f"{result.verdict}\t{one_line(result.name)}\t{place}\t{one_line(headline(result, style.precision))}\n"
     for row in result.taylor.rows if result.taylor is not None else ():
         rate = "rounding" if row.spoilt else "" if row.rate is None else repr(row.rate)
         line += f"taylor\t{one_line(result.name)}\t{row.step!r}\t{row.remainder!r}\t{rate}\n"

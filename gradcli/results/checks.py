@@ -126,8 +126,8 @@ class CheckReport:
 
     verdict: pass, fail, inconclusive or error. message: the reason in a line. notes: what else was seen. replay:
     a command line that repeats the check. witnesses: independent values by name, with the digits to which they
-    agree with the derivative. error: what the checked function raised; trace: the user's own frames in it. found: the
-    point that a search found.
+    agree with the derivative. error: what the checked function raised; trace: the user's own frames in it. hint: what
+    to do. found: the point that a search found.
     """
 
     name: str
@@ -144,6 +144,7 @@ class CheckReport:
     blame: str | None = None
     error: Exception | None = None
     trace: str = ""
+    hint: str | None = None
     evidence: Evidence | None = None
     found: FoundPoint | None = None
     taylor: Taylor | None = None

@@ -25,6 +25,7 @@ from ...lang.patience import CPU_SECONDS, Bound, bounded
 from ...lang.values import read_values
 from ...program.target import Target
 from ...render import PICTURES, TEXT
+from ...render.checks import details
 from ...results.checks import CheckList, CheckReport, CheckSummary, CheckTotal
 from .. import status
 from ..accept import shapes_of
@@ -148,16 +149,21 @@ def run_checks(context: Context, target: str, checks: list[Declared | CheckRepor
     def show(ready: list[CheckReport]) -> None:
         progress.clear()
         reports.extend(ready)
-        for report in ready if streamed else ():
-            output.show_part(report)
+        for report in ready:
+            for detail in details(report):
+                status.detail(detail)
+            if streamed:
+                output.show_part(report)
 
     for report in reports if streamed else ():
         output.show_part(report)
     try:
         with ended_by_signals():
+            progress.count()
             running = run_all(waiting, jobs=options["jobs"], stop_at_fail=options["stop"], watch=watch)
             for following, (place, report) in enumerate(running, 1):
                 early[place], progress.done = report, following
+                progress.count()
                 while (place := len(reports) - broken) in early:
                     show([early.pop(place)])
     except KeyboardInterrupt:
@@ -222,6 +228,10 @@ def select_checks(context: Context) -> list[Declared | CheckReport]:
         if isinstance(check, ScriptCheck) and str(check.file).endswith(".py"):
             status.note(f"{check.file} declares no checks: it is run as a script, and its own gradient is checked")
     pattern = options["keyword"]
+    if options["samples"] and not any(isinstance(c, Declared) and c.random for c in found):
+        raise GradcliError(
+            "--samples has no use here: the point is given", hint="--shape x=3 draws an input at random", kind="usage"
+        )
     exact = any(c.name == pattern for c in found if isinstance(c, Declared))
     chosen = [c for c in found if pattern is None or isinstance(c, CheckReport) or is_meant(c, pattern, exact)]
     if not chosen:
