@@ -217,7 +217,7 @@ def select_checks(context: Context) -> list[Declared | CheckReport]:
     with bounded(context.bound(targets[0])):
         found = find_checks(context, targets, tuple(w for w in words[head:] if VALUE.match(w)))
     every = options["show"] == "all" or context.output.form in WITH_ELEMENTS
-    for option in ("fast", "calls"):
+    for option in ("fast", "calls", "taylor"):
         if every and options[option]:
             message = f"--{option} looks along directions, so there are no elements to show"
             raise GradcliError(message, hint=f"leave out --{option}", kind="usage")
