@@ -216,9 +216,9 @@ def select_checks(context: Context) -> list[Declared | CheckReport]:
         )
     with bounded(context.bound(targets[0])):
         found = find_checks(context, targets, tuple(w for w in words[head:] if VALUE.match(w)))
-    every = options["show"] == "all" or context.output.form in WITH_ELEMENTS
+    every = options.get("show") == "all" or context.output.form in WITH_ELEMENTS
     for option in ("fast", "calls", "taylor"):
-        if every and options[option]:
+        if every and options.get(option):
             message = f"--{option} looks along directions, so there are no elements to show"
             raise GradcliError(message, hint=f"leave out --{option}", kind="usage")
     for check in found:
@@ -228,7 +228,7 @@ def select_checks(context: Context) -> list[Declared | CheckReport]:
         if isinstance(check, ScriptCheck) and str(check.file).endswith(".py"):
             status.note(f"{check.file} declares no checks: it is run as a script, and its own gradient is checked")
     pattern = options["keyword"]
-    if options["samples"] and not any(isinstance(c, Declared) and c.random for c in found):
+    if options.get("samples") and not any(isinstance(c, Declared) and c.random for c in found):
         raise GradcliError(
             "--samples has no use here: the point is given", hint="--shape x=3 draws an input at random", kind="usage"
         )
@@ -258,10 +258,10 @@ def find_checks(context: Context, targets: list[Target], words: tuple[str, ...])
         raise GradcliError(f"'{both[0]}' is given a value and a shape", hint="give one of them", kind="usage")
     for other in ("vjp", "jvp"):
         for first in ("grad", "value_and_grad"):
-            if options[first] and options[other] is not None:
+            if options.get(first) and options.get(other) is not None:
                 message = f"--{first.replace('_', '-')} and --{other} go one at a time"
                 raise GradcliError(message, hint="check one, then the other", kind="usage")
-    if options["grad"] is not None and options["value_and_grad"]:
+    if options["grad"] is not None and options.get("value_and_grad"):
         raise GradcliError("--grad and --value-and-grad go one at a time", hint="leave out one", kind="usage")
     tolerances = (options.get("eps"), options.get("atol"), options.get("rtol"))
     wanted = Wanted(
@@ -286,10 +286,10 @@ def find_checks(context: Context, targets: list[Target], words: tuple[str, ...])
             "tolerances": tolerances if any(t is not None for t in tolerances) else None,
         },
         jvp=options["jvp"],
-        value_and_grad=options["value_and_grad"],
+        value_and_grad=bool(options.get("value_and_grad")),
         typed={name: text for name, sign, text in (w.partition("=") for w in words if VALUE.match(w))},
         repeated=repeated_options(),
-        timeout=options["timeout"],
+        timeout=options.get("timeout"),
         config=options["config"],
     )
     return checks_of(targets, wanted)
