@@ -163,11 +163,7 @@ sgn = general(
 
 
 def direction(x):
-<<<<<<< HEAD
     """sign(x); x / |x| of a complex number."""
-=======
-    """sgn(x); x / |x| as part of a rule."""
->>>>>>> d5c9a7f (Give errors of checks a hint, let -v and --precision work in gradcheck, refuse --samples at a point, and write ops without helpers)
     return sgn(x) if is_complex(x) else np.sign(x)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import math
 import re
 import shlex
 import signal
@@ -316,7 +315,6 @@ def repeated_options() -> str:
         values = context.params[name] if option.multiple and name != "wrt" else (context.params[name],)
         found += [flag] if option.is_flag else [f"{flag} {shlex.quote(str(x))}" for x in values]
     return " ".join(found)
-
 
 
 def exit_code(summary: CheckSummary, allow_inconclusive: bool) -> int:
