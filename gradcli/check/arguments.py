@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import functools
 import inspect
+import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from ..errors import GradcliError, did_you_mean
-from ..program.parameters import missing_values, named_parameters, pass_by_name
+from ..program.elsewhere.framework import as_whole, is_whole
+from ..program.parameters import WHOLE, missing_values, name_of, named_parameters, pass_by_name
 
 
 def arguments_of(f: Callable, given: Mapping[str, Any], title: str) -> dict[str, Any]:
@@ -27,7 +29,14 @@ def arguments_of(f: Callable, given: Mapping[str, Any], title: str) -> dict[str,
     missing = [p.name for p in parameters if p.name not in given and p.default is p.empty]
     if missing:
         raise missing_values(title, missing, f", or --shape {missing[0]}=3,4")
-    return {name: given[name] for name in names if name in given}
+    whole = {p.name for p in parameters if takes_whole(p.annotation)}
+    return {n: as_whole(given[n]) if n in whole and is_whole(given[n]) else given[n] for n in names if n in given}
+
+
+def takes_whole(annotation: Any) -> bool:
+    """Return whether an annotation names whole numbers: int, or an array of them such as NDArray[np.int64]."""
+    text = name_of(annotation) if isinstance(annotation, type) else str(annotation)
+    return "float" not in text and any(re.search(rf"\b{word}\b", text) for word in WHOLE)
 
 
 def by_name(function: Callable, names: Iterable[str], first: int = 0) -> Callable:

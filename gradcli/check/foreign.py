@@ -42,7 +42,9 @@ def hand_written(
         return False
 
     functions = (f, *claims.values())
-    if not any(engine_of(x, None) for x in functions if x is not None) and not any(map(is_branch, at.values())):
+    if not any(engine_of(x, None) for x in functions if x is not None) and not any(
+        is_branch(x) or as_array(x) is None for x in at.values()
+    ):
         return HandWritten(f, at, wrt=wrt, **claims)
     arguments = Arguments(at, fixed)
     wrapped = {key: Flattened(x, arguments, key) for key, x in claims.items() if x is not None}

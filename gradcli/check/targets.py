@@ -13,7 +13,7 @@ import numpy as np
 
 from ..errors import EXIT_TARGET, GradcliError
 from ..program.elsewhere import is_elsewhere
-from ..program.elsewhere.arguments import by_path
+from ..program.elsewhere.arguments import as_array, by_path
 from ..program.elsewhere.framework import framework_arguments
 from ..program.expression import ExpressionProgram
 from ..program.frameworks import engine_of
@@ -247,6 +247,10 @@ def hand_written(path: str, name: str, target: Target, wanted: Wanted) -> Declar
 
     f = named(name)
     at = arguments_of(f, by_path(wanted.at), f"{path}:{name}")
+    arrays = {n: as_array(x) for n, x in at.items() if isinstance(x, int | list | np.ndarray)}
+    fixed = [n for n, x in arrays.items() if x is not None and x.dtype.kind in "iu"]
+    others = [n for n, x in at.items() if n not in fixed and not isinstance(x, str | bool | None)]
+    wrt = others if fixed and wanted.wrt is None else wanted.wrt
     claims = {key: named(by_hand) for key, by_hand in wanted.claims.items() if by_hand}
     for key, claim in claims.items():
         claims[key] = claim if engine_of(claim, None) else by_name(claim, at, first=int(key != "grad"))
@@ -258,7 +262,7 @@ def hand_written(path: str, name: str, target: Target, wanted: Wanted) -> Declar
         vjp=claims.get("vjp"),
         jvp=claims.get("jvp"),
         value_and_grad=wanted.value_and_grad,
-        wrt=wanted.wrt,
+        wrt=wrt,
         name=name,
         file=path,
         line=code.co_firstlineno if code else None,

@@ -15,7 +15,7 @@ from ..errors import EXIT_OK, GradcliError
 from ..lang.memory import bound_memory
 from ..lang.patience import CPU_SECONDS, Bound, bounded
 from ..lang.settings import DEFAULT_MAX_ELEMENTS, Settings, as_written
-from ..lang.values import read_value, read_values
+from ..lang.values import read_json_values, read_value, read_values
 from ..program.base import Program
 from ..program.elsewhere import is_elsewhere
 from ..program.target import Target, load_program
@@ -122,7 +122,14 @@ class Context:
 
     def values(self) -> dict[str, Any]:
         """Return the values given for the inputs; exact ones where exact arithmetic is in force."""
-        return {**self.columns, **read_values(self.words, self.settings)}
+        given = {**self.columns, **read_values(self.words, self.settings, strings=self.of_python)}
+        return {**given, **read_json_values(self.options.get("arguments") or ())}
+
+    @property
+    def of_python(self) -> bool:
+        """Whether the target is a function of a Python file, which takes strings as well."""
+        words = self.options["words"]
+        return self.options["expression"] is None and bool(words) and ".py:" in words[0]
 
     def read_columns(self, program: Program, given: dict[str, Any]) -> dict[str, Any]:
         """Return the columns of the file of --columns that are inputs without another value. Raises GradcliError."""

@@ -107,6 +107,13 @@ OPTIONS: dict[str, Any] = {
     ),
     "order": click.option("--order", type=Count(2), metavar="N", help="2: check second derivatives (gradgradcheck)."),
     "fast": click.option("--fast", is_flag=True, help="Random directions first; elements only on suspicion."),
+    "arg": click.option(
+        "--arg",
+        "arguments",
+        multiple=True,
+        metavar="NAME=JSON",
+        help="An argument of FILE.py:NAME that is no array: a string, an integer, a list or an object. Repeatable.",
+    ),
     "calls": click.option(
         "--calls",
         type=Count(1_000_000_000),

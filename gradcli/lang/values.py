@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any
 
@@ -13,6 +14,7 @@ from .names import CONSTANTS
 from .parse import parse
 from .settings import Settings, as_written
 
+STRING = re.compile(r"(?P<name>[^\W\d]\w*)\Z|\"(?P<quoted>[^\"]*)\"\Z")
 NAME = re.compile(r"(?:[^\W\d]\w*|\d+(?=\.))(?:\.\w+|\[\d+\])*\Z")
 
 
@@ -28,12 +30,13 @@ def split_value(word: str) -> tuple[str, str]:
     return as_written(name.strip()), text
 
 
-def read_values(words: tuple[str, ...], settings: Settings) -> dict[str, np.ndarray]:
+def read_values(words: tuple[str, ...], settings: Settings, strings: bool = False) -> dict[str, Any]:
     """Return the arrays that words stand for: NAME=VALUE, or @FILE for all names in it. Raises GradcliError.
 
-    A value of its own goes before one from a file of several.
+    A value of its own goes before one from a file of several. strings: a value that is a name, or stands in double
+    quotes, is a string, as functions of Python take them.
     """
-    values: dict[str, np.ndarray] = {}
+    values: dict[str, Any] = {}
     gathered: dict[str, np.ndarray] = {}
     whole = ""
     for word in words:
@@ -48,8 +51,25 @@ def read_values(words: tuple[str, ...], settings: Settings) -> dict[str, np.ndar
         if text.strip() == "@-" and whole:
             raise GradcliError(f"{name}: standard input is empty or was read before", kind="file")
         whole = whole or (name if text.strip() == "@-" else "")
-        values[name] = read_value(text, settings, name)
+        string = STRING.match(text.strip()) if strings else None
+        if string and string["name"] not in CONSTANTS:
+            values[name] = string["name"] or string["quoted"]
+        else:
+            values[name] = read_value(text, settings, name)
     return {**gathered, **values}
+
+
+def read_json_values(words: tuple[str, ...]) -> dict[str, Any]:
+    """Return what words of the form NAME=JSON stand for: anything that JSON has. Raises GradcliError."""
+    values: dict[str, Any] = {}
+    for word in words:
+        name, text = split_value(word)
+        try:
+            values[name] = json.loads(text)
+        except ValueError as error:
+            hint = "strings stand in double quotes: --arg 'kind=\"b\"'"
+            raise GradcliError(f"--arg {word}: {error}", hint=hint, kind="usage") from None
+    return values
 
 
 def read_value(text: str, settings: Settings, name: str = "value") -> np.ndarray:

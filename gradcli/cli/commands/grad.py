@@ -29,6 +29,7 @@ SHOWN_WHOLE = 50
     "value",
     "engine",
     "config",
+    "arg",
     "gradient",
     "hook",
     "retain",

@@ -21,7 +21,7 @@ from ...check.stored import SavedPoints
 from ...check.targets import Wanted, checks_of
 from ...errors import EXIT_INTERRUPTED, EXIT_TARGET, GradcliError
 from ...lang.patience import CPU_SECONDS, Bound, bounded
-from ...lang.values import read_values
+from ...lang.values import read_json_values, read_values
 from ...program.target import Target
 from ...render import PICTURES, TEXT
 from ...render.checks import details
@@ -51,6 +51,7 @@ VALUE = re.compile(r"@.|[^\W\d][\w.\[\]]*=[^=]")
     "value_and_grad",
     "engine",
     "shape",
+    "arg",
     "samples",
     "order",
     "fast",
@@ -251,7 +252,8 @@ def bound_of(check: Declared, options: dict[str, Any]) -> Bound | None:
 def find_checks(context: Context, targets: list[Target], words: tuple[str, ...]) -> list[Declared | CheckReport]:
     """Return the checks of the targets, with the options of the command line. words: NAME=VALUE."""
     options = context.options
-    values = read_values(words, context.settings)
+    values = read_values(words, context.settings, strings=context.of_python)
+    values = {**values, **read_json_values(options["arguments"])}
     shapes = shapes_of(options["shapes"], options["max_elements"])
     if both := [name for name in shapes if name in values]:
         raise GradcliError(f"'{both[0]}' is given a value and a shape", hint="give one of them", kind="usage")

@@ -11,7 +11,7 @@ from ..options import command_options
 
 
 @click.command(cls=Command, epilog="Example: gradcli hvp 'x**2 * y' x=2 y=3 --tangent x=1")
-@command_options("wrt", "out", "columns", "strict", "engine", "tangent", "config")
+@command_options("wrt", "out", "columns", "strict", "engine", "tangent", "config", "arg")
 def hvp(context: Context) -> int:
     """Print the product of the Hessian of TARGET with the vector given by --tangent."""
     program, values = context.program()

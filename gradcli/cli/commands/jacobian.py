@@ -27,6 +27,7 @@ from ..options import command_options
     "strict",
     "engine",
     "config",
+    "arg",
     "mode",
     "chunk_size",
     "sparse",

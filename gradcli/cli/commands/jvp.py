@@ -11,7 +11,7 @@ from ..options import command_options
 
 
 @click.command(cls=Command, epilog="Example: gradcli jvp '[x*y, x+y]' x=2 y=3 --tangent x=1")
-@command_options("wrt", "out", "columns", "strict", "engine", "tangent", "config")
+@command_options("wrt", "out", "columns", "strict", "engine", "tangent", "config", "arg")
 def jvp(context: Context) -> int:
     """Print the derivative of TARGET in the direction given by --tangent."""
     program, values = context.program()

@@ -11,7 +11,7 @@ from ..options import command_options
 
 
 @click.command(cls=Command, epilog="Example: gradcli vjp 'x * [1, 2, 3]' x=2 -g '[1, 0, 1]'")
-@command_options("wrt", "out", "columns", "strict", "engine", "gradient", "config")
+@command_options("wrt", "out", "columns", "strict", "engine", "gradient", "config", "arg")
 def vjp(context: Context) -> int:
     """Print the product of a vector (--gradient) with the Jacobian of TARGET, for every input."""
     program, values = context.program()
