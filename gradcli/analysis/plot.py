@@ -54,19 +54,22 @@ def sample_plot(
     return Surface(program.title, (first, second), x, y, value.reshape(shape), sides, label)
 
 
-def check_plotted_output(program: Program, given: Mapping[str, Any], wrt: list[str], out: str | None) -> str | None:
+def check_plotted_output(
+    program: Program, given: Mapping[str, Any], wrt: list[str], out: str | None, verb: str = "plotted"
+) -> str | None:
     """Run a program once, and return its output's name. Raises GradcliError when it is no real number."""
     missing = program.missing(given)
     if missing:
         raise GradcliError(
             "no value for " + ", ".join(f"'{name}'" for name in missing),
-            hint=f"add {' '.join(f'{name}=1' for name in missing)}, or one more --over {missing[0]}=FROM:TO",
+            hint=f"add {' '.join(f'{name}=1' for name in missing)}"
+            + (f", or one more --over {missing[0]}=FROM:TO" if verb == "plotted" else ""),
             kind="name",
         )
     run = program.run(given, wrt=wrt, out=out)
     if run.output is None:
         raise GradcliError(
-            "the script runs backward itself, so there is no output to plot",
+            f"the script runs backward itself, so there is no output to be {verb}",
             hint="leave out its call of backward",
             kind="target",
         )
@@ -74,7 +77,7 @@ def check_plotted_output(program: Program, given: Mapping[str, Any], wrt: list[s
     if run.output._data.size != 1 or run.output._data.dtype.kind == "c":
         what = "is complex" if run.output._data.size == 1 else f"has shape {run.output._data.shape}"
         raise GradcliError(
-            f"the output {what}; only a real number can be plotted",
+            f"the output {what}; only a real number can be {verb}",
             hint="take real(...) or abs(...) of it" if what == "is complex" else "take one element or the sum of it",
             kind="shape",
         )
@@ -134,13 +137,13 @@ def scalar(x: np.ndarray, name: str) -> float:
 
 
 def bounds(low: Any, high: Any, text: str) -> tuple[float, float]:
-    """Return the two ends of a range. Raises GradcliError when they are none."""
+    """Return the two ends of a range. text: how it was given. Raises GradcliError when they are none."""
     ends = [np.asarray(x) for x in (low, high)]
     if any(x.size != 1 or x.dtype.kind not in "iuf" or not np.isfinite(x).all() for x in ends):
-        raise GradcliError(f"--over {text}: both ends must be finite numbers", kind="value")
+        raise GradcliError(f"{text}: both ends must be finite numbers", kind="value")
     a, b = (float(x.ravel()[0]) for x in ends)
     if max(-a, b) > FARTHEST:
-        raise GradcliError(f"--over {text}: both ends must be between -1e300 and 1e300", kind="value")
+        raise GradcliError(f"{text}: both ends must be between -1e300 and 1e300", kind="value")
     if not a < b:
-        raise GradcliError(f"--over {text}: the first end must be less than the second", kind="value")
+        raise GradcliError(f"{text}: the first end must be less than the second", kind="value")
     return a, b

@@ -38,6 +38,7 @@ COMMANDS = {
     "sweep": "Value and gradient at every row of a table.",
     "lock": "Gradients kept in a file, and compared later.",
     "mutate": "How many wrong gradients the tests notice.",
+    "precision": "How many digits of value and gradient are right.",
     "ops": "The functions of the language, with their derivatives.",
     "completion": "A completion script for bash, zsh or fish.",
     "schema": "The form of the JSON that commands print.",

@@ -23,6 +23,7 @@ RELATED = {
     "trace": ["graph", "grad"],
     "symbolic": ["grad", "ops"],
     "run": ["grad", "trace"],
+    "precision": ["gradcheck", "plot", "symbolic"],
 }
 
 

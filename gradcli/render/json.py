@@ -16,6 +16,7 @@ from ..results.locks import SCHEMA, Comparison, Lock, Verification, document_of_
 from ..results.mutants import Mutation
 from ..results.operations import Operations
 from ..results.plots import Curve, Surface
+from ..results.precision import Precision
 from ..results.sweeps import Swept
 from ..results.transforms import Hessian, Jacobian, Products
 from . import Style
@@ -346,3 +347,29 @@ def plot_document(result: Any, style: Style, over: dict[str, Any], slopes: dict[
     }
     more = {} if result.output is None else {"output": result.output}
     return document(style.command, result.target, **numbers, **more)
+
+
+def render_precision(result: Precision, style: Style) -> str:
+    """Return the points, the digits there, what loses them, and rewritings."""
+    parts: dict[str, Any] = {} if result.output is None else {"output": result.output}
+    if result.rewritings:
+        parts["rewritings"] = [{**way._asdict(), "names": list(way.names)} for way in result.rewritings]
+    return document(
+        style.command,
+        result.target,
+        over={result.name: as_plain_data(result.x, style.precision)},
+        full=result.full,
+        value=as_plain_data(result.value, style.precision),
+        gradient={name: as_plain_data(x, style.precision) for name, x in result.gradients.items()},
+        losses=[
+            {
+                **loss._asdict(),
+                "parts": [as_plain_data(x) for x in loss.parts],
+                "ways": list(loss.ways),
+                "result": as_plain_data(loss.result),
+                "right": as_plain_data(loss.right),
+            }
+            for loss in result.losses
+        ],
+        **parts,
+    )

@@ -11,6 +11,7 @@ from ..errors import GradcliError, visible
 from ..results.checks import CheckSummary
 from ..results.graphs import Graph
 from ..results.plots import Curve, HeatMaps, Surface
+from ..results.precision import Precision
 from . import Style
 from .canvas import LARGEST, extent
 from .dot import run_graphviz
@@ -115,4 +116,23 @@ def render_heatmaps(result: HeatMaps, style: Style) -> bytes:
         shown = axes.imshow(flat, cmap="RdBu_r", vmin=-largest, vmax=largest, aspect="auto", interpolation="nearest")
         axes.set_title(label(f"∂{jacobian.output or 'out'}/∂{item.name}"))
         picture.colorbar(shown, ax=axes)
+    return save_figure(picture, style.form)
+
+
+def render_precision(result: Precision, style: Style) -> bytes:
+    """Return the digits of value and gradients along the input, on a logarithmic axis where its points grow."""
+    picture = figure()
+    axes = picture.subplots()
+    for name, digits in result.columns.items():
+        axes.plot(result.x, digits, label=label(name), marker=".")
+    grows = result.x[0] > 0 and result.x[-1] > 100 * result.x[0]
+    axes.set(
+        title=label(result.output or result.target),
+        xlabel=label(result.name),
+        ylabel="right digits",
+        ylim=(-0.5, result.full + 0.5),
+        xscale="log" if grows else "symlog" if result.x[0] <= 0 <= result.x[-1] else "linear",
+    )
+    axes.grid(alpha=0.3)
+    axes.legend()
     return save_figure(picture, style.form)

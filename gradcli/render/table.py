@@ -22,6 +22,7 @@ from .mutants import render_mutation
 from .numbers import NONE, number
 from .parts import again_text, blocks_of, check_text, head_of, more_of
 from .plot import render_curve, render_heatmaps, render_surface
+from .precision import render_precision
 from .trace import render_trace
 from .tree import render_graph
 from .tsv import render_checklist as lines_of_checks
@@ -207,6 +208,7 @@ __all__ = [
     "render_longnumbers",
     "render_mutation",
     "render_operations",
+    "render_precision",
     "render_products",
     "render_surface",
     "render_trace",

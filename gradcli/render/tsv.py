@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ..results.mutants import Mutation
     from ..results.operations import Operations
     from ..results.plots import Curve, Surface
+    from ..results.precision import Precision
     from ..results.transforms import Hessian, Jacobian, Products
 
 
@@ -223,3 +224,14 @@ def render_surface(result: Surface, style: Style) -> str:
     """Return five columns: both inputs, value, both derivatives."""
     x, y = np.meshgrid(result.x, result.y, indexing="ij")
     return columns(style, x, y, result.value, *result.slopes)
+
+
+def render_precision(result: Precision, style: Style) -> str:
+    """Return columns: input, digits of the value, of each gradient; of rewritings digits of both, and the program."""
+    if result.rewritings:
+        ways = (
+            (number(w.value, style.precision or 3), number(w.gradient, style.precision or 3), w)
+            for w in result.rewritings
+        )
+        return "".join(f"{value}\t{gradient}\t{one_line(w.program)}\n" for value, gradient, w in ways)
+    return columns(style, result.x, *result.columns.values())

@@ -37,17 +37,17 @@ def plot(context: Context) -> None:
     context.output.show(compute(program, values, over, points, context.options["out"]))
 
 
-def parse_range(context: Context, text: str) -> tuple[str, tuple[float, float]]:
-    """Return name and ends of --over NAME=FROM:TO. Raises GradcliError."""
+def parse_range(context: Context, text: str, option: str = "--over ") -> tuple[str, tuple[float, float]]:
+    """Return name and ends of NAME=FROM:TO. Raises GradcliError. option: what stands before it."""
     name, ends = split_value(text)
     low, colon, high = ends.partition(":")
     if not colon or not low.strip() or not high.strip():
-        raise GradcliError(f"--over {text}: write NAME=FROM:TO", hint="for example: --over x=-3:3", kind="usage")
+        raise GradcliError(f"{option}{text}: write NAME=FROM:TO", hint=f"for example: {option}x=-3:3", kind="usage")
     if ":" in high:
         raise GradcliError(
-            f"--over {text}: a range is FROM:TO, its two ends, without a step",
-            hint=f"for example: --over {name}={low}:{high.partition(':')[0]} --points 50",
+            f"{option}{text}: a range is FROM:TO, its two ends, without a step",
+            hint=f"for example: {option}{name}={low}:{high.partition(':')[0]} --points 50",
             kind="usage",
         )
-    option = f"--over {name}"
-    return name, bounds(read_value(low, context.settings, option), read_value(high, context.settings, option), text)
+    first, last = (read_value(end, context.settings, f"{option}{name}") for end in (low, high))
+    return name, bounds(first, last, f"{option}{text}")

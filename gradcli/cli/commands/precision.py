@@ -1,0 +1,62 @@
+"""gradcli precision: how many digits of a value and its gradient are right."""
+
+from __future__ import annotations
+
+import re
+
+import click
+
+from ...analysis.gradient import Request
+from ...analysis.precision import POINTS, measure_precision
+from ...errors import GradcliError
+from ...lang.values import read_values
+from ...program.target import load_program
+from ...render import PICTURES, TEXT
+from ..context import Context
+from ..help import Command
+from ..options import command_options
+from .plot import parse_range
+
+RANGE = re.compile(r"[^=\[(@]*=[^=\[(@]*:")
+"""NAME=LOW:HIGH. A colon inside brackets is part of an index, one after @ part of a file's name."""
+
+
+@click.command(
+    cls=Command,
+    epilog="Examples: gradcli precision '(1 - cos(x))/x**2' x=1e-12:1 --repair; gradcli precision 'log(1 + exp(x))' "
+    "x=-50:800; gradcli precision 'sqrt(x**2 + y**2)' x=1e-200:1e200 y=1 --json",
+)
+@command_options("wrt", "out", "range_points", "repair", formats=(*TEXT, *PICTURES))
+def precision(context: Context) -> None:
+    """Print how many digits of TARGET's value and gradient are right, along NAME=LOW:HIGH.
+
+    Every point is computed in floating point and again with at least 50 digits, from the same binary inputs. Where
+    more than a quarter of the digits is lost, the operation that loses them is named: one of the formula, or a sum of
+    backward. --repair tries known ways to write the formula, and series near the worst point, and prints the digits
+    of value and gradient that each keeps. The points of a wide range grow by a factor. In a pipe: columns of the
+    input, digits of the value, digits of each gradient; with --repair a line per way: digits of value and gradient,
+    program.
+    """
+    options = context.options
+    context.output.check()
+    target, words = context.target()
+    over = [parse_range(context, word, "") for word in words if RANGE.match(word)]
+    if len(over) != 1:
+        raise GradcliError(
+            "precision needs one input with a range", hint="write NAME=LOW:HIGH, for example x=1e-12:1", kind="usage"
+        )
+    if options["dtype"] == "complex128":
+        raise GradcliError("precision measures real numbers", hint="--dtype float32 or float64", kind="usage")
+    values = read_values(tuple(word for word in words if not RANGE.match(word)), context.settings)
+    program = load_program(target)
+    (name, (low, high)) = over[0]
+    rewrite = None
+    if options["repair"]:
+        from ...analysis.repair import find_rewritings
+
+        rewrite = find_rewritings
+    request = Request(wrt=context.names("wrt"), out=options["out"])
+    points = options["points"] or POINTS
+    context.output.show(
+        measure_precision(program, values, (name, low, high), request, points, context.dtype, rewrite)
+    )
