@@ -103,6 +103,19 @@ def test_declared_checks():
     ]
 
 
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
+def test_bisect_finds_the_commit_that_broke_a_gradient(tmp_path):
+    """The sixth of eight revisions drops the 1/n; the fourth does not import and is skipped."""
+    (tmp_path / "gradcli").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m gradcli "$@"\n')
+    (tmp_path / "gradcli").chmod(0o755)
+    environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        ["sh", "samples/bisect.sh"], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "the first bad commit: Save a division\nrevisions that could not be checked: 1\n"
+
+
 def test_the_c_kernel(tmp_path):
     """Where there is a C compiler, the kernel is built and checked; elsewhere the sample says what is missing."""
     library = tmp_path / "kernel.so"

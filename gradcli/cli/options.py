@@ -171,6 +171,9 @@ OPTIONS: dict[str, Any] = {
         shell_complete=import_completion("files"),
         help="Try the points of FILE first, and add to it what --search finds.",
     ),
+    "bisect": click.option(
+        "--bisect", is_flag=True, help="Exit codes for git bisect run: 125, skip, where no verdict can be had."
+    ),
     "config": click.option(
         "--config", metavar="JSON", help="The config object that an UM-Bridge model is called with."
     ),

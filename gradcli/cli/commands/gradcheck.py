@@ -19,7 +19,7 @@ from ...check.remote import RemoteCheck
 from ...check.script import ScriptCheck
 from ...check.stored import SavedPoints
 from ...check.targets import Wanted, checks_of
-from ...errors import EXIT_INTERRUPTED, EXIT_TARGET, GradcliError
+from ...errors import EXIT_INCONCLUSIVE, EXIT_INTERRUPTED, EXIT_TARGET, GradcliError
 from ...lang.patience import CPU_SECONDS, Bound, bounded
 from ...lang.values import read_json_values, read_values
 from ...program.target import Target
@@ -34,6 +34,10 @@ from ..options import command_options
 from ..output import check_writable, write_file
 from ..waiting import Waiting
 
+EXIT_SKIP = 125
+"""What tells `git bisect run` that a revision can be called neither good nor bad."""
+NOT_YET = ("file", "name", "syntax")
+"""Errors that a revision gives in which the target is not there yet, or broken."""
 VALUE = re.compile(r"@.|[^\W\d][\w.\[\]]*=[^=]")
 
 
@@ -72,7 +76,8 @@ VALUE = re.compile(r"@.|[^\W\d][\w.\[\]]*=[^=]")
     "config",
     "junit",
     "allow_inconclusive",
-    formats=(*TEXT, "csv", "github", *PICTURES),
+    "bisect",
+    formats=(*TEXT, "csv", "github", "sarif", *PICTURES),
 )
 def gradcheck(context: Context) -> int:
     """Check derivatives: of expressions, scripts and functions, and of gradients written by hand.
@@ -94,7 +99,13 @@ def gradcheck(context: Context) -> int:
         check_writable(options["junit"])
     if options["save_points"] is not None:
         check_writable(options["save_points"])
-    checks = select_checks(context)
+    try:
+        checks = select_checks(context)
+    except GradcliError as error:
+        if not options["bisect"] or (error.kind not in NOT_YET and error.exit_code != EXIT_TARGET):
+            raise
+        status.report(error)
+        return EXIT_SKIP
     saved = saved_points(checks, options["save_points"])
     target = options["words"][0] if options["expression"] is None and options["words"] else options["expression"]
     if options["list"]:
@@ -111,7 +122,8 @@ def gradcheck(context: Context) -> int:
     if interrupted:
         status.say(f"interrupted: {len(summary.checks)} of {len(checks)} checks done")
         return EXIT_INTERRUPTED
-    return exit_code(summary, options["allow_inconclusive"])
+    code = exit_code(summary, options["allow_inconclusive"])
+    return EXIT_SKIP if options["bisect"] and code in (EXIT_TARGET, EXIT_INCONCLUSIVE) else code
 
 
 def saved_points(checks: list[Declared | CheckReport], path: str | None) -> SavedPoints | None:
@@ -324,5 +336,5 @@ def exit_code(summary: CheckSummary, allow_inconclusive: bool) -> int:
     if summary.count("fail"):
         return 1
     if summary.count("error"):
-        return 3
-    return 4 if summary.count("inconclusive") and not allow_inconclusive else 0
+        return EXIT_TARGET
+    return EXIT_INCONCLUSIVE if summary.count("inconclusive") and not allow_inconclusive else 0

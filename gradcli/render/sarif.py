@@ -1,0 +1,85 @@
+"""SARIF 2.1.0, as code scanning reads it: a rule per kind of mistake, a result per check that did not pass."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+from .. import __version__
+from ..results.checks import CheckList, CheckReport, CheckSummary
+from . import Style
+from .checks import headline
+from .tsv import render_checklist as lines_of_checks
+
+LEVELS = {"fail": "error", "error": "error", "inconclusive": "warning"}
+SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+
+
+def render_checklist(result: CheckList, style: Style) -> str:
+    """Return one line per check."""
+    return lines_of_checks(result, style)
+
+
+def render_checksummary(result: CheckSummary, style: Style) -> str:
+    """Return the log of one run."""
+    found = [check for check in result.checks if check.verdict in LEVELS]
+    rules = sorted({rule_of(check) for check in found})
+    driver = {"name": "gradcli", "version": __version__, "rules": [describe_rule(rule) for rule in rules]}
+    run = {
+        "tool": {"driver": driver},
+        "columnKind": "unicodeCodePoints",
+        "originalUriBaseIds": {"SRCROOT": {"uri": Path.cwd().as_uri() + "/"}},
+        "results": [result_of(check, rules) for check in found],
+    }
+    return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, ensure_ascii=False) + "\n"
+
+
+def rule_of(check: CheckReport) -> str:
+    """Return the stable name of what is wrong: the first diagnosis, else the verdict."""
+    kind = check.diagnosis[0].kind if check.diagnosis else check.verdict
+    return "gradient/" + kind.replace(" ", "-")
+
+
+def describe_rule(rule: str) -> dict[str, Any]:
+    """Return a rule with its text."""
+    kind = rule.partition("/")[2].replace("-", " ")
+    text = {
+        "fail": "The derivative is wrong.",
+        "error": "The check raised an error.",
+        "inconclusive": "The check could not decide.",
+    }.get(kind, f"The derivative is wrong: {kind}.")
+    return {"id": rule, "shortDescription": {"text": text}}
+
+
+def result_of(check: CheckReport, rules: list[str]) -> dict[str, Any]:
+    """Return what is said of a check, at the line of its function."""
+    rule = rule_of(check)
+    lines = [f"{check.name}: {headline(check)}", *(finding.text for finding in check.diagnosis)]
+    if check.replay:
+        lines.append(f"repeat with: {check.replay}")
+    name = f"{check.file or ''}\0{check.name}"
+    found: dict[str, Any] = {
+        "ruleId": rule,
+        "ruleIndex": rules.index(rule),
+        "level": LEVELS[check.verdict],
+        "message": {"text": "\n".join(dict.fromkeys(lines))},
+        "partialFingerprints": {"gradcliCheck/v1": hashlib.sha256(name.encode()).hexdigest()[:32]},
+    }
+    if check.file:
+        place: dict[str, Any] = {"artifactLocation": artifact(check.file)}
+        if check.line:
+            place["region"] = {"startLine": check.line}
+        found["locations"] = [{"physicalLocation": place}]
+    return found
+
+
+def artifact(file: str) -> dict[str, str]:
+    """Return a file's address: below the current folder relative to it, as code scanning wants it."""
+    from urllib.parse import quote
+
+    path = Path(file).absolute()
+    if path.is_relative_to(Path.cwd()):
+        return {"uri": quote(path.relative_to(Path.cwd()).as_posix()), "uriBaseId": "SRCROOT"}
+    return {"uri": path.as_uri()}
