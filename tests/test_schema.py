@@ -24,7 +24,10 @@ IN_JSON = [
     case
     for path in CASES
     for case in cases_of(path)
-    if "json" in case.command and "gradcli" in case.command and "gradcli schema" not in case.command
+    if "json" in case.command
+    and "gradcli" in case.command
+    and "gradcli schema" not in case.command
+    and "sarif" not in case.command
 ]
 WRITTEN = re.compile(r"gradcli [^;|&]*(?:-o |--output[ =]|> *)(\S+\.json)")
 """A file that gradcli writes, in a command."""

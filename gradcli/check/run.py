@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import inspect
+import linecache
+import textwrap
 import time
 from collections.abc import Callable
 
@@ -72,6 +75,15 @@ class Place:
         self.name, self.file, self.line, self.replay = name, file, line, replay
 
 
+def source_at(place: Place) -> str:
+    """Return the text of what begins at a line of a file, "" where there is none."""
+    lines = linecache.getlines(place.file)[(place.line or 1) - 1 :] if place.file and place.line else []
+    try:
+        return textwrap.dedent("".join(inspect.getblock(lines))) if lines else ""
+    except (SyntaxError, IndentationError):
+        return lines[0]
+
+
 def run_check(make: Callable[[], Subject], place: Place, options: Options | None = None) -> CheckReport:
     """Check the subject that `make` returns; whatever goes wrong becomes a report."""
     options = options or Options()
@@ -86,6 +98,7 @@ def run_check(make: Callable[[], Subject], place: Place, options: Options | None
             time.perf_counter() - start,
             message=message,
             replay=place.replay if verdict == "fail" else None,
+            source=source_at(place) if options.elements else "",
             **more,  # type: ignore[arg-type]
         )
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..results.checks import Elements, InputCheck
+from ..results.checks import Elements, InputCheck, Line
 from .digits import CAP, digits_of
 from .estimate import Estimate
 from .flat import Flat
@@ -39,6 +39,9 @@ HIDDEN_UNITS = 4.0
 
 LARGE = 20_000
 """Entries from which on small ones that rounding hides are not looked at closely."""
+
+LINE = 81
+"""Points of the function along the worst element."""
 
 PASS, FAIL, UNSURE, HIDDEN = 0, 1, 2, 3
 VERDICTS = np.array(["pass", "fail", "inconclusive", "hidden"])
@@ -296,7 +299,26 @@ def input_checks(flat: Flat, judgement: Judgement, every: bool = False) -> tuple
     found = tuple(one_input(flat, judgement, k) for k in range(len(flat.subject.wrt)))
     if not every:
         return found
-    return tuple(replace(item, elements=elements_of(flat, judgement, k)) for k, item in enumerate(found))
+    return tuple(with_elements(flat, judgement, k, item) for k, item in enumerate(found))
+
+
+def with_elements(flat: Flat, judgement: Judgement, k: int, item: InputCheck) -> InputCheck:
+    """Return what was found for input k with all its elements, its value, and the function along the worst."""
+    every = elements_of(flat, judgement, k)
+    line = None
+    if item.worst is not None:
+        row = every.rows.index((item.worst.output, item.worst.output_part))
+        line = line_along(flat, row, int(flat.edges[k]) + every.columns.index((item.worst.place, item.worst.part)))
+    return replace(item, elements=every, point=np.array(flat.arrays[k]), line=line)
+
+
+def line_along(flat: Flat, row: int, column: int) -> Line:
+    """Return an output element along an element of x, as far as that is large to either side; nan where it raises."""
+    x = float(flat.coordinate(column))
+    offsets = np.linspace(-1, 1, LINE) * float(flat.scales[column])
+    with np.errstate(all="ignore"):
+        value = flat.along(np.full(LINE, column), offsets)[:, row]
+    return Line(x + offsets, value, (x, float(flat.f0[row])))
 
 
 def elements_of(flat: Flat, judgement: Judgement, k: int) -> Elements:

@@ -28,6 +28,8 @@ ENDINGS = {
     ".svg": "svg",
     ".png": "png",
     ".pdf": "pdf",
+    ".html": "html",
+    ".htm": "html",
 }
 """The formats that a file's name asks for."""
 MANY = 1000
@@ -69,7 +71,7 @@ class Output:
         self.form = form or ("table" if on_terminal else formats[1])
         kind = os.path.splitext(self.path or "")[1].lower()
         named = formats[1] if kind == ".tsv" else ENDINGS.get(kind)
-        if kind in PICTURES or (named is not None and named not in formats):
+        if (kind in PICTURES and named is None) or (named is not None and named not in formats):
             raise GradcliError(
                 f"{command} does not write {kind} files", hint=f"its formats are {', '.join(formats)}", kind="usage"
             )

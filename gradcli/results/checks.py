@@ -44,14 +44,25 @@ class Elements(NamedTuple):
     verdicts: np.ndarray
 
 
+class Line(NamedTuple):
+    """A function beside the point, along one element of an input.
+
+    x: values of the element, value: those of the output element there; at: the point, and the function's value there.
+    """
+
+    x: np.ndarray
+    value: np.ndarray
+    at: tuple[float, float]
+
+
 @dataclass(frozen=True)
 class InputCheck:
     """What was found for one input.
 
     resolution: the relative error above which any element would have been called wrong; None where no derivative
     is known to be other than zero. hidden: how many elements are below the function's own rounding, so that they are
-    neither right nor wrong; hidden_below: how large they may be without being seen. elements: all of them, where
-    they were asked for.
+    neither right nor wrong; hidden_below: how large they may be without being seen. Where every element was asked
+    for: elements, all of them; point, the input's value; line, the function along the worst element.
     """
 
     name: str
@@ -65,6 +76,8 @@ class InputCheck:
     hidden: int = 0
     hidden_below: float = 0.0
     elements: Elements | None = None
+    point: np.ndarray | None = None
+    line: Line | None = None
 
     def __post_init__(self) -> None:
         """Refuse a pass that says nothing. Raises ValueError."""
@@ -127,7 +140,7 @@ class CheckReport:
     verdict: pass, fail, inconclusive or error. message: the reason in a line. notes: what else was seen. replay:
     a command line that repeats the check. witnesses: independent values by name, with the digits to which they
     agree with the derivative. error: what the checked function raised; trace: the user's own frames in it. hint: what
-    to do. found: the point that a search found.
+    to do. found: the point that a search found. source: the function's text, where every element was asked for.
     """
 
     name: str
@@ -148,6 +161,7 @@ class CheckReport:
     evidence: Evidence | None = None
     found: FoundPoint | None = None
     taylor: Taylor | None = None
+    source: str = ""
 
     def __post_init__(self) -> None:
         """Refuse a pass with an input that did not. Raises ValueError."""
@@ -162,6 +176,11 @@ class CheckReport:
     def __bool__(self) -> bool:
         return self.passed
 
+    def _repr_html_(self) -> str:
+        from ..render.html import report_html
+
+        return report_html(self)
+
 
 class CheckSummary(NamedTuple):
     """All checks of a run."""
@@ -173,6 +192,11 @@ class CheckSummary(NamedTuple):
     def count(self, verdict: str) -> int:
         """Return how many checks have a verdict."""
         return sum(check.verdict == verdict for check in self.checks)
+
+    def _repr_html_(self) -> str:
+        from ..render.html import summary_html
+
+        return summary_html(self)
 
 
 class CheckTotal(NamedTuple):

@@ -44,6 +44,11 @@ class Graph(NamedTuple):
     outputs: tuple[int, ...]
     values: bool = False
 
+    def _repr_html_(self) -> str:
+        from ..render.trace_html import graph_html
+
+        return graph_html(self)
+
 
 class Flow(NamedTuple):
     """What one step of backward sends to one operand.
@@ -125,3 +130,8 @@ class Trace(NamedTuple):
     first: int = 1
     total: int = 1
     bounded: bool = False
+
+    def _repr_html_(self) -> str:
+        from ..render.trace_html import trace_html
+
+        return trace_html(self)

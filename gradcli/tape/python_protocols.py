@@ -86,6 +86,11 @@ class PythonProtocols:
 
         return tensor_text(self)
 
+    def _repr_html_(self) -> str:
+        from .notebook import tensor_html
+
+        return tensor_html(self)
+
     def __format__(self, spec: str) -> str:
         if self._data.ndim == 0:
             return format(self.item(), spec)

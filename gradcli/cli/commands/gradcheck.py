@@ -44,7 +44,7 @@ VALUE = re.compile(r"@.|[^\W\d][\w.\[\]]*=[^=]")
 @click.command(
     cls=Command,
     epilog="Examples: gradcli gradcheck 'x**2 * sin(y)' x=2 y=3; gradcli gradcheck grads.py:f --grad g --shape x=3; "
-    "gradcli gradcheck tests/ -j 4 --junit report.xml",
+    "gradcli gradcheck tests/ -j 4 --junit report.xml; gradcli gradcheck tests/ -o report.html",
 )
 @command_options(
     "wrt",
@@ -77,7 +77,7 @@ VALUE = re.compile(r"@.|[^\W\d][\w.\[\]]*=[^=]")
     "junit",
     "allow_inconclusive",
     "bisect",
-    formats=(*TEXT, "csv", "github", "sarif", *PICTURES),
+    formats=(*TEXT, "csv", "github", "sarif", "html", *PICTURES),
 )
 def gradcheck(context: Context) -> int:
     """Check derivatives: of expressions, scripts and functions, and of gradients written by hand.
@@ -89,7 +89,8 @@ def gradcheck(context: Context) -> int:
     or --vjp; then the derivative that it gives is checked. One file without such checks is run as a script, and its
     own gradient checked; among several it is left out. Checks of Python run in processes of their own,
     so that one that crashes, exits or (with --timeout) does not end is an error, and the others' verdicts are kept;
-    where PyTorch or JAX is loaded, only -j 2 does that.
+    where PyTorch or JAX is loaded, only -j 2 does that. -f html writes a page: of what did not pass all elements,
+    maps, and the function with both slopes.
     """
     options = context.options
     context.output.check()
@@ -235,7 +236,7 @@ def select_checks(context: Context) -> list[Declared | CheckReport]:
             raise GradcliError(message, hint=f"leave out --{option}", kind="usage")
     for check in found:
         if isinstance(check, Declared):
-            check.bound, check.elements = bound_of(check, options), every
+            check.bound, check.elements = bound_of(check, options), every or context.output.form == "html"
             check.arguments = f"-- {shlex.join(options['argv'])}" if options["argv"] else ""
         if isinstance(check, ScriptCheck) and str(check.file).endswith(".py"):
             status.note(f"{check.file} declares no checks: it is run as a script, and its own gradient is checked")

@@ -18,14 +18,16 @@ from ..options import command_options
 
 @click.command(
     cls=Command,
-    epilog="Examples: gradcli trace 'x**2 * sin(y)' x=2 y=3; gradcli trace train.py; gradcli trace loss.expr --json",
+    epilog="Examples: gradcli trace 'x**2 * sin(y)' x=2 y=3; gradcli trace train.py; gradcli trace loss.expr --json; "
+    "gradcli trace train.py -o trace.html",
 )
-@command_options("wrt", "out", "columns", "gradient", "hook", "only_pass", "step", formats=TEXT)
+@command_options("wrt", "out", "columns", "gradient", "hook", "only_pass", "step", formats=(*TEXT, "html"))
 def trace(context: Context) -> None:
     """Show how backward runs through the graph of TARGET: one numbered step per node.
 
     A step shows the operation, the gradient that comes in, the local derivative in symbols and in numbers, and what
-    each operand is sent; hooks and the accumulation into .grad are steps of the story too.
+    each operand is sent; hooks and the accumulation into .grad are steps of the story too. -f html writes a page
+    that is stepped through with keys, beside the graph.
     """
     program, values = context.program()
     result = compute(program, values, request_of(context), context.options["only"])

@@ -1,0 +1,237 @@
+"""Backward as a page that is stepped through with keys: the graph, and beside it what each step sends where."""
+
+from __future__ import annotations
+
+from ..results.graphs import Graph, GraphNode, Pass, Step, Trace
+from . import Style
+from .graph import title, value_text
+from .layers import HEIGHT, box_width, draw_layers, edge_path
+from .page import escape, fragment, of_class, page, scroll
+from .trace import Line, array_text, forward, heading, step
+
+MOST = 300
+"""Nodes beyond which there is no picture."""
+SHORT = 26
+"""The longest line of a box, in characters."""
+LOOK = """
+.gradcli .box { fill: var(--soft); stroke: var(--line); stroke-width: 1.5; } .gradcli .leaf .box { rx: 14; }
+.gradcli .edge { fill: none; stroke: var(--line); stroke-width: 1.5; }
+.gradcli svg .grad { fill: var(--second); font-weight: 700; visibility: hidden; }
+.gradcli .done .grad, .gradcli .now .grad { visibility: visible; }
+.gradcli .done .box { stroke: var(--second); } .gradcli .now .box { fill: var(--now); stroke: var(--second);
+  stroke-width: 3; } .gradcli .sent .box { stroke: var(--second); stroke-dasharray: 5 3; }
+.gradcli .edge.flows { stroke: var(--second); stroke-width: 3; stroke-dasharray: 6 5;
+  animation: flow 1s linear infinite; }
+.gradcli .edge.done { stroke: var(--second); }
+@keyframes flow { to { stroke-dashoffset: -11; } }
+@media (prefers-reduced-motion: reduce) { .gradcli .edge.flows { animation: none; } }
+.gradcli .w-step { font-weight: 700; } .gradcli .w-sent { color: var(--second); }
+.gradcli .w-leaf { color: var(--pass); font-weight: 700; } .gradcli .w-hook { color: var(--error); }
+.gradcli .w-dim { color: var(--dim); }
+.gradcli .bar { display: flex; flex-wrap: wrap; gap: .5rem; align-items: center; position: sticky; top: 0; z-index: 1;
+  background: var(--paper); padding: .5rem 0; }
+.gradcli button { font: inherit; color: inherit; background: var(--soft); border: 1px solid var(--line);
+  border-radius: 6px; padding: .3rem .8rem; min-height: 2.5rem; }
+.gradcli kbd { border: 1px solid var(--line); border-radius: 4px; padding: 0 .3rem; }
+.gradcli.stepping .step:not(.now) { display: none; } .gradcli:not(.stepping) .bar { display: none; }
+.gradcli .picture svg { max-width: none; } .gradcli .picture .wide { max-height: 70vh; overflow: auto; }
+@media (max-width: 40rem) { .gradcli .picture .wide { max-height: 45vh; } .gradcli h1 { font-size: 1.1rem; } }
+.gradcli .stage { display: flex; flex-wrap: wrap; gap: 0 2rem; align-items: flex-start; }
+.gradcli .stage > * { min-width: min(24rem, 100%); flex: 1 1 24rem; }
+.gradcli .stage > .picture { flex: 0 1 auto; max-width: 100%; }
+"""
+SCRIPT = """
+'use strict';
+const steps = [...document.querySelectorAll('.step')], at = document.getElementById('at');
+let place = 0, timer = 0;
+const all = (name) => document.querySelectorAll('.' + name);
+function show(wanted) {
+  place = Math.max(0, Math.min(steps.length - 1, wanted));
+  for (const name of ['now', 'done', 'sent', 'flows'])
+    for (const part of all(name)) part.classList.remove(name);
+  steps.forEach((step, i) => {
+    if (i > place) return;
+    const mark = (ids, name) => (ids || '').split(' ').filter(Boolean).forEach((id) => {
+      const part = document.getElementById(id);
+      if (part) part.classList.add(name);
+    });
+    if (step.dataset.pass === steps[place].dataset.pass) {
+      mark(step.dataset.node, i === place ? 'now' : 'done');
+      mark(step.dataset.edges, i === place ? 'flows' : 'done');
+      if (i === place) mark(step.dataset.to, 'sent');
+    }
+  });
+  steps[place].classList.add('now');
+  at.textContent = 'step ' + (place + 1) + ' of ' + steps.length;
+  for (const picture of all('picture'))
+    picture.hidden = picture.dataset.pass !== steps[place].dataset.pass;
+  const node = document.getElementById(steps[place].dataset.node);
+  if (node) node.scrollIntoView({block: 'nearest', inline: 'center'});
+  history.replaceState(null, '', '#step' + (place + 1));
+}
+function play() {
+  if (timer) { clearInterval(timer); timer = 0; }
+  else timer = setInterval(() => { if (place === steps.length - 1) play(); else show(place + 1); }, 1200);
+  document.getElementById('play').textContent = timer ? 'stop' : 'play';
+}
+const moves = {ArrowRight: 1, j: 1, n: 1, ArrowLeft: -1, k: -1, p: -1};
+document.addEventListener('keydown', (event) => {
+  if (event.ctrlKey || event.altKey || event.metaKey) return;
+  if (event.key in moves) show(place + moves[event.key]);
+  else if (event.key === 'Home') show(0);
+  else if (event.key === 'End') show(steps.length - 1);
+  else if (event.key === ' ' && event.target.tagName !== 'BUTTON') play();
+  else return;
+  event.preventDefault();
+});
+document.getElementById('back').onclick = () => show(place - 1);
+document.getElementById('next').onclick = () => show(place + 1);
+document.getElementById('play').onclick = play;
+document.body.classList.add('stepping');
+show((parseInt(location.hash.replace('#step', ''), 10) || 1) - 1);
+"""
+BAR = """<div class="bar">
+<button id="back">back</button> <button id="next">next</button> <button id="play">play</button>
+<span id="at" aria-live="polite"></span>
+<span class="dim"><kbd>→</kbd> <kbd>←</kbd> step, <kbd>space</kbd> play, <kbd>Home</kbd> <kbd>End</kbd></span>
+</div>"""
+
+
+def render_trace(result: Trace, style: Style) -> str:
+    """Return a page: without scripts all steps below each other, with them one at a time."""
+    several = len(result.passes) > 1
+    body = [f"<header><h1>backward through {escape(result.target)}</h1></header>", "<main>", BAR]
+    body.append('<div class="stage">')
+    body += [picture_of(run, i + 1, style) for i, run in enumerate(result.passes)]
+    body.append("<div>")
+    for i, run in enumerate(result.passes):
+        body.append(f"<section><h2>{markup([heading(run, i + 1, several)])}</h2>")
+        body += [step_markup(found, run, i + 1, style) for found in run.steps]
+        lines = f'<pre tabindex="0">{markup(forward(run, style))}</pre>'
+        body.append(f"<details open><summary>forward</summary>{lines}</details>")
+        body.append("</section>")
+    return page(f"backward through {result.target}", "\n".join([*body, "</div></div></main>"]), LOOK, SCRIPT)
+
+
+def markup(lines: list[Line]) -> str:
+    """Return lines of words, each word by what it is."""
+    return "\n".join(
+        "".join(
+            f'<span class="w-{part.what}">{escape(part.text)}</span>' if part.what else escape(part.text)
+            for part in line
+        )
+        for line in lines
+    )
+
+
+def node_id(number: int, place: int) -> str:
+    """Return what a node of a pass is called in the page: names of the program's are text only."""
+    return f"p{number}n{place}"
+
+
+def places_of(run: Pass) -> dict[str, int]:
+    """Return the number of every label of a pass, the output's first."""
+    labels = [found.label for found in run.steps]
+    labels += [flow.to for found in run.steps for flow in found.flows]
+    return {label: i for i, label in enumerate(dict.fromkeys(labels))}
+
+
+def step_markup(found: Step, run: Pass, number: int, style: Style) -> str:
+    """Return one step, with what it lights up in the picture."""
+    places = places_of(run)
+    own = node_id(number, places[found.label])
+    to = [node_id(number, places[flow.to]) for flow in found.flows]
+    edges = " ".join(f"{own}{end}" for end in to)
+    marks = f'data-pass="{number}" data-node="{own}" data-to="{" ".join(to)}" data-edges="{edges}"'
+    return f"<div class='step' {marks}><pre tabindex='0'>{markup(step(found, style))}</pre></div>"
+
+
+def picture_of(run: Pass, number: int, style: Style) -> str:
+    """Return the graph of a pass, each box with the gradient that it gets; nothing for a large one."""
+    places = places_of(run)
+    if len(places) > MOST:
+        return ""
+    below: dict[str, list[str]] = {label: [] for label in places}
+    gradients: dict[str, str] = {}
+    for found in run.steps:
+        below[found.label] = [flow.to for flow in found.flows]
+        if found.incoming is not None:
+            total = found.after if found.leaf and found.after is not None else found.incoming
+            gradients[found.label] = f"∂ {array_text(total, style)}"
+    formulas = {item.label: item.formula for item in run.forward}
+    values = {item.label: array_text(item.value, style) for item in run.forward if item.value is not None}
+    boxes = {
+        label: [
+            cut(f"{label} = {formulas[label]}" if formulas.get(label) else label),
+            cut(values.get(label, "")),
+            cut(gradients.get(label, "")),
+        ]
+        for label in places
+    }
+    leaves = {found.label for found in run.steps if found.leaf}
+    svg = drawing(
+        {
+            label: (node_id(number, places[label]), lines, "leaf" if label in leaves else "")
+            for label, lines in boxes.items()
+        },
+        below,
+        f"the graph of {run.output}; the steps below say the same in words",
+    )
+    return f'<div data-pass="{number}" class="picture">{scroll(svg, "the graph")}</div>'
+
+
+def cut(text: str) -> str:
+    """Return text that fits into a box."""
+    return text if len(text) <= SHORT else text[: SHORT - 1] + "…"
+
+
+def drawing(boxes: dict, below: dict, about: str) -> str:
+    """Return a graph as SVG. boxes: for each node its id, lines of text (the last one its gradient) and class."""
+    found = draw_layers({node: box_width(*lines) for node, (_, lines, _) in boxes.items()}, below)
+    parts = [
+        f'<path class="edge" id="{boxes[top][0]}{boxes[bottom][0]}" d="{edge_path(points)}"/>'
+        for (top, bottom), points in found.edges.items()
+    ]
+    for node, (name, lines, look) in boxes.items():
+        x, y, width = found.boxes[node]
+        middle = f'x="{x:.1f}" text-anchor="middle"'
+        texts = "".join(
+            f'<text {middle} y="{y - 12 + 16 * i:.1f}"{of_class("grad" if i == 2 else "")}>{escape(line)}</text>'
+            for i, line in enumerate(lines)
+            if line
+        )
+        corner = f'x="{x - width / 2:.1f}" y="{y - HEIGHT / 2:.1f}"'
+        rect = f'<rect class="box" {corner} width="{width:.1f}" height="{HEIGHT}" rx="4"/>'
+        parts.append(f'<g id="{name}" class="{look}">{rect}{texts}</g>')
+    width, height = found.size
+    size = f'viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" height="{height:.0f}"'
+    return f'<svg {size} role="img" aria-label="{escape(about)}">{"".join(parts)}</svg>'
+
+
+ALL_SHOWN = f"<style>{LOOK}.gradcli .grad {{ visibility: visible !important; }}</style>"
+
+
+def trace_html(result: Trace) -> str:
+    """Return what a notebook shows of a trace: the picture, and all steps below each other."""
+    parts = [ALL_SHOWN]
+    for i, run in enumerate(result.passes):
+        parts += [picture_of(run, i + 1, Style()), *(step_markup(found, run, i + 1, Style()) for found in run.steps)]
+    return fragment("\n".join(parts))
+
+
+def graph_html(result: Graph) -> str:
+    """Return what a notebook shows of a recorded graph, values and gradients where they were asked for."""
+    nodes = [*reversed(result.nodes)]
+    boxes = {
+        node.number: (f"n{node.number}", box_lines(node), "leaf" if node.kind == "leaf" else "") for node in nodes
+    }
+    below = {node.number: list(node.inputs) for node in nodes}
+    svg = drawing(boxes, below, f"the graph of {result.target}") if len(nodes) <= MOST else f"{len(nodes)} nodes"
+    return fragment(ALL_SHOWN + scroll(svg, "the graph"))
+
+
+def box_lines(node: GraphNode) -> list[str]:
+    """Return the lines of a node of a graph: what it is, its value or shape, its gradient."""
+    value = value_text(node.value) or "×".join(map(str, node.shape or ()))
+    grad = "" if node.grad is None else f"∂ {value_text(node.grad)}"
+    return [cut(title(node)), cut(value), cut(grad)]
