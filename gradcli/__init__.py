@@ -13,7 +13,7 @@ Packages import only what stands above them in this list; a test reads the impor
     lang               the expression language: parser, evaluator, values of the command line
     exact              symbols and numbers of many digits, and the printing of formulas
     program            expressions, scripts, functions: named inputs and an output, run on any values
-    analysis           gradients, products, formulas, digits and their loss, graphs, traces, curves, sweeps of a program
+    analysis           gradients, products, formulas, digits and their loss, graphs, traces, curves and sweeps
     check              numeric derivatives with their error, verdict, diagnosis, finding and running checks
     render             a result in one format: one module per format
     cli                options, commands, output, messages, exit codes, completion

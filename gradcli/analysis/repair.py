@@ -94,10 +94,12 @@ class Search:
     def expansion(self) -> tuple[float, list | None]:
         """The point near which most digits are lost, and the program's Taylor coefficients there, if it has any."""
         centre = centre_of(self.right, self.worst_point())
-        return centre, None if self.right.request.out else taylor(self.program, self.right, centre)
+        return centre, taylor(self.program, self.right, centre)
 
     def branches(self, base: Rewriting) -> list[Rewriting]:
         """Return branches for a series in one way to write a formula, each shorter than any better one."""
+        if min(base.value, base.gradient) > self.right.full - 2 * GAIN or self.right.request.out:
+            return []
         centre, coefficients = self.expansion
         if coefficients is None:
             return []

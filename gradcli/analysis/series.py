@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
+from ..errors import TimeIsUp
 from ..exact.multiprecision import Multiprecision
+from ..exact.patience import within
 from ..exact.record import exactly
 from ..lang.parse import parse
 from ..program.base import Program
@@ -17,8 +19,12 @@ from .precision import Exactness
 
 TERMS = 24
 """Coefficients that are looked for."""
-STEP = 30
+STEP = 12
 """Digits of the distance between the points that they are computed from."""
+SURE = 60
+"""Digits to which coefficients are known: what is smaller beside the largest is zero."""
+PATIENCE = 20.0
+"""Seconds that the coefficients may take."""
 RADII = (1.0, 0.1, 0.01, 1e-3, 1e-4)
 """Where a branch may begin: the farther, the more terms it takes."""
 
@@ -29,22 +35,29 @@ def taylor(program: Program, right: Exactness, centre: float) -> list[Any] | Non
     The point itself is left out: there the formula may be 0/0. None for a program that is not smooth there.
     """
     count = TERMS + 6
-    field = Multiprecision(STEP * count + 200, decimal=False)
+    field = Multiprecision(STEP * count + 2 * SURE, decimal=False)
     mp = field.context
     places = [k for k in range(-(count // 2), count // 2 + 1) if k]
     step = mp.mpf(10) ** -STEP
     values = []
-    with exactly(field):
-        for k in places:
-            at = {**right.given, right.name: mp.mpf(centre) + k * step}
-            value = gradient_at(program, at, Request(wrt=[], out=right.request.out), field)[0]
-            values.append(value.ravel()[0])
+    try:
+        with within(PATIENCE), exactly(field):
+            for k in places:
+                at = {**right.given, right.name: mp.mpf(centre) + k * step}
+                value = gradient_at(program, at, Request(wrt=[], out=right.request.out), field)[0]
+                values.append(value.ravel()[0])
+    except TimeIsUp:
+        return None
     if not all(map(mp.isfinite, values)):
         return None
     powers = mp.matrix([[mp.mpf(k) ** j for j in range(count)] for k in places])
     found = mp.lu_solve(powers, mp.matrix(values))
-    coefficients = [c / step**j if abs(c / step**j) > step else mp.zero for j, c in enumerate(found)][:TERMS]
-    return coefficients if max(map(abs, coefficients)) < 10**STEP and any(coefficients) else None
+    small = mp.mpf(10) ** -SURE
+    if abs(found[count - 1]) > small * max(map(abs, found)):  # the differences do not become smaller: a singularity
+        return None
+    coefficients = [c / step**j for j, c in enumerate(found)][:TERMS]
+    largest = max(map(abs, coefficients))
+    return [c if abs(c) > small * largest else mp.zero for c in coefficients] if largest else None
 
 
 def centre_of(right: Exactness, at: float) -> float:

@@ -43,7 +43,7 @@ PLAIN = str.maketrans("…×·∂²", "~x*d2")
 FILE_SIZE = (100, 40)
 """Columns and lines of a table in a file."""
 BINARY = (".npz", ".npy", ".svg", ".png", ".pdf")
-PICTURES = (".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff", ".ps", ".eps", ".html", ".htm")
+PICTURES = (".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff", ".ps", ".eps")
 """Files in which nobody expects text, and which no command writes with -o."""
 
 
@@ -71,7 +71,7 @@ class Output:
         self.form = form or ("table" if on_terminal else formats[1])
         kind = os.path.splitext(self.path or "")[1].lower()
         named = formats[1] if kind == ".tsv" else ENDINGS.get(kind)
-        if (kind in PICTURES and named is None) or (named is not None and named not in formats):
+        if kind in PICTURES or (named is not None and named not in formats):
             raise GradcliError(
                 f"{command} does not write {kind} files", hint=f"its formats are {', '.join(formats)}", kind="usage"
             )

@@ -85,6 +85,8 @@ def details_of(check: CheckReport) -> str:
     parts.append(f"<h3>Diagnosis</h3>\n<ul>{''.join(findings)}</ul>" if findings else "")
     parts += [f'<p class="dim">note: {escape(note)}</p>' for note in check.notes]
     parts.append(code(check.blame) if check.blame else "")
+    if check.found is not None:
+        parts.append(f"<h3>Found by the search</h3>\n{code(check.found.line)}")
     if check.source:
         parts.append(f"<h3>Source <span class='dim'>{escape(place)}</span></h3>\n{code(check.source.rstrip())}")
     if check.replay:

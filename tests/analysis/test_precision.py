@@ -139,6 +139,12 @@ def test_a_series_branch_mends_the_gradient_too(capsys):
     assert "nan" not in at_zero["value"] + at_zero["gradient"]["x"]
 
 
+def test_what_loses_nothing_or_is_not_smooth_gets_no_series(capsys):
+    for text in ("sin(x)", "x*log(x)", "sqrt(x)", "x - x**2.5"):
+        ways = measured(capsys, text, "x=1e-6:0.5", "--repair")["rewritings"]
+        assert not any("series" in name for way in ways for name in way["names"])
+
+
 def test_a_series_around_one(capsys):
     ways = measured(capsys, "log(x)/(x-1)", "x=1.0000001:2", "--repair")["rewritings"]
     assert "h - " not in ways[0]["program"] and "1 - h/2 + h**2/3 - h**3/4" in ways[1]["program"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from gradcli.program.expression import ExpressionProgram
 from gradcli.render.html import MOST_ROWS, element_table
 from gradcli.render.layers import GAP, draw_layers
 from gradcli.render.page import STYLE
-from gradcli.results.checks import CheckSummary, Elements, InputCheck
+from gradcli.results.checks import CheckSummary, Elements, FoundPoint, InputCheck
 
 from .chromium import DARK, needed, probe
 
@@ -293,6 +294,8 @@ def test_notebooks_show_reports():
     text = notebook(found).text
     assert "✗ fail <b>" in text and "sign" in text
     assert "1 fail" in notebook(CheckSummary("here", (found,), 0.1)).text
+    point = FoundPoint({}, '@gradcli.check(at={"x": <3>})')
+    assert point.line in notebook(replace(found, found=point)).text
 
 
 def test_notebooks_show_graphs():
