@@ -9,9 +9,9 @@ from typing import Any
 
 from ..errors import TimeIsUp
 from ..exact.multiprecision import Multiprecision
-from ..exact.patience import within
 from ..exact.record import exactly
 from ..lang.parse import parse
+from ..lang.patience import within
 from ..program.base import Program
 from .digits import gradient_at
 from .gradient import Request
