@@ -231,12 +231,7 @@ class Directions:
         claimed, _, _ = self.compare(i)
         j, scale, slope = int(np.argmax(excess(self, i))), float(self.flat.scales[i]), self.slopes[i]
         values = float(claimed[j]) / scale, float(slope.value[j]) / scale, MARGIN * float(slope.error[j]) / scale
-<<<<<<< HEAD
         return self.flat.worst(j if self.claim.single else None, i, *values)
-=======
-        (_, index, part), (row, row_part) = self.flat.label(i), self.flat.row(j) if self.claim.single else ((), "")
-        return WorstElement(row, index, *values, output_part=row_part, part=part)
->>>>>>> 4a57a6c (Name the part of a complex element in what directions find, and end series with the others' time limit)
 
     def outcome(self, verdict: str, message: str = "", needed: int | None = None) -> Outcome:
         """Return what was found, without a look at elements."""
