@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..results.checks import Elements, Line, WorstElement
-from .checks import value_text
+from .checks import DIGITS
 from .numbers import label_part
 from .page import escape, number
 
@@ -47,10 +47,11 @@ class Frame:
 def slopes_of(worst: WorstElement) -> list[tuple[str, float, float]]:
     """Return the numeric slope, at a kink the two beside it, and the claimed one: text, slope left and right."""
     numeric, claimed = float(np.real(worst.numeric)), float(np.real(worst.analytic))
-    text, sides = f"numeric slope {value_text(numeric)}", (numeric, numeric)
+    text, sides = f"numeric slope {numeric:.{DIGITS}g}", (numeric, numeric)
     if worst.sides is not None:
-        text, sides = f"slopes {value_text(worst.sides[0])} and {value_text(worst.sides[1])} at a kink", worst.sides
-    return [(text, *sides), (f"claimed slope {value_text(claimed)}", claimed, claimed)]
+        sides = worst.sides
+        text = f"slopes {sides[0]:.{DIGITS}g} and {sides[1]:.{DIGITS}g} at a kink"
+    return [(text, *sides), (f"claimed slope {claimed:.{DIGITS}g}", claimed, claimed)]
 
 
 def line_plot(name: str, line: Line, worst: WorstElement) -> str:

@@ -266,7 +266,7 @@ def find_checks(context: Context, targets: list[Target], words: tuple[str, ...])
     """Return the checks of the targets, with the options of the command line. words: NAME=VALUE."""
     options = context.options
     values = read_values(words, context.settings, strings=context.of_python)
-    values = {**values, **read_json_values(options["arguments"])}
+    values = {**values, **read_json_values(options.get("arguments", ()))}
     shapes = shapes_of(options["shapes"], options["max_elements"])
     if both := [name for name in shapes if name in values]:
         raise GradcliError(f"'{both[0]}' is given a value and a shape", hint="give one of them", kind="usage")
