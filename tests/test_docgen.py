@@ -15,7 +15,7 @@ import pytest
 from gradcli.cli.main import COMMANDS, cli
 from gradcli.docgen import pages
 from gradcli.lang.convert import PROPERTIES
-from gradcli.lang.names import CONSTANTS
+from gradcli.lang.settings import CONSTANTS
 from gradcli.rules import full_table
 from gradcli.schema import names, schema_of
 

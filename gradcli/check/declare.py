@@ -25,9 +25,7 @@ from .declaration import complaints, is_shape, point_of
 from .foreign import claimed_by, hand_written
 from .pair import value_and_gradient
 from .run import Options, Place, run_check
-from .second import SecondOrder
 from .subject import CheckError, Subject, name_of, raised
-from .traced import Traced
 
 REGISTRY: list[Declared] = []
 """All checks declared in this process, in order."""
@@ -66,6 +64,11 @@ class Declared:
 
     at: arrays by name, a function of a numpy.random.Generator that returns them, or shapes by name.
     """
+
+    is_script = False
+    """Whether a script is run for every value."""
+    bounds_answers = False
+    """Whether the time limit is that of an answer, not of the check."""
 
     def __init__(
         self,
@@ -152,8 +155,14 @@ class Declared:
                 )
             return claimed_by(engine, self.origin, at, self.name, self.wrt, self.single)
         refuse_foreign(framework_of(self.origin), self.name)
+        from .traced import Traced
+
         subject = Traced(self.f, at, wrt=self.wrt, title=self.name)
-        return SecondOrder(subject, self.seed) if self.order == 2 else subject
+        if self.order == 1:
+            return subject
+        from .second import SecondOrder
+
+        return SecondOrder(subject, self.seed)
 
     def run(self) -> CheckReport:
         """Check all samples; return the first that fails, made as simple as possible, else the worst.

@@ -21,6 +21,8 @@ from .subject import CheckError, Subject
 class RemoteCheck(Declared):
     """The check of the derivative that an address gives. make: the function, from values of its inputs."""
 
+    bounds_answers = True
+
     def __init__(self, make: Callable[[Arrays], Elsewhere], at: Mapping[str, Any], **options: Any):
         super().__init__(make, at, **options)
         self.make = make

@@ -15,8 +15,6 @@ import numpy as np
 from ..errors import GradcliError, describe_error
 from ..program.failures import users_trace
 from ..results.checks import CheckReport, Evidence, Finding, InputCheck
-from .blame import blame
-from .compressed import LEAST, all_right
 from .diagnose import diagnose
 from .directions import PLAN, Directions, Outcome, judge_along
 from .doubt import doubt_solvers, roughness, scatter
@@ -28,7 +26,6 @@ from .measure import Reference
 from .modes import with_modes
 from .subject import CheckError, ComplexError, OutOfCallsError, Subject, WrongShapeError
 from .taylor import STEPS, taylor_of
-from .traced import Traced
 from .verdict import Judgement, input_checks, rounding_slack
 
 SCATTER_LIMIT = 200_000
@@ -156,8 +153,8 @@ def judge(subject: Subject, options: Options, report: Callable[..., CheckReport]
     if reason is not None:
         return report("inconclusive", reason)
     bent = bent or nonlinearity(flat, options.seed)
-    if bent is None and options.tolerances is None and isinstance(subject, Traced) and not options.elements:
-        right = all_right(subject, flat) if len(flat.f0) * flat.size >= LEAST else None
+    if bent is None and options.tolerances is None and not options.elements:
+        right = subject.all_right(flat)
         if right is not None:
             evidence = Evidence(len(flat.f0) * flat.size, 0, flat.calls)
             return with_modes(report("pass", inputs=right, evidence=evidence), subject, options.seed)
@@ -299,7 +296,7 @@ def judge_closely(flat: Flat, judgement: Judgement, seed: int) -> None:
 
 def guilty_part(subject: Subject) -> str | None:
     """Return the part of a function that is wrong by itself, and its place."""
-    return blame(subject, is_wrong) if isinstance(subject, Traced) else subject.blame(is_wrong)
+    return subject.blame(is_wrong)
 
 
 def is_wrong(subject: Subject) -> bool:

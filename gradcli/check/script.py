@@ -121,6 +121,8 @@ class SecondScript(ScriptSubject):
 class ScriptCheck(Declared):
     """The check of a script's output at values of its leaves."""
 
+    is_script = True
+
     def __init__(self, script: ScriptProgram, at: Mapping[str, Any], *, out: str | None, **options: Any):
         super().__init__(script.run, at, **options)
         self.script, self.out = script, out

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ENDINGS, describe_error
-from ..tape.tensor import Tensor
+from ..results.checks import InputCheck
 
 
 class CheckError(Exception):
@@ -32,6 +32,10 @@ class OutOfCallsError(Exception):
         self.needed = needed
 
 
+class NoForwardError(CheckError):
+    """Forward mode lacks an operation of the function."""
+
+
 class WrongShapeError(CheckError):
     """The derivative has another shape than the derivative of this function has."""
 
@@ -47,8 +51,8 @@ def plain_array(x: Any, what: str) -> np.ndarray:
     """Return a result as an array of floating-point or complex numbers. Raises CheckError for anything else."""
     if x is None:
         raise CheckError(f"{what} returned None")
-    if isinstance(x, Tensor):
-        x = x.detach()._data
+    if hasattr(x, "detach"):  # a tensor
+        x = x.detach()
     try:
         raw = np.asarray(x)
     except Exception as error:
@@ -208,15 +212,19 @@ class Subject:
         if self.watch is not None:
             self.watch(what, done, total)
 
-    def blame(self, is_wrong: Callable[[Subject], bool]) -> str | None:
+    def blame(self, is_wrong: Callable[[Any], bool]) -> str | None:
         """Return which part of the function is wrong by itself, where parts can be checked."""
+        return None
+
+    def all_right(self, flat: Any) -> tuple[InputCheck, ...] | None:
+        """Return what was found for each input where one look settles all elements; None where it does not."""
         return None
 
 
 def as_point(name: str, x: Any) -> np.ndarray:
     """Return an input as an array: integers stay, numbers become 0-d arrays. Raises CheckError."""
     try:
-        raw = np.array(x.detach()._data if isinstance(x, Tensor) else x)
+        raw = np.array(x.detach() if hasattr(x, "detach") else x)
     except Exception as error:
         raise CheckError(f"the value of '{name}' is no array of numbers: {str(error).partition('.')[0]}") from None
     if raw.dtype.kind not in "biufc":

@@ -15,19 +15,14 @@ from ..errors import EXIT_TARGET, GradcliError
 from ..program.elsewhere import is_elsewhere
 from ..program.elsewhere.arguments import as_array, by_path
 from ..program.elsewhere.framework import framework_arguments
-from ..program.expression import ExpressionProgram
 from ..program.frameworks import engine_of
 from ..program.loading import check_callable, find_in, load_module
-from ..program.parameters import check_known
-from ..program.script import ScriptProgram
 from ..program.surroundings import Folders
-from ..program.target import Target, load_program, read_source, refuse_arguments
+from ..program.target import Target, read_source, refuse_arguments
 from ..results.checks import CheckReport
 from .arguments import arguments_of, by_name
 from .collect import declared_in, files_in, mentions_checks
 from .declare import Declared
-from .remote import of_address
-from .script import ScriptCheck, leaves_of
 
 
 class Wanted:
@@ -137,6 +132,8 @@ def of_target(target: Target, wanted: Wanted) -> list[Declared | CheckReport]:
     """Return the checks of one target."""
     text = target.text
     if not target.inline and is_elsewhere(text):
+        from .remote import of_address
+
         return [with_options(of_address(target, wanted), wanted)]
     if not target.inline and os.path.isdir(text):
         return [check for path in files_in(text) for check in of_file(path, target, wanted)]
@@ -152,6 +149,8 @@ def of_target(target: Target, wanted: Wanted) -> list[Declared | CheckReport]:
         raise GradcliError(
             "--grad, --vjp, --jvp and --value-and-grad need a function: FILE.py:f --grad g", kind="usage"
         )
+    from .engine import of_program
+
     return [of_program(target, wanted)]
 
 
@@ -171,58 +170,6 @@ def of_file(path: str, target: Target, wanted: Wanted) -> list[Declared | CheckR
             if key != "tolerances" or value is not None:
                 setattr(check, key, value)
     return list(found)
-
-
-def of_program(target: Target, wanted: Wanted) -> Declared | CheckReport:
-    """Return the check of the engine's derivative of a program; a report when the program raises."""
-    path, home = target.text.partition(":")[0], surroundings_of(target)
-    where: dict[str, Any] = {
-        "name": target.text,
-        "file": path if not target.inline and os.path.exists(path) else None,
-        "replay": wanted.replay(target),
-    }
-    rng = np.random.default_rng(wanted.options.get("seed", 0))
-    start = time.perf_counter()
-    try:
-        with home:
-            program = load_program(target)
-            drawn = {name: rng.standard_normal(shape) for name, shape in wanted.shapes.items()}
-            given = {**wanted.values, **drawn}
-            if isinstance(program, ScriptProgram):
-                function, at = None, leaves_of(program, given, wanted.out)
-            else:
-                function, at = program.as_function(given, wanted.out)
-    except GradcliError as error:
-        if error.exit_code != EXIT_TARGET:
-            text = read_source(path) if path.endswith(".py") and error.kind == "target" else "gradcli"
-            if "gradcli" not in text and "torch" not in text:
-                error.hint = (
-                    f"to check a gradient written by hand: gradcli gradcheck {path}:FUNCTION --grad GRADIENT x=2"
-                )
-            raise
-        return CheckReport(
-            target.text,
-            where["file"],
-            None,
-            "error",
-            time.perf_counter() - start,
-            message=error.message,
-            hint=error.hint,
-        )
-    if not at:
-        raise GradcliError("the program has no inputs, so there is nothing to check", kind="name")
-    if wanted.wrt is not None:
-        check_known(wanted.wrt, at, "--wrt")
-    points: dict[str, Any] = {**at, **{name: wanted.shapes[name] for name in wanted.shapes if name in at}}
-    if isinstance(program, ScriptProgram):
-        return with_options(ScriptCheck(program, points, out=wanted.out, wrt=wanted.wrt, **where), wanted)
-    assert function is not None
-    check = with_options(Declared(function, points, wrt=wanted.wrt, **where), wanted)
-    check.surroundings = home
-    if isinstance(program, ExpressionProgram):
-        check.source = program.parsed.source.replace("^", "**")
-    check.origin = getattr(program, "module", None) or getattr(program, "function", function)
-    return check
 
 
 def surroundings_of(target: Target) -> Any:

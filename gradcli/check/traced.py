@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 
 from ..errors import ENDINGS, GradcliError, NotBatchableError
+from ..func.forward import push_all
 from ..func.mapping import batch_or_loop
 from ..func.pullback import pull, reverse_blocks
 from ..func.trace import trace_function as trace
+from ..results.checks import InputCheck
 from ..tape.modes import no_grad
 from ..tape.tensor import Tensor
-from .subject import CheckError, Subject, copied, name_of, raised
+from .subject import CheckError, NoForwardError, Subject, copied, name_of, raised
 
 
 class Traced(Subject):
@@ -105,6 +107,35 @@ class Traced(Subject):
             name: np.zeros_like(arrays[name]) if g is None else np.asarray(g)
             for name, g in zip(self.wrt, found, strict=True)
         }
+
+    has_push = True
+
+    def push(self, arrays: Mapping[str, np.ndarray], tangents: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Return what forward mode makes of tangents. Raises NoForwardError for an operation without it."""
+        record = self.recorded(arrays, tuple(i for i, name in enumerate(arrays) if name in self.wrt))
+        (out,) = record.outputs
+        if out._node is None:
+            return np.zeros_like(out._data)
+        names = [name for name in arrays if name in self.wrt]
+        try:
+            (pushed,) = push_all(record, [Tensor._wrap(np.asarray(tangents[name]), None) for name in names], False)
+        except RuntimeError as error:
+            raise NoForwardError(str(error)) from error
+        except Exception as error:
+            raise raised("forward mode", error) from error
+        return np.zeros_like(out._data) if pushed is None else np.asarray(pushed)
+
+    def blame(self, is_wrong: Callable[[Any], bool]) -> str | None:
+        """Return the first custom function that is wrong by itself, with its place."""
+        from .blame import blame
+
+        return blame(self, is_wrong)
+
+    def all_right(self, flat: Any) -> tuple[InputCheck, ...] | None:
+        """Return what was found for each input of a large sparse Jacobian, where every element is right."""
+        from .compressed import LEAST, all_right
+
+        return all_right(self, flat) if len(flat.f0) * flat.size >= LEAST else None
 
     def recorded(self, arrays: Mapping[str, np.ndarray], places: tuple[int, ...]) -> Any:
         """Return one recorded call with fresh inputs for the arguments at `places`."""

@@ -10,10 +10,7 @@ import numpy as np
 from ..errors import GradcliError, TimeIsUp
 from ..lang.patience import LONGEST, time_left, within
 from ..results.checks import CheckReport, InputCheck
-from .formulas import by_formulas
-from .multiprecise import in_digits
 from .subject import CheckError
-from .traced import Traced
 from .witnessed import Witnessed
 
 
@@ -24,9 +21,12 @@ def with_witnesses(report: CheckReport, subject: Any, digits: int | None, symbol
     found = Witnessed()
     if report.inputs:
         found.digits.append(("numeric", min(numeric_digits(item) for item in report.inputs)))
-    if not isinstance(subject, Traced):
+    if not subject.traced:
         found.notes.append("exact witnesses need a function of Tensors; this one is called with plain arrays")
     else:
+        from .formulas import by_formulas
+        from .multiprecise import in_digits
+
         try:
             blocks = subject.jacobian(subject.at)
             if digits is not None:

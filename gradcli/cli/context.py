@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import numpy as np
 
-from ..analysis.finite import check_finite, nan_in
-from ..analysis.gradient import Request
 from ..errors import EXIT_OK, GradcliError
 from ..lang.memory import bound_memory
 from ..lang.patience import CPU_SECONDS, Bound, bounded
 from ..lang.settings import DEFAULT_MAX_ELEMENTS, Settings, as_written
 from ..lang.values import read_json_values, read_value, read_values
-from ..program.base import Program
 from ..program.elsewhere import is_elsewhere
 from ..program.target import Target, load_program
 from . import status, streams
 from .output import Output
+
+if TYPE_CHECKING:
+    from ..analysis.gradient import Request
+    from ..program.base import Program
 
 CALL_SECONDS = 60.0
 """Seconds that one answer from elsewhere may take, unless --timeout says otherwise."""
@@ -168,6 +169,8 @@ class Context:
         self.output.show(result if shown is None else shown)
         for name in getattr(result, "unused", ()):
             status.note(f"the output does not depend on '{name}'; its derivatives are zeros")
+        from ..analysis.finite import nan_in
+
         if not self.options["strict"] and (nan := nan_in(result)) is not None:
             status.warn(nan)
         return self.code_of(result)
@@ -175,6 +178,8 @@ class Context:
     def code_of(self, result: Any) -> int:
         """Return the exit code of a result that was shown: with --strict, 1 where it is not finite, and say where."""
         if self.options["strict"]:
+            from ..analysis.finite import check_finite
+
             try:
                 check_finite(result)
             except GradcliError as error:
@@ -190,6 +195,8 @@ def is_language(text: str) -> bool:
 
 def request_of(context: Context) -> Request:
     """Return what a call asks of backward: inputs, output, vector, hooks, and gradients to retain."""
+    from ..analysis.gradient import Request
+
     options = context.options
     return Request(
         wrt=context.names("wrt"),

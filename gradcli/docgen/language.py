@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ..lang.convert import PROPERTIES
 from ..lang.describe import describe
-from ..lang.names import CONSTANTS
+from ..lang.settings import CONSTANTS
 from ..rules import full_table
 from . import texts
 from .commands import environment, exit_status

@@ -19,7 +19,7 @@ from ..tape.record import recorder
 from ..tape.tensor import Tensor
 from . import limits, tree
 from .arguments import LISTS, NESTED, as_parameter, parameter
-from .names import CONSTANTS, SPECIAL, SYNONYMS, advice_for, find_function, not_called
+from .names import SPECIAL, SYNONYMS, advice_for, find_function, not_called
 from .operands import (
     as_argument,
     as_index,
@@ -31,7 +31,7 @@ from .operands import (
     special_form,
     stack_items,
 )
-from .settings import Settings
+from .settings import CONSTANTS, Settings
 
 
 @functools.cache

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from ..errors import GradcliError, did_you_mean
 from ..rules import full_table, lookup
 from ..rules.table import NAMES, Primitive
 
-CONSTANTS = {"pi": math.pi, "e": math.e, "tau": math.tau, "inf": math.inf, "nan": math.nan}
 CONSTRUCTORS = frozenset("zeros ones full eye identity arange linspace logspace rand randn array".split())
 NEEDS_STRINGS = {"einsum"}
 SPECIAL = {"array", "const", "rand", "randn", "where"}

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
+CONSTANTS = {"pi": math.pi, "e": math.e, "tau": math.tau, "inf": math.inf, "nan": math.nan}
 DEFAULT_MAX_ELEMENTS = 100_000_000
 """Elements of a value, unless --max-elements says otherwise."""
 MAX_TEXT = 1 << 20

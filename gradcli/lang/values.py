@@ -10,9 +10,7 @@ import numpy as np
 
 from ..errors import GradcliError
 from . import tree
-from .names import CONSTANTS
-from .parse import parse
-from .settings import Settings, as_written
+from .settings import CONSTANTS, Settings, as_written
 
 STRING = re.compile(r"(?P<name>[^\W\d]\w*)\Z|\"(?P<quoted>[^\"]*)\"\Z")
 NAME = re.compile(r"(?:[^\W\d]\w*|\d+(?=\.))(?:\.\w+|\[\d+\])*\Z")
@@ -81,6 +79,8 @@ def read_value(text: str, settings: Settings, name: str = "value") -> np.ndarray
         from .files import read_file
 
         return read_file(text.lstrip()[1:], name, settings.max_elements)
+    from .parse import parse
+
     program = parse(text)
     for statement in program.statements:
         if statement.target is not None or len(program.statements) > 1:

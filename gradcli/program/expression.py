@@ -11,9 +11,9 @@ import numpy as np
 from ..errors import GradcliError, did_you_mean
 from ..lang import tree
 from ..lang.evaluate import Evaluator
-from ..lang.names import CONSTANTS, CONSTRUCTORS, find_function, not_called
+from ..lang.names import CONSTRUCTORS, find_function, not_called
 from ..lang.operands import lift_number
-from ..lang.settings import Settings
+from ..lang.settings import CONSTANTS, Settings
 from ..tape.dtypes import defaults
 from ..tape.modes import no_grad
 from .base import Prepare, Program, Run, as_leaf

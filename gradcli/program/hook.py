@@ -10,10 +10,9 @@ import numpy as np
 from ..errors import GradcliError
 from ..lang import tree
 from ..lang.evaluate import Evaluator
-from ..lang.names import CONSTANTS
 from ..lang.operands import lift_number
 from ..lang.parse import parse
-from ..lang.settings import Settings
+from ..lang.settings import CONSTANTS, Settings
 from ..tape.modes import enable_grad, no_grad
 from ..tape.printing import tensor_text
 from ..tape.tensor import Tensor

@@ -15,8 +15,6 @@ from click.core import ParameterSource
 
 from ...check.collect import run_all
 from ...check.declare import Declared
-from ...check.remote import RemoteCheck
-from ...check.script import ScriptCheck
 from ...check.stored import SavedPoints
 from ...check.targets import Wanted, checks_of
 from ...errors import EXIT_INCONCLUSIVE, EXIT_INTERRUPTED, EXIT_TARGET, GradcliError
@@ -238,7 +236,7 @@ def select_checks(context: Context) -> list[Declared | CheckReport]:
         if isinstance(check, Declared):
             check.bound, check.elements = bound_of(check, options), every or context.output.form == "html"
             check.arguments = f"-- {shlex.join(options['argv'])}" if options["argv"] else ""
-        if isinstance(check, ScriptCheck) and str(check.file).endswith(".py"):
+        if isinstance(check, Declared) and check.is_script and str(check.file).endswith(".py"):
             status.note(f"{check.file} declares no checks: it is run as a script, and its own gradient is checked")
     pattern = options["keyword"]
     if options.get("samples") and not any(isinstance(c, Declared) and c.random for c in found):
@@ -254,7 +252,7 @@ def select_checks(context: Context) -> list[Declared | CheckReport]:
 
 def bound_of(check: Declared, options: dict[str, Any]) -> Bound | None:
     """Return how long a check may take: --timeout, which elsewhere is the time of an answer, or some CPU a sample."""
-    if isinstance(check, RemoteCheck):
+    if check.bounds_answers:
         return None
     if options["timeout"] is not None:
         return Bound(options["timeout"])
