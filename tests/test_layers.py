@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import graphlib
 from pathlib import Path
 
 import pytest
@@ -87,3 +88,40 @@ def test_all_rule_modules_are_listed():
         "sizes",
     }
     assert {p.stem for p in (PACKAGE / "rules").glob("*.py")} - helpers == set(MODULES)
+
+
+def graph_of_imports() -> dict[str, set[str]]:
+    """Return which module imports which, at the top or inside functions, but for those of TYPE_CHECKING.
+
+    The package itself and notebooks' HTML, which is made where a notebook asks, are left out.
+    """
+    names = {module_name(path): path for path in modules()}
+    graph: dict[str, set[str]] = {}
+    for name, path in names.items():
+        tree = ast.parse(path.read_text())
+        unseen = {
+            id(inner)
+            for node in ast.walk(tree)
+            if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+            for inner in ast.walk(node)
+        }
+        package = name.split(".") if path.name == "__init__.py" else name.split(".")[:-1]
+        found = set()
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom) and node.level and id(node) not in unseen:
+                home = [*package[: len(package) - node.level + 1], *([node.module] if node.module else [])]
+                base = ".".join(home)
+                found |= {full if (full := f"{base}.{alias.name}") in names else base for alias in node.names}
+        if path.relative_to(PACKAGE).as_posix() in SHOWN:
+            found = {other for other in found if not other.startswith("gradcli.render")}
+        graph[name] = (found & names.keys()) - {name, "gradcli"}
+    return graph
+
+
+def module_name(path: Path) -> str:
+    parts = ["gradcli", *path.relative_to(PACKAGE).with_suffix("").parts]
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def test_no_modules_import_each_other_in_a_circle():
+    graphlib.TopologicalSorter(graph_of_imports()).prepare()

@@ -12,8 +12,8 @@ from ..program.base import Program
 from ..results.precision import Loss
 from ..tape.observe import Observation, observation_of
 from . import watch
+from .exactness import DIGITS, Exactness
 from .labels import Labels
-from .precision import DIGITS, Exactness
 from .trace import Event, Recorder
 
 LEAST = 1.0

@@ -14,8 +14,8 @@ from ..lang.parse import parse
 from ..lang.patience import within
 from ..program.base import Program
 from .digits import gradient_at
+from .exactness import Exactness
 from .gradient import Request
-from .precision import Exactness
 
 TERMS = 24
 """Coefficients that are looked for."""

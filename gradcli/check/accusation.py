@@ -10,7 +10,7 @@ import numpy as np
 from ..results.checks import Finding, InputCheck
 from .diagnose import diagnose, place_in
 from .digits import digits_of
-from .directions import Outcome, short_of_calls
+from .directions import DRIFT, TINY, Directions, Outcome, is_cheap, short_of_calls, too_few, too_noisy
 from .lines import Line, Slope
 from .measure import MARGIN
 from .patterns import ratio_name
@@ -168,3 +168,33 @@ class Accusation(Suspects):
             )
             for n, count, size in texts
         )
+
+
+def judge_along(look: Directions) -> Outcome | None:
+    """Return what directions tell of a claim, and of single elements where these disagree.
+
+    None where there are so few elements, or they cost so little, that each is to be looked at.
+    """
+    flat = look.flat
+    try:
+        look.first_look()
+    except OutOfCallsError:
+        return Outcome("inconclusive", message=too_few(flat, look.plan), needed=look.plan)
+    if look.settled:
+        return look.outcome("pass")
+    drift = look.drift / np.maximum(np.abs(flat.f0), TINY)
+    if (drift > DRIFT).any():
+        text = f"non-deterministic: two calls at the same point differ by {drift.max():.2g} relative"
+        return look.outcome("inconclusive", text)
+    if flat.subject.most_calls is None and not drift.any() and is_cheap(flat):
+        return None
+    try:
+        look.look_longer()
+    except OutOfCallsError:
+        if not certain(look):
+            return short_of_calls(look)
+    if look.settled:
+        return look.outcome("pass")
+    if look.agree:
+        return too_noisy(look)
+    return Accusation(look).outcome()

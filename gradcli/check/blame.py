@@ -6,14 +6,16 @@ import contextlib
 import inspect
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..tape import function as functions
 from ..tape.tensor import Tensor
 from .subject import CheckError
-from .traced import Traced
+
+if TYPE_CHECKING:
+    from .traced import Traced
 
 
 def calls_in(subject: Traced) -> list[tuple[Any, type, tuple]]:
@@ -31,7 +33,7 @@ def calls_in(subject: Traced) -> list[tuple[Any, type, tuple]]:
     return found
 
 
-def alone(node: Any, function: Any, args: tuple) -> Traced | None:
+def alone(subject: Traced, node: Any, function: Any, args: tuple) -> Traced | None:
     """Return one call of a custom function as a subject of its own; None when nothing in it can be checked."""
     places = [i for i, x in enumerate(args) if isinstance(x, Tensor)]
     wanted = [i for i in places if node.needs_input_grad[i] and args[i]._data.dtype.kind in "fc"]
@@ -45,13 +47,13 @@ def alone(node: Any, function: Any, args: tuple) -> Traced | None:
         return function.apply(*full)
 
     at = {f"argument {i}": np.array(args[i]._data) for i in places}
-    return Traced(call, at, wrt=[f"argument {i}" for i in wanted], title=function.__name__)
+    return subject.part(call, at, [f"argument {i}" for i in wanted], function.__name__)
 
 
 def blame(subject: Traced, is_wrong: Callable[[Traced], bool]) -> str | None:
     """Return the first custom function that is wrong by itself: its name, file, line and source line with a caret."""
     for node, function, args in calls_in(subject):
-        single = alone(node, function, args)
+        single = alone(subject, node, function, args)
         if single is not None and is_wrong(single):
             return (
                 f"the first wrong node is {node.name()}: {place_of_backward(function, last_line(single, function))}"

@@ -8,7 +8,7 @@ whatever is open goes to the element by element check.
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,8 +23,10 @@ from .digits import CAP, digits_of
 from .fit import SAFETY
 from .flat import Flat
 from .measure import MARGIN, NARROW, even_weights, scatter_of_values
-from .traced import Traced
 from .verdict import FLOOR, LEEWAY, ROUNDING
+
+if TYPE_CHECKING:
+    from .traced import Traced
 
 LEAST = 20_000
 """Elements from which on this way is tried."""

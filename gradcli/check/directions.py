@@ -18,7 +18,6 @@ from .digits import digits_of
 from .flat import Flat
 from .lines import LIMIT, MORE, PAIRS, PER_FIT, REACH, WIDTHS, Line, Slope
 from .measure import MARGIN
-from .subject import OutOfCallsError
 from .verdict import COARSE, SMALL
 
 PLAN = 12
@@ -247,39 +246,6 @@ def excess(look: Directions, k: int) -> np.ndarray:
     """Return how far products along direction k are off, in units of what they may be."""
     _, gap, room = look.compare(k)
     return np.nan_to_num(gap / np.maximum(room, TINY), nan=np.inf)
-
-
-def judge_along(look: Directions) -> Outcome | None:
-    """Return what directions tell of a claim, and of single elements where these disagree.
-
-    None where there are so few elements, or they cost so little, that each is to be looked at.
-    """
-    flat = look.flat
-    from .accusation import Accusation
-    from .suspects import certain
-
-    try:
-        look.first_look()
-    except OutOfCallsError:
-        return Outcome("inconclusive", message=too_few(flat, look.plan), needed=look.plan)
-    if look.settled:
-        return look.outcome("pass")
-    drift = look.drift / np.maximum(np.abs(flat.f0), TINY)
-    if (drift > DRIFT).any():
-        text = f"non-deterministic: two calls at the same point differ by {drift.max():.2g} relative"
-        return look.outcome("inconclusive", text)
-    if flat.subject.most_calls is None and not drift.any() and is_cheap(flat):
-        return None
-    try:
-        look.look_longer()
-    except OutOfCallsError:
-        if not certain(look):
-            return short_of_calls(look)
-    if look.settled:
-        return look.outcome("pass")
-    if look.agree:
-        return too_noisy(look)
-    return Accusation(look).outcome()
 
 
 def is_cheap(flat: Flat) -> bool:

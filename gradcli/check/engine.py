@@ -16,7 +16,7 @@ from ..program.target import Target, load_program, read_source
 from ..results.checks import CheckReport
 from .declare import Declared
 from .script import ScriptCheck, leaves_of
-from .targets import Wanted, surroundings_of, with_options
+from .wanted import Wanted, surroundings_of, with_options
 
 
 def of_program(target: Target, wanted: Wanted) -> Declared | CheckReport:

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from ..errors import GradcliError
+from ..program.elsewhere.adapters import adapter_of, framework_call
 from ..program.elsewhere.arguments import Arguments, as_array, call_with, is_branch
 from ..program.elsewhere.base import ElsewhereError
-from ..program.elsewhere.framework import adapter_of, expanded, framework_call, is_under
+from ..program.elsewhere.framework import expanded, is_under
 from ..program.frameworks import engine_of
 from .elsewhere import Claimed
 from .subject import CheckError, HandWritten, name_of

@@ -15,8 +15,9 @@ import numpy as np
 from ..errors import GradcliError, describe_error
 from ..program.failures import users_trace
 from ..results.checks import CheckReport, Evidence, Finding, InputCheck
+from .accusation import judge_along
 from .diagnose import diagnose
-from .directions import PLAN, Directions, Outcome, judge_along
+from .directions import PLAN, Directions, Outcome
 from .doubt import doubt_solvers, roughness, scatter
 from .fixed import judge_fixed
 from .flat import Flat

@@ -125,6 +125,11 @@ class Traced(Subject):
             raise raised("forward mode", error) from error
         return np.zeros_like(out._data) if pushed is None else np.asarray(pushed)
 
+    @staticmethod
+    def part(f: Callable, at: Mapping[str, Any], wrt: Sequence[str], title: str) -> Traced:
+        """Return a part of the function as a subject of its own."""
+        return Traced(f, at, wrt=wrt, title=title)
+
     def blame(self, is_wrong: Callable[[Any], bool]) -> str | None:
         """Return the first custom function that is wrong by itself, with its place."""
         from .blame import blame

@@ -9,14 +9,10 @@ from typing import Any
 import numpy as np
 
 from ..errors import EXIT_TARGET, GradcliError
-from ..rules import entry
 from ..tape.dtypes import defaults
-from ..tape.function import Function, has_setup
 from ..tape.tensor import Tensor
-from .base import Prepare, Program, Run, as_leaf, is_module
+from .base import Prepare, Program, Run, as_leaf
 from .failures import blame_user_code
-from .frameworks import ADAPTED, FRAMEWORKS, engine_of, framework_of
-from .loading import check_callable, find_in, load_module
 from .parameters import ADVICE, WHOLE, check_known, missing_values, name_of, named_parameters, pass_by_name
 
 
@@ -145,56 +141,3 @@ class FunctionProgram(Program):
         """Return what the function returns for arguments by name."""
         bare, named = pass_by_name(self.parameters, arguments)
         return self.function(*bare, **named)
-
-
-def as_function(function: Any) -> Callable:
-    """Return a custom Function as a function of the parameters of its forward, without ctx.
-
-    Several real outputs are joined into one vector.
-    """
-    parameters = list(inspect.signature(function.forward).parameters.values())
-    if not has_setup(function):
-        parameters = parameters[1:]
-
-    def call(**given: Any) -> Any:
-        result = function.apply(*(given.get(p.name, p.default) for p in parameters))
-        if not isinstance(result, tuple):
-            return result
-        parts = [x.reshape(-1) for x in result if isinstance(x, Tensor) and x.requires_grad]
-        return parts[0] if len(parts) == 1 else entry("concatenate").function(parts)
-
-    call.__signature__ = inspect.Signature([p.replace(kind=p.KEYWORD_ONLY) for p in parameters])  # type: ignore
-    return call
-
-
-def refuse_foreign(found: Any, title: str) -> None:
-    """Raise GradcliError for code of a framework: gradcli's engine would run its values, and never its rules."""
-    framework = framework_of(found)
-    if framework is not None:
-        raise GradcliError(
-            f"{title} uses {FRAMEWORKS[framework]}, whose own derivative rules gradcli's engine does not run",
-            hint="leave --engine out" if framework in ADAPTED else "check a derivative by hand: gradcheck --grad",
-            kind="target",
-            exit_code=EXIT_TARGET,
-        )
-
-
-def load_function(path: str, name: str, target: Any, source: str) -> Program:
-    """Return the program of a function that a file with that text defines. Raises GradcliError when there is none."""
-    if not name:
-        raise GradcliError(f"{path}: no name after the colon", hint=f"write {path}:FUNCTION", kind="usage")
-    found = find_in(load_module(path, target.stdout, target.folders, source), path, name)
-    engine = engine_of(found, target.engine)
-    if engine is not None:
-        from .elsewhere.program import framework_program
-
-        check_callable(found, path, name)
-        return framework_program(engine, found, f"{path}:{name}", target.dtype == "float32")
-    refuse_foreign(found, f"{path}:{name}")
-    if isinstance(found, type) and issubclass(found, Function):
-        return FunctionProgram(as_function(found), f"{path}:{name}", path, target.dtype)
-    if is_module(found):
-        from .module import module_program
-
-        return module_program(found, f"{path}:{name}", path, target.dtype)
-    return FunctionProgram(check_callable(found, path, name), f"{path}:{name}", path, target.dtype)

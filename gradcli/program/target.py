@@ -153,7 +153,7 @@ def load_object(path: str, name: str, target: Target) -> Program:
     if target.safe:
         raise GradcliError(f"--safe: {path} is Python, which would have to be executed", kind="usage")
     refuse_arguments(target, f"{path}:{name} is no script, so it")
-    from .function import load_function
+    from .defined import load_function
 
     return load_function(path, name, target, source)
 

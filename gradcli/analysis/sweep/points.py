@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...errors import GradcliError
-from ...lang.sources import nearest_file
 
 
 class Block(NamedTuple):
@@ -237,25 +236,3 @@ def as_floats(array: Any) -> np.ndarray:
         return np.asarray(array.to_numpy(zero_copy_only=False), float)
     numbers = np.frombuffer(array.buffers()[1], array.type.to_pandas_dtype())
     return np.asarray(numbers[array.offset : array.offset + len(array)], float)
-
-
-def open_points(path: str, title: str = "") -> Points:
-    """Return the table in a file, by the ending of its name. Raises GradcliError."""
-    kind = os.path.splitext(path)[1].lower()
-    if not os.path.exists(path):
-        raise GradcliError(f"no such file: {path}", hint=nearest_file(path), kind="file")
-    if os.path.isdir(path):
-        raise GradcliError(f"{path} is a directory", hint="name a file in it", kind="file")
-    if kind == ".npy":
-        return NumpyPoints(path)
-    if kind in (".parquet", ".pq"):
-        return ParquetPoints(path)
-    from .text import TextPoints
-
-    if kind in (".csv", ".tsv"):
-        return TextPoints(path, "\t" if kind == ".tsv" else ",", title)
-    raise GradcliError(
-        f"{path}: unknown type of table '{kind or path}'",
-        hint="the types are .csv, .tsv, .parquet, .npy, and - for CSV on standard input",
-        kind="file",
-    )

@@ -14,14 +14,16 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 
 from ...errors import GradcliError, did_you_mean
+from ...lang.sources import nearest_file
 from ...program.base import Program, silence_prints
 from ...program.parameters import check_known
 from ...results.sweeps import Swept
 from .parts import Folder, form_of, heading, join_parts
-from .points import Points, need, open_points
+from .points import NumpyPoints, ParquetPoints, Points, need
 from .resume import Record, identity
 from .rows import ROWS, Question, result_names, rows_at_once
 from .run import Recipe, Sweep, Tell, run_here
+from .text import TextPoints
 
 STREAM = "-"
 
@@ -39,6 +41,26 @@ class Wishes(NamedTuple):
     dask: str | None = None
     restart: bool = False
     compile: bool = False
+
+
+def open_points(path: str, title: str = "") -> Points:
+    """Return the table in a file, by the ending of its name. Raises GradcliError."""
+    kind = os.path.splitext(path)[1].lower()
+    if not os.path.exists(path):
+        raise GradcliError(f"no such file: {path}", hint=nearest_file(path), kind="file")
+    if os.path.isdir(path):
+        raise GradcliError(f"{path} is a directory", hint="name a file in it", kind="file")
+    if kind == ".npy":
+        return NumpyPoints(path)
+    if kind in (".parquet", ".pq"):
+        return ParquetPoints(path)
+    if kind in (".csv", ".tsv"):
+        return TextPoints(path, "\t" if kind == ".tsv" else ",", title)
+    raise GradcliError(
+        f"{path}: unknown type of table '{kind or path}'",
+        hint="the types are .csv, .tsv, .parquet, .npy, and - for CSV on standard input",
+        kind="file",
+    )
 
 
 @contextlib.contextmanager

@@ -95,7 +95,8 @@ def grad(context: Context) -> int:
 def check_result(context: Context, result: Any) -> Any:
     """Return the report on the gradient: numeric, forward mode, 50 digits and formulas beside it."""
     from ...check.declare import Declared
-    from ...check.targets import Wanted, checks_of
+    from ...check.targets import checks_of
+    from ...check.wanted import Wanted
 
     target, _ = context.target()
     at = {item.name: item.value for item in result.inputs}

@@ -16,7 +16,8 @@ from click.core import ParameterSource
 from ...check.collect import run_all
 from ...check.declare import Declared
 from ...check.stored import SavedPoints
-from ...check.targets import Wanted, checks_of
+from ...check.targets import checks_of
+from ...check.wanted import Wanted
 from ...errors import EXIT_INCONCLUSIVE, EXIT_INTERRUPTED, EXIT_TARGET, GradcliError
 from ...lang.patience import CPU_SECONDS, Bound, bounded
 from ...lang.values import read_json_values, read_values

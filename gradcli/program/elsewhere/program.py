@@ -14,9 +14,10 @@ from ...tape.modes import state
 from ...tape.tensor import Tensor
 from ..base import Prepare, Program, Run, as_leaf
 from ..parameters import check_known
+from .adapters import adapter_of, framework_arguments, framework_call
 from .arguments import by_path
 from .base import Arrays, Elsewhere, ElsewhereError, unit_arrays
-from .framework import FrameworkCall, adapter_of, framework_arguments, framework_call, is_under
+from .framework import FrameworkCall, is_under
 
 
 class ElsewhereProgram(Program):
