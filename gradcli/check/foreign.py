@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import GradcliError
 from ..program.elsewhere.adapters import adapter_of, framework_call
-from ..program.elsewhere.arguments import Arguments, as_array, call_with, is_branch
+from ..program.elsewhere.arguments import Arguments, as_array, call_with, is_branch, is_number
 from ..program.elsewhere.base import ElsewhereError
 from ..program.elsewhere.framework import expanded, is_under
 from ..program.frameworks import engine_of
@@ -44,7 +44,7 @@ def hand_written(
 
     functions = (f, *claims.values())
     if not any(engine_of(x, None) for x in functions if x is not None) and not any(
-        is_branch(x) or as_array(x) is None for x in at.values()
+        is_branch(x) or (as_array(x) is None and not is_number(x)) for x in at.values()
     ):
         return HandWritten(f, at, wrt=wrt, **claims)
     arguments = Arguments(at, fixed)

@@ -250,7 +250,7 @@ OPTIONS: dict[str, Any] = {
     "points": click.option(
         "--points", type=Count(1000, least=2), metavar="N", help="Points along each input (200; 60 for a map)."
     ),
-    "range_points": click.option("--points", type=click.IntRange(2, 1000), metavar="N", help="Points (49)."),
+    "range_points": click.option("--points", type=Count(1000, least=2), metavar="N", help="Points (49)."),
     "repair": click.option("--repair", is_flag=True, help="Try other ways to write the formula."),
     "plot": click.option("--plot", is_flag=True, help="Draw heat maps; with -o FILE.svg, .png or .pdf, a picture."),
     "save": click.option(
@@ -266,7 +266,7 @@ OPTIONS: dict[str, Any] = {
     ),
     "value_digits": click.option(
         "--digits",
-        type=click.IntRange(1, 10_000),
+        type=Count(10_000),
         metavar="N",
         help="Evaluate with N digits, at --at or the values given.",
     ),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from typing import Any
 
@@ -59,6 +58,8 @@ def read_values(words: tuple[str, ...], settings: Settings, strings: bool = Fals
 
 def read_json_values(words: tuple[str, ...]) -> dict[str, Any]:
     """Return what words of the form NAME=JSON stand for: anything that JSON has. Raises GradcliError."""
+    import json
+
     values: dict[str, Any] = {}
     for word in words:
         name, text = split_value(word)

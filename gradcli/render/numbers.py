@@ -28,8 +28,10 @@ def number(x: Any, precision: int | None = None) -> str:
     return str(x) if isinstance(x, np.float32 | np.integer) else repr(float(x))
 
 
-def numbers(array: np.ndarray, precision: int | None = None) -> list[str]:
-    """Return an array's numbers in order, as `number` writes them."""
+def numbers(array: np.ndarray | None, precision: int | None = None) -> list[str]:
+    """Return an array's numbers in order, as `number` writes them; None as a single one."""
+    if array is None:
+        return [NONE]
     if precision is None and array.dtype == np.float64:
         return list(map(repr, array.ravel().tolist()))
     return [number(x, precision) for x in array.ravel()]

@@ -51,7 +51,7 @@ def lines_of(arrays: Iterable[tuple[str, Any]], style: Style) -> str:
     return "".join(
         line
         for name, array in arrays
-        for line in map("{}\t{}\n".format, labels(one_line(name), array.shape), numbers(array, style.precision))
+        for line in map("{}\t{}\n".format, labels(one_line(name), np.shape(array)), numbers(array, style.precision))
     )
 
 

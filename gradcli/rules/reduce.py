@@ -51,7 +51,8 @@ linear(
     sum_vjp,
     bind=reduction_signature,
     node=lambda x_shape, params: "Sum" if len(params["axis"]) == len(x_shape) else "SumBackward1",
-    numpy=(np.sum, np.add.reduce),
+    numpy=(np.sum,),
+    folds=(np.add.reduce,),
     samples=(*REDUCTIONS, Sample(A(0, 3), axis=0)),
     pattern=REDUCTION,
     doc="Sum over axis.",
@@ -81,8 +82,8 @@ def extreme_vjp(g, out, x, *, axis, keepdims, ignore_nan=False):
 
 
 for name, alias, ufunc, functions in [
-    ("max", "amax", np.maximum, (np.max, np.amax, np.maximum.reduce)),
-    ("min", "amin", np.minimum, (np.min, np.amin, np.minimum.reduce)),
+    ("max", "amax", np.maximum, (np.max, np.amax)),
+    ("min", "amin", np.minimum, (np.min, np.amin)),
 ]:
     general(
         name,
@@ -94,6 +95,7 @@ for name, alias, ufunc, functions in [
         complex=False,
         samples=REDUCTIONS,
         exact=exact_extreme(ufunc.__name__),
+        folds=(ufunc.reduce,),
         pattern=REDUCTION,
         doc=f"{'Largest' if name == 'max' else 'Smallest'} element over axis (values only); nan if one is.",
         subgradient="shared equally among ties",
@@ -154,7 +156,8 @@ for function, ufunc, doc in TESTS:
         lambda x, *, axis, keepdims, function=function: function(x, axis=axis, keepdims=keepdims),
         name=function.__name__,
         bind=reduction_signature,
-        numpy=(function, ufunc.reduce),
+        numpy=(function,),
+        folds=(ufunc.reduce,),
         samples=REDUCTIONS[:2],
         doc=f"{doc} over axis.",
     )

@@ -102,7 +102,8 @@ def cumprod(x, axis=None):
 
 composition(
     cumprod,
-    numpy=(np.cumprod, np.multiply.accumulate),
+    numpy=(np.cumprod,),
+    folds=(np.multiply.accumulate,),
     samples=(Sample(A(3, 4), axis=0), Sample(A(2, 3), axis=-1), Sample(A(5))),
     doc="Cumulative product along axis.",
 )
@@ -126,7 +127,8 @@ general(
     lambda x, *, axis, keepdims: np.multiply.reduce(x, axis=axis, keepdims=keepdims),
     prod_vjp,
     bind=reduction_signature,
-    numpy=(np.prod, np.multiply.reduce),
+    numpy=(np.prod,),
+    folds=(np.multiply.reduce,),
     samples=REDUCTIONS,
     pattern=REDUCTION,
     doc="Product over axis.",
@@ -158,7 +160,8 @@ def cumsum(x, axis=None):
 
 composition(
     cumsum,
-    numpy=(np.cumsum, np.add.accumulate),
+    numpy=(np.cumsum,),
+    folds=(np.add.accumulate,),
     samples=(Sample(A(3, 4), axis=0), Sample(A(2, 3), axis=-1), Sample(A(3, 2))),
     doc="Cumulative sum along axis.",
 )

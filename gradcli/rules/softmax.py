@@ -40,7 +40,7 @@ general(
     logsumexp_forward,
     logsumexp_vjp,
     bind=reduction_signature,
-    numpy=(np.logaddexp.reduce,),
+    folds=(np.logaddexp.reduce,),
     samples=REDUCTIONS,
     exact=exact_logsumexp,
     pattern=REDUCTION,

@@ -94,6 +94,7 @@ class Primitive:
         node: str | Callable | None = None,
         variants: tuple[str | None, str | None] = (None, None),
         numpy: Iterable[Any] = (),
+        folds: Iterable[Any] = (),
         doc: str = "",
         subgradient: str = "",
         domain: tuple[Interval, ...] = (REAL, REAL, REAL),
@@ -151,7 +152,7 @@ class Primitive:
         self.keeps = tuple(kept_by(rule, skip) for rule in rules)
         self.rules = tuple(self._with_shapes(rule, keeps) for rule, keeps in zip(rules, self.keeps, strict=True))
         self.saves = any(ARRAY in keeps for keeps in self.keeps)
-        self.numpy = tuple(numpy)
+        self.numpy, self.folds = tuple(numpy), tuple(folds)
         self._register()
 
     def _register(self) -> None:
@@ -161,7 +162,7 @@ class Primitive:
         for name in (self.name, *self.aliases):
             if NAMES.setdefault(name, self) is not self:
                 raise ValueError(f"the table gives {name!r} to two entries")
-        for function in self.numpy:
+        for function in (*self.numpy, *self.folds):  # NumPy's folds run along the first axis unless told otherwise
             BY_NUMPY[function] = self
         if self.scipy:
             BY_SCIPY[self.scipy] = self

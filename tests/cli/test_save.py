@@ -27,7 +27,7 @@ COMMANDS = {
     "hessian": (["x**2", "x=3"], "∂²out/∂x∂x"),
     "vjp": (["x**2", "x=3"], "vjp"),
     "gradcheck": (["x**2", "x=3"], "1 passed"),
-    "symbolic": (["x**2"], "∂/∂x"),
+    "symbolic": (["x**2"], "d/dx"),
     "graph": (["x**2", "x=3"], "leaf"),
     "trace": (["x**2", "x=3"], "gradient in"),
     "ops": (["tanh"], "Hyperbolic tangent."),

@@ -21,8 +21,8 @@ from ..output import Output
 
 @click.command(
     cls=Command,
-    epilog="Examples: gradcli mutate grads.py:g -- pytest -q check_grads.py; gradcli mutate grads.py:g -o "
-    "mutants.svg -- gradcli gradcheck grads.py:f --grad g x=2",
+    epilog="Examples: gradcli mutate grads.py:g -- pytest -q check_grads.py; gradcli mutate grads.py:g "
+    "-- gradcli gradcheck grads.py:f --grad g x=2",
 )
 @click.argument("target", metavar="FILE.py:FUNCTION", shell_complete=import_completion("words"))
 @click.option(
