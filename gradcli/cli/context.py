@@ -105,7 +105,12 @@ class Context:
         set_default_dtype(self.dtype)
 
     def bound(self, target: Target) -> Bound | None:
-        """Return how long a target may take: what --timeout says, else some CPU for a program of the language."""
+        """Return how long a target may take: what --timeout says, else some CPU for a program of the language.
+
+        Elsewhere --timeout is the time of one answer.
+        """
+        if not target.inline and is_elsewhere(target.text):
+            return None
         if self.options["timeout"] is not None:
             return Bound(self.options["timeout"])
         return Bound(CPU_SECONDS, cpu=True) if target.inline or is_language(target.text) else None

@@ -40,7 +40,7 @@ class Process:
         self.owner = os.getpid()
         self.printed: deque[str] = deque(maxlen=KEPT)
         self.rest: dict[int, bytes] = {}
-        self.number = 0
+        self.number = self.asked = 0
         self.surplus = False
 
     def ask(self, method: str, body: dict[str, Any]) -> Any:
@@ -48,6 +48,7 @@ class Process:
         process = self.start()
         self.drop_surplus(process)
         self.number += 1
+        self.asked += 1
         request = {"method": method, **body, "id": self.number}
         line = json.dumps(request, separators=(",", ":")).encode() + b"\n"
         limit = time.monotonic() + self.timeout
@@ -85,10 +86,12 @@ class Process:
 
         There is a short wait for it at first, and where it was seen once.
         """
+        if not self.asked:
+            return
         with selectors.DefaultSelector() as selector:
             if process.stdout.fileno() in self.rest:
                 selector.register(process.stdout, selectors.EVENT_READ)
-            watched = self.surplus or 0 < self.number <= WATCHED
+            watched = self.surplus or self.asked <= WATCHED
             while selector.get_map() and selector.select(LATE if watched else 0):
                 if self.read(process.stdout.fileno()) is not None:
                     self.surplus = True
@@ -112,6 +115,7 @@ class Process:
         assert process.stdin and process.stdout and process.stderr
         os.set_blocking(process.stdin.fileno(), False)
         self.printed.clear()
+        self.asked = 0
         self.rest = {process.stdout.fileno(): b"", process.stderr.fileno(): b""}
         self.running = process
         weakref.finalize(self, end, process, os.getpid())

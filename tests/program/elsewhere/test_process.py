@@ -189,7 +189,7 @@ def test_what_cannot_be_started(words, code, message):
 
 def test_a_process_is_started_anew_after_its_end(tmp_path):
     path = tmp_path / "once.py"
-    path.write_text("print('{\"pid\": %d}' % __import__('os').getpid(), flush=True); input()")
+    path.write_text("print('{\"pid\": %d}' % __import__('os').getpid(), flush=True); input(); input()")
     process = Process([sys.executable, str(path)], "once", 5)
     first = process.ask("a", {})["pid"]
     with pytest.raises(GoneError, match="ended with status 0"):
