@@ -24,16 +24,16 @@ test-elsewhere: $(ELSEWHERE)/.ready
 	$(ELSEWHERE)/bin/python -m pytest -n auto tests/elsewhere
 
 lint: $(READY)
-	$(BIN)/ruff check gradcli tests samples
-	$(BIN)/ruff format --check gradcli tests
+	$(BIN)/ruff check gradcli tests samples man
+	$(BIN)/ruff format --check gradcli tests man
 	$(BIN)/mypy
 
 format: $(READY)
-	$(BIN)/ruff check --fix gradcli tests samples
-	$(BIN)/ruff format gradcli tests
+	$(BIN)/ruff check --fix gradcli tests samples man
+	$(BIN)/ruff format gradcli tests man
 
 man: $(READY)
-	$(BIN)/python -m gradcli.docgen man
+	$(BIN)/python -m man.generate man
 
 bench: $(READY)
 	$(BIN)/python tests/bench.py

@@ -17,7 +17,7 @@ Packages import only what stands above them in this list; a test reads the impor
     check              numeric derivatives with their error, verdict, diagnosis, finding and running checks
     render             a result in one format: one module per format
     cli                options, commands, output, messages, exit codes, completion
-    schema, docgen     the schemas of --json; the manual's generator (not installed)
+    schema             the schemas of --json (man/generate writes the manual from these and from the help)
 
 The table. One entry in `rules` is all it takes to add a function. The names of a rule's parameters say what is
 kept for backward: `x` the array, `x_shape` its shape, `_` nothing. A rule is run on arrays, on Tensors (where the

@@ -13,11 +13,11 @@ import click
 import pytest
 
 from gradcli.cli.main import COMMANDS, cli
-from gradcli.docgen import pages
 from gradcli.lang.convert import PROPERTIES
 from gradcli.lang.settings import CONSTANTS
 from gradcli.rules import full_table
 from gradcli.schema import names, schema_of
+from man.generate import pages
 
 ROOT = Path(__file__).parents[1]
 MAN = ROOT / "man"
@@ -50,7 +50,7 @@ def examples(page: str) -> list[str]:
 
 @pytest.mark.parametrize("name", PAGES)
 def test_page_is_current(name):
-    assert (MAN / name).read_text() == PAGES[name], "run python -m gradcli.docgen man"
+    assert (MAN / name).read_text() == PAGES[name], "run make man"
 
 
 def test_no_page_is_left_over():

@@ -23,7 +23,7 @@ RANKS = [
     ["cli"],
 ]
 RANK = {name: i for i, names in enumerate(RANKS) for name in names}
-FREE = {"__init__", "__main__", "autograd", "byte_compile", "docgen", "pytest_plugin"}
+FREE = {"__init__", "__main__", "autograd", "byte_compile", "pytest_plugin"}
 """Modules that only hand names on; `gradcli.autograd` is PyTorch's name for parts of the tape."""
 
 SHOWN = {"results/checks.py", "results/graphs.py"}

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..lang.convert import PROPERTIES
-from ..lang.describe import describe
-from ..lang.settings import CONSTANTS
-from ..rules import full_table
+from gradcli.lang.convert import PROPERTIES
+from gradcli.lang.describe import describe
+from gradcli.lang.settings import CONSTANTS
+from gradcli.rules import full_table
+
 from . import texts
 from .commands import environment, exit_status
 from .mdoc import Item, argument, examples, page, paragraphs, section, see_also, tag_list

@@ -1,13 +1,14 @@
 """Manual pages, generated from the commands, the table of functions and the JSON schemas.
 
-`python -m gradcli.docgen man` writes them. What no help text says stands in `texts.py`.
+`python -m man/generate man` writes them. What no help text says stands in `texts.py`.
 """
 
 from __future__ import annotations
 
 import click
 
-from ..cli.main import COMMANDS, cli
+from gradcli.cli.main import COMMANDS, cli
+
 from .commands import command_page
 from .documents import json_page
 from .language import expressions_page

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ..cli.main import COMMANDS
-from ..schema import names, read
+from gradcli.cli.main import COMMANDS
+from gradcli.schema import names, read
+
 from . import texts
 from .commands import environment, exit_status
 from .mdoc import argument, escape_roff, examples, page, paragraphs, section, see_also, tag_list

@@ -1,4 +1,4 @@
-"""`python -m gradcli.docgen [FOLDER]`: write all pages, and remove those that are no more."""
+"""`python -m man.generate [FOLDER]`: write all pages, and remove those that are no more."""
 
 from __future__ import annotations
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ..cli.main import COMMANDS
+from gradcli.cli.main import COMMANDS
+
 from . import texts
 from .commands import environment, exit_status
 from .differences import DELIBERATE, DIFFERENCES

@@ -6,8 +6,9 @@ import re
 
 import click
 
-from ..cli.main import COMMANDS
-from ..schema import names as schemas
+from gradcli.cli.main import COMMANDS
+from gradcli.schema import names as schemas
+
 from . import texts
 from .mdoc import argument, escape_roff, examples, page, paragraphs, section, see_also, tag_list
 
