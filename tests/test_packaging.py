@@ -19,7 +19,7 @@ import gradcli
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-MANUAL = {f"share/man/man{page.suffix[1:]}/{page.name}" for page in (ROOT / "man").glob("*")}
+MANUAL = {f"share/man/man{page.suffix[1:]}/{page.name}" for page in (ROOT / "man").glob("*.*")}
 
 pytest.importorskip("hatchling")
 
