@@ -58,10 +58,10 @@ def read_values(words: tuple[str, ...], settings: Settings, strings: bool = Fals
 
 def read_json_values(words: tuple[str, ...]) -> dict[str, Any]:
     """Return what words of the form NAME=JSON stand for: anything that JSON has. Raises GradcliError."""
-    import json
-
     values: dict[str, Any] = {}
     for word in words:
+        import json
+
         name, text = split_value(word)
         try:
             values[name] = json.loads(text)

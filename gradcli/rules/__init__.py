@@ -9,7 +9,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from .table import BY_NUMPY, BY_SCIPY, NAMES, TABLE, Primitive, Sample
+from .table import BY_FOLD, BY_NUMPY, BY_SCIPY, NAMES, TABLE, Primitive, Sample
 
 MODULES = (
     "arithmetic",
@@ -88,6 +88,12 @@ def by_numpy(function: Any) -> Primitive | None:
     return BY_NUMPY[function]
 
 
+def by_fold(function: Any) -> Primitive | None:
+    """Return the entry that stands for a method of a ufunc, such as np.add.reduce, or None."""
+    full_table()
+    return BY_FOLD.get(function)
+
+
 def by_scipy(name: str) -> Primitive | None:
     """Return the entry that stands for a function of scipy.special, or None."""
     full_table()
@@ -101,4 +107,4 @@ def full_table() -> dict[str, Primitive]:
     return TABLE
 
 
-__all__ = ["MODULES", "Primitive", "Sample", "by_numpy", "by_scipy", "entry", "full_table", "lookup"]
+__all__ = ["MODULES", "Primitive", "Sample", "by_fold", "by_numpy", "by_scipy", "entry", "full_table", "lookup"]

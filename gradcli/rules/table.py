@@ -26,6 +26,8 @@ import numpy as np
 TABLE: dict[str, Primitive] = {}
 NAMES: dict[str, Primitive] = {}
 BY_NUMPY: dict[Any, Primitive] = {}
+BY_FOLD: dict[Any, Primitive] = {}
+"""By a method of one of NumPy's ufuncs, such as np.add.reduce, which runs along the first axis unless told otherwise."""
 BY_SCIPY: dict[str, Primitive] = {}
 """By the name in scipy.special, where that is another."""
 
@@ -162,8 +164,10 @@ class Primitive:
         for name in (self.name, *self.aliases):
             if NAMES.setdefault(name, self) is not self:
                 raise ValueError(f"the table gives {name!r} to two entries")
-        for function in (*self.numpy, *self.folds):  # NumPy's folds run along the first axis unless told otherwise
+        for function in self.numpy:
             BY_NUMPY[function] = self
+        for function in self.folds:
+            BY_FOLD[function] = self
         if self.scipy:
             BY_SCIPY[self.scipy] = self
 

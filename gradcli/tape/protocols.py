@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..rules import by_numpy, by_scipy, entry, lookup
+from ..rules import by_fold, by_numpy, by_scipy, entry, lookup
 from ..rules.table import Primitive
 from .dtypes import as_numpy
 from .record import as_operand, cast, dispatch
@@ -32,7 +32,7 @@ def array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, *inputs: Any, **kwar
     elif method == "outer" and not kwargs:
         x, y = (x if isinstance(x, Tensor) else np.asarray(x) for x in inputs)
         result = call_ufunc(ufunc, (x[(..., *(None,) * y.ndim)], y), {})
-    elif (primitive := by_numpy(getattr(ufunc, method))) is not None:
+    elif (primitive := by_fold(getattr(ufunc, method))) is not None:
         named = {"axis": 0, **without_defaults(REDUCE_DEFAULTS, kwargs)}
         result = reduce_with_where(primitive, inputs, named)
     if result is NotImplemented:
