@@ -15,7 +15,7 @@ test: $(READY)
 	$(BIN)/python -m pytest -n auto
 
 # A part of the tests with the oldest versions of what gradcli needs; TESTS=tests runs them all.
-TESTS := tests/test_cases.py tests/tape
+TESTS := tests/tape tests/lang tests/exact tests/func
 test-oldest: $(OLDEST)/.ready
 	$(OLDEST)/bin/python -m pytest -n auto $(TESTS)
 

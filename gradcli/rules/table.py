@@ -27,7 +27,7 @@ TABLE: dict[str, Primitive] = {}
 NAMES: dict[str, Primitive] = {}
 BY_NUMPY: dict[Any, Primitive] = {}
 BY_FOLD: dict[Any, Primitive] = {}
-"""By a method of one of NumPy's ufuncs, such as np.add.reduce, which runs along the first axis unless told otherwise."""
+"""By a method of a ufunc, such as np.add.reduce, which runs along the first axis unless told otherwise."""
 BY_SCIPY: dict[str, Primitive] = {}
 """By the name in scipy.special, where that is another."""
 
