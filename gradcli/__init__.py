@@ -22,12 +22,14 @@ Packages import only what stands above them in this list; a test reads the impor
 The table. One entry in `rules` is all it takes to add a function. The names of a rule's parameters say what is
 kept for backward: `x` the array, `x_shape` its shape, `_` nothing. A rule is run on arrays, on Tensors (where the
 graph of the gradient is wanted) and on cotangents with extra leading axes: it is written once and counts axes
-from the right.
+from the right. The entry also says its exact form (`twin`, `exact`), which operands an element depends on (`pattern`),
+and how large the result is (`size`), so that nothing else knows functions by name.
 
 The tape. A node keeps raw arrays and its parents, never Tensors, so there are no reference cycles. Nodes are
 numbered as they are made; backward takes the newest from a heap, adds cotangents where paths meet, and frees as
 it goes, without recursion. In-place changes draw numbers from the same sequence: a saved array was changed since
-exactly when its memory's last change is newer than the node, so recording pays nothing for the check.
+exactly when its memory's last change is newer than the node, so recording pays nothing for the check. A mode
+(observed, traced, packed, exact) is a recorder on a stack per thread (`tape/record.py`); nothing is patched.
 
 Transforms. A transform records a function once, on inputs of its own, so that transforms nest. Reverse mode runs
 backward with cotangents of one more axis, forward mode pushes tangents through the recorded graph, and `vmap`
@@ -37,6 +39,8 @@ The verdict. A line through the point is sampled at Chebyshev nodes: the coeffic
 the function is resolved, by their plateau its noise, and both give the error of the derivative
 (`check/reference.py`). A cheap look of ten points settles most elements. At a kink, membership in the hull of
 nearby gradients decides. Rounding makes stairs, on each of which a function looks constant: `check/plateau.py`.
+What is checked is a `Subject`: values, and a claim that pulls or pushes; where it runs is not the judge's business.
+A gradient of NumPy code is checked without loading the engine or the table.
 
 The user's code. A Python file runs among the modules of its own folder, which are put away afterwards
 (`program/surroundings.py`). What runs no Python is bounded in memory by the operating system (`lang/memory.py`).
