@@ -22,8 +22,8 @@ Packages import only what stands above them in this list; a test reads the impor
 The table. One entry in `rules` is all it takes to add a function. The names of a rule's parameters say what is
 kept for backward: `x` the array, `x_shape` its shape, `_` nothing. A rule is run on arrays, on Tensors (where the
 graph of the gradient is wanted) and on cotangents with extra leading axes: it is written once and counts axes
-from the right. The entry also says its exact form (`twin`, `exact`), which operands an element depends on (`pattern`),
-and how large the result is (`size`), so that nothing else knows functions by name.
+from the right. The entry also says its exact form (`twin`, `exact`), which operands an element depends on
+(`pattern`), and how large the result is (`size`): nothing else knows functions by name.
 
 The tape. A node keeps raw arrays and its parents, never Tensors, so there are no reference cycles. Nodes are
 numbered as they are made; backward takes the newest from a heap, adds cotangents where paths meet, and frees as
