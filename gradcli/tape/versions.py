@@ -108,7 +108,7 @@ def version(array: Any) -> int:
 
 def check_unchanged(node: Node, saved: tuple | None = None) -> None:
     """Raise RuntimeError when something that `node` saved was changed in place since."""
-    for position, array in enumerate(saved or node.saved):
+    for position, array in enumerate(node.saved if saved is None else saved):
         if isinstance(array, tuple):
             check_unchanged(node, array)
         elif isinstance(array, np.ndarray | np.generic):

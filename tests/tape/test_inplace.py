@@ -384,3 +384,14 @@ def test_data_of_integers_is_no_data_of_a_leaf():
         del x.data
     with pytest.raises(RuntimeError, match="cannot be deleted"):
         del x.requires_grad
+
+
+def test_a_change_after_an_assignment_of_a_number_is_checked_without_end():
+    """What is saved of a 0-d operand is its shape, ()."""
+    x = gradcli.tensor(2.0, requires_grad=True)
+    rows = gradcli.ones(2, 2)
+    rows[[0, -1]] = x
+    rows.sqrt_()
+    gradcli.zeros(1).add_(1)
+    rows.sum().backward()
+    assert x.grad.item() == pytest.approx(4 * 0.5 / 2**0.5)
