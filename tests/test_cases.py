@@ -86,6 +86,11 @@ def test_case(case, tmp_path):
     assert done.returncode == case.exit, report
     assert matches(case.stdout, done.stdout), report
     assert matches(case.stderr, done.stderr), report
+    if '{"schema": "gradcli/1", "command"' in done.stdout and "points.json" not in case.command:
+        pytest.importorskip("jsonschema")
+        from .schemas import validate
+
+        validate(done.stdout)
 
 
 def test_there_are_cases():

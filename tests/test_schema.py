@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import subprocess
@@ -16,6 +15,7 @@ import pytest
 from gradcli.cli.main import COMMANDS, cli
 from gradcli.schema import names, schema_of
 
+from .schemas import validate
 from .test_cases import CASES, cases_of
 
 jsonschema = pytest.importorskip("jsonschema")
@@ -28,7 +28,9 @@ IN_JSON = [
     and "gradcli" in case.command
     and "gradcli schema" not in case.command
     and "sarif" not in case.command
+    and re.search(r"[|>]|-o |--output", case.command)
 ]
+"""Cases whose documents go somewhere else than to standard output, where test_cases looks at them."""
 WRITTEN = re.compile(r"gradcli [^;|&]*(?:-o |--output[ =]|> *)(\S+\.json)")
 """A file that gradcli writes, in a command."""
 DIRECT = """
@@ -71,30 +73,6 @@ grad 'x' --json
 grad missing.expr --json
 frobnicate --json
 """
-
-
-def closed(schema: Any) -> Any:
-    """Return a schema that allows no keys beyond those it names."""
-    if isinstance(schema, list):
-        return [closed(part) for part in schema]
-    if not isinstance(schema, dict):
-        return schema
-    parts = {key: closed(value) for key, value in schema.items()}
-    is_object = isinstance(schema.get("properties"), dict) and schema.get("type") == "object"
-    return {"additionalProperties": False, **parts} if is_object else parts
-
-
-VALIDATORS = {name: jsonschema.Draft202012Validator(closed(schema_of(name))) for name in names()}
-
-
-def validate(text: str) -> int:
-    """Check every document of an output against its schema; return how many there were."""
-    documents = [json.loads(line) for line in text.splitlines() if line.startswith("{")]
-    for document in documents:
-        name = "error" if "error" in document else document["command"]
-        problems = [f"{'/'.join(map(str, e.path))}: {e.message}" for e in VALIDATORS[name].iter_errors(document)]
-        assert not problems, problems
-    return len(documents)
 
 
 def run(command: str, folder: Path, tmp_path: Path) -> str:
