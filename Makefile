@@ -12,16 +12,16 @@ demo: $(READY)
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh samples/demo.sh
 
 test: $(READY)
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
 # A part of the tests with the oldest versions of what gradcli needs; TESTS=tests runs them all.
 TESTS := tests/tape tests/lang tests/test_readme.py
 test-oldest: $(OLDEST)/.ready
-	$(OLDEST)/bin/python -m pytest -n auto $(TESTS)
+	$(OLDEST)/bin/python -m pytest -n auto --dist worksteal $(TESTS)
 
 # The tests beside other engines, in an environment that has these.
 test-elsewhere: $(ELSEWHERE)/.ready
-	$(ELSEWHERE)/bin/python -m pytest -n auto tests/elsewhere
+	$(ELSEWHERE)/bin/python -m pytest -n auto --dist worksteal tests/elsewhere
 
 lint: $(READY)
 	$(BIN)/ruff check gradcli tests samples man
@@ -53,8 +53,8 @@ $(OLDEST)/.ready: pyproject.toml .ci/oldest.txt
 
 $(ELSEWHERE)/.ready: pyproject.toml
 	$(PYTHON) -m venv $(ELSEWHERE)
-	$(ELSEWHERE)/bin/python -m pip install --quiet --disable-pip-version-check torch==2.13.0
-	$(ELSEWHERE)/bin/python -m pip install --quiet --disable-pip-version-check \
+	$(ELSEWHERE)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile torch==2.13.0
+	$(ELSEWHERE)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile \
 		jax jaxlib autograd umbridge duckdb pyarrow 'dask[distributed]' pytest pytest-xdist
 	$(ELSEWHERE)/bin/python -m pip install --quiet --disable-pip-version-check -e .
 	@touch $@

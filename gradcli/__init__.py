@@ -3,7 +3,8 @@
 Every command is one line: argv -> Target -> Program -> (graph) -> Result -> renderer -> standard output.
 Packages import only what stands above them in this list; a test reads the imports and holds them to it.
 
-    errors, results    what goes wrong and what comes out, as data
+    errors             what goes wrong, and exit codes
+    results            what commands find out, as data
     rules              the table of primitives: value, derivative, names, domain, samples; plain NumPy
     tape               the dynamic graph: tensors, nodes, recording, backward, hooks, in-place changes
     api                PyTorch's names and arguments over the table, with linalg, fft and special
@@ -19,11 +20,15 @@ Packages import only what stands above them in this list; a test reads the impor
     cli                options, commands, output, messages, exit codes, completion
     schema             the schemas of --json (man/generate writes the manual from these and from the help)
 
-The table. One entry in `rules` is all it takes to add a function. The names of a rule's parameters say what is
-kept for backward: `x` the array, `x_shape` its shape, `_` nothing. A rule is run on arrays, on Tensors (where the
-graph of the gradient is wanted) and on cotangents with extra leading axes: it is written once and counts axes
-from the right. The entry also says its exact form (`twin`, `exact`), which operands an element depends on
-(`pattern`), and how large the result is (`size`): nothing else knows functions by name.
+(`render` imports errors and results alone, `schema` nothing.)
+
+The table. One entry in `rules` is all the code it takes to add a function, made by `elementwise`, `linear`,
+`general`, `constant` or `composition` (`rules/table.py`); `make man` writes it into the manual. The names of a
+rule's parameters say what is kept for backward: `x` the array, `x_shape` its shape, `_` nothing. A rule is run on
+arrays, on Tensors (where the graph of the gradient is wanted) and on cotangents with extra leading axes: it is
+written once and counts axes from the right. The entry also says its exact form (`exact`, or `twin` in operands x,
+y, z), which operands an element depends on (`pattern`), and how large the result is (`size`): nothing else knows
+functions by name.
 
 The tape. A node keeps raw arrays and its parents, never Tensors, so there are no reference cycles. Nodes are
 numbered as they are made; backward takes the newest from a heap, adds cotangents where paths meet, and frees as
@@ -35,12 +40,18 @@ Transforms. A transform records a function once, on inputs of its own, so that t
 backward with cotangents of one more axis, forward mode pushes tangents through the recorded graph, and `vmap`
 gives tensors a hidden leading axis.
 
-The verdict. A line through the point is sampled at Chebyshev nodes: the coefficients show by their decay whether
-the function is resolved, by their plateau its noise, and both give the error of the derivative
-(`check/reference.py`). A cheap look of ten points settles most elements. At a kink, membership in the hull of
-nearby gradients decides. Rounding makes stairs, on each of which a function looks constant: `check/plateau.py`.
-What is checked is a `Subject`: values, and a claim that pulls or pushes; where it runs is not the judge's business.
-A gradient of NumPy code is checked without loading the engine or the table.
+Programs. A kind of target is a subclass of `Program` (`program/base.py`): `run`, and `as_function` where it may be
+called on Tensors, as its `dtype` says. `load_program` (`program/target.py`) chooses it; what a word on the command
+line means is also asked by `cli/call.py`, `cli/useless_options.py` and `cli/complete.py`.
+
+Formats. `-f NAME` imports `render/NAME.py`, whose functions are registered by the type of result that they take; a
+command lists its `formats=`, and `ENDINGS` (`cli/output.py`) says which names of files ask for one. `cli/commands`
+tells how to add a command.
+
+The verdict. A line through the point is sampled at Chebyshev nodes: their coefficients show noise and resolution
+(`check/reference.py`); a cheap look of ten points settles most elements. What is checked is a `Subject`: values,
+and a claim that pulls or pushes; where it runs is not the judge's business. A gradient of NumPy code is checked
+without loading the engine or the table.
 
 The user's code. A Python file runs among the modules of its own folder, which are put away afterwards
 (`program/surroundings.py`). What runs no Python is bounded in memory by the operating system (`lang/memory.py`).

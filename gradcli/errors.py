@@ -141,7 +141,9 @@ def text_of(value: object) -> str:
     """Return a value as text, "" for one whose text cannot be had."""
     try:
         return str(value)
-    except Exception:
+    except ENDINGS:
+        raise
+    except BaseException:
         return ""
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from .check.declare import Declared
+    from .check.declared import Declared
     from .results.checks import CheckReport
 
 FOLDERS = pytest.StashKey[Any]()

@@ -10,7 +10,8 @@ import pytest
 
 PACKAGE = Path(__file__).parents[1] / "gradcli"
 RANKS = [
-    ["errors", "results", "schema"],
+    ["errors"],
+    ["results", "schema"],
     ["rules"],
     ["tape"],
     ["api"],

@@ -13,7 +13,7 @@ from ..exact.record import exactly
 from ..exact.symbolic import Symbolic, resolve_unknown
 from ..program.base import Program
 from ..results.exact import Agreement
-from .points import Rounded, as_number, number_at, point_of
+from .formula_values import Rounded, as_number, number_at, point_of
 from .symbols import MAX_SYMBOLS, TIMEOUT, Symbols, derivatives, drop_jumps, patient
 
 EngineAt = Callable[[Mapping[str, np.ndarray]], Mapping[str, np.ndarray]]

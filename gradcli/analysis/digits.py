@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -18,10 +19,16 @@ from ..rules.exact import map_elements
 from ..rules.shapes import is_complex
 from ..tape.backward import backward
 from ..tape.tensor import Tensor
-from .gradient import Request, check_output, run_backward
+from .gradient import Request, check_output, run_backward, run_for
 from .recorded import check_real
 
 TIMEOUT = 20.0
+MORE = 400
+"""Digits that are tried besides, where some were lost: as many as double precision's smallest numbers need."""
+PATIENCE = 2.0
+"""Seconds that this may take."""
+ROUNDING = 1e-15
+"""A number that gets so much smaller with more digits is zero."""
 MOST = 10_000
 """More digits than this are refused."""
 Read = Callable[[], Mapping[str, Any]]
@@ -53,7 +60,7 @@ def gradients_of(run: Run, field: Multiprecision) -> Numbers:
 def gradient_at(program: Program, values: Mapping[str, Any], request: Request, field: Multiprecision) -> tuple:
     """Return the value of the output and the gradients of all inputs."""
     with silence_prints(program):
-        run = program.run(values, wrt=request.wrt, out=request.out, prepare=request)
+        run = run_for(program, values, request)
     if run.output is not None:
         run_backward(run.output, request)
         value = plain(run.output._data)
@@ -65,12 +72,26 @@ def gradient_at(program: Program, values: Mapping[str, Any], request: Request, f
 def write_agreed(work: Callable[[int], tuple[np.ndarray, Numbers]], digits: int) -> tuple[np.ndarray, Numbers]:
     """Return numbers as text with the digits that two precisions agree on, at most `digits`.
 
-    work(digits): computes everything with so many digits.
+    work(digits): computes everything with so many digits. Where digits were lost, or all of them (zero may be what
+    was left of a small number beside a large one), both precisions are raised, if that does not take long.
     """
-    value, parts = work(digits + 12)
-    again, parts_again = work(digits + 12 + max(20, digits // 2))
+
+    def twice(more: int) -> tuple[np.ndarray, Numbers, np.ndarray, Numbers]:
+        return *work(digits + 12 + more), *work(digits + 12 + more + max(20, digits // 2, more // 2))
+
+    value, parts, again, parts_again = twice(0)
+    pairs = [(value, again), *((x, parts_again[name]) for name, x in parts.items())]
+    if not all(is_settled(a, b, digits) for x, better in pairs for a, b in zip(x.flat, better.flat, strict=True)):
+        with contextlib.suppress(TimeIsUp), within(time_left(PATIENCE)):
+            value, parts, again, parts_again = twice(MORE)
     texts = {name: write_digits(x, parts_again[name], digits) for name, x in parts.items()}
     return write_digits(value, again, digits), texts
+
+
+def is_settled(x: Any, better: Any, digits: int) -> bool:
+    """Return whether a number, or its real and imaginary part, has all digits that are asked for, and is not zero."""
+    parts = ((x.real, better.real), (x.imag, better.imag)) if hasattr(x, "imag") else ((x, better),)
+    return all(a != 0 and right_digits(a, b, digits) == digits for a, b in parts[: 1 + (parts[-1][1] != 0)])
 
 
 def write_digits(x: np.ndarray, better: np.ndarray, digits: int) -> np.ndarray:
@@ -78,7 +99,9 @@ def write_digits(x: np.ndarray, better: np.ndarray, digits: int) -> np.ndarray:
     out = np.empty(np.shape(x), object)
     for index in np.ndindex(np.shape(x)):
         right = right_digits(x[index], better[index], digits)
-        out[index] = number_text(better[index], right, short=x[index] == better[index])
+        fallen = abs(better[index]) < abs(x[index]) * ROUNDING  # with the precision: this is rounding alone
+        found = better[index] * 0 if fallen else better[index]
+        out[index] = number_text(found, right, short=bool(fallen or x[index] == found))
     return out
 
 
@@ -133,7 +156,8 @@ def gradient_in_digits(program: Program, read: Read, request: Request, digits: i
         return value, grads
 
     value, parts = write_agreed(work, digits)
-    return LongNumbers(program.title, digits, value, {**parts, **dict.fromkeys(unreached)}, name[0])
+    every = {**parts, **dict.fromkeys(unreached)}
+    return LongNumbers(program.title, digits, value, every, name[0], with_value=request.with_value)
 
 
 def jacobian_in_digits(program: Program, read: Read, request: Request, digits: int) -> LongNumbers:

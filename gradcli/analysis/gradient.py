@@ -49,7 +49,7 @@ class Request(Prepare):
 
     def module(self, name: str, module: Any) -> None:
         """Attach the hooks that name the module or a part of it; note all names that could be meant."""
-        from ..program.modulehook import attach
+        from ..program.module_hook import attach
 
         for path, part in module.named_modules():
             full = f"{name}.{path}" if name and path else name or path
@@ -84,7 +84,7 @@ def compute_gradient(program: Program, given: Mapping[str, np.ndarray], request:
     Raises GradcliError for an output that is no scalar when there is no vector, for a vector of another
     shape, and for names that the program does not have.
     """
-    run = program.run(given, wrt=request.wrt, out=request.out, prepare=request)
+    run = run_for(program, given, request)
     output = run.output
     if output is not None:
         if not run.leaves:
@@ -102,6 +102,24 @@ def compute_gradient(program: Program, given: Mapping[str, np.ndarray], request:
     return Gradients(
         program.title, value, inputs, retained, run.output_name, detached=detached, with_value=request.with_value
     )
+
+
+def run_for(program: Program, given: Mapping[str, np.ndarray], request: Request) -> Run:
+    """Run a program as backward is to find it. Raises GradcliError for what is asked and cannot be had of it."""
+    run = program.run(given, wrt=request.wrt, out=request.out, prepare=request)
+    if run.output is None and request.vector is not None:
+        raise GradcliError(
+            "--gradient has no use here: the script runs backward itself",
+            hint="name what to run backward on: --out NAME",
+            kind="usage",
+        )
+    if request.retain is None and not request.retained:
+        raise GradcliError(
+            "--retain-all has no use here: no intermediate result has a name",
+            hint="name them in a program: 'y = 2*x; sum(y^2)'",
+            kind="usage",
+        )
+    return run
 
 
 def compute_value(program: Program, given: Mapping[str, np.ndarray], out: str | None) -> Value:

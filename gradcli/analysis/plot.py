@@ -93,7 +93,7 @@ def sample_at_once(
     program: Program, given: Mapping[str, np.ndarray], grid: Mapping[str, np.ndarray], out: str | None
 ) -> Samples | None:
     """Return the samples from one run for all points; None where the program does not allow that."""
-    if not hasattr(program, "dtype"):
+    if program.dtype is None:
         return None  # a script is run anew for each point
     call, values = program.as_function(at(given, grid, 0), out)
     lines = {name: as_leaf(x, program.dtype, name) for name, x in grid.items()}

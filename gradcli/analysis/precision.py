@@ -10,9 +10,9 @@ import numpy as np
 from ..errors import GradcliError
 from ..program.base import Program, silence_prints
 from ..results.precision import Loss, Precision
-from .exactness import POINTS, Exactness, Numbers, points_between
+from .accuracy import POINTS, Exactness, Numbers, points_between
+from .cancellation import find_loss
 from .gradient import Request
-from .loss import find_loss
 from .plot import check_plotted_output
 
 

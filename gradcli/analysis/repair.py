@@ -11,7 +11,7 @@ from ..lang.parse import parse
 from ..program.base import Program
 from ..program.expression import ExpressionProgram
 from ..results.precision import Rewriting
-from .exactness import Exactness
+from .accuracy import Exactness
 from .rewrite import ways_to_write
 from .series import centre_of, series_branches, taylor
 

@@ -13,8 +13,8 @@ from ..exact.record import exactly
 from ..lang.parse import parse
 from ..lang.patience import within
 from ..program.base import Program
+from .accuracy import Exactness
 from .digits import gradient_at
-from .exactness import Exactness
 from .gradient import Request
 
 TERMS = 24

@@ -18,14 +18,14 @@ from ..exact.symbolic import resolve_unknown
 from ..lang.patience import time_left, within
 from ..program.base import Program
 from ..results.exact import Derivative, Formula, FormulaMatrix, Formulas
-from .points import evaluate_at, every_input, point_of
+from ..results.labels import labels
+from .formula_values import evaluate_at, every_input, point_of
 from .symbols import (
     MAX_SYMBOLS,
     TIMEOUT,
     Symbols,
     derivatives,
     is_vector,
-    label_elements,
     patient,
     scalar,
 )
@@ -66,8 +66,8 @@ def derive_formulas(
     digits: int = 15,
     vector: np.ndarray | None = None,
     steps: bool = False,
-) -> tuple[Formulas, list[str]]:
-    """Return the formulas of a program's derivatives, and notes.
+) -> Formulas:
+    """Return the formulas of a program's derivatives.
 
     at: a point to evaluate them at. code: python or c, for a function with these formulas; sql, for columns.
     """
@@ -95,15 +95,13 @@ def derive_formulas(
 
         value = [
             derivative(label, e)
-            for label, e in zip(
-                label_elements("value", symbols.output.shape), symbols.output.ravel().tolist(), strict=True
-            )
+            for label, e in zip(labels("value", symbols.output.shape), symbols.output.ravel().tolist(), strict=True)
             if symbols.grads is None
         ]
         slopes = [
             derivative(label, e)
             for name, shape, exprs in found
-            for label, e in zip(label_elements(name, shape), exprs, strict=True)
+            for label, e in zip(labels(name, shape), exprs, strict=True)
         ]
         text = ""
         if code:
@@ -130,16 +128,17 @@ def derive_formulas(
             symbols.run.output_name or next(name for name in FUNCTION_NAMES if name not in known),
             sum(x.size for x in known.values()) == 1,
             matrix_of(symbols, slopes, order),
+            tuple(notes),
         )
 
-    return patient(timeout, derive, spent), notes
+    return patient(timeout, derive, spent)
 
 
 def matrix_of(symbols: Symbols, found: list[Derivative], order: int) -> FormulaMatrix | None:
     """Return the derivatives as a matrix: the Jacobian of several outputs, or the Hessian for several symbols."""
-    columns = [label for name, x in symbols.inputs.items() for label in label_elements(name, x.shape)]
+    columns = [label for name, x in symbols.inputs.items() for label in labels(name, x.shape)]
     if is_vector(symbols):
-        rows, n = label_elements("", symbols.output.shape), len(columns)
+        rows, n = labels("", symbols.output.shape), len(columns)
         entries = tuple(tuple(found[i * n : i * n + n]) for i in range(len(rows)))
         return FormulaMatrix("jacobian", tuple(rows), tuple(columns), entries)
     if order != 2 or len(columns) < 2 or symbols.grads is not None:

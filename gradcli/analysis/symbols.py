@@ -14,6 +14,7 @@ from ..exact.record import exactly
 from ..exact.symbolic import Symbolic, is_own
 from ..lang.patience import SHORTEST, time_left, within
 from ..program.base import Program, Run, line_span, silence_prints
+from ..results.labels import labels
 
 MAX_SYMBOLS = 64
 TIMEOUT = 20.0
@@ -157,12 +158,17 @@ def derivatives(symbols: Symbols, order: int) -> list[tuple[str, tuple, list[Any
     For orders above 1, the output must be scalar, and the label of every single derivative names its elements.
     """
     if symbols.grads is not None:
+        if order > 1 or symbols.vector is not None:
+            raise GradcliError(
+                f"--{'order' if order > 1 else 'gradient'} has no use here: the script runs backward itself",
+                hint="name what to differentiate: --out NAME",
+                kind="usage",
+            )
         return [(name, g.shape, g.ravel().tolist()) for name, g in symbols.grads.items()]
     if order == 1:
         rows = [""]
         if is_vector(symbols):
-            labels = label_elements(symbols.run.output_name or "out", symbols.output.shape)
-            rows = [f"{label}/" for label in labels]
+            rows = [f"{label}/" for label in labels(symbols.run.output_name or "out", symbols.output.shape)]
         every = symbols.output.flat if is_vector(symbols) else [scalar(symbols)]
         return [
             (f"{row}{name}", array.shape, [drop_jumps(sympy.diff(expr, s)) for s in array.flat])
@@ -183,11 +189,6 @@ def derivatives(symbols: Symbols, order: int) -> list[tuple[str, tuple, list[Any
     return found
 
 
-def label_elements(label: str, shape: tuple) -> list[str]:
-    """Return the names of an array's elements."""
-    return [f"{label}[{','.join(map(str, index))}]" if index else label for index in np.ndindex(shape)]
-
-
 def is_vector(symbols: Symbols) -> bool:
     """Return whether there are several outputs to differentiate."""
     return symbols.grads is None and symbols.vector is None and symbols.output.size != 1
@@ -198,7 +199,13 @@ def scalar(symbols: Symbols) -> Any:
     found = symbols.output.ravel().tolist()
     if symbols.vector is not None:
         field = Symbolic()
-        weights = np.broadcast_to(symbols.vector, symbols.output.shape).ravel().tolist()
+        if symbols.vector.shape != symbols.output.shape:
+            raise GradcliError(
+                f"--gradient has shape {symbols.vector.shape}; the output has shape {symbols.output.shape}",
+                hint="they must be equal",
+                kind="shape",
+            )
+        weights = symbols.vector.ravel().tolist()
         return sympy.Add(*(field.number(w) * e for w, e in zip(weights, found, strict=True)))
     if len(found) != 1:
         raise GradcliError(

@@ -204,7 +204,7 @@ def compute_jvp(
     return Products(run.title, "jvp", run.value, {run.output_name or "out": part}, run.output_name, run.unused)
 
 
-def hvp(
+def compute_hvp(
     program: Program,
     given: Mapping[str, np.ndarray],
     *,
@@ -222,6 +222,9 @@ def hvp(
         known = [i for i, g in enumerate(gradients) if g is not None]
         second.outputs = [gradients[i] for i in known]
         found: list[Any] = [None] * len(gradients)
-        for i, t in zip(known, push_all(second, directions, False), strict=True):
-            found[i] = t
+        try:
+            for i, t in zip(known, push_all(second, directions, False), strict=True):
+                found[i] = t
+        except (RuntimeError, GradcliError):  # without a forward derivative: a Hessian is symmetric
+            found = pull(second, [(gradients[i], directions[i]) for i in known], False, False)
     return compute_products(run, "hvp", found)

@@ -16,7 +16,7 @@ from ..tape.observe import Observed, calling_frame, observation_of
 from ..tape.record import recording
 from ..tape.tensor import Tensor
 from ..tape.walk import reachable
-from .gradient import Request, run_backward
+from .gradient import Request, run_backward, run_for
 
 
 class Pass:
@@ -94,7 +94,7 @@ def watch_program(
     """
     watch = Watch(started)
     with watch.watching():
-        run = program.run(given, wrt=request.wrt, out=request.out, prepare=request)
+        run = run_for(program, given, request)
         if run.output is not None:
             if run.output._node is None:
                 raise GradcliError(

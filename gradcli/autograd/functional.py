@@ -1,5 +1,5 @@
 """torch.autograd.functional: Jacobians, Hessians and products of a function at given inputs."""
 
-from ..func.classic import hessian, hvp, jacobian, jvp, vhp, vjp
+from ..func.autograd_functional import hessian, hvp, jacobian, jvp, vhp, vjp
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]

@@ -8,14 +8,13 @@ from types import SimpleNamespace
 import numpy as np
 
 from ..results.checks import Finding, InputCheck
-from .diagnose import diagnose, place_in
-from .digits import digits_of
-from .directions import DRIFT, TINY, Directions, Outcome, is_cheap, short_of_calls, too_few, too_noisy
-from .lines import Line, Slope
-from .measure import MARGIN
-from .patterns import ratio_name
+from .differences import Line, Slope
+from .directions import DRIFT, PLAN, TINY, Directions, Outcome, is_cheap, short_of_calls, too_few, too_noisy
+from .reference_jacobian import MARGIN
+from .right_digits import digits_of
 from .subject import OutOfCallsError
 from .suspects import STEPS, Leaf, Part, Suspects, certain
+from .symmetric import symmetrized
 from .verdict import PASS, UNSURE
 
 
@@ -124,6 +123,8 @@ class Accusation(Suspects):
         if not findings and explained:
             cases = self.cases(output, leaf, worst)
             known = self.claim.rows is not None
+            from .diagnose import diagnose, place_in
+
             findings = diagnose(flat, cases) if known else place_in(flat, cases)  # type: ignore[arg-type]
         notes = ("the budget of calls (--calls) ended the search for more wrong elements",) if short else ()
         findings = findings if explained else findings or self.count()
@@ -149,6 +150,8 @@ class Accusation(Suspects):
             parts += [Part(*leaf[:3]) for i, leaf in self.leaves.items() if begin <= i < end]
             c = common or (self.factor(parts) if len(parts) >= 3 else None)
             if c is not None and abs(c - 1) > 1e-7 and abs(c) > 1e-9:
+                from .patterns import ratio_name
+
                 case = SimpleNamespace(
                     flat=flat, typical=max(abs(p.error / p.value) for p in parts or self.parts.values())
                 )
@@ -186,6 +189,14 @@ def judge_along(look: Directions) -> Outcome | None:
     if (drift > DRIFT).any():
         text = f"non-deterministic: two calls at the same point differ by {drift.max():.2g} relative"
         return look.outcome("inconclusive", text)
+    try:
+        narrower = None if look.agree else symmetrized(flat)
+    except OutOfCallsError:
+        needed = look.plan + PLAN + 1
+        return look.outcome("inconclusive", too_few(flat, needed), needed)
+    if narrower is not None:
+        look.begin_on(narrower)
+        return judge_along(look)
     if flat.subject.most_calls is None and not drift.any() and is_cheap(flat):
         return None
     try:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from .flat import Flat
-from .measure import MARGIN
+from .flatten import Flat
+from .reference_jacobian import MARGIN
 from .verdict import FLOOR, LEEWAY, ROUNDING
 
 MOST_ROWS = 8

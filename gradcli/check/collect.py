@@ -15,7 +15,8 @@ from ..lang.settings import MAX_TEXT
 from ..program.loading import load_module
 from ..program.surroundings import Folders, same_file
 from ..results.checks import CheckReport
-from .declare import REGISTRY, Declared
+from .declare import REGISTRY
+from .declared import Declared
 from .workers import Watch, in_processes, needs_process
 
 DECLARING = {"check", "check_gradient"}
@@ -110,5 +111,5 @@ def run_all(
 def in_turn(checks: Sequence[Declared], watch: Watch | None) -> Iterator[tuple[int, CheckReport]]:
     """Yield reports from this process."""
     for place, check in enumerate(checks):
-        check.watch = None if watch is None else functools.partial(watch, place)
+        check.options = check.options._replace(watch=None if watch is None else functools.partial(watch, place))
         yield place, check.run()

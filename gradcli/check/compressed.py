@@ -19,10 +19,10 @@ from ..func.sparsity import sparsity
 from ..func.trace import Trace
 from ..results.checks import InputCheck
 from ..tape.tensor import Tensor
-from .digits import CAP, digits_of
 from .fit import SAFETY
-from .flat import Flat
-from .measure import MARGIN, NARROW, even_weights, scatter_of_values
+from .flatten import Flat
+from .reference_jacobian import MARGIN, NARROW, even_weights, scatter_of_values
+from .right_digits import CAP, digits_of
 from .verdict import FLOOR, LEEWAY, ROUNDING
 
 if TYPE_CHECKING:

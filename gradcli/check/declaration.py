@@ -33,32 +33,33 @@ def is_shape(x: Any) -> bool:
 
 def complaints(check: Any) -> Iterator[str]:
     """Yield what is wrong with the arguments of a declared check."""
+    options = check.options
     given = {name: x for name, x in (("grad", check.grad), ("vjp", check.vjp), ("jvp", check.jvp)) if x is not None}
     if check.value_and_grad and check.grad is not None:
         yield "value_and_grad says that the function returns its gradient, so grad has no use"
     for name, x in {"what is checked": check.f, **given}.items():
         if not callable(x):
             yield f"{name} is {type(x).__name__}, not a function"
-    if check.engine is not None and check.engine not in (*ADAPTED, "gradcli"):
-        yield f"engine must be torch, jax, autograd or gradcli, got {check.engine!r}"
+    if options.engine is not None and options.engine not in (*ADAPTED, "gradcli"):
+        yield f"engine must be torch, jax, autograd or gradcli, got {options.engine!r}"
     wrt = check.wrt
     if wrt is not None and not (wrt and isinstance(wrt, list | tuple) and all(isinstance(n, str) for n in wrt)):
         yield f"wrt must be a name or a list of names, got {wrt!r}"
     if check.given_name is not None and not isinstance(check.given_name, str):
         yield f"name must be a string, got {check.given_name!r}"
-    if not is_whole(check.order, 1) or check.order > 2:
-        yield f"order must be 1 or 2, got {check.order!r}"
-    if not is_whole(check.samples, 1):
-        yield f"samples must be a whole number above 0, got {check.samples!r}"
-    if not is_whole(check.search, 0):
-        yield f"search must be a whole number, not negative, got {check.search!r}"
-    if not is_whole(check.seed, 0):
-        yield f"seed must be a whole number, not negative, got {check.seed!r}"
-    if check.calls is not None and not is_whole(check.calls, 1):
-        yield f"calls must be a whole number above 0, got {check.calls!r}"
-    if check.calls is not None and check.search:
+    if not is_whole(options.order, 1) or options.order > 2:
+        yield f"order must be 1 or 2, got {options.order!r}"
+    if not is_whole(options.samples, 1):
+        yield f"samples must be a whole number above 0, got {options.samples!r}"
+    if not is_whole(options.search, 0):
+        yield f"search must be a whole number, not negative, got {options.search!r}"
+    if not is_whole(options.seed, 0):
+        yield f"seed must be a whole number, not negative, got {options.seed!r}"
+    if options.calls is not None and not is_whole(options.calls, 1):
+        yield f"calls must be a whole number above 0, got {options.calls!r}"
+    if options.calls is not None and options.search:
         yield "search looks at many points, and calls is a budget for one: leave one of them out"
-    for name, x in zip(("eps", "atol", "rtol"), check.tolerances or (), strict=False):
+    for name, x in zip(("eps", "atol", "rtol"), options.tolerances or (), strict=False):
         if x is not None and not is_tolerance(x, positive=name == "eps"):
             yield f"{name} must be a {'positive' if name == 'eps' else 'nonnegative'} finite number, got {x!r}"
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from ..results.checks import Finding
-from .flat import Flat
+from .flatten import Flat
+from .missing_terms import chain_factor, term
 from .patterns import (
     Case,
     conjugate,
@@ -19,11 +20,11 @@ from .patterns import (
     part_sign,
     part_zero,
     rolled,
+    symmetric_part,
     transposed,
     whole_factor,
     zero,
 )
-from .terms import chain_factor, term
 from .verdict import Judgement
 
 
@@ -51,6 +52,7 @@ def block_findings(case: Case) -> list[Finding]:
         float32,
         whole_factor,
         transposed,
+        symmetric_part,
         conjugate,
         rolled,
         part_sign,
@@ -74,9 +76,11 @@ def place_of(case: Case) -> list[Finding]:
     if count == 1:
         (column,) = np.nonzero(case.wrong)[1]
         others = "is right" if total == 2 else f"{total - 1} are right"
-        text = f"a single element is wrong, at {case.index_of(int(column))}{times(case)}; the other {others}"
+        text = f"a single element is wrong, at {case.index_of(int(column))}{times(case)}"
+        text += f"{case.output_of_wrong().replace(' all', '')}; the other {others}"
         return [Finding("single element", f"{case.name}: {text}", case.name)]
-    return [Finding("some elements", f"{case.name}: {count} of {total} elements are wrong", case.name)]
+    text = f"{count} of {total} elements are wrong{case.output_of_wrong()}"
+    return [Finding("some elements", f"{case.name}: {text}", case.name)]
 
 
 def times(case: Case) -> str:

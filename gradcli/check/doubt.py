@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+
 import numpy as np
 
 from ..program.frameworks import calls_solver
-from .flat import Flat
+from .flatten import Flat
 from .subject import CheckError, Subject
 from .verdict import FAIL, Judgement
 
@@ -15,30 +17,30 @@ NEIGHBOURS = 3
 
 def scatter(subject: Subject, flat: Flat, analytic: np.ndarray) -> np.ndarray:
     """Return how much the claimed derivative changes a few rounding units away from the point."""
-    rng = np.random.default_rng(1)
-    wanted = {name: subject.at[name] for name in subject.wrt}
     most = np.zeros_like(analytic)
-    for _ in range(NEIGHBOURS):
-        units = {
-            name: max(np.finfo(x.dtype).eps, 2 * (subject.claim_unit or 0)) * rng.integers(-2, 3, x.shape)
-            for name, x in wanted.items()
-        }
-        moved = claimed_near(subject, flat, units, analytic.shape)
+    for near in neighbours(subject):
+        moved = claimed_at(flat, near, analytic.shape)
         if moved is not None:
             most = np.fmax(most, np.abs(moved - analytic))
     return np.where(np.isfinite(most), most, 0.0)
 
 
-def claimed_near(subject: Subject, flat: Flat, moves: dict[str, np.ndarray], shape: tuple) -> np.ndarray | None:
-    """Return the claimed derivative where inputs move by such parts of themselves; None where it has none."""
-    near = dict(subject.at)
-    for name, move in moves.items():
-        near[name] = (subject.at[name] * (1 + move)).astype(subject.at[name].dtype)
-    try:
-        found = flat.jacobian(subject.jacobian(near))
-    except CheckError:
-        return None
-    return found if found.shape == shape else None
+def neighbours(subject: Subject) -> Iterator[dict[str, np.ndarray]]:
+    """Yield points a few rounding units away."""
+    rng = np.random.default_rng(1)
+    for _ in range(NEIGHBOURS):
+        moves = {}
+        for name in subject.wrt:
+            x = subject.at[name]
+            unit = max(np.finfo(x.dtype).eps, 2 * (subject.claim_unit or 0))
+            moves[name] = unit * rng.integers(-2, 3, x.shape)
+        yield moved_by(subject, moves)
+
+
+def moved_by(subject: Subject, moves: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Return the point with inputs moved by such parts of themselves."""
+    at = subject.at
+    return {**at, **{name: (at[name] * (1 + move)).astype(at[name].dtype) for name, move in moves.items()}}
 
 
 def roughness(subject: Subject, flat: Flat, analytic: np.ndarray) -> np.ndarray:
@@ -54,7 +56,7 @@ def roughness(subject: Subject, flat: Flat, analytic: np.ndarray) -> np.ndarray:
         rows = []
         for k in range(-4, 5):
             moves = {name: spacing * k * sign for name, sign in signs.items()}
-            row = claimed_near(subject, flat, moves, analytic.shape)
+            row = claimed_at(flat, moved_by(subject, moves), analytic.shape)
             if row is None:
                 return np.zeros_like(analytic)
             rows.append(row)
@@ -122,7 +124,7 @@ def difference_of_solver(flat: Flat, shape: tuple, j: int, i: int, noise: float)
         numeric = slopes_at(flat, starts, i, step)[:, j]
         if not np.isfinite(numeric).all() or roughness_of(numeric) > SIMPLE:
             continue
-        claimed = [claimed_at(flat, start, shape) for start in starts]
+        claimed = [claimed_at(flat, {**flat.subject.at, **flat.arrays_at(start)}, shape) for start in starts]
         if any(c is None for c in claimed):
             return None
         difference = np.array([c[j, i] for c in claimed if c is not None]) - numeric
@@ -153,10 +155,10 @@ def roughness_of(values: np.ndarray) -> float:
     return float(np.abs(values - parabola).max() / max(np.abs(values).max(), np.finfo(float).tiny))
 
 
-def claimed_at(flat: Flat, x: np.ndarray, shape: tuple) -> np.ndarray | None:
-    """Return the claimed derivative at a real vector; None where it has none."""
+def claimed_at(flat: Flat, arrays: Mapping[str, np.ndarray], shape: tuple) -> np.ndarray | None:
+    """Return the claimed derivative at inputs by name; None where it has none."""
     try:
-        found = flat.jacobian(flat.subject.jacobian({**flat.subject.at, **flat.arrays_at(x)}))
+        found = flat.jacobian(flat.subject.jacobian(arrays))
     except CheckError:
         return None
     return found if found.shape == shape else None

@@ -10,13 +10,14 @@ import numpy as np
 
 from ..errors import EXIT_TARGET, GradcliError
 from ..program.expression import ExpressionProgram
+from ..program.function import FunctionProgram
 from ..program.parameters import check_known
 from ..program.script import ScriptProgram
 from ..program.target import Target, load_program, read_source
 from ..results.checks import CheckReport
-from .declare import Declared
+from .declared import Declared
+from .request import Wanted, surroundings_of, with_options
 from .script import ScriptCheck, leaves_of
-from .wanted import Wanted, surroundings_of, with_options
 
 
 def of_program(target: Target, wanted: Wanted) -> Declared | CheckReport:
@@ -37,11 +38,13 @@ def of_program(target: Target, wanted: Wanted) -> Declared | CheckReport:
             if isinstance(program, ScriptProgram):
                 function, at = None, leaves_of(program, given, wanted.out)
             else:
+                if isinstance(program, FunctionProgram):
+                    program.apart = True
                 function, at = program.as_function(given, wanted.out)
     except GradcliError as error:
         if error.exit_code != EXIT_TARGET:
             text = read_source(path) if path.endswith(".py") and error.kind == "target" else "gradcli"
-            if "gradcli" not in text and "torch" not in text:
+            if ("gradcli" not in text and "torch" not in text) or ("requires_grad" not in text and "def " in text):
                 error.hint = (
                     f"to check a gradient written by hand: gradcli gradcheck {path}:FUNCTION --grad GRADIENT x=2"
                 )

@@ -20,7 +20,7 @@ import itertools
 
 import numpy as np
 
-from .flat import Flat
+from .flatten import Flat
 from .hull import components, distance, distinct, nearest
 from .verdict import FAIL, Judgement
 

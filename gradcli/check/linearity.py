@@ -7,7 +7,9 @@ from collections.abc import Callable
 import numpy as np
 
 from ..results.checks import Finding
-from .flat import Flat
+from .doubt import neighbours
+from .flatten import Flat
+from .verdict import OWN_NOISE
 
 SIZE = 3.0
 """The typical size of cotangents: 1 is what most people try."""
@@ -35,21 +37,31 @@ def nonlinearity(flat: Flat, seed: int) -> Finding | None:
 
     if subject.has_pull:
         words = ("backward not multiplied by grad_output: a gradient of zeros", "backward", "grad_output")
-        found = bend(flat.pull, draw_cotangent, room, *words)
+        found = bend(flat, flat.pull, draw_cotangent, room, *words)
         if found is not None:
             return found
     if subject.has_push and not subject.traced:
         words = ("jvp not multiplied by its tangents: tangents of zeros", "jvp", "its tangents")
-        return bend(flat.push, draw_tangent, room, *words)
+        return bend(flat, flat.push, draw_tangent, room, *words)
     return None
 
 
 def bend(
-    products: Callable, draw: Callable[[], np.ndarray], room: float, of_zeros: str, name: str, argument: str
+    flat: Flat,
+    products: Callable,
+    draw: Callable[[], np.ndarray],
+    room: float,
+    of_zeros: str,
+    name: str,
+    argument: str,
 ) -> Finding | None:
-    """Return in what products are not linear up to rounding; None when they are."""
+    """Return in what products are not linear up to rounding; None when they are.
+
+    Where they are nothing but rounding, they scatter as much between points that are rounding units apart.
+    """
     u, v = draw(), draw()
-    first, nothing, minus, second, both = products([u, np.zeros_like(u), -u, v, u + v])
+    vectors = [u, np.zeros_like(u), -u, v, u + v]
+    first, nothing, minus, second, both = here = products(vectors)
     if not np.isfinite(first).all():  # an infinite derivative times 0 is nan
         return None
     if not (nothing == 0).all():
@@ -62,7 +74,9 @@ def bend(
     ):
         size = np.abs(first).max(initial=0.0) + np.abs(expected).max(initial=0.0)
         gap = float(np.abs(got - expected).max(initial=0.0))
-        if not gap <= room * size:
+        if not gap <= room * size and not gap <= OWN_NOISE * max(
+            float(np.abs(products(vectors, near) - here).max()) for near in neighbours(flat.subject)
+        ):
             return Finding(
                 "nonlinear",
                 f"the {name} is not linear in {argument}: {words} (off by {gap / size:.2g} relative); "

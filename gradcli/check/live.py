@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,6 +10,8 @@ import numpy as np
 
 from ..func.forward import push_all
 from ..func.pullback import pull
+from ..program.outputs import Path
+from ..results.checks import WorstElement
 from ..tape.modes import enable_grad
 from ..tape.tensor import Tensor
 from .modes import adjoint_test
@@ -66,20 +67,13 @@ class Live(Traced):
             raise CheckError(str(self.changed)) from self.changed
         return found
 
-    def place_of(self, place: tuple[int, ...]) -> tuple[int, tuple[int, ...], str]:
-        """Return which output an element of the joined result belongs to, its index there, and which part it is."""
-        outlines = [(s, d.is_complex) for s, d in self.outlines or () if d.is_floating_point or d.is_complex]
-        number = 0
-        if len(outlines) > 1 and len(place) == 1:
-            rest = place[0]
-            while rest >= (size := math.prod(outlines[number][0]) * (1 + outlines[number][1])):
-                rest, number = rest - size, number + 1
-            shape, is_complex = outlines[number]
-            place = tuple(int(k) for k in np.unravel_index(rest, (*shape, 2) if is_complex else shape or (1,)))
-        if not outlines or not outlines[number][1]:
-            return number, place, ""
-        part = "imaginary" if place[-1] else "real"
-        return number, place[:-1], f"While considering the {part} part of complex outputs only, "
+    def place_of(self, worst: WorstElement) -> tuple[int, Path, str]:
+        """Return which output an element belongs to, its index there, and which part it is."""
+        paths = [part.path for part in self.layout] or [()]
+        number = next(i for i, path in enumerate(paths) if worst.output[: len(path)] == path)
+        word = {"re": "real", "im": "imaginary"}.get(worst.output_part)
+        part = f"While considering the {word} part of complex outputs only, " if word else ""
+        return number, worst.output[len(paths[number]) :], part
 
 
 class Pushed(Live):

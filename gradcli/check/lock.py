@@ -13,10 +13,11 @@ import numpy as np
 
 from .. import __version__
 from ..errors import EXIT_TARGET, GradcliError
+from ..lang.patience import bounded
 from ..results.checks import CheckReport
 from ..results.locks import Comparison, Difference, Lock, Verification
-from .declare import Declared
-from .stored import array_of, plain_of, read_document
+from .declared import Declared
+from .saved_points import array_of, plain_of, read_document
 from .subject import CheckError, Subject
 
 NEIGHBOURS = 5
@@ -122,8 +123,9 @@ def known_at(check: Declared, at: Mapping[str, Any] | None = None) -> Known:
         contextlib.redirect_stdout(sys.stdout),
         contextlib.redirect_stderr(sys.stderr),
         np.errstate(all="ignore"),
+        bounded(check.options.bound),
     ):
-        return Known(check.subject(check.point(np.random.default_rng(check.seed)) if at is None else at))
+        return Known(check.subject(check.point(np.random.default_rng(check.options.seed)) if at is None else at))
 
 
 def keyed(checks: Sequence[Declared]) -> Iterator[tuple[tuple[str, str], Declared]]:
@@ -183,11 +185,16 @@ def libraries() -> dict[str, str]:
     return {**found, **{name: str(version) for name, version in loaded.items() if version is not None}}
 
 
+def is_named(entry: Mapping[str, Any]) -> bool:
+    """Return whether an entry of a lock names a check and its file."""
+    return isinstance(entry["file"], str) and isinstance(entry["check"], str)
+
+
 def read_lock(path: str) -> Lock:
     """Return the content of a lock file. Raises GradcliError."""
     found = read_document(path, "checks", "locked gradients")
     keys = {"file", "check", "at", "value", "value_error", "grad", "error"}
-    if not all(isinstance(entry, dict) and keys <= entry.keys() for entry in found["checks"]):
+    if not all(isinstance(entry, dict) and keys <= entry.keys() and is_named(entry) for entry in found["checks"]):
         raise GradcliError(
             f"{path} is no file of locked gradients", hint="gradcli lock -o FILE writes one", kind="file"
         )

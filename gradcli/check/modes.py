@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
 
 from ..results.checks import CheckReport, Finding
-from .digits import digits_of
+from .doubt import neighbours
+from .right_digits import digits_of
 from .subject import NoForwardError, Subject
+from .verdict import OWN_NOISE
 
 ADJOINT_DIGITS = {8: 5.0, 4: 2.0, 2: 0.5}
 """To how many digits forward and reverse mode must agree, by the bytes of a number."""
@@ -58,12 +61,23 @@ def adjoint_test(subject: Subject, seed: int) -> tuple[float, float]:
 
     for _ in range(1 if subject.traced else 3):
         tangents, w = {name: draw(subject.at[name]) for name in subject.wrt}, draw(out)
-        pushed, pulled = subject.push(subject.at, tangents), subject.pull(subject.at, w)
-        products = [np.conj(w) * pushed, *(np.conj(pulled[name]) * tangents[name] for name in subject.wrt)]
-        forward, reverse = products[0].real.sum(), sum(p.real.sum() for p in products[1:])
-        size = max(float(np.abs(products[0]).sum()), float(sum(np.abs(p).sum() for p in products[1:])), 1e-300)
-        found = digits_of(float(abs(forward - reverse)) / size)
+        forward, reverse, size = both_modes(subject, subject.at, tangents, w)
+        found = digits_of(abs(forward - reverse) / size)
         if np.isnan(found):
             return found, least
+        if found < least:  # nothing but rounding scatters as much between points that are rounding units apart
+            near = [both_modes(subject, at, tangents, w)[:2] for at in neighbours(subject)]
+            if abs(forward - reverse) <= OWN_NOISE * float(np.abs(np.array(near) - (forward, reverse)).max()):
+                return np.nan, least
         worst = min(worst, found)
     return worst, least
+
+
+def both_modes(
+    subject: Subject, at: Mapping[str, np.ndarray], tangents: Mapping[str, np.ndarray], w: np.ndarray
+) -> tuple[float, float, float]:
+    """Return <w, J v>, <J^T w, v>, and the sum of the sizes of their parts, whichever is larger."""
+    pushed, pulled = subject.push(at, tangents), subject.pull(at, w)
+    forward, reverse = np.conj(w) * pushed, [np.conj(pulled[name]) * tangents[name] for name in subject.wrt]
+    size = max(float(np.abs(forward).sum()), float(sum(np.abs(p).sum() for p in reverse)), 1e-300)
+    return float(forward.real.sum()), float(sum(p.real.sum() for p in reverse)), size

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..results.checks import Finding
 from ..tape.modes import no_grad
-from .digits import CAP, digits_of
+from .right_digits import CAP, digits_of
 from .second import SecondOrder
 from .traced import Traced
 from .witnessed import ROUNDED, Witnessed

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Iterator
 from fractions import Fraction
 
 import numpy as np
 
-from .flat import Flat
-from .measure import MARGIN
+from .flatten import Flat
+from .reference_jacobian import MARGIN
 from .verdict import FAIL, Judgement
 
 CONSTANTS = {
@@ -43,7 +44,20 @@ class Case:
     def index_of(self, column: int) -> str:
         """Return where a column's element stands, and which part of it that is."""
         _, index, part = self.flat.label(self.first + int(column))
-        return {"": "", "re": "the real part at ", "im": "the imaginary part at "}[part] + f"index {list(index)}"
+        where = f"index {list(index)}" if index else "its only element"
+        return {"": "", "re": "the real part at ", "im": "the imaginary part at "}[part] + where
+
+    def output_of_wrong(self) -> str:
+        """Return in which output, and in which part of complex numbers, all wrong elements are, if in one."""
+        if len(self.wrong) != self.out_size or not self.flat.subject.layout:
+            return ""
+        rows = [self.flat.row(int(j)) for j in np.flatnonzero(self.wrong.any(axis=1))]
+        part, *others = {which for _, which in rows}
+        depths = zip(*(path for path, _ in rows), strict=False)
+        shared = [keys[0] for keys in itertools.takewhile(lambda keys: len({*keys}) == 1, depths)]
+        word = {"re": "the real part of ", "im": "the imaginary part of "}.get(part, "") if not others else ""
+        several = len(self.flat.subject.layout) > 1
+        return f", all in {word}out{shared or ''}" if word or (several and shared) else ""
 
     @functools.cached_property
     def typical(self) -> float:
@@ -182,6 +196,17 @@ def transposed(case: Case) -> tuple[str, str] | None:
         if case.explains(np.swapaxes(r, -1, -2).reshape(case.r.shape)):
             return "transposed", "the gradient holds the transposed derivative, reshaped"
     return None
+
+
+def symmetric_part(case: Case) -> tuple[str, str] | None:
+    """A square matrix and its transpose in the derivative's place, half of each."""
+    shape = (len(case.a), *case.array.shape)
+    if case.array.ndim < 2 or shape[-1] != shape[-2] or shape[-1] < 2 or case.array.dtype.kind != "f":
+        return None
+    r = case.r.reshape(shape)
+    if not case.explains(((r + np.swapaxes(r, -1, -2)) / 2).reshape(case.r.shape)):
+        return None
+    return "symmetric part", "the claim is the symmetric part of the derivative, right along symmetric changes alone"
 
 
 def conjugate(case: Case) -> tuple[str, str] | None:

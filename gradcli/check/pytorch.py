@@ -12,12 +12,13 @@ import numpy as np
 from ..errors import add_advice as noted
 from ..results.checks import CheckReport, InputCheck
 from ..tape.tensor import Tensor
-from .fixed import ATOL, EPS, RTOL, central
-from .flat import Flat
+from .flatten import Flat
 from .live import Live, Pushed, complaint
-from .run import Options, Place, run_check
+from .options import Options
+from .run import Place, run_check
 from .second import SecondOrder
 from .subject import name_of
+from .tolerances import ATOL, EPS, RTOL, central
 from .traced import Traced
 
 SHOWN = 10_000
@@ -128,6 +129,8 @@ def _check(
         if not connected:
             text = f"Numerical gradient for function expected to be zero: no output requires grad\n{text}"
     else:
+        if report.message:
+            warnings.warn(report.message, stacklevel=3)
         text = (backward and complaint(make(), *extra)) or ""
     if text and raise_exception:
         error: BaseException = GradcheckError(text)
@@ -140,7 +143,7 @@ def _check(
 
 def mismatch(subject: Live, item: InputCheck) -> str:
     """Return PyTorch's words for a wrong derivative, with both matrices: a row for each element of the input."""
-    output, _, part = subject.place_of(item.worst.output)  # type: ignore[union-attr]
+    output, _, part = subject.place_of(item.worst)  # type: ignore[arg-type]
     sizes = [math.prod(s) * (1 + d.is_complex) for s, d in subject.outlines or ()]
     rows = slice(sum(sizes[:output]), sum(sizes[: output + 1]))
     x = subject.at[item.name]
@@ -196,7 +199,7 @@ def text_of(report: CheckReport, subject: Live | None) -> str:
     for item in report.inputs:
         if item.verdict != "pass" and item.worst is not None:
             worst = item.worst
-            output, place, part = subject.place_of(worst.output) if subject is not None else (0, worst.output, "")
+            output, place, part = subject.place_of(worst) if subject is not None else (0, worst.output, "")
             lines.append(
                 f"{part}Jacobian mismatch for output {output} with respect to {item.name}, at {list(place)} and "
                 f"{list(worst.place)}: numerical: {worst.numeric:.12g} (error {worst.numeric_error:.2g}), "

@@ -9,61 +9,36 @@ import linecache
 import textwrap
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
-from ..errors import GradcliError, describe_error
+from ..errors import GradcliError, describe_error, text_of
 from ..program.failures import users_trace
 from ..results.checks import CheckReport, Evidence, Finding, InputCheck
 from .accusation import judge_along
-from .diagnose import diagnose
 from .directions import PLAN, Directions, Outcome
 from .doubt import doubt_solvers, roughness, scatter
-from .fixed import judge_fixed
-from .flat import Flat
+from .flatten import Flat
 from .kink import settle_kinks
 from .linearity import nonlinearity
-from .measure import Reference
 from .modes import with_modes
+from .options import Options
+from .reference_jacobian import Reference
 from .subject import CheckError, ComplexError, OutOfCallsError, Subject, WrongShapeError
+from .symmetric import symmetrized
 from .taylor import STEPS, taylor_of
+from .tolerances import judge_fixed
 from .verdict import Judgement, input_checks, rounding_slack
 
+DEFECT = "a defect of gradcli, please report it"
+"""What is said where nobody foresaw an error."""
 SCATTER_LIMIT = 200_000
 """Elements of a Jacobian up to which a hand-written derivative is called again, to see its own rounding."""
 SLOW = 2.0
 """Seconds that one call per element may take for all elements to be looked at."""
 DOUBT_LIMIT = 5_000_000
 """Elements up to which that is done once more for what was held against it."""
-
-
-class Options:
-    """How to check.
-
-    seed: of random directions. fast: random directions first, elements only on suspicion. calls: how often the
-    function may be called. taylor: judge by the Taylor remainder first. forced: begin with directions. tolerances:
-    (eps, atol, rtol) for PyTorch's rule. blame: look for the guilty custom function after a fail. elements: report
-    every one. watch: told how far it is, see Subject.
-    """
-
-    def __init__(
-        self,
-        *,
-        fast: bool = False,
-        seed: int = 0,
-        tolerances: tuple | None = None,
-        blame: bool = True,
-        calls: int | None = None,
-        taylor: bool = False,
-        elements: bool = False,
-        watch: Callable[[str, int, int], None] | None = None,
-    ):
-        self.blame, self.calls, self.taylor = blame, calls, taylor
-        self.elements, self.watch = elements, watch
-        self.fast = fast
-        self.forced = bool(fast or calls or taylor)
-        self.seed = seed
-        self.tolerances = tolerances
 
 
 class Place:
@@ -105,14 +80,16 @@ def run_check(make: Callable[[], Subject], place: Place, options: Options | None
     def guilty() -> str | None:
         """Return the custom function whose backward raised or gave a wrong shape, where one did."""
         with contextlib.suppress(Exception):
-            return guilty_part(subject) if options.blame and subject is not None else None
+            return subject.blame(is_wrong) if options.blame and subject is not None else None
         return None
 
     try:
         with np.errstate(all="ignore"):
             subject = make()
             subject.watch = options.watch
-            return judge(subject, options, report)
+            checked = judge(subject, options, report)
+            found = guilty() if checked.verdict == "fail" and options.calls is None else None
+            return replace(checked, blame=found)
     except WrongShapeError as error:
         finding = Finding("shape", "the gradient has a wrong shape")
         return report("fail", str(error), diagnosis=(finding,), blame=guilty())
@@ -129,8 +106,10 @@ def run_check(make: Callable[[], Subject], place: Place, options: Options | None
         return report("error", "not enough memory")
     except GradcliError as error:
         return report("error", error.message, hint=error.hint)
+    except OSError as error:
+        return report("error", f"the system refused to go on: {error.strerror or text_of(error)}")
     except Exception as error:  # one check must not end the others
-        return report("error", f"a defect of gradcli, please report it: {describe_error(error)}")
+        return report("error", f"{DEFECT}: {describe_error(error)}")
 
 
 def judge(subject: Subject, options: Options, report: Callable[..., CheckReport]) -> CheckReport:
@@ -149,7 +128,7 @@ def judge(subject: Subject, options: Options, report: Callable[..., CheckReport]
         if options.taylor and look.slopes:
             report = functools.partial(report, taylor=taylor_of(look))
         if found is not None:
-            return report_along(flat, found, bent, options, report)
+            return report_along(look.flat, found, bent, options, report)
     reason = undecidable(flat)
     if reason is not None:
         return report("inconclusive", reason)
@@ -169,26 +148,29 @@ def judge(subject: Subject, options: Options, report: Callable[..., CheckReport]
         judge_closely(flat, judgement, options.seed)
     verdict = "fail" if findings else judgement.verdict
     if judgement.verdict == "fail":
+        from .diagnose import diagnose
+
         findings = (*findings, *diagnose(flat, judgement))
-    message = judgement.reason() if verdict == "inconclusive" else ""
+    message = judgement.reason() if verdict == "inconclusive" else subject.restriction
     if findings and judgement.verdict != "fail":
         message = findings[0].text
     inputs = input_checks(flat, judgement, options.elements)
     notes = [*subject.notes, *judgement.notes, *(undecided_note(item) for item in inputs if item.hidden)]
     if judgement.kinks and verdict == "pass":
         notes.insert(len(subject.notes), "a kink: the claimed value lies between the one-sided derivatives")
-    guilty = None
-    if verdict == "fail" and options.blame:
-        guilty = guilty_part(subject)
     checked = report(
         verdict,
         message,
         inputs=inputs,
         diagnosis=findings,
         notes=tuple(dict.fromkeys(notes)),
-        blame=guilty,
         evidence=Evidence(analytic.size, judgement.closely, flat.calls),
     )
+    if judgement.verdict != "pass" and bent is None and options.tolerances is None:
+        narrower = symmetrized(flat)
+        on_symmetric = None if narrower is None else judge(narrower, options, report)
+        if on_symmetric is not None and all(item.verdict == "pass" for item in on_symmetric.inputs):
+            return on_symmetric
     return with_modes(checked, subject, options.seed)
 
 
@@ -215,17 +197,14 @@ def report_along(
     findings = (() if bent is None else (bent,)) + found.findings
     verdict = "fail" if bent is not None else found.verdict
     notes = (*flat.subject.notes, *found.notes, *(undecided_note(item) for item in found.inputs if item.hidden))
-    guilty = None
-    if verdict == "fail" and options.blame and options.calls is None:
-        guilty = guilty_part(flat.subject)
     message = bent.text if bent is not None and found.verdict != "fail" else found.message
+    message = message or flat.subject.restriction
     checked = report(
         verdict,
         message,
         inputs=found.inputs,
         diagnosis=findings,
         notes=notes,
-        blame=guilty,
         evidence=found.evidence(flat),
     )
     try:
@@ -293,11 +272,6 @@ def judge_closely(flat: Flat, judgement: Judgement, seed: int) -> None:
         )
     if judgement.verdict == "fail":
         doubt_solvers(flat, judgement)
-
-
-def guilty_part(subject: Subject) -> str | None:
-    """Return the part of a function that is wrong by itself, and its place."""
-    return subject.blame(is_wrong)
 
 
 def is_wrong(subject: Subject) -> bool:

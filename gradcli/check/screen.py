@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .flat import Flat
+from .flatten import Flat
 
 WIDE, HALF = 0.05, 0.025
 """Two steps whose slopes are extrapolated, in units of the scale; two more follow from the rounding unit."""

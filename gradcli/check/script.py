@@ -14,7 +14,7 @@ from ..program.frameworks import framework_imported
 from ..program.script import ScriptProgram
 from ..tape.backward import grad
 from ..tape.tensor import Tensor
-from .declare import Declared, refuse_foreign
+from .declared import Declared, refuse_foreign
 from .second import direction
 from .subject import CheckError, Subject
 from .traced import Traced, joined, tensor
@@ -111,7 +111,7 @@ class SecondScript(ScriptSubject):
         vector = tensor(arrays[last]).requires_grad_()
         wanted = [run.leaves[name] for name in self.first.wrt]
         found = grad(run.output, wanted, vector, create_graph=True, materialize_grads=True)
-        return [*(run.leaves[name] for name in names), vector], joined(found, self.title)
+        return [*(run.leaves[name] for name in names), vector], joined(list(found), found, self.title)
 
     def jacobian(self, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Return the second derivatives by reverse mode."""
@@ -132,7 +132,7 @@ class ScriptCheck(Declared):
         if not self.script.torch:
             refuse_foreign(framework_imported(self.script.source), self.name)
         first = ScriptSubject(self.script, at, wrt=self.wrt, out=self.out)
-        return SecondScript(first, self.seed) if self.order == 2 else first
+        return SecondScript(first, self.options.seed) if self.options.order == 2 else first
 
 
 def leaves_of(script: ScriptProgram, given: Mapping[str, Any], out: str | None) -> dict[str, np.ndarray]:

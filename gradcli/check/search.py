@@ -14,11 +14,12 @@ import numpy as np
 
 from ..results.checks import CheckReport, FoundPoint, InputCheck
 from .candidates import Point, candidates, constants_in, constants_of
-from .flat import Flat
-from .run import Options, Place, run_check
+from .flatten import Flat
+from .options import Options
+from .run import Place, run_check
+from .saved_points import written
 from .screen import Line, compare_along_line
 from .shrink import shrink
-from .stored import written
 from .subject import CheckError, Subject, WrongShapeError, as_point, name_of
 
 LEAST_JUDGED = 12
@@ -40,7 +41,7 @@ class Search:
     """The search of one declared check. base: a point of its own, with all inputs."""
 
     def __init__(self, check: Any, base: Mapping[str, Any]):
-        self.check, self.rng = check, np.random.default_rng(check.seed)
+        self.check, self.rng = check, np.random.default_rng(check.options.seed)
         self.subject: Subject = check.subject(base)
         self.extra = {name: x for name, x in self.subject.at.items() if name not in base}
         self.base = {name: x for name, x in self.subject.at.items() if name not in self.extra}
@@ -60,8 +61,8 @@ class Search:
     def judge(self, point: Mapping[str, np.ndarray], blame: bool = False) -> CheckReport:
         """Return the verdict at a point."""
         check = self.check
-        place = Place(check.name, check.file, check.line, check.replay_line(check.seed))
-        report = run_check(lambda: self.at(point), place, Options(seed=check.seed, blame=blame))
+        place = Place(check.name, check.file, check.line, check.replay_line(check.options.seed))
+        report = run_check(lambda: self.at(point), place, Options(seed=check.options.seed, blame=blame))
         self.calls += report.evidence.points if report.evidence else 0
         return report
 
@@ -93,7 +94,7 @@ class Search:
             return known and x.dtype.kind != "f"
         flat = Flat(subject)
         place = int(flat.edges[subject.wrt.index(item.name)] + np.ravel_multi_index(worst.place, x.shape))
-        row = int(np.ravel_multi_index(worst.output, flat.out_shape)) if flat.out_dtype.kind == "f" else 0
+        row = flat.row_of(worst.output, worst.output_part)
         line = Line(flat, place, row)
         if line.agrees(worst.analytic):
             return False
@@ -198,7 +199,7 @@ def search(check: Any, report: CheckReport, count: int, saved: Sequence[Mapping[
 
     report: that of the declared point. saved: points found before, which come first.
     """
-    base = check.point(np.random.default_rng(check.seed))
+    base = check.point(np.random.default_rng(check.options.seed))
     try:
         hunt = Search(check, base)
     except CheckError:
@@ -210,7 +211,10 @@ def search(check: Any, report: CheckReport, count: int, saved: Sequence[Mapping[
         return report
     found = first_failing(hunt, report, count)
     if found is None:
-        return replace(report, notes=(*report.notes, f"searched {count} points: none at which the claim is wrong"))
+        none = (
+            "none at which the claim is wrong" if report.verdict != "fail" else "none shows more than the point above"
+        )
+        return replace(report, notes=(*report.notes, f"searched {count} points: {none}"))
     where = "the declared point" if report.verdict == "fail" else f"one of {count} points"
     return with_point(hunt, shrink(found, hunt.fails, hunt.varied), report, f"the smallest point, from {where}")
 
@@ -219,8 +223,8 @@ def first_failing(hunt: Search, report: CheckReport, count: int) -> Point | None
     """Return a failing point: of those of the declaration, else of those that are suspicious."""
     check = hunt.check
     if report.verdict == "fail":
-        for k in range(check.samples if check.random else 1):
-            drawn = check.point(np.random.default_rng(check.seed + k))
+        for k in range(check.sample_count):
+            drawn = check.point(np.random.default_rng(check.options.seed + k))
             point = {name: as_point(name, drawn[name]) for name in hunt.base}
             if hunt.fails(point):
                 return point

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ENDINGS, describe_error
+from ..errors import ENDINGS, describe_error, text_of
+from ..program.outputs import OutputPart
 from ..results.checks import InputCheck
 
 
@@ -43,7 +44,7 @@ class WrongShapeError(CheckError):
 def raised(what: str, error: BaseException) -> CheckError:
     """Return what the user's code raised as a CheckError."""
     if isinstance(error, SystemExit):
-        return CheckError(f"{what} exited with status {error.code}")
+        return CheckError(f"{what} exited with status {text_of(error.code)}")
     return CheckError(f"{what} raised {describe_error(error)}")
 
 
@@ -51,16 +52,19 @@ def plain_array(x: Any, what: str) -> np.ndarray:
     """Return a result as an array of floating-point or complex numbers. Raises CheckError for anything else."""
     if x is None:
         raise CheckError(f"{what} returned None")
-    if hasattr(x, "detach"):  # a tensor
-        x = x.detach()
     try:
-        raw = np.asarray(x)
-    except Exception as error:
-        raise CheckError(f"{what} returned {type(x).__name__}, which is no array: {error}") from None
+        raw = np.asarray(x.detach() if hasattr(x, "detach") else x)  # a tensor has that
+    except ENDINGS:
+        raise
+    except BaseException as error:
+        message = f"{what} returned {type(x).__name__}, which is no array: {text_of(error)}"
+        raise CheckError(message) from None
     if raw.dtype.kind in "biuO":
         try:
             raw = raw.astype(float)
-        except (TypeError, ValueError):
+        except ENDINGS:
+            raise
+        except BaseException:
             raise CheckError(f"{what} returned {type(x).__name__} of type {raw.dtype}, not numbers") from None
     if raw.dtype.kind not in "fc":
         raise CheckError(f"{what} returned {type(x).__name__} of type {raw.dtype}, not numbers")
@@ -107,14 +111,16 @@ class Subject:
 
     traced = False
     notes: tuple[str, ...] = ()
+    restriction = ""
+    """On which part of the space alone a pass says something, in words; "" for all of it."""
     claims = "vjp"
     """Which product the claimed Jacobian came from, where there are both."""
     claim_unit: float | None = None
     """The rounding unit of the claim, where that is computed in a narrower type than the inputs have."""
     watch: Callable[[str, int, int], None] | None = None
     """Told how far a long check is: what is counted, how many were done, of how many."""
-    pairs = False
-    """Whether the output's last axis holds real and imaginary part of complex numbers."""
+    layout: tuple[OutputPart, ...] = ()
+    """The arrays that the output is joined of, where it tells them."""
     trouble: str | None = None
     """What the function raised beside the point."""
     costly = False
@@ -225,8 +231,11 @@ def as_point(name: str, x: Any) -> np.ndarray:
     """Return an input as an array: integers stay, numbers become 0-d arrays. Raises CheckError."""
     try:
         raw = np.array(x.detach() if hasattr(x, "detach") else x)
-    except Exception as error:
-        raise CheckError(f"the value of '{name}' is no array of numbers: {str(error).partition('.')[0]}") from None
+    except ENDINGS:
+        raise
+    except BaseException as error:
+        why = text_of(error).partition(".")[0]
+        raise CheckError(f"the value of '{name}' is no array of numbers: {why}") from None
     if raw.dtype.kind not in "biufc":
         raise CheckError(f"the value of '{name}' is no array of numbers ({raw.dtype})")
     return raw
@@ -267,9 +276,10 @@ class HandWritten(Subject):
             raise
         except BaseException as error:
             raise raised(what, error) from error
-        copied.end()
+        finally:
+            copied.end()
         for (name, x), copy in zip(arrays.items(), given, strict=True):
-            if not (x == copy).all() and not np.array_equal(x, copy, equal_nan=True):
+            if (x.shape != copy.shape or not (x == copy).all()) and not np.array_equal(x, copy, equal_nan=True):
                 raise CheckError(f"{what} changes its argument '{name}' in place; it must work on a copy")
         return result
 
@@ -408,10 +418,13 @@ class HandWritten(Subject):
             only = self.wrt[0]
             if isinstance(result, tuple) and len(result) == len(self.at):
                 return dict(zip(self.at, result, strict=True))
+            if isinstance(result, tuple):
+                raise CheckError(f"{what} returned a tuple of {len(result)} gradients for 1 input")
             return {only: result}
         if not isinstance(result, tuple | list):
             raise CheckError(
-                f"{what} returned {type(result).__name__}; a tuple of {len(self.wrt)} gradients is needed"
+                f"{what} returned {type(result).__name__}; a tuple of {len(self.wrt)} gradients is needed",
+                f"--wrt {self.wrt[0]} (wrt= in a declaration) checks that input alone",
             )
         for names in (self.wrt, list(self.at)):
             if len(result) == len(names):

@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .differences import PAIRS, REACH, Line
 from .directions import Directions, excess
-from .lines import PAIRS, REACH, Line
-from .measure import MARGIN, SURE
 from .reference import estimate
+from .reference_jacobian import MARGIN, SURE
 from .verdict import FAIL, PASS, UNSURE
 
 MOST = 4

@@ -20,8 +20,8 @@ from ..program.target import Target, read_source, refuse_arguments
 from ..results.checks import CheckReport
 from .arguments import arguments_of, by_name
 from .collect import declared_in, files_in, mentions_checks
-from .declare import Declared
-from .wanted import Wanted, surroundings_of, with_options
+from .declared import Declared
+from .request import Wanted, surroundings_of, with_options
 
 
 def checks_of(targets: Sequence[Target], wanted: Wanted) -> list[Declared | CheckReport]:
@@ -55,7 +55,7 @@ def of_target(target: Target, wanted: Wanted) -> list[Declared | CheckReport]:
     """Return the checks of one target."""
     text = target.text
     if not target.inline and is_elsewhere(text):
-        from .remote import of_address
+        from .addresses import of_address
 
         return [with_options(of_address(target, wanted), wanted)]
     if not target.inline and os.path.isdir(text):
@@ -89,10 +89,7 @@ def of_file(path: str, target: Target, wanted: Wanted) -> list[Declared | CheckR
         return [found]
     for check in found:
         check.repeated = wanted.repeated
-        for key, value in wanted.options.items():
-            if key != "tolerances" or value is not None:
-                setattr(check, key, value)
-    return list(found)
+    return [with_options(check, wanted) for check in found]
 
 
 def hand_written(path: str, name: str, target: Target, wanted: Wanted) -> Declared:

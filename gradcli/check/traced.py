@@ -12,6 +12,7 @@ from ..func.forward import push_all
 from ..func.mapping import batch_or_loop
 from ..func.pullback import pull, reverse_blocks
 from ..func.trace import trace_function as trace
+from ..program.outputs import arrays_in, layout_of
 from ..results.checks import InputCheck
 from ..tape.modes import no_grad
 from ..tape.tensor import Tensor
@@ -39,13 +40,14 @@ class Traced(Subject):
             raise CheckError(error.message) from error
         except BaseException as error:
             raise raised(self.title, error) from error
-        copied.end()
-        return joined(result, self.title)
+        finally:
+            copied.end()
+        found = list(arrays_in(result, is_float))
+        self.layout = layout_of(found, lambda x: x.dtype.is_complex)
+        return joined([x for _, x in found], result, self.title)
 
     def noted(self, result: Any) -> Any:
-        """Return a result; note whether it is one of complex numbers."""
-        (only,) = result if isinstance(result, tuple | list) and len(result) == 1 else (result,)
-        self.pairs = isinstance(only, Tensor) and only.dtype.is_complex
+        """Return a result, of which there may be something to note."""
         return result
 
     def value(self, arrays: Mapping[str, np.ndarray]) -> np.ndarray:
@@ -153,25 +155,29 @@ def tensor(x: np.ndarray) -> Tensor:
     return Tensor._wrap(np.array(x)[()] if np.ndim(x) == 0 else np.array(x), None)
 
 
-def joined(result: Any, title: str) -> Tensor:
-    """Return a function's result as one real Tensor; the outputs of a tuple are flattened and joined.
+def is_float(x: Any) -> bool:
+    """Return whether something is a Tensor of floating-point or complex numbers."""
+    return isinstance(x, Tensor) and (x.dtype.is_floating_point or x.dtype.is_complex)
+
+
+def joined(found: list[Tensor], result: Any, title: str) -> Tensor:
+    """Return the Tensors of a function's result as one real Tensor; several are flattened and joined.
 
     Complex outputs become pairs of real and imaginary parts, along a last axis.
     """
     from ..rules import entry
 
-    if isinstance(result, tuple | list):
-        floats = [x for x in result if isinstance(x, Tensor) and (x.dtype.is_floating_point or x.dtype.is_complex)]
-        if not floats:
-            raise CheckError(f"{title} returned no Tensor of floating-point numbers")
-        parts = [as_pairs(x) for x in floats]
-        return parts[0] if len(result) == 1 else entry("concatenate").function([x.reshape(-1) for x in parts])
-    if not isinstance(result, Tensor):
-        raise CheckError(
-            f"{title} returned {type(result).__name__}, not a Tensor: compute with gradcli's or NumPy's functions "
-            "on the arguments, without numpy() or detach()"
-        )
-    return as_pairs(result)
+    parts = [as_pairs(x) for x in found]
+    if parts:
+        return parts[0] if len(parts) == 1 else entry("concatenate").function([x.reshape(-1) for x in parts])
+    if isinstance(result, Tensor):
+        return result
+    if isinstance(result, tuple | list | Mapping):
+        raise CheckError(f"{title} returned no Tensor of floating-point numbers")
+    raise CheckError(
+        f"{title} returned {type(result).__name__}, not a Tensor: compute with gradcli's or NumPy's functions "
+        "on the arguments, without numpy() or detach()"
+    )
 
 
 def as_pairs(x: Tensor) -> Tensor:

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from ..results.checks import Elements, InputCheck, Line
-from .digits import CAP, digits_of
 from .estimate import Estimate
-from .flat import Flat
-from .measure import ENOUGH, MARGIN, OTHER_REACHES, SURE, Reference
+from .flatten import Flat
+from .reference_jacobian import ENOUGH, MARGIN, OTHER_REACHES, SURE, Reference
+from .right_digits import CAP, digits_of
 
 ROUNDING = 32
 """How many rounding units of itself an analytic value may be off."""
@@ -27,6 +27,8 @@ COARSE = 0.02
 """A relative error beyond which the reference says nothing about an element."""
 SMALL = 0.01
 """Elements with less than this part of the largest effect on an output do not matter beside the others."""
+NOTHING = 1e-12
+"""The part of its largest effect on an output that an element may change another one by without mattering."""
 NOTHING_UNITS = 1000.0
 """So many rounding units of the function's value are no change, when a zero is claimed."""
 UNDERFLOW = 1e-290
@@ -103,17 +105,23 @@ class Judgement:
         """Take open entries as HIDDEN that agree with their reference and are small beside what is known of others.
 
         Whatever they are within their interval: over the scale of its element such an entry changes the output by
-        less than a hundredth of what another one does that passed.
+        less than a hundredth of what another one does that passed, or by nothing beside what it changes another one.
         """
-        ref, a = self.reference, self.analytic
+        ref, a, effects = self.reference, self.analytic, self.known_effects()
         with np.errstate(all="ignore"):
-            passed = (self.state == PASS) & np.isfinite(ref.error)
-            effects = np.where(passed, np.abs(ref.value) - self.margin * ref.error, 0.0) * ref.flat.scales
             room = self.room(ref.error)
             agrees = (self.state == UNSURE) & np.isfinite(ref.error) & (np.abs(a - ref.value) <= room)
             effect = (np.abs(a) + self.margin * ref.error) * ref.flat.scales
             small = effect <= SMALL * effects.max(axis=1, initial=0.0)[:, None]
-        self.state[where & agrees & small] = HIDDEN
+            nothing = effect <= NOTHING * effects.max(axis=0, initial=0.0)
+        self.state[where & agrees & (small | nothing)] = HIDDEN
+
+    def known_effects(self) -> np.ndarray:
+        """Return by how much elements that passed change outputs over their scale, at least; 0 for others."""
+        ref = self.reference
+        with np.errstate(all="ignore"):
+            passed = (self.state == PASS) & np.isfinite(ref.error)
+            return np.where(passed, np.abs(ref.value) - self.margin * ref.error, 0.0) * ref.flat.scales
 
     def cheap(self) -> None:
         """Decide the entries that the cheap look settles: right ones, and zeros of functions that stand still."""
@@ -196,7 +204,9 @@ class Judgement:
         with np.errstate(all="ignore"):
             off = np.abs(self.analytic - self.reference.value)
             own = (self.state == FAIL) & (off <= OWN_NOISE * scatter)
-            small = (off + scatter) * self.reference.flat.scales <= SMALL**3 * self.reference.changes[:, None]
+            effect = (off + scatter) * self.reference.flat.scales
+            small = effect <= SMALL**3 * self.reference.changes[:, None]
+            small |= effect <= NOTHING * self.known_effects().max(axis=0, initial=0.0)
         for j, i in np.argwhere(own):
             size = max(abs(self.analytic[j, i]), abs(self.reference.value[j, i]))
             self.state[j, i] = HIDDEN if small[j, i] else self.unsure(j, i, reason.format(scatter[j, i] / size))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import glob
 import math
 import multiprocessing
 import multiprocessing.connection
@@ -13,15 +14,16 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ..errors import TimeIsUp
+from ..errors import TimeIsUp, describe_error
 from ..lang.memory import bound
 from ..lang.patience import deadline, within
 from ..results.checks import CheckReport
-from .declare import Declared
+from .declared import Declared
+from .run import DEFECT
 from .subject import copied
 
 THREADED = ("torch", "jax")
@@ -38,8 +40,10 @@ Watch = Callable[[int, str, int, int], None]
 """Told how far a check is: its number, what is counted, how many were done, of how many."""
 LATE = 124
 """The status of a process that ends itself because its time is over, as timeout(1) has it."""
-PARENT_DEATH = 1
-"""Linux's prctl option: the signal that a process gets when its parent dies."""
+PARENT_DEATH, ADOPTION = 1, 36
+"""Linux's prctl options: the signal that a process gets when its parent dies; whether it gets orphans below it."""
+ROUNDS = 100
+"""How often processes are looked for that others left running: the end of one may bring those that it started."""
 
 
 def needs_process(checks: Sequence[Declared]) -> bool:
@@ -54,33 +58,39 @@ def needs_process(checks: Sequence[Declared]) -> bool:
 
 
 class Worker:
-    """A forked process that runs checks by number, one at a time. at: the number that it was given last."""
+    """A forked process that runs checks by number, one at a time.
 
-    def __init__(self, checks: Sequence[Declared], watched: bool):
+    at: the number that it was given last; given: how many it was given. others: pipes that are no business of its.
+    """
+
+    def __init__(self, checks: Sequence[Declared], watched: bool, others: Iterable[Any]):
         context = multiprocessing.get_context("fork")
         self.pipe, theirs = context.Pipe()
         stdin = duplicate(0)  # multiprocessing closes the child's
-        self.process = context.Process(target=serve, args=(checks, theirs, stdin, watched))
+        self.process = context.Process(target=serve, args=(checks, theirs, stdin, watched, (self.pipe, *others)))
         self.process.start()
         theirs.close()
         if stdin is not None:
             os.close(stdin)
         self.checks = checks
         self.at: int | None = None
+        self.given = 0
         self.end_by = math.inf
 
     def give(self, at: int | None) -> None:
         """Give the process a check to run; None ends it."""
         self.at = at
-        bound = None if at is None else self.checks[at].bound
+        self.given += 1
+        bound = None if at is None else self.checks[at].options.bound
         self.end_by = math.inf if bound is None or bound.cpu else time.monotonic() + bound.seconds + PARTING
         with contextlib.suppress(OSError):  # it died: that is seen when its answer is waited for
             self.pipe.send(at)
 
     def take(self) -> CheckReport | tuple | None:
         """Return the report on the check that was given, or how far it is; None when the process died."""
-        if time.monotonic() > self.end_by:
-            return None
+        with contextlib.suppress(OSError):  # what is there was said in time: this process may have looked late
+            if time.monotonic() > self.end_by and not self.pipe.poll():
+                return None
         with contextlib.suppress(*BROKEN), within(PARTING):  # half a message never ends
             found = self.pipe.recv()
             return found if isinstance(found, CheckReport | tuple) else None
@@ -88,7 +98,7 @@ class Worker:
 
     def end(self, seconds: float) -> int | None:
         """Wait so many seconds for the process to end, then end it; return its status."""
-        late = time.monotonic() > self.end_by
+        late = time.monotonic() > self.end_by and self.process.exitcode is None
         end = time.monotonic() + (0 if late else seconds)
         while self.process.exitcode is None and time.monotonic() < end:  # join trusts a descriptor that may be closed
             time.sleep(0.01)
@@ -100,7 +110,10 @@ class Worker:
 
 
 def in_processes(checks: Sequence[Declared], jobs: int, watch: Watch | None) -> Iterator[tuple[int, CheckReport]]:
-    """Yield number and report of every check from forked processes, as they come."""
+    """Yield number and report of every check from forked processes, as they come.
+
+    A check may break its process for those that follow: one that ends in an error there is run in a new one.
+    """
     waiting = list(range(len(checks)))[::-1]
     workers: dict[Any, Worker] = {}
 
@@ -108,29 +121,69 @@ def in_processes(checks: Sequence[Declared], jobs: int, watch: Watch | None) -> 
         workers[worker.pipe] = worker
         worker.give(waiting.pop())
 
+    def start() -> Worker:
+        return Worker(checks, watch is not None, workers)
+
+    before = children()
+    control(ADOPTION, 1)
     try:
         for _ in range(min(jobs, len(checks))):
-            employ(Worker(checks, watch is not None))
+            employ(start())
         while workers:
             for worker in finished(workers):
-                place, report, alive = worker.at, worker.take(), True
+                place, report = worker.at, worker.take()
                 assert place is not None
                 if isinstance(report, tuple):
                     if watch is not None:
                         watch(place, *report)
                     continue
                 del workers[worker.pipe]
-                if report is None:
-                    report, alive = crashed(checks[place], worker.end(PARTING)), False
+                if dead := report is None:
+                    report = crashed(checks[place], worker.end(PARTING))
+                if report.verdict == "error" and worker.given > 1 and report.message != late(checks[place]):
+                    if not dead:
+                        worker.end(0)
+                    waiting.append(place)
+                    employ(start())
+                    continue
                 if waiting:
-                    employ(worker if alive else Worker(checks, watch is not None))
-                elif alive:
+                    employ(start() if dead else worker)
+                elif not dead:
                     worker.give(None)
                     worker.end(PARTING)
                 yield place, report
     finally:
         for worker in workers.values():
             worker.end(0)
+        end_leftovers(before)
+        control(ADOPTION, 0)
+
+
+def children() -> set[int]:
+    """Return the processes that this one has started, or was given; none where the system does not tell."""
+    found: set[int] = set()
+    for place in glob.glob("/proc/self/task/*/children"):
+        with contextlib.suppress(OSError), open(place, encoding="ascii") as file:
+            found.update(map(int, file.read().split()))
+    return found
+
+
+def end_leftovers(known: set[int]) -> None:
+    """End what checks left running: it would hold the pipe that the command writes to."""
+    for _ in range(ROUNDS):
+        left = children() - known
+        for number in left:
+            with contextlib.suppress(OSError):
+                os.kill(number, signal.SIGKILL)
+                os.waitpid(number, 0)
+        if not left:
+            return
+
+
+def control(option: int, value: int) -> None:
+    """Set an option of this process, where the system has it."""
+    with contextlib.suppress(Exception):
+        ctypes.CDLL(None).prctl(option, value)
 
 
 def finished(workers: dict[Any, Worker]) -> list[Worker]:
@@ -153,8 +206,10 @@ def duplicate(number: int) -> int | None:
     return None
 
 
-def serve(checks: Sequence[Declared], pipe: Any, stdin: int | None, watched: bool) -> None:
+def serve(checks: Sequence[Declared], pipe: Any, stdin: int | None, watched: bool, others: Iterable[Any]) -> None:
     """Run checks by number until None comes, or the process that wants them is gone; tell how far they are."""
+    for other in others:  # the user's code may write to any descriptor
+        other.close()
     last = time.monotonic()
 
     def tell(*how_far: Any) -> None:
@@ -163,8 +218,7 @@ def serve(checks: Sequence[Declared], pipe: Any, stdin: int | None, watched: boo
             last = time.monotonic()
             pipe.send(how_far)
 
-    with contextlib.suppress(Exception):
-        ctypes.CDLL(None).prctl(PARENT_DEATH, signal.SIGKILL)
+    control(PARENT_DEATH, signal.SIGKILL)
     if stdin is not None:
         os.dup2(stdin, 0)
         os.close(stdin)
@@ -173,24 +227,33 @@ def serve(checks: Sequence[Declared], pipe: Any, stdin: int | None, watched: boo
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.signal(signal.SIGINT, lambda *_: None)  # the command itself is interrupted, and ends this process
     os.register_at_fork(after_in_child=lambda: setattr(copied, "here", True))
-    with contextlib.suppress(EOFError, OSError):
+    try:
         while (at := pipe.recv()) is not None:
-            checks[at].watch = tell if watched else None
+            checks[at].options = checks[at].options._replace(watch=tell if watched else None)
             try:
                 report = checks[at].run()
             except KeyboardInterrupt:
                 report = failed(checks[at], "the function raised KeyboardInterrupt")
+            except BaseException as error:
+                report = failed(checks[at], f"{DEFECT}: {describe_error(error)}")
+            copied.end()
             pipe.send(replace(report, error=None))
+    except (EOFError, OSError):
+        return
+    except BaseException:  # the user's code may have broken anything that is used here
+        os._exit(1)
 
 
 def crashed(check: Declared, code: int | None) -> CheckReport:
     """Return the report of a check whose process died."""
-    if code == LATE and check.bound is not None:
-        message = check.bound.error().message
-    else:
-        how = f"signal {-code}" if code is not None and code < 0 else f"status {code}"
-        message = f"the process died ({how})"
-    return failed(check, message)
+    how = f"signal {-code}" if code is not None and code < 0 else f"status {code}"
+    message = late(check) if code == LATE else None
+    return failed(check, message or f"the process died ({how})")
+
+
+def late(check: Declared) -> str | None:
+    """Return what is said of a check that takes longer than it may."""
+    return None if check.options.bound is None else check.options.bound.error().message
 
 
 def failed(check: Declared, message: str) -> CheckReport:

@@ -81,11 +81,11 @@ def once(ctx: Any, param: Any, values: tuple[str, ...]) -> str | None:
     return values[0] if values else None
 
 
-def join_names(ctx: Any, param: Any, values: tuple[str, ...]) -> str | None:
-    """Return comma-separated names, from one option or several."""
+def as_names(ctx: Any, param: Any, values: tuple[str, ...]) -> list[str] | None:
+    """Return comma-separated names, from one option or several; None where there is none."""
     if any(not text.strip(", ") for text in values):
         raise click.BadParameter("it names nothing", ctx, param)
-    return as_written(",".join(values)) if values else None
+    return [name.strip() for name in as_written(",".join(values)).split(",") if name.strip()] if values else None
 
 
 def as_share(ctx: Any, param: Any, text: str) -> tuple[int, int]:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import click
 from click.shell_completion import CompletionItem
 
-from .offers import Items, entries, item, items
+from .completions import Items, entries, item, items
 
 PROGRAMS = (".py", ".expr")
 ARRAY_FILES = (".npy", ".npz", ".csv", ".tsv", ".txt", ".json")

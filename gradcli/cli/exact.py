@@ -2,56 +2,70 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
-from ..errors import EXIT_FAIL, EXIT_OK, GradcliError
-from ..program.base import Program
-from . import status
-from .context import Context, request_of
+from ..errors import GradcliError
+from .call import Call
+
+if TYPE_CHECKING:
+    from ..analysis.agreement import Comparison, EngineAt
+    from ..program.base import Program
+    from ..results.checks import CheckReport
+    from ..results.exact import LongNumbers
 
 
-def in_digits(context: Context, program: Program, kind: str) -> int:
-    """Print values and derivatives in many digits."""
-    from ..analysis import digits
+def compute_in_digits(call: Call, work: Callable[[], LongNumbers], digits: int, alone: bool) -> LongNumbers:
+    """Return values and derivatives in many digits, in time. alone: whether nothing else is asked for besides."""
+    from ..analysis.digits import TIMEOUT, in_time
 
-    options = context.options
-    if options["symbolic"] or options.get("check"):
+    if not alone:
         raise GradcliError("--digits goes alone, without --symbolic and --check", kind="usage")
-    work, request = getattr(digits, f"{kind}_in_digits"), request_of(context)
-    count = options["digits"]
-    seconds = options["timeout"] or digits.TIMEOUT
-    result = digits.in_time(lambda: work(program, context.values, request, count), count, seconds)
-    context.output.show(result)
-    return context.code_of(result)
+    return in_time(work, digits, call.asked.timeout or TIMEOUT)
 
 
-def comparison(context: Context, program: Program, engine_at: Any) -> Any:
+def formulas_of(
+    call: Call,
+    program: Program,
+    wrt: list[str] | None,
+    out: str | None,
+    max_symbols: int,
+    vector: Any = None,
+    engine_at: EngineAt | None = None,
+) -> Comparison:
     """Return the formulas that a result is to be compared with.
 
     engine_at: the engine's answer for other values of the inputs.
     """
     from ..analysis.agreement import TIMEOUT, Comparison
 
-    options = context.options
-    vector = context.vector() if "gradient" in options else None
-    return Comparison(
-        program,
-        context.values,
-        context.names("wrt"),
-        options["out"],
-        vector,
-        options["max_symbols"],
-        options["timeout"] or TIMEOUT,
-        engine_at,
+    seconds = call.asked.timeout or TIMEOUT
+    return Comparison(program, call.values, wrt, out, vector, max_symbols, seconds, engine_at)
+
+
+def check_derivative(
+    call: Call, wrt: list[str] | None, out: str | None, *, symbolic: bool = False, order: int = 1
+) -> CheckReport:
+    """Return the report on a derivative: numeric, forward mode, and 50 digits and formulas where there are such."""
+    from ..check.declared import Declared
+    from ..check.request import Wanted
+    from ..check.targets import checks_of
+
+    asked = call.asked
+    more = {"digits": 50, "symbolic": symbolic or None} if order == 1 else {"order": order}
+    options = {**more, "engine": asked.engine}
+    claims = asked.derivatives
+    wanted = Wanted(
+        call.values(),
+        {},
+        claims["grad"],
+        claims["vjp"],
+        wrt,
+        out,
+        options,
+        jvp=claims["jvp"],
+        timeout=call.patience,
+        config=asked.config,
     )
-
-
-def verdict(agreements: tuple[Any, ...]) -> int:
-    """Report where formulas and engine disagree, and return the exit code."""
-    for item in agreements:
-        for note in item.notes:
-            status.note(f"{item.name}: {note}")
-    wrong = [item.name for item in agreements if not item.agrees]
-    if wrong:
-        status.warn(f"the formulas and the engine disagree on {', '.join(wrong)}")
-    return EXIT_FAIL if wrong else EXIT_OK
+    (check,) = checks_of([call.target()], wanted)
+    return check.run() if isinstance(check, Declared) else check

@@ -99,6 +99,7 @@ def main(argv: list[str] | None = None) -> int:
     formats = formats_asked(words)
     streams.open_missing()
     streams.remember_folder()
+    streams.claim()
     np.seterr(all="ignore")
     warnings.showwarning = status.show_warning  # type: ignore[assignment]
     if bound.own_process:

@@ -263,7 +263,7 @@ def write_file(path: str, content: str | bytes) -> None:
     """
     import tempfile
 
-    data = content.encode() if isinstance(content, str) else content
+    data = content.encode(errors="backslashreplace") if isinstance(content, str) else content
     place = streams.from_start(path)
     try:
         if is_stream(place):

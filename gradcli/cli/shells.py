@@ -73,7 +73,7 @@ class Complete(ShellComplete):
     def get_completions(self, args: list[str], incomplete: str) -> list[CompletionItem]:
         """Return what may stand in place of the word at the cursor, as whole words."""
         if "--" in args:
-            from .offers import entries
+            from .completions import entries
 
             return entries(incomplete)
         head = ""

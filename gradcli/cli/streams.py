@@ -40,17 +40,27 @@ def open_missing() -> None:
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 - for the rest of the process
 
 
-def claim(aside: bool) -> None:
-    """Keep a copy of standard output for results; with aside, all else written to it goes to standard error."""
+def claim() -> None:
+    """Keep a copy of standard output for results. A process that the user's code forks has no part in it."""
     release()
+    os.register_at_fork(after_in_child=disown)
     with contextlib.suppress(OSError, ValueError, AttributeError):
         sys.stdout.flush()
-        number = sys.stdout.fileno()
-        copy = os.dup(number)
+        copy = os.dup(sys.stdout.fileno())
         _Results.stream = open(copy, "w", encoding=sys.stdout.encoding, errors=sys.stdout.errors)  # noqa: SIM115
-        if aside:
-            os.dup2(sys.stderr.fileno(), number)
-            _Results.aside = True
+
+
+def set_aside() -> None:
+    """Let all that is written to standard output, but results, go to standard error."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+        _Results.aside = True
+
+
+def disown() -> None:
+    """Let what this process writes to the results go nowhere."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), _Results.stream.fileno())
 
 
 def results() -> Any:

@@ -84,19 +84,22 @@ class ExactArray(np.ndarray):
     @property
     def is_complex(self) -> bool:
         """Whether an element is complex."""
-        return any(recorder().field.is_complex(e) for e in as_plain(self).ravel().tolist())
+        is_complex = recorder().field.is_complex
+        return any(is_complex(e) for e in as_plain(self).ravel().tolist())
 
     @property  # type: ignore[misc]
     def real(self) -> ExactArray:  # type: ignore[override]
         """The real parts: NumPy takes all objects for real."""
         if not self.is_complex:
             return self
-        return exact(map_elements(lambda e: recorder().field.parts(e)[0], (as_plain(self),)))
+        parts = recorder().field.parts
+        return exact(map_elements(lambda e: parts(e)[0], (as_plain(self),)))
 
     @property  # type: ignore[misc]
     def imag(self) -> ExactArray:  # type: ignore[override]
         """The imaginary parts."""
-        return exact(map_elements(lambda e: recorder().field.parts(e)[1], (as_plain(self),)))
+        parts = recorder().field.parts
+        return exact(map_elements(lambda e: parts(e)[1], (as_plain(self),)))
 
     def __getitem__(self, key: Any) -> Any:
         return exact(np.ndarray.__getitem__(self, key))

@@ -14,6 +14,8 @@ from sympy.printing.c import C99CodePrinter
 from sympy.printing.codeprinter import PrintMethodNotImplementedError
 from sympy.printing.pycode import PythonCodePrinter
 
+from ..results.labels import label
+
 Inputs = Sequence[tuple[str, tuple[int, ...]]]
 Derivatives = Sequence[tuple[str, tuple, list]]
 EXACT = 1 << 53
@@ -45,7 +47,7 @@ class Names:
         for name in (*legal, *(n for n, _ in inputs if n not in legal)):  # first those that stay as they are
             self.parameters[name] = self.free(identifier(name))
         self.elements = {
-            f"{name}[{','.join(map(str, index))}]" if index else name: (self.parameters[name], index, shape)
+            label(name, index): (self.parameters[name], index, shape)
             for name, shape in inputs
             for index in np.ndindex(*shape)
         }
@@ -107,7 +109,7 @@ class _Python(PythonCodePrinter):
 
     def _print_Symbol(self, expr: Any) -> str:  # noqa: N802 - sympy looks for this name
         parameter, index, _ = self.names.elements.get(expr.name, (expr.name, (), ()))
-        return f"{parameter}[{','.join(map(str, index))}]" if index else parameter
+        return label(parameter, index)
 
     def _print_Integer(self, expr: Any) -> str:  # noqa: N802 - sympy looks for this name
         return float_text(self, expr) if abs(expr) > EXACT else super()._print_Integer(expr)
@@ -144,8 +146,8 @@ def python_code(target: str, inputs: Inputs, value: Any, derivatives: Derivative
     returned = [names.free("value")]
     body.append(f"    {returned[0]} = {words[0]}")
     place = 1
-    for label, shape, found in derivatives:
-        returned.append(names.free(f"d_{identifier(label)}"))
+    for derivative, shape, found in derivatives:
+        returned.append(names.free(f"d_{identifier(derivative)}"))
         body.append(f"    {returned[-1]} = {nest_lists(words[place : place + len(found)], shape)}")
         place += len(found)
     arguments = ", ".join(names.parameters[name] for name, _ in inputs)

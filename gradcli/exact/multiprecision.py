@@ -7,6 +7,8 @@ of a subgradient is kept.
 
 from __future__ import annotations
 
+import ast
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -82,13 +84,17 @@ class Multiprecision(Field):
         return x if condition else y
 
     def guarded(self, function: Callable, primitive: Primitive, params: dict) -> Callable:
-        """Return a twin whose poles are what floating point makes of them, and whose complex branches are nan."""
-        mp = self.context
+        """Return a twin whose poles are what floating point makes of them, and whose complex branches are nan.
 
-        def call(*xs: Any) -> Any:
+        A formula of several steps is computed with as many digits as it takes: 1 is all that is left of 1 + 1e-99.
+        """
+        mp = self.context
+        single = is_single(primitive.twin)
+
+        def call(*xs: Any, once: bool = single) -> Any:
             xs = tuple(self.number(x) for x in xs)
             try:
-                result = self.number(function(*xs))
+                result = self.number(function(*xs) if once else settle(mp, lambda: function(*xs)))
             except (ZeroDivisionError, ValueError, OverflowError, mp.NoConvergence):
                 return self.at_pole(primitive, params, xs)
             if isinstance(result, mp.mpc) and not any(isinstance(x, mp.mpc) for x in xs):
@@ -111,15 +117,19 @@ class Multiprecision(Field):
         if not callable(rule):
             return self.number(rule)
         twin, more = self.twin(primitive, params)
+        single = is_single(primitive.twin)
 
         def derivative(*xs: Any) -> Any:
             def along(t: Any) -> Any:
-                return twin(*xs[:place], t, *xs[place + 1 :])
+                return twin(*xs[:place], t, *xs[place + 1 :], once=True)
 
             x = self.number(xs[place])
-            found = slope(self.context, along, x)
+            mp = self.context
+            found = slope(mp, along, x) if single and abs(x) > mp.ldexp(1, -mp.prec) else None
+            if found is None or not abs(found * x) > mp.ldexp(abs(along(x)), -mp.prec):  # lost beside the value
+                found = settle(mp, lambda: slope(mp, along, x))
             if found is not None and self.is_complex(x) and not primitive.holomorphic:
-                upwards = slope(self.context, lambda t: along(x + 1j * t), self.context.mpf(0))
+                upwards = settle(mp, lambda: slope(mp, lambda t: along(x + 1j * t), mp.mpf(0)))
                 found = None if upwards is None else found + 1j * upwards  # dL/dRe + i dL/dIm
             return self.by_rule(primitive, place, xs[: len(operands)], params) if found is None else found
 
@@ -133,6 +143,50 @@ class Multiprecision(Field):
         with np.errstate(all="ignore"):
             out = primitive.forward(*rounded, **params)
             return self.number(np.asarray(primitive.rules[place](out, *rounded, **params)).item())
+
+
+@functools.cache
+def is_single(twin: str | None) -> bool:
+    """Return whether a formula loses no digits: one operation, or a product of functions of the operands."""
+    tree = ast.parse(twin or "x + (y + z)", mode="eval").body
+    if isinstance(tree, ast.BinOp) and isinstance(tree.left, ast.Name) and isinstance(tree.right, ast.Name):
+        return True
+    for part in ast.walk(tree):
+        if isinstance(part, ast.BinOp) and isinstance(part.op, ast.Add | ast.Sub):
+            return False
+        if isinstance(part, ast.Call) and not all(isinstance(x, ast.Name | ast.Constant) for x in part.args):
+            return False
+    return True
+
+
+MARGIN = 64
+MOST_BITS = 2**11
+"""Bits that are added to see whether they change a number; the precision from which on what stays zero is zero."""
+
+
+def settle(mp: Any, work: Callable[[], Any]) -> Any:
+    """Return what work() gives once more digits change none of those asked for; None where it stays None.
+
+    Zero is asked again with MOST_BITS: it may be what was lost beside something large.
+    """
+    asked, most = mp.prec, max(MOST_BITS, 2 * mp.prec)
+    bits, before = asked + MARGIN, work()
+    while True:
+        with mp.workprec(bits):
+            now = work()
+        if now is None and before is None:
+            return None
+        if now is not None and not mp.isfinite(now):
+            return now
+        if now and before is not None and abs(now - before) <= mp.ldexp(abs(now), 2 - asked):
+            return +now
+        if bits >= most:
+            break
+        lost = now == 0 and before == 0
+        before, bits = now, most if lost else min(2 * bits, most)
+    if now and before and abs(now) <= mp.ldexp(abs(before), -asked // 2):
+        return now * 0  # it goes on falling with the precision: this is rounding alone
+    return now
 
 
 def slope(mp: Any, function: Callable, x: Any) -> Any:
@@ -193,6 +247,6 @@ def functions_of(mp: Any) -> dict[str, Any]:
         "gammainc_regularized": lambda a, x: mp.gammainc(a, 0, x, regularized=True),
         "gammaincc_regularized": lambda a, x: mp.gammainc(a, x, regularized=True),
         "Eq": lambda a, b: a == b,
-        "pi": mp.pi + 0,
+        "pi": mp.pi,
         "nan": mp.nan,
     }

@@ -10,6 +10,7 @@ import numpy as np
 import sympy
 
 from ..errors import GradcliError
+from ..results.labels import label
 from ..rules.exact import map_elements
 from ..rules.table import Primitive
 from .array import ExactArray, exact
@@ -314,6 +315,5 @@ def symbols_for(name: str, shape: tuple[int, ...]) -> ExactArray:
     """Return an array of real symbols: x, or x[0], x[0,1] and so on."""
     out = np.empty(shape, object)
     for index in np.ndindex(shape):
-        label = f"{name}[{','.join(map(str, index))}]" if index else name
-        out[index] = sympy.Symbol(label, real=True)
+        out[index] = sympy.Symbol(label(name, index), real=True)
     return out.view(ExactArray)

@@ -150,7 +150,8 @@ class Forward:
         lead = next(tuple(t.shape[: int(self.batched)]) for t in tangents if t is not None)
         found = [None if p is None else plan.wanted.get(p._node) for p in probes]
         found = [
-            self.zeros(lead, p) if t is None and p is not None else t for t, p in zip(found, probes, strict=True)
+            t if p is None else self.zeros(lead, p) if t is None else self.as_complex(t, p)
+            for t, p in zip(found, probes, strict=True)
         ]
         return found if isinstance(node.outline, list) else found[0]
 
@@ -158,6 +159,12 @@ class Forward:
         """Return a cotangent to ask a rule with: zeros, which want a gradient unless they are integers."""
         zeros = Tensor._wrap(np.zeros(shape, dtype), None)
         return zeros.requires_grad_() if dtype.kind in "fc" else zeros
+
+    def as_complex(self, t: Any, like: Tensor) -> Any:
+        """Return a tangent in the type of a complex result, of which rules may have taken the real part."""
+        if kind_of(t) == "c" or kind_of(like) != "c":
+            return t
+        return t + np.zeros((), like._data.dtype) if self.create else t.astype(like._data.dtype)
 
     def zeros(self, lead: tuple, like: Tensor) -> Any:
         """Return a tangent of zeros."""

@@ -6,6 +6,7 @@ import ast
 import copy
 import functools
 import inspect
+import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -46,7 +47,10 @@ class Inlined(ast.NodeTransformer):
         self.generic_visit(node)
         name = node.func.id if isinstance(node.func, ast.Name) else ""
         found, entry = self.known.get(name), NAMES.get(name)
-        if node.keywords or (entry is not None and entry.public):
+        if isinstance(found, Primitive) and found.public:
+            return ast.Call(ast.Name(found.name), node.args, node.keywords)
+        handed_on = all(isinstance(k.value, ast.Name) and k.value.id == k.arg for k in node.keywords)
+        if not handed_on or (entry is not None and entry.public):
             return node
         formula = formula_of(found) if inspect.isfunction(found) and entry is None else None
         if entry is not None and entry.twin:
@@ -54,6 +58,32 @@ class Inlined(ast.NodeTransformer):
         if formula is None or len(formula[0]) < len(node.args):
             return node
         return Renamed(dict(zip(formula[0], node.args, strict=False))).visit(copy.deepcopy(formula[1]))
+
+    def visit_Name(self, node: ast.Name) -> Any:
+        constants = constants_of(self.known["__file__"]) if isinstance(self.known.get(node.id), float) else {}
+        return self.visit(copy.deepcopy(constants[node.id])) if node.id in constants else node
+
+
+@functools.cache
+def constants_of(path: str) -> dict[str, ast.expr]:
+    """Return the formulas of the constants that a Python file gives names to."""
+    with open(path, encoding="utf-8") as file:
+        body = ast.parse(file.read()).body
+    found: dict[str, ast.expr] = {}
+    for node in body:
+        if isinstance(node, ast.ImportFrom) and node.level == 1:
+            home = os.path.join(os.path.dirname(path), f"{node.module}.py")
+            named = {alias.name for alias in node.names if alias.name.isupper()}
+            found |= {n: x for n, x in constants_of(home).items() if n in named} if named else {}
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name | ast.Tuple):
+            target, value = node.targets[0], node.value
+            pairs = (
+                zip(target.elts, getattr(value, "elts", ()), strict=False) if isinstance(target, ast.Tuple) else ()
+            )
+            for name, formula in [(target, value)] if isinstance(target, ast.Name) else pairs:
+                if isinstance(name, ast.Name):
+                    found[name.id] = formula
+    return found
 
 
 class Renamed(ast.NodeTransformer):
@@ -89,7 +119,7 @@ def formula_of(rule: Any) -> tuple[list[str], ast.expr] | None:
 
 def expression_text(body: ast.expr) -> str:
     """Return an expression as text, without `np.`."""
-    return ast.unparse(body).replace("np.", "").replace(" ** ", "**")
+    return ast.unparse(body).replace("np.", "").replace("math.", "").replace(" ** ", "**")
 
 
 def rule_text(rule: Any) -> str:
@@ -101,7 +131,10 @@ def rule_text(rule: Any) -> str:
     found = getattr(rule, "__wrapped__", rule)
     if found.__name__ == "<lambda>":
         formula = formula_of(rule)
-        return "see its source" if formula is None else ast.unparse(formula[1]).replace("np.", "")
+        if formula is None:
+            return "see its source"
+        given = dict(zip(formula[0][1:], map(ast.Name, OPERANDS), strict=False))
+        return expression_text(Renamed(given).visit(formula[1]))
     return (inspect.getdoc(found) or found.__name__).split("\n")[0].rstrip(".")
 
 
@@ -111,7 +144,19 @@ def derivatives(entry: Primitive) -> tuple[tuple[str, str], ...]:
         return (("x", "by the chain rule through its parts"),)
     if entry.arity is None:
         return tuple(("each", rule_text(rule)) for rule in entry.rules)
-    return tuple((OPERANDS[i], rule_text(rule)) for i, rule in enumerate(entry.rules))
+    result = f"{entry.name}({', '.join(OPERANDS[: entry.arity])})"
+    return tuple(
+        (OPERANDS[i], in_words_of_users(entry.slope or rule_text(rule), result)) for i, rule in enumerate(entry.rules)
+    )
+
+
+def in_words_of_users(text: str, result: str) -> str:
+    """Return a formula with the call of the function in the place of its result; words as they are."""
+    try:
+        body = ast.parse(text.replace("^", "**"), mode="eval").body
+    except SyntaxError:
+        return text
+    return expression_text(Renamed({"out": ast.parse(result, mode="eval").body}).visit(body))
 
 
 def domain_text(entry: Primitive) -> str:

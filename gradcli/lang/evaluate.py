@@ -150,11 +150,10 @@ class Evaluator:
             raise out_of_memory("this value", self.program.span(place)) from None
         except (ValueError, TypeError, IndexError, RuntimeError, ArithmeticError, AttributeError) as error:
             kind = "shape" if isinstance(error, ValueError | IndexError | RuntimeError) else "value"
-            from .reword import readable
+            from .reword import call_hint, readable
 
-            raise GradcliError(
-                readable(error, flatten_arguments(args)), span=self.program.span(place), kind=kind
-            ) from None
+            message, span = readable(error, flatten_arguments(args)), self.program.span(place)
+            raise GradcliError(message, span=span, hint=call_hint(place), kind=kind) from None
 
     def call_entry(self, name: str, operands: tuple, place: Any) -> Any:
         """Apply an operator. place: a part of the program, or a span."""

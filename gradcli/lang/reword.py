@@ -9,6 +9,9 @@ import re
 
 import numpy as np
 
+from ..rules import full_table
+from .tree import Call
+
 ODD = {type(None): "None", type(...): "...", tuple: "a tuple", slice: "a slice", bool: "True or False"}
 KINDS = {"b": "boolean", "i": "whole", "u": "whole", "f": "real", "c": "complex", "O": "such"}
 PYTHON = re.compile(
@@ -106,7 +109,8 @@ SIGNS = {
     "&&": "write a and b, or a & b",
     "||": "write a or b, or a | b",
     "?": "a choice is: a if condition else b",
-    "!": "write not a, or a != b",
+    "|": "an absolute value is abs(x); of two truth values one is a | b",
+    "!": "write not a, or a != b; a factorial is gamma(x + 1)",
     "$": "formulas are written plainly: x**2 * sin(y)",
     "\\": "formulas are written plainly: x**2 * sin(y)",
     "{": "lists have square brackets: [1, 2]",
@@ -132,6 +136,17 @@ def keyword_as_name(text: str, line: int) -> re.Match | None:
     return None
 
 
+OF_TWO = {"max": "maximum", "amax": "maximum", "min": "minimum", "amin": "minimum"}
+
+
+def call_hint(place: object) -> str | None:
+    """Return what may have been meant by a call that failed."""
+    name = place.function if isinstance(place, Call) else ""
+    if name in OF_TWO and isinstance(place, Call) and len(place.args) > 1:
+        return f"of two operands: {OF_TWO[name]}(x, y); the second operand of {name} is an axis"
+    return None
+
+
 def syntax_hint(message: str, source: str, start: int) -> str | None:
     """Return what to do about a syntax error at a place of the source."""
     near = source[max(start - 1, 0) : start + 2]
@@ -142,6 +157,9 @@ def syntax_hint(message: str, source: str, start: int) -> str | None:
         return "add the bracket that closes it"
     if "unmatched" in message or "does not match" in message:
         return "brackets come in pairs: ( ), [ ]"
+    before = re.search(r"([^\W\d]\w*) +$", source[:start])
+    if before and "syntax" in message and before[1] in full_table():
+        return f"what a function is of stands in brackets: {before[1]}(x)"
     side_by_side = re.search(r"[\w)\]] +$", source[:start]) and re.match(r"[\w(]", source[start:])
     if "decimal literal" in message or "perhaps an operator" in message or side_by_side:
         return "a product needs *: 2*x"

@@ -19,11 +19,14 @@ class Settings:
     command: the command that runs it, for hints. real: the type of numbers that are written out.
     """
 
-    def __init__(self, max_elements: int = DEFAULT_MAX_ELEMENTS, seed: int = 0, command: str = "grad"):
-        self.max_elements = max_elements
-        self.seed = seed
-        self.command = command
-        self.real: type = np.float64
+    def __init__(
+        self,
+        max_elements: int = DEFAULT_MAX_ELEMENTS,
+        seed: int = 0,
+        command: str = "grad",
+        real: type = np.float64,
+    ):
+        self.max_elements, self.seed, self.command, self.real = max_elements, seed, command, real
 
 
 def as_written(name: str) -> str:

@@ -31,8 +31,9 @@ def read_values(words: tuple[str, ...], settings: Settings, strings: bool = Fals
     """Return the arrays that words stand for: NAME=VALUE, or @FILE for all names in it. Raises GradcliError.
 
     A value of its own goes before one from a file of several. strings: a value that is a name, or stands in double
-    quotes, is a string, as functions of Python take them.
+    quotes, is a string, as functions of Python take them. Random values follow each other from one seed.
     """
+    rng: Any = None
     values: dict[str, Any] = {}
     gathered: dict[str, np.ndarray] = {}
     whole = ""
@@ -52,7 +53,9 @@ def read_values(words: tuple[str, ...], settings: Settings, strings: bool = Fals
         if string and string["name"] not in CONSTANTS:
             values[name] = string["name"] or string["quoted"]
         else:
-            values[name] = read_value(text, settings, name)
+            if rng is None and "rand" in text:
+                rng = np.random.default_rng(settings.seed)
+            values[name] = read_value(text, settings, name, rng)
     return {**gathered, **values}
 
 
@@ -65,16 +68,17 @@ def read_json_values(words: tuple[str, ...]) -> dict[str, Any]:
         name, text = split_value(word)
         try:
             values[name] = json.loads(text)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             hint = "strings stand in double quotes: --arg 'kind=\"b\"'"
             raise GradcliError(f"--arg {word}: {error}", hint=hint, kind="usage") from None
     return values
 
 
-def read_value(text: str, settings: Settings, name: str = "value") -> np.ndarray:
+def read_value(text: str, settings: Settings, name: str = "value", rng: Any = None) -> np.ndarray:
     """Return the array that a VALUE stands for.
 
-    text: an expression without names (but pi, e and the like), or @FILE. Raises GradcliError.
+    text: an expression without names (but pi, e and the like), or @FILE. rng: draws its random numbers; unless given
+    they begin with the seed. Raises GradcliError.
     """
     if text.lstrip().startswith("@"):
         from .files import read_file
@@ -97,7 +101,7 @@ def read_value(text: str, settings: Settings, name: str = "value") -> np.ndarray
                     kind="name",
                 )
     literal = value_of_literal(program.statements[0].value)
-    return run_value(program, settings, name) if literal is None else np.array(literal, settings.real)
+    return run_value(program, settings, name, rng) if literal is None else np.array(literal, settings.real)
 
 
 def value_of_literal(node: tree.Expr) -> Any:
@@ -114,13 +118,15 @@ def value_of_literal(node: tree.Expr) -> Any:
     return None
 
 
-def run_value(program: tree.Program, settings: Settings, name: str) -> np.ndarray:
+def run_value(program: tree.Program, settings: Settings, name: str, rng: Any = None) -> np.ndarray:
     """Return the array that a program of one expression computes. Raises GradcliError."""
     from ..tape.tensor import Tensor
     from .evaluate import Evaluator
     from .operands import lift_number
 
-    value = Evaluator(program, settings).run({})
+    evaluator = Evaluator(program, settings)
+    evaluator.rng = rng
+    value = evaluator.run({})
     if isinstance(value, tuple):
         try:
             value = np.array([x._data if isinstance(x, Tensor) else x for x in value])

@@ -79,10 +79,13 @@ class Program:
     """Something with named inputs and an output.
 
     is_script: whether the inputs are leaves that it makes itself; their `.grad` is None unless backward reached them.
+    dtype: the type of its inputs, where it can be called as a function of Tensors; None where it is run anew for
+    every point.
     """
 
     title = ""
     is_script = False
+    dtype: Any = None
 
     def run(
         self,
@@ -112,16 +115,10 @@ class Program:
     ) -> tuple[Callable, dict[str, np.ndarray]]:
         """Return the program as a function of Tensors, called positionally, and its inputs' values in order.
 
-        Raises GradcliError as `run` does.
+        Its operations are recorded on the Tensors that it is called with. Only where `dtype` is not None. Raises
+        GradcliError as `run` does.
         """
-        run = self.run(given, out=out)
-        names = list(run.leaves)
-
-        def call(*tensors: Tensor) -> Any:
-            again = self.run({n: t.detach()._data for n, t in zip(names, tensors, strict=True)}, out=out)
-            return again.output
-
-        return call, {name: np.array(leaf._data) for name, leaf in run.leaves.items()}
+        raise NotImplementedError
 
 
 def as_leaf(value: Any, dtype: Any, name: str) -> Tensor:

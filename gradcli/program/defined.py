@@ -7,9 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..errors import EXIT_TARGET, GradcliError
-from ..rules import entry
 from ..tape.function import Function, has_setup
-from ..tape.tensor import Tensor
 from .base import Program, is_module
 from .frameworks import ADAPTED, FRAMEWORKS, engine_of, framework_of
 from .function import FunctionProgram
@@ -17,20 +15,13 @@ from .loading import check_callable, find_in, load_module
 
 
 def as_function(function: Any) -> Callable:
-    """Return a custom Function as a function of the parameters of its forward, without ctx.
-
-    Several real outputs are joined into one vector.
-    """
+    """Return a custom Function as a function of the parameters of its forward, without ctx."""
     parameters = list(inspect.signature(function.forward).parameters.values())
     if not has_setup(function):
         parameters = parameters[1:]
 
     def call(**given: Any) -> Any:
-        result = function.apply(*(given.get(p.name, p.default) for p in parameters))
-        if not isinstance(result, tuple):
-            return result
-        parts = [x.reshape(-1) for x in result if isinstance(x, Tensor) and x.requires_grad]
-        return parts[0] if len(parts) == 1 else entry("concatenate").function(parts)
+        return function.apply(*(given.get(p.name, p.default) for p in parameters))
 
     call.__signature__ = inspect.Signature([p.replace(kind=p.KEYWORD_ONLY) for p in parameters])  # type: ignore
     return call
@@ -61,7 +52,7 @@ def load_function(path: str, name: str, target: Any, source: str) -> Program:
         return framework_program(engine, found, f"{path}:{name}", target.dtype == "float32")
     refuse_foreign(found, f"{path}:{name}")
     if isinstance(found, type) and issubclass(found, Function):
-        return FunctionProgram(as_function(found), f"{path}:{name}", path, target.dtype)
+        return FunctionProgram(as_function(found), f"{path}:{name}", path, target.dtype, joins=True)
     if is_module(found):
         from .module import module_program
 

@@ -85,10 +85,12 @@ def users_trace(error: BaseException | None) -> str:
     others = tuple(place + os.sep for place in (package, paths["stdlib"], paths["platstdlib"]))
     found = []
     for frame in traceback.extract_tb(error.__traceback__) if error is not None else ():
-        full = os.path.abspath(frame.filename)
+        try:
+            full, near = os.path.abspath(frame.filename), os.path.relpath(frame.filename)
+        except OSError:  # the folder is gone
+            full = near = frame.filename
         if frame.filename.startswith("<") or full.startswith(others) or "-packages" + os.sep in full:
             continue
-        near = os.path.relpath(full)
         frame.filename = full if near.startswith(os.pardir) else near
         found.append(frame)
     return "".join(traceback.format_list(found)).rstrip()

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import EXIT_TARGET, GradcliError
+from ..rules import entry
 from ..tape.dtypes import defaults
 from ..tape.tensor import Tensor
 from .base import Prepare, Program, Run, as_leaf
@@ -19,10 +20,14 @@ from .parameters import ADVICE, WHOLE, check_known, missing_values, name_of, nam
 class FunctionProgram(Program):
     """A function of Tensors; parameters with defaults may be left out.
 
-    Those annotated with a type of whole numbers get such, and are not differentiated.
+    Those annotated with a type of whole numbers get such, and are not differentiated. joins: several real outputs are
+    one vector; apart: they are handed on as they are, to be told apart.
     """
 
-    def __init__(self, function: Callable, title: str, path: str, dtype: Any = None):
+    apart = False
+
+    def __init__(self, function: Callable, title: str, path: str, dtype: Any = None, joins: bool = False):
+        self.joins = joins
         self.function = function
         self.title = title
         self.path = path
@@ -114,11 +119,15 @@ class FunctionProgram(Program):
 
         return call, {name: np.array(leaves[name]._data) for name in names}
 
-    def call(self, arguments: dict[str, Tensor]) -> Tensor:
+    def call(self, arguments: dict[str, Tensor]) -> Any:
         """Return the function's result. Raises GradcliError when it raises, or returns no Tensor."""
         self.check_shapes(arguments)
         with blame_user_code(self.path, self.title):
             result = self.result(arguments)
+        if self.apart and isinstance(result, tuple | list | dict):
+            return result
+        if self.joins and isinstance(result, tuple):
+            result = join_outputs(result)
         if not isinstance(result, Tensor):
             if isinstance(result, int | float | np.ndarray | np.generic):
                 raise GradcliError(
@@ -130,7 +139,10 @@ class FunctionProgram(Program):
                     exit_code=EXIT_TARGET,
                 )
             raise GradcliError(
-                f"{self.title} returned {type(result).__name__}, not a Tensor", kind="target", exit_code=EXIT_TARGET
+                f"{self.title} returned {type(result).__name__}, not a Tensor",
+                hint="gradcheck takes several outputs" if isinstance(result, tuple | list | dict) else None,
+                kind="target",
+                exit_code=EXIT_TARGET,
             )
         return result
 
@@ -141,3 +153,13 @@ class FunctionProgram(Program):
         """Return what the function returns for arguments by name."""
         bare, named = pass_by_name(self.parameters, arguments)
         return self.function(*bare, **named)
+
+
+def join_outputs(result: tuple) -> Any:
+    """Return the real outputs of a Function as one vector; where some are complex, all as they are."""
+    floats = [x for x in result if isinstance(x, Tensor) and x.dtype.is_floating_point]
+    if not floats or any(isinstance(x, Tensor) and x.dtype.is_complex for x in result):
+        return result
+    return (
+        floats[0].reshape(-1) if len(floats) == 1 else entry("concatenate").function([x.reshape(-1) for x in floats])
+    )

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-import importlib.abc
 import importlib.util
 import os
 import sys
 import zlib
-from importlib.machinery import PathFinder
+from importlib.machinery import PathFinder, SourceFileLoader
 from typing import Any
 
 from ..errors import GradcliError
@@ -137,7 +136,7 @@ class Surroundings:
             found = PathFinder.find_spec(name, self.outer_path)
             others = [found.origin] if found is not None and found.origin else []
         if name in sys.stdlib_module_names or not all(same_file(other, path) for other in others):
-            return f"{name}_{zlib.crc32(self.root.encode()):08x}"
+            return f"{name}_{zlib.crc32(os.fsencode(self.root)):08x}"
         return name
 
 
@@ -148,8 +147,10 @@ class Folders:
         self.known: dict[str, Surroundings] = {}
 
     def of(self, path: str) -> Surroundings:
-        """Return the surroundings of a file."""
+        """Return the surroundings of a file: those in place, where they are its."""
         root = root_of(path)
+        if Surroundings.current is not None and Surroundings.current.root == root:
+            return Surroundings.current
         return self.known.setdefault(root, Surroundings(root))
 
 
@@ -175,28 +176,34 @@ def root_of(path: str) -> str:
     return folder
 
 
-class Read(importlib.abc.ExecutionLoader):
+class Read(SourceFileLoader):
     """Loads a module whose text was read already: a pipe can be read but once."""
 
-    def __init__(self, path: str, source: str):
-        self.path, self.source = path, source
+    def __init__(self, name: str, path: str, source: str):
+        super().__init__(name, path)
+        self.source = source
+
+    def path_stats(self, path: str) -> Any:
+        """Refuse: what is compiled is neither taken from beside the file nor kept there."""
+        raise OSError
+
+    def get_data(self, path: str) -> bytes:
+        """Return the text in UTF-8."""
+        return self.source.encode()
+
+    def source_to_code(self, data: Any, path: Any, **options: Any) -> Any:  # type: ignore[override]
+        """Return the text, compiled, whatever encoding it names."""
+        return super().source_to_code(self.source, path, **options)  # type: ignore[arg-type]
 
     def get_source(self, fullname: str) -> str:
         """Return the text."""
         return self.source
 
-    def get_filename(self, fullname: str) -> str:
-        """Return the file's name."""
-        return self.path
-
-    def is_package(self, fullname: str) -> bool:
-        """Return whether the file makes its folder a package."""
-        return os.path.basename(self.path) == "__init__.py"
-
 
 def execute(name: str, path: str, source: str | None = None) -> Any:
     """Execute a file (or its text, if known) as a module of a name and return it."""
-    spec = importlib.util.spec_from_file_location(name, path, loader=None if source is None else Read(path, source))
+    loader = None if source is None else Read(name, path, source)
+    spec = importlib.util.spec_from_file_location(name, path, loader=loader)
     if spec is None or spec.loader is None:
         raise GradcliError(f"{path} cannot be imported", kind="file")
     module, before = importlib.util.module_from_spec(spec), sys.modules.get(name)

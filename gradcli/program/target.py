@@ -6,6 +6,7 @@ import contextlib
 import io
 import os
 import stat
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ..errors import GradcliError
@@ -25,7 +26,7 @@ class Target:
     Python. argv: the script's arguments. stdout: where a script's own output goes. torch: `import torch` means this
     engine in a script. engine: the one that runs a function, None for that which its code leads to.
     folders: where to keep what Python files import, None when they stay in place. timeout, config: seconds for an
-    answer and JSON for what runs elsewhere.
+    answer and JSON for what runs elsewhere; derivatives: the declarations of a library's own, by option.
     """
 
     def __init__(
@@ -43,6 +44,7 @@ class Target:
         folders: Folders | None = None,
         timeout: float = 60.0,
         config: str | None = None,
+        derivatives: Mapping[str, str | None] | None = None,
     ):
         self.text = text
         self.inline = inline
@@ -54,7 +56,7 @@ class Target:
         self.torch = torch
         self.engine = engine
         self.folders = folders
-        self.timeout, self.config = timeout, config
+        self.timeout, self.config, self.derivatives = timeout, config, derivatives or {}
 
 
 def load_program(target: Target) -> Program:
@@ -101,7 +103,7 @@ def at_address(text: str, target: Target) -> Program:
     if target.safe and not text.startswith(("http://", "https://")):
         raise GradcliError(f"--safe: {text} would have to be executed", kind="usage")
     refuse_arguments(target, f"{text} runs elsewhere, and")
-    more: dict[str, Any] = {"config": target.config, "timeout": target.timeout}
+    more: dict[str, Any] = {"config": target.config, "timeout": target.timeout, **target.derivatives}
     return ElsewhereProgram(lambda given, out, wrt: open_address(text, Wishes(out=out, wrt=wrt, **more))(given), text)
 
 

@@ -1,7 +1,8 @@
-"""From results to text: one module per format, each with one function render_TYPE per type of result."""
+"""From results to text: one module per format, with a function for each type of result, registered by `renders`."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
@@ -36,11 +37,31 @@ class Style:
         self.command = command
 
 
+Renderer = Callable[..., Any]
+RENDERERS: dict[tuple[str, str], Renderer] = {}
+"""The functions that write results, by format and by the name of the type of result: so no type is loaded for it."""
+
+
+def renders(form: str | None = None) -> Callable[[Renderer], Renderer]:
+    """Register what writes results of the types that its first parameter is annotated with.
+
+    form: the format; unless it is given, the one that the function's module is called after.
+    """
+
+    def register(function: Renderer) -> Renderer:
+        for kind in next(iter(function.__annotations__.values())).split(" | "):
+            RENDERERS[form or function.__module__.rpartition(".")[2], kind] = function
+        return function
+
+    return register
+
+
 def render(result: Any, form: str, style: Style) -> Any:
     """Return a result as text (`table`: as something rich prints; `npz` and pictures: as bytes)."""
     style.form = form
-    module = import_module(f"{__name__}.{'picture' if form in PLOTS else form}")
-    renderer = getattr(module, f"render_{type(result).__name__.lower()}", None)
+    home = "picture" if form in PLOTS else form
+    import_module(f"{__name__}.{home}")
+    renderer = RENDERERS.get((home, type(result).__name__))
     if renderer is None:
         from ..errors import GradcliError
 

@@ -93,7 +93,7 @@ def headline(check: CheckReport, precision: int | None = None) -> str:
     """Return the reason for a verdict in one line, numbers with so many digits."""
     item = worst_input(check)
     if check.verdict == "pass":
-        return agreement(check)
+        return f"{agreement(check)}; {check.message}" if check.message else agreement(check)
     reason = check.diagnosis[0].kind if check.diagnosis else ""
     shown = item is not None and item.worst is not None and (item.verdict == "fail" or reason not in WHOLE)
     if check.verdict == "fail" and shown and item is not None:

@@ -12,9 +12,9 @@ from ..results.checks import CheckList, CheckReport, CheckSummary
 from ..results.exact import LongNumbers
 from ..results.plots import Curve, Surface
 from ..results.transforms import Hessian, Jacobian, Products
-from . import Style, tsv
+from . import Style, renders, tsv
 from .elements import rows_of
-from .exact import long_elements
+from .exact import formulas_by_element, long_elements
 from .numbers import elements, number
 
 
@@ -27,11 +27,17 @@ def rows_as_csv(heading: tuple[str, ...], rows: Iterable[Iterable[Any]]) -> str:
     return text.getvalue()
 
 
+@renders()
 def render_gradients(result: Gradients, style: Style) -> str:
-    """Return the columns name and value."""
-    return named_rows(tsv.gradient_arrays(result), style)
+    """Return the columns name and value, and formula where formulas were asked for."""
+    formulas = formulas_by_element(result, "grad")
+    if not formulas:
+        return named_rows(tsv.gradient_arrays(result), style)
+    lines = (line.split("\t") for line in tsv.render_gradients(result, style).splitlines())
+    return rows_as_csv(("name", "value", "formula"), lines)
 
 
+@renders()
 def render_value(result: Value, style: Style) -> str:
     """Return the columns name and value."""
     return named_rows([("value", result.value)], style)
@@ -43,36 +49,43 @@ def named_rows(arrays: Iterable[tuple[str, Any]], style: Style) -> str:
     return rows_as_csv(("name", "value"), rows)
 
 
+@renders()
 def render_jacobian(result: Jacobian, style: Style) -> str:
     """Return the columns output, input and value."""
     return pair_rows(("output", "input", "value"), tsv.render_jacobian(result, style))
 
 
+@renders()
 def render_hessian(result: Hessian, style: Style) -> str:
     """Return the columns first, second and value."""
     return pair_rows(("first", "second", "value"), tsv.render_hessian(result, style))
 
 
 def pair_rows(heading: tuple[str, ...], lines: str) -> str:
-    """Return lines whose elements have two names, with a column for each."""
-    return rows_as_csv(heading, (line.replace("\t", "/").split("/") for line in lines.splitlines()))
+    """Return lines whose elements have two names, with a column for each, and one for formulas that are there."""
+    rows = [(*name.split("/"), *more) for name, *more in (line.split("\t") for line in lines.splitlines())]
+    return rows_as_csv(heading if not rows or len(rows[0]) == len(heading) else (*heading, "formula"), rows)
 
 
+@renders()
 def render_products(result: Products, style: Style) -> str:
     """Return the columns name and value."""
     return named_rows(result.parts.items(), style)
 
 
+@renders()
 def render_longnumbers(result: LongNumbers, style: Style) -> str:
     """Return the columns name and value."""
-    return rows_as_csv(("name", "value"), long_elements(result))
+    return rows_as_csv(("name", "value"), long_elements(result, result.with_value))
 
 
+@renders()
 def render_curve(result: Curve, style: Style) -> str:
     """Return the columns input, value and derivative."""
     return table_rows((result.name, "value", f"d_{result.name}"), tsv.render_curve(result, style))
 
 
+@renders()
 def render_surface(result: Surface, style: Style) -> str:
     """Return the columns of both inputs, the value, and both derivatives."""
     heading = (*result.names, "value", *(f"d_{name}" for name in result.names))
@@ -88,6 +101,7 @@ ELEMENT = "check file line output output_part input index part claimed numeric e
 """The columns of checks."""
 
 
+@renders()
 def render_checksummary(result: CheckSummary, style: Style) -> str:
     """Return every element of every check; one line for a check without any."""
     return rows_as_csv(tuple(ELEMENT.split()), (row for check in result.checks for row in element_rows(check, style)))
@@ -105,6 +119,7 @@ def element_rows(check: CheckReport, style: Style) -> list[list[Any]]:
     return rows or [[*head, *[""] * 9, check.verdict, check.message]]
 
 
+@renders()
 def render_checklist(result: CheckList, style: Style) -> str:
     """Return name, file and line of every check."""
     return rows_as_csv(

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from typing import Any
 
 import numpy as np
 
 from .. import __version__
 from . import Style
+
+CONTROL = re.compile("[\x7f-\x9f]")
+"""The control characters that JSON does not need to escape."""
 
 
 def as_plain_data(x: Any, precision: int | None = None) -> Any:
@@ -33,7 +37,13 @@ def as_plain_data(x: Any, precision: int | None = None) -> Any:
 def document(command: str, target: str, **parts: Any) -> str:
     """Return a document with the keys that all have."""
     head = {"schema": "gradcli/1", "command": command, "target": target, "version": __version__}
-    return json.dumps({**head, **parts}, ensure_ascii=False, allow_nan=False) + "\n"
+    return text_of({**head, **parts})
+
+
+def text_of(found: dict[str, Any]) -> str:
+    """Return JSON in a line, without characters that a terminal obeys."""
+    text = json.dumps(found, ensure_ascii=False, allow_nan=False)
+    return (text if text.isprintable() else CONTROL.sub(lambda c: f"\\u{ord(c[0]):04x}", text)) + "\n"
 
 
 def optional(x: np.ndarray | None, style: Style) -> Any:

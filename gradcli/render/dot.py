@@ -7,7 +7,7 @@ import subprocess
 
 from ..errors import EXIT_TARGET, GradcliError, visible
 from ..results.graphs import Graph, GraphNode
-from . import Style
+from . import Style, renders
 from .graph import shape_of, title, value_text
 
 LOOKS = {
@@ -51,6 +51,7 @@ def by_scope(result: Graph) -> dict[tuple[str, ...], list[GraphNode]]:
     return groups
 
 
+@renders()
 def render_graph(result: Graph, style: Style) -> str:
     """Return a digraph in which gradients flow upwards: operands below what was computed from them."""
     groups = by_scope(result)
@@ -88,7 +89,10 @@ def run_graphviz(result: Graph, style: Style, kind: str) -> bytes:
             kind="usage",
         )
     done = subprocess.run(
-        [program, f"-T{kind}"], input=render_graph(result, style).encode(), capture_output=True, check=False
+        [program, f"-T{kind}"],
+        input=render_graph(result, style).encode(errors="backslashreplace"),
+        capture_output=True,
+        check=False,
     )
     if done.returncode:
         message = done.stderr.decode(errors="replace").strip().splitlines()

@@ -10,8 +10,9 @@ from rich.text import Text
 
 from ..errors import visible
 from ..results.checks import CheckReport, InputCheck
+from ..results.labels import label
 from . import Style
-from .numbers import label, number
+from .numbers import number
 
 COLOURS = {"fail": "bold red", "inconclusive": "yellow", "hidden": "dim", "pass": ""}
 WORDS = {"pass": "ok", "fail": "FAIL", "inconclusive": "inconclusive", "hidden": "not decidable"}
@@ -21,7 +22,7 @@ SHORT = {"": "", "re": "Re ", "im": "Im "}
 class ElementRow(NamedTuple):
     """One element: the index and part of output and input, claimed, numeric, its error, and what it is."""
 
-    output: tuple[int, ...]
+    output: tuple[int | str, ...]
     output_part: str
     place: tuple[int, ...]
     part: str

@@ -7,33 +7,46 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..results.labels import label
 from . import Style
-from .numbers import NONE, label
+from .numbers import NONE
 
 if TYPE_CHECKING:
     from ..results.exact import Agreement, Formulas, LongNumbers
 
 
-def long_elements(result: LongNumbers) -> Iterator[tuple[str, str]]:
-    """Yield the name and the digits of every element."""
+def long_elements(result: LongNumbers, with_value: bool = False) -> Iterator[tuple[str, str]]:
+    """Yield the name and the digits of every element; first of the value, where it is wanted."""
+    for index in np.ndindex(result.value.shape) if with_value else ():
+        yield label("value", index), str(result.value[index])
     for name, array in result.parts.items():
         if array is None:
             yield name, NONE
             continue
         for index in np.ndindex(array.shape):
-            yield element_name(result, name, index), str(array[index])
+            yield element_name(result, name, index, result.kind), str(array[index])
 
 
-def element_name(result: LongNumbers, name: str, index: tuple[int, ...]) -> str:
+def element_name(result: Any, name: str, index: tuple[int, ...], kind: str) -> str:
     """Return an element's name: x[1]; for Jacobians out[0]/x[1], for Hessians x[0]/y[1]."""
-    if result.kind == "jacobian":
+    if kind == "jacobian":
         rank = result.value.ndim
         return f"{label(result.output or 'out', index[:rank])}/{label(name, index[rank:])}"
-    if result.kind == "hessian":
+    if kind == "hessian":
         first, second = name.split("/")
-        rank = result.parts[f"{first}/{first}"].ndim // 2
+        square = result.parts[f"{first}/{first}"] if hasattr(result, "parts") else result.blocks[first][first]
+        rank = square.ndim // 2
         return f"{label(first, index[:rank])}/{label(second, index[rank:])}"
     return label(name, index)
+
+
+def formulas_by_element(result: Any, kind: str) -> dict[str, str]:
+    """Return what formulas say of every element, by its name; nothing where they were not asked for."""
+    return {
+        element_name(result, item.name, index, kind): str(item.texts[index])
+        for item in result.symbolic
+        for index in np.ndindex(item.texts.shape)
+    }
 
 
 def formula_lines(result: Formulas) -> list[tuple[str, str]]:

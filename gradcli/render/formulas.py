@@ -12,14 +12,15 @@ from rich.table import Table
 from rich.text import Text
 
 from ..results.exact import Agreement, Formulas, LongNumbers
-from . import Style
+from ..results.labels import label
+from . import Style, renders
 from .exact import formula_lines, long_elements, plain_steps
-from .numbers import label
 
 MOST = 12
 """Elements whose formula is shown."""
 
 
+@renders(form="table")
 def render_formulas(result: Formulas, style: Style) -> Group:
     """Return the value and every derivative, written over several lines as on paper."""
     if result.steps:
@@ -73,6 +74,7 @@ def write_formula(formula: Any, style: Style, look: str) -> Text:
     return Text(formula.text if wide else formula.pretty, style=look)
 
 
+@renders(form="table")
 def render_longnumbers(result: LongNumbers, style: Style) -> Table:
     """Return a table of names and digits."""
     table = Table.grid(padding=(0, 2, 0, 0))

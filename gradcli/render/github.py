@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from ..errors import visible
 from ..results.checks import CheckList, CheckReport, CheckSummary, CheckTotal
-from . import Style
+from . import Style, renders
 from .checks import headline, summary_line
 from .tsv import render_checklist as lines_of_checks
 
@@ -12,7 +13,7 @@ LEVELS = {"fail": "error", "error": "error", "inconclusive": "warning"}
 
 def escape_command(text: str, everything: bool = False) -> str:
     """Return text as workflow commands want it."""
-    text = text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    text = visible(text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A"))
     return text.replace(":", "%3A").replace(",", "%2C") if everything else text
 
 
@@ -30,22 +31,26 @@ def annotation(check: CheckReport, style: Style) -> str:
     return f"::{LEVELS[check.verdict]} {place}title={title}::{escape_command(chr(10).join(lines))}\n"
 
 
+@renders()
 def render_checklist(result: CheckList, style: Style) -> str:
     """Return one line per check."""
     return lines_of_checks(result, style)
 
 
+@renders()
 def render_checksummary(result: CheckSummary, style: Style) -> str:
     """Return the annotations and the summary line."""
     reports = "".join(render_checkreport(check, style) for check in result.checks)
     return reports + render_checktotal(CheckTotal(result), style)
 
 
+@renders()
 def render_checkreport(result: CheckReport, style: Style) -> str:
     """Return the annotation of one check, where it has one."""
     return annotation(result, style) if result.verdict in LEVELS else ""
 
 
+@renders()
 def render_checktotal(result: CheckTotal, style: Style) -> str:
     """Return the summary line."""
     return summary_line(result.summary) + "\n"

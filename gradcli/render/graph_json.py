@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from ..results.graphs import Graph, GraphNode, Step, Trace
-from . import Style
+from . import Style, renders
 from .document import as_plain_data, document, optional
 
 
+@renders(form="json")
 def render_graph(result: Graph, style: Style) -> str:
     """Return the nodes, and the numbers of the outputs."""
     nodes = [graph_node(node, style, result.values) for node in result.nodes]
@@ -39,6 +40,7 @@ def graph_node(node: GraphNode, style: Style, values: bool) -> dict[str, Any]:
     return found
 
 
+@renders(form="json")
 def render_trace(result: Trace, style: Style) -> str:
     """Return every pass, with its forward part and its steps."""
     passes = [

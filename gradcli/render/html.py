@@ -5,17 +5,21 @@ from __future__ import annotations
 import numpy as np
 
 from ..results.checks import CheckList, CheckReport, CheckSummary, Elements, InputCheck
-from . import Style
+from . import (
+    Style,
+    renders,
+    trace_html,  # noqa: F401 - it registers the page of a trace
+)
 from .checks import basis, headline, summary_line, worst_text
 from .drawings import heat_maps, line_plot
 from .numbers import label_part
 from .page import MARKS, code, escape, fragment, number, page, scroll, table
-from .trace_html import render_trace as render_trace
 
 MOST_ROWS = 5000
 """Elements of one input beyond which the table has the worst ones only."""
 
 
+@renders()
 def render_checklist(result: CheckList, style: Style) -> str:
     """Return the names and places of checks as a page."""
     rows = [("", [escape(name), escape(place_text(file, line))]) for name, file, line in result.checks]
@@ -24,6 +28,7 @@ def render_checklist(result: CheckList, style: Style) -> str:
     )
 
 
+@renders()
 def render_checksummary(result: CheckSummary, style: Style) -> str:
     """Return the page."""
     details = [
@@ -143,6 +148,3 @@ def element_table(item: InputCheck, every: Elements) -> str:
     body = table(headings, rows, set(range(1 + several, 5 + several)))
     opened = " open" if len(places) <= 200 else ""
     return f"<details{opened}><summary>{caption}</summary>{scroll(body, caption, 'wide long')}</details>"
-
-
-__all__ = ["render_checklist", "render_checksummary", "render_trace", "report_html", "summary_html"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import numpy as np
@@ -19,14 +18,13 @@ from ..results.plots import Curve, Surface
 from ..results.precision import Precision
 from ..results.sweeps import Swept
 from ..results.transforms import Hessian, Jacobian, Products
-from . import Style
-from .document import as_plain_data, document, optional
+from . import Style, graph_json, renders  # noqa: F401 - it registers graphs and traces
+from .document import as_plain_data, document, optional, text_of
 from .elements import ElementRow, rows_of
 from .exact import agreement_json
-from .graph_json import render_graph as render_graph
-from .graph_json import render_trace as render_trace
 
 
+@renders()
 def render_gradients(result: Gradients, style: Style) -> str:
     """Return value, gradients and retained gradients."""
     parts: dict[str, Any] = {
@@ -44,6 +42,7 @@ def render_gradients(result: Gradients, style: Style) -> str:
     return document(style.command, result.target, **parts)
 
 
+@renders()
 def render_value(result: Value, style: Style) -> str:
     """Return the value."""
     more = {} if result.output is None else {"output": result.output}
@@ -57,9 +56,12 @@ def derivative(result: Any, style: Style, **parts: Any) -> str:
         more["unused"] = list(result.unused)
     if getattr(result, "symbolic", ()):
         more["symbolic"] = {item.name: agreement_json(item) for item in result.symbolic}
+    if getattr(result, "witnesses", ()):
+        more["check"] = check_part(result.witnesses[0])
     return document(style.command, result.target, value=as_plain_data(result.value, style.precision), **parts, **more)
 
 
+@renders()
 def render_jacobian(result: Jacobian, style: Style) -> str:
     """Return value and blocks; a sparse block is {shape, row, col, data}."""
     blocks: dict[str, Any] = {}
@@ -78,6 +80,7 @@ def render_jacobian(result: Jacobian, style: Style) -> str:
     return derivative(result, style, jacobian=blocks, **parts)
 
 
+@renders()
 def render_hessian(result: Hessian, style: Style) -> str:
     """Return value and blocks, by two names."""
     blocks = {
@@ -87,6 +90,7 @@ def render_hessian(result: Hessian, style: Style) -> str:
     return derivative(result, style, hessian=blocks)
 
 
+@renders()
 def render_products(result: Products, style: Style) -> str:
     """Return value and products: by input for vjp and hvp, one array for jvp."""
     parts = {name: as_plain_data(x, style.precision) for name, x in result.parts.items()}
@@ -94,6 +98,7 @@ def render_products(result: Products, style: Style) -> str:
     return derivative(result, style, **{result.kind: product})
 
 
+@renders()
 def render_operations(result: Operations, style: Style) -> str:
     """Return every function with what there is to say about it."""
     entries = [{**op._asdict(), "derivatives": dict(op.derivatives)} for op in result.entries]
@@ -188,6 +193,7 @@ def check_part(check: CheckReport) -> dict[str, Any]:
     }
 
 
+@renders()
 def render_checksummary(result: CheckSummary, style: Style) -> str:
     """Return all checks and how many had which verdict."""
     summary = {
@@ -200,12 +206,14 @@ def render_checksummary(result: CheckSummary, style: Style) -> str:
     return document(style.command, result.target, checks=[check_part(c) for c in result.checks], summary=summary)
 
 
+@renders()
 def render_checklist(result: CheckList, style: Style) -> str:
     """Return the chosen checks."""
     checks = [{"name": name, "file": file, "line": line} for name, file, line in result.checks]
     return document(style.command, result.target, checks=checks)
 
 
+@renders()
 def render_mutation(result: Mutation, style: Style) -> str:
     """Return all mutants, and what was noticed of them."""
     keys = ("name", "line", "relative_error", "killed", "timed_out", "seconds", "test")
@@ -214,6 +222,7 @@ def render_mutation(result: Mutation, style: Style) -> str:
     return document(style.command, result.target, mutants=mutants, **{key: getattr(result, key) for key in parts})
 
 
+@renders()
 def render_lock(result: Lock, style: Style) -> str:
     """Return the content of a lock file: a line per check."""
     head = {"schema": SCHEMA, "command": style.command, "target": result.target, "version": __version__}
@@ -237,6 +246,7 @@ def comparison_part(check: Comparison) -> dict[str, Any]:
     }
 
 
+@renders()
 def render_verification(result: Verification, style: Style) -> str:
     """Return what became of every check, and the versions that differ."""
     checks = [comparison_part(check) for check in result.checks]
@@ -266,9 +276,10 @@ def error(problem: GradcliError) -> str:
         "hint": problem.hint,
         "exit": problem.exit_code,
     }
-    return json.dumps({"error": parts}, ensure_ascii=False) + "\n"
+    return text_of({"error": parts})
 
 
+@renders()
 def render_longnumbers(result: LongNumbers, style: Style) -> str:
     """Return rounded numbers where they always are, and their digits as strings."""
     value = {"value": round_digits(result.value)}
@@ -299,6 +310,7 @@ def by_pair(parts: dict[str, Any]) -> dict[str, dict[str, Any]]:
     return out
 
 
+@renders()
 def render_formulas(result: Formulas, style: Style) -> str:
     """Return the formulas of the value and of every derivative."""
 
@@ -321,17 +333,20 @@ def render_formulas(result: Formulas, style: Style) -> str:
     return document(style.command, result.target, **parts)
 
 
+@renders()
 def render_swept(result: Swept, style: Style) -> str:
     """Return how a sweep went."""
     parts = {**result._asdict(), "seconds": round(result.seconds, 4)}
     return document(style.command, parts.pop("target"), **parts)
 
 
+@renders()
 def render_curve(result: Curve, style: Style) -> str:
     """Return the points, and value and derivative at each."""
     return plot_document(result, style, {result.name: result.x}, {result.name: result.derivative})
 
 
+@renders()
 def render_surface(result: Surface, style: Style) -> str:
     """Return the points of both axes; value and derivatives have a row for each point of the first."""
     over = dict(zip(result.names, (result.x, result.y), strict=True))
@@ -349,6 +364,7 @@ def plot_document(result: Any, style: Style, over: dict[str, Any], slopes: dict[
     return document(style.command, result.target, **numbers, **more)
 
 
+@renders()
 def render_precision(result: Precision, style: Style) -> str:
     """Return the points, the digits there, what loses them, and rewritings."""
     parts: dict[str, Any] = {} if result.output is None else {"output": result.output}

@@ -5,12 +5,13 @@ from __future__ import annotations
 import xml.etree.ElementTree as ElementTree
 
 from ..results.checks import CheckSummary
-from . import Style
+from . import Style, renders
 from .checks import headline
 
 FORBIDDEN = dict.fromkeys({*range(32), *range(0xD800, 0xE000), 0xFFFE, 0xFFFF} - {9, 10})
 
 
+@renders()
 def render_checksummary(result: CheckSummary, style: Style) -> str:
     """Return one test case per check; inconclusive ones count as skipped."""
     suite = ElementTree.Element(

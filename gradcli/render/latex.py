@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from ..results import Gradients, Value
 from ..results.exact import Derivative, FormulaMatrix, Formulas, LongNumbers
 from ..results.operations import Operations
 from ..results.transforms import Hessian, Jacobian, Products
-from . import Style
+from . import Style, renders
 from .exact import long_elements
 from .numbers import NONE, elements, number
 
@@ -33,7 +34,9 @@ def symbol(name: str) -> str:
 
 
 def value(x: Any, precision: int | None) -> str:
-    """Return a number as LaTeX."""
+    """Return a number as LaTeX; a formula, which is text, as it is."""
+    if isinstance(x, str):
+        return x
     text = number(x, precision)
     if text in ("inf", "-inf", "nan"):
         return {"inf": r"\infty", "-inf": r"-\infty", "nan": r"\mathrm{nan}"}[text]
@@ -55,14 +58,14 @@ def array(x: np.ndarray | None, precision: int | None) -> str:
     return r"\begin{bmatrix} " + r" \\ ".join(rows) + r" \end{bmatrix}"
 
 
+@renders()
 def render_gradients(result: Gradients, style: Style) -> str:
     """Return one equation per input."""
     output = symbol(result.output or "f")
     lines = [] if result.value is None else [f"{output} = {array(result.value, style.precision)}"]
     for item in result.inputs:
-        lines.append(
-            rf"\frac{{\partial {output}}}{{\partial {symbol(item.name)}}} = {array(item.grad, style.precision)}"
-        )
+        left = rf"\frac{{\partial {output}}}{{\partial {symbol(item.name)}}}"
+        lines.append(f"{left}{formula_part(result, item.name, array)} {array(item.grad, style.precision)}")
     lines += [
         rf"\frac{{\partial {output}}}{{\partial {symbol(name)}}} = {array(g, style.precision)}"
         for name, g in result.retained.items()
@@ -70,6 +73,15 @@ def render_gradients(result: Gradients, style: Style) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
+def formula_part(result: Any, name: str, write: Callable[[Any, None], str]) -> str:
+    """Return what stands before a number: an equals sign; where formulas were asked for, with the formula before."""
+    for item in result.symbolic:
+        if item.name == name:
+            return f" = {write(item.latex, None)} " + ("=" if item.agrees else r"\neq")
+    return " ="
+
+
+@renders()
 def render_value(result: Value, style: Style) -> str:
     """Return one equation."""
     return f"{symbol(result.output or 'f')} = {array(result.value, style.precision)}\n"
@@ -93,36 +105,52 @@ def names(name: str, values: np.ndarray) -> str:
     return ", ".join(parts) if len(parts) == 1 else "(" + ", ".join(parts) + ")"
 
 
-def matrix(block: np.ndarray, rows: int, columns: int, precision: int | None) -> str:
-    """Return a block of derivatives as a matrix with a row per output and a column per input element."""
-    flat = block.reshape((rows, columns))
-    return value(flat[0, 0], precision) if flat.size == 1 else array(flat, precision)
+def partial_matrix(rows: int, columns: int) -> Callable[[Any, int | None], str]:
+    """Return what writes a block of derivatives as a matrix with a row per output and a column per input element."""
+
+    def write(block: np.ndarray, precision: int | None) -> str:
+        flat = block.reshape((rows, columns))
+        return value(flat[0, 0], precision) if flat.size == 1 else array(flat, precision)
+
+    return write
 
 
+@renders()
 def render_jacobian(result: Jacobian, style: Style) -> str:
     """Return one equation per input, with the elements of output and input in the order of rows and columns."""
     output = names(result.output or "f", result.value)
     lines = []
     for item in result.blocks:
         block = item.block if item.block is not None else item.sparse.toarray()
-        body = matrix(block, result.value.size, item.value.size, style.precision)
-        lines.append(rf"\frac{{\partial {output}}}{{\partial {names(item.name, item.value)}}} = {body}")
+        write = partial_matrix(result.value.size, item.value.size)
+        left = rf"\frac{{\partial {output}}}{{\partial {names(item.name, item.value)}}}"
+        lines.append(f"{left}{formula_part(result, item.name, write)} {write(block, style.precision)}")
     return "".join(f"{line}\n" for line in lines)
 
 
+@renders()
 def render_hessian(result: Hessian, style: Style) -> str:
-    """Return one equation per pair of inputs."""
+    """Return one equation per pair of inputs; for numbers, one of the whole matrix."""
     output = symbol(result.output or "f")
     lines = []
+    if result.whole is not None:
+        names_of = list(result.blocks)
+        found = {item.name: item.latex.item() for item in result.symbolic}
+        formulas = [[found[f"{a}/{b}"] for b in names_of] for a in names_of] if found else []
+        sign = "=" if all(item.agrees for item in result.symbolic) else r"\neq"
+        written = f"{array(np.array(formulas, object), None)} {sign} " if formulas else ""
+        return rf"\nabla^{{2}} {output} = {written}{array(result.whole, style.precision)}" + "\n"
     for name, row in result.blocks.items():
         for other, block in row.items():
             x, y = result.inputs[name], result.inputs[other]
             below = rf"\partial {names(name, x)}\, \partial {names(other, y)}"
-            body = matrix(block, x.size, y.size, style.precision)
-            lines.append(rf"\frac{{\partial^2 {output}}}{{{below}}} = {body}")
+            write = partial_matrix(x.size, y.size)
+            formula = formula_part(result, f"{name}/{other}", write)
+            lines.append(rf"\frac{{\partial^2 {output}}}{{{below}}}{formula} {write(block, style.precision)}")
     return "".join(f"{line}\n" for line in lines)
 
 
+@renders()
 def render_products(result: Products, style: Style) -> str:
     """Return one equation per product."""
     sign = {"vjp": "v^\\top J", "jvp": "J v", "hvp": "H v"}[result.kind]
@@ -132,11 +160,13 @@ def render_products(result: Products, style: Style) -> str:
     )
 
 
+@renders()
 def render_operations(result: Operations, style: Style) -> str:
     """Return the functions as an itemised list."""
     return "".join(rf"\item \texttt{{{op.name}}}: {op.doc}" + "\n" for op in result.entries)
 
 
+@renders()
 def render_formulas(result: Formulas, style: Style) -> str:
     """Return an equation per derivative, or one of a matrix; with steps, one per step."""
     if result.steps:
@@ -177,6 +207,7 @@ def partial(name: str, function: str = "f", sign: str = r"\partial") -> str:
     return rf"\frac{{{sign}{power} {function}}}{{{below}}}"
 
 
+@renders()
 def render_longnumbers(result: LongNumbers, style: Style) -> str:
     """Return an equation per element."""
     lines = []

@@ -10,8 +10,9 @@ from rich.table import Table
 from rich.text import Text
 
 from ..errors import visible
+from ..results.labels import label
 from ..results.locks import Comparison, Lock, Verification
-from . import Style
+from . import Style, renders
 
 COLOURS = {"same": "green", "changed": "bold red", "error": "bold magenta", "new": "yellow", "gone": "yellow"}
 
@@ -21,7 +22,7 @@ def difference_text(check: Comparison) -> str:
     worst = check.worst
     if worst is None:
         return check.message
-    place = f"[{','.join(map(str, worst.place))}]" if worst.place else ""
+    place = label("", worst.place)
     name = "value" if worst.input is None else f"d/d{worst.input}"
     return (
         f"{name}{place}: locked {number_text(worst.locked)} ± {worst.locked_error:.2g}, "
@@ -34,6 +35,7 @@ def number_text(x: Any) -> str:
     return str(complex(x)) if np.iscomplexobj(x) else repr(float(x))
 
 
+@renders(form="table")
 def render_lock(result: Lock, style: Style) -> Table:
     """Return a row per check: its value, and how many numbers its gradient has."""
     table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
@@ -46,6 +48,7 @@ def render_lock(result: Lock, style: Style) -> Table:
     return table
 
 
+@renders(form="table")
 def render_verification(result: Verification, style: Style) -> Group:
     """Return one line per check, what changed, and a summary."""
     lines = []

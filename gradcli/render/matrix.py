@@ -10,9 +10,10 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
+from ..results.labels import label
 from . import Style
 from .arrays import EDGES, places, shade, shape_text
-from .numbers import label, number
+from .numbers import number
 
 HEAT = " ░▒▓█"
 HEAT_PLAIN = " .:+#"

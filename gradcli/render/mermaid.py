@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..errors import visible
 from ..results.graphs import Graph, GraphNode
-from . import Style
+from . import Style, renders
 from .dot import by_scope, label
 
 CLASSES = """\
@@ -29,6 +29,7 @@ def draw_node(node: GraphNode, style: Style) -> str:
     return f"n{node.number}{left}{quote_mermaid(label(node, style))}{right}:::{node.kind}"
 
 
+@renders()
 def render_graph(result: Graph, style: Style) -> str:
     """Return a flowchart with operands below what was computed from them."""
     groups = by_scope(result)

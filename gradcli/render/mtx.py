@@ -5,9 +5,10 @@ from __future__ import annotations
 import io
 
 from ..results.transforms import Jacobian
-from . import Style
+from . import Style, renders
 
 
+@renders()
 def render_jacobian(result: Jacobian, style: Style) -> str:
     """Return the Jacobian as one matrix; a comment says which columns belong to which input."""
     from scipy.io import mmwrite

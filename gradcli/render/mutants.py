@@ -12,7 +12,7 @@ from rich.text import Text
 
 from ..errors import visible
 from ..results.mutants import MutantRun, Mutation
-from . import Style
+from . import Style, renders
 
 ROW, LEFT, WIDTH, HEAD = 18, 420, 300, 56
 """Sizes in the picture: the height of a row, the width of names and of the axis, and where rows begin."""
@@ -54,6 +54,7 @@ def advice_of(result: Mutation) -> str:
     return f"{head}; a test that kills {', '.join(shown[1])}:\n{shown[0].rstrip()}"
 
 
+@renders(form="table")
 def render_mutation(result: Mutation, style: Style) -> Group:
     """Return a row per mutant, and a summary."""
     table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
@@ -72,6 +73,7 @@ def render_mutation(result: Mutation, style: Style) -> Group:
     return Group(*parts)
 
 
+@renders(form="picture")
 def render_picture(result: Mutation, style: Style) -> bytes:
     """Return a picture: a row per mutant, its error on a logarithmic axis, filled where it was noticed."""
 

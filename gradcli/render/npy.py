@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import io
-from typing import Any
 
 import numpy as np
 
 from ..errors import GradcliError
-from ..results.transforms import Hessian
-from . import Style
+from ..results import Gradients, Value
+from ..results.transforms import Hessian, Jacobian, Products
+from . import Style, renders
 from .npz import arrays_of
 
 
-def render_array(result: Any, style: Style) -> bytes:
+@renders()
+def render_array(result: Gradients | Value | Jacobian | Hessian | Products, style: Style) -> bytes:
     """Return the bytes of a .npy file. Raises GradcliError where there is not one array."""
     whole = result.whole if isinstance(result, Hessian) else None
     arrays = arrays_of(result) if whole is None else {"hessian": whole}
@@ -27,6 +28,3 @@ def render_array(result: Any, style: Style) -> bytes:
     buffer = io.BytesIO()
     np.save(buffer, next(iter(arrays.values())))
     return buffer.getvalue()
-
-
-render_gradients = render_value = render_jacobian = render_hessian = render_products = render_array

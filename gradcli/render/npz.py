@@ -9,7 +9,7 @@ import numpy as np
 
 from ..results import Gradients, Value
 from ..results.transforms import Hessian, Jacobian, Products
-from . import Style
+from . import Style, renders
 
 
 def arrays_of(result: Any) -> dict[str, np.ndarray]:
@@ -26,25 +26,20 @@ def arrays_of(result: Any) -> dict[str, np.ndarray]:
     return dict(result.parts) if isinstance(result, Products) else {}
 
 
-def render_arrays(result: Any, style: Style) -> bytes:
-    """Return derivatives by name, and the value as `value` if nothing else is called so."""
+@renders()
+def render_arrays(result: Gradients | Value | Jacobian | Hessian | Products, style: Style) -> bytes:
+    """Return derivatives by name, and the value as `value` if nothing else is called so.
+
+    A sparse Jacobian has scipy's format, inputs side by side.
+    """
+    buffer = io.BytesIO()
+    if isinstance(result, Jacobian) and result.products is not None:
+        from scipy.sparse import hstack, save_npz
+
+        save_npz(buffer, hstack([item.sparse for item in result.blocks], format="csr"))
+        return buffer.getvalue()
     arrays = arrays_of(result)
     if result.value is not None:
         arrays.setdefault("value", result.value)
-    buffer = io.BytesIO()
     np.savez(buffer, **arrays)  # type: ignore[arg-type]
-    return buffer.getvalue()
-
-
-render_gradients = render_value = render_hessian = render_products = render_arrays
-
-
-def render_jacobian(result: Jacobian, style: Style) -> bytes:
-    """Return blocks by input, and the value; a sparse Jacobian in scipy's format, inputs side by side."""
-    if result.products is None:
-        return render_arrays(result, style)
-    from scipy.sparse import hstack, save_npz
-
-    buffer = io.BytesIO()
-    save_npz(buffer, hstack([item.sparse for item in result.blocks], format="csr"))
     return buffer.getvalue()

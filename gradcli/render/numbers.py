@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from ..results.labels import label
+
 NONE = "none"
 """What is written for a gradient that is None."""
 
@@ -37,20 +39,10 @@ def numbers(array: np.ndarray | None, precision: int | None = None) -> list[str]
     return [number(x, precision) for x in array.ravel()]
 
 
-def labels(name: str, shape: tuple[int, ...]) -> list[str]:
-    """Return the names of an array's elements, the last axis fastest."""
-    return [label(name, index) for index in np.ndindex(shape)]
-
-
-def label(name: str, index: tuple[int, ...]) -> str:
-    """Return the name of an element: x, x[2], x[0,1]."""
-    return f"{name}[{','.join(map(str, index))}]" if index else name
-
-
 PARTS = {"": "", "re": "real part of ", "im": "imaginary part of "}
 
 
-def label_part(name: str, index: tuple[int, ...], part: str) -> str:
+def label_part(name: str, index: tuple[int | str, ...], part: str) -> str:
     """Return the name of an element, or of its real or imaginary part."""
     return PARTS[part] + label(name, index)
 

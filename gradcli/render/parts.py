@@ -60,7 +60,7 @@ def check_text(check: CheckReport, style: Style) -> Text:
     if len(check.witnesses) > 1:
         words = [f"{name} {digits:.1f}" for name, digits in check.witnesses]
         text.append(indent + "digits that agree with reverse mode: " + ", ".join(words), "dim")
-    for note in (n for n in check.notes if n != reason):
+    for note in (n for n in check.notes if n not in reason):
         text.append(indent + "note: " + note, "dim")
     if check.found is not None:
         text.append(indent + "found: " + visible(check.found.line), "bold")

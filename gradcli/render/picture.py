@@ -1,4 +1,4 @@
-"""SVG, PNG and PDF pictures: plots run_graphviz by matplotlib, graphs by Graphviz."""
+"""SVG, PNG and PDF pictures: plots by matplotlib, graphs by Graphviz."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import numpy as np
 from ..errors import GradcliError, visible
 from ..results.checks import CheckSummary
 from ..results.graphs import Graph
-from ..results.plots import Curve, HeatMaps, Surface
+from ..results.plots import Curve, Surface
 from ..results.precision import Precision
-from . import Style
+from ..results.transforms import Jacobian
+from . import Style, mutants, renders  # noqa: F401 - it registers the bars of mutants
 from .canvas import LARGEST, extent
 from .dot import run_graphviz
-from .mutants import render_picture as render_mutation  # noqa: F401
 
 UNDATED: dict[str, Any] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
 SIZE = (7.0, 5.0)
@@ -42,6 +42,7 @@ def save_figure(picture: Any, kind: str) -> bytes:
     return buffer.getvalue()
 
 
+@renders()
 def render_graph(result: Graph, style: Style) -> bytes:
     """Return the picture of a graph. Raises GradcliError where Graphviz is not installed."""
     return run_graphviz(result, style, style.form)
@@ -52,6 +53,7 @@ def label(text: str) -> str:
     return visible(text).replace("$", r"\$")
 
 
+@renders()
 def render_curve(result: Curve, style: Style) -> bytes:
     """Return the function and its derivative, one above the other."""
     picture = figure()
@@ -68,6 +70,7 @@ def render_curve(result: Curve, style: Style) -> bytes:
     return save_figure(picture, style.form)
 
 
+@renders()
 def render_surface(result: Surface, style: Style) -> bytes:
     """Return filled contours with arrows along the gradient."""
     picture = figure()
@@ -83,6 +86,7 @@ def render_surface(result: Surface, style: Style) -> bytes:
     return save_figure(picture, style.form)
 
 
+@renders()
 def render_checksummary(result: CheckSummary, style: Style) -> bytes:
     """Return Taylor remainders by step, in logarithms, beside lines that fall as they should."""
     picture = figure()
@@ -104,9 +108,9 @@ def render_checksummary(result: CheckSummary, style: Style) -> bytes:
     return save_figure(picture, style.form)
 
 
-def render_heatmaps(result: HeatMaps, style: Style) -> bytes:
+@renders()
+def render_jacobian(jacobian: Jacobian, style: Style) -> bytes:
     """Return the blocks of a Jacobian side by side, colours by sign and size."""
-    jacobian = result.jacobian
     blocks = [item for item in jacobian.blocks if item.block is not None and item.block.size]
     picture = figure((4.5 * max(len(blocks), 1), 4.0))
     places = picture.subplots(1, max(len(blocks), 1), squeeze=False)[0]
@@ -119,6 +123,7 @@ def render_heatmaps(result: HeatMaps, style: Style) -> bytes:
     return save_figure(picture, style.form)
 
 
+@renders()
 def render_precision(result: Precision, style: Style) -> bytes:
     """Return the digits of value and gradients along the input, on a logarithmic axis where its points grow."""
     picture = figure()

@@ -9,8 +9,9 @@ from rich.cells import cell_len
 from rich.console import Group
 from rich.text import Text
 
-from ..results.plots import Curve, HeatMaps, Surface
-from . import Style
+from ..results.plots import Curve, Surface
+from ..results.transforms import Jacobian
+from . import Style, renders
 from .canvas import LARGEST, Canvas, extent, ticks
 
 FUNCTION, DERIVATIVE = "bold cyan", "bold yellow"
@@ -30,6 +31,7 @@ class Frame:
         self.d = "∂" if unicode else "d"
 
 
+@renders(form="table")
 def render_curve(result: Curve, style: Style) -> Group:
     """Return the function and, below it, the derivative, each with axes of its own."""
     frame = Frame(style.unicode)
@@ -129,6 +131,7 @@ def x_axis(x: np.ndarray, name: str, columns: int, left: int, style: Style) -> l
     return [Text(f"{head}{frame.corner}{''.join(floor)} {name}", "dim"), Text(f"{head} {''.join(numbers)}", "dim")]
 
 
+@renders(form="table")
 def render_surface(result: Surface, style: Style) -> Group:
     """Return a map shaded by value, with arrows up the slope, axes and the meaning of the shades."""
     frame = Frame(style.unicode)
@@ -194,12 +197,11 @@ def legend(low: float, high: float, style: Style) -> Text:
     return text
 
 
-def render_heatmaps(result: HeatMaps, style: Style) -> Group:
+def heat_maps(jacobian: Jacobian, style: Style) -> Group:
     """Return the value, and a heat map of each block."""
     from .matrix import heat_map, summary, title_of
     from .parts import blocks_of, head_of, more_of
 
-    jacobian = result.jacobian
     items = []
     for item in jacobian.blocks:
         flat = np.asarray(item.block).reshape(jacobian.value.size, item.value.size)

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ..results.precision import Loss, Precision
-from . import Style
+from . import Style, renders
 
 BARS, BARS_PLAIN = "▁▂▃▄▅▆▇█", "01234567"
 """What stands for no digits up to all of them."""
@@ -19,6 +19,7 @@ SHARE = 0.75
 MOST_PLACES = 3
 
 
+@renders(form="table")
 def render_precision(result: Precision, style: Style) -> Group:
     """Return the fewest digits and where, a line of bars along the input, what loses them, and rewritings."""
     low, high = (f"{x:.3g}" for x in (result.x[0], result.x[-1]))

@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from pathlib import Path
 from typing import Any
 
 from .. import __version__
 from ..results.checks import CheckList, CheckReport, CheckSummary
-from . import Style
+from . import Style, renders
 from .checks import headline
+from .document import text_of
 from .tsv import render_checklist as lines_of_checks
 
 LEVELS = {"fail": "error", "error": "error", "inconclusive": "warning"}
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
+@renders()
 def render_checklist(result: CheckList, style: Style) -> str:
     """Return one line per check."""
     return lines_of_checks(result, style)
 
 
+@renders()
 def render_checksummary(result: CheckSummary, style: Style) -> str:
     """Return the log of one run."""
     found = [check for check in result.checks if check.verdict in LEVELS]
@@ -33,7 +35,7 @@ def render_checksummary(result: CheckSummary, style: Style) -> str:
         "originalUriBaseIds": {"SRCROOT": {"uri": Path.cwd().as_uri() + "/"}},
         "results": [result_of(check, rules) for check in found],
     }
-    return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, ensure_ascii=False) + "\n"
+    return text_of({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]})
 
 
 def rule_of(check: CheckReport) -> str:
@@ -59,13 +61,13 @@ def result_of(check: CheckReport, rules: list[str]) -> dict[str, Any]:
     lines = [f"{check.name}: {headline(check)}", *(finding.text for finding in check.diagnosis)]
     if check.replay:
         lines.append(f"repeat with: {check.replay}")
-    name = f"{check.file or ''}\0{check.name}"
+    name = f"{check.file or ''}\0{check.name}".encode(errors="backslashreplace")
     found: dict[str, Any] = {
         "ruleId": rule,
         "ruleIndex": rules.index(rule),
         "level": LEVELS[check.verdict],
         "message": {"text": "\n".join(dict.fromkeys(lines))},
-        "partialFingerprints": {"gradcliCheck/v1": hashlib.sha256(name.encode()).hexdigest()[:32]},
+        "partialFingerprints": {"gradcliCheck/v1": hashlib.sha256(name).hexdigest()[:32]},
     }
     if check.file:
         place: dict[str, Any] = {"artifactLocation": artifact(check.file)}
@@ -81,5 +83,5 @@ def artifact(file: str) -> dict[str, str]:
 
     path = Path(file).absolute()
     if path.is_relative_to(Path.cwd()):
-        return {"uri": quote(path.relative_to(Path.cwd()).as_posix()), "uriBaseId": "SRCROOT"}
+        return {"uri": quote(bytes(path.relative_to(Path.cwd()))), "uriBaseId": "SRCROOT"}
     return {"uri": path.as_uri()}

@@ -13,21 +13,16 @@ from ..results import Gradients, Value
 from ..results.checks import CheckList, CheckReport, CheckSummary, CheckTotal
 from ..results.operations import Operation, Operations
 from ..results.transforms import Hessian, Jacobian, Products
-from . import Style
+from . import Style, formulas, locks, mutants, plot, precision, renders, trace, tree  # noqa: F401 - they register more
 from .arrays import Row, shade, shape_text, table_of_arrays
 from .checks import summary_line
-from .formulas import render_formulas, render_longnumbers
-from .locks import render_lock, render_verification
-from .mutants import render_mutation
 from .numbers import NONE, number
 from .parts import again_text, blocks_of, check_text, head_of, more_of
-from .plot import render_curve, render_heatmaps, render_surface
-from .precision import render_precision
-from .trace import render_trace
-from .tree import render_graph
+from .plot import heat_maps
 from .tsv import render_checklist as lines_of_checks
 
 
+@renders()
 def render_gradients(result: Gradients, style: Style) -> Group:
     """Return the value and a table of the gradients, or of what there is to say about many."""
     rows = [
@@ -64,15 +59,19 @@ def gradient_sizes(result: Gradients, style: Style) -> list[Any]:
     return [table, Text(f"\n{count} elements: --wrt NAME shows those of one, -f tsv or -o FILE all", style="dim")]
 
 
+@renders()
 def render_value(result: Value, style: Style) -> Group:
     """Return the value."""
     return Group(*head_of(result, style)[:1])
 
 
+@renders()
 def render_jacobian(result: Jacobian, style: Style) -> Group:
     """Return the value, and one labelled matrix or heat map per input."""
     from .matrix import matrix
 
+    if result.drawn:
+        return heat_maps(result, style)
     output = (result.output or "out", result.value.shape)
     items = []
     for item in result.blocks:
@@ -101,6 +100,7 @@ def sparse_text(item: Any, result: Jacobian) -> Text:
     return text
 
 
+@renders()
 def render_hessian(result: Hessian, style: Style) -> Group:
     """Return the value, and one labelled matrix or heat map per pair of inputs; for numbers, one for all."""
     from .matrix import label_matrix, matrix
@@ -125,13 +125,15 @@ def render_hessian(result: Hessian, style: Style) -> Group:
     return Group(*head_of(result, style), *blocks_of(items), *more_of(result, style))
 
 
+@renders()
 def render_products(result: Products, style: Style) -> Group:
     """Return the value, and a table of the products."""
     rows = [Row(Text(name, style="bold"), x, [(x, True)]) for name, x in result.parts.items()]
     headings = ("output" if result.kind == "jvp" else "input", "shape", result.kind)
-    return Group(*head_of(result, style), *table_of_arrays(headings, rows, style))
+    return Group(*head_of(result, style), *table_of_arrays(headings, rows, style), *more_of(result, style))
 
 
+@renders()
 def render_operations(result: Operations, style: Style) -> Any:
     """Return a table of functions; everything about one when only one is shown."""
     if result.full:
@@ -166,17 +168,20 @@ def operation_text(op: Operation) -> Text:
     return text
 
 
+@renders()
 def render_checklist(result: CheckList, style: Style) -> Text:
     """Return one line per check."""
     return Text(lines_of_checks(result, style).rstrip("\n"), overflow="fold")
 
 
+@renders()
 def render_checksummary(result: CheckSummary, style: Style) -> Group:
     """Return one line per check, what there is to know about those that did not pass, and a summary."""
     lines = [render_checkreport(check, style) for check in result.checks]
     return Group(*lines, render_checktotal(CheckTotal(result), style))
 
 
+@renders()
 def render_checkreport(result: CheckReport, style: Style) -> Group:
     """Return one check, with all its elements where they were asked for."""
     table = []
@@ -187,31 +192,8 @@ def render_checkreport(result: CheckReport, style: Style) -> Group:
     return Group(check_text(result, style), *table, *again_text(result))
 
 
+@renders()
 def render_checktotal(result: CheckTotal, style: Style) -> Text:
     """Return how many checks had which verdict."""
     failed = result.summary.count("fail") or result.summary.count("error")
     return Text(summary_line(result.summary), style="bold red" if failed else "bold green")
-
-
-__all__ = [
-    "render_checkreport",
-    "render_checksummary",
-    "render_checktotal",
-    "render_curve",
-    "render_formulas",
-    "render_gradients",
-    "render_graph",
-    "render_heatmaps",
-    "render_hessian",
-    "render_jacobian",
-    "render_lock",
-    "render_longnumbers",
-    "render_mutation",
-    "render_operations",
-    "render_precision",
-    "render_products",
-    "render_surface",
-    "render_trace",
-    "render_value",
-    "render_verification",
-]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from ..results.exact import Formulas
-from . import Style
+from . import Style, renders
 from .exact import formula_lines, plain_steps
 
 
+@renders()
 def render_formulas(result: Formulas, style: Style) -> str:
     """Return one line per derivative; with steps, the chain rule line by line."""
     if result.steps:

@@ -9,7 +9,7 @@ import numpy as np
 from rich.text import Text
 
 from ..results.graphs import Flow, Pass, Step, Trace
-from . import Style
+from . import Style, renders
 from .graph import cut_array, nest_values
 
 SHORT = 44
@@ -113,6 +113,7 @@ def flow_lines(found: Step, flow: Flow, style: Style, arrow: str) -> list[Line]:
     return [[Words(f"     {rule}   "), Words(end, "sent")]]
 
 
+@renders(form="table")
 def render_trace(result: Trace, style: Style) -> Text:
     """Return every pass of backward, its forward part first; of a bounded trace only the beginning."""
     text, count = Text(), 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..results.graphs import Graph, GraphNode, Pass, Step, Trace
-from . import Style
+from . import Style, renders
 from .graph import title, value_text
 from .layers import HEIGHT, box_width, draw_layers, edge_path
 from .page import escape, fragment, of_class, page, scroll
@@ -97,6 +97,7 @@ BAR = """<div class="bar">
 </div>"""
 
 
+@renders(form="html")
 def render_trace(result: Trace, style: Style) -> str:
     """Return a page: without scripts all steps below each other, with them one at a time."""
     several = len(result.passes) > 1

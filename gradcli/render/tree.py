@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ..results.graphs import Graph
-from . import Style
+from . import Style, renders
 from .graph import Line, facts, head, tree
 
 LOOKS = {"leaf": "green", "output": "bold yellow", "folded": "blue", "intermediate": ""}
@@ -73,6 +73,7 @@ def beneath(line: Line, row: dict[str, str]) -> Text:
     return text + Text(f"\n{indent}   ", "dim") + Text("  ").join(told) if told else text
 
 
+@renders(form="table")
 def render_graph(result: Graph, style: Style) -> Drawing:
     """Return the graph as a tree from the output down to the leaves, and columns with what there is to know."""
     lines = list(tree(result, style.unicode))

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import visible
-from . import Style
-from .exact import long_elements
-from .numbers import elements, labels, number, numbers
+from ..results.labels import labels
+from . import Style, renders
+from .exact import formulas_by_element, long_elements
+from .numbers import elements, number, numbers
 
 if TYPE_CHECKING:
     from ..results import Gradients, Value
@@ -34,9 +35,19 @@ def pair_lines(row: str, above: tuple, column: str, across: tuple, block: np.nda
     return "".join(lines)
 
 
+@renders()
 def render_gradients(result: Gradients, style: Style) -> str:
     """Return the gradient of every input, then the retained ones; the value first, where it is wanted."""
-    return lines_of(gradient_arrays(result), style)
+    return with_formulas(lines_of(gradient_arrays(result), style), result, "grad")
+
+
+def with_formulas(lines: str, result: Any, kind: str) -> str:
+    """Return lines with a third column: the formula of each element, where formulas were asked for."""
+    if not result.symbolic:
+        return lines
+    formulas = formulas_by_element(result, kind)
+    rows = (line.split("\t") for line in lines.splitlines())
+    return "".join(f"{name}\t{x}\t{formulas.get(name, '')}\n" for name, x in rows)
 
 
 def gradient_arrays(result: Gradients) -> list[tuple[str, Any]]:
@@ -55,11 +66,13 @@ def lines_of(arrays: Iterable[tuple[str, Any]], style: Style) -> str:
     )
 
 
+@renders()
 def render_value(result: Value, style: Style) -> str:
     """Return one line per element of the value."""
     return lines_of([("value", result.value)], style)
 
 
+@renders()
 def render_jacobian(result: Jacobian, style: Style) -> str:
     """Return one line per element, named OUTPUT/INPUT: y[0]/x[1]; of a sparse one those that are stored."""
     output = result.output or "out"
@@ -74,23 +87,27 @@ def render_jacobian(result: Jacobian, style: Style) -> str:
             f"{rows[i]}/{columns[j]}\t{number(x, style.precision)}\n"
             for i, j, x in zip(entries.row, entries.col, entries.data, strict=True)
         ]
-    return "".join(lines)
+    return with_formulas("".join(lines), result, "jacobian")
 
 
+@renders()
 def render_hessian(result: Hessian, style: Style) -> str:
     """Return one line per element, named by its two inputs: x[0]/y[1]."""
-    return "".join(
+    lines = (
         pair_lines(name, result.inputs[name].shape, other, result.inputs[other].shape, block, style)
         for name, blocks in result.blocks.items()
         for other, block in blocks.items()
     )
+    return with_formulas("".join(lines), result, "hessian")
 
 
+@renders()
 def render_products(result: Products, style: Style) -> str:
     """Return one line per element of each product."""
     return lines_of(result.parts.items(), style)
 
 
+@renders()
 def render_operations(result: Operations, style: Style) -> str:
     """Return one line per function: name, kind, derivatives, what it computes."""
     return "".join(
@@ -99,11 +116,13 @@ def render_operations(result: Operations, style: Style) -> str:
     )
 
 
+@renders()
 def render_checksummary(result: CheckSummary, style: Style) -> str:
     """Return one line per check."""
     return "".join(render_checkreport(check, style) for check in result.checks)
 
 
+@renders()
 def render_checkreport(result: CheckReport, style: Style) -> str:
     """Return one check in a line: verdict, name, file, line, seconds, reason."""
     from .checks import headline
@@ -120,11 +139,13 @@ def render_checkreport(result: CheckReport, style: Style) -> str:
     return line
 
 
+@renders()
 def render_checktotal(result: CheckTotal, style: Style) -> str:
     """Return nothing: the lines are to be counted."""
     return ""
 
 
+@renders()
 def render_checklist(result: CheckList, style: Style) -> str:
     """Return one line per check: FILE:LINE, name; the name alone where there is no file."""
     places = [(f"{file}:{line or ''}\t" if file else "", name) for name, file, line in result.checks]
@@ -133,6 +154,7 @@ def render_checklist(result: CheckList, style: Style) -> str:
     )
 
 
+@renders()
 def render_mutation(result: Mutation, style: Style) -> str:
     """Return one line per mutant: killed or survived, relative error, seconds, name."""
     return "".join(
@@ -142,11 +164,13 @@ def render_mutation(result: Mutation, style: Style) -> str:
     )
 
 
+@renders()
 def render_lock(result: Lock, style: Style) -> str:
     """Return one line per check: name, file."""
     return "".join(f"{one_line(e['check'])}\t{one_line(e['file'])}\n" for e in result.entries)
 
 
+@renders()
 def render_verification(result: Verification, style: Style) -> str:
     """Return one line per check: verdict, name, file, the number furthest from its lock."""
     from .locks import difference_text
@@ -167,8 +191,16 @@ def row(*cells: str) -> str:
     return "\t".join(map(one_line, cells)) + "\n"
 
 
+@renders()
 def render_graph(result: Graph, style: Style) -> str:
-    """Return one line per node: number, kind, operation, name, formula, shape, numbers of its inputs, line."""
+    """Return one line per node: number, kind, operation, name, formula, shape, numbers of its inputs, line.
+
+    With values also value and gradient, as JSON.
+    """
+    import json
+
+    from .document import as_plain_data
+
     return "".join(
         row(
             str(node.number),
@@ -179,11 +211,13 @@ def render_graph(result: Graph, style: Style) -> str:
             "" if node.shape is None else ",".join(map(str, node.shape)),
             ",".join(map(str, node.inputs)),
             str(node.line or ""),
+            *(json.dumps(as_plain_data(x, style.precision)) for x in (node.value, node.grad) if result.values),
         )
         for node in result.nodes
     )
 
 
+@renders()
 def render_trace(result: Trace, style: Style) -> str:
     """Return one line per element sent: pass, step, operation, result, receiver, value.
 
@@ -202,9 +236,10 @@ def render_trace(result: Trace, style: Style) -> str:
     return "".join(lines)
 
 
+@renders()
 def render_longnumbers(result: LongNumbers, style: Style) -> str:
     """Return every derivative with its digits."""
-    return "".join(f"{name}\t{digits}\n" for name, digits in long_elements(result))
+    return "".join(f"{name}\t{digits}\n" for name, digits in long_elements(result, result.with_value))
 
 
 def columns(style: Style, *arrays: Any) -> str:
@@ -215,17 +250,20 @@ def columns(style: Style, *arrays: Any) -> str:
     )
 
 
+@renders()
 def render_curve(result: Curve, style: Style) -> str:
     """Return three columns: input, value, derivative."""
     return columns(style, result.x, result.value, result.derivative)
 
 
+@renders()
 def render_surface(result: Surface, style: Style) -> str:
     """Return five columns: both inputs, value, both derivatives."""
     x, y = np.meshgrid(result.x, result.y, indexing="ij")
     return columns(style, x, y, result.value, *result.slopes)
 
 
+@renders()
 def render_precision(result: Precision, style: Style) -> str:
     """Return columns: input, digits of the value, of each gradient; of rewritings digits of both, and the program."""
     if result.rewritings:

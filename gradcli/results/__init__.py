@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..errors import EXIT_FAIL, EXIT_INCONCLUSIVE, EXIT_OK, EXIT_TARGET, Span
+
 
 class InputGradient(NamedTuple):
     """One input: its value, and the gradient of the output with respect to it, of the same shape.
@@ -32,6 +34,7 @@ class Gradients(NamedTuple):
 
     retained: the gradients of intermediate results by name. output: the output's name, where it has one. symbolic
     and witnesses: what formulas and other independent answers say, input by input, where that was asked for.
+    anomaly: which operation made a nan, and where, once that was looked for.
     detached: whether the output depends on no input at all. with_value: whether formats that leave the value out are
     to have it. summary: whether the arrays are too many to be shown.
     """
@@ -46,6 +49,19 @@ class Gradients(NamedTuple):
     detached: bool = False
     with_value: bool = False
     summary: bool = False
+    anomaly: tuple[str, Span | None] | None = None
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What there is to say of a script that leaves no gradient behind."""
+        if self.value is not None or any(item.grad is not None for item in self.inputs):
+            return ()
+        return ("every .grad is none at the end of the script; 'gradcli trace --pass last' shows its last backward",)
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code of what formulas and other answers say."""
+        return agreement_code(self.symbolic) or verdict_code(self.witnesses)
 
 
 class Value(NamedTuple):
@@ -54,6 +70,19 @@ class Value(NamedTuple):
     target: str
     value: np.ndarray
     output: str | None = None
+
+
+VERDICT_CODES = {"pass": EXIT_OK, "fail": EXIT_FAIL, "error": EXIT_TARGET, "inconclusive": EXIT_INCONCLUSIVE}
+
+
+def verdict_code(reports: tuple[Any, ...]) -> int:
+    """Return the exit code of a check beside a result, where there is one."""
+    return next((VERDICT_CODES[report.verdict] for report in reports), EXIT_OK)
+
+
+def agreement_code(agreements: tuple[Any, ...]) -> int:
+    """Return the exit code of a comparison with formulas."""
+    return EXIT_OK if all(item.agrees for item in agreements) else EXIT_FAIL
 
 
 Result = Any

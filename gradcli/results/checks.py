@@ -13,12 +13,12 @@ import numpy as np
 class WorstElement(NamedTuple):
     """The element whose derivative is furthest from its reference.
 
-    output: the index of the output element, place: that of the input element. numeric_error: the half-width
-    of the reference's interval. sides: the left and the right derivative at a kink. output_part, part: which part of
-    a complex output and of a complex input ("re" or "im").
+    output: the index of the output element, of several outputs after what leads to one; place: that of the input
+    element. numeric_error: the half-width of the reference's interval. sides: the left and the right derivative at a
+    kink. output_part, part: which part of a complex output and of a complex input ("re" or "im").
     """
 
-    output: tuple[int, ...]
+    output: tuple[int | str, ...]
     place: tuple[int, ...]
     analytic: Any
     numeric: Any
@@ -36,7 +36,7 @@ class Elements(NamedTuple):
     below the function's own rounding.
     """
 
-    rows: tuple[tuple[tuple[int, ...], str], ...]
+    rows: tuple[tuple[tuple[int | str, ...], str], ...]
     columns: tuple[tuple[tuple[int, ...], str], ...]
     claimed: np.ndarray
     numeric: np.ndarray

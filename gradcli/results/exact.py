@@ -45,6 +45,7 @@ class Formulas(NamedTuple):
     value: labelled elements of the output. code: a function ready to be pasted, where a format asked for one.
     steps: lines of the chain rule, as text and as LaTeX. output: the output's name, where it has one; function: what
     formulas call it. single: whether it is a function of a single number. matrix: where there is one.
+    notes: what else there is to say.
     """
 
     target: str
@@ -57,6 +58,7 @@ class Formulas(NamedTuple):
     function: str = "f"
     single: bool = False
     matrix: FormulaMatrix | None = None
+    notes: tuple[str, ...] = ()
 
 
 class Agreement(NamedTuple):
@@ -80,7 +82,8 @@ class LongNumbers(NamedTuple):
     """Values and derivatives in many digits, as text: only digits that are right.
 
     digits: how many were asked for. value and the arrays of `parts` hold strings; parts: label to array, where a
-    label is an input's name or, for second derivatives, two of them; None for a leaf without gradient.
+    label is an input's name or, for second derivatives, two of them; None for a leaf without gradient. with_value:
+    whether formats that leave the value out are to have it.
     """
 
     target: str
@@ -89,6 +92,7 @@ class LongNumbers(NamedTuple):
     parts: dict[str, Any]
     output: str | None = None
     kind: str = "grad"
+    with_value: bool = False
 
 
 class Witness(NamedTuple):
@@ -98,12 +102,3 @@ class Witness(NamedTuple):
     digits: float | None
     error: float | None
     message: str = ""
-
-
-class Witnesses(NamedTuple):
-    """The answers about one input; dissent names the witness that stands alone against the others, if one does."""
-
-    name: str
-    answers: tuple[Witness, ...]
-    agrees: bool
-    dissent: str | None = None

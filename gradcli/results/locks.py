@@ -6,6 +6,8 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
+from ..errors import EXIT_FAIL, EXIT_OK, EXIT_TARGET
+
 SCHEMA = "gradcli/1"
 
 
@@ -59,6 +61,17 @@ class Verification(NamedTuple):
     target: str
     checks: tuple[Comparison, ...]
     libraries: tuple[tuple[str, str, str], ...]
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code: of a changed number, else of a check that could not be made."""
+        return EXIT_FAIL if self.count("changed") else EXIT_TARGET if self.count("error") else EXIT_OK
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What there is to do about checks without a line, and lines without a check."""
+        stale = [f"{n} {word}" for word in ("new", "gone") if (n := self.count(word))]
+        return (f"{' and '.join(stale)}: lock again to take that in",) if stale else ()
 
     def count(self, verdict: str) -> int:
         """Return how many checks have a verdict."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from ..errors import EXIT_FAIL, EXIT_OK
+
 
 class MutantRun(NamedTuple):
     """One wrong version: its name, how far off it is at random points, and whether the tests failed with it.
@@ -50,6 +52,11 @@ class Mutation(NamedTuple):
             m.relative_error for m in self.mutants if m.killed and m.name.startswith("factor") and m.relative_error
         ]
         return min(errors, default=None)
+
+    @property
+    def exit_code(self) -> int:
+        """1 where such mutants survived."""
+        return EXIT_FAIL if self.survivors else EXIT_OK
 
     @property
     def survivors(self) -> tuple[MutantRun, ...]:

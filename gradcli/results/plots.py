@@ -1,12 +1,10 @@
-"""What there is to draw: functions along one input or two, with their derivatives, and Jacobians as heat maps."""
+"""What there is to draw: functions along one input or two, with their derivatives."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 import numpy as np
-
-from .transforms import Jacobian
 
 
 class Curve(NamedTuple):
@@ -30,9 +28,3 @@ class Surface(NamedTuple):
     value: np.ndarray
     slopes: tuple[np.ndarray, np.ndarray]
     output: str | None = None
-
-
-class HeatMaps(NamedTuple):
-    """A Jacobian whose blocks are to be drawn."""
-
-    jacobian: Jacobian

@@ -6,6 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from . import agreement_code, verdict_code
+
 
 class JacobianBlock(NamedTuple):
     """The derivatives of an output for one input: shape output.shape + value.shape.
@@ -23,7 +25,8 @@ class Jacobian(NamedTuple):
     """The value of an output, and its Jacobian block by block. output: the output's name, where it has one.
 
     products: how many products a sparse one took. unused: inputs that the output does not depend on. symbolic: what
-    formulas say of each block, where that was asked for.
+    formulas say of each block, and witnesses: the report of a check, where these were asked for. drawn: whether heat
+    maps are wanted instead of numbers.
     """
 
     target: str
@@ -33,6 +36,13 @@ class Jacobian(NamedTuple):
     products: int | None = None
     unused: tuple[str, ...] = ()
     symbolic: tuple[Any, ...] = ()
+    drawn: bool = False
+    witnesses: tuple[Any, ...] = ()
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code of what formulas and a check say."""
+        return agreement_code(self.symbolic) or verdict_code(self.witnesses)
 
 
 class Hessian(NamedTuple):
@@ -48,6 +58,11 @@ class Hessian(NamedTuple):
     output: str | None = None
     unused: tuple[str, ...] = ()
     symbolic: tuple[Any, ...] = ()
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code of what formulas say."""
+        return agreement_code(self.symbolic)
 
     @property
     def whole(self) -> np.ndarray | None:
@@ -70,3 +85,10 @@ class Products(NamedTuple):
     parts: dict[str, np.ndarray]
     output: str | None = None
     unused: tuple[str, ...] = ()
+    symbolic: tuple[Any, ...] = ()
+    witnesses: tuple[Any, ...] = ()
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code of what a check says."""
+        return verdict_code(self.witnesses)

@@ -26,7 +26,7 @@ MODULES = (
     "softmax",
     "moments",
     "join",
-    "cut",
+    "split",
     "select",
     "scan",
     "grid",
@@ -48,10 +48,10 @@ MODULES = (
     "normalize",
     "losses",
     "differences",
-    "edit",
+    "insert_delete",
     "averages",
     "ufuncs",
-    "higher",
+    "scipy_special",
 )
 _pending = list(MODULES)
 
@@ -64,12 +64,19 @@ def _load_next() -> bool:
     return True
 
 
-def lookup(name: str) -> Primitive | None:
-    """Return the entry called `name` (or having it as an alias), or None."""
-    while name not in NAMES:
+def _find(key: Any, *registers: dict[Any, Primitive]) -> Primitive | None:
+    """Return what the registers have under a key, importing families until one of them has it."""
+    while True:
+        for register in registers:
+            if key in register:
+                return register[key]
         if not _load_next():
             return None
-    return NAMES[name]
+
+
+def lookup(name: str) -> Primitive | None:
+    """Return the entry called `name` (or having it as an alias), or None."""
+    return _find(name, NAMES)
 
 
 def entry(name: str) -> Primitive:
@@ -82,22 +89,17 @@ def entry(name: str) -> Primitive:
 
 def by_numpy(function: Any) -> Primitive | None:
     """Return the entry that stands for one of NumPy's functions, or None."""
-    while function not in BY_NUMPY:
-        if not _load_next():
-            return None
-    return BY_NUMPY[function]
+    return _find(function, BY_NUMPY)
 
 
 def by_fold(function: Any) -> Primitive | None:
     """Return the entry that stands for a method of a ufunc, such as np.add.reduce, or None."""
-    full_table()
-    return BY_FOLD.get(function)
+    return _find(function, BY_FOLD)
 
 
 def by_scipy(name: str) -> Primitive | None:
     """Return the entry that stands for a function of scipy.special, or None."""
-    full_table()
-    return BY_SCIPY.get(name) or NAMES.get(name)
+    return _find(name, BY_SCIPY, NAMES)
 
 
 def full_table() -> dict[str, Primitive]:

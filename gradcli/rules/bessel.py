@@ -65,6 +65,7 @@ i0e: Any = elementwise(
     lambda _, x: -np.sign(x) * kummer(-2 * abs(x), a=1.5, b=2.0),  # of exp(-x) I_0(x) = M(1/2, 1, -2x), DLMF 10.39.5
     complex=False,
     domain=(POSITIVE,),
+    slope="i1e(x) - sign(x) * i0e(x)",
     twin="exp(-abs(x)) * besseli(0, x)",
     doc="exp(-|x|) times the modified Bessel function of the first kind, order 0.",
 )
@@ -73,6 +74,7 @@ i1e: Any = elementwise(
     lambda _, x: 0.5 * (kummer(-2 * abs(x), a=1.5, b=3.0) - abs(x) * kummer(-2 * abs(x), a=2.5, b=4.0)),
     complex=False,
     domain=(POSITIVE,),
+    slope="i0e(x) - i1e(x) / x - sign(x) * i1e(x)",
     twin="exp(-abs(x)) * besseli(1, x)",
     doc="exp(-|x|) times the modified Bessel function of the first kind, order 1.",
 )
@@ -146,6 +148,7 @@ airy_ai: Any = elementwise(
     lambda _, x: airy_slope(x),
     name="airy_ai",
     complex=False,
+    slope="the derivative of the Airy function Ai",
     twin="airyai(x)",
     doc="Airy function Ai.",
 )
@@ -169,7 +172,8 @@ def spherical_ratio_forward(x, *, n):
     near = abs(x) < 1
     order = np.asarray(n + 1.5, x.real.dtype)
     series = hyp0f1(order, -(np.where(near, x, 0.0) ** 2) / 4) / math.prod(range(1, 2 * n + 2, 2))
-    far = np.where(near, 1.0, x)
+    even = x if x.dtype.kind == "c" else abs(x)  # SciPy before 1.14 gives odd orders the wrong sign below 0
+    far = np.where(near, 1.0, even)
     return np.where(near, series, scipy.special.spherical_jn(n, far) / far**n).astype(x.dtype)
 
 
@@ -187,6 +191,7 @@ elementwise(
     lambda _, x: -x * spherical_ratio(x, n=1),
     name="spherical_bessel_j0",
     complex=False,
+    slope="(cos(x) - sin(x) / x) / x",
     twin="Piecewise((1, Eq(x, 0)), (sin(x) / x, True))",
     doc="Spherical Bessel function of the first kind, order 0: sin(x) / x.",
 )
@@ -195,6 +200,7 @@ elementwise(
     lambda _, x: -(math.pi**2) * x * spherical_ratio(math.pi * x, n=1),
     numpy=(np.sinc,),
     domain=((0.1, 3.0),),
+    slope="(cos(pi * x) - sinc(x)) / x",
     twin="Piecewise((1, Eq(x, 0)), (sin(pi * x) / (pi * x), True))",
     doc="sin(pi x) / (pi x), 1 at 0.",
 )

@@ -37,7 +37,7 @@ def var_forward(x, *, axis, keepdims, correction):
 
 
 def var_vjp(g, _, x, *, axis, keepdims, correction):
-    """2 (x - mean) / (n - correction)."""
+    """g times 2 (x - mean) / (n - correction)."""
     scale = over(unreduce(g, x.shape, axis, keepdims) * 2.0, deviation_scale(x.shape, axis, correction))
     return scale * (x - sum_kept(x, axis) / max(count(x.shape, axis), 1))
 

@@ -80,6 +80,7 @@ erfcx = elementwise(
     from_scipy("erfcx"),
     lambda _, x: -2 * ierfcx(x, n=1),
     complex=False,
+    slope="2 * x * erfcx(x) - 2 / sqrt(pi)",
     twin="exp(x**2) * erfc(x)",
     doc="Scaled complementary error function exp(x^2) erfc(x).",
 )
@@ -126,6 +127,7 @@ elementwise(
     from_scipy("log_ndtr"),
     lambda _, x: hazard(x),
     complex=False,
+    slope="exp(-(x**2) / 2 - log_ndtr(x)) / sqrt(2 * pi)",
     twin="log(erfc(-x / sqrt(2)) / 2)",
     doc="Logarithm of the standard normal distribution function, accurate in the lower tail.",
 )
@@ -183,6 +185,7 @@ polygamma = elementwise(
 digamma = elementwise(
     from_scipy("digamma"),
     lambda _, x: polygamma(x, n=1),
+    slope="polygamma(1, x)",
     aliases=("psi",),
     complex=False,
     domain=(POSITIVE,),
@@ -234,13 +237,13 @@ def order_signature(name):
 
 
 def gamma_density(_, x, *, a):
-    """x^(a-1) exp(-x) / gamma(a)."""
+    """x ** (a - 1) * exp(-x) / gamma(a)."""
     a = in_floats_of(x, a)
     return np.exp((a - 1) * np.log(x) - x - gammaln(a))
 
 
 def zeta_slope(_, x, *, a):
-    """-a zeta(a + 1, x)."""
+    """-a * zeta(a + 1, x)."""
     a = in_floats_of(x, a)
     return -a * zeta(x, a=a + 1)
 

@@ -118,6 +118,7 @@ class Primitive:
         size: Callable[..., int] | None = None,
         rounds: Callable[..., float] | None = None,
         scipy: str = "",
+        slope: str = "",
     ):
         self.name = name
         self.kind = kind
@@ -149,6 +150,7 @@ class Primitive:
         self.size = size
         self.rounds = rounds
         self.scipy = scipy
+        self.slope = slope
         self.cache: dict[Any, Any] = {}
         skip = {"elementwise": 0, "linear": 1}.get(kind, 1 if arity is not None else 2)
         self.keeps = tuple(kept_by(rule, skip) for rule in rules)

@@ -65,7 +65,7 @@ sigmoid_slope: Primitive = elementwise(
 
 
 def sigmoid_dx(out, x):
-    """out (1 - out)."""
+    """out * (1 - out)."""
     return sigmoid_slope(out, x)
 
 
@@ -174,6 +174,7 @@ elementwise(
     math.pi / 180,
     node="Deg2Rad",
     aliases=("radians",),
+    slope="pi / 180",
     numpy=(np.deg2rad, np.radians),
     complex=False,
     twin="x * pi / 180",
@@ -184,6 +185,7 @@ elementwise(
     180 / math.pi,
     node="Rad2Deg",
     aliases=("degrees",),
+    slope="180 / pi",
     numpy=(np.rad2deg, np.degrees),
     complex=False,
     twin="x * 180 / pi",

@@ -235,7 +235,10 @@ def backward_of(ctx: Any, g: Any) -> tuple:
     return run_backward(ctx, g, getattr(function, written[0] if written else "backward"))
 
 
-def once_differentiable(function: Callable) -> Callable:
+TWICE = "trying to differentiate twice a function that was marked with @once_differentiable"
+
+
+def once_differentiable(function: Callable, message: str = TWICE) -> Callable:
     """Mark a backward whose result must not be differentiated again: doing so raises RuntimeError."""
 
     @functools.wraps(function)
@@ -245,7 +248,6 @@ def once_differentiable(function: Callable) -> Callable:
             result = function(ctx, *grads)
         if not create or (allowed.float_of_grad and not any(getattr(g, "requires_grad", False) for g in grads)):
             return result
-        message = "trying to differentiate twice a function that was marked with @once_differentiable"
         parts = result if isinstance(result, tuple) else (result,)
         parents = (*ctx._parents, *(g._node for g in grads if isinstance(g, Tensor)))
         guarded = tuple(

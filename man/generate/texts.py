@@ -77,7 +77,8 @@ check passes when the claimed derivative agrees within that error, and says how 
 it fails when the two differ by clearly more, and names the worst element, both values, and the mistake that
 explains them; and it is inconclusive, with the reason, where the function does not allow a decision: noise, values
 that are not finite, a kink whose one-sided derivatives cannot be told. At a kink, a value in the generalized
-gradient passes.
+gradient passes. At a symmetric (Hermitian) matrix of which the function reads one triangle (`cholesky`, `eigh`), or
+when it takes no other matrices, a derivative that is right along symmetric changes passes, and the report says so.
 
 A pass names the resolution, an error above which would have been seen in every element, and what that rests on;
 where it is coarser than 2 % of an element that matters, the verdict is inconclusive. Elements below the function's
@@ -87,7 +88,8 @@ of two: it must be linear in them. A function that raises or returns another sha
 the side on which it does not; a small difference that jumps about from start to start is that of a solver inside the
 function, and inconclusive.
 
-A function may also run elsewhere; then the derivative that it gives is judged by its own values.
+A function may also run elsewhere; then the derivative that it gives is judged by its own values. Files declare such
+checks, too: `gradcli.check("http://localhost:4242/forward", at={"x0": [1, 2]})`.
 `http://HOST:PORT/MODEL` is a model that speaks UM-Bridge 1.0, with Gradient, ApplyJacobian or both; its inputs are
 vectors, called x0, x1 and so on, its outputs y0, y1 and so on, laid end to end unless `--out` chooses one.
 `http://HOST:PORT` is a Tesseract with vector_jacobian_product, jacobian_vector_product or both; its inputs have

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gradcli.check.declare import Declared
+from gradcli.check.declared import Declared
 
 SIZE = 10_000
 

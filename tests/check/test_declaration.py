@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gradcli.check.declare import Declared, check_gradient
+from gradcli.check.declare import check_gradient
+from gradcli.check.declared import Declared
 
 BAD = [
     ({"at": {"x": [[1], [1, 2]]}}, "the value of 'x' is no array of numbers"),

@@ -8,7 +8,7 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from gradcli.check.declare import Declared
+from gradcli.check.declared import Declared
 from gradcli.check.lock import errors_of, known_at, lock, numbers_of, rounded_up, verify
 from gradcli.cli.main import main
 from gradcli.schema import schema_of

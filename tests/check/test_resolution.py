@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gradcli.check.run import Options, Place, run_check
+from gradcli.check.options import Options
+from gradcli.check.run import Place, run_check
 from gradcli.check.subject import HandWritten
 
 FUNCTIONS = [

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from gradcli.check.candidates import beside, candidates, constants_in, constants_of
-from gradcli.check.declare import Declared
+from gradcli.check.declared import Declared
+from gradcli.check.saved_points import array_of, plain_of
 from gradcli.check.shrink import shrink
-from gradcli.check.stored import array_of, plain_of
 
 from .hunt import Function
 

@@ -58,7 +58,19 @@ def changes(x):
 @checked
 def silent(x): sys.stdout.close(); sys.stderr.close(); return (x * x).sum()
 @checked
-def spawns(x): subprocess.Popen(["sleep", "1"], stdout=subprocess.DEVNULL); return (x * x).sum()
+def spawns(x): subprocess.Popen(["sleep", "1000"], start_new_session=True); return (x * x).sum()
+@checked
+def writes(x):
+    for fd in range(3, 60):
+        try: os.write(fd, b"junk")
+        except OSError: pass
+    return 1.0
+@checked
+def breaks(x): threading.excepthook = None; return (x * x).sum()
+@checked
+def deletes(x): os.mkdir("d"); os.chdir("d"); os.rmdir("../d"); raise ValueError
+@checked
+def huge(x): return 10**400
 @checked
 def last(x):
     assert not any(f[0] == "error" for f in warnings.filters) and os.path.exists("hostile.py")
@@ -80,6 +92,10 @@ VERDICTS = {
     "changes": "pass",
     "silent": "pass",
     "spawns": "pass",
+    "writes": "error",
+    "breaks": "pass",
+    "deletes": "error",
+    "huge": "error",
     "last": "pass",
 }
 LATE = ("sleeps", "spins", "deaf")
@@ -106,4 +122,5 @@ def test_verdicts_are_kept(jobs, tmp_path):
     assert {row[1]: row[0] for row in rows} == VERDICTS
     assert [row[1] for row in rows] == list(VERDICTS)
     assert run.returncode == 3
+    assert "defect" not in run.stdout
     assert all("takes longer than 2 s" in row[5] for row in rows if row[1] in LATE)

@@ -36,6 +36,27 @@ def loss(params, x):
     return (torch.tanh(x @ params["w"][0]) * params["b"]).sum()
 
 
+class Once(Square):
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, g):
+        return 2 * ctx.saved_tensors[0] * g
+
+
+class Second(Square):
+    @staticmethod
+    def backward(ctx, g):
+        return 2 * ctx.saved_tensors[0].detach() * g
+
+
+def once(x):
+    return Once.apply(x).sum()
+
+
+def second(x):
+    return Second.apply(x).sum()
+
+
 net = torch.nn.Linear(2, 1)
 """,
     "jx.py": """
@@ -91,6 +112,12 @@ def folder(tmp_path):
 
 
 CASES = [
+    ("torch", "gradcheck net.py:plain x=[1,2] n=3 --order 2", 0),
+    ("torch", "gradcheck net.py:f x=[1,2] --order 2", 0),
+    ("torch", "gradcheck net.py:once x=[1,2] --order 2", 3),
+    ("torch", "gradcheck net.py:second x=[1,2]", 0),
+    ("torch", "gradcheck net.py:second x=[1,2] --order 2", 1),
+    ("jax", "gradcheck jx.py:f x=[1,2] --order 2", 0),
     ("torch", "gradcheck net.py:f x=[1,2]", 1),
     ("torch", "gradcheck net.py:Square x=[1,2]", 1),
     ("torch", "gradcheck net.py:plain x=[1,2] n=3", 0),
@@ -131,6 +158,8 @@ def test_the_report_names_precision_and_the_guilty_function(folder):
 def test_products_are_those_of_the_framework(folder):
     assert gradcli(folder, "grad", "net.py:f", "x=[1,2]")[1] == "x[0]\t2.02\nx[1]\t4.04\n"
     assert gradcli(folder, "grad", "net.py:f", "x=[1,2]", "--check")[0] == 1
+    assert gradcli(folder, "jacobian", "net.py:f", "x=[1,2]", "--check")[0] == 1
+    assert gradcli(folder, "hvp", "net.py:second", "x=[1,2]", "-t", "x=[1,0]", "--check")[0] == 1
     assert gradcli(folder, "hvp", "net.py:plain", "x=[1,2]", "n=3", "-t", "x=[1,0]")[1] == "x[0]\t6.0\nx[1]\t0.0\n"
     assert gradcli(folder, "jvp", "jx.py:f", "x=[0,0]", "-t", "x=[1,2]")[1] == "out\t3.0\n"
     assert gradcli(folder, "vjp", "jx.py:f", "x=[0,0]", "-g", "2")[1] == "x[0]\t2.0\nx[1]\t2.0\n"

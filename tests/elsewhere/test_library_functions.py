@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pkgutil
+
 import numpy as np
 import pytest
 
@@ -93,6 +95,57 @@ def test_jax(name, at):
         function = getattr(function, part)
     report = check_gradient(function, at=at, engine="jax")
     assert report.verdict == "pass", report
+
+
+SYMMETRIC = X @ X.T + 4 * np.eye(3)
+OF_SYMMETRIC = [
+    *(("torch", f"torch.linalg.{name}") for name in "cholesky eigvalsh".split()),
+    *(("jax", f"jax.{name}") for name in "scipy.linalg.cholesky scipy.linalg.eigh lax.linalg.cholesky".split()),
+    ("autograd", "autograd.numpy.linalg.cholesky"),
+]
+
+SYMMETRIZING = ("jax.scipy.linalg.eigh", "jax.lax.linalg.cholesky")
+
+
+@pytest.mark.parametrize(
+    ("engine", "name"),
+    [pytest.param(engine, name, marks=pytest.mark.framework(engine), id=name) for engine, name in OF_SYMMETRIC],
+)
+def test_functions_of_symmetric_matrices(engine, name):
+    """Where they read one triangle, gradients are right along symmetric changes alone: that passes, and is said."""
+    function = pkgutil.resolve_name(f"{name.rpartition('.')[0]}:{name.rpartition('.')[2]}")
+    take = (lambda a: function(a)[0]) if name.endswith("eigh") else function
+    report = check_gradient(take, at={"a": SYMMETRIC}, engine=engine)
+    assert report.verdict == "pass", report
+    assert ("symmetric" in report.message) == (name not in SYMMETRIZING)
+    wrong = check_gradient(lambda a: take(a) + 0.01 * detached(take(a), engine), at={"a": SYMMETRIC}, engine=engine)
+    assert wrong.verdict == "fail"
+
+
+def detached(x, engine):
+    """Return a value without its derivative."""
+    if engine == "torch":
+        return x.detach()
+    if engine == "jax":
+        import jax
+
+        return jax.lax.stop_gradient(x)
+    from autograd.tracer import getval
+
+    return getval(x)
+
+
+@pytest.mark.framework("torch")
+@pytest.mark.parametrize(
+    ("name", "x"), [("corrcoef", X), ("linalg.cholesky", SYMMETRIC + 0.1j * (np.tri(3) - np.tri(3).T))]
+)
+def test_outputs_that_stand_still_beside_others(name, x):
+    """Their claimed derivatives are rounding: those of the diagonal, and of its imaginary parts."""
+    import torch
+
+    report = check_gradient(pkgutil.resolve_name(f"torch:{name}"), at={"x": x}, engine=torch.__name__)
+    assert report.verdict == "pass", report
+    assert "not decidable" in report.notes[-1]
 
 
 @pytest.mark.framework("torch")

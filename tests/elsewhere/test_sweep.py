@@ -14,7 +14,7 @@ import time
 import numpy as np
 import pytest
 
-from gradcli.analysis.sweep.session import open_points
+from gradcli.analysis.sweep.plan import open_points
 from tests.test_samples import run_sweeps
 
 COMMAND = [sys.executable, "-m", "gradcli", "sweep"]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gradcli.check.declare import Declared, check_gradient
+from gradcli.check.declare import check_gradient
+from gradcli.check.declared import Declared
 
 X = np.array([0.7, -1.3, 2.1])
 A = np.array([[1.0, 2.0, -1.0], [0.5, -3.0, 2.0], [4.0, 1.0, 1.5]])

@@ -308,6 +308,57 @@ def test_old_hook_sees_the_operands_that_pytorch_has(name):
     assert seen == [(wanted, [[1, 1, 1]])]
 
 
+def ones(*shape):
+    return gradcli.ones(shape, requires_grad=True)
+
+
+def no_bias(*shape):
+    return Chain(gradcli.nn.Linear(4, 2, bias=False)), (ones(*shape),)
+
+
+class Product(gradcli.nn.Module):
+    def forward(self, x, y):
+        return x @ y
+
+
+VIEWS = {
+    "a vector through Linear without bias": (*no_bias(4), (1, 2)),
+    "a stack through Linear without bias": (*no_bias(2, 3, 4), (6, 2)),
+    "a row of unbind through Linear without bias": (
+        Chain(lambda x: x.unbind(0)[1], gradcli.nn.Linear(4, 2, bias=False)),
+        (ones(3, 4),),
+        (1, 2),
+    ),
+    "a stack through Linear": (Chain(gradcli.nn.Linear(4, 2)), (ones(2, 3, 4),), (6, 2)),
+    "vector and matrix": (Product(), (ones(3), ones(3, 2)), (1, 2)),
+    "stacks": (Product(), (ones(2, 2, 3), ones(2, 3, 2)), (2, 2, 2)),
+    "stacks of stacks": (Product(), (ones(2, 5, 2, 3), ones(2, 5, 3, 2)), (10, 2, 2)),
+    "stack and matrix": (Product(), (ones(2, 2, 3), ones(3, 2)), (4, 2)),
+    "stack and vector": (Product(), (ones(2, 2, 3), ones(3)), (4,)),
+    "Flatten after Linear": (Chain(gradcli.nn.Linear(4, 2), gradcli.nn.Flatten(0)), (ones(3, 4),), (3, 2)),
+    "transposed": (Chain(gradcli.nn.Linear(4, 2), lambda x: x.t()), (ones(3, 4),), (3, 2)),
+}
+
+
+@pytest.mark.filterwarnings("ignore::FutureWarning")
+@pytest.mark.parametrize("name", VIEWS)
+def test_old_hook_after_a_view_sees_what_it_was_taken_of(name):
+    """The one shape that PyTorch 2.13 shows; what the hook returns goes on backward from there."""
+    module, inputs, shape = VIEWS[name]
+    plain = gradcli.autograd.grad(module(*inputs).sum(), inputs[0])[0]
+    seen = []
+
+    def hook(_module, grads, outs):
+        seen.append([g.shape for g in grads])
+        return (grads[0] * 3,)
+
+    module.register_backward_hook(hook)
+    out = module(*inputs)
+    changed = gradcli.autograd.grad(out.sum(), inputs[0])[0]
+    assert seen == [[shape]]
+    assert np.allclose(changed.numpy(), 3 * plain.numpy())
+
+
 def test_old_hook_warns_once():
     module = Weighted(2.0, 3.0)
     module.register_backward_hook(lambda *given: None)

@@ -15,8 +15,8 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from ...errors import GradcliError
-from .footer import join_parquet
-from .points import need
+from .parquet_footer import join_parquet
+from .tables import need
 
 FORMS = {".csv": ",", ".tsv": "\t", ".parquet": None, ".pq": None}
 """Endings of results, with what separates the cells of a text."""

@@ -53,6 +53,14 @@ def digest(x: np.ndarray) -> str:
     return hashlib.sha256(np.ascontiguousarray(x).tobytes()).hexdigest()[:16]
 
 
+def is_record(found: Any) -> bool:
+    """Return whether a document is what a sweep writes."""
+    if not isinstance(found, dict) or not isinstance(found.get("made from"), dict):
+        return False
+    block, bad = found.get("block"), found.get("not_finite")
+    return isinstance(block, int) and block > 0 and (bad is None or isinstance(bad, int))
+
+
 class Record:
     """OUTPUT.sweep.json, the file beside a result that says what it is made from and, in the end, how it went."""
 
@@ -62,8 +70,9 @@ class Record:
         self.folder = f"{output}.parts"
         self.found: dict[str, Any] = {}
         if os.path.exists(output) or os.path.isdir(self.folder):
-            with contextlib.suppress(OSError, ValueError), open(self.path, encoding="utf-8") as file:
-                self.found = json.load(file)
+            with contextlib.suppress(OSError, ValueError, RecursionError), open(self.path, encoding="utf-8") as file:
+                found = json.load(file)
+                self.found = found if is_record(found) else {}
 
     def check(self, wanted: dict[str, Any]) -> None:
         """Raise GradcliError where the output, whole or in parts, was made from something else."""

@@ -81,7 +81,7 @@ class Interpreted:
     def __init__(self, question: Question):
         self.question = question
         self.names = result_names(question)
-        self.looped = "" if hasattr(question.program, "dtype") else "it is run anew for each row"
+        self.looped = "it is run anew for each row" if question.program.dtype is None else ""
         self.functions: list[Callable] | None = None
 
     def __call__(self, columns: Columns) -> dict[str, np.ndarray]:

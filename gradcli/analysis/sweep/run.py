@@ -11,8 +11,8 @@ from ...errors import GradcliError
 from ...lang.settings import Settings
 from ...program.target import Target, load_program
 from .parts import Folder, Table
-from .points import Points
 from .rows import EvaluateBlock, Interpreted, Question, RowError, by_shape, result_names
+from .tables import Points
 
 BLOCKS = 16
 """Blocks of a part: a million rows where rows are numbers, and a second's work or so where each is a run."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from ...errors import GradcliError
 from ...lang.tables import is_heading
-from .points import Block, Points, as_rows
+from .tables import Block, Points, as_rows
 
 PIECE = 4 << 20
 """Bytes that are read at once."""
@@ -165,7 +165,7 @@ def parse_cell(cell: str) -> Any:
         return float(cell)
     try:
         return np.array(json.loads(cell, parse_constant=float), float)
-    except (TypeError, RecursionError):
+    except (TypeError, RecursionError, OverflowError):
         raise ValueError from None
 
 

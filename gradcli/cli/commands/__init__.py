@@ -1,35 +1,37 @@
 r'''One module per command.
 
-A command is a module here with a function of its name, and a line in `COMMANDS` of `cli/main.py`. It parses, calls
-and shows a result; what it computes stands in a lower layer:
+A command is a module here with a function of its name, and a line in `COMMANDS` of `cli/main.py`. It is called with
+the target and what the options say, by their names, and returns a result; what it computes stands in a lower layer:
 
 ```python
 import click
 
 from gradcli.cli.help import Command
 from gradcli.cli.options import command_options
-from gradcli.cli.context import Context, request_of
-from gradcli.analysis.gradient import compute_gradient
+from gradcli.cli.call import Call, Names
+from gradcli.analysis.gradient import Request, compute_gradient
 
 
 def unit(result):
-    """Return gradients scaled to length 1 (this would stand in gradcli/program/)."""
-    length = sum((abs(item.grad) ** 2).sum() for item in result.inputs) ** 0.5
-    return result._replace(inputs=tuple(item._replace(grad=item.grad / length) for item in result.inputs))
+    """Return gradients scaled to length 1 (this would stand in gradcli/analysis/)."""
+    length = sum((abs(item.slope) ** 2).sum() for item in result.inputs) ** 0.5
+    return result._replace(inputs=tuple(item._replace(grad=item.slope / length) for item in result.inputs))
 
 
 @click.command(cls=Command, epilog="Example: gradcli ascent 'x * y' x=3 y=4")
-@command_options("wrt", "out", "gradient")
-def ascent(context: Context) -> None:
+@command_options("wrt", "out")
+def ascent(call: Call, wrt: Names, out: str | None):
     """Print the direction of steepest ascent of TARGET."""
-    program, values = context.program()
-    context.output.show(unit(compute_gradient(program, values, request_of(context))))
+    program, values = call.program()
+    return unit(compute_gradient(program, values, Request(wrt=wrt, out=out)))
 
 
 ascent(["x * y", "x=3", "y=4", "-f", "tsv"])  # x	0.8 / y	0.6
 ```
 
-Its help, options, formats and page of the manual follow; if it has JSON, `schema/NAME.json` describes the keys. The
-examples of its epilog are run by the tests, with the files of `tests/manual/`. A new result type gets a function
-`render_TYPE` in every module of `render` whose format it has.
+Its help, options and page of the manual follow (`make man`); `formats=` says which formats there are, those of
+arrays unless given. If it has JSON, `schema/NAME.json` describes the keys. The examples of its epilog are run by
+the tests, with the files of `tests/manual/`. A new type of result gets, in every module of `render` whose format it
+has, a function of it that is marked with `@renders()`; one that holds numbers joins `analysis/nonfinite.py`, which
+warns of nan.
 '''

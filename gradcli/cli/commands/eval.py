@@ -5,7 +5,8 @@ from __future__ import annotations
 import click
 
 from ...analysis.gradient import compute_value
-from ..context import Context
+from ...results import Value
+from ..call import Call
 from ..help import Command
 from ..options import command_options
 
@@ -15,7 +16,7 @@ from ..options import command_options
     epilog="Examples: gradcli eval 'x**2 * sin(y)' x=2 y=3; gradcli eval 'a @ x' a=@a.npy x='[1, 2, 3]' --strict",
 )
 @command_options("out", "engine", "columns", "strict")
-def eval(context: Context) -> int:
+def eval(call: Call, out: str | None) -> Value:
     """Print the value of TARGET."""
-    program, values = context.program()
-    return context.report(compute_value(program, values, context.options["out"]))
+    program, values = call.program()
+    return compute_value(program, values, out)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import click
 
-from ...analysis.graph import graph_program as compute
+from ...analysis.gradient import Request
+from ...analysis.graph import graph_program
 from ...render import PICTURES, TEXT
-from ..context import Context, request_of
+from ...results.graphs import Graph
+from ..call import Call, Names
 from ..help import Command
 from ..options import command_options
 
@@ -19,12 +21,20 @@ from ..options import command_options
 @command_options(
     "wrt", "out", "columns", "gradient", "hook", "values", "all", formats=(*TEXT, "dot", "mermaid", *PICTURES)
 )
-def graph(context: Context) -> None:
+def graph(
+    call: Call,
+    wrt: Names,
+    out: str | None,
+    gradient: str | None,
+    hooks: tuple[str, ...],
+    values: bool,
+    all: bool,
+) -> Graph:
     """Draw the dynamic graph that TARGET records, from the output down to the leaves.
 
     On a terminal it is a tree; a result that is used more than once is written out once. Graphs of more than 500
     nodes are folded: the operations of one module, or of one line, become one node.
     """
-    program, values = context.program()
-    options = context.options
-    context.output.show(compute(program, values, request_of(context), options["values"], options["all"]))
+    program, given = call.program()
+    request = Request(wrt=wrt, out=out, vector=call.vector(gradient), hooks=call.hooks(hooks))
+    return graph_program(program, given, request, values, all)

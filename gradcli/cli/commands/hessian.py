@@ -2,37 +2,55 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
-from ...analysis.transform import compute_hessian as compute
-from ..context import Context
-from ..exact import comparison, in_digits, verdict
+from ...analysis.gradient import Request
+from ...analysis.transform import compute_hessian
+from ..call import Call, Names
+from ..exact import compute_in_digits, formulas_of
 from ..help import Command
 from ..options import command_options
+
+if TYPE_CHECKING:
+    from ...results.exact import LongNumbers
+    from ...results.transforms import Hessian
 
 
 @click.command(
     cls=Command, epilog="Examples: gradcli hessian 'x**2 * sin(y)' x=2 y=3; gradcli hessian loss.expr --wrt w --json"
 )
 @command_options("wrt", "out", "columns", "strict", "engine", "chunk_size", "symbolic", "digits", "max_symbols")
-def hessian(context: Context) -> int:
+def hessian(
+    call: Call,
+    wrt: Names,
+    out: str | None,
+    chunk_size: int | None,
+    symbolic: bool,
+    digits: int | None,
+    max_symbols: int,
+) -> Hessian | LongNumbers:
     """Print all second derivatives of TARGET, whose output must be a single number."""
-    program, values = context.program()
-    options = context.options
-    if options["digits"]:
-        return in_digits(context, program, "hessian")
-    result = compute(
+    program, values = call.program()
+    if digits:
+        from ...analysis.digits import hessian_in_digits
+
+        request = Request(wrt=wrt, out=out)
+        return compute_in_digits(
+            call, lambda: hessian_in_digits(program, call.values, request, digits), digits, not symbolic
+        )
+    result = compute_hessian(
         program,
         values,
-        wrt=context.names("wrt"),
-        out=options["out"],
-        chunk_size=options["chunk_size"],
-        max_elements=options["max_elements"],
-        printed=context.output.prints_all,
+        wrt=wrt,
+        out=out,
+        chunk_size=chunk_size,
+        max_elements=call.asked.max_elements,
+        printed=call.output.prints_all,
     )
-    code = 0
-    if options["symbolic"]:
+    if symbolic:
         blocks = {f"{a}/{b}": block for a, row in result.blocks.items() for b, block in row.items()}
-        result = result._replace(symbolic=comparison(context, program, None).hessian(result.inputs, blocks))
-        code = verdict(result.symbolic)
-    return context.report(result) or code
+        formulas = formulas_of(call, program, wrt, out, max_symbols)
+        result = result._replace(symbolic=formulas.hessian(result.inputs, blocks))
+    return result

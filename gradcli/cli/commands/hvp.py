@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import click
 
-from ...analysis.transform import hvp as compute
-from ..context import Context
+from ...analysis.transform import compute_hvp
+from ...lang.values import read_values
+from ...results.transforms import Products
+from ..call import Call, Names
+from ..exact import check_derivative
 from ..help import Command
 from ..options import command_options
 
 
 @click.command(cls=Command, epilog="Example: gradcli hvp 'x**2 * y' x=2 y=3 --tangent x=1")
-@command_options("wrt", "out", "columns", "strict", "engine", "tangent", "config", "arg")
-def hvp(context: Context) -> int:
+@command_options("wrt", "out", "columns", "strict", "engine", "tangent", "config", "arg", "check")
+def hvp(call: Call, wrt: Names, out: str | None, tangent: tuple[str, ...], check: bool) -> Products:
     """Print the product of the Hessian of TARGET with the vector given by --tangent."""
-    program, values = context.program()
-    result = compute(
-        program,
-        values,
-        tangent=context.tangents(),
-        wrt=context.names("wrt"),
-        out=context.options["out"],
-    )
-    return context.report(result)
+    program, values = call.program()
+    result = compute_hvp(program, values, tangent=read_values(tangent, call.settings), wrt=wrt, out=out)
+    return result._replace(witnesses=(check_derivative(call, wrt, out, order=2),)) if check else result

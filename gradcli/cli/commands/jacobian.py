@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
-from ...analysis.transform import compute_jacobian as compute
+from ...analysis.gradient import Request
+from ...analysis.transform import compute_jacobian
 from ...errors import GradcliError
 from ...render import ARRAYS, PLOTS
-from ...results.plots import HeatMaps
 from .. import status
-from ..context import Context
-from ..exact import comparison, in_digits, verdict
+from ..call import Call, Names
+from ..exact import check_derivative, compute_in_digits, formulas_of
 from ..help import Command
-from ..options import command_options
+from ..options import LIBRARY, command_options
+
+if TYPE_CHECKING:
+    from ...results.exact import LongNumbers
+    from ...results.transforms import Jacobian
 
 
 @click.command(
@@ -27,6 +33,7 @@ from ..options import command_options
     "strict",
     "engine",
     "config",
+    *LIBRARY,
     "arg",
     "mode",
     "chunk_size",
@@ -34,38 +41,55 @@ from ..options import command_options
     "symbolic",
     "digits",
     "max_symbols",
+    "check",
     "plot",
     formats=(*ARRAYS, "mtx", *PLOTS),
 )
-def jacobian(context: Context) -> int:
+def jacobian(
+    call: Call,
+    wrt: Names,
+    out: str | None,
+    mode: str,
+    chunk_size: int | None,
+    sparse: bool,
+    symbolic: bool,
+    digits: int | None,
+    max_symbols: int,
+    check: bool,
+    plot: bool,
+) -> Jacobian | LongNumbers:
     """Print the Jacobian of TARGET: one block per input, of shape output.shape + input.shape."""
-    program, values = context.program()
-    options = context.options
-    if options["digits"]:
-        return in_digits(context, program, "jacobian")
-    result = compute(
+    program, values = call.program()
+    if digits:
+        from ...analysis.digits import jacobian_in_digits
+
+        request = Request(wrt=wrt, out=out)
+        return compute_in_digits(
+            call, lambda: jacobian_in_digits(program, call.values, request, digits), digits, not (symbolic or check)
+        )
+    form = call.output.form
+    result = compute_jacobian(
         program,
         values,
-        wrt=context.names("wrt"),
-        out=options["out"],
-        mode=options["mode"],
-        chunk_size=options["chunk_size"],
-        max_elements=options["max_elements"],
-        printed=context.output.prints_all,
-        sparse=options["sparse"] or context.output.form == "mtx",
+        wrt=wrt,
+        out=out,
+        mode=mode,
+        chunk_size=chunk_size,
+        max_elements=call.asked.max_elements,
+        printed=call.output.prints_all,
+        sparse=sparse or form == "mtx",
     )
     if result.products is not None:
         status.detail(f"the Jacobian took {result.products} products")
-    code = 0
-    if options["symbolic"]:
-        if any(item.block is None for item in result.blocks):
-            raise GradcliError("--symbolic needs a dense Jacobian", hint="leave out --sparse", kind="usage")
+    dense = all(item.block is not None for item in result.blocks)
+    for option, given in (("--symbolic", symbolic), ("--plot", plot or form in PLOTS)):
+        if given and not dense:
+            raise GradcliError(f"{option} needs a dense Jacobian", hint="leave out --sparse", kind="usage")
+    if symbolic:
         inputs = {item.name: item.value for item in result.blocks}
         blocks = {item.name: item.block for item in result.blocks}
-        result = result._replace(symbolic=comparison(context, program, None).jacobian(inputs, blocks))
-        code = verdict(result.symbolic)
-    drawn = options["plot"] or context.output.form in PLOTS
-    if drawn and any(item.block is None for item in result.blocks):
-        raise GradcliError("--plot needs a dense Jacobian", hint="leave out --sparse", kind="usage")
-    picture = drawn and context.output.form in ("table", *PLOTS)
-    return context.report(result, HeatMaps(result) if picture else result) or code
+        formulas = formulas_of(call, program, wrt, out, max_symbols)
+        result = result._replace(symbolic=formulas.jacobian(inputs, blocks))
+    if check:
+        result = result._replace(witnesses=(check_derivative(call, wrt, out),))
+    return result._replace(drawn=plot and form == "table")

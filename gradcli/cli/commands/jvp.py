@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import click
 
-from ...analysis.transform import compute_jvp as compute
-from ..context import Context
+from ...analysis.transform import compute_jvp
+from ...lang.values import read_values
+from ...results.transforms import Products
+from ..call import Call, Names
+from ..exact import check_derivative
 from ..help import Command
-from ..options import command_options
+from ..options import LIBRARY, command_options
 
 
 @click.command(cls=Command, epilog="Example: gradcli jvp '[x*y, x+y]' x=2 y=3 --tangent x=1")
-@command_options("wrt", "out", "columns", "strict", "engine", "tangent", "config", "arg")
-def jvp(context: Context) -> int:
+@command_options("wrt", "out", "columns", "strict", "engine", "tangent", "config", *LIBRARY, "arg", "check")
+def jvp(call: Call, wrt: Names, out: str | None, tangent: tuple[str, ...], check: bool) -> Products:
     """Print the derivative of TARGET in the direction given by --tangent."""
-    program, values = context.program()
-    result = compute(
-        program,
-        values,
-        tangent=context.tangents(),
-        wrt=context.names("wrt"),
-        out=context.options["out"],
-    )
-    return context.report(result)
+    program, values = call.program()
+    result = compute_jvp(program, values, tangent=read_values(tangent, call.settings), wrt=wrt, out=out)
+    return result._replace(witnesses=(check_derivative(call, wrt, out),)) if check else result

@@ -2,31 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import click
 
 from ...check.lock import lock as lock_checks
-from ...check.lock import read_lock, verify
-from .. import status
-from ..context import Context
+from ...check.lock import read_lock
+from ...check.lock import verify as verify_checks
+from ...results.locks import Lock, Verification
+from ..call import Call, pick
+from ..checks import Claims, Manner, select_checks
 from ..help import Command
 from ..options import command_options
-from .gradcheck import select_checks
 
-CHOOSING = (
-    "words",
-    "expression",
-    "grad",
-    "vjp",
-    "jvp",
-    "wrt",
-    "out",
-    "engine",
-    "shapes",
-    "keyword",
-    "config",
-    "torch",
-)
-"""The options that choose checks; a lock keeps them, to be verified without naming them again."""
+ASKED = ("words", "expression", "engine", "config", "torch")
+"""What a lock keeps beside the claims, so that it is verified without naming them again."""
 
 
 @click.command(
@@ -47,7 +38,7 @@ CHOOSING = (
     "config",
     formats=("table", "json", "tsv"),
 )
-def lock(context: Context) -> int:
+def lock(call: Call, verify: str | None, **options: Any) -> Lock | Verification:
     """Keep the gradients of declared checks in a file, and compare them with it later (--verify FILE).
 
     TARGET is what gradcheck takes. Each check has a line: file, name, point, value, gradient, and the errors of both.
@@ -58,24 +49,35 @@ def lock(context: Context) -> int:
     changed beyond them (exit code 1; both numbers and both errors are shown), new without a line, gone without a
     check. Unless TARGET is given, it is that of the lock.
     """
-    options = context.options
-    path = options["verify"]
-    context.output.check()
-    if path is None:
-        settings = {key: options[key] for key in CHOOSING if options.get(key)}
-        settings["words"] = list(options["words"])
-        context.output.show(lock_checks(" ".join(options["words"]), select_checks(context), settings))
-        return 0
-    locked = read_lock(path)
-    if not options["words"] and options["expression"] is None:
-        options.update({key: value for key, value in locked.settings.items() if key in CHOOSING})
-        options["shapes"] = tuple(options["shapes"])
-        options["words"] = tuple(options["words"])
-    result = verify(path, locked, select_checks(context))
-    if options["format"] is None and context.output.form == "json" and not str(options["output"]).endswith(".json"):
-        context.output.form = "tsv"
-    context.output.show(result)
-    stale = [f"{n} {word}" for word in ("new", "gone") if (n := result.count(word))]
-    if stale:
-        status.note(f"{' and '.join(stale)}: lock again to take that in")
-    return 1 if result.count("changed") else 3 if result.count("error") else 0
+    call.output.check()
+    claims = pick(Claims, options)
+    if verify is None:
+        checks = select_checks(call, claims, Manner())
+        return lock_checks(" ".join(call.asked.words), checks, settings_of(call, claims))
+    locked = read_lock(verify)
+    if call.inline or call.asked.words:
+        checks = select_checks(call, claims, Manner())
+    else:
+        again, claims = as_locked(call, locked.settings)
+        with again.held:
+            checks = select_checks(again, claims, Manner())
+    asked = call.asked
+    if asked.format is None and call.output.form == "json" and not str(asked.output).endswith(".json"):
+        call.output.form = "tsv"
+    return verify_checks(verify, locked, checks)
+
+
+def settings_of(call: Call, claims: Claims) -> dict[str, Any]:
+    """Return the options that choose checks, as plain data."""
+    options = {**{name: getattr(call.asked, name) for name in ASKED}, **claims._asdict()}
+    options["wrt"] = ",".join(claims.wrt or ())
+    return {**{name: value for name, value in options.items() if value}, "words": [*call.asked.words]}
+
+
+def as_locked(call: Call, settings: Mapping[str, Any]) -> tuple[Call, Claims]:
+    """Return a call for the target of a lock, and the claims that were locked."""
+    wrt = settings.get("wrt")
+    options = {**settings, "wrt": wrt.split(",") if wrt else None, "shapes": tuple(settings.get("shapes", ()))}
+    asked = {name: options[name] for name in ASKED if name in options}
+    asked["words"] = tuple(asked.get("words", ()))
+    return Call(call.command, call.formats, call.asked._replace(**asked)), pick(Claims, options)

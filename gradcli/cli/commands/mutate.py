@@ -12,11 +12,12 @@ import click
 from ...check.mutate import mutate as run_mutants
 from ...errors import GradcliError
 from ...render import TEXT
+from ...results.mutants import Mutation
 from .. import status
 from ..accept import Finite, import_completion
 from ..help import Command
-from ..options import OPTIONS, output_options
-from ..output import Output
+from ..option_table import OPTIONS
+from ..options import output_options
 
 
 @click.command(
@@ -40,7 +41,7 @@ from ..output import Output
 )
 @OPTIONS["quiet"]
 @output_options((*TEXT, "svg"))
-def mutate(output: Output, target: str, at_least: float, timeout: float | None, quiet: bool) -> int:
+def mutate(target: str, at_least: float, timeout: float | None, quiet: bool) -> Mutation:
     """Run the COMMAND after -- with wrong versions of a function, and tell which of them it notices.
 
     The wrong versions: results times 1 + 10^-k for k = 1 to 12, with the other sign, zero, shifted by one,
@@ -57,9 +58,7 @@ def mutate(output: Output, target: str, at_least: float, timeout: float | None, 
         raise GradcliError(
             "no command to run", hint=f"write it after --: gradcli mutate {target} -- pytest -q", kind="usage"
         )
-    result = run_mutants(target, command, at_least, timeout, progress)
-    output.show(result)
-    return 1 if result.survivors else 0
+    return run_mutants(target, command, at_least, timeout, progress)
 
 
 def progress(mutants: Sequence[Any]) -> Iterator[Any]:

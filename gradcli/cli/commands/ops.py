@@ -13,17 +13,16 @@ from ...rules.table import NAMES
 from ..accept import import_completion
 from ..help import Command
 from ..options import output_options
-from ..output import Output
 
 
 @click.command(cls=Command, epilog="Examples: gradcli ops; gradcli ops tanh; gradcli ops --json")
 @click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=import_completion("functions"))
 @output_options((*TEXT, "latex"))
-def ops(output: Output, names: tuple[str, ...]) -> None:
+def ops(names: tuple[str, ...]) -> Operations:
     """List the functions of the language with their derivatives, or tell all about those named."""
     public = {name: entry for name, entry in full_table().items() if entry.public}
     for name in names:
         if name not in NAMES or not NAMES[name].public:
             raise GradcliError(f"no function '{name}'", hint=did_you_mean(name, NAMES), kind="name")
     chosen = [NAMES[name] for name in names] if names else [public[name] for name in sorted(public)]
-    output.show(Operations(tuple(describe(entry) for entry in chosen), bool(names)))
+    return Operations(tuple(describe(entry) for entry in chosen), bool(names))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import click
 
-from ...analysis.plot import bounds
-from ...analysis.plot import sample_plot as compute
+from ...analysis.plot import bounds, sample_plot
 from ...errors import GradcliError
 from ...lang.values import read_value, split_value
 from ...render import PLOTS, TEXT
-from ..context import Context
+from ...results.plots import Curve, Surface
+from ..call import Call
 from ..help import Command
 from ..options import command_options
 
@@ -22,22 +22,21 @@ POINTS = {1: 200, 2: 60}
     "gradcli plot 'x*exp(-x^2-y^2)' --over x=-2:2 --over y=-2:2; gradcli plot 'tanh(w)' --over w=-pi:pi --json",
 )
 @command_options("over", "points", "out", "columns", formats=(*TEXT, "csv", *PLOTS))
-def plot(context: Context) -> None:
+def plot(call: Call, over: tuple[str, ...], points: int | None, out: str | None) -> Curve | Surface:
     """Draw TARGET and its derivative over a range of one input; over two, a map with arrows along the gradient.
 
     All other inputs keep the values given. On a terminal it is drawn with characters; -o FILE.svg, .png or .pdf
     draws with matplotlib. -f tsv prints columns: input, value, derivative (two inputs: both, value, both
     derivatives). Where there is no value (nan, inf) there is a gap.
     """
-    program, values = context.program()
-    over = dict(parse_range(context, text) for text in context.options["over"])
-    if not 1 <= len(over) <= 2 or len(over) < len(context.options["over"]):
+    program, values = call.program()
+    ranges = dict(parse_range(call, text) for text in over)
+    if not 1 <= len(ranges) <= 2 or len(ranges) < len(over):
         raise GradcliError("plot needs --over with one input or two", hint="for example: --over x=-3:3", kind="usage")
-    points = context.options["points"] or POINTS[len(over)]
-    context.output.show(compute(program, values, over, points, context.options["out"]))
+    return sample_plot(program, values, ranges, points or POINTS[len(ranges)], out)
 
 
-def parse_range(context: Context, text: str, option: str = "--over ") -> tuple[str, tuple[float, float]]:
+def parse_range(call: Call, text: str, option: str = "--over ") -> tuple[str, tuple[float, float]]:
     """Return name and ends of NAME=FROM:TO. Raises GradcliError. option: what stands before it."""
     name, ends = split_value(text)
     low, colon, high = ends.partition(":")
@@ -49,5 +48,5 @@ def parse_range(context: Context, text: str, option: str = "--over ") -> tuple[s
             hint=f"for example: {option}{name}={low}:{high.partition(':')[0]} --points 50",
             kind="usage",
         )
-    first, last = (read_value(end, context.settings, f"{option}{name}") for end in (low, high))
+    first, last = (read_value(end, call.settings, f"{option}{name}") for end in (low, high))
     return name, bounds(first, last, f"{option}{text}")

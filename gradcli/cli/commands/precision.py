@@ -12,7 +12,8 @@ from ...errors import GradcliError
 from ...lang.values import read_values
 from ...program.target import load_program
 from ...render import PICTURES, TEXT
-from ..context import Context
+from ...results.precision import Precision
+from ..call import Call, Names
 from ..help import Command
 from ..options import command_options
 from .plot import parse_range
@@ -27,7 +28,7 @@ RANGE = re.compile(r"[^=\[(@]*=[^=\[(@]*:")
     "x=-50:800; gradcli precision 'sqrt(x**2 + y**2)' x=1e-200:1e200 y=1 --json",
 )
 @command_options("wrt", "out", "range_points", "repair", formats=(*TEXT, *PICTURES))
-def precision(context: Context) -> None:
+def precision(call: Call, wrt: Names, out: str | None, points: int | None, repair: bool) -> Precision:
     """Print how many digits of TARGET's value and gradient are right, along NAME=LOW:HIGH.
 
     Every point is computed in floating point and again with at least 50 digits, from the same binary inputs. Where
@@ -37,26 +38,23 @@ def precision(context: Context) -> None:
     input, digits of the value, digits of each gradient; with --repair a line per way: digits of value and gradient,
     program.
     """
-    options = context.options
-    context.output.check()
-    target, words = context.target()
-    over = [parse_range(context, word, "") for word in words if RANGE.match(word)]
+    call.output.check()
+    target = call.target()
+    call.bound_time(target)
+    over = [parse_range(call, word, "") for word in call.words if RANGE.match(word)]
     if len(over) != 1:
         raise GradcliError(
             "precision needs one input with a range", hint="write NAME=LOW:HIGH, for example x=1e-12:1", kind="usage"
         )
-    if options["dtype"] == "complex128":
+    if call.dtype.kind == "c":
         raise GradcliError("precision measures real numbers", hint="--dtype float32 or float64", kind="usage")
-    values = read_values(tuple(word for word in words if not RANGE.match(word)), context.settings)
+    values = read_values(tuple(word for word in call.words if not RANGE.match(word)), call.settings)
     program = load_program(target)
     (name, (low, high)) = over[0]
     rewrite = None
-    if options["repair"]:
+    if repair:
         from ...analysis.repair import find_rewritings
 
         rewrite = find_rewritings
-    request = Request(wrt=context.names("wrt"), out=options["out"])
-    points = options["points"] or POINTS
-    context.output.show(
-        measure_precision(program, values, (name, low, high), request, points, context.dtype, rewrite)
-    )
+    request = Request(wrt=wrt, out=out)
+    return measure_precision(program, values, (name, low, high), request, points or POINTS, call.dtype, rewrite)

@@ -6,7 +6,7 @@ import click
 
 from ...errors import GradcliError
 from ...program.target import load_script
-from ..context import Context
+from ..call import Call
 from ..help import Command
 from ..options import command_options
 
@@ -15,13 +15,13 @@ COMMON = ("dtype", "seed", "safe", "torch", "color", "quiet", "verbose")
 
 @click.command(cls=Command, epilog="Examples: gradcli run --torch tutorial.py; gradcli run train.py w=0.5")
 @command_options(common=COMMON, metavar="SCRIPT.py [NAME=VALUE]...")
-def run(context: Context) -> None:
+def run(call: Call) -> None:
     """Run SCRIPT.py as `python SCRIPT.py` would, and print nothing but what it prints.
 
     With --torch, PyTorch's modules in it mean gradcli's own engine, so that a tutorial runs without PyTorch.
     NAME=VALUE replaces the value of a leaf where the script makes it; the script's own arguments follow after --.
     """
-    words = context.options["words"]
+    words = call.asked.words
     stray = [word for word in words[1:] if "=" not in word]
     if not words or stray:
         raise GradcliError(
@@ -29,5 +29,4 @@ def run(context: Context) -> None:
             hint=f"for example: gradcli run {words[0] if words else 'train.py'} -- {' '.join(stray) or '--epochs 3'}",
             kind="usage",
         )
-    target, context.words = context.target()
-    load_script(target).execute(context.values())
+    load_script(call.target()).execute(call.values())

@@ -6,16 +6,17 @@ import os
 
 import click
 
+from ...analysis.sweep.plan import Wishes, plan_sweep, run_sweep, table_at
 from ...analysis.sweep.run import Recipe
-from ...analysis.sweep.session import Wishes, plan_sweep, run_sweep, table_at
 from ...errors import GradcliError
 from ...program.target import load_program
 from ...render import TEXT
+from ...results.sweeps import Swept
 from .. import status, streams
-from ..context import Context
+from ..call import Call, Names
 from ..help import Command
 from ..options import COMMON, command_options
-from ..output import Output, check_writable
+from ..output import check_writable
 from ..progress import Progress
 
 
@@ -31,7 +32,19 @@ from ..progress import Progress
     common=tuple(name for name in COMMON if name not in ("format", "save", "output", "precision", "timeout")),
     metavar="TARGET POINTS [NAME=VALUE]...",
 )
-def sweep(context: Context) -> None:
+def sweep(
+    call: Call,
+    wrt: Names,
+    outs: Names,
+    diag: bool,
+    keep: Names,
+    shard: tuple[int, int],
+    jobs: int | None,
+    dask: str | None,
+    restart: bool,
+    compile: bool,
+    table: str,
+) -> Swept | None:
     """Compute value and gradient of TARGET at every row of POINTS.
 
     POINTS is a .csv, .tsv, .parquet or .npy file, or - for CSV on standard input. Its columns are inputs by name,
@@ -39,36 +52,25 @@ def sweep(context: Context) -> None:
     with --diag d2_NAME, and those of --keep. Rows that are not finite are kept as nan. The same command again goes
     on where it was stopped.
     """
-    options = context.options
-    if options["table"] != "-":
-        check_writable(options["table"])
-    if options["format"] == "json" and options["table"] == "-":
+    asked = call.asked
+    if table != "-":
+        check_writable(table)
+    if asked.format == "json" and table == "-":
         raise GradcliError("--json and the result would share standard output", hint="write the result with -o FILE")
-    if options["safe"] and options["compile"]:
+    if asked.safe and compile:
         raise GradcliError("--safe: --compile would run the compiler", hint="leave out one of them", kind="usage")
-    target, words = context.target()
-    if not words or ("=" in words[0] and not os.path.exists(words[0])):
+    target = call.target()
+    if not call.words or ("=" in call.words[0] and not os.path.exists(call.words[0])):
         raise GradcliError("no POINTS given", hint="for example: gradcli sweep 'x**2 * sin(y)' points.csv")
-    path, context.words = words[0], words[1:]
+    path = call.words[0]
     if path == target.text == "-":
         raise GradcliError("TARGET and POINTS cannot both be standard input", hint="put one into a file")
-    program, given = load_program(target), context.values()
+    program, given = load_program(target), call.values(call.words[1:])
     recipe = Recipe(
-        target.text, target.inline, target.argv, context.dtype, target.torch, target.engine, options["seed"],
-        options["max_elements"],
+        target.text, target.inline, target.argv, call.dtype, target.torch, target.engine, asked.seed,
+        asked.max_elements,
     )  # fmt: skip
-    wishes = Wishes(
-        options["table"],
-        context.names("wrt"),
-        context.names("outs") or (),
-        options["diag"],
-        context.names("keep") or (),
-        options["shard"],
-        options["jobs"],
-        options["dask"],
-        options["restart"],
-        options["compile"],
-    )
+    wishes = Wishes(table, wrt, outs or (), diag, keep or (), shard, jobs, dask, restart, compile)
     with table_at(path) as points:
         plan = plan_sweep(program, recipe, points, given, wishes)
         if plan.refused:
@@ -82,8 +84,8 @@ def sweep(context: Context) -> None:
                 if os.path.isdir(plan.folder):
                     status.note("the parts that are done are kept: the same command goes on from there")
                 raise
-    if options["format"] == "json":
-        Output("json", None, None, context.command, TEXT).show(result)
-    else:
-        bad = f", {result.not_finite} of them not finite" if result.not_finite else ""
-        status.detail(f"{result.rows} rows{bad}, {result.seconds:.1f} s")
+    if asked.format == "json":
+        return result
+    bad = f", {result.not_finite} of them not finite" if result.not_finite else ""
+    status.detail(f"{result.rows} rows{bad}, {result.seconds:.1f} s")
+    return None

@@ -7,9 +7,9 @@ import numpy as np
 
 from ...errors import GradcliError
 from ...lang.values import read_values
-from .. import status
+from ...results.exact import Formulas
 from ..accept import shapes_of
-from ..context import Context
+from ..call import Call, Names
 from ..help import Command
 from ..options import command_options
 
@@ -38,7 +38,19 @@ CODE = ("python", "c", "sql")
     "gradient",
     formats=FORMATS,
 )
-def symbolic(context: Context) -> None:
+def symbolic(
+    call: Call,
+    wrt: Names,
+    out: str | None,
+    order: int,
+    simplify: bool,
+    at: tuple[str, ...],
+    digits: int | None,
+    shapes: tuple[str, ...],
+    steps: bool,
+    max_symbols: int,
+    gradient: str | None,
+) -> Formulas:
     """Print the derivative of TARGET for every input as a formula, found by sympy.
 
     Inputs need no values: names without one are scalars. An array's elements become symbols such as x[0,1]; give it a
@@ -51,44 +63,40 @@ def symbolic(context: Context) -> None:
     from ...exact.record import exactly
     from ...exact.symbolic import Symbolic
 
-    program, values = context.program()
-    options = context.options
-    shapes = shapes_of(options["shapes"], options["max_elements"])
-    if both := [name for name in shapes if name in values]:
+    program, values = call.program()
+    drawn = shapes_of(shapes, call.asked.max_elements)
+    if both := [name for name in drawn if name in values]:
         raise GradcliError(f"'{both[0]}' is given a value and a shape", hint="give one of them", kind="usage")
     point = None
-    if options["at"] or options["digits"]:
+    if at or digits:
         with exactly(Symbolic()):
-            point = {**values, **read_values(options["at"], context.settings)} if options["at"] else context.values()
-    form = context.output.form
-    if form in CODE and options["order"] != 1:
+            point = {**values, **read_values(at, call.settings)} if at else call.values()
+    form = call.output.form
+    if form in CODE and order != 1:
         raise GradcliError(f"-f {form} writes first derivatives only", hint="leave out --order", kind="usage")
-    if options["steps"] and form in CODE:
+    if steps and form in CODE:
         raise GradcliError(
             f"-f {form} has no steps", hint="leave out --steps, or use -f text or -f latex", kind="usage"
         )
-    if options["steps"] and (options["order"] != 1 or options["gradient"] is not None):
+    if steps and (order != 1 or gradient is not None):
         raise GradcliError(
             "--steps shows first derivatives of a single number",
             hint="leave out --order and --gradient; --out chooses another output",
             kind="usage",
         )
-    result, notes = derive_formulas(
+    return derive_formulas(
         program,
-        {**(point or {}), **values, **{name: np.full(shape, np.nan) for name, shape in shapes.items()}},
-        wrt=context.names("wrt"),
-        out=options["out"],
-        order=options["order"],
-        simplify=options["simplify"],
-        timeout=options["timeout"] or TIMEOUT,
+        {**(point or {}), **values, **{name: np.full(shape, np.nan) for name, shape in drawn.items()}},
+        wrt=wrt,
+        out=out,
+        order=order,
+        simplify=simplify,
+        timeout=call.asked.timeout or TIMEOUT,
         at=point,
-        max_symbols=options["max_symbols"],
+        max_symbols=max_symbols,
         code=form if form in CODE else "",
-        unicode=context.output.unicode,
-        digits=options["digits"] or context.output.precision or 15,
-        vector=context.vector(),
-        steps=options["steps"],
+        unicode=call.output.unicode,
+        digits=digits or call.output.precision or 15,
+        vector=call.vector(gradient),
+        steps=steps,
     )
-    context.output.show(result)
-    for note in notes:
-        status.note(note)

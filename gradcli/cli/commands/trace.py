@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
 
 import click
 
-from ...analysis.trace import trace_program as compute
+from ...analysis.gradient import Request
+from ...analysis.trace import trace_program
 from ...errors import GradcliError
 from ...render import TEXT
+from ...results.graphs import Trace
 from .. import status, streams
-from ..context import Context, request_of
+from ..call import Call, Names
 from ..help import Command
 from ..options import command_options
+from ..output import Output
 
 
 @click.command(
@@ -22,37 +24,44 @@ from ..options import command_options
     "gradcli trace train.py -o trace.html",
 )
 @command_options("wrt", "out", "columns", "gradient", "hook", "only_pass", "step", formats=(*TEXT, "html"))
-def trace(context: Context) -> None:
+def trace(
+    call: Call,
+    wrt: Names,
+    out: str | None,
+    gradient: str | None,
+    hooks: tuple[str, ...],
+    only: int | None,
+    step: bool,
+) -> Trace | None:
     """Show how backward runs through the graph of TARGET: one numbered step per node.
 
     A step shows the operation, the gradient that comes in, the local derivative in symbols and in numbers, and what
     each operand is sent; hooks and the accumulation into .grad are steps of the story too. -f html writes a page
     that is stepped through with keys, beside the graph.
     """
-    program, values = context.program()
-    result = compute(program, values, request_of(context), context.options["only"])
-    if not context.options["step"]:
-        context.output.show(result._replace(bounded=context.output.path is None))
-        return
-    if context.output.form != "table" or not (
-        status.is_terminal(sys.stdin) and status.is_terminal(streams.results())
-    ):
+    program, values = call.program()
+    request = Request(wrt=wrt, out=out, vector=call.vector(gradient), hooks=call.hooks(hooks))
+    result = trace_program(program, values, request, only)
+    if not step:
+        return result._replace(bounded=call.output.path is None)
+    if call.output.form != "table" or not (status.is_terminal(sys.stdin) and status.is_terminal(streams.results())):
         raise GradcliError(
             "--step needs a terminal to wait for a key", hint="leave it out, or run it in a terminal", kind="usage"
         )
-    context.output.save(result)
-    step_through(context, result)
+    call.output.save(result)
+    step_through(call.output, result)
+    return None
 
 
-def step_through(context: Context, result: Any) -> None:
+def step_through(output: Output, result: Trace) -> None:
     """Print a trace step by step; any key goes on, a shows the rest without waiting, q ends."""
     from ...render import Style
     from ...render.trace import trace_lines
 
     status.say("any key: the next step   a: all the rest   q: the end")
     key = ""
-    for i, text in enumerate(trace_lines(result, Style(context.output.precision, True, "trace"))):
+    for i, text in enumerate(trace_lines(result, Style(output.precision, True, "trace"))):
         key = click.getchar() if i and key not in ("a", "A") else key
         if key in ("q", "Q", "\x1b", "\x04"):
             return
-        context.output.write(context.output.printed(text))
+        output.write(output.printed(text))

@@ -8,8 +8,8 @@ from ...api.create import full
 from ...tape.parameter import Parameter
 from ...tape.tensor import Tensor
 from .. import functional
-from .applied import REQUIRED, module_for
 from .module import Module
+from .wrappers import REQUIRED, module_for
 
 activation = partial(module_for, module=__name__)
 

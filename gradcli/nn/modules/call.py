@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from ...tape.edges import outline_of
 from ...tape.hooks import check_hook_result
-from ...tape.identity import is_recorded, record_identity
+from ...tape.joint_hooks import is_recorded, record_identity
 from ...tape.modes import state
 from ...tape.tensor import Tensor
 from .hooks import everywhere
@@ -262,12 +263,41 @@ def watch_last_operation(module: Any, args: tuple, result: Any, hooks: list[Call
     node = None if tensor is None else tensor.grad_fn
     if node is None:
         return
+    shape = shape_of_product(node, tensor)
     for hook in hooks:
-        node.register_hook(lambda grads, outs, hook=hook: run_old_hook(module, hook, node, grads, outs))
-    advice = shortcoming(args, result, node)
+        if shape is None:
+            node.register_hook(lambda grads, outs, hook=hook: run_old_hook(module, hook, node, grads, outs))
+        else:
+            node.register_prehook(lambda outs, hook=hook: run_hook_on_view(module, hook, shape, outs))
+    advice = shortcoming(args, result, node) if shape is None else (SEVERAL, MISSING)
     if advice is not None and not module.__dict__.get("_warned_of_old_hooks"):
         module.__dict__["_warned_of_old_hooks"] = True
         warnings.warn(OLD_KIND.format(reason=advice[0], effect=advice[1]), FutureWarning, stacklevel=4)
+
+
+def shape_of_product(node: Any, result: Any) -> tuple[int, ...] | None:
+    """Return the shape in which PyTorch computes a product before a view gives it its own; None without a view.
+
+    There the last operation is that view. Vectors are matrices of one row, and stacks times a matrix one long matrix.
+    """
+    name = getattr(getattr(node.rule, "primitive", None), "name", "")
+    if name == "vector_matrix":
+        return (1, *result.shape)
+    if name == "squeeze" and node.parents[0] is not None:  # a stack times a vector
+        return (result.numel(),) if shape_of_product(node.parents[0], result.unsqueeze(-1)) else None
+    if name != "matrix_product" or result.ndim < 3:
+        return None
+    is_matrix = node.parents[1] is not None and len(outline_of(node.parents[1])[0]) == 2
+    return (-1, result.shape[-1]) if is_matrix else (-1, *result.shape[-2:])
+
+
+def run_hook_on_view(module: Any, hook: Callable, shape: tuple[int, ...], outs: tuple) -> Any:
+    """Call a hook of the old kind with the gradient of what the last view was taken of; return what it leaves."""
+    if outs[0] is None:
+        return None
+    left = run_hook("backward hook", module, hook, (outs[0].reshape(shape),), outs)
+    left = left[0] if isinstance(left, tuple) else left
+    return None if left is None else (left.reshape(outs[0].shape),)
 
 
 OPERANDS = {
@@ -300,6 +330,9 @@ def run_old_hook(module: Any, hook: Callable, node: Any, grads: tuple, outs: tup
     return tuple(left.get(i, grad) for i, grad in enumerate(grads))
 
 
+SEVERAL = "the forward contains multiple autograd Nodes"
+
+
 def shortcoming(args: tuple, result: Any, node: Any) -> tuple[str, str] | None:
     """Return why hooks on a node see less than the module's inputs and outputs, and what that means; else None."""
     if not isinstance(result, Tensor):
@@ -311,5 +344,5 @@ def shortcoming(args: tuple, result: Any, node: Any) -> tuple[str, str] | None:
         return "the forward does not take as input a single Tensor or a tuple of Tensors", MISSING
     wanted = {x.grad_fn for x in args if x.grad_fn is not None}
     if wanted != {parent for parent, _ in node.next_functions}:
-        return "the forward contains multiple autograd Nodes", MISSING
+        return SEVERAL, MISSING
     return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .applied import Applied, module_for
+from .wrappers import Applied, module_for
 
 
 class Dropping(Applied):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from .applied import Applied, module_for
+from .wrappers import Applied, module_for
 
 
 class Loss(Applied):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..functional.arguments import per_axis
-from .applied import REQUIRED, Applied, module_for
+from .wrappers import REQUIRED, Applied, module_for
 
 
 class Pool(Applied):

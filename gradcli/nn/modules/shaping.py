@@ -6,8 +6,8 @@ from functools import partial
 from typing import Any
 
 from ...tape.tensor import Tensor
-from .applied import REQUIRED, module_for
 from .module import Module
+from .wrappers import REQUIRED, module_for
 
 shaping = partial(module_for, module=__name__)
 

@@ -7,7 +7,6 @@ import os
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
-from urllib.parse import urlsplit
 
 from ...errors import GradcliError
 from . import LIBRARY
@@ -101,8 +100,8 @@ def open_server(text: str, wishes: Wishes) -> Callable[[Arrays], Elsewhere]:
     """Return what makes the function of a server: an UM-Bridge model, or a Tesseract where none is named."""
     from .http import Server
 
-    path, _, model = urlsplit(text).path.rpartition("/")
-    server = Server(text, path, wishes.timeout)
+    server = Server(text, wishes.timeout)
+    model = server.model
     if model:
         from .umbridge import UmBridge
 
@@ -133,7 +132,7 @@ def read_config(wishes: Wishes) -> dict[str, Any]:
         return {}
     try:
         found = json.loads(wishes.config)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise GradcliError(f"--config is no JSON: {error}", kind="usage") from None
     if not isinstance(found, dict):
         raise GradcliError("--config is no JSON object", hint="for example --config '{\"level\": 2}'", kind="usage")

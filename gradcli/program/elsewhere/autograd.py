@@ -10,9 +10,10 @@ import autograd.numpy as anp
 import numpy as np
 from autograd.core import make_jvp, make_vjp
 
+from ..outputs import arrays_in
 from .arguments import Arguments
 from .base import Arrays, ElsewhereError
-from .framework import FrameworkCall, floats_in
+from .framework import FrameworkCall, free_name
 
 
 class AutogradCall(FrameworkCall):
@@ -56,7 +57,7 @@ class AutogradCall(FrameworkCall):
 
     def joined(self, result: Any) -> Any:
         """Return an output as one real array. Raises ElsewhereError for one without floating-point numbers."""
-        parts = list(floats_in(result, is_float))
+        parts = self.note_layout(list(arrays_in(result, is_float)), anp.iscomplexobj)
         if not parts:
             raise ElsewhereError(f"{self.title} returned {type(result).__name__}, and no array of real numbers")
         pairs = [anp.stack([anp.real(x), anp.imag(x)], -1) if anp.iscomplexobj(x) else x for x in parts]
@@ -71,7 +72,7 @@ class AutogradCall(FrameworkCall):
             found = back(anp.reshape(given[-1], anp.shape(out)))
             return tuple(anp.conj(found[i]) for i in range(len(names)))
 
-        given = {**{f"{i}": x for i, x in enumerate(self.inputs.values())}, "cotangent": cotangent}
+        given = {**self.inputs, free_name("gradient", self.inputs): cotangent}
         return AutogradCall(product, Arguments(given), f"the derivative of {self.title}")
 
 

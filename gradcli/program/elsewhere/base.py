@@ -6,7 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
+from ..outputs import OutputPart
+
 Arrays = Mapping[str, np.ndarray]
+MOST_BYTES = 1 << 29
+"""The longest answer."""
 
 
 class ElsewhereError(Exception):
@@ -26,8 +30,8 @@ class Elsewhere:
     has_vjp, has_jvp: which products with its derivative it gives. reverse: the vjp is what is claimed even where the
     jvp needs fewer calls. claim_unit: the rounding unit of the products where they are computed in a narrower type
     than values; None where they are not. notes: what a report says of it. calls: how often the function was called;
-    runs_for_products: how often each product calls it. costly: a call may take seconds. All methods raise
-    ElsewhereError.
+    runs_for_products: how often each product calls it. costly: a call may take seconds. layout: the arrays that the
+    output is joined of. All methods raise ElsewhereError.
     """
 
     has_vjp = False
@@ -39,6 +43,7 @@ class Elsewhere:
     calls = 0
     runs_for_products = 0
     costly = True
+    layout: tuple[OutputPart, ...] = ()
 
     def __init__(self, title: str, inputs: Arrays):
         self.title, self.inputs = title, dict(inputs)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from ...errors import ENDINGS, describe_error
+from ..outputs import Path, layout_of
 from ..parameters import named_parameters
 from .arguments import Arguments, as_array, call_with
 from .base import Arrays, Elsewhere, ElsewhereError
@@ -130,6 +131,11 @@ class FrameworkCall(Elsewhere):
         """Return what the function returns for the framework's arrays by path."""
         return call_with(self.function, self.arguments.filled(leaves, self.constant))
 
+    def note_layout(self, found: Sequence[tuple[Path, Any]], is_complex: Callable[[Any], bool]) -> list[Any]:
+        """Return the arrays of an output; note which they are."""
+        self.layout = layout_of(found, is_complex)
+        return [x for _, x in found]
+
     def precision(self, narrow: bool) -> contextlib.AbstractContextManager:
         """Return a context in which the framework computes in single or in double precision."""
         return contextlib.nullcontext()
@@ -180,18 +186,6 @@ class FrameworkCall(Elsewhere):
         return isinstance(error, NotImplementedError)
 
 
-def floats_in(result: Any, is_float: Callable[[Any], bool]) -> Iterator[Any]:
-    """Yield the floating-point arrays in nested dicts, lists, tuples and objects like them, in order."""
-    if is_float(result):
-        yield result
-    elif isinstance(result, Mapping):
-        for part in result.values():
-            yield from floats_in(part, is_float)
-    elif isinstance(result, list | tuple):
-        for part in result:
-            yield from floats_in(part, is_float)
-
-
 def widened(x: Any, rounded: bool = False) -> np.ndarray:
     """Return numbers in double precision, rounded to single precision before if that is wanted."""
     raw = narrowed(x) if rounded else np.asarray(x)
@@ -225,3 +219,10 @@ def expanded(wrt: Sequence[str] | None, paths: Sequence[str]) -> list[str] | Non
     if wrt is None:
         return None
     return [path for name in wrt for path in ([p for p in paths if is_under(p, name)] or [name])]
+
+
+def free_name(name: str, taken: Iterable[str]) -> str:
+    """Return a name that no input has."""
+    while name in set(taken):
+        name += "_"
+    return name

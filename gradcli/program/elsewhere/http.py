@@ -10,8 +10,9 @@ import time
 from typing import Any
 from urllib.parse import urlsplit
 
-from ...errors import GradcliError
-from .base import ElsewhereError, GoneError
+from ...errors import GradcliError, TimeIsUp
+from ...lang.patience import within
+from .base import MOST_BYTES, ElsewhereError, GoneError
 from .umbridge import error_text, shortened
 
 CLOSED = (http.client.RemoteDisconnected, BrokenPipeError, ConnectionResetError)
@@ -23,22 +24,23 @@ NOT_THE_MODEL = (401, 403, 404, 405, 407, 502, 503, 504)
 class Server:
     """A server under an address http://HOST:PORT/PATH or https://...
 
-    path: what requests begin with. timeout: seconds that one request may take.
+    model: the last part of the path; requests begin with what stands before. timeout: seconds for one request.
     """
 
-    def __init__(self, address: str, path: str, timeout: float):
-        parts = urlsplit(address)
+    def __init__(self, address: str, timeout: float):
         try:
+            parts = urlsplit(address)
             port = parts.port
-        except ValueError:
-            raise GradcliError(f"{address}: the port is no number", kind="usage") from None
+        except ValueError as error:
+            raise GradcliError(f"{address} is no address: {error}", kind="usage") from None
         if not parts.hostname or parts.query or parts.fragment or parts.username is not None:
             raise GradcliError(
                 f"{address} is no address of a model", hint="write http://HOST:PORT/MODEL", kind="usage"
             )
         kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
         self.place = f"{parts.scheme}://{parts.netloc}"
-        self.path, self.timeout, self.owner = path, timeout, os.getpid()
+        self.path, _, self.model = parts.path.rpartition("/")
+        self.timeout, self.owner = timeout, os.getpid()
         self.open = lambda: kind(parts.hostname or "", port, timeout=timeout)
         self.connection: http.client.HTTPConnection | None = None
 
@@ -57,17 +59,18 @@ class Server:
         kept = self.connection is not None
         where = f"{self.place}{self.path}{path}"
         try:
-            try:
-                status, text, location = self.exchange(method, path, body)
-            except CLOSED:
-                self.close()
-                if not kept:
-                    raise
-                status, text, location = self.exchange(method, path, body)
-        except TimeoutError:
+            with within(self.timeout):  # an answer may come byte by byte
+                try:
+                    status, text, location = self.exchange(method, path, body)
+                except CLOSED:
+                    self.close()
+                    if not kept:
+                        raise
+                    status, text, location = self.exchange(method, path, body)
+        except (TimeoutError, TimeIsUp):
             self.close()
             raise GoneError(f"{where}: no answer within {self.timeout:g} seconds (--timeout)") from None
-        except (OSError, http.client.HTTPException) as error:
+        except (OSError, http.client.HTTPException, ValueError) as error:
             self.close()
             reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
             raise GoneError(f"{where}: {reason}") from None
@@ -86,9 +89,12 @@ class Server:
         self.connection.request(method, self.path + path, body, headers)
         socket = self.connection.sock  # the connection lets go of it when the server says that it will close
         with self.connection.getresponse() as response:
-            parts = []
+            parts, size = [], 0
             while part := response.read1(1 << 20):
                 parts.append(part)
+                size += len(part)
+                if size > MOST_BYTES:
+                    raise http.client.HTTPException(f"an answer of more than {MOST_BYTES >> 20} MiB")
                 left = limit - time.monotonic()
                 if left <= 0:
                     raise TimeoutError
@@ -107,7 +113,7 @@ def read_answer(where: str, status: int, text: str) -> Any:
     """Return the JSON of an answer. Raises ElsewhereError for a status that is no success, and for other text."""
     try:
         answer = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         answer = None
     if status != 200:
         said = answer.get("error", answer.get("detail", answer)) if isinstance(answer, dict) else text.strip()

@@ -12,7 +12,7 @@ import numpy as np
 
 from .arguments import Arguments
 from .base import Arrays, ElsewhereError
-from .framework import FrameworkCall
+from .framework import FrameworkCall, free_name
 
 
 class JaxCall(FrameworkCall):
@@ -74,8 +74,10 @@ class JaxCall(FrameworkCall):
 
     def joined(self, result: Any) -> Any:
         """Return an output as one real array. Raises ElsewhereError for one without floating-point numbers."""
-        leaves = [jnp.asarray(x) for x in jax.tree_util.tree_leaves(result) if not isinstance(x, str)]
-        parts = [x for x in leaves if jnp.issubdtype(x.dtype, jnp.inexact)]
+        leaves = jax.tree_util.tree_leaves_with_path(result)
+        arrays = [(tuple(map(key_of, path)), jnp.asarray(x)) for path, x in leaves if not isinstance(x, str)]
+        found = [(path, x) for path, x in arrays if jnp.issubdtype(x.dtype, jnp.inexact)]
+        parts = self.note_layout(found, jnp.iscomplexobj)
         if not parts:
             raise ElsewhereError(f"{self.title} returned {type(result).__name__}, and no array of real numbers")
         pairs = [jnp.stack([x.real, x.imag], -1) if jnp.iscomplexobj(x) else x for x in parts]
@@ -90,7 +92,7 @@ class JaxCall(FrameworkCall):
             out, back = jax.vjp(self.function_of(names), *xs)
             return tuple(map(jnp.conj, back(seed.reshape(out.shape).astype(out.dtype))))
 
-        given = {**{f"{i}": x for i, x in enumerate(self.inputs.values())}, "cotangent": cotangent}
+        given = {**self.inputs, free_name("gradient", self.inputs): cotangent}
         return JaxCall(product, Arguments(given), f"the derivative of {self.title}")
 
 
@@ -101,3 +103,9 @@ def enable_x64(wanted: bool) -> contextlib.AbstractContextManager:
     from jax.experimental import enable_x64 as older
 
     return older(wanted)
+
+
+def key_of(step: Any) -> int | str:
+    """Return an index, a key or a name on the way to a leaf."""
+    found = next(getattr(step, name) for name in ("key", "idx", "name") if hasattr(step, name))
+    return found if isinstance(found, int) else str(found)

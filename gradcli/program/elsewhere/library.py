@@ -48,12 +48,7 @@ class Library(Elsewhere):
     ):
         self.f = read_declaration(declaration)
         self.grad, self.back, self.forward = (text and read_declaration(text) for text in (grad, vjp, jvp))
-        if not (self.grad or self.back or self.forward):
-            raise GradcliError(
-                f"{path}: a function of a library is checked against a derivative from it",
-                hint=f"add --grad 'void {self.f.name}_grad(int n, const double *x, double *g)' as its header has it",
-                kind="usage",
-            )
+        self.advice = f"--grad 'void {self.f.name}_grad(int n, const double *x, double *g)' as its header has it"
         self.has_vjp, self.has_jvp = bool(self.grad or self.back), bool(self.forward)
         names = [p.name for p in self.f.parameters if is_input(p, inputs)]
         super().__init__(f"{path}:{self.f.name}", self.points(names, inputs))

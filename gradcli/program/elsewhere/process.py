@@ -16,10 +16,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...errors import visible
-from .base import GoneError
+from .base import MOST_BYTES, GoneError
+from .umbridge import shortened
 
 KEPT = 8
 """Lines of what a process printed that are shown when it dies."""
+MOST_SHOWN = 1 << 16
+"""Bytes on standard error after which a line is handed on even if it goes on."""
 LATE, WATCHED = 0.01, 8
 """Seconds to wait for a second answer to a request, and for how many requests, unless there was one."""
 GRACE = 0.5
@@ -39,7 +42,7 @@ class Process:
         self.running: subprocess.Popen | None = None
         self.owner = os.getpid()
         self.printed: deque[str] = deque(maxlen=KEPT)
-        self.rest: dict[int, bytes] = {}
+        self.rest: dict[int, bytearray] = {}
         self.number = self.asked = 0
         self.surplus = False
 
@@ -116,24 +119,36 @@ class Process:
         os.set_blocking(process.stdin.fileno(), False)
         self.printed.clear()
         self.asked = 0
-        self.rest = {process.stdout.fileno(): b"", process.stderr.fileno(): b""}
+        self.rest = {process.stdout.fileno(): bytearray(), process.stderr.fileno(): bytearray()}
         self.running = process
         weakref.finalize(self, end, process, os.getpid())
         return process
 
     def read(self, fd: int) -> Any:
-        """Read what there is; return the answer when it is complete, else None. Forget a pipe that has ended."""
+        """Read what there is; return the answer when it is complete, else None. Forget a pipe that has ended.
+
+        Raises GoneError for an answer without an end.
+        """
         assert self.running is not None and self.running.stdout is not None
-        data = os.read(fd, 1 << 20)
-        *lines, rest = (self.rest[fd] + data).split(b"\n")
+        answers = fd == self.running.stdout.fileno()
+        data, rest = os.read(fd, 1 << 20), self.rest[fd]
+        rest += data
+        if answers and len(rest) > MOST_BYTES:
+            self.close()
+            raise GoneError(self.describe_end(f"an answer of more than {MOST_BYTES >> 20} MiB"))
+        if data and b"\n" not in data and (answers or len(rest) <= MOST_SHOWN):
+            return None
+        *lines, last = rest.split(b"\n")
         if not data:
-            lines = [rest] if rest else []
+            lines += [last] if last else []
             del self.rest[fd]
+        elif b"\n" not in data:
+            lines, self.rest[fd] = [last], bytearray()
         else:
-            self.rest[fd] = rest
+            self.rest[fd] = last
         answer = None
         for line in lines:
-            found = object_in(line) if fd == self.running.stdout.fileno() else None
+            found = object_in(line) if answers else None
             if found is None or found.pop("id", self.number) != self.number:
                 self.show(line)
             elif answer is None:
@@ -143,10 +158,10 @@ class Process:
                 self.show(line)
         return answer
 
-    def show(self, line: bytes) -> None:
+    def show(self, line: bytearray) -> None:
         """Hand a line that is no answer on to standard error, and keep it for messages."""
         text = line.decode("utf-8", "replace").rstrip("\r")
-        self.printed.append(text)
+        self.printed.append(shortened(text))
         print(visible(text), file=sys.stderr, flush=True)
 
     def ended(self, process: Any, method: str) -> str:
@@ -181,13 +196,13 @@ class Process:
         self.running = None
 
 
-def object_in(line: bytes) -> dict[str, Any] | None:
+def object_in(line: bytearray) -> dict[str, Any] | None:
     """Return the JSON object that a line is; None for other lines."""
     if not line.lstrip().startswith(b"{"):
         return None
     try:
         found = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return found if isinstance(found, dict) else None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
@@ -41,6 +42,12 @@ class ElsewhereProgram(Program):
         """Ask for the value; the products follow when backward, or forward mode, comes to it."""
         wanted = list(wrt or ()) or None  # what gives a value alone is made in the same way
         call = attempt(lambda: self.make(given, out, wanted))
+        if wrt != () and not (call.has_vjp or call.has_jvp):
+            raise GradcliError(
+                f"{call.title} gives no derivative",
+                hint="'gradcli eval' gives its value, and gradcheck --grad checks a derivative that is beside it",
+                kind="usage",
+            )
         unknown = [name for name in wanted or () if not any(is_under(path, name) for path in call.inputs)]
         check_known(unknown, call.inputs, "--wrt")
         chosen = [name for name in call.inputs if name in call.wrt]
@@ -96,7 +103,7 @@ class Call(Function):
         return as_tensor(attempt(lambda: call.jvp(arrays, arrays_of(given, given.values()))))
 
 
-@once_differentiable
+@functools.partial(once_differentiable, message="what runs elsewhere gives first derivatives only")
 def products(ctx: Any, cotangent: Tensor) -> tuple:
     """Return the products of a cotangent with the derivative that a call gives."""
     call, raw = ctx.call, np.asarray(cotangent.detach()._data)

@@ -6,7 +6,8 @@ Source: the OpenAPI document that each of them serves, and https://docs.pasteurl
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,8 +23,9 @@ VJP, JVP = "/vector_jacobian_product", "/jacobian_vector_product"
 class Tesseract(Elsewhere):
     """A Tesseract; several differentiable outputs are laid end to end.
 
-    Inputs inside of others have dotted names (material.stiffness). out: the one output that is meant. wrt: the
-    inputs to differentiate, all that can be unless given.
+    Inputs inside of others have dotted names (material.stiffness), those in lists a number (layers[0].w), as outputs
+    have. out: the one output that is meant. wrt: the inputs to differentiate, all that can be unless given. paths:
+    what the server calls the inputs that it differentiates.
     """
 
     def __init__(
@@ -37,27 +39,31 @@ class Tesseract(Elsewhere):
         self.has_vjp, self.has_jvp = VJP in paths, JVP in paths
         if not (self.has_vjp or self.has_jvp):
             raise ElsewhereError(f"{title} gives no derivative: it has neither {VJP} nor {JVP}")
-        schemas = document.get("components", {}).get("schemas", {})
+        schemas = object_at(object_at(document, "components"), "schemas")
         known = differentiable(schemas, "ApplyInputSchema")
-        self.known = set(known)
-        super().__init__(title, {name: typed(x, known.get(name, {})) for name, x in inputs.items()})
+        outlines = {name: found for name in inputs if (found := outline_of(name, known))}
+        paths = {name: path for name, (path, _) in outlines.items()}
+        self.paths = paths if known else own_paths(inputs)
+        super().__init__(title, {name: typed(x, outlines.get(name, ("", {}))[1]) for name, x in inputs.items()})
         self.wrt = self.choose(known, wrt)
-        self.refuse_unknown(schemas.get("Apply_InputSchema", {}))
+        self.refuse_unknown(object_at(schemas, "Apply_InputSchema"))
         self.out, self.outputs = out, list(differentiable(schemas, "ApplyOutputSchema"))
+        if out is not None and self.outputs and outline_of(out, dict.fromkeys(self.outputs)) is None:
+            raise self.no_output([own_name(path) for path in self.outputs])
         self.shapes: dict[str, tuple[int, ...]] = {}
 
     def choose(self, known: Mapping[str, Any], wrt: Sequence[str] | None) -> list[str]:
         """Return the inputs to differentiate. Raises GradcliError for one that cannot be."""
-        found = [name for name in self.inputs if not known or name in known]
+        found = list(self.paths)
         for name in wrt or ():
             if name not in found:
                 raise GradcliError(
                     f"--wrt: {self.title} does not differentiate '{name}'",
-                    hint=f"it does {', '.join(known)}",
+                    hint=f"it does {', '.join(map(own_name, known))}",
                     kind="name",
                 )
         if not found:
-            words = " ".join(f"{name}=1" for name in known) or "x=1"
+            words = " ".join(f"{own_name(path).replace('[]', '[0]')}=1" for path in known) or "x=1"
             raise GradcliError(
                 f"{self.title} needs values for what it differentiates",
                 hint=f"add to the command line: {words}",
@@ -67,14 +73,14 @@ class Tesseract(Elsewhere):
 
     def refuse_unknown(self, schema: Mapping[str, Any]) -> None:
         """Raise GradcliError for inputs that the schema lacks, and for those without a value."""
-        properties = schema.get("properties")
+        properties, required = object_at(schema, "properties"), schema.get("required")
         if not properties:
             return
-        heads = {name.partition(".")[0] for name in self.inputs}
+        heads = {str(parts_of(name)[0]) for name in self.inputs}
         for name in sorted(heads - set(properties)):
             hint = did_you_mean(name, properties) or f"the inputs are {', '.join(properties)}"
             raise GradcliError(f"{self.title} has no input '{name}'", hint=hint, kind="name")
-        missing = [name for name in schema.get("required", ()) if name not in heads]
+        missing = [name for name in (required if isinstance(required, list) else ()) if name not in heads]
         if missing:
             listed, words = ", ".join(f"'{name}'" for name in missing), " ".join(f"{name}=1" for name in missing)
             raise GradcliError(
@@ -86,24 +92,29 @@ class Tesseract(Elsewhere):
         self.calls += 1
         found = self.document("/apply", {"inputs": self.nested(arrays)})
         if not self.shapes:
-            known = self.outputs or list(found)
+            paths = [path for template in self.outputs or found for path in paths_in(found, template)]
+            known = {own_name(path): path for path in paths}
             if self.out is not None and self.out not in known:
-                hint = did_you_mean(self.out, known) or f"its outputs are {', '.join(known)}"
-                raise GradcliError(f"--out: {self.title} has no '{self.out}'", hint=hint, kind="name")
-            self.outputs = known if self.out is None else [self.out]
+                raise self.no_output(known)
+            self.outputs = paths if self.out is None else [known[self.out]]
             self.shapes = {name: decoded(at_path(found, name), name).shape for name in self.outputs}
         return found
 
+    def no_output(self, known: Iterable[str]) -> GradcliError:
+        """Return that an output is none of those that there are."""
+        hint = did_you_mean(str(self.out), known) or f"its outputs are {', '.join(known)}"
+        return GradcliError(f"--out: {self.title} has no '{self.out}'", hint=hint, kind="name")
+
     def nested(self, arrays: Arrays) -> dict[str, Any]:
-        """Return inputs by dotted name as one object of objects; those without a derivative may be plain numbers."""
-        found: dict[str, Any] = {}
+        """Return inputs by name as objects and lists; those without a derivative may be plain numbers."""
+        found: dict[Any, Any] = {}
         for name, x in arrays.items():
-            *heads, last = name.split(".")
+            *heads, last = parts_of(name)
             inner = found
             for head in heads:
                 inner = inner.setdefault(head, {})
-            inner[last] = encoded(x) if name in self.known else x.tolist()
-        return found
+            inner[last] = encoded(x) if name in self.paths else x.tolist()
+        return with_lists(found)
 
     def document(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
         """Return an answer that is an object. Raises ElsewhereError."""
@@ -135,16 +146,17 @@ class Tesseract(Elsewhere):
         vector = {
             name: encoded(part.reshape(self.shapes[name])) for name, part in zip(self.outputs, parts, strict=True)
         }
-        body = {"vjp_inputs": self.wrt, "vjp_outputs": self.outputs, "cotangent_vector": vector}
+        wanted = {name: self.paths[name] for name in self.wrt}
+        body = {"vjp_inputs": list(wanted.values()), "vjp_outputs": self.outputs, "cotangent_vector": vector}
         found = self.document(VJP, {"inputs": self.nested(arrays), **body})
-        return {name: decoded(at_path(found, name), f"{VJP}: '{name}'") for name in self.wrt}
+        return {name: decoded(at_path(found, path), f"{VJP}: '{name}'") for name, path in wanted.items()}
 
     def jvp(self, arrays: Arrays, tangents: Arrays) -> np.ndarray:
         """Return what the server gives for tangents."""
         if not self.shapes:
             self.apply(arrays)
-        vector = {name: encoded(x) for name, x in tangents.items()}
-        body = {"jvp_inputs": list(tangents), "jvp_outputs": self.outputs, "tangent_vector": vector}
+        vector = {self.paths[name]: encoded(x) for name, x in tangents.items()}
+        body = {"jvp_inputs": list(vector), "jvp_outputs": self.outputs, "tangent_vector": vector}
         return self.joined(self.document(JVP, {"inputs": self.nested(arrays), **body}))
 
     def close(self) -> None:
@@ -154,13 +166,22 @@ class Tesseract(Elsewhere):
 
 def differentiable(schemas: Mapping[str, Any], name: str) -> dict[str, Any]:
     """Return what a schema can be differentiated by: shape and type by name, where it tells them."""
-    found = schemas.get(name, {}).get("differentiable_arrays", {})
-    return dict(found) if isinstance(found, dict) else {name: {} for name in found}
+    found = object_at(schemas, name).get("differentiable_arrays", {})
+    if isinstance(found, dict):
+        return dict(found)
+    return {name: {} for name in found if isinstance(name, str)} if isinstance(found, list) else {}
+
+
+def object_at(found: Mapping[str, Any], key: str) -> dict[str, Any]:
+    """Return the object under a key, an empty one where there is none."""
+    inner = found.get(key)
+    return inner if isinstance(inner, dict) else {}
 
 
 def typed(x: Any, outline: Mapping[str, Any]) -> np.ndarray:
     """Return an input in the type that the server computes in."""
-    raw, wanted = np.asarray(x), str(outline.get("dtype", "float64") if outline else "")
+    raw = np.asarray(x)
+    wanted = str(outline.get("dtype", "float64")) if outline and isinstance(outline, dict) else ""
     if wanted in ("float16", "float32", "float64"):
         return raw.astype(wanted)
     return raw if outline == {} or raw.dtype.kind in "fc" else raw.astype(float)
@@ -178,20 +199,78 @@ def decoded(found: Any, what: str) -> np.ndarray:
         if not isinstance(found, dict):
             return np.array(found, float)
         data, dtype = found["data"], np.dtype(found["dtype"])
+        if dtype.kind not in "biufc":
+            raise TypeError
         if data["encoding"] == "base64":
             return np.frombuffer(base64.b64decode(data["buffer"]), dtype).reshape(found["shape"])
         return np.array(data["buffer"], dtype).reshape(found["shape"])
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError, OverflowError):
         raise ElsewhereError(f"{what} is no array: {shortened(found)}") from None
 
 
-def at_path(found: Mapping[str, Any], name: str) -> Any:
-    """Return what stands under a dotted name, as one key or inside objects. Raises ElsewhereError."""
-    if name in found:
-        return found[name]
+def at_path(found: Mapping[str, Any], path: str) -> Any:
+    """Return what stands under a path, as one key or inside objects and lists. Raises ElsewhereError."""
+    if path in found:
+        return found[path]
     inner: Any = found
-    for part in name.split("."):
-        if not isinstance(inner, dict) or part not in inner:
-            raise ElsewhereError(f"the answer has no '{name}': {shortened(found)}")
-        inner = inner[part]
+    for part in parts_of(own_name(path)):
+        try:
+            inner = inner[part]
+        except (KeyError, IndexError, TypeError):
+            raise ElsewhereError(f"the answer has no '{path}': {shortened(found)}") from None
     return inner
+
+
+def parts_of(name: str) -> list[str | int]:
+    """Return the keys and numbers of a name: layers[0].w has three."""
+    return [int(number) if number else key for number, key in re.findall(r"\[(\d+)\]|([^.\[]+)", name)]
+
+
+def own_name(path: str) -> str:
+    """Return a server's path as our name: layers.[0].{w} is layers[0].w."""
+    return re.sub(r"\{(.+?)\}", r"\1", path.replace(".[", "["))
+
+
+def outline_of(name: str, known: Mapping[str, Any]) -> tuple[str, Any] | None:
+    """Return the path of an input and its outline; None for one that is not differentiated.
+
+    Schemas have layers.[].w for elements of a list, and layers.{}.w for those of an object.
+    """
+    parts = parts_of(name)
+    for template, outline in known.items():
+        words = template.split(".")
+        if len(words) != len(parts):
+            continue
+        pairs = list(zip(parts, words, strict=True))
+        if all(isinstance(part, int) == (word == "[]") and word in (part, "[]", "{}") for part, word in pairs):
+            forms = {"[]": "[{}]", "{}": "{{{}}}"}
+            return ".".join(forms.get(word, "{}").format(part) for part, word in pairs), outline
+    return None
+
+
+def own_paths(names: Iterable[str]) -> dict[str, str]:
+    """Return names as the paths that a server without a schema may know."""
+    return {name: ".".join(f"[{x}]" if isinstance(x, int) else x for x in parts_of(name)) for name in names}
+
+
+def paths_in(found: Any, template: str) -> list[str]:
+    """Return the paths in an answer that a schema's path stands for."""
+    if template in found:
+        return [template]
+    paths: list[tuple[str, Any]] = [("", found)]
+    for word in template.split("."):
+        if word == "[]":
+            paths = [(f"{path}.[{i}]", x) for path, inner in paths for i, x in enumerate(inner)]
+        elif word == "{}":
+            paths = [(f"{path}.{{{key}}}", x) for path, inner in paths for key, x in inner.items()]
+        else:
+            paths = [(f"{path}.{word}", at_path(inner, word)) for path, inner in paths]
+    return [path.removeprefix(".") for path, _ in paths]
+
+
+def with_lists(found: Any) -> Any:
+    """Return objects whose keys are numbers as lists."""
+    if not isinstance(found, dict):
+        return found
+    inner = {key: with_lists(x) for key, x in found.items()}
+    return [inner[i] for i in sorted(inner)] if all(isinstance(key, int) for key in inner) else inner

@@ -13,9 +13,11 @@ import numpy as np
 import torch
 
 from ..frameworks import reached_from
+from ..outputs import arrays_in
 from .arguments import Arguments, call_with
 from .base import Arrays, Elsewhere, ElsewhereError
-from .framework import FrameworkCall, floats_in
+from .framework import FrameworkCall, free_name
+from .torch_graph import functions_in, refuse_once_differentiable
 
 SMALL = 10_000
 """Elements up to which several threads cost more than they bring: 9 ms instead of 60 us on a busy machine."""
@@ -117,9 +119,10 @@ class TorchCall(FrameworkCall):
 
     def joined(self, result: Any) -> torch.Tensor:
         """Return an output as one real tensor. Raises ElsewhereError for one without floating-point numbers."""
-        parts = list(floats_in(result, is_float))
-        if not parts and isinstance(result, float | np.ndarray | np.floating):
-            parts = [torch.as_tensor(result)]
+        found = list(arrays_in(result, is_float))
+        if not found and isinstance(result, float | np.ndarray | np.floating):
+            found = [((), torch.as_tensor(result))]
+        parts = self.note_layout(found, torch.is_complex)
         if not parts:
             raise ElsewhereError(f"{self.title} returned {type(result).__name__}, and no tensor of real numbers")
         pairs = [torch.view_as_real(x.resolve_conj()) if x.is_complex() else x for x in parts]
@@ -140,9 +143,10 @@ class TorchCall(FrameworkCall):
                     return tuple(torch.zeros_like(x) for x in xs)
                 seed = given[-1].reshape(out.shape).to(out.dtype)
                 grads = torch.autograd.grad(out, xs, seed, create_graph=True, allow_unused=True)
+                refuse_once_differentiable(grads)
                 return tuple(torch.zeros_like(x) if g is None else g for x, g in zip(xs, grads, strict=True))
 
-        given = {**{f"{i}": x for i, x in enumerate(self.inputs.values())}, "cotangent": cotangent}
+        given = {**self.inputs, free_name("gradient", self.inputs): cotangent}
         return TorchCall(product, Arguments(given), f"the derivative of {self.title}")
 
     def parts(self) -> Iterator[tuple[Elsewhere, str]]:
@@ -241,21 +245,6 @@ def calls_in(call: TorchCall) -> list[tuple[Any, tuple, str, str]]:
         sys.setprofile(before)
         for handle in handles:
             handle.remove()
-    return found
-
-
-def functions_in(node: Any) -> list[Any]:
-    """Return the custom Functions whose nodes a graph has."""
-    seen, waiting, found = set(), [node], []
-    while waiting:
-        node = waiting.pop()
-        if node is None or node in seen:
-            continue
-        seen.add(node)
-        function = getattr(node, "_forward_cls", None)
-        if function is not None:
-            found.append(function)
-        waiting += [below for below, _ in node.next_functions]
     return found
 
 

@@ -75,7 +75,7 @@ class UmBridge(Elsewhere):
             return [int(n) for n in self.part(method, {}, key, list)]
         except GoneError:
             raise
-        except (ElsewhereError, TypeError, ValueError):
+        except (ElsewhereError, TypeError, ValueError, OverflowError):
             return None
 
     def vectors(self, arrays: Arrays) -> list[list[float]]:
@@ -157,7 +157,7 @@ def numbers(found: Any, what: str) -> np.ndarray:
     """Return a list of numbers as a vector. Raises ElsewhereError for anything else."""
     try:
         x = np.array(found, float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         x = None
     if x is None or x.ndim != 1:
         raise ElsewhereError(f"{what} is no vector of numbers: {shortened(found)}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pathlib
 import subprocess
 import sys
 
@@ -77,3 +78,41 @@ def test_all_kinds_of_targets_in_one_call(url, tmp_path):
         code, found, _ = gradcheck(*targets, "x0=[1.2,2]", "-j", "2")
     assert code == 1
     assert sorted(verdicts(found)) == ["error", "fail", "pass", "pass"]
+
+
+WORDS = {
+    "grad": [],
+    "jacobian": [],
+    "vjp": ["-g", "[2]"],
+}
+
+
+@pytest.mark.parametrize("command", WORDS)
+def test_check_judges_what_a_server_gives(command, url, tmp_path):
+    more = WORDS[command] if command != "grad" else ["-g", "[1]"]
+    code, found = run(command, model(tmp_path), "x0=[2,3]", *more, "--check")
+    assert (code, found["check"]["verdict"]) == (0, "pass")
+    code, found = run(command, url, "x0=[2,3]", *more, "--check")
+    assert (code, found["check"]["verdict"]) == (1, "fail")
+
+
+def test_commands_take_the_derivative_of_a_library(library):
+    f, of = f"{library}:double f(int n, const double *x)", "(int n, const double *x, double *g)"
+    code, found = run("jacobian", f, "--grad", f"void f_grad{of}", "x=[1,2]", "--check")
+    assert (code, found["check"]["verdict"]) == (0, "pass")
+    code, found = run("grad", f, "--grad", f"void f_sign{of}", "x=[1,2]", "--check")
+    assert (code, found["check"]["verdict"]) == (1, "fail")
+    code, found = run(
+        "vjp", f, "--vjp", "void f_b(int n, const double *x, double *xb, double fb)", "x=[0,2]", "-g", "2"
+    )
+    assert (code, found["vjp"]["x"][0]) == (0, 0.0)
+    code, found = run("grad", "x**2", "--grad", "void g()", "x=2")
+    assert (code, "LIB.so" in found["error"]["message"]) == (2, True)
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory):
+    path = tmp_path_factory.mktemp("library") / "libk.so"
+    source = str(pathlib.Path(__file__).parent / "kernels.c")
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", str(path), source, "-lm"], check=True)
+    return path

@@ -18,6 +18,9 @@ import time
 import numpy as np
 import pytest
 
+from gradcli.program.elsewhere.base import ElsewhereError
+from gradcli.program.elsewhere.tesseract import decoded
+
 from .run import gradcheck, verdicts
 from .servers import serve, umbridge
 
@@ -210,6 +213,9 @@ ERRORS = [
     (answers(200, {"output": [[1, 2]]}), "OutputSizes says [1]"),
     (answers(200, {"output": [1]}), "no vector of numbers"),
     (answers(404, "not here"), "status 404"),
+    (answers(200, "[" * 100_000), "is no JSON: [[["),
+    (answers(200, f'{{"output": [[{10**400}]]}}'), "no vector of numbers"),
+    (answers(200, f'{{"output": [[{"9" * 5000}]]}}'), "is no JSON"),
 ]
 
 
@@ -226,6 +232,17 @@ def test_another_model_is_not_found():
         code, found, _ = gradcheck(f"{server.url}/backward", "x0=[1.2,2]")
     assert code == 3
     assert "ModelNotFound: Model backward not found!" in found["checks"][0]["message"]
+
+
+@pytest.mark.parametrize("wrong", [False, True])
+def test_more_points_are_searched(wrong):
+    def gradient(out, wrt, x, sens, config):
+        right = rosenbrock_gradient(out, wrt, x, sens, config)
+        return [-g for g in right] if wrong and x[0][0] < 0 else right
+
+    with serve(umbridge(rosenbrock, gradient, ([2], [1]))) as server:
+        code, found, _ = gradcheck(f"{server.url}/forward", "x0=[1.2,2]", "--search", "50")
+    assert (code, verdicts(found)) == ((1, ["fail"]) if wrong else (0, ["pass"]))
 
 
 def test_a_model_without_derivatives():
@@ -283,7 +300,8 @@ def test_a_hang_ends_in_time():
     assert time.monotonic() - start < 15
 
 
-def test_an_answer_that_trickles_ends_in_time():
+@pytest.mark.parametrize("head, drop", [("HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n", " "), ("", "H")])
+def test_an_answer_that_trickles_ends_in_time(head, drop):
     listener = socket.create_server(("127.0.0.1", 0))
     with subprocess.Popen(
         [sys.executable, "-m", "gradcli", "gradcheck", f"http://127.0.0.1:{listener.getsockname()[1]}/m", "x0=1"]
@@ -294,11 +312,11 @@ def test_an_answer_that_trickles_ends_in_time():
         connection, _ = listener.accept()
         with connection, listener:
             connection.recv(1 << 16)
-            connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n")
+            connection.sendall(head.encode())
             start = time.monotonic()
             while process.poll() is None and time.monotonic() - start < 10:
                 try:
-                    connection.sendall(b" ")
+                    connection.sendall(drop.encode())
                 except OSError:
                     break
                 time.sleep(0.1)
@@ -457,8 +475,29 @@ def test_what_a_tesseract_is_not_given(words, message):
     assert code == 2 or "--out" in words
 
 
-def test_what_is_no_tesseract():
-    with serve(lambda path, body: (200, {"paths": {"/predict": {}}})) as server:
+SPOILT = [
+    ({"paths": {"/predict": {}}}, "is no Tesseract"),
+    ({"paths": {"/apply": {}, "/vector_jacobian_product": {}}, "components": []}, "is no object"),
+    ({"paths": {"/apply": {}, "/vector_jacobian_product": {}}, "components": {"schemas": 1}}, "is no object"),
+]
+
+
+@pytest.mark.parametrize("document, message", SPOILT)
+def test_what_is_no_tesseract(document, message):
+    with serve(lambda path, body: (200, document if path == "/openapi.json" else [1])) as server:
         code, found, _ = gradcheck(server.url, "x=1")
     assert code == 3
-    assert "is no Tesseract" in found["checks"][0]["message"]
+    assert message in found["checks"][0]["message"]
+
+
+ARRAYS = [
+    {"shape": [], "dtype": "float64", "data": {"encoding": "json", "buffer": 10**400}},
+    {"shape": [], "dtype": "object", "data": {"encoding": "json", "buffer": {"a": 1}}},
+    {"shape": [], "dtype": "M8[s]", "data": {"encoding": "json", "buffer": 1}},
+]
+
+
+@pytest.mark.parametrize("array", ARRAYS, ids=["huge", "object", "date"])
+def test_what_is_no_array(array):
+    with pytest.raises(ElsewhereError, match="y is no array"):
+        decoded(array, "y")

@@ -178,6 +178,9 @@ def test_an_error_beside_the_point_is_no_end_of_the_check(tmp_path):
         (("cmd:cat", "--safe"), 2, "--safe"),
         (("cmd:cat", "--vjp", "b"), 2, "--vjp"),
         (("cmd:cat",), 3, "no dict 'support'"),
+        (("cmd:cat", "--config", "[" * 5000), 2, "--config is no JSON"),
+        (("http://[::1/m",), 2, "is no address: Invalid IPv6 URL"),
+        (("http://" + "a" * 70 + "/m",), 3, "label"),
         (("cmd:cat", "--order", "2"), 3, ""),
     ],
 )
@@ -196,6 +199,19 @@ def test_a_process_is_started_anew_after_its_end(tmp_path):
         process.ask("b", {})
     assert process.ask("c", {})["pid"] != first
     process.close()
+
+
+def test_an_answer_or_a_word_without_end(monkeypatch, capfd):
+    """Neither fills the memory; the first is no answer, the second is handed on in pieces."""
+    monkeypatch.setattr("gradcli.program.elsewhere.process.MOST_BYTES", 1 << 24)
+    code = "import os, sys\nfor i in range({}): os.write({}, b'x' * 100000)\nprint('{{}}', flush=True); input()"
+    process = Process([sys.executable, "-c", code.format(1000, 1)], "floods", 20)
+    with pytest.raises(GoneError, match="an answer of more than 16 MiB"):
+        process.ask("a", {})
+    process = Process([sys.executable, "-c", code.format(100, 2)], "floods", 20)
+    assert process.ask("a", {}) == {}
+    process.close()
+    assert capfd.readouterr().err.count("x") > 9_000_000
 
 
 def test_long_lines_in_both_directions():

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..errors import EXIT_TARGET, GradcliError
 from ..program.elsewhere.base import Elsewhere, ElsewhereError, GoneError, unit_arrays
+from ..program.outputs import OutputPart
 from .subject import CheckError, Subject, WrongShapeError, plain_array
 
 
@@ -20,11 +21,21 @@ class Claimed(Subject):
         self.notes, self.claim_unit, self.costly = program.notes, program.claim_unit, program.costly
         self.claim_calls = program.runs_for_products
         self.shape: tuple[int, ...] | None = None
+        self.calls_before = 0
+
+    @property
+    def layout(self) -> tuple[OutputPart, ...]:  # type: ignore[override]
+        """The arrays that the output is joined of."""
+        return self.program.layout
 
     @property
     def calls(self) -> int:  # type: ignore[override]
         """How often the function was called; in a framework its products call it, too."""
-        return self.program.calls
+        return self.program.calls - self.calls_before
+
+    @calls.setter
+    def calls(self, count: int) -> None:
+        self.calls_before = self.program.calls - count
 
     def count(self, calls: int = 1) -> None:
         """Raise OutOfCallsError where so many calls are not to be had; the program itself counts them."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
+import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,8 +15,8 @@ from ..program.elsewhere.address import Wishes, open_address
 from ..program.elsewhere.base import Arrays, Elsewhere, ElsewhereError
 from ..program.parameters import check_known
 from ..results.checks import CheckReport
-from .declare import Declared
-from .elsewhere import Claimed, what_ends
+from .declared import Declared
+from .external import Claimed, what_ends
 from .subject import CheckError, Subject
 
 
@@ -30,7 +32,7 @@ class RemoteCheck(Declared):
 
     def subject(self, at: Mapping[str, Any]) -> Subject:
         """Return the function at a point. Raises CheckError, and GradcliError where nothing answers."""
-        if self.order != 1:
+        if self.options.order != 1:
             raise CheckError("order=2 needs a function of Tensors; this one runs elsewhere")
         try:
             self.program = self.make({name: np.asarray(x) for name, x in at.items()})
@@ -45,6 +47,40 @@ class RemoteCheck(Declared):
         finally:
             if self.program is not None:
                 self.program.close()
+
+
+class DeclaredAddress(RemoteCheck):
+    """The check of an address that a file declares: opened when it is first run.
+
+    grad, vjp, jvp: declarations in C, of a library's derivatives; config: of a model, by name.
+    """
+
+    bounds_answers = False
+
+    def __init__(
+        self,
+        text: str,
+        at: Any,
+        *,
+        grad: str | None = None,
+        vjp: str | None = None,
+        jvp: str | None = None,
+        wrt: str | Sequence[str] | None = None,
+        config: Mapping[str, Any] | None = None,
+        name: str | None = None,
+        **options: Any,
+    ):
+        chosen = [wrt] if isinstance(wrt, str) else wrt
+        document = None if config is None else json.dumps(config)
+
+        @functools.cache
+        def opened() -> Callable[[Arrays], Elsewhere]:
+            return open_address(text, Wishes(grad=grad, vjp=vjp, jvp=jvp, wrt=chosen, config=document))
+
+        def make(inputs: Arrays) -> Elsewhere:
+            return opened()(inputs)
+
+        super().__init__(make, at, wrt=chosen, name=name or text, **options)
 
 
 def of_address(target: Any, wanted: Any) -> Declared | CheckReport:
@@ -75,6 +111,12 @@ def of_address(target: Any, wanted: Any) -> Declared | CheckReport:
         program = make({**wanted.values, **{name: rng.standard_normal(shape) for name, shape in own.items()}})
     except ElsewhereError as error:
         return CheckReport(text, None, None, "error", time.perf_counter() - start, message=str(error))
+    if not (program.has_vjp or program.has_jvp):
+        raise GradcliError(
+            f"{program.title}: a function of a library is checked against a derivative from it",
+            hint=f"add {getattr(program, 'advice', '--grad')}",
+            kind="usage",
+        )
     if wanted.wrt is not None:
         check_known(wanted.wrt, program.inputs, "--wrt")
     replay = wanted.replay(target)

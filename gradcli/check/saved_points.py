@@ -30,11 +30,14 @@ def plain_of(x: Any) -> Any:
 
 def array_of(data: Any) -> np.ndarray:
     """Return the array that plain data stands for. Raises ValueError."""
-    if not isinstance(data, dict):
-        return np.array(data, float)
-    dtype = np.dtype(data["dtype"])
-    raw = np.array(data["data"], float if dtype.kind in "fc" else dtype)
-    return (raw[..., 0] + 1j * raw[..., 1]).astype(dtype) if dtype.kind == "c" else raw.astype(dtype)
+    try:
+        if not isinstance(data, dict):
+            return np.array(data, float)
+        dtype = np.dtype(data["dtype"])
+        raw = np.array(data["data"], float if dtype.kind in "fc" else dtype)
+        return (raw[..., 0] + 1j * raw[..., 1]).astype(dtype) if dtype.kind == "c" else raw.astype(dtype)
+    except (TypeError, LookupError, ArithmeticError) as error:
+        raise ValueError(str(error)) from None
 
 
 MOST_TEXT = 1 << 28

@@ -19,10 +19,10 @@ from ...program.base import Program, silence_prints
 from ...program.parameters import check_known
 from ...results.sweeps import Swept
 from .parts import Folder, form_of, heading, join_parts
-from .points import NumpyPoints, ParquetPoints, Points, need
 from .resume import Record, identity
 from .rows import ROWS, Question, result_names, rows_at_once
 from .run import Recipe, Sweep, Tell, run_here
+from .tables import NumpyPoints, ParquetPoints, Points, need
 from .text import TextPoints
 
 STREAM = "-"
@@ -217,11 +217,11 @@ def fill_file(sweep: Sweep, wanted: dict[str, Any], wishes: Wishes, tell: Tell) 
 def run_missing(sweep: Sweep, missing: list[int], wishes: Wishes, tell: Tell) -> Iterator[int]:
     """Do parts, here or elsewhere; yield the number of each when it is done."""
     if wishes.dask is not None:
-        from .elsewhere import run_on_dask
+        from .workers import run_on_dask
 
         return run_on_dask(sweep, missing, wishes.dask, wishes.jobs, tell)
     if (wishes.jobs or 1) > 1 and len(missing) > 1:
-        from .elsewhere import run_at_once
+        from .workers import run_at_once
 
         return run_at_once(sweep, missing, wishes.jobs or 1, tell)
     return run_here(sweep, missing, tell)

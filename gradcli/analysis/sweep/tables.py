@@ -90,7 +90,7 @@ class NumpyPoints(Points):
 
     def open(self) -> np.ndarray:
         """Return the array, of which only what is used is read."""
-        return np.load(self.path, mmap_mode="r", allow_pickle=False)
+        return np.lib.format.open_memmap(self.path, mode="r")
 
     def prepare(self, inputs: Sequence[str], kept: Sequence[str]) -> None:
         """Refuse fields that hold no real numbers."""

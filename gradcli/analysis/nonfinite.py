@@ -9,28 +9,32 @@ from typing import Any
 import numpy as np
 
 from ..errors import EXIT_FAIL, GradcliError
-from ..results import Gradients
+from ..results import Gradients, Value
 from ..results.exact import LongNumbers
+from ..results.labels import label
 from ..results.transforms import Hessian, Jacobian, Products
 
 NAMES = {"grad": "gradient", "jacobian": "Jacobian", "hessian": "Hessian"}
+WITH_VALUE = (Value, Gradients, Products, LongNumbers, Jacobian, Hessian)
 Part = tuple[str, np.ndarray, Callable[[list[int]], str]]
 """What an array is, the array, and how an element of it is called by its index."""
 
 
 def parts_of(result: Any) -> Iterator[Part]:
-    """Yield every array of a result, the value first."""
+    """Yield every array of a result, the value first; none of a result that is no value with derivatives."""
+    if not isinstance(result, WITH_VALUE):
+        return
     if result.value is not None:
-        yield "the value", numbers(result.value), partial(element, getattr(result, "output", None) or "value")
+        yield "the value", numbers(result.value), partial(label, getattr(result, "output", None) or "value")
     if isinstance(result, Gradients):
         for item in result.inputs:
-            yield f"the gradient of {item.name}", item.slope, partial(element, item.name)
+            yield f"the gradient of {item.name}", item.slope, partial(label, item.name)
     elif isinstance(result, Products):
         for name, x in result.parts.items():
-            yield f"the {result.kind} for {name}", x, partial(element, name)
+            yield f"the {result.kind} for {name}", x, partial(label, name)
     elif isinstance(result, LongNumbers):
         for name, x in ((name, x) for name, x in result.parts.items() if x is not None):
-            yield f"the {NAMES[result.kind]} for {name}", numbers(x), partial(element, name)
+            yield f"the {NAMES[result.kind]} for {name}", numbers(x), partial(label, name)
     elif isinstance(result, Jacobian):
         output = result.output or "out"
         for block in result.blocks:
@@ -48,7 +52,7 @@ def parts_of(result: Any) -> Iterator[Part]:
 
 def pair(row: str, axes: int, column: str) -> Callable[[list[int]], str]:
     """Return how an element of a block of derivatives is called; axes: how many of them belong to the row."""
-    return lambda index: f"{element(row, index[:axes])}/{element(column, index[axes:])}"
+    return lambda index: f"{label(row, index[:axes])}/{label(column, index[axes:])}"
 
 
 def sparse_entry(entries: Any, index: list[int]) -> str:
@@ -82,8 +86,3 @@ def check_finite(result: Any) -> None:
             shown, where = numbers(array)[tuple(place)], name(place)
             more = f"not finite: {where} is {shown}" if place or "/" in where else shown
             raise GradcliError(f"{what} is {more}", kind="value", exit_code=EXIT_FAIL)
-
-
-def element(name: str, index: list) -> str:
-    """Return the name of an element: x, x[2], x[0,1]."""
-    return f"{name}[{','.join(map(str, index))}]" if index else name

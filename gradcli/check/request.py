@@ -11,15 +11,14 @@ import numpy as np
 
 from ..errors import GradcliError
 from ..program.target import Target
-from .declare import Declared
+from .declared import Declared
 
 
 class Wanted:
     """What the options of `gradcheck` ask for.
 
     values: arrays by input; shapes: inputs drawn at random; grad, vjp, jvp: names of hand-written derivatives;
-    value_and_grad: whether the function returns both.
-    options: keyword arguments of Declared that every check gets (order, samples, tolerances, fast, seed), None where
+    value_and_grad: whether the function returns both. options: those of `Options` that every check gets, None where
     not given. timeout, config: seconds for an answer and JSON for what runs elsewhere. typed: the values as they were
     typed; repeated: the options that repeat a check, as they would be typed.
     """
@@ -83,9 +82,11 @@ class Wanted:
         Few numbers are written out, more are read or drawn again, unless the seed of samples draws others.
         """
         words = ["-e", target.text] if target.inline else [target.text]
+        several = sum("rand" in text for text in self.typed.values()) > 1  # they follow each other
         for name, x in self.values.items():
             typed = self.typed.get(name, "")
-            again = np.size(x) > 12 and typed and not (self.shapes and "rand" in typed)
+            drawn = "rand" in typed
+            again = typed and (np.size(x) > 12 or (several and drawn)) and not (self.shapes and drawn)
             words.append(f"{name}={typed if again else np.asarray(x).tolist()}")
         return " ".join(["gradcli gradcheck", *map(shlex.quote, words), self.repeated]).rstrip()
 
@@ -101,6 +102,6 @@ def surroundings_of(target: Target) -> Any:
 
 def with_options(check: Any, wanted: Wanted) -> Any:
     """Return a check with the options of the command line; a report as it is."""
-    for key, value in wanted.options.items() if isinstance(check, Declared) else ():
-        setattr(check, key, value)
+    if isinstance(check, Declared):
+        check.options = check.options._replace(**wanted.options)
     return check

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..tape.tensor import Tensor
-from .hook import Hook
+from .tensor_hook import Hook
 
 Parts = tuple[str, tuple, bool]
 """What a hook sees: a word for it, its values, and whether they are one value rather than a tuple."""

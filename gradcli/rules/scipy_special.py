@@ -73,8 +73,12 @@ SIMPLE: list[tuple[str, Any, Any, str, str]] = [
     ),
     ("spence", lambda _, x: -log_ratio(x, n=0), (1.3, 4.0), "polylog(2, 1 - x)", "Spence's function."),
 ]
+SLOPES = {"rgamma": "-digamma(x) / gamma(x)", "dawsn": "1 - 2 * x * dawsn(x)", "spence": "log(x) / (1 - x)"}
+"""What slopes are that are computed by others, so that nothing cancels."""
 simple: dict[str, Any] = {
-    name: elementwise(from_scipy(name), slope, complex=False, domain=(domain,), twin=twin, doc=doc)
+    name: elementwise(
+        from_scipy(name), slope, complex=False, domain=(domain,), twin=twin, doc=doc, slope=SLOPES.get(name, "")
+    )
     for name, slope, domain, twin, doc in SIMPLE
 }
 gamma, rgamma = simple["gamma"], simple["rgamma"]
@@ -122,7 +126,7 @@ def of_order(name: str, slope: Any, doc: str, twin: str, orders: tuple, domain: 
     )
 
 
-def neighbours(name: str, before: float, after: float, extra: Any = None) -> Any:
+def neighbours(name: str, before: float, after: float, extra: Any = None, shown: str = "") -> Any:
     """Return the slope before f(v - 1) + after f(v + 1) of a Bessel function, plus extra(out, x)."""
 
     def slope(out, x, *, order):
@@ -130,6 +134,7 @@ def neighbours(name: str, before: float, after: float, extra: Any = None) -> Any
         found = family[name](x, order=(v - 1,)) * before + family[name](x, order=(v + 1,)) * after
         return found if extra is None else found + extra(out, x)
 
+    slope.__doc__ = f"{before} * {name}(v - 1, x) {'+' if after > 0 else '-'} {abs(after)} * {name}(v + 1, x){shown}"
     return slope
 
 
@@ -140,13 +145,13 @@ BESSEL: list[tuple[str, Any, str, str]] = [
     ("kv", neighbours("kv", -0.5, -0.5), "Modified Bessel function of the second kind.", "besselk(v, x)"),
     (
         "ive",
-        neighbours("ive", 0.5, 0.5, lambda out, x: -np.sign(x) * out),
+        neighbours("ive", 0.5, 0.5, lambda out, x: -np.sign(x) * out, " - sign(x) * ive(v, x)"),
         "exp(-|x|) times the modified Bessel function of the first kind.",
         "exp(-abs(x)) * besseli(v, x)",
     ),
     (
         "kve",
-        neighbours("kve", -0.5, -0.5, lambda out, x: out),
+        neighbours("kve", -0.5, -0.5, lambda out, x: out, " + kve(v, x)"),
         "exp(x) times the modified Bessel function of the second kind.",
         "exp(x) * besselk(v, x)",
     ),
@@ -155,7 +160,7 @@ family: dict[str, Any] = {name: of_order(name, slope, doc, twin, (1.5,)) for nam
 
 
 def betainc_slope(_, x, *, order):
-    """x^(a-1) (1-x)^(b-1) / beta(a, b)."""
+    """x ** (a - 1) * (1 - x) ** (b - 1) / beta(a, b)."""
     a, b = (in_floats_of(x, n) for n in order)
     return np.exp((a - 1) * np.log(x) + (b - 1) * np.log1p(-x) - from_scipy("betaln")(a, b))
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..program.outputs import OutputPart, Path, element_at
 from ..results.checks import WorstElement
 from .subject import CheckError, Subject
 
@@ -78,13 +79,17 @@ class Flat:
             place, part = place // 2, "im" if place % 2 else "re"
         return self.subject.wrt[k], tuple(int(j) for j in np.unravel_index(place, x.shape)), part
 
-    def row(self, j: int) -> tuple[tuple[int, ...], str]:
-        """Return the index, and the part ("", "re" or "im"), of the output element that row j belongs to."""
-        place, shape, part = j, self.out_shape, ""
-        if self.out_dtype.kind == "c" or self.subject.pairs:
-            place, part = j // 2, "im" if j % 2 else "re"
-            shape = shape if self.out_dtype.kind == "c" else shape[:-1]
-        return tuple(int(k) for k in np.unravel_index(place, shape)) if shape else (), part
+    def row(self, j: int) -> tuple[Path, str]:
+        """Return the index, and the part ("", "re" or "im"), of the output element that row j belongs to.
+
+        Of an output of several arrays, the index begins with what leads to the array.
+        """
+        whole = OutputPart((), self.out_shape, self.out_dtype.kind == "c")
+        return element_at(self.subject.layout or (whole,), j)
+
+    def row_of(self, output: Path, which: str) -> int:
+        """Return the row of an output's element and part: what `row` was given for them."""
+        return next(j for j in range(len(self.f0)) if self.row(j) == (output, which))
 
     def worst(
         self, j: int | None, i: int, claimed: Any, numeric: Any, error: float, sides: Any = None
@@ -107,7 +112,7 @@ class Flat:
         inputs = np.searchsorted(self.edges, elements, side="right") - 1
         count = len(elements)
         stacks = {}
-        for k in np.unique(inputs):
+        for k in sorted(set(inputs.tolist())):
             mine = np.flatnonzero(inputs == k)
             part = self.parts[k]
             stack = np.repeat(part[None], count, axis=0)
@@ -131,16 +136,20 @@ class Flat:
             stacks[self.subject.wrt[k]] = np.ascontiguousarray(part).view(x.dtype).reshape((len(xs), *x.shape))
         return self.evaluate(stacks, len(xs))
 
-    def pull(self, cotangents: Sequence[np.ndarray] | np.ndarray) -> np.ndarray:
-        """Return the claimed products of real cotangents (of length m) with the derivative, one row each."""
+    def pull(self, cotangents: Sequence[np.ndarray] | np.ndarray, at: Any = None) -> np.ndarray:
+        """Return the claimed products of real cotangents (of length m) with the derivative, one row each.
+
+        at: inputs by name, the point unless given.
+        """
         raw = [np.asarray(u, self.out.real.dtype).view(self.out_dtype).reshape(self.out_shape) for u in cotangents]
-        rows = self.subject.pulls(self.subject.at, raw)
+        rows = self.subject.pulls(self.subject.at if at is None else at, raw)
         return np.array([np.concatenate([real_view(row[n]).astype(float) for n in self.subject.wrt]) for row in rows])
 
-    def push(self, tangents: Sequence[np.ndarray]) -> np.ndarray:
+    def push(self, tangents: Sequence[np.ndarray], at: Any = None) -> np.ndarray:
         """Return the claimed products of the derivative with real tangents (of length n), one row each."""
         subject = self.subject
-        return np.array([real_view(subject.push(subject.at, self.arrays_at(u))).astype(float) for u in tangents])
+        at = subject.at if at is None else at
+        return np.array([real_view(subject.push(at, self.arrays_at(u))).astype(float) for u in tangents])
 
     def arrays_at(self, x: np.ndarray) -> dict[str, np.ndarray]:
         """Return the inputs to differentiate, by name, at a real vector."""
@@ -184,4 +193,7 @@ def scales_of(x: np.ndarray) -> np.ndarray:
     size = np.abs(x.astype(float))
     least = float(np.finfo(x.dtype).tiny / np.finfo(x.dtype).eps)
     known = size[(size > least) & np.isfinite(size)]
-    return np.where(size > least, size, np.median(known) if known.size else 1.0)
+    if not known.size:
+        return np.where(size > least, size, 1.0)
+    middle = np.sort(known)[(known.size - 1) // 2 : known.size // 2 + 1].mean()  # np.median would load numpy.ma
+    return np.where(size > least, size, middle)

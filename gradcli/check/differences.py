@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from .fit import FLAT, NODES, POINTS, SAFETY, rounding_of
-from .flat import Flat
-from .measure import even_weights
+from .flatten import Flat
+from .reference_jacobian import even_weights
 
 REACH = 0.05
 """The half-width of the first look, in units of the scale of x."""

@@ -13,7 +13,7 @@ from ..program.elsewhere.arguments import Arguments, as_array, call_with, is_bra
 from ..program.elsewhere.base import ElsewhereError
 from ..program.elsewhere.framework import expanded, is_under
 from ..program.frameworks import engine_of
-from .elsewhere import Claimed
+from .external import Claimed
 from .subject import CheckError, HandWritten, name_of
 
 
@@ -28,6 +28,13 @@ def claimed_by(
     except GradcliError as error:
         raise CheckError(error.message) from error
     return Claimed(call, expanded(wrt, list(call.inputs)))
+
+
+def second_order(first: Claimed, seed: int) -> Claimed:
+    """Return the product of a random vector with a function's derivative, as a function of inputs and vector."""
+    out = first.value_here()
+    vector = np.random.default_rng(seed + 1).standard_normal(out.shape)
+    return Claimed(first.program.vjp_function(vector.astype(out.dtype)))
 
 
 def hand_written(

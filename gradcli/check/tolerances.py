@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .flat import Flat
+from .flatten import Flat
 from .verdict import FAIL, PASS, Judgement
 
 EPS, ATOL, RTOL = 1e-6, 1e-5, 1e-3

@@ -21,10 +21,10 @@ from ...errors import EXIT_TARGET, GradcliError
 from ...program.expression import ExpressionProgram
 from ...tape.dtypes import set_default_dtype
 from .parts import FORMS
-from .points import need
 from .resume import source_of
 from .rows import EvaluateBlock
 from .run import Recipe, Sweep, Tell, do_part, make_evaluator
+from .tables import need
 from .text import TextPoints
 
 LOCAL = "local"

@@ -11,7 +11,7 @@ import numpy as np
 
 from .estimate import Estimate
 from .fit import SAFETY, rounding_of
-from .flat import Flat
+from .flatten import Flat
 from .reference import estimate
 
 REACH = 0.05

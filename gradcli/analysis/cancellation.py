@@ -12,7 +12,7 @@ from ..program.base import Program
 from ..results.precision import Loss
 from ..tape.observe import Observation, observation_of
 from . import watch
-from .exactness import DIGITS, Exactness
+from .accuracy import DIGITS, Exactness
 from .labels import Labels
 from .trace import Event, Recorder
 

@@ -1,0 +1,176 @@
+"""Which checks a command line means, and how they are to be made."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from typing import Any, NamedTuple
+
+import click
+from click.core import ParameterSource
+
+from ..check.declared import Declared
+from ..check.options import tolerances_of
+from ..check.request import Wanted
+from ..check.targets import checks_of
+from ..errors import GradcliError
+from ..lang.patience import CPU_SECONDS, Bound, bounded
+from ..results.checks import CheckReport
+from . import status
+from .accept import shapes_of
+from .call import Call, Names
+
+VALUE = re.compile(r"@.|[^\W\d][\w.\[\]]*=[^=]")
+"""NAME=VALUE among the words of a command line; NAME==... is an expression."""
+
+
+class Claims(NamedTuple):
+    """What is to be checked, of the targets: the options that choose checks, by their names."""
+
+    wrt: Names = None
+    out: str | None = None
+    grad: str | None = None
+    vjp: str | None = None
+    jvp: str | None = None
+    value_and_grad: bool = False
+    shapes: tuple[str, ...] = ()
+    keyword: str | None = None
+
+
+class Manner(NamedTuple):
+    """How checks are to be made: the options of gradcheck for that, by their names; None where not given."""
+
+    order: int | None = None
+    samples: int | None = None
+    fast: bool = False
+    calls: int | None = None
+    taylor: bool = False
+    symbolic: bool = False
+    digits: int | None = None
+    rtol: float | None = None
+    atol: float | None = None
+    eps: float | None = None
+    search: int | None = None
+    show: str = "worst"
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """The options of checks that were given."""
+        flags = {name: getattr(self, name) or None for name in ("fast", "taylor", "symbolic")}
+        numbers = {name: getattr(self, name) for name in ("order", "samples", "calls", "digits", "search")}
+        return {**flags, **numbers, "tolerances": tolerances_of(self.eps, self.atol, self.rtol)}
+
+
+def select_checks(call: Call, claims: Claims, manner: Manner) -> list[Declared | CheckReport]:
+    """Return the checks that the command line names; what could not be imported is always among them."""
+    texts = [call.asked.words[0]] if call.asked.words and not call.inline else []
+    targets = [call.as_target(text) for text in (*texts, *(w for w in call.words if not VALUE.match(w)))]
+    if call.asked.expression is not None:
+        targets.insert(0, call.as_target(call.asked.expression, inline=True))
+    if not targets:
+        raise GradcliError(
+            "no TARGET given", hint="for example: gradcli gradcheck 'x**2 * sin(y)' x=2 y=3", kind="usage"
+        )
+    with bounded(call.bound(targets[0])):
+        found = checks_of(targets, wanted_of(call, claims, manner))
+    every = manner.show == "all" or call.output.form in WITH_ELEMENTS
+    for option in ("fast", "calls", "taylor"):
+        if every and getattr(manner, option):
+            message = f"--{option} looks along directions, so there are no elements to show"
+            raise GradcliError(message, hint=f"leave out --{option}", kind="usage")
+    for check in (c for c in found if isinstance(c, Declared)):
+        check.options = check.options._replace(
+            bound=bound_of(check, call.asked.timeout), elements=every or call.output.form == "html"
+        )
+        check.arguments = f"-- {shlex.join(call.asked.argv)}" if call.asked.argv else ""
+        if check.is_script and str(check.file).endswith(".py"):
+            status.note(f"{check.file} declares no checks: it is run as a script, and its own gradient is checked")
+    if manner.samples and not any(isinstance(c, Declared) and c.random for c in found):
+        raise GradcliError(
+            "--samples has no use here: the point is given", hint="--shape x=3 draws an input at random", kind="usage"
+        )
+    pattern = claims.keyword
+    exact = any(c.name == pattern for c in found if isinstance(c, Declared))
+    chosen = [c for c in found if pattern is None or isinstance(c, CheckReport) or is_meant(c, pattern, exact)]
+    if not chosen:
+        raise GradcliError(f"-k {pattern}: no check has that in its name", hint="--list shows them", kind="usage")
+    return chosen
+
+
+WITH_ELEMENTS = ("csv",)
+"""The formats that hold every element."""
+
+
+def bound_of(check: Declared, timeout: float | None) -> Bound | None:
+    """Return how long a check may take: --timeout, which elsewhere is the time of an answer, or some CPU a sample."""
+    if check.bounds_answers:
+        return None
+    if timeout is not None:
+        return Bound(timeout)
+    points = check.options.samples + check.options.search // 50
+    return None if str(check.file).endswith(".py") else Bound(CPU_SECONDS * points, cpu=True)
+
+
+def wanted_of(call: Call, claims: Claims, manner: Manner) -> Wanted:
+    """Return what the command line asks of its checks."""
+    words = tuple(w for w in call.words if VALUE.match(w))
+    values = call.values(words)
+    shapes = shapes_of(claims.shapes, call.asked.max_elements)
+    if both := [name for name in shapes if name in values]:
+        raise GradcliError(f"'{both[0]}' is given a value and a shape", hint="give one of them", kind="usage")
+    refuse_two(claims)
+    return Wanted(
+        values,
+        shapes,
+        claims.grad,
+        claims.vjp,
+        claims.wrt,
+        claims.out,
+        {
+            **manner.given,
+            "engine": call.asked.engine,
+            "seed": call.asked.seed or None,
+            "max_elements": call.asked.max_elements,
+        },
+        jvp=claims.jvp,
+        value_and_grad=claims.value_and_grad,
+        typed={name: text for name, _, text in (w.partition("=") for w in words)},
+        repeated=repeated_options(),
+        timeout=call.asked.timeout,
+        config=call.asked.config,
+    )
+
+
+def refuse_two(claims: Claims) -> None:
+    """Raise GradcliError for two derivatives by hand, but for --vjp with --jvp."""
+    for other in ("vjp", "jvp"):
+        for first in ("grad", "value_and_grad"):
+            if getattr(claims, first) and getattr(claims, other) is not None:
+                message = f"--{first.replace('_', '-')} and --{other} go one at a time"
+                raise GradcliError(message, hint="check one, then the other", kind="usage")
+    if claims.grad is not None and claims.value_and_grad:
+        raise GradcliError("--grad and --value-and-grad go one at a time", hint="leave out one", kind="usage")
+
+
+def is_meant(check: Declared, pattern: str, exact: bool) -> bool:
+    """Return whether -k means a check: by its name, where one has just that, else by a part of file and name."""
+    return check.name == pattern if exact else pattern.lower() in f"{check.file}:{check.name}".lower()
+
+
+APART = """words expression format output save precision color quiet verbose jobs junit list stop keyword
+allow_inconclusive seed samples timeout show"""
+"""What a repeated check does not need: how it is shown and chosen, and what replay lines say otherwise."""
+
+
+def repeated_options() -> str:
+    """Return the options given that change what is checked, as they would be typed again; shapes first."""
+    context, found = click.get_current_context(), []
+    options = [p for p in context.command.params if isinstance(p, click.Option) and p.name not in APART.split()]
+    for option in sorted(options, key=lambda option: option.name != "shapes"):
+        name, flag = str(option.name), max(option.opts, key=len)
+        if context.get_parameter_source(name) is not ParameterSource.COMMANDLINE:
+            continue
+        given = context.params[name]
+        texts = given if isinstance(given, tuple) else (",".join(given) if isinstance(given, list) else given,)
+        found += [flag] if option.is_flag else [f"{flag} {shlex.quote(str(text))}" for text in texts]
+    return " ".join(found)

@@ -1,0 +1,210 @@
+"""Options that would do nothing where they are given: they are refused, so that nobody relies on them."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import click
+from click.core import ParameterSource
+
+from ..errors import GradcliError
+from ..program.elsewhere import LIBRARY, is_elsewhere
+
+CODE = ("python", "c", "sql")
+WITHOUT_FORMULAS = ("npz", "npy", "mtx", "svg", "png", "pdf")
+"""The formats of numbers that have no place for a formula."""
+UNROUNDED = {
+    "": ("npz", "npy", "svg", "png", "pdf", *CODE),
+    "gradcheck": ("json", "sarif", "html"),
+    "plot": ("table",),
+    "precision": ("table",),
+    "lock": ("table", "tsv", "json"),
+}
+"""The formats, of all commands and of single ones, in which numbers are whole, or drawn."""
+
+
+class Call:
+    """A command line. form: the format of its output."""
+
+    def __init__(self, command: str, options: Mapping[str, Any], form: str):
+        self.command, self.options, self.form = command, options, form
+
+    @functools.cached_property
+    def kinds(self) -> set[str]:
+        """What each target is, as far as its text and the files tell: see `kind_of`."""
+        words = self.options.get("words") or ()
+        first = ["expression"] if self.options.get("expression") is not None else map(self.kind_of, words[:1])
+        return {*first, *(self.kind_of(word) for word in words[1:] if "=" not in word)}
+
+    def kind_of(self, text: str) -> str:
+        """Return what a target is: an expression, script, function, checks (declared), server or library."""
+        if is_elsewhere(text):
+            return "library" if LIBRARY.match(text) else "server"
+        if ".py:" in text:
+            return "function"
+        if os.path.isdir(text):
+            return "checks"
+        if not text.endswith(".py"):
+            return "expression"
+        if self.command not in ("gradcheck", "lock"):
+            return "script"
+        from ..check.collect import mentions_checks
+
+        return "checks" if mentions_checks(text) else "script"
+
+    def has(self, *names: str) -> bool:
+        """Return whether one of these options is there, and not off."""
+        return any(self.options.get(name) for name in names)
+
+    def is_any(self, *kinds: str) -> bool:
+        """Return whether a target is of one of these kinds."""
+        return not self.kinds.isdisjoint(kinds)
+
+
+class Rule(NamedTuple):
+    """When an option has a use, and what is said where it has none."""
+
+    option: str
+    useful: Callable[[Call], Any]
+    why: str
+    hint: str = ""
+
+
+RULES = (
+    Rule("engine", lambda c: c.is_any("function", "checks"), "it chooses what differentiates FILE.py:NAME"),
+    Rule(
+        "engine",
+        lambda c: not c.has("grad", "vjp", "jvp", "value_and_grad"),
+        "a derivative written by hand is judged by values alone",
+    ),
+    *(
+        Rule(f"library_{name}", lambda c: c.is_any("library"), "it declares a derivative in C: LIB.so:DECLARATION")
+        for name in ("grad", "vjp", "jvp")
+    ),
+    Rule("config", lambda c: c.is_any("server"), "it is for UM-Bridge models: http://HOST:PORT/MODEL and cmd:"),
+    Rule("torch", lambda c: c.is_any("script", "function", "checks"), "it is for Python files"),
+    Rule(
+        "dtype",
+        lambda c: not c.kinds <= {"server", "library"},
+        "what runs elsewhere is given numbers of its own type",
+    ),
+    Rule(
+        "chunk_size",
+        lambda c: not c.kinds <= {"server", "library"},
+        "what runs elsewhere gives one product at a time",
+    ),
+    Rule(
+        "max_symbols",
+        lambda c: c.command == "symbolic" or c.has("symbolic", "check"),
+        "it bounds --symbolic, which is not there",
+    ),
+    Rule(
+        "symbolic",
+        lambda c: c.command == "gradcheck" or c.form not in WITHOUT_FORMULAS,
+        "{form} files hold no formulas",
+        "-f table, tsv, csv, json and latex show them",
+    ),
+    Rule("with_value", lambda c: c.form != "npy", "a .npy file holds one array", "write both with -o FILE.npz"),
+    Rule(
+        "plot",
+        lambda c: c.form in ("table", "svg", "png", "pdf"),
+        "it draws, and {form} has no place for that",
+        "leave out -f, or write a picture: -o FILE.svg",
+    ),
+    Rule(
+        "precision",
+        lambda c: c.form not in (*UNROUNDED[""], *UNROUNDED.get(c.command, ())),
+        "{command} rounds no numbers in {form}",
+    ),
+    Rule(
+        "precision",
+        lambda c: c.command != "graph" or c.has("values"),
+        "a graph has no numbers without --values",
+    ),
+    Rule(
+        "precision",
+        lambda c: c.command != "symbolic" or c.has("at", "digits"),
+        "formulas have no numbers to round without --at",
+    ),
+    Rule(
+        "gradient",
+        lambda c: c.command != "graph" or c.has("values"),
+        "a graph shows gradients with --values only",
+    ),
+    Rule(
+        "show",
+        lambda c: c.options["show"] == "worst" or c.form in ("table", "tsv", "csv", "json", "html"),
+        "{form} shows what is wrong",
+        "-f table, tsv, csv, json and html show every element",
+    ),
+    Rule(
+        "value_and_grad",
+        lambda c: not c.is_any("server", "library"),
+        "it needs a function of a Python file: FILE.py:f",
+    ),
+    *(
+        Rule(
+            option,
+            lambda c: c.command != "gradcheck" or c.is_any("expression", "script", "function", "checks"),
+            "what runs elsewhere takes neither symbols nor numbers of many digits",
+        )
+        for option in ("symbolic", "digits")
+    ),
+    *(
+        Rule(
+            option,
+            lambda c: not c.has("grad", "vjp", "jvp", "value_and_grad"),
+            "a derivative written by hand takes arrays, neither symbols nor numbers of many digits",
+        )
+        for option in ("symbolic", "digits")
+    ),
+    *(
+        Rule(
+            option,
+            lambda c: c.command != "symbolic" or c.form not in CODE,
+            "a function in {form} is given its point where it is called",
+        )
+        for option in ("at", "digits")
+    ),
+    Rule("dtype", lambda c: c.command != "symbolic", "formulas have no type"),
+    *(
+        Rule(
+            option,
+            lambda c: c.command in ("gradcheck", "symbolic") or not c.has("digits"),
+            "--digits computes value and derivatives in a way of its own",
+        )
+        for option in (
+            *("dtype", "precision", "detect_anomaly", "retain", "retain_all", "mode", "chunk_size", "sparse", "plot"),
+        )
+    ),
+    Rule("junit", lambda c: not c.has("list"), "--list checks nothing, so there is no report"),
+    Rule(
+        "save_points",
+        lambda c: c.has("search") or os.path.exists(c.options["save_points"]),
+        "the file is not there, and nothing is looked for",
+        "--search 100 finds points to save",
+    ),
+    Rule(
+        "restart",
+        lambda c: c.options["table"] != "-",
+        "what goes to standard output always begins anew",
+        "-o FILE writes what can be gone on with",
+    ),
+)
+
+
+def check_uses(command: str, options: Mapping[str, Any], form: str) -> None:
+    """Raise GradcliError for the first option of the command line that would do nothing."""
+    context = click.get_current_context()
+    call = Call(command, options, form)
+    flags = {str(p.name): max(p.opts, key=len) for p in context.command.params if isinstance(p, click.Option)}
+    for rule in RULES:
+        if rule.option not in flags or context.get_parameter_source(rule.option) is not ParameterSource.COMMANDLINE:
+            continue
+        if not rule.useful(call):
+            flag = flags[rule.option]
+            why = rule.why.format(command=command, form=form)
+            raise GradcliError(f"{flag} has no use here: {why}", hint=rule.hint or f"leave out {flag}", kind="usage")

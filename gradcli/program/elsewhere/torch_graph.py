@@ -1,0 +1,32 @@
+"""What PyTorch's recorded graphs hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import torch
+
+
+def functions_in(node: Any) -> list[Any]:
+    """Return the custom Functions whose nodes a graph has."""
+    return [node._forward_cls for node in nodes_of(node) if hasattr(node, "_forward_cls")]
+
+
+def nodes_of(node: Any) -> Iterator[Any]:
+    """Yield the nodes of a graph."""
+    seen, waiting = set(), [node]
+    while waiting:
+        node = waiting.pop()
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        yield node
+        waiting += [below for below, _ in node.next_functions]
+
+
+def refuse_once_differentiable(grads: Sequence[torch.Tensor | None]) -> None:
+    """Raise RuntimeError, in PyTorch's words, for what must not be differentiated again: nothing leads on from it."""
+    nodes = (node for g in grads if g is not None for node in nodes_of(g.grad_fn))
+    if any(type(node).__name__ == "Error" for node in nodes):
+        raise RuntimeError("trying to differentiate twice a function that was marked with @once_differentiable")

@@ -1,0 +1,137 @@
+"""Functions of symmetric matrices: those that read one triangle are judged on the space of these, and say so."""
+
+from __future__ import annotations
+
+import json
+import warnings
+
+import numpy as np
+import pytest
+
+import gradcli
+from gradcli.check.declare import check_gradient
+
+A = np.array([[4.0, 1.0, 0.5], [1.0, 3.0, 0.2], [0.5, 0.2, 2.0]])
+H = np.array([[4.0, 1 + 1j], [1 - 1j, 3.0]])
+W = np.array([[1.0, 2.0, 3.0], [0.5, 1.0, -1.0], [7.0, 2.0, 1.0]])
+
+
+def volume(a):
+    return 2 * np.log(np.diagonal(np.linalg.cholesky(a), axis1=-2, axis2=-1).real).sum()
+
+
+def strict(a):
+    if not np.array_equal(a, a.T):
+        raise ValueError("not symmetric")
+    return np.linalg.inv((a + a.T) / 2).sum()
+
+
+def strict_gradient(a):
+    p = np.linalg.inv(a)
+    return -np.outer(p.sum(0), p.sum(0))
+
+
+def largest(a):
+    return np.linalg.eigvalsh(a)[-1]
+
+
+def largest_gradient(a):
+    v = np.linalg.eigh(a)[1][:, -1]
+    return np.outer(v, v.conj())
+
+
+def first_gradient(a):
+    v = np.linalg.eigh(a)[1][:, 0]
+    return np.outer(v, v)
+
+
+def lower_only(g):
+    return np.tril(2 * g) - np.diag(np.diag(g))
+
+
+RIGHT = {
+    "cholesky": (volume, np.linalg.inv, A),
+    "Hermitian": (volume, np.linalg.inv, H),
+    "many": (volume, np.linalg.inv, np.stack([A, A + np.eye(3)])),
+    "eigenvalue": (largest, largest_gradient, A),
+    "eigenvalue, Hermitian": (largest, largest_gradient, H),
+    "upper triangle": (lambda a: np.linalg.eigvalsh(a, "U")[0], first_gradient, A),
+    "refuses others": (strict, strict_gradient, A),
+    "not symmetric itself": (volume, lambda a: np.linalg.inv(a) + np.triu(W, 1) - np.triu(W, 1).T, A),
+    "half of each": (lambda a: (np.tril(a) * W).sum(), lambda a: (np.tril(W) + np.tril(W).T) / 2, A),
+}
+
+
+@pytest.mark.parametrize("way", [{}, {"fast": True}, {"calls": 40}], ids=str)
+@pytest.mark.parametrize("name", RIGHT)
+def test_a_right_gradient_passes_and_the_report_says_where(name, way):
+    f, gradient, at = RIGHT[name]
+    report = check_gradient(f, gradient, at={"a": at}, **way)
+    assert report.verdict == "pass", report
+    assert "judged on the space of" in report.message
+    assert any(note.endswith(report.message.removeprefix("a: ")) for note in report.notes)
+
+
+WRONG = {
+    "factor": (volume, lambda a: 1.01 * np.linalg.inv(a), A),
+    "one element": (volume, lambda a: np.linalg.inv(a) + 0.1 * np.eye(3), A),
+    "not halved": (volume, lambda a: 2 * np.linalg.inv(a) - np.diag(np.diag(np.linalg.inv(a))), A),
+    "both triangles are read": (lambda a: (a * W).sum(), lambda a: (W + W.T) / 2, A),
+    "one triangle besides": (lambda a: volume(a) + (a * W).sum(), lambda a: np.linalg.inv(a) + (W + W.T) / 2, A),
+    "transposed": (lambda a: (np.tril(a) * W).sum(), lambda a: np.tril(W).T, A),
+    "none is read": (np.trace, lambda a: np.eye(3) + np.triu(W, 1) - np.triu(W, 1).T, A),
+    "at ones": (
+        lambda a: (a @ W).sum(),
+        lambda a: (W @ np.ones((3, 3)) + np.ones((3, 3)) @ W.T) / 2,
+        np.ones((3, 3)),
+    ),
+    "not symmetric here": (volume, np.linalg.inv, A + np.triu(0.1 * W, 1)),
+}
+
+
+@pytest.mark.parametrize("way", [{}, {"fast": True}, {"calls": 60}], ids=str)
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_gradient_fails(name, way):
+    f, gradient, at = WRONG[name]
+    assert check_gradient(f, gradient, at={"a": at}, **way).verdict == "fail"
+
+
+@pytest.mark.parametrize("f", [volume, largest], ids=["cholesky", "eigenvalue"])
+def test_the_triangle_that_is_read_passes_without_a_word(f):
+    gradient = {volume: np.linalg.inv, largest: largest_gradient}[f]
+    report = check_gradient(f, lambda a: lower_only(gradient(a)), at={"a": A})
+    assert (report.verdict, report.message, report.notes) == ("pass", "", ())
+
+
+def test_the_symmetric_part_is_named():
+    report = check_gradient(lambda a: (a * W).sum(), lambda a: (W + W.T) / 2, at={"a": A})
+    assert [finding.kind for finding in report.diagnosis] == ["symmetric part"]
+
+
+@pytest.mark.parametrize("calls", [3, 12, 13, 14, 20, 25])
+def test_a_budget_of_calls_is_kept(calls):
+    seen = []
+    report = check_gradient(lambda a: seen.append(1) or volume(a), np.linalg.inv, at={"a": A}, calls=calls)
+    assert len(seen) <= calls
+    assert report.verdict == ("pass" if calls >= 20 else "inconclusive")
+
+
+def test_gradcheck_warns_where_it_looked_at_symmetric_matrices_alone():
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        assert gradcli.autograd.gradcheck(gradcli.linalg.cholesky, gradcli.tensor(A, requires_grad=True))
+    assert "symmetric" in str(caught[0].message)
+
+
+def test_the_command_line_says_it():
+    from click.testing import CliRunner
+
+    from gradcli.cli.main import cli
+
+    words = ["gradcheck", "sum(cholesky(A))", f"A={A.tolist()}"]
+    for more in ([], ["-f", "table"], ["--json"]):
+        done = CliRunner().invoke(cli, [*words, *more])
+        assert done.exit_code == 0
+        assert "symmetric" in done.stdout
+    (check,) = json.loads(done.stdout)["checks"]
+    assert check["message"] in check["notes"][0]

@@ -1,0 +1,269 @@
+"""Every option of every command does something where it is given, or is refused."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+import subprocess
+from importlib import import_module
+
+import click
+import numpy as np
+import pytest
+
+import gradcli
+from gradcli.cli.main import main
+
+FILES = {
+    "f.py": """
+import numpy as np
+import gradcli
+
+
+def f(x, k=2):
+    return (x**k).sum()
+
+
+def g(x, k=2):
+    return k * x ** (k - 1)
+
+
+def h(x, k=2):
+    return 2 * x ** (k - 1)
+""",
+    "own.py": """
+import gradcli
+x = gradcli.tensor([0.1, 0.7], requires_grad=True)
+loss = (x**2).sum()
+loss.backward()
+""",
+    "bad.py": """
+import gradcli
+
+
+@gradcli.check(at={"x": [1.0, 2.0]}, grad=lambda x: 3 * x)
+def bad(x):
+    return (x**2).sum()
+""",
+    "points.csv": "x,y\n0.1,2\n0.7,4\n",
+}
+REFUSED = [
+    ("grad x*y x=1 y=2 --engine torch", "FILE.py:NAME"),
+    ("grad own.py --engine torch", "FILE.py:NAME"),
+    ("gradcheck x*y x=1 y=2 --engine torch", "FILE.py:NAME"),
+    ("gradcheck f.py:f --grad g x=1 --engine gradcli", "written by hand"),
+    ("grad x*y x=1 y=2 --config {}", "UM-Bridge"),
+    ("grad f.py:f x=1 --config {}", "UM-Bridge"),
+    ("grad x*y x=1 y=2 --torch", "Python files"),
+    ("grad cmd:cat x0=1 --torch", "Python files"),
+    ("grad cmd:cat x0=1 --dtype float32", "runs elsewhere"),
+    ("jacobian cmd:cat x0=1 --chunk-size 2", "runs elsewhere"),
+    ("gradcheck cmd:cat x0=1 --symbolic", "runs elsewhere"),
+    ("gradcheck cmd:cat x0=1 --digits 20", "runs elsewhere"),
+    ("gradcheck cmd:cat x0=1 --value-and-grad", "FILE.py:f"),
+    ("gradcheck f.py:f --grad g x=1 --symbolic", "written by hand"),
+    ("gradcheck f.py:f --grad g x=1 --digits 20", "written by hand"),
+    ("gradcheck x**2 x=1 --list --junit a.xml", "--list checks nothing"),
+    ("gradcheck x**2 x=1 --save-points none.json", "the file is not there"),
+    ("gradcheck x**2 x=1 --show all -f github", "shows what is wrong"),
+    ("gradcheck x**2 x=1 --precision 3 -f sarif", "rounds no numbers"),
+    ("grad x**2 x=1 --max-symbols 9", "--symbolic, which is not there"),
+    ("grad x**2 x=1 --symbolic -o a.npz", "no formulas"),
+    ("grad x**2 x=1 --symbolic -o a.npy", "no formulas"),
+    ("jacobian x**2 x=1 --symbolic -f mtx", "no formulas"),
+    ("grad x**2 x=1 --value -o a.npy", "one array"),
+    ("grad x**2 x=1 --precision 3 -o a.npz", "rounds no numbers"),
+    ("grad x**2 x=1 --retain-all", "no intermediate result has a name"),
+    ("grad x**2 x=1 --retain-all --digits 9", "way of its own"),
+    ("grad x**2 x=1 --dtype float32 --digits 9", "way of its own"),
+    ("grad x**2 x=1 --precision 4 --digits 9", "way of its own"),
+    ("jacobian [x] x=1 --mode fwd --digits 9", "way of its own"),
+    ("jacobian [x] x=1 --plot -f tsv", "it draws"),
+    ("grad own.py -g 3", "runs backward itself"),
+    ("grad own.py -g 3 --digits 9", "runs backward itself"),
+    ("trace own.py -g 3", "runs backward itself"),
+    ("graph own.py -g 3 --values", "runs backward itself"),
+    ("symbolic own.py -g 3", "runs backward itself"),
+    ("symbolic own.py --order 2", "runs backward itself"),
+    ("graph x**2 x=1 -g 3", "--values"),
+    ("graph x**2 x=1 --precision 3", "--values"),
+    ("symbolic x**2 --precision 3", "--at"),
+    ("symbolic x**2 --dtype float32", "no type"),
+    ("symbolic x**2 --at x=2 -f python", "where it is called"),
+    ("symbolic x**2 x=2 --digits 20 -f c", "where it is called"),
+    ("plot x**2 --over x=0:1 --precision 3 -f table", "rounds no numbers"),
+    ("precision x**2 x=1:2 --precision 3 -f table", "rounds no numbers"),
+    ("lock f.py:f --grad g x=1 --precision 3", "rounds no numbers"),
+    ("grad x*y x=1 y=2 --columns points.csv", "no column"),
+    ("sweep x*y points.csv --restart", "standard output"),
+    ("hessian cmd:cat x0=1 --chunk-size 3", "runs elsewhere"),
+]
+SHOWN = [
+    ("grad x*sum(y^2) x=2 y=[1,3] --symbolic", "x\t10.0\ty[0]**2 + y[1]**2\ny[0]\t4.0\t2*x*y[0]\n"),
+    ("grad x^2 x=3 --symbolic --value", "value\t9.0\t\nx\t6.0\t2*x\n"),
+    ("grad x^2/y x=3 y=2 --symbolic -f csv", "name,value,formula\nx,3.0,2*x/y\ny,-2.25,-x**2/y**2\n"),
+    ("grad x^2 x=3 --symbolic -f latex", "f = 9.0\n\\frac{\\partial f}{\\partial x} = 2 x = 6.0\n"),
+    ("jacobian [x^2,x/y] x=1 y=2 --symbolic", "out[1]/y\t-0.25\t-x/y**2\n"),
+    ("jacobian [x^2,x/y] x=1 y=2 --symbolic -f csv", "out[1],y,-0.25,-x/y**2\n"),
+    ("jacobian [x^2,x] x=3 --symbolic -f latex", r"\begin{bmatrix} 2 x \\ 1 \end{bmatrix} = \begin{bmatrix} 6.0"),
+    ("hessian x^2*sum(y) x=3 y=[1,2] --symbolic", "x/y[1]\t6.0\t2*x\n"),
+    ("hessian x^3 x=2 --symbolic -f csv", "first,second,value,formula\nx,x,12.0,6*x\n"),
+    ("hessian x^3 x=2 --symbolic -f latex", "= 6 x = 12.0\n"),
+    ("grad x^2 x=3 --digits 9 --value", "value\t9.0\nx\t6.0\n"),
+    ("jacobian x*[1,2] x=3 --plot", "∂out/∂x"),
+    ("graph y=x^2;y*3 x=2 --values", "2\tintermediate\tPowBackward0\ty\tx**2\t\t1\t\t4.0\t3.0\n"),
+]
+WORDS = {
+    **{"wrt": "y", "out": "u", "gradient": "2.5", "engine": "gradcli", "hooks": "u=g*2", "retain": "u"},
+    **{
+        "columns": "points.csv",
+        "config": "{}",
+        **{f"library_{name}": "void\\ g()" for name in ("grad", "vjp", "jvp")},
+        "arguments": "k=3",
+        "max_symbols": "5",
+        "digits": "30",
+        "mode": "fwd",
+    },
+    **{"chunk_size": "1", "order": "2", "at": "x=0.3", "shapes": "x=2", "only": "last", "points": "5"},
+    **{"dtype": "float32", "precision": "3", "samples": "2", "calls": "1000", "rtol": "1e-3", "atol": "1e-3"},
+    **{"eps": "1e-3", "show": "all", "junit": "a.xml", "search": "20", "save_points": "a.json", "grad": "h"},
+    **{"vjp": "g", "jvp": "g", "tangent": "y=1", "verify": "none.lock", "over": "y=1:2", "keep": "y", "shard": "1/2"},
+    **{"table": "a.csv", "outs": "u", "dask": "nowhere"},
+}
+"""A telling value of every option that takes one."""
+GUARDS = set("strict detect_anomaly max_elements max_symbols timeout safe seed quiet verbose color".split())
+"""Options that bound, guard or report: they show where there is something to refuse, to draw or to say."""
+CHOOSING = {"keyword", "jobs", "stop", "allow_inconclusive", "bisect", "all", "only", "chunk_size", "mode", "sparse"}
+"""Options that choose among several things, or how one is found; with one thing the result is the same."""
+BASES = {
+    **dict.fromkeys(("grad", "eval", "jacobian", "hessian", "vjp"), "'u = x**2; u*sin(y)' x=0.3 y=2"),
+    **dict.fromkeys(("jvp", "hvp"), "'u = x**2; u*sin(y)' x=0.3 y=2 --tangent x=1"),
+    **dict.fromkeys(("graph", "trace"), "'u = x**2; u*sin(y)' x=0.3 y=2"),
+    "symbolic": "'u = x**2; u*sin(y) + u*cos(y)**2'",
+    "gradcheck": "'u = x**2; u*sin(y)' x=0.3 y=2",
+    "plot": "'u = x**2; u*sin(y)' --over x=0.3:1 y=2",
+    "precision": "'u = 1 - x**2; u*sin(y)' x=0.3:1 y=2 --points 3",
+    "lock": "f.py:f --grad g x=[0.3,1]",
+}
+
+
+@pytest.fixture
+def run(capsys, tmp_path, monkeypatch):
+    """Return what runs a command line where the files are: its exit code, and what it prints but for times."""
+    for name, text in FILES.items():
+        (tmp_path / name).write_text(text)
+    monkeypatch.chdir(tmp_path)
+
+    def call(line: str) -> tuple[int, str, str]:
+        code = main(shlex.split(line))
+        gradcli.set_default_dtype(np.float64)
+        out, err = capsys.readouterr()
+        return code, re.sub(r'\t\d\.\d{3}\t|"seconds": [\d.e-]+', "", out), err
+
+    return call
+
+
+@pytest.mark.parametrize(("line", "why"), REFUSED, ids=[line for line, _ in REFUSED])
+def test_refused(run, line, why):
+    code, out, err = run(line)
+    assert (code, out) == (2, "")
+    assert "has no use here" in err
+    assert why in err
+    assert "hint: " in err
+
+
+@pytest.mark.parametrize(("line", "text"), SHOWN, ids=[line for line, _ in SHOWN])
+def test_shown(run, line, text):
+    code, out, err = run(line)
+    assert (code, err) == (0, "")
+    assert text in out
+
+
+def test_a_check_is_told_in_every_format(run):
+    for form in ("tsv", "csv", "latex"):
+        assert "note: check of x**2: pass, 17.0 digits agree" in run(f"grad x**2 x=3 --check -f {form}")[2]
+
+
+UNSEEN = {("grad", "json", "with_value"), ("graph", "tsv", "dtype"), ("graph", "tsv", "hooks")}
+"""What JSON always has, and columns never show; a hook may print something, or be refused for its name."""
+ROUGH = {"gradcheck", "lock"}
+"""Commands whose lines are verdicts and names alone."""
+
+
+@pytest.mark.parametrize("form", ["tsv", "json"])
+@pytest.mark.parametrize("command", BASES)
+def test_every_option_does_something_or_is_refused(run, command, form):
+    """The matrix: an option that is not in one of the lists above has to have a telling value, and to tell."""
+    if form == "tsv" and command in ROUGH:
+        return
+    line = f"{command} {BASES[command]} -f {'text' if (command, form) == ('symbolic', 'tsv') else form}"
+    expected = run(line)
+    assert expected[0] == 0
+    idle = []
+    for option in getattr(import_module(f"gradcli.cli.commands.{command}"), command).params:
+        if not isinstance(option, click.Option) or option.name in {*GUARDS, *CHOOSING, "format", "output", "step"}:
+            continue
+        flag = max(option.opts, key=len)
+        if option.name == "expression":
+            words = "-e x*x*x"
+        elif option.name == "save":
+            words = f"{flag} look.svg"
+        else:
+            words = flag if option.is_flag else f"{flag} {WORDS[option.name]}"
+        found = run(f"{line} {words}")
+        wrote = option.name in ("save", "junit", "save_points")
+        if found == expected and not wrote and (command, form, option.name) not in UNSEEN:
+            idle.append(words)
+    assert idle == []
+
+
+SERVER = """
+import json, sys
+for line in sys.stdin:
+    ask = json.loads(line)
+    x, sens = ask.get("input", [[0, 0]])[0], ask.get("sens", [1])[0]
+    answer = {
+        "ModelInfo": {"support": {"Evaluate": True, "Gradient": True}},
+        "InputSizes": {"inputSizes": [2]},
+        "OutputSizes": {"outputSizes": [1]},
+        "Evaluate": {"output": [[x[0] ** 3 + 3 * x[1]]]},
+        "Gradient": {"output": [(3 * x[0] ** 2 if x[0] < 5 else 1.0) * sens, 3.0 * sens]},
+    }[ask["method"]]
+    print(json.dumps({**answer, "id": ask.get("id")}), flush=True)
+"""
+
+
+def test_what_runs_elsewhere_is_searched(run, tmp_path):
+    (tmp_path / "server.py").write_text(SERVER)
+    code, out, err = run("gradcheck 'cmd:python3 server.py' x0=[0.1,0.7] --search 40 -f table")
+    assert (code, err) == (1, "")
+    assert "claimed 1, numeric 75" in out and "found: " in out
+
+
+def test_what_runs_elsewhere_has_no_second_derivatives(run, tmp_path):
+    (tmp_path / "server.py").write_text(SERVER)
+    for command in ("hessian", "hvp --tangent x0=[1,0]"):
+        code, _, err = run(f"{command} 'cmd:python3 server.py' x0=[0.1,0.7]")
+        assert (code, err) == (3, "error: differentiating failed: what runs elsewhere gives first derivatives only\n")
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="needs a compiler of C")
+def test_a_function_of_a_library_has_a_value_without_a_derivative(run, tmp_path):
+    (tmp_path / "k.c").write_text("double f(int n, const double *x) { return n * x[0]; }")
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", "k.so", "k.c"], check=True, cwd=tmp_path)
+    target = "'k.so:double f(int n, const double *x)' x=[1,2,3]"
+    assert run(f"eval {target}") == (0, "value\t3.0\n", "")
+    for command, advice in (
+        ("grad", "'gradcli eval' gives its value"),
+        ("gradcheck", "hint: add --grad 'void f_grad("),
+    ):
+        code, out, err = run(f"{command} {target}")
+        assert (code, out) == (2, "")
+        assert advice in err
+
+
+def test_a_search_after_a_fail_does_not_call_the_claim_right(run):
+    out = run("gradcheck f.py:f --grad h x=[1,2] k=3 --wrt x --search 20 -f table")[1]
+    assert "fail" in out
+    assert "none at which the claim is wrong" not in out
