@@ -45,6 +45,14 @@ class Span:
         return self.source[begin : end if end >= 0 else None].rstrip("\r")
 
 
+def lines_of_file(path: str) -> list[str]:
+    """Return the lines of a file of source as it is now, none where it cannot be read."""
+    import linecache
+
+    linecache.checkcache(path)  # the file may have been edited, or be another one: paths may be relative
+    return linecache.getlines(path)
+
+
 def add_advice(error: BaseException, advice: str) -> BaseException:
     """Return an error with advice behind its message: the message itself stays as PyTorch's."""
     error.add_note(advice)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
-import linecache
 import textwrap
 import time
 from collections.abc import Callable
@@ -13,7 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..errors import GradcliError, describe_error, text_of
+from ..errors import GradcliError, describe_error, lines_of_file, text_of
 from ..program.failures import users_trace
 from ..results.checks import CheckReport, Evidence, Finding, InputCheck
 from .accusation import judge_along
@@ -50,7 +49,7 @@ class Place:
 
 def source_at(place: Place) -> str:
     """Return the text of what begins at a line of a file, "" where there is none."""
-    lines = linecache.getlines(place.file)[(place.line or 1) - 1 :] if place.file and place.line else []
+    lines = lines_of_file(place.file)[(place.line or 1) - 1 :] if place.file and place.line else []
     try:
         return textwrap.dedent("".join(inspect.getblock(lines))) if lines else ""
     except (SyntaxError, IndentationError):

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import GradcliError, Span
+from ..errors import GradcliError, Span, lines_of_file
 from ..tape.record import recorder
 from ..tape.tensor import Tensor
 
@@ -54,9 +54,7 @@ def line_of(node: Any) -> Span | None:
 
 def line_span(path: str, line: int) -> Span | None:
     """Return a line of a file as a place, without the blanks around it; None where there is no such line."""
-    import linecache
-
-    lines = linecache.getlines(path)
+    lines = lines_of_file(path)
     if not 0 < line <= len(lines):
         return None
     start = sum(map(len, lines[: line - 1]))

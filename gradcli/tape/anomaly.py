@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import linecache
 import sys
 import warnings
 from collections.abc import Callable
@@ -10,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import add_advice
+from ..errors import add_advice, lines_of_file
 from .modes import state
 from .node import Node
 from .observe import Traced
@@ -124,7 +123,7 @@ def explain(node: Any) -> None:
             text += "No forward pass information available: enable detect_anomaly during the forward pass, too."
         else:
             file, line = made_at
-            code = linecache.getline(file, line).strip()
+            code = "".join(lines_of_file(file)[line - 1 : line]).strip()
             text += f'Traceback of forward call that caused the error:\n  File "{file}", line {line}\n    {code}\n'
         tell(text)
         node = getattr(node.origin, "made_by", None)

@@ -305,3 +305,13 @@ def test_notebooks_show_graphs():
     assert "v1 = x**2" in graph.text and sum(tag == "path" for tag, _ in graph.tags) == 4
     steps = notebook(trace_program(program, at, Request())).text
     assert "x.grad = 0.56448" in steps
+
+
+def test_a_report_shows_the_file_as_it_is_now(tmp_path, monkeypatch):
+    """Files of one name in two folders, read by one process."""
+    for folder, remark in (("a", ""), ("b", "  # the other one")):
+        (tmp_path / folder).mkdir()
+        monkeypatch.chdir(tmp_path / folder)
+        Path("checks.py").write_text(CHECKS.replace("  # a & b < c", remark))
+        assert main(["gradcheck", "checks.py", "-f", "html", "-o", "report.html"]) == 1
+        assert f"return np.sum(w**2){remark}\n" in Reader(Path("report.html").read_text()).text
