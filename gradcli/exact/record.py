@@ -16,7 +16,7 @@ from ..rules.shapes import fit
 from ..rules.table import Primitive
 from ..tape.leaf import AccumulateGrad
 from ..tape.modes import state
-from ..tape.node import Node, Rule, Slots, new_node
+from ..tape.node import Node, Rule, Slots, new_node, to_parents
 from ..tape.record import Engine, make_node, outline, record_several, recording, saved_values
 from ..tape.tensor import Tensor
 from ..tape.views import track_view
@@ -115,7 +115,7 @@ class Exact(Engine):
         real = tuple(isinstance(x, ExactArray) and not x.is_complex for x in raws)
         apply = functools.partial(self.apply if is_partial else self.apply_rule, real)
         saved = (out, *raws) if is_partial else saved_values(primitive, nodes, out, raws)
-        rule = Rule(name, apply, True, primitive, params)
+        rule = Rule(name, to_parents(apply), True, primitive, params)
         return new_node(rule, nodes, tuple(apart(x) for x in saved), outline(out))
 
     def apply(self, real: tuple[bool, ...], node: Node, g: Any) -> tuple:

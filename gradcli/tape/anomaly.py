@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
 from ..errors import add_advice, lines_of_file
 from .modes import state
-from .node import Node
+from .node import Node, Pairs
 from .observe import Traced
 from .record import begin, end
 
@@ -97,20 +97,20 @@ def is_anomaly_check_nan_enabled() -> bool:
     return state.check_nan
 
 
-def run_observed(run: Callable[..., tuple], node: Any, *rest: Any) -> tuple:
+def run_observed(run: Callable[..., Pairs], node: Any, *rest: Any) -> Pairs:
     """Run a node; tell where it comes from when that fails. Raises AnomalyError when it hands on a NaN."""
     outer, state.running = state.running, node
     try:
-        grads = run(node, *rest)
+        pairs = run(node, *rest)
         if state.check_nan:
-            check_gradients(node, grads)
+            check_gradients(node, [g for _, g in pairs])
     except Exception:
         if state.explains:
             explain(node)
         raise
     finally:
         state.running = outer
-    return grads
+    return pairs
 
 
 def explain(node: Any) -> None:
@@ -140,7 +140,7 @@ def tell(text: str) -> None:
         print(f"Warning: {warning}", file=sys.stderr)
 
 
-def check_gradients(node: Node, grads: tuple) -> None:
+def check_gradients(node: Node, grads: Iterable) -> None:
     """Raise AnomalyError when a node hands on a NaN."""
     for i, g in enumerate(grads):
         raw = getattr(g, "_data", g)

@@ -12,7 +12,7 @@ from . import versions
 from .function_node import FunctionNode, Saved, barrier, differentiable, run_backward
 from .inplace import adopt_history, check_allowed, leaf_error
 from .modes import allowed, enable_grad, no_grad, state
-from .node import OutputNode, Rule
+from .node import OutputNode, Rule, to_parents
 from .tensor import Tensor
 from .views import CUSTOM, SEVERAL, alias
 
@@ -35,7 +35,7 @@ class Function:
         super().__init_subclass__(**kwargs)
         name = f"{cls.__name__}Backward"
         cls._backward_cls = type(
-            name, (FunctionNode,), {"_function": cls, "_rule": Rule(name, backward_of, saves=True)}
+            name, (FunctionNode,), {"_function": cls, "_rule": Rule(name, to_parents(backward_of), saves=True)}
         )
 
     def __init__(self, *args: Any, **kwargs: Any):

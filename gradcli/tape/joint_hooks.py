@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..rules import entry
-from .node import Node, OutputNode, Rule, Slots, new_node
+from .node import Node, OutputNode, Rule, Slots, new_node, to_parents
 from .record import outline
 from .tensor import Tensor
 from .views import track_view
@@ -18,7 +18,7 @@ def pass_unchanged(node: Node, g: Slots) -> tuple:
     return tuple([g.get(i) for i in range(len(node.parents))])
 
 
-IDENTITY = Rule("BackwardHookFunctionBackward", pass_unchanged)
+IDENTITY = Rule("BackwardHookFunctionBackward", to_parents(pass_unchanged))
 
 
 def record_identity(tensors: Sequence[Tensor]) -> tuple[list[Tensor], Node]:

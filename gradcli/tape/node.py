@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,21 +19,26 @@ next_seq = itertools.count(0, -1).__next__
 """Sequence numbers count down, so that the smallest is the newest: backward pops them from a min-heap."""
 
 
+Pairs = Sequence[tuple[Any, Any]]
+"""Nodes with the cotangents that they are sent."""
+
+
 class Rule:
     """How a cotangent passes a node: shared by the nodes of a quick recorder, made per call elsewhere.
 
-    vjp(node, g): one cotangent per parent, None where none is wanted. saves: whether the node keeps anything that
-    backward frees. fresh: whether a cotangent is memory that nobody else holds, unless it is g itself or a view.
-    primitive, params: the entry of the table and how it was called. broadcast: of an elementwise operation whose
-    operands differ in shape, or are complex, what undoes that: their shapes, the result's rank, whether to conjugate.
+    send(node, g): pairs of each parent and its cotangent, None where none is wanted. saves: whether the node keeps
+    anything that backward frees. fresh: whether a cotangent is memory that nobody else holds, unless it is g itself
+    or a view. primitive, params: the entry of the table and how it was called. broadcast: of an elementwise operation
+    whose operands differ in shape, or are complex, what undoes that: their shapes, the result's rank, whether to
+    conjugate.
     """
 
-    __slots__ = ("broadcast", "fresh", "name", "params", "primitive", "saves", "used_up", "vjp")
+    __slots__ = ("broadcast", "fresh", "name", "params", "primitive", "saves", "send", "used_up")
 
     def __init__(
         self,
         name: str,
-        vjp: Callable[[Any, Any], tuple],
+        send: Callable[[Any, Any], Iterable[tuple]],
         saves: bool = False,
         primitive: Any = None,
         params: dict | None = None,
@@ -42,7 +47,7 @@ class Rule:
         broadcast: tuple | None = None,
     ):
         self.name = name
-        self.vjp = vjp
+        self.send = send
         self.saves = saves
         self.primitive = primitive
         self.params = {} if params is None else params
@@ -50,11 +55,20 @@ class Rule:
         self.broadcast = broadcast
         self.used_up = used_up(name) if fresh and saves else None
 
+    def vjp(self, node: Any, g: Any) -> tuple:
+        """Return one cotangent per parent of a node, None where none is wanted."""
+        return tuple([part for _, part in self.send(node, g)])
+
     def renamed(self, name: str) -> Rule:
         """Return the same rule under another name."""
         return Rule(
-            name, self.vjp, self.saves, self.primitive, self.params, fresh=self.fresh, broadcast=self.broadcast
+            name, self.send, self.saves, self.primitive, self.params, fresh=self.fresh, broadcast=self.broadcast
         )
+
+
+def to_parents(vjp: Callable[[Any, Any], tuple]) -> Callable[[Any, Any], Iterable[tuple]]:
+    """Return what sends the cotangents that a function returns, one per parent, to the parents."""
+    return lambda node, g: zip(node.parents, vjp(node, g), strict=True)
 
 
 COUNTED = {
@@ -103,7 +117,7 @@ class Node:
 
     def open(self) -> tuple:
         """Return what was saved. Raises RuntimeError when backward has freed it."""
-        if self.rule.vjp is refuse_again:
+        if self.rule.send is refuse_again:
             raise RuntimeError(USED_UP)
         return self.saved if self.hooks is None or not self.hooks.packed else unpack(self.saved)
 
@@ -345,7 +359,7 @@ class OutputNode(Node):
         return self.index
 
 
-OUTPUT = Rule("Output", lambda node, g: (Slots({node.index: g}),))
+OUTPUT = Rule("Output", lambda node, g: ((node.parents[0], Slots({node.index: g})),))
 
 
 class Slots(dict):

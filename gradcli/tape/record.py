@@ -6,7 +6,6 @@ Operands of mixed types are cast to their common one, by PyTorch's rules, before
 from __future__ import annotations
 
 import contextlib
-import functools
 import threading
 import warnings
 import weakref
@@ -23,7 +22,7 @@ from .node import Node, OutputNode, Rule, new_node
 from .tensor import Tensor
 from .torch_errors import as_pytorch
 from .views import track_view
-from .vjps import LARGE, multiply_by_partials, run_rules
+from .vjps import send_by_rules, send_partials
 
 
 def promote(primitive: Primitive, operands: tuple, cast: Callable[[Any, Any], Any]) -> tuple:
@@ -111,14 +110,12 @@ class Engine:
             name = primitive.node if primitive.variants == PLAIN else primitive.variant(raws)
             shapes = [getattr(x, "shape", ()) for x in raws]
             broadcast = (shapes, out.ndim, is_complex and primitive.holomorphic)
-            if out.size >= LARGE:
-                keep_freed_memory()
-            saves, vjp = primitive.saves, multiply_by_partials
-            rule = Rule(name, vjp, saves, primitive, params, fresh=not is_complex, broadcast=broadcast)
+            saves, send = primitive.saves, send_partials
+            rule = Rule(name, send, saves, primitive, params, fresh=not is_complex, broadcast=broadcast)
         else:
             name = primitive.node_name(getattr(raws[0], "shape", ()), params)
             saves = primitive.saves or ("index" in params and saves_index(params["index"]))
-            rule = Rule(name, run_rules, saves, primitive, params)
+            rule = Rule(name, send_by_rules, saves, primitive, params)
         return new_node(rule, nodes, saved_values(primitive, nodes, out, raws), outline(out))
 
     def note(self, node: Node) -> None:
@@ -265,16 +262,6 @@ def settle_dtype(out: Any, raws: list) -> Any:
 
 
 # -- what nodes keep ---------------------------------------------------------------------------------
-
-
-@functools.cache
-def keep_freed_memory() -> None:
-    """Have the C library keep up to 64 MB of freed memory, once large arrays are recorded.
-
-    glibc returns freed memory to the system beyond twice the largest block that was freed so far. Freeing a block,
-    of which nothing was touched, spares every later pass the page faults: it takes 0.2 to 0.8 of the time.
-    """
-    np.empty(32_000_000, np.uint8)
 
 
 def any_complex(raws: list) -> bool:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
 from ..rules.shapes import fit
 from ..rules.table import Primitive, first_operand, second_operand
-from .node import Node, Slots
+from .node import Node, Slots, to_parents
 
 
 def run_rules(node: Node, g: Any) -> tuple:
@@ -33,7 +33,8 @@ def multiply_by_partials(node: Node, g: Any) -> tuple:
     rule = node.rule
     shapes, ndim, conjugate = rule.broadcast  # type: ignore[misc]
     if rule.primitive.pair is not None and not conjugate:
-        products = pair_of_cotangents(node, g)
+        p, q = node.parents
+        products = rule.primitive.pair(g, *node.saved, p is not None, q is not None)
     else:
         products = tuple(
             [
@@ -75,33 +76,34 @@ def scale_by_constant(g: Any, constant: float) -> Any:
     return g if constant == 1 else -g if constant == -1 else g * constant
 
 
-def pair_of_cotangents(node: Node, g: Any) -> tuple:
-    """Return both cotangents where the entry has a better way than two products."""
-    p, q = node.parents
-    return node.rule.primitive.pair(g, *node.saved, p is not None, q is not None)
-
-
-def elementwise_vjp(primitive: Primitive) -> Callable[[Node, Any], tuple]:
-    """Return the product with the partials of an entry for real operands of one shape and no parameters."""
+def elementwise_sender(primitive: Primitive) -> Callable[[Any, Any], Iterable[tuple]]:
+    """Return what sends cotangents times the partials of an entry: real operands of one shape, no parameters."""
     if primitive.pair is not None:
-        return pair_of_cotangents
+        return functools.partial(send_pair, primitive.pair)
     if primitive.arity == 1:
         (partial,) = primitive.rules
         if callable(partial):
-            return lambda node, g: (g * partial(node.out, node.x),)
-        return lambda node, g: (scale_by_constant(g, partial),)
+            return lambda node, g: ((node.p, g * partial(node.out, node.x)),)
+        return lambda node, g: ((node.p, scale_by_constant(g, partial)),)
     dx, dy = primitive.rules
     if dx == 1 and dy == 1:
-        return lambda node, g: (g, g)
+        return lambda node, g: ((node.p, g), (node.q, g))
     if dx is second_operand and dy is first_operand:
         return multiply_by_operands  # the commonest operation is spared two calls: 0.8 of a chain's backward
     dx, dy = (rule if callable(rule) else functools.partial(constant_partial, rule) for rule in (dx, dy))
 
-    def vjp(node: Any, g: Any) -> tuple:
-        out, x, y = node.out, node.x, node.y
-        return (None if node.p is None else g * dx(out, x, y), None if node.q is None else g * dy(out, x, y))
+    def send(node: Any, g: Any) -> tuple:
+        p, q, out, x, y = node.p, node.q, node.out, node.x, node.y
+        return (p, None if p is None else g * dx(out, x, y)), (q, None if q is None else g * dy(out, x, y))
 
-    return vjp
+    return send
+
+
+def send_pair(pair: Callable[..., tuple], node: Any, g: Any) -> tuple:
+    """Send both cotangents where the entry has a better way than two products."""
+    p, q = node.p, node.q
+    first, second = pair(g, node.out, node.x, node.y, p is not None, q is not None)
+    return (p, first), (q, second)
 
 
 def constant_partial(value: float, *_: Any) -> float:
@@ -110,5 +112,10 @@ def constant_partial(value: float, *_: Any) -> float:
 
 
 def multiply_by_operands(node: Any, g: Any) -> tuple:
-    """Return the cotangents of x y: g y and g x."""
-    return (None if node.p is None else g * node.y, None if node.q is None else g * node.x)
+    """Send the cotangents of x y: g y and g x."""
+    p, q = node.p, node.q
+    return (p, None if p is None else g * node.y), (q, None if q is None else g * node.x)
+
+
+send_by_rules = to_parents(run_rules)
+send_partials = to_parents(multiply_by_partials)

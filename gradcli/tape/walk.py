@@ -11,14 +11,13 @@ import numpy as np
 from . import versions
 from .hooks import check_hook_result, leaf_hooks, run_tensor_hooks
 from .modes import record_in_this_thread, state
-from .node import Node, Slots
+from .node import Node, Pairs, Slots
 from .tensor import Tensor
 
 Cotangent = Any
-Roots = Sequence[tuple[Node, Cotangent]]
 
 
-def walk(roots: Roots, plan: Plan) -> None:
+def walk(roots: Pairs, plan: Plan) -> None:
     """Run every node that the roots lead to, newest first.
 
     A cotangent that waits for others is an entry [node, sum, whether the sum's memory is ours]. Sums are made in
@@ -29,12 +28,8 @@ def walk(roots: Roots, plan: Plan) -> None:
     waiting: dict[int, list] = {}
     heap: list[int] = []
     node: Any = None
-    parents: Any = [start for start, _ in roots]
-    grads: Any = [vector for _, vector in roots]
-    if plan.pending is not None:
-        parents, grads = plan.deliver(parents, grads, waiting)
-    for parent, part in zip(parents, grads, strict=True):
-        send(parent, part, waiting, heap)
+    for start, vector in roots if plan.pending is None else plan.deliver(roots, waiting):
+        send(start, vector, waiting, heap)
     while True:
         if node is None:
             if not heap:
@@ -43,8 +38,8 @@ def walk(roots: Roots, plan: Plan) -> None:
         rule = node.rule
         saves = rule.saves
         if is_special or node.hooks is not None:
-            parents, grads = plan.visit(node, g, owned, waiting)
-            if parents is None:
+            pairs = plan.visit(node, g, owned, waiting)
+            if pairs is None:
                 node = None
                 continue
         elif node.leaf:
@@ -54,13 +49,12 @@ def walk(roots: Roots, plan: Plan) -> None:
         else:
             if saves and newest.seq < node.seq:
                 versions.check_unchanged(node)
-            parents, grads = node.parents, rule.vjp(node, g)
+            pairs = rule.send(node, g)
         if frees and saves:
             node.free()
-        received, node, owned, place = g, None, False, -1
-        for parent in parents:  # counted by hand: zip takes three times as long
-            place += 1
-            if parent is None or (part := grads[place]) is None:
+        received, node, owned = g, None, False
+        for parent, part in pairs:
+            if parent is None or part is None:
                 continue
             seq = parent.seq
             if seq in waiting:
@@ -129,7 +123,7 @@ class Plan:
         self.pending: dict[Node, int] | None = None
         self.wrap = (lambda g: g) if create else (lambda g: Tensor._wrap(g, None))
 
-    def run(self, roots: Roots) -> None:
+    def run(self, roots: Pairs) -> None:
         """Walk the graph from pairs of a node and its cotangent."""
         selects = self.wanted is not None and self.selects([node for node, _ in roots], self.wanted)
         if self.on_path is not None:
@@ -160,30 +154,29 @@ class Plan:
         else:
             self.wanted[node] = g
 
-    def visit(
-        self, node: Node, g: Cotangent, owned: bool, waiting: dict[int, list]
-    ) -> tuple[Sequence | None, Sequence]:
-        """Run one node with its hooks, along the paths that count; return its parents and their cotangents.
+    def visit(self, node: Node, g: Cotangent, owned: bool, waiting: dict[int, list]) -> Pairs | None:
+        """Run one node with its hooks, along the paths that count; return its parents with their cotangents.
 
-        The parents are None where the node was not run.
+        None where the node was not run.
         """
         parents, g = self.arrived(node, g, owned)
         if not parents:
-            return None, ()
+            return None
         if state.anomaly:
             from .anomaly import run_observed
 
-            grads = run_observed(self.run_node, node, parents, g)
+            pairs = run_observed(self.run_node, node, parents, g)
         else:
-            grads = self.run_node(node, parents, g)
-        return (parents, grads) if self.pending is None else self.deliver(parents, grads, waiting)
+            pairs = self.run_node(node, parents, g)
+        return pairs if self.pending is None else self.deliver(pairs, waiting)
 
-    def run_node(self, node: Node, parents: tuple, g: Cotangent) -> tuple:
+    def run_node(self, node: Node, parents: tuple, g: Cotangent) -> Pairs:
         """Return what a node hands to its parents, some of which may want nothing."""
         if versions.newest.seq < node.seq and node.rule.saves:
             versions.check_unchanged(node)
-        grads = node.rule.vjp(node.standing_in(parents, Tensor._wrap if self.create else None), g)
-        return self.after(node, grads, g) if node.hooks is not None and node.hooks.post else grads
+        runner = node.standing_in(parents, Tensor._wrap if self.create else None)
+        pairs = list(runner.rule.send(runner, g))
+        return self.after(node, pairs, g) if node.hooks is not None and node.hooks.post else pairs
 
     def seen(self, node: Node, g: Cotangent) -> Cotangent:
         """Run the hooks on the tensor that a node made."""
@@ -230,8 +223,9 @@ class Plan:
         """Return a hook's Tensor as this pass carries cotangents."""
         return tensor if self.create else tensor._data
 
-    def after(self, node: Node, grads: tuple, g: Cotangent) -> tuple:
+    def after(self, node: Node, pairs: Pairs, g: Cotangent) -> Pairs:
         """Run the hooks that come after a node; they may replace what it hands to its parents."""
+        parents, grads = zip(*pairs, strict=True)
         for hook in list(node.hooks.post.values()):
             given = tuple(
                 None if x is None or p is None else self.wrap(x) for x, p in zip(grads, node.parents, strict=True)
@@ -239,7 +233,7 @@ class Plan:
             result = hook(given, self.as_seen_by_hooks(node, g))
             if result is not None:
                 grads = self.replaced(given, result, hook)
-        return grads
+        return list(zip(parents, grads, strict=True))
 
     def arrived(self, node: Node, g: Cotangent, owned: bool) -> tuple[tuple, Cotangent]:
         """Run the hooks before a node, and deal with it if it is a leaf or wanted.
@@ -285,17 +279,16 @@ class Plan:
         for hook in list(node.hooks.post.values()):
             hook((), (self.wrap(g),))
 
-    def deliver(self, parents: Sequence, grads: Sequence, waiting: dict[int, list]) -> tuple[list, list]:
+    def deliver(self, pairs: Pairs, waiting: dict[int, list]) -> Pairs:
         """Send cotangents to leaves, each of which is finished as soon as its last one is there.
 
-        Returns the parents that are no leaves, and their cotangents.
+        Returns the parents that are no leaves, with their cotangents.
         """
         assert self.pending is not None
-        rest: tuple[list, list] = ([], [])
-        for parent, g in zip(parents, grads, strict=True):
+        rest: list[tuple[Node, Cotangent]] = []
+        for parent, g in pairs:
             if parent is None or not parent.leaf:
-                rest[0].append(parent)
-                rest[1].append(g)
+                rest.append((parent, g))
                 continue
             held = waiting.pop(parent.seq, [parent, None, False])
             if g is not None:
