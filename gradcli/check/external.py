@@ -81,6 +81,16 @@ class Claimed(Subject):
             for row in rows
         ]
 
+    def late_pull(
+        self, arrays: Mapping[str, np.ndarray], cotangent: np.ndarray, between: Mapping[str, np.ndarray]
+    ) -> dict[str, np.ndarray] | None:
+        """Return the claimed product, where the function is called at another point between forward and backward."""
+        try:
+            rows = self.program.late_vjps(arrays, [cotangent], between)
+        except ElsewhereError as error:
+            raise what_ends(error) from error.__cause__
+        return None if rows is None else rows[0]
+
     def push(self, arrays: Mapping[str, np.ndarray], tangents: Mapping[str, np.ndarray]) -> np.ndarray:
         """Return the claimed product with tangents. Raises WrongShapeError."""
         self.count(self.program.runs_for_products)

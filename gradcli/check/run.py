@@ -24,6 +24,7 @@ from .linearity import nonlinearity
 from .modes import with_modes
 from .options import Options
 from .reference_jacobian import Reference
+from .staleness import staleness
 from .subject import CheckError, ComplexError, OutOfCallsError, Subject, WrongShapeError
 from .symmetric import symmetrized
 from .taylor import STEPS, taylor_of
@@ -131,7 +132,7 @@ def judge(subject: Subject, options: Options, report: Callable[..., CheckReport]
     reason = undecidable(flat)
     if reason is not None:
         return report("inconclusive", reason)
-    bent = bent or nonlinearity(flat, options.seed)
+    bent = bent or nonlinearity(flat, options.seed) or staleness(flat, options.seed)
     if bent is None and options.tolerances is None and not options.elements:
         right = subject.all_right(flat)
         if right is not None:
@@ -182,11 +183,11 @@ def is_costly(flat: Flat) -> bool:
 
 
 def linear_within_budget(flat: Flat, seed: int) -> Finding | None:
-    """Return in what a claim is not linear; None where it is, or where asking costs more calls than there are."""
+    """Return in what a claim is not linear, or stale; None where asking costs more calls than there are."""
     subject = flat.subject
     if subject.most_calls is not None and subject.calls + 2 * subject.claim_calls + PLAN > subject.most_calls:
         return None
-    return nonlinearity(flat, seed)
+    return nonlinearity(flat, seed) or staleness(flat, seed)
 
 
 def report_along(

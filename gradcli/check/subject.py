@@ -199,6 +199,15 @@ class Subject:
         """Return the claimed products with several cotangents at one point. Raises CheckError."""
         return [self.pull(arrays, cotangent) for cotangent in cotangents]
 
+    def late_pull(
+        self, arrays: Mapping[str, np.ndarray], cotangent: np.ndarray, between: Mapping[str, np.ndarray]
+    ) -> dict[str, np.ndarray] | None:
+        """Return the claimed product, where the function is called at another point between forward and backward.
+
+        None where these are one call. Raises CheckError.
+        """
+        return None
+
     def push(self, arrays: Mapping[str, np.ndarray], tangents: Mapping[str, np.ndarray]) -> np.ndarray:
         """Return the claimed product of the derivative with tangents by input name. Raises CheckError."""
         raise NotImplementedError

@@ -95,8 +95,19 @@ class Traced(Subject):
 
     def pull(self, arrays: Mapping[str, np.ndarray], cotangent: np.ndarray) -> dict[str, np.ndarray]:
         """Return what backward makes of a cotangent."""
+        return self.late_pull(arrays, cotangent)
+
+    def late_pull(
+        self,
+        arrays: Mapping[str, np.ndarray],
+        cotangent: np.ndarray,
+        between: Mapping[str, np.ndarray] | None = None,
+    ) -> dict[str, np.ndarray]:
+        """Return the same; the function may be called at another point between forward and backward."""
         record = self.recorded(arrays, tuple(i for i, name in enumerate(arrays) if name in self.wrt))
         (out,) = record.outputs
+        if between is not None:
+            self.value(between)
         if out._node is None:
             return {name: np.zeros_like(arrays[name]) for name in self.wrt}
         try:

@@ -105,7 +105,7 @@ def leads_from(x: Any, names: tuple[str, ...]) -> Iterator[tuple[Any, tuple[str,
         if x.__name__.partition(".")[0] not in LIBRARIES:
             yield from ((vars(x)[name], names) for name in names if name in vars(x))
         return
-    for name in ("__wrapped__", "__func__", "func"):  # of decorators, bound methods and partials
+    for name in ("__wrapped__", "__func__", "__self__", "func"):  # of decorators, bound methods and partials
         inner = getattr(x, name, None)
         if callable(inner):
             yield inner, ()
@@ -114,10 +114,11 @@ def leads_from(x: Any, names: tuple[str, ...]) -> Iterator[tuple[Any, tuple[str,
     code = getattr(x, "__code__", None)
     if isinstance(code, CodeType):
         used = tuple(names_in(code))
-        variables = getattr(x, "__globals__", {})
-        yield from ((variables[name], used) for name in used if name in variables)
-        roots = {name.partition(".")[0] for name in used} & FRAMEWORKS.keys() & sys.modules.keys()
-        yield from ((sys.modules[root], ()) for root in roots)
+        if not is_framework(x.__module__):  # which lead to thousands of functions of their own
+            variables = getattr(x, "__globals__", {})
+            yield from ((variables[name], used) for name in used if name in variables)
+            roots = {name.partition(".")[0] for name in used} & FRAMEWORKS.keys() & sys.modules.keys()
+            yield from ((sys.modules[root], ()) for root in roots)
         for cell in getattr(x, "__closure__", None) or ():
             try:
                 yield cell.cell_contents, used
@@ -125,10 +126,17 @@ def leads_from(x: Any, names: tuple[str, ...]) -> Iterator[tuple[Any, tuple[str,
                 continue
         return
     owner = x if isinstance(x, type) else type(x)
-    if not isinstance(x, type) and owner.__module__.partition(".")[0] in LIBRARIES:
+    if is_framework(owner.__module__) or (
+        not isinstance(x, type) and owner.__module__.partition(".")[0] in LIBRARIES
+    ):
         return
     members = vars(owner).values()
     yield from ((member, ()) for member in members if callable(member) or isinstance(member, staticmethod))
+
+
+def is_framework(module: str | None) -> bool:
+    """Return whether a module belongs to a framework."""
+    return (module or "").partition(".")[0] in FRAMEWORKS
 
 
 def names_in(code: CodeType) -> Iterator[str]:

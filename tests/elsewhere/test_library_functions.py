@@ -140,12 +140,11 @@ def detached(x, engine):
     ("name", "x"), [("corrcoef", X), ("linalg.cholesky", SYMMETRIC + 0.1j * (np.tri(3) - np.tri(3).T))]
 )
 def test_outputs_that_stand_still_beside_others(name, x):
-    """Their claimed derivatives are rounding: those of the diagonal, and of its imaginary parts."""
+    """Their claimed derivatives are rounding, or 0: those of the diagonal, and of its imaginary parts."""
     import torch
 
     report = check_gradient(pkgutil.resolve_name(f"torch:{name}"), at={"x": x}, engine=torch.__name__)
     assert report.verdict == "pass", report
-    assert "not decidable" in report.notes[-1]
 
 
 @pytest.mark.framework("torch")

@@ -133,8 +133,56 @@ def test_a_stale_context_fails():
         def backward(ctx, g):
             return 2 * g * Stale.kept
 
-    assert check_gradient(Stale.apply, at={"x": X}).verdict == "pass"
+    report = check_gradient(Stale.apply, at={"x": X})
+    assert report.verdict == "fail"
+    assert "stale context" in report.diagnosis[0].text
     assert check_gradient(lambda x: Stale.apply(x) + Stale.apply(2 * x), at={"x": X}).verdict == "fail"
+
+
+@pytest.mark.framework("torch")
+def test_what_is_kept_of_the_first_call_fails():
+    import torch
+
+    class First(torch.autograd.Function):
+        kept = None
+
+        @staticmethod
+        def forward(ctx, x):
+            if First.kept is None:
+                First.kept = x.detach().clone()
+            return x**2
+
+        @staticmethod
+        def backward(ctx, g):
+            return 2 * g * First.kept
+
+    assert check_gradient(First.apply, at={"x": X}).verdict == "fail"
+
+
+@pytest.mark.framework("torch")
+def test_modules_that_count_their_calls_are_not_stale():
+    import torch
+
+    torch.manual_seed(0)
+    module = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.BatchNorm1d(4), torch.nn.Tanh())
+    assert check_gradient(module, at={"input": np.random.default_rng(0).normal(size=(5, 3))}).verdict == "pass"
+
+
+@pytest.mark.framework("autograd")
+def test_a_primitive_that_keeps_its_operand_in_a_global_fails():
+    import autograd.extend
+
+    kept = {}
+
+    @autograd.extend.primitive
+    def square(x):
+        kept["x"] = np.asarray(x)
+        return x**2
+
+    autograd.extend.defvjp(square, lambda ans, x: lambda g: 2 * g * kept["x"])
+    report = check_gradient(square, at={"x": X}, engine="autograd")
+    assert report.verdict == "fail"
+    assert "stale context" in report.diagnosis[0].text
 
 
 @pytest.mark.framework("torch")

@@ -40,14 +40,15 @@ class AutogradCall(FrameworkCall):
         """Return the joined output as a function of a tuple of arrays."""
         return lambda xs: self.joined(self.result({name: xs[i] for i, name in enumerate(names)}))
 
-    def pull(self, at: Arrays, cotangents: Sequence[np.ndarray]) -> list[dict[str, np.ndarray]]:
+    def linearize(self, at: Arrays) -> Callable[[np.ndarray], dict[str, np.ndarray]]:
         """Return products by reverse mode; HIPS gives the conjugate for complex inputs."""
-        back, out = make_vjp(self.function_of(list(at)), tuple(map(leaf, at.values())))
-        rows = []
-        for cotangent in cotangents:
-            found = back(leaf(np.asarray(cotangent, np.asarray(out).dtype).reshape(np.shape(out))))
-            rows.append({name: np.conj(np.asarray(x)) for name, x in zip(at, found, strict=True)})
-        return rows
+        vjp, out = make_vjp(self.function_of(list(at)), tuple(map(leaf, at.values())))
+
+        def back(cotangent: np.ndarray) -> dict[str, np.ndarray]:
+            found = vjp(leaf(np.asarray(cotangent, np.asarray(out).dtype).reshape(np.shape(out))))
+            return {name: np.conj(np.asarray(x)) for name, x in zip(at, found, strict=True)}
+
+        return back
 
     def push(self, at: Arrays, tangents: Arrays) -> np.ndarray:
         """Return a product by forward mode."""

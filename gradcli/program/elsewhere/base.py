@@ -61,6 +61,15 @@ class Elsewhere:
         """Return the products of several cotangents with the derivative at one point."""
         return [self.vjp(arrays, cotangent) for cotangent in cotangents]
 
+    def late_vjps(
+        self, arrays: Arrays, cotangents: Sequence[np.ndarray], between: Arrays
+    ) -> list[dict[str, np.ndarray]] | None:
+        """Return the products, where the function is called at another point between forward and backward.
+
+        None where both are one call.
+        """
+        return None
+
     def parts(self) -> Iterator[tuple[Elsewhere, str]]:
         """Yield what it is made of and can be checked by itself, innermost and earliest first, with its place."""
         yield from ()

@@ -55,6 +55,9 @@ class FrameworkCall(Elsewhere):
         Raises ElsewhereError.
         """
         try:
+            with contextlib.suppress(ElsewhereError):  # what is kept of a first call is then of another point
+                self.value(moved(self.inputs))
+                return
             self.value(self.inputs)
         except ElsewhereError as error:
             inputs = self.inputs
@@ -97,10 +100,20 @@ class FrameworkCall(Elsewhere):
 
     def vjps(self, arrays: Arrays, cotangents: Sequence[np.ndarray]) -> list[dict[str, np.ndarray]]:
         """Return the products of several cotangents with the derivative, from one run forward."""
+        return self.late_vjps(arrays, cotangents)
+
+    def late_vjps(
+        self, arrays: Arrays, cotangents: Sequence[np.ndarray], between: Arrays | None = None
+    ) -> list[dict[str, np.ndarray]]:
+        """Return the products; the function may be called at another point between forward and backward."""
         at = self.claimed(arrays)
         self.calls += 1
         with self.running("the backward pass of ", self.narrow(at)):
-            return [{name: widened(x) for name, x in row.items()} for row in self.pull(at, cotangents)]
+            back = self.linearize(at)
+            if between is not None:
+                self.calls += 1
+                self.evaluate(self.claimed(between))
+            return [{name: widened(x) for name, x in back(cotangent).items()} for cotangent in cotangents]
 
     def jvp(self, arrays: Arrays, tangents: Arrays) -> np.ndarray:
         """Return the framework's product of the derivative with tangents, by forward mode."""
@@ -173,7 +186,7 @@ class FrameworkCall(Elsewhere):
         """Return the joined output, without a graph."""
         raise NotImplementedError
 
-    def pull(self, at: Arrays, cotangents: Sequence[np.ndarray]) -> list[dict[str, np.ndarray]]:
+    def linearize(self, at: Arrays) -> Callable[[np.ndarray], dict[str, np.ndarray]]:
         """Return products by reverse mode: dL/dRe + i dL/dIm for complex inputs."""
         raise NotImplementedError
 
@@ -184,6 +197,11 @@ class FrameworkCall(Elsewhere):
     def lacks_forward(self, error: BaseException) -> bool:
         """Return whether an error says that something has no forward mode."""
         return isinstance(error, NotImplementedError)
+
+
+def moved(at: Arrays) -> dict[str, np.ndarray]:
+    """Return a point at some distance from another one."""
+    return {name: x + np.asarray(0.05 * (1 + np.abs(x)), x.dtype) for name, x in at.items()}
 
 
 def widened(x: Any, rounded: bool = False) -> np.ndarray:

@@ -53,14 +53,15 @@ class JaxCall(FrameworkCall):
         """Return the joined output as a function of arrays in order."""
         return lambda *xs: self.joined(self.result(dict(zip(names, xs, strict=True))))
 
-    def pull(self, at: Arrays, cotangents: Sequence[np.ndarray]) -> list[dict[str, np.ndarray]]:
+    def linearize(self, at: Arrays) -> Callable[[np.ndarray], dict[str, np.ndarray]]:
         """Return products by reverse mode; JAX gives the conjugate for complex inputs."""
-        out, back = jax.vjp(self.function_of(list(at)), *map(jnp.asarray, at.values()))
-        rows = []
-        for cotangent in cotangents:
-            found = back(jnp.asarray(cotangent, out.dtype).reshape(out.shape))
-            rows.append({name: np.conj(np.asarray(x)) for name, x in zip(at, found, strict=True)})
-        return rows
+        out, vjp = jax.vjp(self.function_of(list(at)), *map(jnp.asarray, at.values()))
+
+        def back(cotangent: np.ndarray) -> dict[str, np.ndarray]:
+            found = vjp(jnp.asarray(cotangent, out.dtype).reshape(out.shape))
+            return {name: np.conj(np.asarray(x)) for name, x in zip(at, found, strict=True)}
+
+        return back
 
     def push(self, at: Arrays, tangents: Arrays) -> np.ndarray:
         """Return a product by forward mode."""

@@ -6,7 +6,7 @@ import contextlib
 import copy
 import inspect
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -85,21 +85,20 @@ class TorchCall(FrameworkCall):
         with torch.no_grad():
             return self.joined(self.result({name: tensor(x) for name, x in at.items()}))
 
-    def pull(self, at: Arrays, cotangents: Sequence[np.ndarray]) -> list[dict[str, np.ndarray]]:
+    def linearize(self, at: Arrays) -> Callable[[np.ndarray], dict[str, np.ndarray]]:
         """Return products by reverse mode, one backward pass each."""
         with torch.enable_grad():
             leaves = {name: tensor(x).requires_grad_() for name, x in at.items()}
             out = self.joined(self.result({name: handed(x) for name, x in leaves.items()}))
         if not out.requires_grad:
-            return [{name: np.zeros_like(x) for name, x in at.items()} for _ in cotangents]
-        rows = []
-        for k, cotangent in enumerate(cotangents):
+            return lambda cotangent: {name: np.zeros_like(x) for name, x in at.items()}
+
+        def back(cotangent: np.ndarray) -> dict[str, np.ndarray]:
             seed = torch.from_numpy(np.array(cotangent)).to(out.dtype).reshape(out.shape)
-            grads = torch.autograd.grad(
-                out, list(leaves.values()), seed, retain_graph=k + 1 < len(cotangents), allow_unused=True
-            )
-            rows.append({n: np.zeros_like(at[n]) if g is None else plain(g) for n, g in zip(at, grads, strict=True)})
-        return rows
+            grads = torch.autograd.grad(out, list(leaves.values()), seed, retain_graph=True, allow_unused=True)
+            return {n: np.zeros_like(at[n]) if g is None else plain(g) for n, g in zip(at, grads, strict=True)}
+
+        return back
 
     def push(self, at: Arrays, tangents: Arrays) -> np.ndarray:
         """Return a product by forward mode."""

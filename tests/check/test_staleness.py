@@ -1,0 +1,46 @@
+"""A backward of our own Functions that uses what another call left behind."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import gradcli
+from gradcli.check.declare import check_gradient
+
+X = np.array([0.3, -1.2, 2.1])
+
+
+def square(keeps: bool):
+    """Return the square, which keeps its operand with the call, or with the class."""
+
+    class Square(gradcli.autograd.Function):
+        kept = None
+
+        @staticmethod
+        def forward(ctx, x):
+            Square.kept = x.detach()
+            ctx.save_for_backward(x)
+            return x**2
+
+        @staticmethod
+        def backward(ctx, g):
+            return 2 * g * (ctx.saved_tensors[0] if keeps else Square.kept)
+
+    return Square.apply
+
+
+@pytest.mark.parametrize("keeps", [True, False])
+def test_what_is_kept_in_the_class_is_stale(keeps):
+    report = check_gradient(square(keeps), at={"x": X})
+    assert report.verdict == ("pass" if keeps else "fail")
+    assert [finding.kind for finding in report.diagnosis] == ([] if keeps else ["unsteady"])
+
+
+def test_a_function_that_is_not_defined_elsewhere_is_not_accused():
+    def f(x):
+        if (x.detach().numpy() > 2.2).any():
+            raise ValueError("out of range")
+        return x**2
+
+    assert check_gradient(f, at={"x": X}).verdict == "pass"
