@@ -79,6 +79,15 @@ def shorten(text: str) -> str:
     return re.sub(rf"\S{{{MOST_UNBROKEN - 1},}}[^\s:;,]", lambda found: brief(found[0]), text)
 
 
+def need_extra(package: str, extra: str, what: str) -> None:
+    """Raise GradcliError, which names the extra that brings it, where a package is not installed."""
+    from importlib.util import find_spec
+
+    if find_spec(package) is None:
+        hint = f"install it with the extra: pip install 'gradcli[{extra}]'"
+        raise GradcliError(f"{what} needs {package}", hint=hint, kind="usage")
+
+
 def brief(piece: str) -> str:
     """Return a piece of what the user gave, or its beginning when it is long."""
     return piece if len(piece) <= MOST_QUOTED else f"{piece[:KEPT]}..."

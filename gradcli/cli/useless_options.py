@@ -11,7 +11,7 @@ import click
 from click.core import ParameterSource
 
 from ..errors import GradcliError
-from ..program.elsewhere import LIBRARY, is_elsewhere
+from ..program.elsewhere import LIBRARY, is_elsewhere, is_fmu
 
 CODE = ("python", "c", "sql")
 WITHOUT_FORMULAS = ("npz", "npy", "mtx", "svg", "png", "pdf")
@@ -40,9 +40,9 @@ class Call:
         return {*first, *(self.kind_of(word) for word in words[1:] if "=" not in word)}
 
     def kind_of(self, text: str) -> str:
-        """Return what a target is: an expression, script, function, checks (declared), server or library."""
+        """Return what a target is: an expression, script, function, checks (declared), server, library or fmu."""
         if is_elsewhere(text):
-            return "library" if LIBRARY.match(text) else "server"
+            return "library" if LIBRARY.match(text) else "fmu" if is_fmu(text) else "server"
         if ".py:" in text:
             return "function"
         if os.path.isdir(text):
@@ -88,12 +88,12 @@ RULES = (
     Rule("torch", lambda c: c.is_any("script", "function", "checks"), "it is for Python files"),
     Rule(
         "dtype",
-        lambda c: not c.kinds <= {"server", "library"},
+        lambda c: not c.kinds <= {"server", "library", "fmu"},
         "what runs elsewhere is given numbers of its own type",
     ),
     Rule(
         "chunk_size",
-        lambda c: not c.kinds <= {"server", "library"},
+        lambda c: not c.kinds <= {"server", "library", "fmu"},
         "what runs elsewhere gives one product at a time",
     ),
     Rule(
@@ -142,7 +142,7 @@ RULES = (
     ),
     Rule(
         "value_and_grad",
-        lambda c: not c.is_any("server", "library"),
+        lambda c: not c.is_any("server", "library", "fmu"),
         "it needs a function of a Python file: FILE.py:f",
     ),
     *(

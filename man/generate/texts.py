@@ -104,6 +104,10 @@ known is given by `--shape y=3`. What belongs to x or to the output is found by 
 or grad_x, or else by its place. An int that is returned is no output but a status, where 0 is success. The library
 runs in a process of its own, so that a crash is an error of that check and nothing else.
 
+`MODEL.fmu` is a Functional Mock-up Unit (FMI 2.0; FMPy, in the extra gradcli[fmu], loads it): its outputs at the
+start time as a function of its inputs and parameters, by their names, with the directional derivative that it
+provides. What no value is given for keeps that of the model. It, too, runs in a process of its own.
+
 Of functions elsewhere a call may take seconds, so that random directions come first, as with `--fast`: a derivative
 that agrees needs twelve calls, however many inputs there are; one that does not is searched for its wrong elements
 by halves. `--calls N` is a budget that is kept, for any function (`calls=` in declarations; of frameworks, whose

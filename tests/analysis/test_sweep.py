@@ -89,7 +89,7 @@ def test_blocks_fit_into_memory(text, shape):
     [(["p.csv", "-o", "o.parquet"], "sweep"), (["p.parquet"], "sweep"), (["p.csv", "--dask", "local"], "dask")],
 )
 def test_an_extra_that_is_missing_is_named(words, extra, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("gradcli.analysis.sweep.tables.find_spec", lambda name: None)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "p.csv").write_text("x\n1\n")
     (tmp_path / "p.parquet").write_bytes(b"PAR1")

@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from importlib import import_module
-from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...errors import GradcliError
+from ...errors import GradcliError, need_extra
 
 
 class Block(NamedTuple):
@@ -33,12 +32,7 @@ class Block(NamedTuple):
 
 def need(module: str, extra: str, what: str) -> Any:
     """Return a module of an extra. Raises GradcliError that names the extra."""
-    if find_spec(module.partition(".")[0]) is None:
-        raise GradcliError(
-            f"{what} needs {module.partition('.')[0]}",
-            hint=f"install it with the extra: pip install 'gradcli[{extra}]'",
-            kind="usage",
-        )
+    need_extra(module.partition(".")[0], extra, what)
     return import_module(module)
 
 

@@ -82,12 +82,13 @@ def gradcheck(
     TARGET is an expression, FILE.py:FUNCTION (with --grad, --vjp or --jvp for a derivative written by hand; a
     function of PyTorch, JAX or HIPS autograd is judged by the derivative that its framework gives), or files and
     folders whose checks are declared with @gradcli.check. It may run elsewhere, too: http://HOST:PORT/MODEL
-    (UM-Bridge) or http://HOST:PORT (Tesseract), 'cmd:COMMAND', or 'LIB.so:DECLARATION' with a declaration for --grad
-    or --vjp; then the derivative that it gives is checked. One file without such checks is run as a script, and its
-    own gradient checked; among several it is left out. Checks of Python run in processes of their own,
-    so that one that crashes, exits or (with --timeout) does not end is an error, and the others' verdicts are kept;
-    what they leave running is ended. Where PyTorch or JAX is loaded, only -j 2 does that. -f html writes a
-    page: of what did not pass all elements, maps, and the function with both slopes.
+    (UM-Bridge) or http://HOST:PORT (Tesseract), 'cmd:COMMAND', MODEL.fmu (FMI 2.0, with gradcli[fmu]), or
+    'LIB.so:DECLARATION' with a declaration for --grad or --vjp; then the derivative that it gives is checked. One
+    file without such checks is run as a script, and its own gradient checked; among several it is left out.
+    Checks of Python run in processes of their own, so that one that crashes, exits or (with --timeout) does not
+    end is an error, and the others' verdicts are kept; what they leave running is ended. Where PyTorch or JAX is
+    loaded, only -j 2 does that. -f html writes a page: of what did not pass all elements, maps, and the function
+    with both slopes.
     """
     output, manner = call.output, pick(Manner, options)
     claims = pick(Claims, options)

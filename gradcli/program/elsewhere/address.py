@@ -1,4 +1,4 @@
-"""From an address to a function: http://HOST:PORT/MODEL, cmd:COMMAND, LIB.so:DECLARATION."""
+"""From an address to a function: http://HOST:PORT/MODEL, cmd:COMMAND, LIB.so:DECLARATION, MODEL.fmu."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ...errors import GradcliError
-from . import LIBRARY
+from . import LIBRARY, is_fmu
 from .base import Arrays, Elsewhere
 
 
@@ -50,6 +50,8 @@ def open_address(text: str, wishes: Wishes) -> Callable[[Arrays], Elsewhere]:
             raise GradcliError(f"--{name}: {text} says itself what its derivative is", kind="usage")
     if text.startswith("cmd:"):
         return open_process(text, wishes)
+    if is_fmu(text):
+        return open_fmu(text, wishes)
     return open_server(text, wishes)
 
 
@@ -75,6 +77,15 @@ def open_library(path: str, declaration: str, wishes: Wishes) -> Callable[[Array
         )
 
     return make
+
+
+def open_fmu(path: str, wishes: Wishes) -> Callable[[Arrays], Elsewhere]:
+    """Return what makes the function of a Functional Mock-up Unit."""
+    from .fmu import Fmu, host
+
+    refuse_config(wishes, path)
+    process = host(path, wishes.timeout)
+    return lambda inputs: Fmu(path, inputs, process, out=wishes.out, wrt=wishes.wrt)
 
 
 def open_process(text: str, wishes: Wishes) -> Callable[[Arrays], Elsewhere]:

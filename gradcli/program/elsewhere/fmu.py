@@ -1,0 +1,112 @@
+"""Functional Mock-up Units (FMI 2.0): outputs at the start time as a function of inputs and parameters."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...errors import GradcliError, did_you_mean, need_extra
+from ..outputs import OutputPart
+from .base import Arrays, Elsewhere, ElsewhereError
+from .process import Process
+
+HOST = os.path.join(os.path.dirname(__file__), "fmu_host.py")
+
+
+class Fmu(Elsewhere):
+    """A model's outputs, whose derivative is what its fmi2GetDirectionalDerivative gives.
+
+    Inputs and parameters that no value is given for keep that of the model, and are not differentiated.
+    out: the one output that is meant. wrt: the inputs to differentiate. process: what evaluates it.
+    """
+
+    has_jvp = True
+
+    def __init__(
+        self,
+        title: str,
+        inputs: Arrays,
+        process: Process,
+        *,
+        out: str | None = None,
+        wrt: Sequence[str] | None = None,
+    ):
+        self.process = process
+        found = self.ask(title, "describe", {})
+        own, outputs = found["inputs"], found["outputs"]
+        if not found["derivatives"]:
+            raise ElsewhereError(f"{title} gives no derivative: it does not provide directional derivatives")
+        for name in inputs:
+            if name not in own:
+                hint = did_you_mean(name, own) or f"its inputs and parameters are {', '.join(own)}"
+                raise GradcliError(f"{title} has no input '{name}'", hint=hint, kind="name")
+        if not inputs:
+            words = " ".join(f"{name}={value:g}" for name, value in own.items())
+            raise GradcliError(f"{title} needs a value for an input", hint=f"its own are: {words}", kind="name")
+        if out is not None and out not in outputs:
+            hint = did_you_mean(out, outputs) or f"its outputs are {', '.join(outputs)}"
+            raise GradcliError(f"--out: {title} has no '{out}'", hint=hint, kind="name")
+        super().__init__(title, {name: as_number(title, name, x) for name, x in inputs.items()})
+        self.wrt = [name for name in self.inputs if wrt is None or name in wrt]
+        self.outputs = outputs if out is None else [out]
+        self.layout = tuple(OutputPart((name,), (), False) for name in self.outputs) if len(self.outputs) > 1 else ()
+
+    def ask(self, title: str, method: str, body: dict[str, Any]) -> dict[str, Any]:
+        """Return the answer to a method. Raises ElsewhereError."""
+        answer = self.process.ask(method, body)
+        if "error" in answer:
+            raise ElsewhereError(f"{title}: {answer['error']}")
+        return answer
+
+    def value(self, arrays: Arrays) -> np.ndarray:
+        """Return the outputs: a number where there is one."""
+        return self.result("evaluate", arrays, {})
+
+    def jvp(self, arrays: Arrays, tangents: Arrays) -> np.ndarray:
+        """Return the directional derivative of the outputs."""
+        return self.result("differentiate", arrays, {"direction": numbers(tangents)})
+
+    def result(self, method: str, arrays: Arrays, more: dict[str, Any]) -> np.ndarray:
+        """Return what a method gives for the outputs."""
+        self.calls += method == "evaluate"
+        found = self.ask(self.title, method, {"inputs": numbers(arrays), "outputs": self.outputs, **more})["outputs"]
+        return np.array(found if len(self.outputs) > 1 else found[0], float)
+
+    def close(self) -> None:
+        """End the process."""
+        self.process.close()
+
+
+class FmuProcess(Process):
+    """The process that evaluates a model, and the folder in which the model is unpacked."""
+
+    def __init__(self, path: str, timeout: float):
+        self.folder = tempfile.TemporaryDirectory(prefix="gradcli-fmu-", ignore_cleanup_errors=True)
+        words = [sys.executable, "-I", HOST, os.path.abspath(path), self.folder.name]
+        super().__init__(words, path, timeout)
+
+
+def host(path: str, timeout: float) -> Process:
+    """Return a process of its own that evaluates a model. Raises GradcliError without FMPy, and for no file."""
+    need_extra("fmpy", "fmu", path)
+    if not os.path.isfile(path):
+        raise GradcliError(f"no such file: {path}", kind="file")
+    return FmuProcess(path, timeout)
+
+
+def as_number(title: str, name: str, x: Any) -> np.ndarray:
+    """Return a value as a number. Raises GradcliError for others."""
+    raw = np.asarray(x)
+    if raw.ndim or raw.dtype.kind not in "biuf":
+        raise GradcliError(f"{title}: '{name}' is a single real number", kind="shape")
+    return raw.astype(float)
+
+
+def numbers(arrays: Arrays) -> dict[str, float]:
+    """Return arrays without axes as numbers."""
+    return {name: float(x) for name, x in arrays.items()}
