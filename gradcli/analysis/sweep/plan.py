@@ -58,22 +58,28 @@ def open_points(path: str, title: str = "") -> Points:
         return TextPoints(path, "\t" if kind == ".tsv" else ",", title)
     raise GradcliError(
         f"{path}: unknown type of table '{kind or path}'",
-        hint="the types are .csv, .tsv, .parquet, .npy, and - for CSV on standard input",
+        hint="the types are .csv, .tsv, .parquet, .npy, and - or a pipe for CSV",
         kind="file",
     )
 
 
 @contextlib.contextmanager
 def table_at(path: str) -> Iterator[Points]:
-    """Give the table in a file; what comes on standard input is put into a file first, because it is read twice."""
-    if path != STREAM:
+    """Give the table in a file; what comes on standard input or a pipe is put into a file first: it is read twice."""
+    if path != STREAM and not is_stream(path):
         yield open_points(path)
         return
     with tempfile.TemporaryDirectory(prefix="gradcli-") as folder:
         place = os.path.join(folder, "standard input.csv")
-        with open(place, "wb") as file:
-            shutil.copyfileobj(sys.stdin.buffer, file, 1 << 20)
-        yield open_points(place, "standard input")
+        stream = contextlib.nullcontext(sys.stdin.buffer) if path == STREAM else open(path, "rb")  # noqa: SIM115
+        with open(place, "wb") as file, stream as source:
+            shutil.copyfileobj(source, file, 1 << 20)
+        yield open_points(place, "standard input" if path == STREAM else path)
+
+
+def is_stream(path: str) -> bool:
+    """Return whether a file can be read only once: a pipe, such as the shell's <(command), or a terminal."""
+    return os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)
 
 
 def choose_inputs(

@@ -47,10 +47,10 @@ def sweep(
 ) -> Swept | None:
     """Compute value and gradient of TARGET at every row of POINTS.
 
-    POINTS is a .csv, .tsv, .parquet or .npy file, or - for CSV on standard input. Its columns are inputs by name,
-    and columns of lists are arrays; NAME=VALUE gives the other inputs. The result has the columns value, d_NAME,
-    with --diag d2_NAME, and those of --keep. Rows that are not finite are kept as nan. The same command again goes
-    on where it was stopped.
+    POINTS is a .csv, .tsv, .parquet or .npy file, or CSV on standard input (-) or from a pipe (<(COMMAND)). Its
+    columns are inputs by name, and columns of lists are arrays; NAME=VALUE gives the other inputs. The result has
+    the columns value, d_NAME, with --diag d2_NAME, and those of --keep. Rows that are not finite are kept as nan.
+    The same command again goes on where it was stopped.
     """
     asked = call.asked
     if table != "-":
