@@ -10,6 +10,7 @@ import numpy as np
 from ..results.checks import Finding, InputCheck
 from .differences import Line, Slope
 from .directions import DRIFT, PLAN, TINY, Directions, Outcome, is_cheap, short_of_calls, too_few, too_noisy
+from .flatten import Flat
 from .reference_jacobian import MARGIN
 from .right_digits import digits_of
 from .subject import OutOfCallsError
@@ -195,7 +196,7 @@ def judge_along(look: Directions) -> Outcome | None:
         needed = look.plan + PLAN + 1
         return look.outcome("inconclusive", too_few(flat, needed), needed)
     if narrower is not None:
-        look.begin_on(narrower)
+        look.begin(Flat(narrower))
         return judge_along(look)
     if flat.subject.most_calls is None and not drift.any() and is_cheap(flat):
         return None

@@ -18,7 +18,6 @@ from .differences import LIMIT, MORE, PAIRS, PER_FIT, REACH, WIDTHS, Line, Slope
 from .flatten import Flat
 from .reference_jacobian import MARGIN
 from .right_digits import digits_of
-from .subject import Subject
 from .verdict import COARSE, SMALL
 
 PLAN = 12
@@ -64,18 +63,18 @@ class Directions:
 
     def __init__(self, flat: Flat, seed: int, steps: np.ndarray | None = None):
         """Take steps of their own, where given, along a single direction."""
-        self.flat, self.seed, self.rng = flat, seed, np.random.default_rng(seed)
+        self.seed, self.wanted = seed, steps
+        self.begin(flat)
+
+    def begin(self, flat: Flat) -> None:
+        """Begin with a function, or anew with the same one on a part of the space."""
+        self.flat, self.rng = flat, np.random.default_rng(self.seed)
         self.drift = np.zeros(len(flat.f0))
         self.lines: list[Line] = []
         self.slopes: list[Slope] = []
         self.searched = False
-        self.wanted = steps
-        self.axes = flat.size == 1 or (steps is None and (flat.size == 2 and self.left >= PLAN - 2))
+        self.axes = flat.size == 1 or (self.wanted is None and (flat.size == 2 and self.left >= PLAN - 2))
         self.plan = PLAN + flat.subject.calls - 1 + flat.subject.claim_calls
-
-    def begin_on(self, subject: Subject) -> None:
-        """Begin anew with another function, on a part of the space."""
-        self.__init__(Flat(subject), self.seed, self.wanted)  # type: ignore[misc]
 
     @property
     def left(self) -> float:

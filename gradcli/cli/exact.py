@@ -10,18 +10,21 @@ from .call import Call
 
 if TYPE_CHECKING:
     from ..analysis.agreement import Comparison, EngineAt
+    from ..analysis.gradient import Request
     from ..program.base import Program
     from ..results.checks import CheckReport
     from ..results.exact import LongNumbers
 
 
-def compute_in_digits(call: Call, work: Callable[[], LongNumbers], digits: int, alone: bool) -> LongNumbers:
+def compute_in_digits(
+    call: Call, compute: Callable[..., LongNumbers], program: Program, request: Request, digits: int, *, alone: bool
+) -> LongNumbers:
     """Return values and derivatives in many digits, in time. alone: whether nothing else is asked for besides."""
     from ..analysis.digits import TIMEOUT, in_time
 
     if not alone:
         raise GradcliError("--digits goes alone, without --symbolic and --check", kind="usage")
-    return in_time(work, digits, call.asked.timeout or TIMEOUT)
+    return in_time(lambda: compute(program, call.values, request, digits), digits, call.asked.timeout or TIMEOUT)
 
 
 def formulas_of(

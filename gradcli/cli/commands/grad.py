@@ -78,10 +78,7 @@ def grad(
     if digits:
         from ...analysis.digits import gradient_in_digits
 
-        asked = request()
-        return compute_in_digits(
-            call, lambda: gradient_in_digits(program, call.values, asked, digits), digits, not (symbolic or check)
-        )
+        return compute_in_digits(call, gradient_in_digits, program, request(), digits, alone=not (symbolic or check))
     result = compute_gradient(program, values, request())
     if detect_anomaly and not call.asked.strict and nan_in(result) is not None:
         result = result._replace(anomaly=first_nan(program, values, request()) or ("", None))

@@ -37,9 +37,7 @@ def hessian(
         from ...analysis.digits import hessian_in_digits
 
         request = Request(wrt=wrt, out=out)
-        return compute_in_digits(
-            call, lambda: hessian_in_digits(program, call.values, request, digits), digits, not symbolic
-        )
+        return compute_in_digits(call, hessian_in_digits, program, request, digits, alone=not symbolic)
     result = compute_hessian(
         program,
         values,

@@ -64,9 +64,7 @@ def jacobian(
         from ...analysis.digits import jacobian_in_digits
 
         request = Request(wrt=wrt, out=out)
-        return compute_in_digits(
-            call, lambda: jacobian_in_digits(program, call.values, request, digits), digits, not (symbolic or check)
-        )
+        return compute_in_digits(call, jacobian_in_digits, program, request, digits, alone=not (symbolic or check))
     form = call.output.form
     result = compute_jacobian(
         program,

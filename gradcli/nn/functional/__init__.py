@@ -5,12 +5,10 @@ A module is imported when a name in it is first looked up.
 
 from __future__ import annotations
 
-import functools
 from importlib import import_module
 from typing import Any
 
 from ...api.wrap import missing
-from ...tape.record import name_nodes
 
 HOMES = {
     name: module
@@ -39,28 +37,6 @@ HOMES = {
     }.items()
     for name in names.split()
 }
-NODES = {
-    **dict.fromkeys([f"conv{kind}{n}d" for kind in ("", "_transpose") for n in (1, 2, 3)], "ConvolutionBackward0"),
-    **{f"avg_pool{n}d": f"AvgPool{n}DBackward0" for n in (2, 3)},
-    **{f"max_pool{n}d": f"MaxPool{n}DWithIndicesBackward0" for n in (2, 3)},
-    **{
-        f"adaptive_{kind.lower()}_pool{n}d": f"Adaptive{kind}Pool{n}DBackward0"
-        for kind in ("Avg", "Max")
-        for n in (2, 3)
-    },
-    "smooth_l1_loss": "SmoothL1LossBackward0",
-    "huber_loss": "HuberLossBackward0",
-    "batch_norm": "NativeBatchNormBackward0",
-    "layer_norm": "NativeLayerNormBackward0",
-    "group_norm": "NativeGroupNormBackward0",
-    "embedding": "EmbeddingBackward0",
-    "unfold": "Im2ColBackward0",
-    "fold": "Col2ImBackward0",
-    "glu": "GluBackward0",
-    "prelu": "PreluKernelBackward0",
-    "rrelu": "RreluWithNoiseBackward0",
-}
-"""The names of the nodes of functions that are compositions here."""
 __all__ = sorted(HOMES)  # noqa: PLE0605
 absent = missing(__name__, lambda: __all__)
 
@@ -68,16 +44,5 @@ absent = missing(__name__, lambda: __all__)
 def __getattr__(name: str) -> Any:
     if name not in HOMES:
         return absent(name)
-    function = getattr(import_module(f"{__name__}.{HOMES[name]}"), name)
-    found = globals()[name] = name_result(function, NODES[name]) if name in NODES else function
+    found = globals()[name] = getattr(import_module(f"{__name__}.{HOMES[name]}"), name)
     return found
-
-
-def name_result(function: Any, node: str) -> Any:
-    """Return a function whose result has a node of this name."""
-
-    @functools.wraps(function)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        return name_nodes(function(*args, **kwargs), node, (*args, *kwargs.values()))
-
-    return call

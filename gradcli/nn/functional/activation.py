@@ -13,7 +13,7 @@ from ...api.wrap import resolve
 from ...rules import entry
 from ...tape.node import refusing_node
 from ...tape.tensor import Tensor
-from .arguments import compute_into, constant
+from .arguments import compute_into, constant, records_as
 
 
 def apply(name: str, input: Tensor, inplace: bool = False, *args: Any) -> Tensor:
@@ -66,6 +66,7 @@ def one_way(result: Tensor, is_lost: bool) -> Tensor:
     return result
 
 
+@records_as("PreluKernelBackward0")
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """input where positive, weight * input elsewhere; one weight, or one per channel (axis 1).
 
@@ -82,6 +83,7 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
     return apply("prelu", input, False, weight)
 
 
+@records_as("RreluWithNoiseBackward0")
 def rrelu(
     input: Tensor,
     lower: float = 1.0 / 8,
@@ -183,6 +185,7 @@ def sigmoid(input: Tensor) -> Tensor:
     return apply("sigmoid", input)
 
 
+@records_as("GluBackward0")
 def glu(input: Tensor, dim: int = -1) -> Tensor:
     """The first half along dim times sigmoid of the second. Raises RuntimeError for an odd length."""
     if input.ndim == 0:

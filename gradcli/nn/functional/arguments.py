@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -10,8 +11,21 @@ import numpy as np
 
 from ...rules import entry
 from ...tape import inplace
-from ...tape.record import dispatch, record
+from ...tape.record import dispatch, name_nodes, record
 from ...tape.tensor import Tensor
+
+
+def records_as(node: str) -> Callable[[Callable], Callable]:
+    """Name the nodes of a function's results as PyTorch does, which has one operation for it."""
+
+    def decorate(function: Callable) -> Callable:
+        @functools.wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            return name_nodes(function(*args, **kwargs), node, (*args, *kwargs.values()))
+
+        return call
+
+    return decorate
 
 
 def per_axis(value: Any, n: int, name: str) -> tuple[int, ...]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from ...rules.windows import Windows
 from ...tape.tensor import Tensor
-from .arguments import per_axis, run
+from .arguments import per_axis, records_as, run
 
 
 def add_batch_axis(input: Tensor, n: int, name: str) -> tuple[Tensor, bool]:
@@ -110,7 +110,10 @@ def conv(n: int, name: str) -> Callable:
         return add_bias(run("convolve_windows", grouped, weights, windows=windows), bias, unbatched)
 
     return rename_function(
-        function, name, f"Convolve {n}-dimensional input (N, C, ...) or (C, ...) with weight (O, C / groups, ...)."
+        function,
+        name,
+        f"Convolve {n}-dimensional input (N, C, ...) or (C, ...) with weight (O, C / groups, ...).",
+        "ConvolutionBackward0",
     )
 
 
@@ -155,12 +158,16 @@ def conv_transpose(n: int, name: str) -> Callable:
         return add_bias(run("unconvolve_windows", grouped, weights, windows=windows), bias, unbatched).contiguous()
 
     return rename_function(
-        function, name, f"The transpose of conv{n}d as a map of its input; weight (C, O / groups, ...)."
+        function,
+        name,
+        f"The transpose of conv{n}d as a map of its input; weight (C, O / groups, ...).",
+        "ConvolutionBackward0",
     )
 
 
-def rename_function(function: Callable, name: str, doc: str) -> Callable:
-    """Return a function under its own name."""
+def rename_function(function: Callable, name: str, doc: str, node: str = "") -> Callable:
+    """Return a function under its own name. node: the name of its results' nodes, where it has one."""
+    function = records_as(node)(function) if node else function
     function.__name__ = function.__qualname__ = name
     function.__doc__ = doc
     return function
@@ -187,6 +194,7 @@ def column_windows(size: Any, kernel_size: Any, dilation: Any, padding: Any, str
     return Windows(tuple(size), kernel, steps, dilated, tuple((p, p) for p in around), out)
 
 
+@records_as("Im2ColBackward0")
 def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Tensor:
     """The windows of (N, C, H, W) as columns (N, C kernel, windows)."""
     x, unbatched = add_batch_axis(input, 2, "unfold")
@@ -197,6 +205,7 @@ def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
     return out.squeeze(0) if unbatched else out
 
 
+@records_as("Col2ImBackward0")
 def fold(
     input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
 ) -> Tensor:

@@ -7,7 +7,7 @@ import numpy as np
 from ...api.select import where
 from ...tape.dtypes import as_dtype
 from ...tape.tensor import Tensor
-from .arguments import constant
+from .arguments import constant, records_as
 
 
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
@@ -48,6 +48,7 @@ def padding_row(padding_idx: int | None, rows: int) -> int | None:
     return padding_idx % rows
 
 
+@records_as("EmbeddingBackward0")
 def embedding(
     input: Tensor,
     weight: Tensor,

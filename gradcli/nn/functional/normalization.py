@@ -10,7 +10,7 @@ import numpy as np
 from ...rules.shapes import Shape
 from ...tape.modes import no_grad
 from ...tape.tensor import Tensor
-from .arguments import run
+from .arguments import records_as, run
 
 
 def affine(x: Tensor, weight: Tensor | None, bias: Tensor | None, shape: Shape | None = None) -> Tensor:
@@ -47,6 +47,7 @@ def check_last(name: str, input: Tensor, normalized_shape: Any, *parameters: Ten
     return shape
 
 
+@records_as("NativeLayerNormBackward0")
 def layer_norm(
     input: Tensor, normalized_shape: Any, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
 ) -> Tensor:
@@ -65,6 +66,7 @@ def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None,
     return affine(input * (mean + eps).rsqrt(), weight, None)
 
 
+@records_as("NativeGroupNormBackward0")
 def group_norm(
     input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
 ) -> Tensor:
@@ -83,6 +85,7 @@ def group_norm(
     return affine(out, weight, bias, along_channels(input))
 
 
+@records_as("NativeBatchNormBackward0")
 def batch_norm(
     input: Tensor,
     running_mean: Tensor | None,

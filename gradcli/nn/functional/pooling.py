@@ -120,7 +120,8 @@ def avg_pool(n: int, name: str) -> Callable:
             out = out / divisor_override
         return out.squeeze(0) if unbatched else out
 
-    return rename_function(function, name, f"Average over windows of the last {n} axes of (N, C, ...) or (C, ...).")
+    doc = f"Average over windows of the last {n} axes of (N, C, ...) or (C, ...)."
+    return rename_function(function, name, doc, f"AvgPool{n}DBackward0" if n > 1 else "")
 
 
 def adaptive_avg_pool(n: int, name: str) -> Callable:
@@ -132,9 +133,8 @@ def adaptive_avg_pool(n: int, name: str) -> Callable:
         out = sum_windows(x, tables, [count_seen(table) for table in tables])
         return out.squeeze(0) if unbatched else out
 
-    return rename_function(
-        function, name, f"Averages over windows that share the last {n} axes among output_size outputs."
-    )
+    doc = f"Averages over windows that share the last {n} axes among output_size outputs."
+    return rename_function(function, name, doc, f"AdaptiveAvgPool{n}DBackward0" if n > 1 else "")
 
 
 AVERAGES = {n: avg_pool(n, f"avg_pool{n}d") for n in (1, 2, 3)}
@@ -199,9 +199,9 @@ def max_pool(n: int, name: str) -> tuple[Callable, Callable]:
 
         return pool_maxima(input, n, name, tables, return_indices)
 
-    return rename_function(function, name, f"Largest element of each window of the last {n} axes."), with_indices(
-        function, name
-    )
+    doc = f"Largest element of each window of the last {n} axes."
+    node = f"MaxPool{n}DWithIndicesBackward0" if n > 1 else ""
+    return rename_function(function, name, doc, node), with_indices(function, name)
 
 
 def adaptive_max_pool(n: int, name: str) -> tuple[Callable, Callable]:
@@ -211,7 +211,8 @@ def adaptive_max_pool(n: int, name: str) -> tuple[Callable, Callable]:
         return pool_maxima(input, n, name, lambda x: adaptive_tables(x, n, output_size), return_indices)
 
     doc = f"Maxima over windows that share the last {n} axes among output_size outputs."
-    return rename_function(function, name, doc), with_indices(function, name)
+    node = f"AdaptiveMaxPool{n}DBackward0" if n > 1 else ""
+    return rename_function(function, name, doc, node), with_indices(function, name)
 
 
 def with_indices(function: Callable, name: str) -> Callable:

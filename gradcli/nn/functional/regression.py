@@ -9,7 +9,7 @@ from typing import Any
 from ...api.select import where
 from ...api.shape import broadcast_tensors
 from ...tape.tensor import Tensor
-from .arguments import loss, over, reduce_losses, run
+from .arguments import loss, over, records_as, reduce_losses, run
 
 
 def weigh_losses(values: Tensor, weight: Tensor | None, reduction: str) -> Tensor:
@@ -69,6 +69,7 @@ def bowl(difference: Tensor, width: float) -> Tensor:
     return where(size < width, 0.5 * difference * difference, width * (size - 0.5 * width))
 
 
+@records_as("SmoothL1LossBackward0")
 def smooth_l1_loss(
     input: Tensor,
     target: Tensor,
@@ -83,6 +84,7 @@ def smooth_l1_loss(
     return reduce_losses(bowl(less(input, target), beta) / beta, reduction)
 
 
+@records_as("HuberLossBackward0")
 def huber_loss(
     input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0, weight: Tensor | None = None
 ) -> Tensor:
