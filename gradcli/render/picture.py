@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import need_extra, visible
+from ..errors import GradcliError, visible
 from ..results.checks import CheckSummary
 from ..results.graphs import Graph
 from ..results.plots import Curve, Surface
@@ -24,9 +24,14 @@ SIZE = (7.0, 5.0)
 
 def figure(size: tuple[float, float] = SIZE) -> Any:
     """Return an empty figure. Raises GradcliError where matplotlib is not installed."""
-    need_extra("matplotlib", "plot", "drawing pictures")
-    from matplotlib.figure import Figure
-
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise GradcliError(
+            "drawing pictures needs matplotlib, which is not installed",
+            hint="pip install 'gradcli[plot]'",
+            kind="usage",
+        ) from None
     return Figure(size, layout="constrained")
 
 

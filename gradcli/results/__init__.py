@@ -1,16 +1,20 @@
 """What commands find out, as immutable data. Renderers turn it into text and know nothing else.
 Modules beside this one hold what other commands find out.
 
-Arrays are plain ndarrays. Named tuples rather than dataclasses: they cost nothing to import.
+Arrays are plain ndarrays; a result that holds numbers has `arrays`, in which nan is looked for. Named tuples rather
+than dataclasses: they cost nothing to import.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..errors import EXIT_FAIL, EXIT_INCONCLUSIVE, EXIT_OK, EXIT_TARGET, Span
+from .labels import Part, label, value_part
 
 
 class InputGradient(NamedTuple):
@@ -52,6 +56,13 @@ class Gradients(NamedTuple):
     anomaly: tuple[str, Span | None] | None = None
 
     @property
+    def arrays(self) -> Iterator[Part]:
+        """The value and the gradients."""
+        yield from value_part(self)
+        for item in self.inputs:
+            yield f"the gradient of {item.name}", item.slope, partial(label, item.name)
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """What there is to say of a script that leaves no gradient behind."""
         if self.value is not None or any(item.grad is not None for item in self.inputs):
@@ -70,6 +81,11 @@ class Value(NamedTuple):
     target: str
     value: np.ndarray
     output: str | None = None
+
+    @property
+    def arrays(self) -> Iterator[Part]:
+        """The value."""
+        return value_part(self)
 
 
 VERDICT_CODES = {"pass": EXIT_OK, "fail": EXIT_FAIL, "error": EXIT_TARGET, "inconclusive": EXIT_INCONCLUSIVE}

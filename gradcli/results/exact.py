@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+
+from .labels import Part, label, value_part
 
 
 class Formula(NamedTuple):
@@ -93,6 +97,15 @@ class LongNumbers(NamedTuple):
     output: str | None = None
     kind: str = "grad"
     with_value: bool = False
+
+    @property
+    def arrays(self) -> Iterator[Part]:
+        """The value and the derivatives."""
+        names = {"grad": "gradient", "jacobian": "Jacobian", "hessian": "Hessian"}
+        yield from value_part(self)
+        for name, x in self.parts.items():
+            if x is not None:
+                yield f"the {names[self.kind]} for {name}", x, partial(label, name)
 
 
 class Witness(NamedTuple):

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from . import agreement_code, verdict_code
+from .labels import Part, label, label_entry, label_pair, value_part
 
 
 class JacobianBlock(NamedTuple):
@@ -40,6 +43,18 @@ class Jacobian(NamedTuple):
     witnesses: tuple[Any, ...] = ()
 
     @property
+    def arrays(self) -> Iterator[Part]:
+        """The value and the blocks."""
+        yield from value_part(self)
+        for block in self.blocks:
+            what = f"the block of {block.name}"
+            if block.block is not None:
+                yield what, block.block, label_pair(self.output or "out", self.value.ndim, block.name)
+                continue
+            entries = block.sparse.tocoo()
+            yield what, entries.data, partial(label_entry, entries)
+
+    @property
     def exit_code(self) -> int:
         """The exit code of what formulas and a check say."""
         return agreement_code(self.symbolic) or verdict_code(self.witnesses)
@@ -58,6 +73,14 @@ class Hessian(NamedTuple):
     output: str | None = None
     unused: tuple[str, ...] = ()
     symbolic: tuple[Any, ...] = ()
+
+    @property
+    def arrays(self) -> Iterator[Part]:
+        """The value and the blocks."""
+        yield from value_part(self)
+        for name, row in self.blocks.items():
+            for other, x in row.items():
+                yield f"the block of {other}", x, label_pair(name, self.inputs[name].ndim, other)
 
     @property
     def exit_code(self) -> int:
@@ -87,6 +110,13 @@ class Products(NamedTuple):
     unused: tuple[str, ...] = ()
     symbolic: tuple[Any, ...] = ()
     witnesses: tuple[Any, ...] = ()
+
+    @property
+    def arrays(self) -> Iterator[Part]:
+        """The value and the products."""
+        yield from value_part(self)
+        for name, x in self.parts.items():
+            yield f"the {self.kind} for {name}", x, partial(label, name)
 
     @property
     def exit_code(self) -> int:
