@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Mapping
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -154,3 +156,24 @@ def missing(module: str, names: Callable[[], Any]) -> Callable[[str], Any]:
         raise AttributeError(describe_missing(f"{module.removeprefix('gradcli.')}.{name}", names()))
 
     return getattr_
+
+
+def lazy(package: str, names: Mapping[str, str], *submodules: str) -> tuple[list[str], Callable[[str], Any]]:
+    """Return `__all__` and `__getattr__` of a package that imports a module when a name in it is first looked up.
+
+    names: those that each module offers, separated by blanks. submodules: those that are offered themselves.
+    """
+    homes = {name: module for module, listed in names.items() for name in listed.split()}
+    offered = sorted({*homes, *submodules})
+    absent = missing(package, lambda: sorted({*offered, *vars(sys.modules[package]).get("__all__", ())}))
+
+    def getattr_(name: str) -> Any:
+        if name in submodules:
+            return import_module(f"{package}.{name}")
+        if name not in homes:
+            return absent(name)
+        found = getattr(import_module(f"{package}.{homes[name]}"), name)
+        vars(sys.modules[package])[name] = found
+        return found
+
+    return offered, getattr_

@@ -5,14 +5,11 @@ A module is imported when a name in it is first looked up.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import Any
+from ...api.wrap import lazy
 
-from ...api.wrap import missing
-
-HOMES = {
-    name: module
-    for module, names in {
+__all__, __getattr__ = lazy(
+    __name__,
+    {
         "activation": """
             celu celu_ elu elu_ gelu glu hardshrink hardsigmoid hardswish hardtanh hardtanh_
             leaky_relu leaky_relu_ log_softmax logsigmoid mish normalize prelu relu relu_ relu6 rrelu rrelu_
@@ -34,15 +31,5 @@ HOMES = {
             max_pool3d_with_indices
         """,
         "regression": "gaussian_nll_loss huber_loss kl_div l1_loss mse_loss poisson_nll_loss smooth_l1_loss",
-    }.items()
-    for name in names.split()
-}
-__all__ = sorted(HOMES)  # noqa: PLE0605
-absent = missing(__name__, lambda: __all__)
-
-
-def __getattr__(name: str) -> Any:
-    if name not in HOMES:
-        return absent(name)
-    found = globals()[name] = getattr(import_module(f"{__name__}.{HOMES[name]}"), name)
-    return found
+    },
+)

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import Any
+from ...api.wrap import lazy
 
-from ...api.wrap import missing
-
-HOMES = {
-    name: module
-    for module, names in {
+__all__, __getattr__ = lazy(
+    __name__,
+    {
         "activation": """
             CELU ELU GELU GLU Hardshrink Hardsigmoid Hardswish Hardtanh LeakyReLU LogSigmoid LogSoftmax Mish
             PReLU RReLU ReLU ReLU6 SELU SiLU Sigmoid Softmax Softmax2d Softmin Softplus Softshrink Softsign Tanh
@@ -34,15 +31,5 @@ HOMES = {
         "rnn": "GRU LSTM RNN RNNBase",
         "shaping": "Flatten Fold Unflatten Unfold",
         "sparse": "Embedding",
-    }.items()
-    for name in names.split()
-}
-__all__ = sorted(HOMES)  # noqa: PLE0605
-absent = missing(__name__, lambda: __all__)
-
-
-def __getattr__(name: str) -> Any:
-    if name not in HOMES:
-        return absent(name)
-    found = globals()[name] = getattr(import_module(f"{__name__}.{HOMES[name]}"), name)
-    return found
+    },
+)
