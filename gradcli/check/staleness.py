@@ -6,13 +6,11 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from ..program.elsewhere.base import moved
 from ..results.checks import Finding
-from .doubt import moved_by
 from .flatten import Flat
 from .subject import CheckError
 
-AWAY = 0.05
-"""How far the call in between is from the point, relative."""
 ROOM = 1e-4
 """The change of a gradient, relative, from which on it is none of rounding."""
 STALE = Finding(
@@ -32,18 +30,20 @@ def staleness(flat: Flat, seed: int) -> Finding | None:
         return None
     drawn = np.random.default_rng(seed + 11).standard_normal(len(flat.f0))
     cotangent = drawn.astype(flat.out.real.dtype).view(flat.out_dtype).reshape(flat.out_shape)
-    away = moved_by(subject, {name: np.asarray(AWAY) for name in subject.wrt})
-
+    away = {**subject.at, **moved({name: subject.at[name] for name in subject.wrt})}
     try:
         late = subject.late_pull(subject.at, cotangent, away)
     except CheckError:  # the function is not defined there, or changes in place what backward needs
         return None
     if late is None:
         return None
-    first, again = subject.pull(subject.at, cotangent), subject.pull(subject.at, cotangent)
+    first = subject.pull(subject.at, cotangent)
 
     def gap(x: Mapping[str, np.ndarray]) -> float:
         return max(np.abs(x[name] - first[name]).max(initial=0.0) for name in subject.wrt)
 
     size = max(np.abs(first[name]).max(initial=0.0) for name in subject.wrt)
-    return STALE if gap(late) > max(ROOM * size, 10 * gap(again)) else None
+    if gap(late) <= ROOM * size:
+        return None
+    own = gap(subject.pull(subject.at, cotangent))  # of one that is different every time
+    return STALE if gap(late) > 10 * own else None

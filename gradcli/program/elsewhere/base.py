@@ -86,6 +86,11 @@ class Elsewhere:
         """Let go of connections and processes."""
 
 
+def moved(at: Arrays) -> dict[str, np.ndarray]:
+    """Return a point at some distance from another one."""
+    return {name: x + np.asarray(0.05 * (1 + np.abs(x)), x.dtype) for name, x in at.items()}
+
+
 def unit_arrays(like: np.ndarray) -> list[np.ndarray]:
     """Return the unit arrays of a shape, in order."""
     return list(np.eye(like.size, dtype=like.dtype).reshape((like.size, *like.shape)))

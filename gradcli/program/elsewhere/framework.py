@@ -13,7 +13,7 @@ from ...errors import ENDINGS, describe_error
 from ..outputs import Path, layout_of
 from ..parameters import named_parameters
 from .arguments import Arguments, as_array, call_with
-from .base import Arrays, Elsewhere, ElsewhereError
+from .base import Arrays, Elsewhere, ElsewhereError, moved
 
 SINGLE = 2.0**-24
 
@@ -197,11 +197,6 @@ class FrameworkCall(Elsewhere):
     def lacks_forward(self, error: BaseException) -> bool:
         """Return whether an error says that something has no forward mode."""
         return isinstance(error, NotImplementedError)
-
-
-def moved(at: Arrays) -> dict[str, np.ndarray]:
-    """Return a point at some distance from another one."""
-    return {name: x + np.asarray(0.05 * (1 + np.abs(x)), x.dtype) for name, x in at.items()}
 
 
 def widened(x: Any, rounded: bool = False) -> np.ndarray:
