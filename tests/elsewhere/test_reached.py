@@ -1,0 +1,75 @@
+"""What a function's code leads to: the user's own tensors and modules, and nothing of the framework's own code."""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+
+import pytest
+
+from gradcli.program.frameworks import calls_solver, framework_of, reached_from
+
+pytestmark = pytest.mark.framework("torch")
+
+
+@pytest.fixture(scope="module")
+def functions():
+    torch = pytest.importorskip("torch")
+    weight, layer = torch.ones(3), torch.nn.Linear(3, 1)
+
+    class Scaled(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * weight
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * weight
+
+    class Loss:
+        def total(self, x):
+            return (x * weight).sum() + torch.zeros(())
+
+    def plain(x):
+        return (x * weight).sum()
+
+    def wrapped(*args):
+        return plain(*args)
+
+    return {
+        "plain": plain,
+        "Function": Scaled.apply,
+        "called Function": lambda x: Scaled.apply(x).sum(),
+        "partial": functools.partial(plain),
+        "wrapped": wrapped,
+        "vmap": torch.vmap(plain),
+        "compiled": torch.compile(plain),
+        "without graph": torch.no_grad()(plain),
+        "method": Loss().total,
+        "layer": lambda x: layer(x) * weight,
+        "forward of a layer": torch.nn.Sequential(layer).forward,
+    }
+
+
+NAMES = (
+    *("plain", "Function", "called Function", "partial", "wrapped", "vmap", "compiled", "without graph", "method"),
+    *("layer", "forward of a layer"),
+)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_own_tensors_are_reached_and_the_frameworks_code_is_not_searched(functions, name):
+    import torch
+
+    from gradcli.program.elsewhere.torch import modules_behind, tensors_behind
+
+    function = functions[name]
+    assert framework_of(function) == "torch"
+    assert not calls_solver(function)
+    is_layer = "layer" in name
+    assert len(modules_behind(function)) == is_layer
+    assert len(tensors_behind(function)) == (2 if name == "forward of a layer" else 1 + 2 * is_layer)
+    home = str(Path(torch.__file__).parent)
+    codes = [x for x in reached_from(function) if hasattr(x, "__code__")]
+    inside = [x for x in codes if x.__code__.co_filename.startswith(home)]
+    assert len(inside) < 20, inside
