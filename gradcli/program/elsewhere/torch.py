@@ -27,6 +27,8 @@ class TorchCall(FrameworkCall):
     """A call in PyTorch: reverse mode by torch.autograd.grad, forward mode by torch.autograd.forward_ad."""
 
     framework = "PyTorch"
+    records = False
+    """Whether values need a graph: the function differentiates inside, or registers hooks."""
 
     @classmethod
     def of(
@@ -49,7 +51,7 @@ class TorchCall(FrameworkCall):
         if isinstance(function, type) and issubclass(function, torch.nn.Module):
             function = instance_of(function, title)
         if isinstance(function, torch.nn.Module):
-            found = super().signature(function.forward, title)
+            found = super().signature(forward_of(function), title)
             return found and (found[0], [name for name, p in function.named_parameters() if p.requires_grad])
         return super().signature(function, title)
 
@@ -81,9 +83,19 @@ class TorchCall(FrameworkCall):
         return tensor(x)
 
     def evaluate(self, at: Arrays) -> Any:
-        """Return the joined output; without gradients to record, as inference would have it."""
-        with torch.no_grad():
-            return self.joined(self.result({name: tensor(x) for name, x in at.items()}))
+        """Return the joined output; without gradients to record, as inference would have it, unless it needs them."""
+        try:
+            with torch.set_grad_enabled(self.records):
+                return self.joined(self.result({name: self.given(x) for name, x in at.items()})).detach()
+        except RuntimeError as error:
+            if self.records or "require" not in str(error) or "grad" not in str(error):
+                raise
+        self.records = True
+        return self.evaluate(at)
+
+    def given(self, x: np.ndarray) -> torch.Tensor:
+        """Return an array as what the function is given."""
+        return handed(tensor(x).requires_grad_()) if self.records else tensor(x)
 
     def linearize(self, at: Arrays) -> Callable[[np.ndarray], dict[str, np.ndarray]]:
         """Return products by reverse mode, one backward pass each."""
@@ -105,7 +117,7 @@ class TorchCall(FrameworkCall):
         from torch.autograd import forward_ad
 
         with forward_ad.dual_level():
-            duals = {n: forward_ad.make_dual(tensor(x), tensor(tangents[n])) for n, x in at.items()}
+            duals = {n: forward_ad.make_dual(self.given(x), tensor(tangents[n])) for n, x in at.items()}
             out = self.joined(self.result(duals))
             tangent = forward_ad.unpack_dual(out).tangent
             return np.zeros(tuple(out.shape), plain(out).dtype) if tangent is None else plain(tangent)
@@ -195,7 +207,7 @@ class ModuleCall(TorchCall):
             return torch.func.functional_call(module, {**weights, **buffers}, args, kwargs)
 
         with contextlib.suppress(TypeError, ValueError):
-            call.__signature__ = inspect.signature(module.forward)  # type: ignore[attr-defined]
+            call.__signature__ = inspect.signature(forward_of(module))  # type: ignore[attr-defined]
         return call_with(call, inputs)
 
 
@@ -245,6 +257,11 @@ def calls_in(call: TorchCall) -> list[tuple[Any, tuple, str, str]]:
         for handle in handles:
             handle.remove()
     return found
+
+
+def forward_of(module: Any) -> Callable:
+    """Return the forward that a module's inputs are named by; a compiled one has it from what was compiled."""
+    return getattr(module, "_orig_mod", module).forward
 
 
 def instance_of(kind: Any, title: str) -> Any:

@@ -1,0 +1,64 @@
+"""Torch functions whose values need a graph: they differentiate inside, register hooks, retain gradients."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gradcli.check.declare import check_gradient
+
+pytestmark = pytest.mark.framework("torch")
+X = np.array([0.3, -0.7, 1.1])
+
+
+def forces(x):
+    """The forces of an energy."""
+    import torch
+
+    return -torch.autograd.grad((x**3).sum() + x.prod(), x, create_graph=True)[0]
+
+
+def detached_forces(x):
+    """Forces that are no function of x any more."""
+    import torch
+
+    return x - torch.autograd.grad((x**3).sum(), x)[0]
+
+
+def retaining(x):
+    y = x**2
+    y.retain_grad()
+    return y.sum()
+
+
+def hooked(factor):
+    def f(x):
+        y = 2 * x
+        y.register_hook(lambda g: g * factor)
+        return (y**2).sum()
+
+    return f
+
+
+@pytest.mark.parametrize(
+    ("f", "verdict"),
+    [
+        (forces, "pass"),
+        (retaining, "pass"),
+        (hooked(1.0), "pass"),
+        (hooked(1.5), "fail"),
+        (detached_forces, "fail"),
+    ],
+    ids=["forces", "retained", "hook", "hook that scales", "detached forces"],
+)
+def test_they_are_judged(f, verdict):
+    report = check_gradient(f, at={"x": X}, engine="torch")
+    assert report.verdict == verdict, report
+
+
+def test_a_compiled_module_has_the_inputs_of_what_was_compiled():
+    import torch
+
+    torch.manual_seed(0)
+    module = torch.compile(torch.nn.Linear(3, 2), backend="eager")
+    assert check_gradient(module, at={"input": X}).verdict == "pass"
