@@ -117,8 +117,7 @@ def leads_from(x: Any, names: tuple[str, ...]) -> Iterator[tuple[Any, tuple[str,
         if not is_framework(x.__module__):  # which lead to thousands of functions of their own
             variables = getattr(x, "__globals__", {})
             yield from ((variables[name], used) for name in used if name in variables)
-            roots = {name.partition(".")[0] for name in used} & FRAMEWORKS.keys() & sys.modules.keys()
-            yield from ((sys.modules[root], ()) for root in roots)
+            yield from ((sys.modules[root], ()) for root in frameworks_imported_in(code) if root in sys.modules)
         for cell in getattr(x, "__closure__", None) or ():
             try:
                 yield cell.cell_contents, used
@@ -137,6 +136,19 @@ def leads_from(x: Any, names: tuple[str, ...]) -> Iterator[tuple[Any, tuple[str,
 def is_framework(module: str | None) -> bool:
     """Return whether a module belongs to a framework."""
     return (module or "").partition(".")[0] in FRAMEWORKS
+
+
+def frameworks_imported_in(code: CodeType) -> Iterator[str]:
+    """Yield the frameworks that code and the code inside it import; `torch.autograd` is no import of autograd."""
+    if any(name.partition(".")[0] in FRAMEWORKS for name in code.co_names):
+        import dis
+
+        for step in dis.get_instructions(code):
+            if step.opname == "IMPORT_NAME" and is_framework(step.argval):
+                yield step.argval.partition(".")[0]
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from frameworks_imported_in(constant)
 
 
 def names_in(code: CodeType) -> Iterator[str]:

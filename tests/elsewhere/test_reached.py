@@ -73,3 +73,22 @@ def test_own_tensors_are_reached_and_the_frameworks_code_is_not_searched(functio
     codes = [x for x in reached_from(function) if hasattr(x, "__code__")]
     inside = [x for x in codes if x.__code__.co_filename.startswith(home)]
     assert len(inside) < 20, inside
+
+
+@pytest.mark.framework("autograd")
+def test_torchs_autograd_is_not_hips_autograd():
+    """Also where both are loaded."""
+    import autograd
+    import torch
+
+    def forces(x):
+        return torch.autograd.grad((x**2).sum(), x)[0]
+
+    def inside(x):
+        import autograd.numpy as anp
+
+        return anp.sum(x)
+
+    assert framework_of(forces) == "torch"
+    assert framework_of(inside) == "autograd"
+    assert autograd not in list(reached_from(forces))

@@ -310,3 +310,39 @@ def test_single_precision_is_judged_by_values_in_double():
     assert "float32" in report.notes[0]
     wrong = torch_power(RULES["factor 1.01"])
     assert Declared(lambda x: wrong(x).sum(), {"x": X}, single=True).run().verdict == "fail"
+
+
+@pytest.mark.framework("jax")
+@pytest.mark.parametrize("factor", [1.0, 1.01])
+def test_loops_are_compiled_once(factor):
+    """Without that each call of a loop of lax takes a quarter of a second."""
+    import time
+
+    import jax
+    from jax import lax
+
+    @jax.custom_vjp
+    def cube(x):
+        return lax.fori_loop(0, 2, lambda i, c: c * x, x)
+
+    cube.defvjp(lambda x: (cube(x), x), lambda x, g: (g * 3 * factor * x**2,))
+    start = time.perf_counter()
+    report = check_gradient(lambda x: cube(x).sum(), at={"x": X}, engine="jax")
+    assert report.verdict == ("pass" if factor == 1 else "fail")
+    assert report.evidence.points * 0.02 > time.perf_counter() - start
+
+
+@pytest.mark.framework("jax")
+def test_functions_that_cannot_be_compiled_are_judged_as_written():
+    drawn = np.random.default_rng(0)
+
+    def branches(x):
+        import jax.numpy as jnp
+        from jax.core import Tracer
+
+        first = x[0] if isinstance(x, Tracer) else float(x[0])
+        return jnp.sum(x**2) if isinstance(first, Tracer) or first > 0 else jnp.sum(x)
+
+    assert check_gradient(branches, at={"x": abs(X) + 0.1}, engine="jax").verdict == "pass"
+    report = check_gradient(lambda x: (x**2).sum() + drawn.random(), at={"x": X}, engine="jax")
+    assert "non-deterministic" in report.message
