@@ -30,11 +30,12 @@ written once and counts axes from the right. The entry also says its exact form 
 y, z), which operands an element depends on (`pattern`), and how large the result is (`size`): nothing else knows
 functions by name.
 
-The tape. A node keeps raw arrays and its parents, never Tensors, so there are no reference cycles. Nodes are
-numbered as they are made; backward takes the newest from a heap, adds cotangents where paths meet, and frees as
-it goes, without recursion. In-place changes draw numbers from the same sequence: a saved array was changed since
-exactly when its memory's last change is newer than the node, so recording pays nothing for the check. A mode
-(observed, traced, packed, exact) is a recorder on a stack per thread (`tape/record.py`); nothing is patched.
+The tape. A node keeps raw arrays, its parents and the rule that sends these their cotangents, never Tensors, so
+there are no reference cycles. Nodes are numbered as they are made; backward takes the newest from a heap, adds
+cotangents where paths meet, and frees as it goes, without recursion. In-place changes draw numbers from the
+same sequence: a saved array was changed since exactly when its memory's last change is newer than the node, so
+recording pays nothing for the check. A mode (observed, traced, packed, exact) is a recorder on a stack per
+thread (`tape/record.py`); nothing is patched.
 
 Transforms. A transform records a function once, on inputs of its own, so that transforms nest. Reverse mode runs
 backward with cotangents of one more axis, forward mode pushes tangents through the recorded graph, and `vmap`
