@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import GradcliError
-from ..program.elsewhere.address import Wishes, open_address
+from ..program.elsewhere.address import Wishes, open_address, refuse_to_execute
 from ..program.elsewhere.base import Arrays, Elsewhere, ElsewhereError
 from ..program.parameters import check_known
 from ..results.checks import CheckReport
@@ -89,8 +89,8 @@ def of_address(target: Any, wanted: Any) -> Declared | CheckReport:
     Raises GradcliError for inputs that it does not have, or that are missing.
     """
     text = target.text
-    if target.safe and not text.startswith(("http://", "https://")):
-        raise GradcliError(f"--safe: {text} would have to be executed", kind="usage")
+    if target.safe:
+        refuse_to_execute(text)
     if target.argv:
         raise GradcliError(f"{text} takes no arguments after --", hint="put them into cmd:", kind="usage")
     start = time.perf_counter()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -56,10 +57,8 @@ class Claimed(Subject):
     def value(self, arrays: Mapping[str, np.ndarray]) -> np.ndarray:
         """Return the output."""
         self.count()
-        try:
+        with calling():
             found = np.array(plain_array(self.program.value(arrays), self.program.title))
-        except ElsewhereError as error:
-            raise what_ends(error) from error.__cause__
         self.shape = found.shape
         return found
 
@@ -72,10 +71,8 @@ class Claimed(Subject):
     ) -> list[dict[str, np.ndarray]]:
         """Return the claimed products with several cotangents at one point. Raises WrongShapeError."""
         self.count(self.program.runs_for_products)
-        try:
+        with calling():
             rows = self.program.vjps(arrays, cotangents)
-        except ElsewhereError as error:
-            raise what_ends(error) from error.__cause__
         return [
             {name: self.in_shape(row[name], self.at[name].shape, f"the gradient of '{name}'") for name in self.wrt}
             for row in rows
@@ -85,19 +82,15 @@ class Claimed(Subject):
         self, arrays: Mapping[str, np.ndarray], cotangent: np.ndarray, between: Mapping[str, np.ndarray]
     ) -> dict[str, np.ndarray] | None:
         """Return the claimed product, where the function is called at another point between forward and backward."""
-        try:
+        with calling():
             rows = self.program.late_vjps(arrays, [cotangent], between)
-        except ElsewhereError as error:
-            raise what_ends(error) from error.__cause__
         return None if rows is None else rows[0]
 
     def push(self, arrays: Mapping[str, np.ndarray], tangents: Mapping[str, np.ndarray]) -> np.ndarray:
         """Return the claimed product with tangents. Raises WrongShapeError."""
         self.count(self.program.runs_for_products)
-        try:
+        with calling():
             found = self.program.jvp(arrays, tangents)
-        except ElsewhereError as error:
-            raise what_ends(error) from error.__cause__
         shape = self.output(arrays).shape if self.shape is None else self.shape
         return self.in_shape(found, shape, "the derivative along a direction")
 
@@ -132,6 +125,15 @@ class Claimed(Subject):
             if is_wrong(Claimed(part)):
                 return f"the first wrong part is {part.title}: {place}"
         return None
+
+
+@contextlib.contextmanager
+def calling() -> Iterator[None]:
+    """Turn an ElsewhereError inside the block into what ends a check."""
+    try:
+        yield
+    except ElsewhereError as error:
+        raise what_ends(error) from error.__cause__
 
 
 def what_ends(error: ElsewhereError) -> Exception:

@@ -119,10 +119,10 @@ def judge(subject: Subject, options: Options, report: Callable[..., CheckReport]
     """
     subject.most_calls = options.calls
     flat = Flat(subject)
-    bent = None
     few = not options.elements and (options.forced or is_costly(flat))
-    if options.tolerances is None and len(flat.f0) * flat.size and few:
-        bent = linear_within_budget(flat, options.seed)
+    along = bool(options.tolerances is None and len(flat.f0) * flat.size and few)
+    if along:
+        bent = within_budget(flat, options.seed)
         look = Directions(flat, options.seed, STEPS if options.taylor else None)
         found = judge_along(look)
         if options.taylor and look.slopes:
@@ -132,7 +132,8 @@ def judge(subject: Subject, options: Options, report: Callable[..., CheckReport]
     reason = undecidable(flat)
     if reason is not None:
         return report("inconclusive", reason)
-    bent = bent or nonlinearity(flat, options.seed) or staleness(flat, options.seed)
+    if not along:
+        bent = wrong_products(flat, options.seed)
     if bent is None and options.tolerances is None and not options.elements:
         right = subject.all_right(flat)
         if right is not None:
@@ -182,12 +183,17 @@ def is_costly(flat: Flat) -> bool:
     return flat.size * flat.seconds > SLOW
 
 
-def linear_within_budget(flat: Flat, seed: int) -> Finding | None:
-    """Return in what a claim is not linear, or stale; None where asking costs more calls than there are."""
+def wrong_products(flat: Flat, seed: int) -> Finding | None:
+    """Return in what the claim's products are not linear, or stale, which needs no value to be compared with."""
+    return nonlinearity(flat, seed) or staleness(flat, seed)
+
+
+def within_budget(flat: Flat, seed: int) -> Finding | None:
+    """Return what is wrong with the claim's products; None where asking costs more calls than there are."""
     subject = flat.subject
     if subject.most_calls is not None and subject.calls + 2 * subject.claim_calls + PLAN > subject.most_calls:
         return None
-    return nonlinearity(flat, seed) or staleness(flat, seed)
+    return wrong_products(flat, seed)
 
 
 def report_along(

@@ -102,8 +102,8 @@ def symmetrized(flat: Flat) -> Symmetrized | None:
     """Return a function on the space of symmetric matrices, where it is one of these; None where it is not.
 
     It is where an input is symmetric, and the function reads one triangle alone, or raises where the two differ. A
-    claim for what is not read that has nothing for what is read is a
-    transposed one, and no claim about symmetric matrices. Raises OutOfCallsError.
+    claim for what is not read that has nothing for what is read is a transposed one, and no claim about symmetric
+    matrices. Raises OutOfCallsError.
     """
     reasons = {}
     try:

@@ -73,6 +73,8 @@ class Rule(NamedTuple):
     hint: str = ""
 
 
+ELSEWHERE = {"server", "library", "fmu"}
+"""The kinds of targets that run elsewhere."""
 RULES = (
     Rule("engine", lambda c: c.is_any("function", "checks"), "it chooses what differentiates FILE.py:NAME"),
     Rule(
@@ -88,12 +90,12 @@ RULES = (
     Rule("torch", lambda c: c.is_any("script", "function", "checks"), "it is for Python files"),
     Rule(
         "dtype",
-        lambda c: not c.kinds <= {"server", "library", "fmu"},
+        lambda c: not c.kinds <= ELSEWHERE,
         "what runs elsewhere is given numbers of its own type",
     ),
     Rule(
         "chunk_size",
-        lambda c: not c.kinds <= {"server", "library", "fmu"},
+        lambda c: not c.kinds <= ELSEWHERE,
         "what runs elsewhere gives one product at a time",
     ),
     Rule(
@@ -142,7 +144,7 @@ RULES = (
     ),
     Rule(
         "value_and_grad",
-        lambda c: not c.is_any("server", "library", "fmu"),
+        lambda c: not c.is_any(*ELSEWHERE),
         "it needs a function of a Python file: FILE.py:f",
     ),
     *(

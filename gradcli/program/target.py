@@ -97,11 +97,11 @@ def load_program(target: Target) -> Program:
 
 def at_address(text: str, target: Target) -> Program:
     """Return the program at an address, unless nothing may be executed."""
-    from .elsewhere.address import Wishes, open_address
+    from .elsewhere.address import Wishes, open_address, refuse_to_execute
     from .elsewhere.program import ElsewhereProgram
 
-    if target.safe and not text.startswith(("http://", "https://")):
-        raise GradcliError(f"--safe: {text} would have to be executed", kind="usage")
+    if target.safe:
+        refuse_to_execute(text)
     refuse_arguments(target, f"{text} runs elsewhere, and")
     more: dict[str, Any] = {"config": target.config, "timeout": target.timeout, **target.derivatives}
     return ElsewhereProgram(lambda given, out, wrt: open_address(text, Wishes(out=out, wrt=wrt, **more))(given), text)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 LIBRARY = re.compile(r"(?P<path>[^()]*?\.(?:so(?:\.\d+)*|dylib|dll)):(?P<declaration>[^:]*\(.*\)\s*;?\s*)\Z", re.S)
-REMOTE = ("http://", "https://", "cmd:")
+SERVERS = ("http://", "https://")
+REMOTE = (*SERVERS, "cmd:")
 
 
 def is_elsewhere(text: str) -> bool:

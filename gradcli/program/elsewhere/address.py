@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ...errors import GradcliError
-from . import LIBRARY, is_fmu
+from . import LIBRARY, REMOTE, SERVERS, is_fmu
 from .base import Arrays, Elsewhere
 
 
@@ -43,7 +43,7 @@ def open_address(text: str, wishes: Wishes) -> Callable[[Arrays], Elsewhere]:
     Raises GradcliError for an address that cannot be, and for wishes that have no meaning there.
     """
     library = LIBRARY.match(text)
-    if library and not text.startswith(("http://", "https://", "cmd:")):
+    if library and not text.startswith(REMOTE):
         return open_library(library["path"], library["declaration"], wishes)
     for name, declaration in wishes.derivatives.items():
         if declaration is not None:
@@ -53,6 +53,12 @@ def open_address(text: str, wishes: Wishes) -> Callable[[Arrays], Elsewhere]:
     if is_fmu(text):
         return open_fmu(text, wishes)
     return open_server(text, wishes)
+
+
+def refuse_to_execute(text: str) -> None:
+    """Raise GradcliError, under --safe, for an address whose code would run on this machine."""
+    if not text.startswith(SERVERS):
+        raise GradcliError(f"--safe: {text} would have to be executed", kind="usage")
 
 
 def open_library(path: str, declaration: str, wishes: Wishes) -> Callable[[Arrays], Elsewhere]:
