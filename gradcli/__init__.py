@@ -49,10 +49,10 @@ Formats. `-f NAME` imports `render/NAME.py`, whose functions are registered by t
 command lists its `formats=`, and `ENDINGS` (`cli/output.py`) says which names of files ask for one. `cli/commands`
 tells how to add a command.
 
-The verdict. A line through the point is sampled at Chebyshev nodes: their coefficients show noise and resolution
-(`check/reference.py`); a cheap look of ten points settles most elements. What is checked is a `Subject`: values,
-and a claim that pulls or pushes; where it runs is not the judge's business. A gradient of NumPy code is checked
-without loading the engine or the table.
+The verdict. `check/run.py` leads a check through its stages, which have folders: a `Subject` (`subjects`) has values
+and a claim that pulls or pushes; its products must be linear and fresh (`products`); few directions are looked at
+where calls are dear (`directions`), else every element, by Chebyshev fits along its line (`reference`), whose
+coefficients show noise and resolution; then `judgement` and `diagnosis`. NumPy code needs neither engine nor table.
 
 The user's code. A Python file runs among the modules of its own folder, which are put away afterwards
 (`program/surroundings.py`). What runs no Python is bounded in memory by the operating system (`lang/memory.py`).

@@ -35,7 +35,7 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
     """Collect a Python file that may declare checks."""
     if not parent.config.getoption("gradcheck") or file_path.suffix != ".py":
         return None
-    from .check.collect import mentions_checks
+    from .check.targets.files import mentions_checks
 
     return DeclaringFile.from_parent(parent, path=file_path) if mentions_checks(str(file_path)) else None
 
@@ -49,8 +49,8 @@ class DeclaringFile(pytest.Module):
 
     def collect(self) -> Iterator[Any]:
         """Yield the checks that the file declares, in order. Raises CollectError when it cannot be imported."""
-        from .check.collect import mentions_checks, same_file
         from .check.declare import REGISTRY
+        from .check.targets.files import mentions_checks, same_file
 
         before = len(REGISTRY)
         path = str(self.path)

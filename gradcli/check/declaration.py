@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..program.frameworks import ADAPTED
-from .subject import CheckError
+from .subjects.subject import CheckError
 
 MOST_AXES = 64
 

@@ -20,11 +20,11 @@ from ..lang.patience import bounded, time_left, within
 from ..program.frameworks import FRAMEWORKS, engine_of, framework_of
 from ..results.checks import CheckReport
 from .declaration import complaints, is_shape, point_of
-from .frameworks import claimed_by, hand_written, second_order
 from .options import Options, tolerances_of
 from .run import Place, run_check
-from .subject import CheckError, Subject, name_of, raised
-from .value_and_grad import value_and_gradient
+from .subjects.frameworks import claimed_by, hand_written, second_order
+from .subjects.subject import CheckError, Subject, name_of, raised
+from .subjects.value_and_grad import value_and_gradient
 
 BY_HAND = "a gradient written by hand is checked with --grad NAME (grad= in a declaration), and f gets plain arrays"
 WHOLE_NUMBERS = "--arg NAME='[2, 0]' gives whole numbers, as does a parameter annotated with int or NDArray[np.int64]"
@@ -137,12 +137,12 @@ class Declared:
             claimed = claimed_by(engine, self.origin, at, self.name, self.wrt, self.single)
             return claimed if self.options.order == 1 else second_order(claimed, self.options.seed)
         refuse_foreign(framework_of(self.origin), self.name)
-        from .traced import Traced
+        from .subjects.traced import Traced
 
         subject = Traced(self.f, at, wrt=self.wrt, title=self.name)
         if self.options.order == 1:
             return subject
-        from .second import SecondOrder
+        from .subjects.second import SecondOrder
 
         return SecondOrder(subject, self.options.seed)
 
@@ -161,7 +161,7 @@ class Declared:
                     report = self.worst()
                     if not (self.options.search or self.saved) or report.verdict == "error":
                         return report
-                    from .search import search
+                    from .search.run import search
 
                     return search(self, report, self.options.search, self.saved)
             except GradcliError as error:
@@ -196,7 +196,7 @@ class Declared:
 
         report = run_check(make, Place(self.name, self.file, self.line, self.replay_line(seed)), options)
         if (options.digits is not None or options.symbolic) and drawn:
-            from .witnesses import with_witnesses
+            from .witnesses.report import with_witnesses
 
             report = with_witnesses(report, self.subject(drawn), options.digits, options.symbolic, seed)
         if report.verdict == "error" and report.error is not None and self.knows_no_tensors:

@@ -18,7 +18,7 @@ from ..results.checks import CheckReport
 from ..results.locks import Comparison, Difference, Lock, Verification
 from .declared import Declared
 from .saved_points import array_of, plain_of, read_document
-from .subject import CheckError, Subject
+from .subjects.subject import CheckError, Subject
 
 NEIGHBOURS = 5
 """Points a few rounding units away at which value and gradient are asked again."""

@@ -12,14 +12,14 @@ import numpy as np
 from ..errors import add_advice as noted
 from ..results.checks import CheckReport, InputCheck
 from ..tape.tensor import Tensor
-from .flatten import Flat
-from .live import Live, Pushed, complaint
+from .judgement.tolerances import ATOL, EPS, RTOL, central
 from .options import Options
+from .pytorch_function import Live, Pushed, complaint
 from .run import Place, run_check
-from .second import SecondOrder
-from .subject import name_of
-from .tolerances import ATOL, EPS, RTOL, central
-from .traced import Traced
+from .subjects.flatten import Flat
+from .subjects.second import SecondOrder
+from .subjects.subject import name_of
+from .subjects.traced import Traced
 
 SHOWN = 10_000
 """Elements of a Jacobian that an error shows, if it has no more."""

@@ -15,21 +15,21 @@ import numpy as np
 from ..errors import GradcliError, describe_error, lines_of_file, text_of
 from ..program.failures import users_trace
 from ..results.checks import CheckReport, Evidence, Finding, InputCheck
-from .accusation import judge_along
-from .directions import PLAN, Directions, Outcome
-from .doubt import doubt_solvers, roughness, scatter
-from .flatten import Flat
-from .kink import settle_kinks
-from .linearity import nonlinearity
-from .modes import with_modes
+from .directions.judge import judge_along
+from .directions.look import PLAN, Directions, Outcome
+from .directions.taylor import STEPS, taylor_of
+from .judgement.kink import settle_kinks
+from .judgement.noise import doubt_solvers, roughness, scatter
+from .judgement.symmetric import symmetrized
+from .judgement.tolerances import judge_fixed
+from .judgement.verdict import Judgement, input_checks, rounding_slack
 from .options import Options
-from .reference_jacobian import Reference
-from .staleness import staleness
-from .subject import CheckError, ComplexError, OutOfCallsError, Subject, WrongShapeError
-from .symmetric import symmetrized
-from .taylor import STEPS, taylor_of
-from .tolerances import judge_fixed
-from .verdict import Judgement, input_checks, rounding_slack
+from .products.adjoint import with_modes
+from .products.linearity import nonlinearity
+from .products.staleness import staleness
+from .reference.jacobian import Reference
+from .subjects.flatten import Flat
+from .subjects.subject import CheckError, ComplexError, OutOfCallsError, Subject, WrongShapeError
 
 DEFECT = "a defect of gradcli, please report it"
 """What is said where nobody foresaw an error."""
@@ -149,7 +149,7 @@ def judge(subject: Subject, options: Options, report: Callable[..., CheckReport]
         judge_closely(flat, judgement, options.seed)
     verdict = "fail" if findings else judgement.verdict
     if judgement.verdict == "fail":
-        from .diagnose import diagnose
+        from .diagnosis.diagnose import diagnose
 
         findings = (*findings, *diagnose(flat, judgement))
     message = judgement.reason() if verdict == "inconclusive" else subject.restriction

@@ -1,9 +1,10 @@
-"""Running checks in processes of their own: one that dies or never ends loses only the check that it was at."""
+"""Running checks, in processes of their own where they may die or never end: only the check at hand is lost."""
 
 from __future__ import annotations
 
 import contextlib
 import ctypes
+import functools
 import glob
 import math
 import multiprocessing
@@ -24,7 +25,7 @@ from ..lang.patience import deadline, within
 from ..results.checks import CheckReport
 from .declared import Declared
 from .run import DEFECT
-from .subject import copied
+from .subjects.subject import copied
 
 THREADED = ("torch", "jax")
 """Modules that do not work in a process forked from one that has loaded them."""
@@ -55,6 +56,28 @@ def needs_process(checks: Sequence[Declared]) -> bool:
         and not any(name in sys.modules for name in THREADED)
         and threading.active_count() == 1
     )
+
+
+def run_all(
+    checks: Sequence[Declared], *, jobs: int = 1, stop_at_fail: bool = False, watch: Watch | None = None
+) -> Iterator[tuple[int, CheckReport]]:
+    """Yield number and report of every check as it is done, in `jobs` processes.
+
+    A process that dies loses only the check that it was at, which is reported as an error. stop_at_fail: end with
+    the first fail.
+    """
+    apart = jobs > 1 or needs_process(checks)
+    for place, report in in_processes(checks, jobs, watch) if apart else in_turn(checks, watch):
+        yield place, report
+        if stop_at_fail and report.verdict in ("fail", "error"):
+            return
+
+
+def in_turn(checks: Sequence[Declared], watch: Watch | None) -> Iterator[tuple[int, CheckReport]]:
+    """Yield reports from this process."""
+    for place, check in enumerate(checks):
+        check.options = check.options._replace(watch=None if watch is None else functools.partial(watch, place))
+        yield place, check.run()
 
 
 class Worker:

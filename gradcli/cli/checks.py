@@ -11,8 +11,8 @@ from click.core import ParameterSource
 
 from ..check.declared import Declared
 from ..check.options import tolerances_of
-from ..check.request import Wanted
-from ..check.targets import checks_of
+from ..check.targets.checks import checks_of
+from ..check.targets.request import Wanted
 from ..errors import GradcliError
 from ..lang.patience import CPU_SECONDS, Bound, bounded
 from ..results.checks import CheckReport

@@ -51,8 +51,8 @@ def check_derivative(
 ) -> CheckReport:
     """Return the report on a derivative: numeric, forward mode, and 50 digits and formulas where there are such."""
     from ..check.declared import Declared
-    from ..check.request import Wanted
-    from ..check.targets import checks_of
+    from ..check.targets.checks import checks_of
+    from ..check.targets.request import Wanted
 
     asked = call.asked
     more = {"digits": 50, "symbolic": symbolic or None} if order == 1 else {"order": order}

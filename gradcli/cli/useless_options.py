@@ -51,7 +51,7 @@ class Call:
             return "expression"
         if self.command not in ("gradcheck", "lock"):
             return "script"
-        from ..check.collect import mentions_checks
+        from ..check.targets.files import mentions_checks
 
         return "checks" if mentions_checks(text) else "script"
 

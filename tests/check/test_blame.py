@@ -10,7 +10,7 @@ import pytest
 
 import gradcli
 from gradcli import check_gradient
-from gradcli.check.collect import mentions_checks
+from gradcli.check.targets.files import mentions_checks
 from gradcli.program.frameworks import calls_solver, framework_of
 
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from gradcli import check_gradient
-from gradcli.check.external import Claimed
 from gradcli.check.options import Options
 from gradcli.check.run import Place, run_check
+from gradcli.check.subjects.external import Claimed
 from gradcli.program.elsewhere.base import Elsewhere
 
 COSTS = np.linspace(0.5, 2, 1000)

@@ -9,7 +9,7 @@ from pathlib import Path
 SAMPLE = Path(__file__).parents[2] / "samples" / "gradients.py"
 PROGRAM = f"""
 import sys
-from gradcli.check.collect import declared_in
+from gradcli.check.targets.files import declared_in
 from gradcli.cli.main import main
 from gradcli.program.surroundings import Folders
 main(["gradcheck", {str(SAMPLE)!r}])

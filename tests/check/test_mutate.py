@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from gradcli.check.mutants import Function, numeric_mutants, source_mutants
+from gradcli.check.mutate.mutants import Function, numeric_mutants, source_mutants
 from gradcli.errors import GradcliError
 from gradcli.schema import schema_of
 

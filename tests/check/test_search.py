@@ -7,10 +7,10 @@ import time
 import numpy as np
 import pytest
 
-from gradcli.check.candidates import beside, candidates, constants_in, constants_of
 from gradcli.check.declared import Declared
 from gradcli.check.saved_points import array_of, plain_of
-from gradcli.check.shrink import shrink
+from gradcli.check.search.candidates import beside, candidates, constants_in, constants_of
+from gradcli.check.search.shrink import shrink
 
 from .hunt import Function
 

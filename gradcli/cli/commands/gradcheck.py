@@ -7,9 +7,9 @@ from typing import Any
 
 import click
 
-from ...check.collect import run_all
 from ...check.declared import Declared
 from ...check.saved_points import SavedPoints
+from ...check.workers import run_all
 from ...errors import EXIT_INCONCLUSIVE, EXIT_INTERRUPTED, EXIT_TARGET, GradcliError
 from ...render import PICTURES, TEXT
 from ...render.checks import details

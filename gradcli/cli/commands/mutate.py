@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from ...check.mutate import mutate as run_mutants
+from ...check.mutate.run import mutate as run_mutants
 from ...errors import GradcliError
 from ...render import TEXT
 from ...results.mutants import Mutation

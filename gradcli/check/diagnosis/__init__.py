@@ -1,0 +1,1 @@
+"""Which mistake was made, and in which part of the function."""

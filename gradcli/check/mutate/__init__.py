@@ -1,0 +1,1 @@
+"""How many wrong versions of a function a test command notices."""

@@ -1,0 +1,257 @@
+"""How many wrong versions of a function a command notices: each is run in memory, and no file changes."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from ...errors import GradcliError
+from ...program.target import read_source
+from ...results.mutants import MutantRun, Mutation
+from .mutants import Function, Mutant, numeric_mutants, source_mutants
+
+HOST = str(Path(__file__).with_name("in_command"))
+"""The folder with what runs inside the command, in whatever Python that is."""
+EQUAL = 1e-14
+"""A relative difference at all points that makes a mutant equal to the original."""
+PATIENCE, LEAST_SECONDS = 5.0, 10.0
+"""How many times longer than without a mutant a run may take, and how long at least."""
+
+
+class Run:
+    """What came of one run of the command. status: the exit code, None where it had to be ended."""
+
+    def __init__(self, status: int | None, seconds: float):
+        self.status, self.seconds = status, seconds
+
+
+class Mutator:
+    """Runs a command with the mutants of a function. Use as a context, which leaves nothing behind."""
+
+    def __init__(self, path: str, name: str, command: Sequence[str]):
+        self.path, self.name, self.command = path, name, list(command)
+        self.function = Function(read_source(path), name.split("."), path)
+        self.mutants: list[Mutant] = [*numeric_mutants(self.function), *source_mutants(self.function)]
+        self.folder = ""
+        self.process: subprocess.Popen | None = None
+        self.results: Any = None
+        self.orders: Any = None
+
+    def __enter__(self) -> Mutator:
+        self.folder = tempfile.mkdtemp(prefix="gradcli-mutate-")
+        job = {
+            "file": os.path.realpath(self.path),
+            "names": self.function.code_names,
+            "line": self.function.line,
+            "original": self.function.source,
+            "record": self.function.recording(),
+            "mutants": [{"kind": m.kind, "source": m.source} for m in self.mutants],
+            "folder": self.folder,
+        }
+        (Path(self.folder) / "job.json").write_text(json.dumps(job), encoding="utf-8")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    @property
+    def is_pytest(self) -> bool:
+        """Whether the command is pytest itself, which collects once for all mutants."""
+        first = os.path.basename(self.command[0])
+        as_module = re.fullmatch(r"python[\d.]*", first) and ["-m", "pytest"] in (
+            self.command[i : i + 2] for i in range(1, len(self.command))
+        )
+        return hasattr(os, "fork") and (first in ("pytest", "py.test") or bool(as_module))
+
+    def environment(self, **more: str) -> dict[str, str]:
+        """Return the environment of the command: with the host, and without files that Python and others leave."""
+        paths = [HOST, *filter(None, [os.environ.get("PYTHONPATH")])]
+        return {
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join(paths),
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "HYPOTHESIS_STORAGE_DIRECTORY": os.path.join(self.folder, "hypothesis"),
+            "GRADCLI_MUTATE": os.path.join(self.folder, "job.json"),
+            **more,
+        }
+
+    def start(self, command: list[str], environment: dict[str, str], **more: Any) -> subprocess.Popen:
+        """Start a process in a session of its own. Raises GradcliError where there is no such command."""
+        with open(os.path.join(self.folder, "output"), "wb") as output:
+            try:
+                self.process = subprocess.Popen(
+                    command,
+                    env=environment,
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True,
+                    **more,
+                )
+            except OSError as error:
+                raise GradcliError(f"cannot run {command[0]}: {error.strerror}", kind="usage") from None
+        return self.process
+
+    def run(self, which: str, seconds: float | None = None) -> Run:
+        """Run the command with a mutant, or with the original to `record` its calls."""
+        return self.run_in_session(which, seconds) if self.is_pytest else self.run_alone(which, seconds)
+
+    def run_alone(self, which: str, seconds: float | None) -> Run:
+        """Run the command in a process of its own."""
+        start = time.perf_counter()
+        process = self.start(self.command, self.environment(GRADCLI_MUTANT=which))
+        try:
+            status: int | None = process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            status = None
+        self.end()
+        return Run(status, time.perf_counter() - start)
+
+    def run_in_session(self, which: str, seconds: float | None) -> Run:
+        """Run the tests in a fork of one session of pytest, started when it is first wanted."""
+        if self.process is None:
+            self.start_session()
+        answer = ""
+        with contextlib.suppress(BrokenPipeError):
+            self.orders.write(json.dumps({"which": which, "seconds": seconds}) + "\n")
+            self.orders.flush()
+            answer = self.results.readline()
+        if not answer:
+            return Run(4, 0.0)
+        found = json.loads(answer)
+        return Run(found["status"], found["seconds"])
+
+    def start_session(self) -> None:
+        """Start pytest, which collects its tests and waits for orders."""
+        mine, theirs = os.pipe()
+        theirs_in, mine_out = os.pipe()
+        environment = self.environment(GRADCLI_MUTATE_OUT=str(theirs), GRADCLI_MUTATE_IN=str(theirs_in))
+        environment.pop("GRADCLI_MUTANT", None)
+        more = ["-p", "gradcli_mutant_host", "-o", f"cache_dir={self.folder}/cache"]
+        try:
+            self.start([*self.command, *more], environment, pass_fds=(theirs, theirs_in))
+        finally:
+            os.close(theirs)
+            os.close(theirs_in)
+            self.results, self.orders = os.fdopen(mine, encoding="utf-8"), os.fdopen(mine_out, "w", encoding="utf-8")
+
+    def end(self) -> None:
+        """End the process and all that it started."""
+        if self.process is not None:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait()
+            self.process = None
+        for pipe in (self.results, self.orders):
+            if pipe is not None:
+                with contextlib.suppress(OSError):
+                    pipe.close()
+        self.results = self.orders = None
+
+    def output(self) -> str:
+        """Return the last lines that the command printed."""
+        with open(os.path.join(self.folder, "output"), encoding="utf-8", errors="replace") as file:
+            return "\n".join(file.read().rstrip().splitlines()[-12:])
+
+    def measured(self) -> dict[str, Any]:
+        """Return what the recorded calls told: of the process that called the function most."""
+        found: list[dict[str, Any]] = [{"loaded": False, "calls": 0, "sizes": []}]
+        for place in sorted(Path(self.folder).glob("measured-*.json")):
+            found.append(json.loads(place.read_text(encoding="utf-8")))
+        return max(found, key=lambda m: (bool(m["sizes"]), m["calls"], m["loaded"]))
+
+
+def mutate(
+    target: str, command: Sequence[str], at_least: float, timeout: float | None = None, watch: Any = iter
+) -> Mutation:
+    """Run a command with every mutant of FILE.py:FUNCTION. watch: wraps the mutants that are run, to show progress.
+
+    Raises GradcliError where there is no such function, and where the command fails without a mutant or never
+    imports the file.
+    """
+    start = time.perf_counter()
+    path, colon, name = target.partition(".py:")
+    if not colon or not name:
+        raise GradcliError(
+            f"{target}: write FILE.py:FUNCTION", hint="the function that computes a gradient", kind="usage"
+        )
+    with Mutator(path + ".py", name, command) as mutator:
+        first = mutator.run("record")
+        found = mutator.measured()
+        refuse(mutator, first, found, target)
+        seconds = timeout or max(LEAST_SECONDS, PATIENCE * first.seconds)
+        chosen = list(different(mutator.mutants, found["sizes"]))
+        runs = []
+        for number, error, call in watch(chosen):
+            mutant = mutator.mutants[number]
+            run = mutator.run(str(number), seconds)
+            killed = run.status != 0
+            runs.append(
+                MutantRun(
+                    mutant.name,
+                    error,
+                    killed,
+                    run.seconds,
+                    mutant.line,
+                    None if killed or not call else test_of(name, mutator.path, call, error, at_least),
+                    timed_out=run.status is None,
+                )
+            )
+        equal = len(mutator.mutants) - len(chosen)
+    return Mutation(target, tuple(runs), at_least, equal, found["calls"], time.perf_counter() - start)
+
+
+def refuse(mutator: Mutator, first: Run, found: dict[str, Any], target: str) -> None:
+    """Raise GradcliError where nothing would be learned."""
+    words = " ".join(mutator.command)
+    if first.status != 0:
+        raise GradcliError(
+            f"'{words}' fails without a mutant (exit {first.status})"
+            + (f":\n{text}" if (text := mutator.output()) else ""),
+            hint="it has to pass first",
+            kind="usage",
+        )
+    if not found["loaded"]:
+        raise GradcliError(
+            f"'{words}' never imports {mutator.path}, so that no mutant of {target} could be noticed",
+            hint="is another copy installed? name the file that is imported",
+            kind="usage",
+        )
+
+
+def different(mutants: Sequence[Mutant], sizes: Sequence[dict[str, Any]]) -> Iterator[tuple[int, float | None, Any]]:
+    """Yield the numbers of mutants that differ from the original, how much, and a call that shows it.
+
+    Those that always raise are no wrong gradients, and left out, too.
+    """
+    for number, mutant in enumerate(mutants):
+        if not sizes:
+            yield number, mutant.relative_error, None
+            continue
+        size = sizes[number]
+        if size["relative"] is not None and size["relative"] > EQUAL:
+            yield number, mutant.relative_error or size["relative"], size["test"]
+
+
+def test_of(name: str, path: str, call: dict[str, Any], error: float | None, at_least: float) -> str | None:
+    """Return a test that fails with a mutant; None for one that is too small to care."""
+    if error is None or error <= at_least:
+        return None
+    module = os.path.splitext(os.path.basename(path))[0]
+    words = ", ".join(f"{key}={text}" for key, text in call["call"].items())
+    return (
+        f"def test_{name}_at_a_point():\n"
+        f"    expected = {call['result']}\n"
+        f"    np.testing.assert_allclose({module}.{name}({words}), expected, rtol={at_least / 10:g})\n"
+    )

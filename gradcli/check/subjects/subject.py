@@ -1,0 +1,455 @@
+"""What is checked: a function of named arrays, and the derivative claimed for it."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...errors import ENDINGS, describe_error, text_of
+from ...program.outputs import OutputPart
+from ...results.checks import InputCheck
+
+
+class CheckError(Exception):
+    """The function or its derivative could not be called, or returned something that cannot be checked.
+
+    hint: what to do.
+    """
+
+    def __init__(self, message: str, hint: str | None = None):
+        super().__init__(message)
+        self.hint = hint
+
+
+class OutOfCallsError(Exception):
+    """The function was called as often as it may be. needed: so many more calls were wanted at once."""
+
+    def __init__(self, needed: int):
+        super().__init__(f"{needed} more calls were wanted")
+        self.needed = needed
+
+
+class NoForwardError(CheckError):
+    """Forward mode lacks an operation of the function."""
+
+
+class WrongShapeError(CheckError):
+    """The derivative has another shape than the derivative of this function has."""
+
+
+def raised(what: str, error: BaseException) -> CheckError:
+    """Return what the user's code raised as a CheckError."""
+    if isinstance(error, SystemExit):
+        return CheckError(f"{what} exited with status {text_of(error.code)}")
+    return CheckError(f"{what} raised {describe_error(error)}")
+
+
+def plain_array(x: Any, what: str) -> np.ndarray:
+    """Return a result as an array of floating-point or complex numbers. Raises CheckError for anything else."""
+    if x is None:
+        raise CheckError(f"{what} returned None")
+    try:
+        raw = np.asarray(x.detach() if hasattr(x, "detach") else x)  # a tensor has that
+    except ENDINGS:
+        raise
+    except BaseException as error:
+        message = f"{what} returned {type(x).__name__}, which is no array: {text_of(error)}"
+        raise CheckError(message) from None
+    if raw.dtype.kind in "biuO":
+        try:
+            raw = raw.astype(float)
+        except ENDINGS:
+            raise
+        except BaseException:
+            raise CheckError(f"{what} returned {type(x).__name__} of type {raw.dtype}, not numbers") from None
+    if raw.dtype.kind not in "fc":
+        raise CheckError(f"{what} returned {type(x).__name__} of type {raw.dtype}, not numbers")
+    return raw
+
+
+class ComplexError(CheckError):
+    """The derivative for a real input has an imaginary part."""
+
+
+def fitting(raw: np.ndarray, like: np.ndarray, name: str) -> np.ndarray:
+    """Return a gradient as the input's kind of number.
+
+    An imaginary part for a real input is dropped where it is no more than rounding. Raises ComplexError.
+    """
+    if raw.dtype.kind != "c" or like.dtype.kind == "c":
+        return raw
+    size, imaginary = np.abs(raw).max(initial=0.0), np.abs(raw.imag).max(initial=0.0)
+    if not imaginary <= (1e-9 if raw.dtype == np.complex128 else 1e-5) * size:
+        raise ComplexError(
+            f"the gradient of '{name}' has imaginary parts (up to {imaginary:.3g}), but '{name}' is real"
+        )
+    return raw.real
+
+
+class copied:  # noqa: N801 - a namespace
+    """Whether this process is a copy of the one that checks, which the checked function forked and let go on."""
+
+    here = False
+
+    @classmethod
+    def end(cls) -> None:
+        """End such a copy: only one process goes on with the check."""
+        if cls.here:
+            os._exit(0)
+
+
+class Subject:
+    """A function f of named arrays with a claimed derivative.
+
+    at: the arrays by name. wrt: the names to differentiate. Both views of an array count complex elements
+    twice, as real and imaginary parts.
+    """
+
+    traced = False
+    notes: tuple[str, ...] = ()
+    restriction = ""
+    """On which part of the space alone a pass says something, in words; "" for all of it."""
+    claims = "vjp"
+    """Which product the claimed Jacobian came from, where there are both."""
+    claim_unit: float | None = None
+    """The rounding unit of the claim, where that is computed in a narrower type than the inputs have."""
+    watch: Callable[[str, int, int], None] | None = None
+    """Told how far a long check is: what is counted, how many were done, of how many."""
+    layout: tuple[OutputPart, ...] = ()
+    """The arrays that the output is joined of, where it tells them."""
+    trouble: str | None = None
+    """What the function raised beside the point."""
+    costly = False
+    """Whether a call may take seconds, so that few are made unless something is suspicious."""
+    calls = 0
+    """How often the function was called."""
+    most_calls: int | None = None
+    """How often it may be called."""
+    claim_calls = 0
+    """How often the claim itself calls the function."""
+
+    def __init__(self, at: Mapping[str, Any], wrt: Sequence[str] | None = None):
+        self.at = {name: as_point(name, x) for name, x in at.items()}
+        self.wrt = list(self.at) if wrt is None else list(wrt)
+        for name in self.wrt:
+            if name not in self.at:
+                raise CheckError(f"wrt names '{name}', which is no input; the inputs are {', '.join(self.at)}")
+            if self.at[name].dtype.kind not in "fc":
+                raise CheckError(f"'{name}' holds {self.at[name].dtype}, which has no derivative")
+        self.here: np.ndarray | None = None
+
+    def count(self, calls: int = 1) -> None:
+        """Note calls that are about to be made. Raises OutOfCallsError where that is more than there may be."""
+        self.require(calls)
+        self.calls += calls
+
+    def require(self, calls: int) -> None:
+        """Raise OutOfCallsError where so many more calls are not to be had."""
+        if self.most_calls is not None and self.calls + calls > self.most_calls:
+            raise OutOfCallsError(calls)
+
+    def value_here(self) -> np.ndarray:
+        """Return f at the point itself, from one call for all who ask. Raises CheckError."""
+        if self.here is None:
+            self.here = self.value(self.at)
+        return self.here
+
+    def output(self, arrays: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Return f at arrays, for its shape. Raises CheckError."""
+        return self.value_here() if arrays is self.at else self.value(arrays)
+
+    def value(self, arrays: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Return f at arrays by name. Raises CheckError."""
+        raise NotImplementedError
+
+    def values(self, stacks: Mapping[str, np.ndarray], count: int, like: np.ndarray) -> np.ndarray:
+        """Return f at `count` points: arrays with one more leading axis for those in `stacks`.
+
+        like: f at the point itself. Where f raises, or returns another shape, it is nan, and `trouble` says why.
+        """
+        self.require(count)
+        rows = np.full((count, *like.shape), np.nan, like.dtype)
+        for i in range(count):
+            try:
+                row = self.value({**self.at, **{name: x[i] for name, x in stacks.items()}})
+            except CheckError as error:
+                self.trouble = str(error)
+                continue
+            if row.shape != like.shape or (row.dtype.kind == "c" and like.dtype.kind != "c"):
+                self.trouble = f"the function returns shape {like.shape} here and {row.dtype} {row.shape} beside it"
+            else:
+                rows[i] = row
+        return rows
+
+    def jacobian(self, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """Return the claimed derivative by input name: output.shape + input.shape each. Raises CheckError."""
+        raise NotImplementedError
+
+    def pull(self, arrays: Mapping[str, np.ndarray], cotangent: np.ndarray) -> dict[str, np.ndarray]:
+        """Return the claimed product of a cotangent with the derivative, by input name. Raises CheckError."""
+        raise NotImplementedError
+
+    def pulls(
+        self, arrays: Mapping[str, np.ndarray], cotangents: Sequence[np.ndarray]
+    ) -> list[dict[str, np.ndarray]]:
+        """Return the claimed products with several cotangents at one point. Raises CheckError."""
+        return [self.pull(arrays, cotangent) for cotangent in cotangents]
+
+    def late_pull(
+        self, arrays: Mapping[str, np.ndarray], cotangent: np.ndarray, between: Mapping[str, np.ndarray]
+    ) -> dict[str, np.ndarray] | None:
+        """Return the claimed product, where the function is called at another point between forward and backward.
+
+        None where these are one call. Raises CheckError.
+        """
+        return None
+
+    def push(self, arrays: Mapping[str, np.ndarray], tangents: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Return the claimed product of the derivative with tangents by input name. Raises CheckError."""
+        raise NotImplementedError
+
+    @property
+    def has_pull(self) -> bool:
+        """Whether there is a backward pass to give cotangents to."""
+        return False
+
+    @property
+    def has_push(self) -> bool:
+        """Whether there is a forward derivative to give tangents to, beside or instead of a backward pass."""
+        return False
+
+    def tell(self, what: str, done: int, total: int) -> None:
+        """Tell who watches how far it is."""
+        if self.watch is not None:
+            self.watch(what, done, total)
+
+    def blame(self, is_wrong: Callable[[Any], bool]) -> str | None:
+        """Return which part of the function is wrong by itself, where parts can be checked."""
+        return None
+
+    def all_right(self, flat: Any) -> tuple[InputCheck, ...] | None:
+        """Return what was found for each input where one look settles all elements; None where it does not."""
+        return None
+
+
+def as_point(name: str, x: Any) -> np.ndarray:
+    """Return an input as an array: integers stay, numbers become 0-d arrays. Raises CheckError."""
+    try:
+        raw = np.array(x.detach() if hasattr(x, "detach") else x)
+    except ENDINGS:
+        raise
+    except BaseException as error:
+        why = text_of(error).partition(".")[0]
+        raise CheckError(f"the value of '{name}' is no array of numbers: {why}") from None
+    if raw.dtype.kind not in "biufc":
+        raise CheckError(f"the value of '{name}' is no array of numbers ({raw.dtype})")
+    return raw
+
+
+class HandWritten(Subject):
+    """A plain function of arrays, called positionally in the order of `at`, and a gradient or a vjp beside it.
+
+    grad(*arrays): an array for one input, else a tuple in order or a dict by name; vjp(cotangent, *arrays)
+    likewise; jvp(tangents, *arrays): the product with a tuple of tangents, one per array in order, as an array like
+    the output.
+    """
+
+    def __init__(
+        self,
+        f: Callable,
+        at: Mapping[str, Any],
+        *,
+        grad: Callable | None = None,
+        vjp: Callable | None = None,
+        jvp: Callable | None = None,
+        wrt: Sequence[str] | None = None,
+    ):
+        super().__init__(at, wrt)
+        self.f, self.grad, self.vjp, self.jvp = f, grad, vjp, jvp
+        self.shape: tuple[int, ...] | None = None
+        if grad is None and vjp is None:
+            self.claims = "jvp"
+
+    def call(self, function: Callable, arrays: Mapping[str, np.ndarray], what: str, *before: Any) -> Any:
+        """Call on copies of the arrays. Raises CheckError when it raises, or changes one of them."""
+        copies = [x.copy() if x.ndim else x[()] for x in arrays.values()]
+        given = [np.asarray(x) for x in copies]
+        try:
+            with np.errstate(all="ignore"):
+                result = function(*before, *copies)
+        except (CheckError, *ENDINGS):
+            raise
+        except BaseException as error:
+            raise raised(what, error) from error
+        finally:
+            copied.end()
+        for (name, x), copy in zip(arrays.items(), given, strict=True):
+            if (x.shape != copy.shape or not (x == copy).all()) and not np.array_equal(x, copy, equal_nan=True):
+                raise CheckError(f"{what} changes its argument '{name}' in place; it must work on a copy")
+        return result
+
+    def value(self, arrays: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Return f at arrays by name."""
+        self.count()
+        found = np.array(plain_array(self.call(self.f, arrays, name_of(self.f)), name_of(self.f)))
+        self.shape = found.shape
+        return found
+
+    def jacobian(self, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """Return what the hand-written derivative gives."""
+        out = self.output(arrays)
+        if self.vjp is not None:
+            return self.rows(arrays, out)
+        if self.grad is None:
+            return self.columns(arrays, out)
+        parts = self.parts(self.call(self.grad, arrays, name_of(self.grad)), name_of(self.grad))
+        return {name: self.fitted(parts[name], out, name) for name in self.wrt}
+
+    def fitted(self, part: Any, out: np.ndarray, name: str) -> np.ndarray:
+        """Return a gradient in the shape output.shape + input.shape; of complex outputs, real and imaginary parts.
+
+        Raises WrongShapeError, and CheckError for complex outputs of complex inputs, which have no single derivative.
+        """
+        raw, is_complex = plain_array(part, f"{name_of(self.grad)} for '{name}'"), out.dtype.kind == "c"
+        if is_complex and self.at[name].dtype.kind == "c":
+            raise CheckError(
+                f"{name_of(self.f)} returns complex numbers for the complex input '{name}': a backward by hand can "
+                "be checked (vjp), or a gradient of its real part and of its imaginary part, one by one"
+            )
+        if not is_complex:
+            raw = fitting(raw, self.at[name], name)
+        wanted = out.shape + self.at[name].shape
+        if raw.shape != wanted:
+            one_number = raw.ndim == 0 and math.prod(wanted) == 1
+            if not one_number and (out.size != 1 or raw.shape != self.at[name].shape):
+                raise WrongShapeError(f"the gradient of '{name}' has shape {raw.shape}; it must have shape {wanted}")
+            raw = raw.reshape(wanted)
+        return np.stack([raw.real, raw.imag], out.ndim) if is_complex else raw
+
+    def columns(self, arrays: Mapping[str, np.ndarray], out: np.ndarray) -> dict[str, np.ndarray]:
+        """Return the Jacobian that a jvp gives, one call per input element; complex outputs in two parts.
+
+        For complex inputs the tangents 1 and i give the derivatives by real and by imaginary part.
+        """
+        blocks, count, total = {}, 0, sum(self.at[name].size for name in self.wrt)
+        for name in self.wrt:
+            x = self.at[name]
+            units = (1, 1j) if x.dtype.kind == "c" else (1,)
+            parts = (*out.shape, 2) if out.dtype.kind == "c" else out.shape
+            block = np.zeros((*parts, *x.shape), x.dtype)
+            for index in np.ndindex(x.shape):
+                count += 1
+                self.tell("tangent", count, total)
+                for unit in units:
+                    tangent = np.zeros(x.shape, x.dtype)
+                    tangent[index] = unit
+                    pushed = self.push(arrays, {name: tangent})
+                    pairs = np.stack([pushed.real, pushed.imag], -1) if out.dtype.kind == "c" else pushed.real
+                    block[(..., *index)] += unit * pairs
+            blocks[name] = block
+        return blocks
+
+    def push(self, arrays: Mapping[str, np.ndarray], tangents: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Return what the jvp makes of tangents; inputs without one stay fixed. Raises WrongShapeError."""
+        assert self.jvp is not None
+        what = name_of(self.jvp)
+        ordered = tuple(tangents.get(name, np.zeros_like(x, dtype=tangent_type(x))) for name, x in arrays.items())
+        given = tuple(x[()] if x.ndim == 0 else x.copy() for x in ordered)
+        raw = plain_array(self.call(self.jvp, arrays, what, given), what)
+        shape = self.value(arrays).shape if self.shape is None else self.shape
+        if raw.shape != shape:
+            raise WrongShapeError(
+                f"{what} gives shape {raw.shape}; it must have the output's shape {shape} (its first argument is a "
+                "tuple of tangents, one per argument)"
+            )
+        return raw
+
+    @property
+    def has_push(self) -> bool:
+        """Whether there is a forward derivative to give tangents to."""
+        return self.jvp is not None
+
+    def rows(self, arrays: Mapping[str, np.ndarray], out: np.ndarray) -> dict[str, np.ndarray]:
+        """Return the Jacobian that a vjp gives, one call per output element; per part of a complex one.
+
+        The cotangents 1 and i give the derivatives of real and imaginary part (PyTorch's convention).
+        """
+        is_complex = out.dtype.kind == "c"
+        units = (1, 1j) if is_complex else (1,)
+        shape = (*out.shape, len(units))
+        blocks = {name: np.zeros((*shape, *self.at[name].shape), self.at[name].dtype) for name in self.wrt}
+        for count, (*index, unit) in enumerate(np.ndindex(shape)):
+            place = tuple(index)
+            self.tell("cotangent", count, math.prod(shape))
+            cotangent = np.zeros(out.shape, out.dtype)
+            cotangent[place] = units[unit]
+            for name, part in self.pull(arrays, cotangent).items():
+                blocks[name][(*place, unit)] = part
+        return blocks if is_complex else {name: block.squeeze(out.ndim) for name, block in blocks.items()}
+
+    def pull(self, arrays: Mapping[str, np.ndarray], cotangent: np.ndarray) -> dict[str, np.ndarray]:
+        """Return what the vjp makes of a cotangent, by input name. Raises WrongShapeError."""
+        assert self.vjp is not None
+        what, found = name_of(self.vjp), {}
+        parts = self.parts(self.call(self.vjp, arrays, what, cotangent if cotangent.ndim else cotangent[()]), what)
+        for name in self.wrt:
+            x = self.at[name]
+            raw = plain_array(parts[name], f"{what} for '{name}'")
+            if cotangent.dtype.kind == "c" and x.dtype.kind != "c":
+                raw = raw.real
+            raw = fitting(raw, x, name)
+            if raw.shape != x.shape and not (raw.ndim == 0 and x.size == 1):
+                raise WrongShapeError(
+                    f"{what} gives '{name}' a gradient of shape {raw.shape}; it must have shape {x.shape}"
+                )
+            found[name] = raw.reshape(x.shape)
+        return found
+
+    @property
+    def has_pull(self) -> bool:
+        """Whether there is a backward pass to give cotangents to."""
+        return self.vjp is not None
+
+    def parts(self, result: Any, what: str) -> dict[str, Any]:
+        """Return a result as one gradient per input, by name."""
+        if result is None:
+            raise CheckError(f"{what} returned None")
+        if isinstance(result, Mapping):
+            missing = [name for name in self.wrt if name not in result]
+            if missing:
+                raise CheckError(f"{what} gives no gradient for '{missing[0]}'")
+            return dict(result)
+        if len(self.wrt) == 1 and not (isinstance(result, tuple) and len(result) == 1):
+            only = self.wrt[0]
+            if isinstance(result, tuple) and len(result) == len(self.at):
+                return dict(zip(self.at, result, strict=True))
+            if isinstance(result, tuple):
+                raise CheckError(f"{what} returned a tuple of {len(result)} gradients for 1 input")
+            return {only: result}
+        if not isinstance(result, tuple | list):
+            raise CheckError(
+                f"{what} returned {type(result).__name__}; a tuple of {len(self.wrt)} gradients is needed",
+                f"--wrt {self.wrt[0]} (wrt= in a declaration) checks that input alone",
+            )
+        for names in (self.wrt, list(self.at)):
+            if len(result) == len(names):
+                return dict(zip(names, result, strict=True))
+        some = ",".join(list(self.at)[: len(result)])
+        hint = (
+            f"--wrt {some} (wrt= in a declaration) checks these inputs alone" if len(result) < len(self.at) else None
+        )
+        raise CheckError(f"{what} returned {len(result)} gradients for {len(self.wrt)} inputs", hint)
+
+
+def tangent_type(x: np.ndarray) -> Any:
+    """Return the type of an input's tangent."""
+    return x.dtype if x.dtype.kind in "fc" else np.float64
+
+
+def name_of(function: Any) -> str:
+    """Return a callable's name, as messages call it."""
+    return getattr(function, "__name__", None) or type(function).__name__

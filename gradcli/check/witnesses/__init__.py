@@ -1,0 +1,1 @@
+"""Independent answers about the derivative: 50 digits, and formulas."""

@@ -1,0 +1,65 @@
+"""Independent answers about the engine's derivative: 50 digits and formulas, each with its own error."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ...errors import GradcliError, TimeIsUp
+from ...lang.patience import LONGEST, time_left, within
+from ...results.checks import CheckReport, InputCheck
+from ..subjects.subject import CheckError
+from .answers import Witnessed
+
+
+def with_witnesses(report: CheckReport, subject: Any, digits: int | None, symbolic: bool, seed: int) -> CheckReport:
+    """Return a report with what further witnesses say. A derivative that they refute fails."""
+    if report.verdict == "error":
+        return report
+    found = Witnessed()
+    if report.inputs:
+        found.digits.append(("numeric", min(numeric_digits(item) for item in report.inputs)))
+    if not subject.traced:
+        found.notes.append("exact witnesses need a function of Tensors; this one is called with plain arrays")
+    else:
+        from .formulas import by_formulas
+        from .multiprecise import in_digits
+
+        try:
+            blocks = subject.jacobian(subject.at)
+            if digits is not None:
+                attempt(found, f"{digits}-digit", lambda: in_digits(subject, blocks, digits, seed, found))
+            if symbolic:
+                attempt(found, "symbolic", lambda: by_formulas(subject, blocks, found))
+        except CheckError as error:
+            found.notes.append(str(error))
+    verdict = "fail" if found.findings else report.verdict
+    return replace(
+        report,
+        verdict=verdict,
+        message=found.findings[0].text if found.findings and report.verdict != "fail" else report.message,
+        witnesses=(*report.witnesses, *found.digits),
+        diagnosis=(*report.diagnosis, *found.findings),
+        notes=(*report.notes, *found.notes),
+    )
+
+
+def attempt(found: Witnessed, name: str, work: Any) -> None:
+    """Ask a witness; where it has nothing to say, note why."""
+    try:
+        with within(time_left(LONGEST)):
+            work()
+    except TimeIsUp:
+        found.notes.append(f"no {name} witness: it takes too long")
+    except (GradcliError, CheckError, TypeError, AttributeError, ValueError) as error:
+        found.notes.append(f"no {name} witness: {str(error).splitlines()[0]}")
+
+
+def numeric_digits(item: InputCheck) -> float:
+    """Return to how many digits the numeric derivative confirms the claimed one: no more than it knows itself."""
+    if item.resolution is not None or item.worst is None or not item.worst.numeric_error:
+        return item.digits
+    size = max(abs(item.worst.analytic), abs(item.worst.numeric))
+    return float(np.clip(np.log10(size / item.worst.numeric_error), 0, item.digits)) if size else item.digits
