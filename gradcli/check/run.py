@@ -19,10 +19,11 @@ from .directions.judge import judge_along
 from .directions.look import PLAN, Directions, Outcome
 from .directions.taylor import STEPS, taylor_of
 from .judgement.kink import settle_kinks
-from .judgement.noise import doubt_solvers, roughness, scatter
+from .judgement.noise import roughness, scatter, solver_tolerance
+from .judgement.report import input_checks
 from .judgement.symmetric import symmetrized
-from .judgement.tolerances import judge_fixed
-from .judgement.verdict import Judgement, input_checks, rounding_slack
+from .judgement.tolerances import FixedJudgement
+from .judgement.verdict import Judgement, rounding_slack
 from .options import Options
 from .products.adjoint import with_modes
 from .products.linearity import nonlinearity
@@ -37,7 +38,7 @@ SCATTER_LIMIT = 200_000
 """Elements of a Jacobian up to which a hand-written derivative is called again, to see its own rounding."""
 SLOW = 2.0
 """Seconds that one call per element may take for all elements to be looked at."""
-DOUBT_LIMIT = 5_000_000
+EXCUSE_LIMIT = 5_000_000
 """Elements up to which that is done once more for what was held against it."""
 
 
@@ -142,11 +143,10 @@ def judge(subject: Subject, options: Options, report: Callable[..., CheckReport]
     analytic, again = claimed_jacobians(flat)
     findings: tuple[Finding, ...] = () if bent is None else (bent,)
     findings += unsteady_finding(analytic, again)
-    judgement = Judgement(analytic, Reference(flat), *rounding_of_claim(flat, analytic))
     if analytic.size and options.tolerances is not None:
-        judge_fixed(flat, judgement, *options.tolerances)
-    elif analytic.size:  # without elements the verdict is a pass in every way of checking
-        judge_closely(flat, judgement, options.seed)
+        judgement: Judgement = FixedJudgement(flat, analytic, options.tolerances)
+    else:
+        judgement = judge_closely(flat, analytic, options.seed)
     verdict = "fail" if findings else judgement.verdict
     if judgement.verdict == "fail":
         from .diagnosis.diagnose import diagnose
@@ -266,18 +266,26 @@ def rounding_of_claim(flat: Flat, analytic: np.ndarray) -> tuple[np.ndarray, np.
     return rounding_slack(analytic, own_noise, unit)
 
 
-def judge_closely(flat: Flat, judgement: Judgement, seed: int) -> None:
-    """Decide every element by its own numeric derivative; then doubt what was held against the claim."""
-    judgement.reference.look()
+def judge_closely(flat: Flat, analytic: np.ndarray, seed: int) -> Judgement:
+    """Decide every element by its own numeric derivative; then look for what excuses those that seem wrong."""
+    reference = Reference(flat)
+    slack = rounding_of_claim(flat, analytic)
+    if analytic.size:  # without elements the verdict is a pass in every way of checking
+        reference.look()
+    judgement = Judgement(analytic, reference, *slack)
+    if not analytic.size:
+        return judgement
     judgement.run()
     settle_kinks(flat, judgement, seed)
-    if judgement.verdict == "fail" and judgement.analytic.size <= DOUBT_LIMIT:
-        judgement.doubt(
-            roughness(flat.subject, flat, judgement.analytic),
+    if judgement.verdict == "fail" and analytic.size <= EXCUSE_LIMIT:
+        judgement.excuse(
+            roughness(flat.subject, flat, analytic),
             "rounding hides the claimed derivative: between close points it scatters by about {:.1g} relative",
         )
-    if judgement.verdict == "fail":
-        doubt_solvers(flat, judgement)
+    solver = solver_tolerance(flat, judgement) if judgement.verdict == "fail" else None
+    if solver is not None:
+        judgement.excuse_all(solver)
+    return judgement
 
 
 def is_wrong(subject: Subject) -> bool:

@@ -34,8 +34,8 @@ class Case:
         self.first = columns.start
         self.name, self.array = flat.subject.wrt[k], flat.arrays[k]
         self.a = judgement.analytic[:, columns]
-        self.r = judgement.reference.value[:, columns]
-        self.error = judgement.reference.error[:, columns]
+        self.r = judgement.value[:, columns]
+        self.error = judgement.error[:, columns]
         self.wrong = judgement.state[:, columns] == FAIL
         self.x = flat.parts[k].astype(float)
         self.flat = flat

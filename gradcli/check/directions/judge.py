@@ -140,7 +140,7 @@ class Accusation(Suspects):
         for i in self.wrong if self.claim.single else [place]:
             leaf = worst if i == place else self.leaves[i]
             a[0, i], value[0, i], error[0, i], state[0, i] = leaf[:4]
-        return SimpleNamespace(analytic=a, state=state, reference=SimpleNamespace(value=value, error=error))
+        return SimpleNamespace(analytic=a, value=value, error=error, state=state)
 
     def factors(self) -> tuple[Finding, ...]:
         """Return by which factor all of an input is off, where every part of it that was looked at is off by that."""

@@ -124,13 +124,13 @@ class Row:
     """One output at a kink: its one-sided derivatives along the axes, the claimed values, and what they form."""
 
     def __init__(self, slopes: Slopes, judgement: Judgement, j: int):
-        flat, reference = slopes.flat, judgement.reference
+        flat, error = slopes.flat, judgement.error[j]
         self.slopes, self.flat, self.j = slopes, flat, j
         self.claimed = judgement.analytic[j] * flat.scales
-        sides = [reference.sides(j, i) or (reference.value[j, i],) * 2 for i in range(flat.size)]
+        sides = [judgement.reference.sides(j, i) or (judgement.value[j, i],) * 2 for i in range(flat.size)]
         self.left, self.right = (np.array(side) * flat.scales for side in zip(*sides, strict=True))
         kinked = judgement.kinks.get(j, [])
-        self.uncertain = np.where(np.isfinite(reference.error[j]), reference.error[j], 0.0) * flat.scales
+        self.uncertain = np.where(np.isfinite(error), error, 0.0) * flat.scales
         self.uncertain[kinked] = 0.0
 
     def measured_at_x(self) -> Row:

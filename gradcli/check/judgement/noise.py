@@ -65,7 +65,7 @@ def roughness(subject: Subject, flat: Flat, analytic: np.ndarray) -> np.ndarray:
     return np.where(np.isfinite(most), most, 0.0)
 
 
-SUSPICIOUS = 0.03
+SMALL = 0.03
 """Relative differences from which on no solver's tolerance is made responsible."""
 STARTS = np.cos(np.pi * (np.arange(9) + 0.5) / 9)
 REACHES = (0.4, 0.1, 0.01, 1e-3)
@@ -75,36 +75,34 @@ SIMPLE, ERRATIC = 0.02, 0.2
 """The part of a derivative, and of a difference, that does not follow a parabola between starts."""
 NOTHING = 1e-3
 """A difference so small beside the largest is none: a formula that is wrong in places has such, a solver has not."""
-SUSPECTS = 3
+MOST = 3
+"""Elements that are looked at."""
 STEP = 1e-3
 
 
-def doubt_solvers(flat: Flat, judgement: Judgement) -> None:
-    """Take back what a solver inside the function may explain: differences that are small and erratic.
+def solver_tolerance(flat: Flat, judgement: Judgement) -> str | None:
+    """Return that a solver inside the function may explain what was held against a claim; None where it does not.
 
     An iteration that stops at a tolerance computes another smooth function beside each point, off by about that
-    tolerance. Seen from other starts, the difference between claim and values jumps about; that of a wrong formula
-    changes smoothly.
+    tolerance. Seen from other starts, the difference between claim and values is small and jumps about; that of a
+    wrong formula changes smoothly.
     """
-    reference, a = judgement.reference, judgement.analytic
-    wrong = judgement.state == FAIL
+    a, value, wrong = judgement.analytic, judgement.value, judgement.state == FAIL
     with np.errstate(all="ignore"):
-        relative = np.abs(a - reference.value) / np.fmax(np.abs(a), np.abs(reference.value))
-    if not (relative[wrong] <= SUSPICIOUS).all():
-        return
+        relative = np.abs(a - value) / np.fmax(np.abs(a), np.abs(value))
+    if not (relative[wrong] <= SMALL).all():
+        return None
     largest = 0.0
-    for place in np.argsort(np.where(wrong, relative, -1.0), axis=None)[::-1][: min(SUSPECTS, int(wrong.sum()))]:
+    for place in np.argsort(np.where(wrong, relative, -1.0), axis=None)[::-1][: min(MOST, int(wrong.sum()))]:
         j, i = (int(k) for k in np.unravel_index(place, a.shape))
-        difference = difference_of_solver(flat, a.shape, j, i, float(reference.noise[j]))
+        difference = difference_of_solver(flat, a.shape, j, i, float(judgement.reference.noise[j]))
         if difference is None:
-            return
+            return None
         largest = max(largest, difference)
-    reason = (
+    return (
         f"the function may contain a solver with tolerance about {10.0 ** np.ceil(np.log10(largest)):.0e}: seen from "
         "points close by, claim and values differ by about as much, and erratically"
     )
-    for j, i in np.argwhere(wrong):
-        judgement.state[j, i] = judgement.unsure(int(j), int(i), reason)
 
 
 def difference_of_solver(flat: Flat, shape: tuple, j: int, i: int, noise: float) -> float | None:

@@ -2,27 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
+from ..reference.jacobian import Reference
 from ..subjects.flatten import Flat
 from .verdict import FAIL, PASS, Judgement
 
 EPS, ATOL, RTOL = 1e-6, 1e-5, 1e-3
 
 
-def judge_fixed(flat: Flat, judgement: Judgement, eps: float | None, atol: float | None, rtol: float | None) -> None:
-    """Decide every entry by fixed tolerances; the reference gets the differences, with the tolerance as error."""
-    eps, atol, rtol = (
-        default if given is None else given for given, default in ((eps, EPS), (atol, ATOL), (rtol, RTOL))
-    )
-    numeric = central(flat, np.arange(flat.size), eps)
-    judgement.margin = 1.0
-    judgement.slack[:] = judgement.floor[:] = 0
-    reference = judgement.reference
-    reference.value[:], reference.error[:] = numeric, atol + rtol * np.abs(numeric)
-    with np.errstate(all="ignore"):
-        right = np.abs(judgement.analytic - numeric) <= reference.error
-    judgement.state[:] = np.where(right, PASS, FAIL)
+class CentralDifferences(Reference):
+    """A reference of central differences with one step; their error is the tolerance."""
+
+    def __init__(self, flat: Flat, eps: float, atol: float, rtol: float):
+        self.flat = flat
+        self.value = central(flat, np.arange(flat.size), eps)
+        self.error = atol + rtol * np.abs(self.value)
+        self.estimates = {}
+
+
+class FixedJudgement(Judgement):
+    """What tolerances decide about every entry."""
+
+    margin = 1.0
+
+    def __init__(self, flat: Flat, analytic: np.ndarray, tolerances: Sequence[float | None]):
+        """Decide. tolerances: eps, atol, rtol, None for the usual."""
+        chosen = (d if x is None else x for x, d in zip(tolerances, (EPS, ATOL, RTOL), strict=True))
+        none = np.zeros(analytic.shape)
+        super().__init__(analytic, CentralDifferences(flat, *chosen), none, none)
+        with np.errstate(all="ignore"):
+            self.state = np.where(np.abs(analytic - self.value) <= self.error, PASS, FAIL)
 
 
 def central(flat: Flat, elements: np.ndarray, eps: float) -> np.ndarray:

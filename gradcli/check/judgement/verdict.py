@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from ...results.checks import Elements, InputCheck, Line
 from ..reference.estimate import Estimate
 from ..reference.jacobian import ENOUGH, MARGIN, OTHER_REACHES, SURE, Reference
-from ..subjects.flatten import Flat
-from .digits import CAP, digits_of
 
 ROUNDING = 32
 """How many rounding units of itself an analytic value may be off."""
@@ -42,35 +38,43 @@ HIDDEN_UNITS = 4.0
 LARGE = 20_000
 """Entries from which on small ones that rounding hides are not looked at closely."""
 
-LINE = 81
-"""Points of the function along the worst element."""
-
 PASS, FAIL, UNSURE, HIDDEN = 0, 1, 2, 3
-VERDICTS = np.array(["pass", "fail", "inconclusive", "hidden"])
 
 
 class Judgement:
     """What was decided about every entry of a Jacobian.
 
-    state: PASS, FAIL, UNSURE, or HIDDEN (below the function's own rounding, and small beside the others: neither
-    right nor wrong). reasons: why entries are unsure. kinks: columns with a kink, by row. slack: the rounding that an
-    entry is seen to have; floor: the differences that need a reference much better to be held against it. margin:
-    the errors of the reference that an entry may be off. coarse: the room, relative to an entry, beyond which it
-    cannot pass.
+    value, error: the numeric derivative that an entry is held against, and its error: the reference's, but where the
+    entry passes by another candidate. state: PASS, FAIL, UNSURE, or HIDDEN (below the function's own rounding, and
+    small beside the others: neither right nor wrong). reasons: why entries are unsure. kinks: columns with a kink, by
+    row. slack: the rounding that an entry is seen to have; floor: differences that need a reference much better to
+    be held against it. margin: how many errors an entry may be off.
 
     Agreement with an interval that says nothing is no pass: see `states`.
     """
 
     margin = MARGIN
-    coarse = COARSE
 
     def __init__(self, analytic: np.ndarray, reference: Reference, slack: np.ndarray, floor: np.ndarray):
         self.analytic, self.reference, self.slack, self.floor = analytic, reference, slack, floor
+        self.value, self.error = reference.value.copy(), reference.error.copy()
+        self.other = np.zeros(analytic.shape, bool)
         self.state = np.full(analytic.shape, UNSURE)
         self.notes: list[str] = []
         self.reasons: dict[tuple[int, int], str] = {}
         self.kinks: dict[int, list[int]] = {}
         self.closely = 0
+
+    def take_in(self, where: Any = ...) -> None:
+        """Take over what the reference knows by now, but for entries that pass by another candidate."""
+        other, reference = self.other[where], self.reference
+        self.value[where] = np.where(other, self.value[where], reference.value[where])
+        self.error[where] = np.where(other, self.error[where], reference.error[where])
+
+    def pass_by_other(self, where: Any, value: Any, error: Any) -> int:
+        """Let entries pass by another candidate than the reference's; return PASS."""
+        self.value[where], self.error[where], self.other[where], self.state[where] = value, error, True, PASS
+        return PASS
 
     def room(self, error: Any, where: Any = ...) -> Any:
         """Return how far entries may be from a reference with such errors: what is beyond is wrong."""
@@ -83,7 +87,7 @@ class Judgement:
         the function's value, or changes it by less than a hundredth of what it changes beside the point.
         """
         ref = self.reference
-        a, value, error = self.analytic[where], ref.value[where], ref.error[where]
+        a, value, error = self.analytic[where], self.value[where], self.error[where]
         scale = np.broadcast_to(ref.flat.scales, self.state.shape)[where]
         change = np.broadcast_to(
             np.maximum(SMALL * ref.changes, NOTHING_UNITS * ref.flat.unit * np.abs(ref.flat.f0))[:, None],
@@ -92,7 +96,7 @@ class Judgement:
         with np.errstate(all="ignore"):
             room = self.room(error, where)
             agrees = np.isfinite(a) & np.isfinite(error) & (np.abs(a - value) <= room)
-            known = room <= self.coarse * np.fmax(np.abs(a), np.abs(value))
+            known = room <= COARSE * np.fmax(np.abs(a), np.abs(value))
             zero = (a == 0) & (room * scale <= change + UNDERFLOW)
         return np.where(agrees & (known | zero), PASS, UNSURE)
 
@@ -107,36 +111,36 @@ class Judgement:
         Whatever they are within their interval: over the scale of its element such an entry changes the output by
         less than a hundredth of what another one does that passed, or by nothing beside what it changes another one.
         """
-        ref, a, effects = self.reference, self.analytic, self.known_effects()
+        a, effects = self.analytic, self.known_effects()
         with np.errstate(all="ignore"):
-            room = self.room(ref.error)
-            agrees = (self.state == UNSURE) & np.isfinite(ref.error) & (np.abs(a - ref.value) <= room)
-            effect = (np.abs(a) + self.margin * ref.error) * ref.flat.scales
+            room = self.room(self.error)
+            agrees = (self.state == UNSURE) & np.isfinite(self.error) & (np.abs(a - self.value) <= room)
+            effect = (np.abs(a) + self.margin * self.error) * self.reference.flat.scales
             small = effect <= SMALL * effects.max(axis=1, initial=0.0)[:, None]
             nothing = effect <= NOTHING * effects.max(axis=0, initial=0.0)
         self.state[where & agrees & (small | nothing)] = HIDDEN
 
     def known_effects(self) -> np.ndarray:
         """Return by how much elements that passed change outputs over their scale, at least; 0 for others."""
-        ref = self.reference
         with np.errstate(all="ignore"):
-            passed = (self.state == PASS) & np.isfinite(ref.error)
-            return np.where(passed, np.abs(ref.value) - self.margin * ref.error, 0.0) * ref.flat.scales
+            passed = (self.state == PASS) & np.isfinite(self.error)
+            return np.where(passed, np.abs(self.value) - self.margin * self.error, 0.0) * self.reference.flat.scales
 
     def cheap(self) -> None:
         """Decide the entries that the cheap look settles: right ones, and zeros of functions that stand still."""
-        ref, a = self.reference, self.analytic
+        ref = self.reference
+        self.take_in()
         self.confirm(ref.settled)
-        still = (self.state == UNSURE) & ref.same & (a == 0)
-        self.state[still], ref.value[still], ref.error[still] = PASS, 0.0, ref.hidden_by_rounding()[still]
-        if a.size >= LARGE:
+        still = (self.state == UNSURE) & ref.same & (self.analytic == 0)
+        self.pass_by_other(still, 0.0, ref.hidden_by_rounding()[still])
+        if self.analytic.size >= LARGE:
             self.hide(ref.limited)
 
     def order(self) -> np.ndarray:
         """Return the columns that are still open, the most suspicious first."""
-        a, ref = self.analytic, self.reference
+        a = self.analytic
         with np.errstate(all="ignore"):
-            off = np.abs(a - ref.value) / (ref.error + self.slack + np.finfo(float).tiny)
+            off = np.abs(a - self.value) / (self.error + self.slack + np.finfo(float).tiny)
         off = np.where(np.isfinite(off), off, 1.0)
         off = np.where(np.isfinite(a), off, np.inf)
         off = np.where(self.state == UNSURE, off, -1.0)
@@ -161,17 +165,17 @@ class Judgement:
                 break
             rows = np.flatnonzero(self.state[:, i] == UNSURE)
             found = self.reference.look_closely(int(i), rows)
+            self.take_in((rows, i))
             self.closely += len(rows)
             wrong += self.decide(int(i), rows, found)
         self.hide()
 
     def accuse_cheaply(self) -> None:
         """Decide the rest by the cheap look, once enough wrong elements are confirmed."""
-        a, ref = self.analytic, self.reference
         open_ = self.state == UNSURE
         with np.errstate(all="ignore"):
-            off = np.abs(a - ref.value)
-            self.state[open_ & (off > SURE * ref.error + self.slack + self.floor)] = FAIL
+            off = np.abs(self.analytic - self.value)
+            self.state[open_ & (off > SURE * self.error + self.slack + self.floor)] = FAIL
         self.confirm(open_)
 
     def wrong(self) -> dict[int, list[int]]:
@@ -199,17 +203,22 @@ class Judgement:
                 self.state[j, places] = FAIL
                 self.notes.append("at this kink the values together lie outside the generalized gradient")
 
-    def doubt(self, scatter: np.ndarray, reason: str) -> None:
+    def excuse(self, scatter: np.ndarray, reason: str) -> None:
         """Take back what was held against entries that are off by no more than they are seen to scatter."""
         with np.errstate(all="ignore"):
-            off = np.abs(self.analytic - self.reference.value)
+            off = np.abs(self.analytic - self.value)
             own = (self.state == FAIL) & (off <= OWN_NOISE * scatter)
             effect = (off + scatter) * self.reference.flat.scales
             small = effect <= SMALL**3 * self.reference.changes[:, None]
             small |= effect <= NOTHING * self.known_effects().max(axis=0, initial=0.0)
         for j, i in np.argwhere(own):
-            size = max(abs(self.analytic[j, i]), abs(self.reference.value[j, i]))
+            size = max(abs(self.analytic[j, i]), abs(self.value[j, i]))
             self.state[j, i] = HIDDEN if small[j, i] else self.unsure(j, i, reason.format(scatter[j, i] / size))
+
+    def excuse_all(self, reason: str) -> None:
+        """Take back all that was held against entries."""
+        for j, i in np.argwhere(self.state == FAIL):
+            self.state[j, i] = self.unsure(int(j), int(i), reason)
 
     def decide(self, i: int, rows: np.ndarray, found: Estimate) -> int:
         """Decide rows of a column by their close look; return 1 if an entry is wrong."""
@@ -235,7 +244,7 @@ class Judgement:
             )
         if np.isinf(value):
             return self.unsure(j, i, "the derivative is infinite at this point") if a == value else FAIL
-        if np.isinf(a) and self.margin * error > self.coarse * abs(value) and abs(value) + error > OVERFLOWING:
+        if np.isinf(a) and self.margin * error > COARSE * abs(value) and abs(value) + error > OVERFLOWING:
             return self.unsure(j, i, "the derivative is larger than any number, or its size is not known")
         if not np.isfinite(a):
             return FAIL
@@ -246,11 +255,10 @@ class Judgement:
                 j, i, "the function is too noisy" if kind == "noise" else "rounding hides the derivative"
             )
         other, other_error = float(found.other[k]), float(found.other_error[k])
-        informed = np.isfinite(other) and self.room(other_error, (j, i)) <= self.coarse * abs(other)
+        informed = np.isfinite(other) and self.room(other_error, (j, i)) <= COARSE * abs(other)
         contradicts = abs(other - value) > CONTRADICTION * other_error
         if informed and contradicts and abs(a - other) <= self.room(other_error, (j, i)):
-            self.reference.value[j, i], self.reference.error[j, i] = other, other_error
-            return PASS
+            return self.pass_by_other((j, i), other, other_error)
         reach = max(float(self.reference.flat.scales[i]), 1.0)
         if max(abs(a), abs(value)) * reach <= HIDDEN_UNITS * self.reference.rounding_at(j, i):
             return HIDDEN
@@ -262,7 +270,7 @@ class Judgement:
         room = float(self.room(max(float(found.left_error[k]), float(found.right_error[k])), (j, i)))
         if not low - room <= self.analytic[j, i] <= high + room:
             return FAIL
-        if room > self.coarse * (high - low):
+        if room > COARSE * (high - low):
             return self.unsure(j, i, f"the one-sided derivatives at this kink are known to within {room:.2g} only")
         self.kinks.setdefault(j, []).append(i)
         return PASS
@@ -272,7 +280,7 @@ class Judgement:
         state = int(self.states((j, i)))
         if state != UNSURE:
             return state
-        value, error = self.reference.value[j, i], self.reference.error[j, i]
+        value, error = self.value[j, i], self.error[j, i]
         return self.unsure(j, i, f"{reason} to say more than {value:.3g} ± {self.margin * error:.2g}")
 
     def unsure(self, j: int, i: int, reason: str) -> int:
@@ -302,88 +310,3 @@ def rounding_slack(analytic: np.ndarray, scatter: np.ndarray, unit: float) -> tu
     largest = size.max(axis=1, keepdims=True, initial=0.0)
     noisy = np.minimum(5 * scatter, 1e-7 * size + 1e3 * unit * largest)
     return noisy + ROUNDING * unit * size, FLOOR[8 if unit < 1e-12 else 4 if unit < 1e-5 else 2] * size
-
-
-def input_checks(flat: Flat, judgement: Judgement, every: bool = False) -> tuple[InputCheck, ...]:
-    """Return what was found, input by input; where every element is wanted, with all of them."""
-    found = tuple(one_input(flat, judgement, k) for k in range(len(flat.subject.wrt)))
-    if not every:
-        return found
-    return tuple(with_elements(flat, judgement, k, item) for k, item in enumerate(found))
-
-
-def with_elements(flat: Flat, judgement: Judgement, k: int, item: InputCheck) -> InputCheck:
-    """Return what was found for input k with all its elements, its value, and the function along the worst."""
-    every = elements_of(flat, judgement, k)
-    line = None
-    if item.worst is not None:
-        row = every.rows.index((item.worst.output, item.worst.output_part))
-        line = line_along(flat, row, int(flat.edges[k]) + every.columns.index((item.worst.place, item.worst.part)))
-    return replace(item, elements=every, point=np.array(flat.arrays[k]), line=line)
-
-
-def line_along(flat: Flat, row: int, column: int) -> Line:
-    """Return an output element along an element of x, as far as that is large to either side; nan where it raises."""
-    x = float(flat.coordinate(column))
-    offsets = np.linspace(-1, 1, LINE) * float(flat.scales[column])
-    with np.errstate(all="ignore"):
-        value = flat.along(np.full(LINE, column), offsets)[:, row]
-    return Line(x + offsets, value, (x, float(flat.f0[row])))
-
-
-def elements_of(flat: Flat, judgement: Judgement, k: int) -> Elements:
-    """Return all elements of input k."""
-    columns = range(int(flat.edges[k]), int(flat.edges[k + 1]))
-    block = np.s_[:, columns.start : columns.stop]
-    return Elements(
-        tuple(flat.row(j) for j in range(len(flat.f0))),
-        tuple(flat.label(i)[1:] for i in columns),
-        judgement.analytic[block],
-        judgement.reference.value[block],
-        judgement.margin * judgement.reference.error[block],
-        VERDICTS[judgement.state[block]],
-    )
-
-
-def one_input(flat: Flat, judgement: Judgement, k: int) -> InputCheck:
-    """Return what was found for one input."""
-    columns = slice(int(flat.edges[k]), int(flat.edges[k + 1]))
-    name, shape = flat.subject.wrt[k], flat.arrays[k].shape
-    state, a = judgement.state[:, columns], judgement.analytic[:, columns]
-    value, error = judgement.reference.value[:, columns], judgement.reference.error[:, columns]
-    if not a.size:
-        return InputCheck(name, shape, "pass", 0.0, 0.0, CAP, None, None)
-    wrong, hidden = state == FAIL, state == HIDDEN
-    verdict = "fail" if wrong.any() else "inconclusive" if (state == UNSURE).any() else "pass"
-    at_kink = np.zeros(state.shape, bool)
-    for row, places in judgement.kinks.items():
-        at_kink[row, [c - columns.start for c in places if columns.start <= c < columns.stop]] = True
-    with np.errstate(all="ignore"):
-        gap = np.where(np.isfinite(a) | ~np.isfinite(value), np.abs(a - value), np.inf)
-        relative = gap / np.abs(value)
-        room = judgement.room(error, (slice(None), columns))
-        known = np.isfinite(gap) & (np.abs(value) > judgement.margin * error) & ~hidden & ~at_kink
-        excess = gap / (error + judgement.slack[:, columns] + np.finfo(float).tiny)
-        excess = np.where(hidden, 0.0, excess)
-    if wrong.any():
-        excess = np.where(wrong, np.where(np.isnan(excess), np.inf, excess), -1.0)
-        ties = np.isclose(excess, excess.max()) if np.isfinite(excess.max()) else np.isinf(excess)
-        excess = np.where(ties, np.where(np.isnan(relative), np.inf, relative), -1.0)
-    j, i = np.unravel_index(int(np.argmax(np.where(np.isnan(excess), -1.0, excess))), a.shape)
-    counted = known | (wrong & ~np.isnan(gap))
-    most = float(relative[counted].max()) if counted.any() else 0.0
-    column = int(flat.edges[k]) + int(i)
-    sides = judgement.reference.sides(int(j), column)
-    worst = flat.worst(int(j), column, a[j, i], value[j, i], float(judgement.margin * error[j, i]), sides)
-    return InputCheck(
-        name,
-        shape,
-        verdict,
-        float(gap[counted].max()) if counted.any() else 0.0,
-        most,
-        digits_of(most),
-        float((room[known] / np.abs(value[known])).max()) if known.any() else None,
-        worst,
-        hidden=int(hidden.sum()),
-        hidden_below=float((np.abs(value) + room)[hidden].max()) if hidden.any() else 0.0,
-    )
