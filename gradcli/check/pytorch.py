@@ -14,7 +14,7 @@ from ..results.checks import CheckReport, InputCheck
 from ..tape.tensor import Tensor
 from .judgement.tolerances import ATOL, EPS, RTOL, central
 from .options import Options
-from .pytorch_function import Live, Pushed, complaint
+from .pytorch_function import ForwardFunction, PytorchFunction, complaint
 from .run import Place, run_check
 from .subjects.flatten import Flat
 from .subjects.second import SecondOrder
@@ -99,7 +99,7 @@ def _check(
     wanted = [name for name, x in tensors.items() if x._node is not None]
     check_inputs(given, wanted)
     places = [i for i, x in enumerate(given) if isinstance(x, Tensor)]
-    subjects: list[Live] = []
+    subjects: list[PytorchFunction] = []
 
     def call(*xs: Tensor) -> Any:
         arguments = list(given)
@@ -109,7 +109,7 @@ def _check(
 
     def make() -> Traced:
         arrays = {name: np.array(x.detach()._data) for name, x in tensors.items()}
-        subject = (Live if backward else Pushed)(call, arrays, wrt=wanted, title=name_of(func))
+        subject = (PytorchFunction if backward else ForwardFunction)(call, arrays, wrt=wanted, title=name_of(func))
         subjects[:] = [subject]
         return SecondOrder(subject, 0) if order == 2 else subject
 
@@ -141,7 +141,7 @@ def _check(
     return not text
 
 
-def mismatch(subject: Live, item: InputCheck) -> str:
+def mismatch(subject: PytorchFunction, item: InputCheck) -> str:
     """Return PyTorch's words for a wrong derivative, with both matrices: a row for each element of the input."""
     output, _, part = subject.place_of(item.worst)  # type: ignore[arg-type]
     sizes = [math.prod(s) * (1 + d.is_complex) for s, d in subject.outlines or ()]
@@ -193,7 +193,7 @@ def depends(result: Any) -> bool | None:
     return any(x.requires_grad for x in parts) if parts else None
 
 
-def text_of(report: CheckReport, subject: Live | None) -> str:
+def text_of(report: CheckReport, subject: PytorchFunction | None) -> str:
     """Return a report as an exception's message; the subject knows which output an element belongs to."""
     lines = []
     for item in report.inputs:

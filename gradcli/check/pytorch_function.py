@@ -19,7 +19,7 @@ from .subjects.subject import CheckError, NoForwardError, Subject
 from .subjects.traced import Traced, tensor
 
 
-class Live(Traced):
+class PytorchFunction(Traced):
     """A function that sees its inputs as the user's program would: those to be checked require grad."""
 
     outlines: list | None = None
@@ -76,7 +76,7 @@ class Live(Traced):
         return number, worst.output[len(paths[number]) :], part
 
 
-class Pushed(Live):
+class ForwardFunction(PytorchFunction):
     """A function whose derivative is taken in forward mode, one column after another."""
 
     has_pull = False
@@ -142,4 +142,4 @@ def complaint(subject: Traced, nondet_tol: float, batched: bool, forward: bool, 
     return None
 
 
-__all__ = ["Live", "Pushed", "complaint"]
+__all__ = ["ForwardFunction", "PytorchFunction", "complaint"]

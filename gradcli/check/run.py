@@ -25,7 +25,7 @@ from .judgement.symmetric import symmetrized
 from .judgement.tolerances import FixedJudgement
 from .judgement.verdict import Judgement, rounding_slack
 from .options import Options
-from .products.adjoint import with_modes
+from .products.adjoint import with_adjoint_test
 from .products.linearity import nonlinearity
 from .products.staleness import staleness
 from .reference.jacobian import Reference
@@ -139,7 +139,7 @@ def judge(subject: Subject, options: Options, report: Callable[..., CheckReport]
         right = subject.all_right(flat)
         if right is not None:
             evidence = Evidence(len(flat.f0) * flat.size, 0, flat.calls)
-            return with_modes(report("pass", inputs=right, evidence=evidence), subject, options.seed)
+            return with_adjoint_test(report("pass", inputs=right, evidence=evidence), subject, options.seed)
     analytic, again = claimed_jacobians(flat)
     findings: tuple[Finding, ...] = () if bent is None else (bent,)
     findings += unsteady_finding(analytic, again)
@@ -172,7 +172,7 @@ def judge(subject: Subject, options: Options, report: Callable[..., CheckReport]
         on_symmetric = None if narrower is None else judge(narrower, options, report)
         if on_symmetric is not None and all(item.verdict == "pass" for item in on_symmetric.inputs):
             return on_symmetric
-    return with_modes(checked, subject, options.seed)
+    return with_adjoint_test(checked, subject, options.seed)
 
 
 def is_costly(flat: Flat) -> bool:
@@ -214,7 +214,7 @@ def report_along(
         evidence=found.evidence(flat),
     )
     try:
-        return with_modes(checked, flat.subject, options.seed)
+        return with_adjoint_test(checked, flat.subject, options.seed)
     except OutOfCallsError:
         return checked
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gradcli.check.run import Place, run_check
-from gradcli.check.subjects.subject import HandWritten
+from gradcli.check.subjects.hand_written import HandWritten
 
 from .bank import WRONG_FROM, mistakes, relative_error, right_cases
 

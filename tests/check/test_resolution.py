@@ -7,7 +7,7 @@ import pytest
 
 from gradcli.check.options import Options
 from gradcli.check.run import Place, run_check
-from gradcli.check.subjects.subject import HandWritten
+from gradcli.check.subjects.hand_written import HandWritten
 
 FUNCTIONS = [
     (lambda x: (x * x).sum(), lambda x: 2 * x, [1.0, 2.0], None),

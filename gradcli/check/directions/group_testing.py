@@ -39,7 +39,7 @@ class Leaf(NamedTuple):
     reason: str = ""
 
 
-class Suspects:
+class GroupTesting:
     """The search for wrong elements in one combination of outputs, along all directions.
 
     leaves: what was found of single elements, by their place. parts: what was found of parts of directions, by

@@ -15,11 +15,11 @@ from ..reference.differences import Line, Slope
 from ..reference.jacobian import MARGIN
 from ..subjects.flatten import Flat
 from ..subjects.subject import OutOfCallsError
-from .group_testing import STEPS, Leaf, Part, Suspects, certain
+from .group_testing import STEPS, GroupTesting, Leaf, Part, certain
 from .look import DRIFT, PLAN, TINY, Directions, Outcome, is_cheap, short_of_calls, too_few, too_noisy
 
 
-class Accusation(Suspects):
+class WrongElements(GroupTesting):
     """The search for wrong elements, and its report."""
 
     def output_of(self, i: int) -> tuple[int, Leaf]:
@@ -209,4 +209,4 @@ def judge_along(look: Directions) -> Outcome | None:
         return look.outcome("pass")
     if look.agree:
         return too_noisy(look)
-    return Accusation(look).outcome()
+    return WrongElements(look).outcome()

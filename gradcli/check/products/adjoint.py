@@ -17,7 +17,7 @@ ADJOINT_DIGITS = {8: 5.0, 4: 2.0, 2: 0.5}
 """To how many digits forward and reverse mode must agree, by the bytes of a number."""
 
 
-def with_modes(checked: CheckReport, subject: Subject, seed: int) -> CheckReport:
+def with_adjoint_test(checked: CheckReport, subject: Subject, seed: int) -> CheckReport:
     """Return a report with what forward mode says; when it contradicts reverse mode, one of them is wrong."""
     if not (subject.has_pull and subject.has_push):
         return checked
@@ -61,19 +61,19 @@ def adjoint_test(subject: Subject, seed: int) -> tuple[float, float]:
 
     for _ in range(1 if subject.traced else 3):
         tangents, w = {name: draw(subject.at[name]) for name in subject.wrt}, draw(out)
-        forward, reverse, size = both_modes(subject, subject.at, tangents, w)
+        forward, reverse, size = products_of_both_modes(subject, subject.at, tangents, w)
         found = digits_of(abs(forward - reverse) / size)
         if np.isnan(found):
             return found, least
         if found < least:  # nothing but rounding scatters as much between points that are rounding units apart
-            near = [both_modes(subject, at, tangents, w)[:2] for at in neighbours(subject)]
+            near = [products_of_both_modes(subject, at, tangents, w)[:2] for at in neighbours(subject)]
             if abs(forward - reverse) <= OWN_NOISE * float(np.abs(np.array(near) - (forward, reverse)).max()):
                 return np.nan, least
         worst = min(worst, found)
     return worst, least
 
 
-def both_modes(
+def products_of_both_modes(
     subject: Subject, at: Mapping[str, np.ndarray], tangents: Mapping[str, np.ndarray], w: np.ndarray
 ) -> tuple[float, float, float]:
     """Return <w, J v>, <J^T w, v>, and the sum of the sizes of their parts, whichever is larger."""

@@ -144,7 +144,7 @@ class Search:
         except CheckError:
             return False
 
-    def suspects(self, count: int) -> list[Point]:
+    def worst_filtered(self, count: int) -> list[Point]:
         """Return what the filter lets through of `count` points, the worst first; nan and infinite claims take turns
         with finite ones.
         """
@@ -229,7 +229,7 @@ def first_failing(hunt: Search, report: CheckReport, count: int) -> Point | None
             if hunt.fails(point):
                 return point
         return None
-    for point in hunt.suspects(count):
+    for point in hunt.worst_filtered(count):
         if hunt.fails({**hunt.base, **point}):
             return {**hunt.base, **point}
         if hunt.calls > max(LEAST_CALLS, MOST_CALLS * count):

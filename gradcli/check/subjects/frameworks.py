@@ -14,7 +14,8 @@ from ...program.elsewhere.base import ElsewhereError
 from ...program.elsewhere.framework import expanded, is_under
 from ...program.frameworks import engine_of
 from .external import Claimed
-from .subject import CheckError, HandWritten, name_of
+from .hand_written import HandWritten
+from .subject import CheckError, name_of
 
 
 def claimed_by(

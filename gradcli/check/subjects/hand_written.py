@@ -1,0 +1,221 @@
+"""Plain functions of arrays, with a derivative by hand."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...errors import ENDINGS
+from .subject import (
+    CheckError,
+    Subject,
+    WrongShapeError,
+    copied,
+    fitting,
+    name_of,
+    plain_array,
+    raised,
+)
+
+
+class HandWritten(Subject):
+    """A plain function of arrays, called positionally in the order of `at`, and a gradient or a vjp beside it.
+
+    grad(*arrays): an array for one input, else a tuple in order or a dict by name; vjp(cotangent, *arrays)
+    likewise; jvp(tangents, *arrays): the product with a tuple of tangents, one per array in order, as an array like
+    the output.
+    """
+
+    def __init__(
+        self,
+        f: Callable,
+        at: Mapping[str, Any],
+        *,
+        grad: Callable | None = None,
+        vjp: Callable | None = None,
+        jvp: Callable | None = None,
+        wrt: Sequence[str] | None = None,
+    ):
+        super().__init__(at, wrt)
+        self.f, self.grad, self.vjp, self.jvp = f, grad, vjp, jvp
+        self.shape: tuple[int, ...] | None = None
+        if grad is None and vjp is None:
+            self.claims = "jvp"
+
+    def call(self, function: Callable, arrays: Mapping[str, np.ndarray], what: str, *before: Any) -> Any:
+        """Call on copies of the arrays. Raises CheckError when it raises, or changes one of them."""
+        copies = [x.copy() if x.ndim else x[()] for x in arrays.values()]
+        given = [np.asarray(x) for x in copies]
+        try:
+            with np.errstate(all="ignore"):
+                result = function(*before, *copies)
+        except (CheckError, *ENDINGS):
+            raise
+        except BaseException as error:
+            raise raised(what, error) from error
+        finally:
+            copied.end()
+        for (name, x), copy in zip(arrays.items(), given, strict=True):
+            if (x.shape != copy.shape or not (x == copy).all()) and not np.array_equal(x, copy, equal_nan=True):
+                raise CheckError(f"{what} changes its argument '{name}' in place; it must work on a copy")
+        return result
+
+    def value(self, arrays: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Return f at arrays by name."""
+        self.count()
+        found = np.array(plain_array(self.call(self.f, arrays, name_of(self.f)), name_of(self.f)))
+        self.shape = found.shape
+        return found
+
+    def jacobian(self, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """Return what the hand-written derivative gives."""
+        out = self.output(arrays)
+        if self.vjp is not None:
+            return self.rows(arrays, out)
+        if self.grad is None:
+            return self.columns(arrays, out)
+        parts = self.parts(self.call(self.grad, arrays, name_of(self.grad)), name_of(self.grad))
+        return {name: self.fitted(parts[name], out, name) for name in self.wrt}
+
+    def fitted(self, part: Any, out: np.ndarray, name: str) -> np.ndarray:
+        """Return a gradient in the shape output.shape + input.shape; of complex outputs, real and imaginary parts.
+
+        Raises WrongShapeError, and CheckError for complex outputs of complex inputs, which have no single derivative.
+        """
+        raw, is_complex = plain_array(part, f"{name_of(self.grad)} for '{name}'"), out.dtype.kind == "c"
+        if is_complex and self.at[name].dtype.kind == "c":
+            raise CheckError(
+                f"{name_of(self.f)} returns complex numbers for the complex input '{name}': a backward by hand can "
+                "be checked (vjp), or a gradient of its real part and of its imaginary part, one by one"
+            )
+        if not is_complex:
+            raw = fitting(raw, self.at[name], name)
+        wanted = out.shape + self.at[name].shape
+        if raw.shape != wanted:
+            one_number = raw.ndim == 0 and math.prod(wanted) == 1
+            if not one_number and (out.size != 1 or raw.shape != self.at[name].shape):
+                raise WrongShapeError(f"the gradient of '{name}' has shape {raw.shape}; it must have shape {wanted}")
+            raw = raw.reshape(wanted)
+        return np.stack([raw.real, raw.imag], out.ndim) if is_complex else raw
+
+    def columns(self, arrays: Mapping[str, np.ndarray], out: np.ndarray) -> dict[str, np.ndarray]:
+        """Return the Jacobian that a jvp gives, one call per input element; complex outputs in two parts.
+
+        For complex inputs the tangents 1 and i give the derivatives by real and by imaginary part.
+        """
+        blocks, count, total = {}, 0, sum(self.at[name].size for name in self.wrt)
+        for name in self.wrt:
+            x = self.at[name]
+            units = (1, 1j) if x.dtype.kind == "c" else (1,)
+            parts = (*out.shape, 2) if out.dtype.kind == "c" else out.shape
+            block = np.zeros((*parts, *x.shape), x.dtype)
+            for index in np.ndindex(x.shape):
+                count += 1
+                self.tell("tangent", count, total)
+                for unit in units:
+                    tangent = np.zeros(x.shape, x.dtype)
+                    tangent[index] = unit
+                    pushed = self.push(arrays, {name: tangent})
+                    pairs = np.stack([pushed.real, pushed.imag], -1) if out.dtype.kind == "c" else pushed.real
+                    block[(..., *index)] += unit * pairs
+            blocks[name] = block
+        return blocks
+
+    def push(self, arrays: Mapping[str, np.ndarray], tangents: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Return what the jvp makes of tangents; inputs without one stay fixed. Raises WrongShapeError."""
+        assert self.jvp is not None
+        what = name_of(self.jvp)
+        ordered = tuple(tangents.get(name, np.zeros_like(x, dtype=tangent_type(x))) for name, x in arrays.items())
+        given = tuple(x[()] if x.ndim == 0 else x.copy() for x in ordered)
+        raw = plain_array(self.call(self.jvp, arrays, what, given), what)
+        shape = self.value(arrays).shape if self.shape is None else self.shape
+        if raw.shape != shape:
+            raise WrongShapeError(
+                f"{what} gives shape {raw.shape}; it must have the output's shape {shape} (its first argument is a "
+                "tuple of tangents, one per argument)"
+            )
+        return raw
+
+    @property
+    def has_push(self) -> bool:
+        """Whether there is a forward derivative to give tangents to."""
+        return self.jvp is not None
+
+    def rows(self, arrays: Mapping[str, np.ndarray], out: np.ndarray) -> dict[str, np.ndarray]:
+        """Return the Jacobian that a vjp gives, one call per output element; per part of a complex one.
+
+        The cotangents 1 and i give the derivatives of real and imaginary part (PyTorch's convention).
+        """
+        is_complex = out.dtype.kind == "c"
+        units = (1, 1j) if is_complex else (1,)
+        shape = (*out.shape, len(units))
+        blocks = {name: np.zeros((*shape, *self.at[name].shape), self.at[name].dtype) for name in self.wrt}
+        for count, (*index, unit) in enumerate(np.ndindex(shape)):
+            place = tuple(index)
+            self.tell("cotangent", count, math.prod(shape))
+            cotangent = np.zeros(out.shape, out.dtype)
+            cotangent[place] = units[unit]
+            for name, part in self.pull(arrays, cotangent).items():
+                blocks[name][(*place, unit)] = part
+        return blocks if is_complex else {name: block.squeeze(out.ndim) for name, block in blocks.items()}
+
+    def pull(self, arrays: Mapping[str, np.ndarray], cotangent: np.ndarray) -> dict[str, np.ndarray]:
+        """Return what the vjp makes of a cotangent, by input name. Raises WrongShapeError."""
+        assert self.vjp is not None
+        what, found = name_of(self.vjp), {}
+        parts = self.parts(self.call(self.vjp, arrays, what, cotangent if cotangent.ndim else cotangent[()]), what)
+        for name in self.wrt:
+            x = self.at[name]
+            raw = plain_array(parts[name], f"{what} for '{name}'")
+            if cotangent.dtype.kind == "c" and x.dtype.kind != "c":
+                raw = raw.real
+            raw = fitting(raw, x, name)
+            if raw.shape != x.shape and not (raw.ndim == 0 and x.size == 1):
+                raise WrongShapeError(
+                    f"{what} gives '{name}' a gradient of shape {raw.shape}; it must have shape {x.shape}"
+                )
+            found[name] = raw.reshape(x.shape)
+        return found
+
+    @property
+    def has_pull(self) -> bool:
+        """Whether there is a backward pass to give cotangents to."""
+        return self.vjp is not None
+
+    def parts(self, result: Any, what: str) -> dict[str, Any]:
+        """Return a result as one gradient per input, by name."""
+        if result is None:
+            raise CheckError(f"{what} returned None")
+        if isinstance(result, Mapping):
+            missing = [name for name in self.wrt if name not in result]
+            if missing:
+                raise CheckError(f"{what} gives no gradient for '{missing[0]}'")
+            return dict(result)
+        if len(self.wrt) == 1 and not (isinstance(result, tuple) and len(result) == 1):
+            only = self.wrt[0]
+            if isinstance(result, tuple) and len(result) == len(self.at):
+                return dict(zip(self.at, result, strict=True))
+            if isinstance(result, tuple):
+                raise CheckError(f"{what} returned a tuple of {len(result)} gradients for 1 input")
+            return {only: result}
+        if not isinstance(result, tuple | list):
+            raise CheckError(
+                f"{what} returned {type(result).__name__}; a tuple of {len(self.wrt)} gradients is needed",
+                f"--wrt {self.wrt[0]} (wrt= in a declaration) checks that input alone",
+            )
+        for names in (self.wrt, list(self.at)):
+            if len(result) == len(names):
+                return dict(zip(names, result, strict=True))
+        some = ",".join(list(self.at)[: len(result)])
+        hint = (
+            f"--wrt {some} (wrt= in a declaration) checks these inputs alone" if len(result) < len(self.at) else None
+        )
+        raise CheckError(f"{what} returned {len(result)} gradients for {len(self.wrt)} inputs", hint)
+
+
+def tangent_type(x: np.ndarray) -> Any:
+    """Return the type of an input's tangent."""
+    return x.dtype if x.dtype.kind in "fc" else np.float64
