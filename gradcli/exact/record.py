@@ -16,8 +16,9 @@ from ..rules.shapes import fit
 from ..rules.table import Primitive
 from ..tape.leaf import AccumulateGrad
 from ..tape.modes import state
-from ..tape.node import Node, Rule, Slots, new_node, to_parents
+from ..tape.node import Node, Slots, new_node
 from ..tape.record import Engine, make_node, outline, record_several, recording, saved_values
+from ..tape.rule import Rule, to_parents
 from ..tape.tensor import Tensor
 from ..tape.views import track_view
 from ..tape.vjps import run_rules

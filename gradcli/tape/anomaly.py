@@ -11,9 +11,10 @@ import numpy as np
 
 from ..errors import add_advice, lines_of_file
 from .modes import state
-from .node import Node, Pairs
+from .node import Node
 from .observe import Traced
 from .record import begin, end
+from .rule import Pairs
 
 
 class AnomalyError(RuntimeError):

@@ -14,9 +14,10 @@ import numpy as np
 
 from ..rules.table import ARRAY, Primitive
 from .modes import moded, state, suspended
-from .node import BinaryNode, Rule, UnaryNode, next_seq
+from .node import BinaryNode, UnaryNode, next_seq
 from .parameter import Parameter
 from .record import dispatch, keep_flags
+from .rule import Rule
 from .tensor import Tensor
 from .vjps import LARGE, elementwise_sender
 

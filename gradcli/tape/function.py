@@ -12,7 +12,8 @@ from . import versions
 from .function_node import FunctionNode, Saved, barrier, differentiable, run_backward
 from .inplace import adopt_history, check_allowed, leaf_error
 from .modes import allowed, enable_grad, no_grad, state
-from .node import OutputNode, Rule, to_parents
+from .node import OutputNode
+from .rule import Rule, to_parents
 from .tensor import Tensor
 from .views import CUSTOM, SEVERAL, alias
 

@@ -11,8 +11,9 @@ from ..errors import add_advice
 from ..rules.shapes import fit
 from .dtypes import naming
 from .modes import state
-from .node import USED_UP, Node, OutputNode, Packed, Slots, next_seq, refusing_node
+from .node import Node, OutputNode, Packed, Slots, next_seq, refusing_node
 from .record import recorder
+from .rule import USED_UP
 from .saved_hooks import hooks_of, pack_tensor
 from .tensor import Tensor
 from .versions import name_in_messages, text_of_change

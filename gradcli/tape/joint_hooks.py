@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..rules import entry
-from .node import Node, OutputNode, Rule, Slots, new_node, to_parents
+from .node import Node, OutputNode, Slots, new_node
 from .record import outline
+from .rule import Rule, to_parents
 from .tensor import Tensor
 from .views import track_view
 

@@ -10,7 +10,8 @@ import numpy as np
 
 from .dtypes import naming
 from .hooks import add_hook
-from .node import Node, Rule, next_seq
+from .node import Node, next_seq
+from .rule import Rule
 from .versions import mark_changed
 
 leaf_made: list[Callable[[Any], None]] = []

@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 
 from ..rules import entry
-from ..rules.table import ARRAY, SHAPE, Primitive, recorder_of
+from ..rules.table import ARRAY, SHAPE, SKIP, Primitive, recorder_of
 from .dtypes import defaults, result_type
 from .modes import moded, state
-from .node import Node, OutputNode, Rule, new_node
+from .node import Node, OutputNode, new_node
+from .rule import Rule
 from .tensor import Tensor
 from .torch_errors import as_pytorch
 from .views import track_view
@@ -52,6 +53,7 @@ def as_operand(x: Any) -> Any:
 warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"gradcli\.")
 """NumPy says nothing about what Tensors compute: 1/0 is inf and 0/0 is nan, as in PyTorch."""
 PLAIN = (None, None)
+STRENGTH = (SKIP, SHAPE, ARRAY)
 ONLY = (True,)
 ARRAYS = (np.ndarray, np.generic)
 FLOAT16, FLOAT64, INT8 = np.dtype(np.float16), np.dtype(np.float64), np.dtype(np.int8)
@@ -286,12 +288,10 @@ def keep_flags(primitive: Primitive, needed: tuple[bool, ...]) -> tuple[int, ...
         rules = [keeps for keeps, want in zip(primitive.keeps, needed, strict=True) if want]
         size = 1 + len(needed)
         padded = [tuple(keeps) + (0,) * (size - len(keeps)) for keeps in rules]
-        found = primitive.cache[needed] = tuple(_strongest([keeps[i] for keeps in padded]) for i in range(size))
+        found = primitive.cache[needed] = tuple(
+            max([keeps[i] for keeps in padded], key=STRENGTH.index) for i in range(size)
+        )
     return found
-
-
-def _strongest(flags: list[int]) -> int:
-    return ARRAY if ARRAY in flags else SHAPE if SHAPE in flags else 0
 
 
 def keep_by_flag(flag: int, x: Any) -> Any:

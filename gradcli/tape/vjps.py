@@ -10,7 +10,8 @@ import numpy as np
 
 from ..rules.shapes import fit
 from ..rules.table import Primitive, first_operand, second_operand
-from .node import Node, Slots, to_parents
+from .node import Node, Slots
+from .rule import to_parents
 
 
 def run_rules(node: Node, g: Any) -> tuple:

@@ -11,7 +11,8 @@ import numpy as np
 from . import versions
 from .hooks import check_hook_result, leaf_hooks, run_tensor_hooks
 from .modes import record_in_this_thread, state
-from .node import Node, Pairs, Slots
+from .node import Node, Slots
+from .rule import Pairs
 from .tensor import Tensor
 
 Cotangent = Any
