@@ -232,7 +232,8 @@ class Declared:
         """Return the report of the first point with fewer digits that fails as well, else the one given."""
         for digits in (0, 1, 2):
             rounded = {
-                name: np.round(x, digits) if np.asarray(x).dtype.kind == "f" else x for name, x in drawn.items()
+                name: np.round(x, digits) + 0.0 if np.asarray(x).dtype.kind == "f" else x  # and no -0.0
+                for name, x in drawn.items()
             }
             again = run_check(
                 lambda at=rounded: self.subject(at),  # type: ignore[misc]

@@ -51,3 +51,4 @@ def test_a_small_point_is_shrunk():
     counted = Counted(1)
     report = Declared(counted.value, {"x": (3,)}, grad=counted.gradient).run()
     assert any(note.startswith("the smallest failing point found: x=[") for note in report.notes)
+    assert not any("-0.0" in note for note in report.notes)
