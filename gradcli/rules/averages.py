@@ -195,4 +195,4 @@ ENTRIES: list[tuple[Any, tuple[Sample, ...]]] = [
     (nancumprod, (Sample(A(5)), Sample(A(3, 4), axis=0))),
 ]
 for function, samples in ENTRIES:
-    composition(function, numpy=(getattr(np, function.__name__),), samples=samples, doc=function.__doc__)
+    composition(function, numpy=(getattr(np, function.__name__),), samples=samples)

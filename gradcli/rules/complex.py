@@ -67,8 +67,8 @@ def imag(x):
     return imag_part(x) if is_complex(x) else x * 0
 
 
-composition(real, numpy=(np.real,), doc="Real part.")
-composition(imag, numpy=(np.imag,), doc="Imaginary part; 0 for real arrays.")
+composition(real, numpy=(np.real,))
+composition(imag, numpy=(np.imag,))
 linear(
     "conj",
     np.conjugate,

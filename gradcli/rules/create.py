@@ -80,7 +80,7 @@ def logspace(start, stop, num=50, base=10.0):
     return base ** linspace(start, stop, num)
 
 
-composition(full, samples=(), doc="One value repeated to a shape.")
+composition(full, samples=())
 composition(linspace, numpy=(np.linspace,), samples=(), doc="Evenly spaced numbers, end points included.")
 composition(logspace, numpy=(np.logspace,), samples=(), doc="Numbers evenly spaced on a logarithmic scale.")
 LIKE: list[tuple[Any, str]] = [(np.zeros_like, "Zeros in the shape of x."), (np.ones_like, "Ones in the shape of x.")]

@@ -239,4 +239,4 @@ ENTRIES: list[tuple[Any, tuple[Sample, ...]]] = [
     (polyval, (Sample(A(3), A(2, 2)), Sample(A(4), A()))),
 ]
 for function, samples in ENTRIES:
-    composition(function, numpy=(getattr(np, function.__name__),), samples=samples, doc=function.__doc__)
+    composition(function, numpy=(getattr(np, function.__name__),), samples=samples)

@@ -247,5 +247,4 @@ for _shift in (fftshift, ifftshift):
         numpy=(getattr(np.fft, _shift.__name__),),
         samples=(Sample(A(3, 4)), Sample(A(5), axes=0)),
         public=False,
-        doc=str(_shift.__doc__),
     )

@@ -36,7 +36,7 @@ def meshgrid(*xs, indexing="xy", sparse=False, copy=True):
 
 @makes(lambda x, N=None, increasing=False: size_of(x) * as_int(size_of(x) if N is None else N))  # noqa: N803
 def vander(x, N=None, increasing=False):  # noqa: N803 - NumPy's name
-    """Matrix whose columns are the powers of x, the highest first unless increasing."""
+    """Matrix whose columns are the powers of x, the highest first."""
     x = arrayed(x)
     if rank(x) != 1:
         raise ValueError(f"vander needs a vector, got shape {shape_of(x)}")
@@ -56,27 +56,12 @@ def diagflat(x, k=0):
 
 
 def broadcast_arrays(*xs):
-    """All arrays repeated to their common shape."""
+    """All arrays repeated to their common shape (several results)."""
     shape = np.broadcast_shapes(*(shape_of(x) for x in xs))
     return tuple(np.broadcast_to(arrayed(x), shape) for x in xs)
 
 
 composition(meshgrid, numpy=(np.meshgrid,), samples=(), doc="Coordinates of a grid (several results).")
-composition(
-    vander,
-    numpy=(np.vander,),
-    samples=(Sample(A(4)), Sample(A(3), 2, increasing=True)),
-    doc="Matrix whose columns are the powers of x, the highest first.",
-)
-composition(
-    diagflat,
-    numpy=(np.diagflat,),
-    samples=(Sample(A(3)), Sample(A(2, 2), 1)),
-    doc="Matrix with the elements of x on a diagonal.",
-)
-composition(
-    broadcast_arrays,
-    numpy=(np.broadcast_arrays,),
-    samples=(),
-    doc="All arrays repeated to their common shape (several results).",
-)
+composition(vander, numpy=(np.vander,), samples=(Sample(A(4)), Sample(A(3), 2, increasing=True)))
+composition(diagflat, numpy=(np.diagflat,), samples=(Sample(A(3)), Sample(A(2, 2), 1)))
+composition(broadcast_arrays, numpy=(np.broadcast_arrays,), samples=())

@@ -215,6 +215,6 @@ ENTRIES: list[tuple[Any, tuple[Sample, ...]]] = [
     (real_if_close, (Sample(A(3)),)),
 ]
 for function, samples in ENTRIES:
-    composition(function, numpy=(getattr(np, function.__name__),), samples=samples, doc=function.__doc__)
+    composition(function, numpy=(getattr(np, function.__name__),), samples=samples)
 for function in (unique, unique_values, piecewise, apply_along_axis):
-    composition(function, numpy=(getattr(np, function.__name__),), samples=(), public=False, doc=function.__doc__)
+    composition(function, numpy=(getattr(np, function.__name__),), samples=(), public=False)

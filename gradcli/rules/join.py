@@ -158,29 +158,18 @@ def column_stack(xs):
 
 
 def append(x, values, axis=None):
-    """values joined to the end of x (both flattened when axis is None)."""
+    """values joined to the end of x."""
     return concatenate.function((arrayed(x), arrayed(values)), axis)
 
 
-for function, other, doc in [
-    (hstack, (), "Arrays joined along the second axis (the first, for vectors)."),
-    (vstack, ("row_stack",), "Arrays joined along the first axis; vectors are rows."),
-    (dstack, (), "Arrays joined along the third axis."),
-    (column_stack, (), "Arrays joined along the second axis; vectors are columns."),
-]:
+for function in (hstack, vstack, dstack, column_stack):
     composition(
         function,
-        aliases=other,
+        aliases=("row_stack",) if function is vstack else (),
         numpy=(getattr(np, function.__name__),),
         samples=(Sample([A(3), A(3)]), Sample([A(2, 3), A(2, 3)])),
-        doc=doc,
     )
-composition(
-    append,
-    numpy=(np.append,),
-    samples=(Sample(A(3), A(2, 2)), Sample(A(2, 3), A(1, 3), axis=0)),
-    doc="values joined to the end of x.",
-)
+composition(append, numpy=(np.append,), samples=(Sample(A(3), A(2, 2)), Sample(A(2, 3), A(1, 3), axis=0)))
 
 
 def atleast(ndim, xs):
@@ -206,15 +195,12 @@ def atleast_3d(*xs):
 
 for function in (atleast_1d, atleast_2d, atleast_3d):
     composition(
-        function,
-        numpy=(getattr(np, function.__name__),),
-        samples=(Sample(A()), Sample(A(3)), Sample(A(2, 3))),
-        doc=function.__doc__,
+        function, numpy=(getattr(np, function.__name__),), samples=(Sample(A()), Sample(A(3)), Sample(A(2, 3)))
     )
 
 
 def block(arrays):
-    """Arrays in nested lists put together as blocks: the innermost lists along the last axis."""
+    """Arrays in nested lists put together as blocks."""
     return _block(arrays, *_depth_and_rank(arrays), 0)
 
 
@@ -233,8 +219,5 @@ def _block(arrays, depth, ndim, level):
 
 
 composition(
-    block,
-    numpy=(np.block,),
-    samples=(Sample([A(3), A(2)]), Sample([[A(2, 2), A(2, 1)], [A(1, 2), A(1, 1)]])),
-    doc="Arrays in nested lists put together as blocks.",
+    block, numpy=(np.block,), samples=(Sample([A(3), A(2)]), Sample([[A(2, 2), A(2, 1)], [A(1, 2), A(1, 1)]]))
 )

@@ -113,24 +113,19 @@ slogdet_outputs = general(
 
 
 def slogdet(x):
-    """Sign (phase, for complex matrices) and logarithm of the modulus of the determinant."""
+    """Sign and logarithm of the modulus of the determinant (two results)."""
     (x,), _ = square_signature(x)
     return SlogdetResult(*slogdet_outputs(x))
 
 
 def logdet(x):
-    """log(det(A)); for real matrices nan where the determinant is negative."""
+    """Logarithm of the determinant; nan where it is negative."""
     sign, value = slogdet(x)
     return np.log(sign) + value if is_complex(sign) else np.where(sign < 0, np.nan, value)
 
 
-composition(
-    slogdet,
-    numpy=(np.linalg.slogdet,),
-    samples=(),
-    doc="Sign and logarithm of the modulus of the determinant (two results).",
-)
-composition(logdet, samples=(), doc="Logarithm of the determinant; nan where it is negative.")
+composition(slogdet, numpy=(np.linalg.slogdet,), samples=())
+composition(logdet, samples=())
 
 
 def solve_da(g, out, a, b_shape):
@@ -160,7 +155,7 @@ solve_columns = general(
 
 
 def solve(a, b):
-    """The x with a @ x = b; a vector b has one axis."""
+    """Solution x of a @ x = b."""
     (a,), _ = square_signature(a)
     if rank(b) == 1:
         return solve_columns(a, b[:, None]).squeeze(-1)
@@ -173,5 +168,4 @@ composition(
     solve,
     numpy=(np.linalg.solve,),
     samples=(Sample(A(3, 3), A(3)), Sample(A(3, 3), A(3, 2)), Sample(A(2, 3, 3), A(2, 3, 1))),
-    doc="Solution x of a @ x = b.",
 )

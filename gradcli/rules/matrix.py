@@ -188,7 +188,7 @@ def cheapest_order(sizes):
 
 
 def multi_dot(arrays):
-    """Product of two or more matrices in the cheapest order; the first and the last may be vectors."""
+    """Product of several matrices in the cheapest order."""
     xs = list(arrays)
     if len(xs) < 2:
         raise ValueError("multi_dot needs at least two arrays")
@@ -219,7 +219,6 @@ composition(
     multi_dot,
     numpy=(np.linalg.multi_dot,),
     samples=(Sample([A(2, 3), A(3, 4), A(4, 2)]), Sample([A(3), A(3, 4), A(4, 2), A(2)])),
-    doc="Product of several matrices in the cheapest order.",
 )
 
 
@@ -232,7 +231,6 @@ composition(
     vecdot,
     numpy=(np.vecdot, np.linalg.vecdot),
     samples=(Sample(A(3), A(3)), Sample(A(2, 3), A(3)), Sample(A(3, 2), A(3, 2), axis=0)),
-    doc="Sum of conj(x1) x2 along axis.",
 )
 
 # -- tensors as matrices -------------------------------------------------------------------------
@@ -244,7 +242,7 @@ def size_of(shape):
 
 
 def tensorsolve(a, b, axes=None):
-    """The x with tensordot(a, x, x.ndim) = b; axes of a are moved to its right end first."""
+    """Solution x of tensordot(a, x, x.ndim) = b."""
     a, b = arrayed(a), arrayed(b)
     if axes is not None:
         moved = tuple(i % rank(a) for i in as_shape(axes))
@@ -256,7 +254,7 @@ def tensorsolve(a, b, axes=None):
 
 
 def tensorinv(a, ind=2):
-    """The inverse of a for tensordot over its first ind axes."""
+    """Inverse with respect to tensordot."""
     if ind <= 0:
         raise ValueError(f"tensorinv: ind must be positive, not {ind}")
     shape = tuple(shape_of(a))
@@ -269,14 +267,8 @@ composition(
     tensorsolve,
     numpy=(np.linalg.tensorsolve,),
     samples=(Sample(A(2, 3, 6), A(2, 3)), Sample(A(6, 2, 3), A(2, 3), axes=(0,))),
-    doc="Solution x of tensordot(a, x, x.ndim) = b.",
 )
-composition(
-    tensorinv,
-    numpy=(np.linalg.tensorinv,),
-    samples=(Sample(A(4, 2, 2), ind=1), Sample(A(2, 3, 6))),
-    doc="Inverse with respect to tensordot.",
-)
+composition(tensorinv, numpy=(np.linalg.tensorinv,), samples=(Sample(A(4, 2, 2), ind=1), Sample(A(2, 3, 6))))
 
 # -- what np.linalg repeats of np, over the last axes --------------------------------------------
 

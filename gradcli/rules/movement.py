@@ -67,17 +67,11 @@ reshape = linear(
 
 
 def ravel(x):
-    """The elements as one axis."""
+    """All elements as one axis."""
     return x.reshape((-1,))
 
 
-composition(
-    ravel,
-    aliases=("flatten",),
-    numpy=(np.ravel,),
-    samples=(Sample(A(3, 4)),),
-    doc="All elements as one axis.",
-)
+composition(ravel, aliases=("flatten",), numpy=(np.ravel,), samples=(Sample(A(3, 4)),))
 
 
 def expand_signature(x, axis):
@@ -246,7 +240,7 @@ linear(
 
 
 def moveaxis(x, source, destination):
-    """Axes moved to new places, the others in their order."""
+    """Axes moved to new places."""
     ndim = rank(x)
     source, destination = as_shape(source), as_shape(destination)
     if len(source) != len(destination):
@@ -265,7 +259,6 @@ composition(
     aliases=("movedim",),
     numpy=(np.moveaxis,),
     samples=(Sample(A(2, 3, 4), 0, -1), Sample(A(2, 3, 4), (0, 1), (1, 2))),
-    doc="Axes moved to new places.",
 )
 
 # -- types ---------------------------------------------------------------------------------------

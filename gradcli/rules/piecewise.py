@@ -225,7 +225,7 @@ elementwise(
 
 
 def prelu(x, weight):
-    """x where positive, weight x elsewhere; several weights belong to axis 1."""
+    """x where positive, weight x elsewhere, with a weight per channel (axis 1)."""
     if rank(weight) == 1:
         weight = weight.reshape((-1,) + (1,) * (rank(x) - 2) if rank(x) > 1 else ())
     return np.where(x > 0, x, weight * x)
@@ -234,6 +234,5 @@ def prelu(x, weight):
 composition(
     prelu,
     samples=(Sample(A(2, 3, 2), A(3)), Sample(A(4), A(1)), Sample(A(2, 3), A())),
-    doc="x where positive, weight x elsewhere, with a weight per channel (axis 1).",
     subgradient="the weight at 0",
 )

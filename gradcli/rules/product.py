@@ -164,7 +164,7 @@ BY_RANK = {(1, 1): inner, (2, 1): mv, (1, 2): vm, (2, 2): mm}
 
 @makes(count_matrix)
 def matmul(x, y):
-    """Matrix product over the last axes; vectors, matrices and stacks of matrices, as NumPy's @."""
+    """Matrix product of vectors, matrices and stacks of matrices."""
     m, n = rank(x), rank(y)
     primitive = BY_RANK.get((m, n))
     if m and n and shape_of(x)[-1] != shape_of(y)[-2:][0]:
@@ -196,7 +196,6 @@ composition(
         Sample(A(4), A(2, 4, 3)),
         Sample(A(5, 1, 3, 4), A(2, 4, 2)),
     ),
-    doc="Matrix product of vectors, matrices and stacks of matrices.",
 )
 
 
@@ -205,7 +204,7 @@ composition(
 
 @makes(count_contracted)
 def tensordot(x, y, axes=2):
-    """Sum of products over the given axes of x and of y."""
+    """Sum of products over chosen axes."""
     if rank(axes) == 0:
         n = as_int(axes)
         left, right = tuple(range(rank(x) - n, rank(x))), tuple(range(n))
@@ -254,7 +253,7 @@ def vdot(x, y):
 
 @makes(count_pairs)
 def outer(x, y):
-    """All products of an element of x and an element of y, both flattened."""
+    """All products of two elements."""
     return arrayed(x).reshape((-1, 1)) * arrayed(y).reshape((1, -1))
 
 
@@ -290,7 +289,6 @@ composition(
         Sample(A(3, 4), A(4, 3), axes=1),
         Sample(A(2, 3), A(3, 2), axes=((0, 1), (1, 0))),
     ),
-    doc="Sum of products over chosen axes.",
 )
 composition(
     dot,
@@ -298,18 +296,8 @@ composition(
     samples=(Sample(A(3), A(3)), Sample(A(2, 3), A(3, 4)), Sample(A(2, 3, 4), A(4)), Sample(A(), A(3))),
     doc="NumPy's dot product.",
 )
-composition(inner_product, name="inner", numpy=(np.inner,), samples=PAIR, doc="Sum of products over the last axes.")
-composition(vdot, numpy=(np.vdot,), samples=PAIR, doc="Sum of conj(x) y over all elements.")
-composition(
-    outer,
-    numpy=(np.outer,),
-    samples=(Sample(A(3), A(4)), Sample(A(2, 2), A(3))),
-    doc="All products of two elements.",
-)
-composition(
-    kron,
-    numpy=(np.kron,),
-    samples=(Sample(A(2, 3), A(2, 2)), Sample(A(2), A(3)), Sample(A(2), A(2, 2))),
-    doc="Kronecker product.",
-)
+composition(inner_product, name="inner", numpy=(np.inner,), samples=PAIR)
+composition(vdot, numpy=(np.vdot,), samples=PAIR)
+composition(outer, numpy=(np.outer,), samples=(Sample(A(3), A(4)), Sample(A(2, 2), A(3))))
+composition(kron, numpy=(np.kron,), samples=(Sample(A(2, 3), A(2, 2)), Sample(A(2), A(3)), Sample(A(2), A(2, 2))))
 composition(cross, numpy=(np.cross,), samples=PAIR, doc="Vector product of three-dimensional vectors.")

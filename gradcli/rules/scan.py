@@ -96,7 +96,7 @@ def along_last(function, x, axis):
 
 
 def cumprod(x, axis=None):
-    """Cumulative product along axis (of the flattened array when axis is None)."""
+    """Cumulative product along axis."""
     return along_last(cumprod_last, x.reshape((-1,)) if axis is None else x, -1 if axis is None else axis)
 
 
@@ -105,7 +105,6 @@ composition(
     numpy=(np.cumprod,),
     folds=(np.multiply.accumulate,),
     samples=(Sample(A(3, 4), axis=0), Sample(A(2, 3), axis=-1), Sample(A(5))),
-    doc="Cumulative product along axis.",
 )
 
 
@@ -154,7 +153,7 @@ cumsum_last = linear(
 
 
 def cumsum(x, axis=None):
-    """Cumulative sum along axis (of the flattened array when axis is None)."""
+    """Cumulative sum along axis."""
     return along_last(cumsum_last, x.reshape((-1,)) if axis is None else x, -1 if axis is None else axis)
 
 
@@ -163,7 +162,6 @@ composition(
     numpy=(np.cumsum,),
     folds=(np.add.accumulate,),
     samples=(Sample(A(3, 4), axis=0), Sample(A(2, 3), axis=-1), Sample(A(3, 2))),
-    doc="Cumulative sum along axis.",
 )
 
 
@@ -200,12 +198,8 @@ logcumsumexp_last = general(
 
 
 def logcumsumexp(x, axis=None):
-    """log(cumsum(exp(x))) along axis (of the flattened array when axis is None)."""
+    """Logarithm of the cumulative sum of exponentials along axis."""
     return along_last(logcumsumexp_last, x.reshape((-1,)) if axis is None else x, -1 if axis is None else axis)
 
 
-composition(
-    logcumsumexp,
-    samples=(Sample(A(3, 4), axis=0), Sample(A(2, 3), axis=-1), Sample(A(5))),
-    doc="Logarithm of the cumulative sum of exponentials along axis.",
-)
+composition(logcumsumexp, samples=(Sample(A(3, 4), axis=0), Sample(A(2, 3), axis=-1), Sample(A(5))))

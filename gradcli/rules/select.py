@@ -22,7 +22,7 @@ def at_axis(axis: int, item: Any) -> tuple:
 
 
 def take(x, indices, axis=None):
-    """Elements at integer positions along axis (of the flattened array when axis is None)."""
+    """Elements at integer positions along axis."""
     if axis is None:
         return getitem.function(x.reshape((-1,)), indices)
     return getitem.function(x, at_axis(negative_axis(axis, rank(x)), indices))
@@ -30,7 +30,7 @@ def take(x, indices, axis=None):
 
 @makes(count_repeated)
 def repeat(x, repeats, axis=None):
-    """Each element repeated along axis (of the flattened array when axis is None)."""
+    """Each element repeated along axis."""
     if axis is None:
         x, axis = x.reshape((-1,)), 0
     axis = negative_axis(axis, rank(x))
@@ -46,7 +46,7 @@ def lanes(shape, indices, axis) -> Index:
 
 
 def take_along_axis(x, indices, axis=-1):
-    """Elements picked per lane by an array of positions along axis, as from argsort."""
+    """Elements picked per lane along axis."""
     if axis is None:
         x, axis = x.reshape((-1,)), 0
     axis = negative_axis(axis, rank(x))
@@ -120,7 +120,7 @@ sort_axis = general(
 
 
 def sort(x, axis=-1):
-    """Elements in rising order along axis (of the flattened array when axis is None)."""
+    """Elements in rising order along axis."""
     if axis is None:
         x, axis = x.reshape((-1,)), -1
     return x.reshape(()) if rank(x) == 0 else sort_axis(x, axis=negative_axis(axis, rank(x)))
@@ -143,25 +143,21 @@ composition(
     take,
     numpy=(np.take,),
     samples=(Sample(A(3, 4), np.array([0, 2, 2])), Sample(A(3, 4), np.array([[1], [0]]), axis=0)),
-    doc="Elements at integer positions along axis.",
 )
 composition(
     repeat,
     numpy=(np.repeat,),
     samples=(Sample(A(3, 4), 2), Sample(A(3, 4), 2, axis=0), Sample(A(3, 2), np.array([1, 0, 3]), axis=0)),
-    doc="Each element repeated along axis.",
 )
 composition(
     take_along_axis,
     numpy=(np.take_along_axis,),
     samples=(Sample(A(3, 4), np.array([[0, 0], [3, 1], [2, 2]]), axis=1),),
-    doc="Elements picked per lane along axis.",
 )
 composition(
     sort,
     numpy=(np.sort,),
     samples=(Sample(A(3, 4)), Sample(A(3, 4), axis=0), Sample(A(3, 2), axis=None)),
-    doc="Elements in rising order along axis.",
     subgradient="equal elements keep their order",
 )
 
@@ -203,7 +199,7 @@ last_diagonal = linear(
 
 
 def diagonal(x, offset=0, axis1=0, axis2=1):
-    """The diagonals over two axes, as the last axis."""
+    """Diagonals over two axes."""
     if rank(x) < 2:
         raise ValueError(f"diagonal needs at least two axes, got shape {shape_of(x)}")
     first, second = negative_axis(axis1, rank(x)), negative_axis(axis2, rank(x))
@@ -215,7 +211,7 @@ def diagonal(x, offset=0, axis1=0, axis2=1):
 
 @makes(lambda x, k=0: (size_of(x) + abs(as_int(k))) ** 2 if rank(x) == 1 else size_of(x))
 def diag(x, k=0):
-    """The diagonal of a matrix, or the matrix with that diagonal."""
+    """Diagonal of a matrix, or the matrix with a given diagonal."""
     k = as_int(k)
     if rank(x) == 2:
         return diagonal(x, k)
@@ -235,15 +231,9 @@ composition(
     diagonal,
     numpy=(np.diagonal,),
     samples=(Sample(A(3, 4)), Sample(A(3, 4), 1), Sample(A(2, 3, 4), -1, 1, 2), Sample(A(2, 3, 4))),
-    doc="Diagonals over two axes.",
 )
-composition(
-    diag,
-    numpy=(np.diag,),
-    samples=(Sample(A(3)), Sample(A(3), -1), Sample(A(3, 4), 1)),
-    doc="Diagonal of a matrix, or the matrix with a given diagonal.",
-)
-composition(trace, numpy=(np.trace,), samples=(Sample(A(3, 4)), Sample(A(3, 3), 1)), doc="Sum of the diagonal.")
+composition(diag, numpy=(np.diag,), samples=(Sample(A(3)), Sample(A(3), -1), Sample(A(3, 4), 1)))
+composition(trace, numpy=(np.trace,), samples=(Sample(A(3, 4)), Sample(A(3, 3), 1)))
 
 
 def triangle_signature(name, x, k=0):

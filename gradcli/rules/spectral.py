@@ -95,18 +95,13 @@ def eigh(a, UPLO="L"):  # noqa: N803 - NumPy's word
 
 
 def eigvalsh(a, UPLO="L"):  # noqa: N803 - NumPy's word
-    """Eigenvalues of a Hermitian matrix, of which one triangle is read, in rising order."""
+    """Eigenvalues of a symmetric (Hermitian) matrix in rising order; its lower triangle is read."""
     return eigh(a, UPLO).eigenvalues
 
 
 SQUARE = (Sample(A(3, 3)), Sample(A(2, 3, 3)), Sample(A(1, 1)))
 composition(eigh, numpy=(np.linalg.eigh,), samples=(), public=False, doc="Eigenvalues and vectors, Hermitian.")
-composition(
-    eigvalsh,
-    numpy=(np.linalg.eigvalsh,),
-    samples=(*SQUARE, Sample(A(3, 3), UPLO="U")),
-    doc="Eigenvalues of a symmetric (Hermitian) matrix in rising order; its lower triangle is read.",
-)
+composition(eigvalsh, numpy=(np.linalg.eigvalsh,), samples=(*SQUARE, Sample(A(3, 3), UPLO="U")))
 
 
 # -- general matrices ----------------------------------------------------------------------------
@@ -160,7 +155,7 @@ def complex_eig(a):
 
 
 def eig(a):
-    """Eigenvalues and eigenvectors of a square matrix; real where all are."""
+    """Eigenvalues and vectors."""
     w, v = complex_eig(a)
     if a.dtype.kind != "c" and not (np.imag(w) != 0).any():
         return EigResult(np.real(w), np.real(v))
@@ -168,12 +163,12 @@ def eig(a):
 
 
 def eigvals(a):
-    """Eigenvalues of a square matrix; real where all are."""
+    """Eigenvalues; real where all are."""
     return eig(a).eigenvalues
 
 
-composition(eig, numpy=(np.linalg.eig,), samples=(), public=False, doc="Eigenvalues and vectors.")
-composition(eigvals, numpy=(np.linalg.eigvals,), samples=(), public=False, doc="Eigenvalues; real where all are.")
+composition(eig, numpy=(np.linalg.eig,), samples=(), public=False)
+composition(eigvals, numpy=(np.linalg.eigvals,), samples=(), public=False)
 
 
 # -- singular values -----------------------------------------------------------------------------
@@ -239,15 +234,10 @@ def svd(a, full_matrices=True, compute_uv=True, hermitian=False):
 
 
 def svdvals(x, /):
-    """Singular values in falling order."""
+    """Singular values of a matrix in falling order."""
     matrix_signature(x)
     return svd_outputs(x, full=False)[1]
 
 
 composition(svd, numpy=(np.linalg.svd,), samples=(), public=False, doc="Singular value decomposition.")
-composition(
-    svdvals,
-    numpy=(np.linalg.svdvals,),
-    samples=(Sample(A(3, 3)), Sample(A(2, 4, 3)), Sample(A(2, 4))),
-    doc="Singular values of a matrix in falling order.",
-)
+composition(svdvals, numpy=(np.linalg.svdvals,), samples=(Sample(A(3, 3)), Sample(A(2, 4, 3)), Sample(A(2, 4))))

@@ -58,8 +58,5 @@ composition(
         Sample(A(2, 5), A(1, 5), ddof=0),
         Sample(A(5, 2), rowvar=False, fweights=np.array([1, 2, 1, 1, 3]), aweights=np.array([0.5, 1, 2, 1, 1])),
     ),
-    doc=cov.__doc__,
 )
-composition(
-    corrcoef, numpy=(np.corrcoef,), samples=(Sample(A(3, 4)), Sample(A(5, 2), rowvar=False)), doc=corrcoef.__doc__
-)
+composition(corrcoef, numpy=(np.corrcoef,), samples=(Sample(A(3, 4)), Sample(A(5, 2), rowvar=False)))

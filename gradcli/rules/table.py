@@ -324,7 +324,8 @@ def constant(forward: Callable, name: str | None = None, arity: int = 1, **optio
 
 
 def composition(function: Callable, name: str | None = None, **options: Any) -> Primitive:
-    """Enter a function written in terms of other entries."""
+    """Enter a function written in terms of other entries; its docstring is the help unless `doc` says it shorter."""
+    options.setdefault("doc", function.__doc__)
     options.setdefault("samples", UNARY_SAMPLES[:1])
     options.setdefault("size", getattr(function, "size", None))
     options.setdefault("rounds", getattr(function, "rounds", None))

@@ -106,7 +106,7 @@ ENTRIES: list[tuple[Any, tuple[Sample, ...]]] = [
     (matrix_transpose, (Sample(A(2, 3)),)),
 ]
 for function, samples in ENTRIES:
-    composition(function, numpy=named_in_numpy(function.__name__), samples=samples, doc=function.__doc__)
+    composition(function, numpy=named_in_numpy(function.__name__), samples=samples)
 OTHERS: list[tuple[str, Any, tuple]] = [
     ("modf", modf, (np.modf,)),
     ("divmod", divmod_, (np.divmod,)),
@@ -114,4 +114,4 @@ OTHERS: list[tuple[str, Any, tuple]] = [
     ("around", around, (np.around, np.round)),
 ]
 for name, function, numpy in OTHERS:
-    composition(function, name=name, numpy=numpy, samples=(), public=False, doc=function.__doc__)
+    composition(function, name=name, numpy=numpy, samples=(), public=False)
