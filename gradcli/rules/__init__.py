@@ -45,7 +45,6 @@ MODULES = (
     "bessel",
     "windows",
     "resample",
-    "normalize",
     "losses",
     "differences",
     "insert_delete",

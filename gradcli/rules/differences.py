@@ -11,14 +11,14 @@ from .index import getitem
 from .join import concatenate
 from .product import matmul
 from .select import take_along_axis
-from .shapes import arrayed, as_int, dtype_of, in_type_of, negative_axes, negative_axis, rank, shape_of
+from .shapes import arrayed, as_int, at_axis, dtype_of, in_type_of, negative_axes, negative_axis, rank, shape_of
 from .sizes import makes, repeats, size_of
 from .table import A, Sample, composition, constant
 
 
-def part(x, axis, start, stop=None, step=None):
-    """Return x[start:stop:step] along a negative axis."""
-    return x[(..., slice(start, stop, step)) + (slice(None),) * (-axis - 1)]
+def part(x, axis, start, stop=None):
+    """Return x[start:stop] along a negative axis."""
+    return x[at_axis(axis, slice(start, stop))]
 
 
 # -- differences and integrals -------------------------------------------------------------------

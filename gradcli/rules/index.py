@@ -216,10 +216,9 @@ def set_dx(g, _out, _x, _value, *, index, label=None):
 
 def set_dvalue(g, out_shape, _x, value_shape, *, index, label=None):
     """The replaced elements of g that came from the value, summed over what broadcasting repeated."""
-    part = getitem(g, index=index)
+    part, lead = getitem(g, index=index), lead_of(g, out_shape)
     if not index.unique:
         part = np.where(index.last, part, 0.0)
-    lead = g.shape[: g.ndim - len(out_shape)]
     ndim = part.ndim - len(lead)
     part = fit(part, value_shape[max(len(value_shape) - ndim, 0) :], ndim)
     return part.reshape(lead + value_shape)  # a value may have more axes than its place, all of length 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .movement import ravel
-from .shapes import arrayed, as_shape, lead_of, negative_axis, rank, shape_of
+from .shapes import arrayed, as_shape, at_axis, lead_of, negative_axis, rank, shape_of
 from .sizes import count_shape, size_of
 from .table import SELECTION, A, Sample, composition, general, linear
 
@@ -26,8 +26,7 @@ def join_signature(xs, axis=0):
 def join_vjp(g, position, _, xs_shapes, *, axis):
     """The part of g that came from this array."""
     start = sum(shape[axis] for shape in xs_shapes[:position])
-    part = slice(start, start + xs_shapes[position][axis])
-    return g[(..., part) + (slice(None),) * (-axis - 1)]
+    return g[at_axis(axis, slice(start, start + xs_shapes[position][axis]))]
 
 
 concatenate = general(
@@ -62,7 +61,7 @@ def stack_signature(xs, axis=0):
 
 def stack_vjp(g, position, _, _xs, *, axis):
     """The slice of g at this array's place."""
-    return g[(..., position) + (slice(None),) * (-axis - 1)]
+    return g[at_axis(axis, position)]
 
 
 def batch_tile(_size, operands, _flags, params):

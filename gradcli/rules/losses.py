@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from .activation import logsigmoid, sigmoid
@@ -11,27 +14,6 @@ from .table import POSITIVE, A, Sample, elementwise, general, linear
 
 LOWEST_LOG = -100.0
 SMALLEST = float(np.float32(1e-12))
-
-
-def floored_log(x):
-    """log(x), at least -100."""
-    return np.maximum(np.log(x), LOWEST_LOG)
-
-
-def cross_entropy(x, t):
-    """-(t log(x) + (1 - t) log(1 - x)) with logarithms of at least -100."""
-    with np.errstate(divide="ignore"):
-        return (t - 1) * np.maximum(np.log1p(-x), LOWEST_LOG) - t * floored_log(x)
-
-
-def cross_entropy_dx(_, x, t):
-    """(x - t) / (x (1 - x))."""
-    return (x - t) / np.maximum((1 - x) * x, SMALLEST)
-
-
-def cross_entropy_dt(_, x, _t):
-    """log(1 - x) - log(x)."""
-    return np.log1p(-x) - np.log(x)
 
 
 def x_log_x(x):
@@ -61,10 +43,25 @@ def loss_signature(x, y, total=1.0):
     return (x, y), {"axis": negative_axes(None, rank(x)), "total": total}
 
 
-def square_loss(x, y, *, axis, total):
-    """Sum of (x - y)^2 over axis, over total."""
+def loss_entry(name: str, loss: Callable, *vjps: Callable, **options: Any) -> None:
+    """Enter the sum of loss(x, t) over axis, over total: a loss of two arrays of one shape."""
+    general(
+        name,
+        lambda x, t, *, axis, total: np.add.reduce(loss(x, t), axis=axis) / total,
+        *vjps,
+        bind=loss_signature,
+        complex=False,
+        promote=None,
+        samples=(Sample(A(3, 4), A(3, 4)), Sample(A(2, 3, 2), A(2, 3, 2), total=12.0), Sample(A(), A())),
+        public=False,
+        **options,
+    )
+
+
+def square(x, y):
+    """(x - y)^2."""
     difference = x - y
-    return np.add.reduce(difference * difference, axis=axis) / total
+    return difference * difference
 
 
 def square_loss_dx(g, _out, x, y, *, axis, total):
@@ -77,55 +74,41 @@ def square_loss_dy(g, _out, x, y, *, axis, total):
     return square_loss_dx(g, None, y, x, axis=axis, total=total)
 
 
-general(
+loss_entry(
     "square_loss",
-    square_loss,
+    square,
     square_loss_dx,
     square_loss_dy,
-    bind=loss_signature,
     node="MseLoss",
-    complex=False,
-    promote=None,
-    samples=(Sample(A(3, 4), A(3, 4)), Sample(A(2, 3, 2), A(2, 3, 2), total=12.0), Sample(A(), A())),
-    public=False,
     doc="Sum of the squared differences of two arrays of one shape, over total: the loss behind mse_loss.",
 )
 
 
-def probability_loss(x, t, *, axis, total):
-    """Sum of the cross entropies of two probabilities over axis, over total."""
-    return np.add.reduce(cross_entropy(x, t), axis=axis) / total
+def cross_entropy(x, t):
+    """-(t log(x) + (1 - t) log(1 - x)) with logarithms of at least -100."""
+    with np.errstate(divide="ignore"):
+        return (t - 1) * np.maximum(np.log1p(-x), LOWEST_LOG) - t * np.maximum(np.log(x), LOWEST_LOG)
 
 
 def probability_loss_dx(g, _out, x, t, *, axis, total):
     """g (x - t) / (x (1 - x)) / total."""
-    return unreduce(g, x.shape, axis, False) * cross_entropy_dx(None, x, t) / total
+    return unreduce(g, x.shape, axis, False) * ((x - t) / np.maximum((1 - x) * x, SMALLEST)) / total
 
 
 def probability_loss_dt(g, _out, x, _t, *, axis, total):
     """g (log(1 - x) - log(x)) / total."""
-    return unreduce(g, x.shape, axis, False) * cross_entropy_dt(None, x, None) / total
+    return unreduce(g, x.shape, axis, False) * (np.log1p(-x) - np.log(x)) / total
 
 
-general(
+loss_entry(
     "probability_loss",
-    probability_loss,
+    cross_entropy,
     probability_loss_dx,
     probability_loss_dt,
-    bind=loss_signature,
     node="BinaryCrossEntropy",
-    complex=False,
-    promote=None,
     domain=((0.1, 0.9), (0.1, 0.9)),
-    samples=(Sample(A(3, 4), A(3, 4)), Sample(A(2, 3), A(2, 3), total=6.0), Sample(A(), A())),
-    public=False,
     doc="Sum of the cross entropies of two probabilities, over total: the loss behind binary_cross_entropy.",
 )
-
-
-def logit_loss(x, t, *, axis, total):
-    """Sum of (1 - t) x - log(sigmoid(x)) over axis, over total."""
-    return np.add.reduce((1 - t) * x - logsigmoid.forward(x), axis=axis) / total
 
 
 def logit_loss_dx(g, _out, x, t, *, axis, total):
@@ -138,17 +121,12 @@ def logit_loss_dt(g, _out, x, _t, *, axis, total):
     return -x * unreduce(g, x.shape, axis, False) / total
 
 
-general(
+loss_entry(
     "logit_loss",
-    logit_loss,
+    lambda x, t: (1 - t) * x - logsigmoid.forward(x),
     logit_loss_dx,
     logit_loss_dt,
-    bind=loss_signature,
     node="BinaryCrossEntropyWithLogits",
-    complex=False,
-    promote=None,
-    samples=(Sample(A(3, 4), A(3, 4)), Sample(A(2, 3), A(2, 3), total=6.0), Sample(A(), A())),
-    public=False,
     doc="The same of sigmoid(x): the loss behind binary_cross_entropy_with_logits.",
 )
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import operator
 from collections import namedtuple
-from functools import reduce
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -236,31 +235,26 @@ composition(
 # -- tensors as matrices -------------------------------------------------------------------------
 
 
-def size_of(shape):
-    """The product of lengths."""
-    return reduce(operator.mul, shape, 1)
-
-
 def tensorsolve(a, b, axes=None):
     """Solution x of tensordot(a, x, x.ndim) = b."""
     a, b = arrayed(a), arrayed(b)
     if axes is not None:
         moved = tuple(i % rank(a) for i in as_shape(axes))
         a = np.transpose(a, tuple(i for i in range(rank(a)) if i not in moved) + moved)
-    shape = tuple(shape_of(a)[rank(b) :])
-    if size_of(shape) != size_of(shape_of(a)[: rank(b)]):
+    shape = shape_of(a)[rank(b) :]
+    if prod(shape) != prod(shape_of(a)[: rank(b)]):
         raise ValueError(f"tensorsolve: the axes of an array of shape {shape_of(a)} do not make a square matrix")
-    return solve(a.reshape((-1, size_of(shape))), b.reshape((-1,))).reshape(shape)
+    return solve(a.reshape((-1, prod(shape))), b.reshape((-1,))).reshape(shape)
 
 
 def tensorinv(a, ind=2):
     """Inverse with respect to tensordot."""
     if ind <= 0:
         raise ValueError(f"tensorinv: ind must be positive, not {ind}")
-    shape = tuple(shape_of(a))
-    if size_of(shape[:ind]) != size_of(shape[ind:]):
+    shape = shape_of(a)
+    if prod(shape[:ind]) != prod(shape[ind:]):
         raise ValueError(f"tensorinv: the first {ind} axes of shape {shape} do not make a square matrix")
-    return inv(a.reshape((size_of(shape[:ind]), -1))).reshape(shape[ind:] + shape[:ind])
+    return inv(a.reshape((prod(shape[:ind]), -1))).reshape(shape[ind:] + shape[:ind])
 
 
 composition(

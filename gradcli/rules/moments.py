@@ -1,4 +1,4 @@
-"""Variance, standard deviation and vector norms."""
+"""Variance, standard deviation, standardizing and vector norms."""
 
 from __future__ import annotations
 
@@ -17,6 +17,11 @@ def variance_signature(x, axis=None, keepdims=False, *, correction=None, ddof=No
     """Bind var and std: the sum of squares is divided by n - correction (0 unless given; NumPy's ddof)."""
     (x,), params = reduction_signature(x, axis, keepdims)
     return (x,), {**params, "correction": correction if correction is not None else ddof or 0}
+
+
+def subtract_mean(x, axis):
+    """x minus its mean over axis."""
+    return x - sum_kept(x, axis) / max(count(x.shape, axis), 1)
 
 
 def deviation_scale(shape, axis, correction):
@@ -39,16 +44,14 @@ def var_forward(x, *, axis, keepdims, correction):
 def var_vjp(g, _, x, *, axis, keepdims, correction):
     """g times 2 (x - mean) / (n - correction)."""
     scale = over(unreduce(g, x.shape, axis, keepdims) * 2.0, deviation_scale(x.shape, axis, correction))
-    return scale * (x - sum_kept(x, axis) / max(count(x.shape, axis), 1))
+    return scale * subtract_mean(x, axis)
 
 
 def std_vjp(g, out, x, *, axis, keepdims, correction):
     """(x - mean) / ((n - correction) std), and 0 where std is 0 (PyTorch's choice)."""
     g, out = unreduce(g, x.shape, axis, keepdims), unreduce(out, x.shape, axis, keepdims)
-    scale = over(
-        np.where(out == 0, 0.0, g / np.where(out == 0, 1.0, out)), deviation_scale(x.shape, axis, correction)
-    )
-    return scale * (x - sum_kept(x, axis) / max(count(x.shape, axis), 1))
+    ratio = np.where(out == 0, 0.0, g / np.where(out == 0, 1.0, out))
+    return over(ratio, deviation_scale(x.shape, axis, correction)) * subtract_mean(x, axis)
 
 
 SPREADS = (*REDUCTIONS[:4], Sample(A(3, 4), axis=1, correction=1))
@@ -74,6 +77,42 @@ general(
     pattern=REDUCTION,
     doc="Standard deviation over axis; divides by n - correction, with correction 0 unless given.",
     subgradient="0 where all elements are equal",
+)
+
+
+# -- standardizing -----------------------------------------------------------------------------
+
+
+def standardize_forward(x, *, axis, eps):
+    """(x - mean) / sqrt(variance + eps)."""
+    deviation = subtract_mean(x, axis)
+    return deviation / np.sqrt(sum_kept(deviation * deviation, axis) / max(count(x.shape, axis), 1) + eps)
+
+
+def standardize_vjp(g, _, x, *, axis, eps):
+    """(g - mean(g) - out mean(g out)) / sqrt(variance + eps). The result is not saved: it may be changed in place."""
+    n = max(count(x.shape, axis), 1)
+    deviation = subtract_mean(x, axis)
+    scale = np.sqrt(sum_kept(deviation * deviation, axis) / n + eps)
+    out = deviation / scale
+    return (g - sum_kept(g, axis) / n - out * (sum_kept(g * out, axis) / n)) / scale
+
+
+def standardize_signature(x, axis=-1, eps=1e-5):
+    """Bind standardize."""
+    return (x,), {"axis": negative_axes(axis, rank(x)), "eps": float(eps)}
+
+
+general(
+    "standardize",
+    standardize_forward,
+    standardize_vjp,
+    bind=standardize_signature,
+    node="NativeLayerNorm",
+    complex=False,
+    samples=(Sample(A(3, 4)), Sample(A(2, 3, 4), axis=(0, 2)), Sample(A(5), eps=0.1)),
+    public=False,
+    doc="(x - mean) / sqrt(variance + eps) over axis.",
 )
 
 

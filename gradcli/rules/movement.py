@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from .exact import exact_astype, keep_numbers
@@ -34,11 +36,7 @@ def reshape_signature(x, *shape):
 
 def resolved(old: Shape, wanted: Shape) -> Shape:
     """Return `wanted` with its -1 replaced; raises ValueError when the sizes do not match."""
-    size, known = 1, 1
-    for n in old:
-        size *= n
-    for n in wanted:
-        known *= n if n != -1 else 1
+    size, known = math.prod(old), math.prod([n for n in wanted if n != -1])
     if -1 in wanted and known and size % known == 0 and wanted.count(-1) == 1:
         wanted = tuple(size // known if n == -1 else n for n in wanted)
     elif known != size or min(wanted, default=0) < 0:
@@ -189,9 +187,7 @@ def transpose_signature(x, axes=None, *more):
 
 def transpose_vjp(g, _, _x, *, axes):
     """The inverse permutation."""
-    back = inverse(axes)
-    lead = g.ndim - len(axes)
-    return np.transpose(g, (*range(lead), *(a + g.ndim for a in back)))
+    return np.transpose(g, (*range(g.ndim - len(axes)), *(a + g.ndim for a in inverse(axes))))
 
 
 transpose = linear(

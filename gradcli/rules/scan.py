@@ -88,7 +88,9 @@ cumprod_last = general(
 
 
 def along_last(function, x, axis):
-    """Apply a last-axis function of x along `axis`."""
+    """Apply a last-axis function of x along `axis`, or of the flattened array where that is None."""
+    if axis is None:
+        return function(x.reshape((-1,)))
     if rank(x) == 0:
         return function(x.reshape((1,))).reshape(())
     axis = negative_axis(axis, rank(x))
@@ -97,7 +99,7 @@ def along_last(function, x, axis):
 
 def cumprod(x, axis=None):
     """Cumulative product along axis."""
-    return along_last(cumprod_last, x.reshape((-1,)) if axis is None else x, -1 if axis is None else axis)
+    return along_last(cumprod_last, x, axis)
 
 
 composition(
@@ -154,7 +156,7 @@ cumsum_last = linear(
 
 def cumsum(x, axis=None):
     """Cumulative sum along axis."""
-    return along_last(cumsum_last, x.reshape((-1,)) if axis is None else x, -1 if axis is None else axis)
+    return along_last(cumsum_last, x, axis)
 
 
 composition(
@@ -199,7 +201,7 @@ logcumsumexp_last = general(
 
 def logcumsumexp(x, axis=None):
     """Logarithm of the cumulative sum of exponentials along axis."""
-    return along_last(logcumsumexp_last, x.reshape((-1,)) if axis is None else x, -1 if axis is None else axis)
+    return along_last(logcumsumexp_last, x, axis)
 
 
 composition(logcumsumexp, samples=(Sample(A(3, 4), axis=0), Sample(A(2, 3), axis=-1), Sample(A(5))))

@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
 
 import numpy as np
 
 from .index import Index, getitem, put
 from .movement import moveaxis
-from .shapes import as_int, negative_axis, rank, shape_of
+from .shapes import as_int, at_axis, lead_of, negative_axis, rank, raw, shape_of
 from .sizes import count_repeated, makes, size_of
 from .table import SELECTION, A, Sample, composition, constant, general, linear, no_gradient
 
 # -- along an axis --------------------------------------------------------------------------------
-
-
-def at_axis(axis: int, item: Any) -> tuple:
-    """Return the index that applies `item` to one negative axis."""
-    return (..., item) + (slice(None),) * (-axis - 1)
 
 
 def take(x, indices, axis=None):
@@ -34,8 +28,7 @@ def repeat(x, repeats, axis=None):
     if axis is None:
         x, axis = x.reshape((-1,)), 0
     axis = negative_axis(axis, rank(x))
-    counts = np.asarray(getattr(repeats, "_data", repeats)).astype(np.intp)
-    return take(x, np.repeat(np.arange(shape_of(x)[axis]), counts), axis)
+    return take(x, np.repeat(np.arange(shape_of(x)[axis]), raw(repeats).astype(np.intp)), axis)
 
 
 def lanes(shape, indices, axis) -> Index:
@@ -71,8 +64,7 @@ def unpick_forward(g, indices, *, axis, length):
 
 def unpick_dg(g, out_shape, _, indices, *, axis, length):
     """The picked elements of g."""
-    lead = g.shape[: g.ndim - len(out_shape)]
-    return pick(g, np.broadcast_to(indices, lead + tuple(indices.shape)), axis=axis)
+    return pick(g, np.broadcast_to(indices, lead_of(g, out_shape) + tuple(indices.shape)), axis=axis)
 
 
 pick = general(
@@ -99,18 +91,18 @@ unpick = general(
 
 def sort_vjp(g, _, x, *, axis):
     """Every part of g back at the place that its element came from."""
-    places = np.argsort(ranked(x, axis), axis=axis, kind="stable")
+    places = np.argsort(sorting_positions(x, axis), axis=axis, kind="stable")
     return np.take_along_axis(g, np.broadcast_to(places, g.shape), axis)
 
 
-def ranked(x, axis):
+def sorting_positions(x, axis):
     """Return the positions that sort the numbers of an array or a Tensor along axis."""
-    return np.argsort(getattr(x, "_data", x), axis=axis, kind="stable")
+    return np.argsort(raw(x), axis=axis, kind="stable")
 
 
 sort_axis = general(
     "sort_axis",
-    lambda x, *, axis: np.take_along_axis(x, ranked(x, axis), axis),
+    lambda x, *, axis: np.take_along_axis(x, sorting_positions(x, axis), axis),
     sort_vjp,
     node="Sort",
     samples=(),
@@ -132,7 +124,7 @@ def argsort_signature(x, axis=-1):
 
 
 argsort = constant(
-    lambda x, *, axis: np.argsort(x, axis=axis, kind="stable"),
+    lambda x, *, axis: sorting_positions(x, axis),
     name="argsort",
     bind=argsort_signature,
     numpy=(np.argsort,),

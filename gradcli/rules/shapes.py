@@ -92,6 +92,11 @@ def negative_axis(axis: int, ndim: int) -> int:
     return axis - (ndim or 1)
 
 
+def at_axis(axis: int, item: Any) -> tuple:
+    """Return the index that applies `item` to one negative axis."""
+    return (..., item) + (slice(None),) * (-axis - 1)
+
+
 def fit(g: Any, shape: Shape, ndim: int) -> Any:
     """Sum the cotangent `g` of a broadcast result of rank `ndim` back to an operand's `shape`.
 
@@ -138,7 +143,7 @@ def spread(g: Any, shape: Shape, axis: Shape, keepdims: bool) -> Any:
     if isinstance(g, np.generic) and math.prod(shape) < FEW:
         return np.full(shape, g)
     g = unreduce(g, shape, axis, keepdims)
-    return np.broadcast_to(g, g.shape[: g.ndim - len(shape)] + shape)
+    return np.broadcast_to(g, lead_of(g, shape) + shape)
 
 
 def sum_kept(x: Any, axis: Shape) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .shapes import as_int, as_shape, rank, shape_of
+from .shapes import as_int, as_shape, rank, raw, shape_of
 
 
 def makes(size: Callable[..., int]) -> Callable[[Callable], Callable]:
@@ -33,10 +33,7 @@ def repeats(rounds: Callable[..., float]) -> Callable[[Callable], Callable]:
 
 def count_product(shape: Any) -> int:
     """Return the number of elements of a shape, as an exact integer."""
-    total = 1
-    for n in shape:
-        total *= int(n)
-    return total
+    return math.prod(map(int, shape))
 
 
 def size_of(x: Any) -> int:
@@ -63,7 +60,7 @@ def count_square(n: Any, m: Any = None) -> int:
 
 def count_repeated(x: Any, repeats: Any, axis: Any = None) -> int:
     """Return an upper bound for repeat."""
-    count = as_int(repeats) if rank(repeats) == 0 else int(np.max(getattr(repeats, "_data", repeats), initial=0))
+    count = as_int(repeats) if rank(repeats) == 0 else int(np.max(raw(repeats), initial=0))
     return size_of(x) * count
 
 

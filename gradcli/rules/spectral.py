@@ -9,7 +9,7 @@ from collections import namedtuple
 
 import numpy as np
 
-from .linalg import solve_columns, square_signature
+from .linalg import SQUARE, solve_columns, square_signature
 from .orthogonal import materialized
 from .shapes import adjoint
 from .table import A, Sample, composition, general
@@ -99,7 +99,6 @@ def eigvalsh(a, UPLO="L"):  # noqa: N803 - NumPy's word
     return eigh(a, UPLO).eigenvalues
 
 
-SQUARE = (Sample(A(3, 3)), Sample(A(2, 3, 3)), Sample(A(1, 1)))
 composition(eigh, numpy=(np.linalg.eigh,), samples=(), public=False, doc="Eigenvalues and vectors, Hermitian.")
 composition(eigvalsh, numpy=(np.linalg.eigvalsh,), samples=(*SQUARE, Sample(A(3, 3), UPLO="U")))
 

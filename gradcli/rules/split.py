@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from .shapes import as_int, negative_axis, rank, shape_of
+from .shapes import as_int, at_axis, negative_axis, rank, shape_of
 from .sizes import repeats
 from .table import composition, named_in_numpy
 
 
 def cut(x, axis, cuts):
     """Return the parts of x between the given places along a negative axis."""
-    tail = (slice(None),) * (-axis - 1)
     edges = zip([0, *cuts], [*cuts, shape_of(x)[axis]], strict=True)
-    return tuple(x[(..., slice(a, b), *tail)] for a, b in edges)
+    return tuple(x[at_axis(axis, slice(a, b))] for a, b in edges)
 
 
 def places(indices_or_sections, length):
@@ -68,7 +67,7 @@ def dsplit(x, indices_or_sections):
 def unstack(x, *, axis=0):
     """The slices along an axis."""
     axis = negative_axis(axis, rank(x))
-    return tuple(x[(..., i) + (slice(None),) * (-axis - 1)] for i in range(shape_of(x)[axis]))
+    return tuple(x[at_axis(axis, i)] for i in range(shape_of(x)[axis]))
 
 
 for function in (split, array_split, hsplit, vsplit, dsplit, unstack):

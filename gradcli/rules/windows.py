@@ -17,8 +17,7 @@ import numpy as np
 from .batch import with_axis
 from .index import Index, put
 from .movement import moveaxis
-from .select import at_axis
-from .shapes import Shape, negative_axis, rank
+from .shapes import Shape, at_axis, negative_axis, rank
 from .table import NAMES, A, Sample, general, linear
 
 
