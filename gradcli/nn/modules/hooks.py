@@ -1,10 +1,9 @@
-"""Hooks on modules: how they are registered, on one module or on all."""
+"""Hooks on modules: how they are registered, on one module or on all (see the end of `module`)."""
 
 from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import Any
 
 from ...tape.hooks import RemovableHandle
 
@@ -29,9 +28,8 @@ class HookLists:
 
     def _make_hook_lists(self) -> None:
         for name in ("_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks", "_backward_hooks"):
-            object.__setattr__(self, name, OrderedDict())
-        object.__setattr__(self, "_hook_flags", {})
-        object.__setattr__(self, "_is_full_backward_hook", None)
+            self.__dict__[name] = OrderedDict()
+        self.__dict__.update(_hook_flags={}, _is_full_backward_hook=None)
 
     def _add_hook(
         self, hooks: OrderedDict, hook: Callable, prepend: bool = False, flags: tuple[bool, bool] = (False, False)
@@ -39,11 +37,9 @@ class HookLists:
         if not callable(hook):
             raise TypeError(f"a hook must be callable, not {type(hook).__name__}")
         handle = RemovableHandle(hooks)
-        earlier = dict(hooks) if prepend else {}
-        if prepend:
-            hooks.clear()
         hooks[handle.id] = hook
-        hooks.update(earlier)
+        if prepend:
+            hooks.move_to_end(handle.id, last=False)
         if any(flags):
             self._hook_flags[handle.id] = flags
         return handle
@@ -91,73 +87,34 @@ class HookLists:
     def _check_backward_kind(self, full: bool) -> None:
         if self._is_full_backward_hook is (not full):
             raise RuntimeError(MIXED)
-        object.__setattr__(self, "_is_full_backward_hook", full)
+        self.__dict__["_is_full_backward_hook"] = full
 
 
 class Everywhere(HookLists):
-    """The hooks of all modules."""
+    """The hooks of all modules; `registration_hooks` see what is about to enter a registry of any."""
 
     def __init__(self) -> None:
         self._make_hook_lists()
-        self.parameter_registered: OrderedDict = OrderedDict()
-        self.buffer_registered: OrderedDict = OrderedDict()
-        self.module_registered: OrderedDict = OrderedDict()
+        self.registration_hooks: dict[str, OrderedDict] = {
+            name: OrderedDict() for name in ("_parameters", "_buffers", "_modules")
+        }
 
-    def registered(self, hooks: OrderedDict, module: Any, name: str, value: Any) -> Any:
-        """Return what a module is to hold under a name, after the hooks on registration."""
-        for hook in list(hooks.values()):
-            result = hook(module, name, value)
-            value = value if result is None else result
-        return value
+    def _check_backward_kind(self, full: bool) -> None:
+        if not self._backward_hooks:
+            self._is_full_backward_hook = None  # those of the other kind are gone
+        super()._check_backward_kind(full)
+
+    def register_parameter_registration_hook(self, hook: Callable) -> RemovableHandle:
+        """Call hook(module, name, parameter) whenever a module gets a parameter; what it returns replaces it."""
+        return self._add_hook(self.registration_hooks["_parameters"], hook)
+
+    def register_buffer_registration_hook(self, hook: Callable) -> RemovableHandle:
+        """Call hook(module, name, buffer) whenever a module gets a buffer; what it returns replaces it."""
+        return self._add_hook(self.registration_hooks["_buffers"], hook)
+
+    def register_module_registration_hook(self, hook: Callable) -> RemovableHandle:
+        """Call hook(module, name, child) whenever a module gets a child; what it returns replaces it."""
+        return self._add_hook(self.registration_hooks["_modules"], hook)
 
 
 everywhere = Everywhere()
-
-
-def register_module_forward_pre_hook(hook: Callable) -> RemovableHandle:
-    """Register a forward pre-hook on every module."""
-    return everywhere.register_forward_pre_hook(hook)
-
-
-def register_module_forward_hook(
-    hook: Callable, *, with_kwargs: bool = False, always_call: bool = False
-) -> RemovableHandle:
-    """Register a forward hook on every module."""
-    return everywhere.register_forward_hook(hook, with_kwargs=with_kwargs, always_call=always_call)
-
-
-def register_module_full_backward_pre_hook(hook: Callable) -> RemovableHandle:
-    """Register a full backward pre-hook on every module."""
-    return everywhere.register_full_backward_pre_hook(hook)
-
-
-def register_module_full_backward_hook(hook: Callable) -> RemovableHandle:
-    """Register a full backward hook on every module. Raises RuntimeError while there are old ones."""
-    _forget_kind()
-    return everywhere.register_full_backward_hook(hook)
-
-
-def register_module_backward_hook(hook: Callable) -> RemovableHandle:
-    """Register a backward hook of the old kind on every module. Raises RuntimeError while there are full ones."""
-    _forget_kind()
-    return everywhere.register_backward_hook(hook)
-
-
-def _forget_kind() -> None:
-    if not everywhere._backward_hooks:
-        everywhere._is_full_backward_hook = None
-
-
-def register_module_parameter_registration_hook(hook: Callable) -> RemovableHandle:
-    """Call hook(module, name, parameter) whenever a module gets a parameter; what it returns replaces it."""
-    return everywhere._add_hook(everywhere.parameter_registered, hook)
-
-
-def register_module_buffer_registration_hook(hook: Callable) -> RemovableHandle:
-    """Call hook(module, name, buffer) whenever a module gets a buffer; what it returns replaces it."""
-    return everywhere._add_hook(everywhere.buffer_registered, hook)
-
-
-def register_module_module_registration_hook(hook: Callable) -> RemovableHandle:
-    """Call hook(module, name, child) whenever a module gets a child; what it returns replaces it."""
-    return everywhere._add_hook(everywhere.module_registered, hook)

@@ -10,38 +10,19 @@ from ...tape.parameter import Parameter
 from ...tape.tensor import Tensor
 from .call import call_with_hooks
 from .convert import Convertible
-from .hooks import (
-    HookLists,
-    everywhere,
-    register_module_backward_hook,
-    register_module_buffer_registration_hook,
-    register_module_forward_hook,
-    register_module_forward_pre_hook,
-    register_module_full_backward_hook,
-    register_module_full_backward_pre_hook,
-    register_module_module_registration_hook,
-    register_module_parameter_registration_hook,
-)
+from .hooks import everywhere
 from .state import Stateful
 from .walk import Walkable
 
-__all__ = [
-    "Module",
-    "register_module_backward_hook",
-    "register_module_buffer_registration_hook",
-    "register_module_forward_hook",
-    "register_module_forward_pre_hook",
-    "register_module_full_backward_hook",
-    "register_module_full_backward_pre_hook",
-    "register_module_module_registration_hook",
-    "register_module_parameter_registration_hook",
-]
+REGISTRIES: dict[str, tuple[str, Any, str]] = {
+    "_parameters": ("parameter", (), "nn.Parameter"),
+    "_modules": ("child module", (), "nn.Module"),
+    "_buffers": ("buffer", Tensor, "Tensor"),
+}
+"""For each, what it holds, the type of values that need no registration of their own, and what an error asks for."""
 
 
-REGISTRIES = ("_parameters", "_buffers", "_modules")
-
-
-class Module(HookLists, Walkable, Stateful, Convertible):
+class Module(Walkable, Stateful, Convertible):
     """A function with parameters, and with modules inside it.
 
     Derived classes call `super().__init__()`, assign parameters and modules as attributes, which registers
@@ -55,14 +36,9 @@ class Module(HookLists, Walkable, Stateful, Convertible):
     _non_persistent_buffers_set: set[str]
 
     def __init__(self) -> None:
-        for name, value in (
-            ("training", True),
-            ("_parameters", {}),
-            ("_buffers", {}),
-            ("_modules", {}),
-            ("_non_persistent_buffers_set", set()),
-        ):
-            object.__setattr__(self, name, value)
+        self.__dict__.update(
+            training=True, _parameters={}, _buffers={}, _modules={}, _non_persistent_buffers_set=set()
+        )
         self._make_hook_lists()
         self._make_state_hooks()
 
@@ -100,6 +76,13 @@ class Module(HookLists, Walkable, Stateful, Convertible):
         if hasattr(self, name) and name not in registered:
             raise KeyError(f"attribute '{name}' already exists")
 
+    def _hold(self, registry: str, name: str, value: Any) -> None:
+        """Put a value into a registry; hooks on registration may replace it."""
+        for hook in list(everywhere.registration_hooks[registry].values()):
+            result = hook(self, name, value)
+            value = value if result is None else result
+        self.__dict__[registry][name] = value
+
     def register_parameter(self, name: str, param: Parameter | None) -> None:
         """Add a parameter, or None for one that is left out. Raises KeyError and TypeError as PyTorch does."""
         self._check_name("parameter", name, self.__dict__.get("_parameters", {}))
@@ -108,7 +91,7 @@ class Module(HookLists, Walkable, Stateful, Convertible):
                 f"cannot assign '{type_name(param)}' object to parameter '{name}' "
                 f"({naming.prefix}.nn.Parameter or None required)"
             )
-        self._parameters[name] = everywhere.registered(everywhere.parameter_registered, self, name, param)
+        self._hold("_parameters", name, param)
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
         """Add a tensor that is no parameter but part of the state, such as a running mean.
@@ -121,7 +104,7 @@ class Module(HookLists, Walkable, Stateful, Convertible):
                 f"cannot assign '{type_name(tensor)}' object to buffer '{name}' "
                 f"({naming.prefix}.Tensor or None required)"
             )
-        self._buffers[name] = everywhere.registered(everywhere.buffer_registered, self, name, tensor)
+        self._hold("_buffers", name, tensor)
         (self._non_persistent_buffers_set.discard if persistent else self._non_persistent_buffers_set.add)(name)
 
     def add_module(self, name: str, module: Module | None) -> None:
@@ -129,7 +112,7 @@ class Module(HookLists, Walkable, Stateful, Convertible):
         if module is not None and not isinstance(module, Module):
             raise TypeError(f"{type_name(module)} is not a Module subclass")
         self._check_name("module", name, self.__dict__.get("_modules", {}))
-        self._modules[name] = everywhere.registered(everywhere.module_registered, self, name, module)
+        self._hold("_modules", name, module)
 
     def register_module(self, name: str, module: Module | None) -> None:
         """The same as add_module."""
@@ -147,48 +130,37 @@ class Module(HookLists, Walkable, Stateful, Convertible):
     def __setattr__(self, name: str, value: Any) -> None:
         known = self.__dict__
         if isinstance(value, Parameter):
-            self._forget(name, known, "_parameters")
+            self._forget(name, "_parameters")
             self.register_parameter(name, value)
         elif isinstance(value, Module):
             if "_modules" not in known:
                 raise AttributeError("cannot assign module before Module.__init__() call")
-            self._forget(name, known, "_modules")
-            known["_modules"][name] = everywhere.registered(everywhere.module_registered, self, name, value)
-        elif name in known.get("_parameters", ()):
-            if value is not None:
-                raise TypeError(
-                    f"cannot assign '{type_name(value)}' as parameter '{name}' "
-                    f"({naming.prefix}.nn.Parameter or None expected)"
-                )
-            self.register_parameter(name, None)
-        elif name in known.get("_modules", ()):
-            if value is not None:
-                raise TypeError(
-                    f"cannot assign '{type_name(value)}' as child module '{name}' "
-                    f"({naming.prefix}.nn.Module or None expected)"
-                )
-            known["_modules"][name] = None
-        elif name in known.get("_buffers", ()):
-            if value is not None and not isinstance(value, Tensor):
-                raise TypeError(
-                    f"cannot assign '{type_name(value)}' as buffer '{name}' ({naming.prefix}.Tensor or None expected)"
-                )
-            known["_buffers"][name] = everywhere.registered(everywhere.buffer_registered, self, name, value)
+            self._forget(name, "_modules")
+            self._hold("_modules", name, value)
         else:
+            for registry, (kind, accepted, expected) in REGISTRIES.items():
+                if name in known.get(registry, ()):
+                    if value is not None and not isinstance(value, accepted):
+                        raise TypeError(
+                            f"cannot assign '{type_name(value)}' as {kind} '{name}' "
+                            f"({naming.prefix}.{expected} or None expected)"
+                        )
+                    return self._hold(registry, name, value)
             object.__setattr__(self, name, value)
 
-    def _forget(self, name: str, known: dict, kept: str) -> None:
+    def _forget(self, name: str, kept: str) -> None:
         """Take a name out of everywhere but one registry, before it is registered there."""
-        for registry in ("_parameters", "_buffers", "_modules"):
-            if registry != kept and name in known.get(registry, ()):
-                del known[registry][name]
+        known = self.__dict__
+        for registry in REGISTRIES:
+            if registry != kept:
+                known.get(registry, {}).pop(name, None)
         known.pop(name, None)
         known.get("_non_persistent_buffers_set", set()).discard(name)
 
     def __delattr__(self, name: str) -> None:
-        for registry in (self._parameters, self._buffers, self._modules):
-            if name in registry:
-                del registry[name]
+        for registry in REGISTRIES:
+            if name in self.__dict__.get(registry, ()):
+                del self.__dict__[registry][name]
                 self._non_persistent_buffers_set.discard(name)
                 return
         object.__delattr__(self, name)
@@ -258,3 +230,15 @@ def type_name(value: Any) -> str:
     if isinstance(value, Tensor):
         return f"torch.{value.dtype.title}Tensor"
     return type(value).__name__ if not isinstance(value, type) else value.__name__
+
+
+# -- hooks on all modules -------------------------------------------------------------------------
+
+register_module_forward_pre_hook = everywhere.register_forward_pre_hook
+register_module_forward_hook = everywhere.register_forward_hook
+register_module_full_backward_pre_hook = everywhere.register_full_backward_pre_hook
+register_module_full_backward_hook = everywhere.register_full_backward_hook
+register_module_backward_hook = everywhere.register_backward_hook
+register_module_parameter_registration_hook = everywhere.register_parameter_registration_hook
+register_module_buffer_registration_hook = everywhere.register_buffer_registration_hook
+register_module_module_registration_hook = everywhere.register_module_registration_hook

@@ -12,6 +12,7 @@ from ...tape.hooks import RemovableHandle
 from ...tape.modes import no_grad
 from ...tape.parameter import Parameter
 from ...tape.tensor import Size, Tensor
+from .hooks import HookLists
 
 EXTRA_STATE = "_extra_state"
 
@@ -27,8 +28,8 @@ class _IncompatibleKeys(namedtuple("_IncompatibleKeys", ["missing_keys", "unexpe
         return super().__repr__()
 
 
-class Stateful:
-    """How a module gives out its state and takes it back."""
+class Stateful(HookLists):
+    """How a module gives out its state and takes it back, and the hooks on that."""
 
     _parameters: dict[str, Any]
     _buffers: dict[str, Any]
@@ -46,7 +47,7 @@ class Stateful:
             "_load_state_dict_pre_hooks",
             "_load_state_dict_post_hooks",
         ):
-            object.__setattr__(self, name, OrderedDict())
+            self.__dict__[name] = OrderedDict()
 
     def _own_state(self) -> dict[str, Tensor]:
         """Return the parameters and persistent buffers of this module itself."""
@@ -189,23 +190,18 @@ class Stateful:
 
     # -- hooks ------------------------------------------------------------------------------------
 
-    def _state_hook(self, hooks: OrderedDict, hook: Callable) -> RemovableHandle:
-        handle = RemovableHandle(hooks)
-        hooks[handle.id] = hook
-        return handle
-
     def register_state_dict_pre_hook(self, hook: Callable) -> RemovableHandle:
         """Call hook(module, prefix, keep_vars) before the state is given out."""
-        return self._state_hook(self._state_dict_pre_hooks, hook)
+        return self._add_hook(self._state_dict_pre_hooks, hook)
 
     def register_state_dict_post_hook(self, hook: Callable) -> RemovableHandle:
         """Call hook(module, state_dict, prefix, metadata) after this module's part was put into state_dict."""
-        return self._state_hook(self._state_dict_hooks, hook)
+        return self._add_hook(self._state_dict_hooks, hook)
 
     def register_load_state_dict_pre_hook(self, hook: Callable) -> RemovableHandle:
         """Call hook(module, state_dict, prefix, metadata, strict, missing, unexpected, errors) before loading."""
-        return self._state_hook(self._load_state_dict_pre_hooks, hook)
+        return self._add_hook(self._load_state_dict_pre_hooks, hook)
 
     def register_load_state_dict_post_hook(self, hook: Callable) -> RemovableHandle:
         """Call hook(module, incompatible_keys) after loading; it may change the lists."""
-        return self._state_hook(self._load_state_dict_post_hooks, hook)
+        return self._add_hook(self._load_state_dict_post_hooks, hook)
