@@ -13,7 +13,6 @@ from ..api.draw import source
 from ..tape.modes import no_grad
 from ..tape.tensor import Tensor
 
-SLOPES = ("leaky_relu",)
 GAINS = {
     **dict.fromkeys(("linear", "conv1d", "conv2d", "conv3d", "sigmoid"), 1.0),
     **dict.fromkeys(("conv_transpose1d", "conv_transpose2d", "conv_transpose3d"), 1.0),
@@ -123,7 +122,7 @@ def calculate_gain(nonlinearity: str, param: Any = None) -> float:
     """Return by how much a nonlinearity shrinks its input, inverted. Raises ValueError for others."""
     if nonlinearity in GAINS:
         return GAINS[nonlinearity]
-    if nonlinearity not in SLOPES:
+    if nonlinearity != "leaky_relu":
         raise ValueError(f"Unsupported nonlinearity {nonlinearity}")
     if isinstance(param, bool) or not isinstance(param, int | float | None):
         raise ValueError(f"negative_slope {param} not a valid number")

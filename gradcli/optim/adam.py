@@ -102,6 +102,3 @@ class AdamW(Adam):
         ignored = {"foreach": foreach, "capturable": capturable, "differentiable": differentiable, "fused": fused}
         plain = (lr, betas, eps, weight_decay, amsgrad)
         super().__init__(params, *plain, maximize=maximize, **ignored, decoupled_weight_decay=True)  # type: ignore
-
-
-__all__ = ["Adam", "AdamW"]

@@ -68,13 +68,11 @@ class Optimizer:
                 raise ValueError("can't optimize a non-leaf Tensor")
         if len(set(listed)) != len(listed):
             warnings.warn("optimizer contains a parameter group with duplicate parameters", stacklevel=3)
-        if any(p in group["params"] for group in self._by_identity() for p in map(id, listed)):
+        others = {id(p) for group in self.param_groups for p in group["params"]}
+        if not others.isdisjoint(map(id, listed)):
             raise ValueError("some parameters appear in more than one parameter group")
         param_group["params"] = listed
         self.param_groups.append({**self.defaults, **param_group})
-
-    def _by_identity(self) -> list[dict[str, set[int]]]:
-        return [{"params": set(map(id, group["params"]))} for group in self.param_groups]
 
     # -- steps ------------------------------------------------------------------------------------
 

@@ -61,6 +61,3 @@ class SGD(Optimizer):
                 buffer += (1 - group["dampening"]) * grad
             grad = grad + momentum * buffer if group["nesterov"] else buffer
         data -= float(group["lr"]) * grad
-
-
-__all__ = ["SGD"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from ...api.wrap import resolve
 from ...rules import entry
 from ...tape.node import refusing_node
 from ...tape.tensor import Tensor
-from .arguments import compute_into, constant, records_as
+from .arguments import compute_into, constant, records_as, rename_function
 
 
 def apply(name: str, input: Tensor, inplace: bool = False, *args: Any) -> Tensor:
@@ -23,24 +24,40 @@ def apply(name: str, input: Tensor, inplace: bool = False, *args: Any) -> Tensor
     return compute_into(input, inplace, lambda: entry(name).function(input, *args))
 
 
-def relu(input: Tensor, inplace: bool = False) -> Tensor:
-    """max(input, 0)."""
-    return apply("relu", input, inplace)
+def plain_activation(name: str, doc: str) -> Callable[[Tensor], Tensor]:
+    """Return the activation of an entry's name that has no settings."""
+
+    def function(input: Tensor) -> Tensor:
+        return apply(name, input)
+
+    return rename_function(function, name, doc)
 
 
-def relu6(input: Tensor, inplace: bool = False) -> Tensor:
-    """min(max(input, 0), 6)."""
-    return apply("relu6", input, inplace)
+def inplace_activation(name: str, doc: str) -> Callable[..., Tensor]:
+    """Return the activation of an entry's name that may work in place."""
+
+    def function(input: Tensor, inplace: bool = False) -> Tensor:
+        return apply(name, input, inplace)
+
+    return rename_function(function, name, doc)
+
+
+tanhshrink = plain_activation("tanhshrink", "input - tanh(input).")
+logsigmoid = plain_activation("logsigmoid", "Logarithm of sigmoid.")
+tanh = plain_activation("tanh", "Hyperbolic tangent.")
+sigmoid = plain_activation("sigmoid", "1 / (1 + exp(-input)).")
+relu = inplace_activation("relu", "max(input, 0).")
+relu6 = inplace_activation("relu6", "min(max(input, 0), 6).")
+selu = inplace_activation("selu", "elu scaled so that it keeps mean 0 and variance 1.")
+hardswish = inplace_activation("hardswish", "input times hardsigmoid(input).")
+hardsigmoid = inplace_activation("hardsigmoid", "Ramp from 0 at -3 to 1 at 3.")
+silu = inplace_activation("silu", "input * sigmoid(input).")
+mish = inplace_activation("mish", "input * tanh(softplus(input)).")
 
 
 def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """input where positive, alpha (exp(input) - 1) elsewhere."""
     return apply("elu", input, inplace, alpha)
-
-
-def selu(input: Tensor, inplace: bool = False) -> Tensor:
-    """elu scaled so that it keeps mean 0 and variance 1."""
-    return apply("selu", input, inplace)
 
 
 def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
@@ -108,29 +125,9 @@ def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace
     return apply("hardtanh", input, inplace, min_val, max_val)
 
 
-def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
-    """input times hardsigmoid(input)."""
-    return apply("hardswish", input, inplace)
-
-
-def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
-    """Ramp from 0 at -3 to 1 at 3."""
-    return apply("hardsigmoid", input, inplace)
-
-
 def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
     """input where it exceeds the threshold, else value."""
     return apply("threshold", input, inplace, threshold, value)
-
-
-def silu(input: Tensor, inplace: bool = False) -> Tensor:
-    """input * sigmoid(input)."""
-    return apply("silu", input, inplace)
-
-
-def mish(input: Tensor, inplace: bool = False) -> Tensor:
-    """input * tanh(softplus(input))."""
-    return apply("mish", input, inplace)
 
 
 def gelu(input: Tensor, *, approximate: str = "none") -> Tensor:
@@ -160,29 +157,9 @@ def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tenso
     return apply("softplus", input, False, beta, threshold)
 
 
-def tanhshrink(input: Tensor) -> Tensor:
-    """input - tanh(input)."""
-    return apply("tanhshrink", input)
-
-
 def softsign(input: Tensor) -> Tensor:
     """input / (1 + |input|)."""
     return input / (1 + abs(input)) if input.dtype.kind == "c" else apply("softsign", input)
-
-
-def logsigmoid(input: Tensor) -> Tensor:
-    """Logarithm of sigmoid."""
-    return apply("logsigmoid", input)
-
-
-def tanh(input: Tensor) -> Tensor:
-    """Hyperbolic tangent."""
-    return apply("tanh", input)
-
-
-def sigmoid(input: Tensor) -> Tensor:
-    """1 / (1 + exp(-input))."""
-    return apply("sigmoid", input)
 
 
 @records_as("GluBackward0")
@@ -233,9 +210,7 @@ def in_place(function: Any) -> Any:
     def change(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         return function(input, *args, inplace=True, **kwargs)
 
-    change.__name__ = change.__qualname__ = f"{function.__name__}_"
-    change.__doc__ = f"In-place form of {function.__name__}."
-    return change
+    return rename_function(change, f"{function.__name__}_", f"In-place form of {function.__name__}.")
 
 
 relu_, elu_, selu_, celu_, leaky_relu_, rrelu_, hardtanh_, threshold_ = map(

@@ -28,6 +28,14 @@ def records_as(node: str) -> Callable[[Callable], Callable]:
     return decorate
 
 
+def rename_function(function: Callable, name: str, doc: str, node: str = "") -> Callable:
+    """Return a function under its own name. node: the name of its results' nodes, where it has one."""
+    function = records_as(node)(function) if node else function
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
+    return function
+
+
 def per_axis(value: Any, n: int, name: str) -> tuple[int, ...]:
     """Return one int per axis: a single number stands for all. Raises RuntimeError for another count."""
     if isinstance(value, int | np.integer):

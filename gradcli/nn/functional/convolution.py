@@ -8,7 +8,7 @@ from typing import Any
 
 from ...rules.windows import Windows
 from ...tape.tensor import Tensor
-from .arguments import per_axis, records_as, run
+from .arguments import per_axis, records_as, rename_function, run
 
 
 def add_batch_axis(input: Tensor, n: int, name: str) -> tuple[Tensor, bool]:
@@ -163,14 +163,6 @@ def conv_transpose(n: int, name: str) -> Callable:
         f"The transpose of conv{n}d as a map of its input; weight (C, O / groups, ...).",
         "ConvolutionBackward0",
     )
-
-
-def rename_function(function: Callable, name: str, doc: str, node: str = "") -> Callable:
-    """Return a function under its own name. node: the name of its results' nodes, where it has one."""
-    function = records_as(node)(function) if node else function
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = doc
-    return function
 
 
 conv1d, conv2d, conv3d = (conv(n, f"conv{n}d") for n in (1, 2, 3))

@@ -124,11 +124,15 @@ def batch_norm(
 
 
 def move_towards(mean: Tensor | None, variance: Tensor | None, x: Tensor, axes: Shape, momentum: float) -> None:
-    """Move running moments, where there are any, towards the moments of x by the part `momentum`."""
+    """Move running moments, where there are any, towards those of x over axes by the part `momentum`.
+
+    Moments of each sample are averaged.
+    """
     with no_grad():
         for running, moment in ((mean, lambda: x.mean(axes)), (variance, lambda: x.var(axes))):
             if running is not None:
-                running.copy_(running * (1 - momentum) + moment().reshape(tuple(running.shape)) * momentum)
+                new = moment().reshape(-1, *running.shape).mean(0)
+                running.copy_(running * (1 - momentum) + new * momentum)
 
 
 def instance_norm(
@@ -147,9 +151,6 @@ def instance_norm(
     axes = tuple(range(2, input.ndim))
     if math.prod(input.shape[2:]) == 1:
         raise ValueError(f"Expected more than 1 spatial element when training, got input size {input.shape}")
-    with no_grad():
-        for running, moment in ((running_mean, lambda: input.mean(axes)), (running_var, lambda: input.var(axes))):
-            if running is not None:
-                running.copy_(running * (1 - momentum) + moment().mean(0) * momentum)
+    move_towards(running_mean, running_var, input, axes, momentum)
     out = run("standardize", input, axis=tuple(i - input.ndim for i in axes), eps=eps)
     return affine(out, weight, bias, along_channels(input))

@@ -14,8 +14,8 @@ import numpy as np
 
 from ...rules.resample import Taps
 from ...tape.tensor import Tensor
-from .arguments import constant, per_axis, run
-from .convolution import add_batch_axis, rename_function
+from .arguments import constant, per_axis, rename_function, run
+from .convolution import add_batch_axis
 
 
 def window_table(size: int, kernel: int, stride: int, padding: int, dilation: int, ceil: bool) -> np.ndarray:
@@ -137,8 +137,7 @@ def adaptive_avg_pool(n: int, name: str) -> Callable:
     return rename_function(function, name, doc, f"AdaptiveAvgPool{n}DBackward0" if n > 1 else "")
 
 
-AVERAGES = {n: avg_pool(n, f"avg_pool{n}d") for n in (1, 2, 3)}
-avg_pool1d, avg_pool2d, avg_pool3d = AVERAGES.values()
+avg_pool1d, avg_pool2d, avg_pool3d = (avg_pool(n, f"avg_pool{n}d") for n in (1, 2, 3))
 adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d = (
     adaptive_avg_pool(n, f"adaptive_avg_pool{n}d") for n in (1, 2, 3)
 )

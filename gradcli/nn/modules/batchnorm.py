@@ -6,13 +6,12 @@ from typing import Any
 
 from ...api.create import ones, tensor, zeros
 from ...tape.dtypes import int64
-from ...tape.parameter import Parameter
 from ...tape.tensor import Tensor
-from .. import functional, init
-from .module import Module
+from .. import functional
+from .normalization import Scaled
 
 
-class RunningNorm(Module):
+class RunningNorm(Scaled):
     """What batch and instance normalization share: running moments, and an affine map of each channel.
 
     running_mean, running_var and num_batches_tracked are buffers; momentum None averages over all batches.
@@ -39,8 +38,7 @@ class RunningNorm(Module):
         self.num_features, self.eps, self.momentum = num_features, eps, momentum
         self.affine, self.track_running_stats = affine, track_running_stats
         how = {"dtype": dtype, "device": device}
-        self.register_parameter("weight", Parameter(ones(num_features, **how)) if affine else None)
-        self.register_parameter("bias", Parameter(zeros(num_features, **how)) if affine and bias else None)
+        self._make(num_features, device, dtype, weight=affine, bias=affine and bias)
         tracked = track_running_stats
         self.register_buffer("running_mean", zeros(num_features, **how) if tracked else None)
         self.register_buffer("running_var", ones(num_features, **how) if tracked else None)
@@ -56,10 +54,7 @@ class RunningNorm(Module):
     def reset_parameters(self) -> None:
         """Forget the running moments, and make the affine map the identity."""
         self.reset_running_stats()
-        if self.weight is not None:
-            init.ones_(self.weight)
-        if self.bias is not None:
-            init.zeros_(self.bias)
+        super().reset_parameters()
 
     def _check(self, input: Tensor) -> None:
         if input.ndim not in self._ranks:
@@ -144,5 +139,3 @@ BatchNorm3d = norm("BatchNorm3d", BatchNorm, (5,))
 InstanceNorm1d = norm("InstanceNorm1d", InstanceNorm, (2, 3))
 InstanceNorm2d = norm("InstanceNorm2d", InstanceNorm, (3, 4))
 InstanceNorm3d = norm("InstanceNorm3d", InstanceNorm, (4, 5))
-
-__all__ = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d"]

@@ -101,6 +101,3 @@ class GRUCell(RNNCellBase):
     """One step of GRU: h."""
 
     mode = "GRU"
-
-
-__all__ = ["GRUCell", "LSTMCell", "RNNCell", "RNNCellBase"]

@@ -285,7 +285,7 @@ class ParameterList(Module):
         return ParameterList(found) if isinstance(index, slice) else found
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        self._parameters[range(len(self))[index].__str__()] = as_parameter(value)
+        self._parameters[str(range(len(self))[index])] = as_parameter(value)
 
     def append(self, value: Any) -> ParameterList:
         """Add a parameter at the end; return this."""
@@ -304,6 +304,3 @@ class ParameterList(Module):
     def extra_repr(self) -> str:
         """Return a line for each parameter."""
         return "\n".join(describe_parameter(i, value, {}) for i, value in enumerate(self))
-
-
-__all__ = ["ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequential"]

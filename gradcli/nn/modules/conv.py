@@ -178,5 +178,3 @@ def transposed_convolution(n: int) -> Any:
 
 Conv1d, Conv2d, Conv3d = map(convolution, (1, 2, 3))
 ConvTranspose1d, ConvTranspose2d, ConvTranspose3d = map(transposed_convolution, (1, 2, 3))
-
-__all__ = ["Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d"]

@@ -30,5 +30,3 @@ Dropout2d = dropping("Dropout2d", "dropout2d", "Zero channels of (N, C, H, W).")
 Dropout3d = dropping("Dropout3d", "dropout3d", "Zero channels of (N, C, D, H, W).")
 AlphaDropout = dropping("AlphaDropout", "alpha_dropout", "Dropout that keeps mean 0 and variance 1.")
 FeatureAlphaDropout = dropping("FeatureAlphaDropout", "feature_alpha_dropout", "AlphaDropout of whole channels.")
-
-__all__ = ["AlphaDropout", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "FeatureAlphaDropout"]

@@ -55,6 +55,3 @@ class Linear(Module):
     def extra_repr(self) -> str:
         """Return the sizes."""
         return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
-
-
-__all__ = ["Identity", "Linear"]

@@ -4,16 +4,9 @@ from __future__ import annotations
 
 from functools import partial
 
-from .wrappers import Applied, module_for
+from .wrappers import module_for
 
-
-class Loss(Applied):
-    """A loss: reduced by 'mean', 'sum' or 'none'."""
-
-    _shown: tuple[str, ...] = ()
-
-
-loss = partial(module_for, base=Loss, module=__name__, shown=())
+loss = partial(module_for, module=__name__, shown=())
 
 L1Loss = loss("L1Loss", "l1_loss", "|input - target|.", reduction="mean")
 MSELoss = loss("MSELoss", "mse_loss", "(input - target)^2.", reduction="mean")
@@ -76,18 +69,3 @@ BCEWithLogitsLoss = loss(
     reduction="mean",
     pos_weight=None,
 )
-
-
-__all__ = [
-    "BCELoss",
-    "BCEWithLogitsLoss",
-    "CrossEntropyLoss",
-    "GaussianNLLLoss",
-    "HuberLoss",
-    "KLDivLoss",
-    "L1Loss",
-    "MSELoss",
-    "NLLLoss",
-    "PoissonNLLLoss",
-    "SmoothL1Loss",
-]

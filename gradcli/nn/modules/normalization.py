@@ -116,6 +116,3 @@ class GroupNorm(Scaled):
             f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}, "
             f"bias={self.bias is not None}"
         )
-
-
-__all__ = ["GroupNorm", "LayerNorm", "RMSNorm"]

@@ -33,12 +33,6 @@ class PerAxisPool(Pool):
             setattr(self, name, per_axis(getattr(self, name), self._axes, name))
 
 
-class Adaptive(Applied):
-    """A pool that divides its input among output_size outputs."""
-
-    _shown = ("output_size",)
-
-
 def max_pool(n: int) -> type:
     """Return the max pool over n axes."""
     return module_for(
@@ -83,7 +77,6 @@ def adaptive(kind: str, n: int) -> type:
         f"Adaptive{kind.title()}Pool{n}d",
         f"adaptive_{kind}_pool{n}d",
         f"{kind.title()} pool with windows that share {n} axes among output_size outputs.",
-        base=Adaptive,
         module=__name__,
         shown=("output_size",),
         output_size=REQUIRED,
@@ -95,5 +88,3 @@ MaxPool1d, MaxPool2d, MaxPool3d = map(max_pool, (1, 2, 3))
 AvgPool1d, AvgPool2d, AvgPool3d = map(avg_pool, (1, 2, 3))
 AdaptiveAvgPool1d, AdaptiveAvgPool2d, AdaptiveAvgPool3d = (adaptive("avg", n) for n in (1, 2, 3))
 AdaptiveMaxPool1d, AdaptiveMaxPool2d, AdaptiveMaxPool3d = (adaptive("max", n) for n in (1, 2, 3))
-
-__all__ = [f"{kind}Pool{n}d" for kind in ("Max", "Avg", "AdaptiveAvg", "AdaptiveMax") for n in (1, 2, 3)]

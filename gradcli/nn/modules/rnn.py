@@ -228,6 +228,3 @@ class GRU(RNNBase):
         if "proj_size" in kwargs:
             raise ValueError("proj_size argument is only supported for LSTM, not RNN or GRU")
         super().__init__("GRU", *args, **kwargs)
-
-
-__all__ = ["GRU", "LSTM", "RNN", "RNNBase"]

@@ -65,6 +65,3 @@ Fold = shaping(
     padding=0,
     stride=1,
 )
-
-
-__all__ = ["Flatten", "Fold", "Unflatten", "Unfold"]

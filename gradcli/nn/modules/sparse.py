@@ -67,6 +67,3 @@ class Embedding(Module):
         """Return the sizes, and the padding row."""
         padding = [] if self.padding_idx is None else [f"padding_idx={self.padding_idx}"]
         return ", ".join([str(self.num_embeddings), str(self.embedding_dim), *padding])
-
-
-__all__ = ["Embedding"]

@@ -15,14 +15,14 @@ KEYWORD, EITHER = inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_O
 class Applied(Module):
     """A module that calls a function of `nn.functional` with its settings, which are its attributes.
 
-    Derived classes are made by `applied`. `_tensors` are settings that hold a tensor or None and become
-    buffers; `_shown` are those to print, `*` for all but inplace, which is printed where it is set.
+    Derived classes are made by `module_for`. `_tensors` are settings that hold a tensor or None and become
+    buffers; `_shown` are those to print, None for all but inplace, which is printed where it is set.
     """
 
     _function = ""
     _settings: dict[str, Any] = {}  # noqa: RUF012 - replaced, never changed
     _tensors: tuple[str, ...] = ()
-    _shown: tuple[str, ...] = ("*",)
+    _shown: tuple[str, ...] | None = None
     _modes = False
     _signature: inspect.Signature
 
@@ -45,20 +45,16 @@ class Applied(Module):
 
     def forward(self, *inputs: Any, **named: Any) -> Any:
         """Apply the function."""
-        known, settings = self.__dict__, {}
-        for name in self._settings:
-            settings[name] = known[name] if name in known else getattr(self, name)
+        settings = {name: getattr(self, name) for name in self._settings}
         if self._modes:
             settings["training"] = self.training
         return getattr(functional, self._function)(*inputs, **named, **settings)
 
     def extra_repr(self) -> str:
         """Return the settings as name=value."""
-        if self._shown == ("*",):
-            names = [n for n in self._settings if n not in self._tensors]
-            names = [n for n in names if n != "inplace" or self.inplace]
-        else:
-            names = list(self._shown)
+        names = self._shown
+        if names is None:
+            names = tuple(n for n in self._settings if n != "inplace" or self.inplace)
         return ", ".join(
             str(getattr(self, n[1:])) if n.startswith("=") else f"{n}={getattr(self, n)!r}" for n in names
         )
@@ -70,7 +66,7 @@ def module_for(
     doc: str,
     *,
     base: type = Applied,
-    shown: tuple[str, ...] = ("*",),
+    shown: tuple[str, ...] | None = None,
     tensors: tuple[str, ...] = (),
     modes: bool = False,
     keyword_only: bool = False,

@@ -72,6 +72,3 @@ def clip_grad_value_(parameters: Tensors, clip_value: float, foreach: Any = None
     """Limit every element of the gradients to [-clip_value, clip_value]."""
     for g in gradients(parameters):
         g.clamp_(-float(clip_value), float(clip_value))
-
-
-__all__ = ["clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm"]

@@ -25,6 +25,3 @@ def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
         size = p.shape.numel()
         p.data = vec.data[start : start + size].reshape(p.shape)
         start += size
-
-
-__all__ = ["parameters_to_vector", "vector_to_parameters"]
