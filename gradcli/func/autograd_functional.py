@@ -10,8 +10,8 @@ import numpy as np
 from ..tape.modes import set_grad_enabled, state
 from ..tape.tensor import Tensor
 from .batched import cover
-from .forward import forward_blocks, push_all, tensor, zeros_like
-from .pullback import check_cotangents, public, pull, reverse_blocks
+from .forward import forward_blocks, push_all
+from .pullback import check_cotangents, cover_products, pull, reverse_blocks
 from .trace import Trace, trace_function
 
 Tensors = Tensor | tuple[Tensor, ...]
@@ -141,7 +141,7 @@ def hessian(
 STEADY = "The jacobian of the user-provided function with respect to input {} is independent of the input. " + STRICT
 
 
-def scalar(func: Callable, name: str, strict: bool = False) -> Callable:
+def scalar(func: Callable, name: str, strict: bool) -> Callable:
     """Return func with a check that it returns a single number. Raises RuntimeError otherwise."""
 
     def call(*xs: Any) -> Tensor:
@@ -203,7 +203,7 @@ def row_product(
         grads = pull(record, list(zip(record.outputs, given, strict=True)), create_graph, create_graph)
     if strict:
         demand(grads, INDEPENDENT)
-    products = [cover(public(g, x)) for g, x in zip(grads, record.inputs, strict=True)]
+    products = cover_products(grads, record.inputs)
     if strict and create_graph:
         demand(graph_of(products), constant)
     return results(record, several), unpack_parts(products, many)
@@ -213,22 +213,13 @@ def jvp(
     func: Callable, inputs: Tensors, v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
     """Return (outputs, J v): the derivative in the direction v, shaped like the outputs."""
-    return column_product(func, inputs, v, create_graph, strict, "jvp")
-
-
-def column_product(
-    func: Callable, inputs: Tensors, v: Any, create_graph: bool, strict: bool, name: str
-) -> tuple[Any, Any]:
-    """Return (outputs, J v)."""
-    record, many, several = prepare_call(func, inputs, create_graph, strict, name)
-    given = vectors(v, record.inputs, many, name)
+    record, many, several = prepare_call(func, inputs, create_graph, strict, "jvp")
+    given = vectors(v, record.inputs, many, "jvp")
     with set_grad_enabled(create_graph or state.grad):
         tangents = push_all(record, given, create_graph)
     if strict:
         demand(tangents, INDEPENDENT)
-    products = [
-        cover(zeros_like(out) if t is None else tensor(t)) for t, out in zip(tangents, record.outputs, strict=True)
-    ]
+    products = cover_products(tangents, record.outputs)
     if strict and create_graph:
         demand(graph_of(products), CONSTANT)
     return results(record, several), unpack_parts(products, several)

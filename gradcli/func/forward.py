@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
-from ..rules import entry
 from ..rules.batch import batched_call
 from ..rules.shapes import is_complex
 from ..tape import versions
@@ -19,9 +19,8 @@ from ..tape.node import Node, OutputNode, Slots
 from ..tape.tensor import Tensor
 from ..tape.vjps import times_partial
 from ..tape.walk import Plan, reachable
-from .batched import cover
-from .chunks import check_size, chunk_rows
-from .pullback import assemble_blocks, basis, check_cotangents, multiply_sizes, size_behind
+from .chunks import chunk_rows
+from .pullback import assemble_blocks, basis, check_cotangents, check_jacobian_size, cover_products, join_chunks
 from .trace import Argnums, Trace, trace_function
 from .trees import flatten
 
@@ -210,8 +209,7 @@ def linearize(func: Callable, *primals: Any) -> tuple[Any, Callable]:
 
 def build_tangents(record: Trace, tangents: list) -> Any:
     """Return tangents of all outputs in the outputs' structure; zeros for those that are None."""
-    filled = [zeros_like(out) if t is None else tensor(t) for t, out in zip(tangents, record.outputs, strict=True)]
-    return record.build_outputs([cover(t) for t in filled])
+    return record.build_outputs(cover_products(tangents, record.outputs))
 
 
 def push_all(record: Trace, tangents: list, create: bool) -> list:
@@ -223,16 +221,6 @@ def push_all(record: Trace, tangents: list, create: bool) -> list:
     batched = any(t is not None and t.ndim > x.ndim for x, t in zip(record.inputs, tangents, strict=True))
     found = Forward(batched, create).push([out._node for out in record.outputs if out._node is not None], seeds)
     return [None if out._node is None else found.get(out._node) for out in record.outputs]
-
-
-def zeros_like(x: Tensor) -> Tensor:
-    """Return zeros of a tensor's shape and type."""
-    return Tensor._wrap(np.zeros(x._data.shape, x._data.dtype)[()], None)
-
-
-def tensor(t: Any) -> Tensor:
-    """Return a tangent as a Tensor."""
-    return t if isinstance(t, Tensor) else Tensor._wrap(t, None)
 
 
 def jacfwd(
@@ -259,11 +247,7 @@ def jacfwd(
 
 def forward_blocks(record: Trace, chunk_size: int | None = None) -> list[list[Tensor]]:
     """Return for every output its blocks, one per input, of shape lead + output.shape + input.shape."""
-    rank = len(record.lead)
-    elements = sum(size_behind(x, rank) for x in record.inputs)
-    check_size(
-        sum(size_behind(x, rank) for x in record.outputs) * elements * multiply_sizes(record.lead), 8, "this Jacobian"
-    )
+    check_jacobian_size(record)
     columns = [columns_of(record, i, chunk_size) for i in range(len(record.inputs))]
     return [list(row) for row in zip(*columns, strict=True)]
 
@@ -285,7 +269,7 @@ def columns_along(record: Trace, place: int, chunk_size: int | None, direction: 
     rank, create = len(record.lead), record.nested
     x = record.inputs[place]
     inside = tuple(x.shape[rank:])
-    count = multiply_sizes(inside)
+    count = math.prod(inside)
     starts = [out._node for out in record.outputs if out._node is not None]
     row_bytes = max([x._data.nbytes, *(out._data.nbytes for out in record.outputs)])
     step = chunk_rows(chunk_size, count, row_bytes, starts)
@@ -295,16 +279,11 @@ def columns_along(record: Trace, place: int, chunk_size: int | None, direction: 
         seed = seed if direction == 1 else seed * direction
         chosen = [seed if i == place else None for i in range(len(record.inputs))]
         parts.append(push_all(record, chosen, create))
-    return [columns_joined([part[i] for part in parts], out, inside, record) for i, out in enumerate(record.outputs)]
-
-
-def columns_joined(parts: list, out: Tensor, inside: tuple, record: Trace) -> Tensor:
-    """Return the chunks of a block, each of shape columns + lead + output, as one of lead + output + input."""
-    whole_shape = tuple(out.shape) + inside
-    if not parts or parts[0] is None:
-        return Tensor._wrap(np.zeros(whole_shape, out._data.dtype), None)
-    if record.nested:
-        whole = parts[0] if len(parts) == 1 else entry("concatenate").function(parts, 0)
-        return entry("moveaxis").function(whole, 0, -1).reshape(*whole_shape)
-    raw = parts[0] if len(parts) == 1 else np.concatenate(parts)
-    return Tensor._wrap(np.moveaxis(raw, 0, -1).reshape(whole_shape), None)
+    blocks = []
+    for i, out in enumerate(record.outputs):
+        whole = (*out.shape, *inside)
+        if not parts or parts[0][i] is None:
+            blocks.append(Tensor._wrap(np.zeros(whole, out._data.dtype), None))
+        else:
+            blocks.append(join_chunks([part[i] for part in parts], -1, whole, create))
+    return blocks

@@ -35,7 +35,8 @@ def vmap(
     @functools.wraps(func)
     def mapped(*args: Any, **kwargs: Any) -> Any:
         leaves, rebuild = flatten((args, kwargs))
-        dims = [*spread_prefix(tuple_like(in_dims), args, "in_dims"), *[0] * len(flatten(kwargs)[0])]
+        prefix = tuple(in_dims) if isinstance(in_dims, list) else in_dims
+        dims = [*spread_prefix(prefix, args, "in_dims"), *[0] * len(flatten(kwargs)[0])]
         title = f"vmap({name_of(func)}, in_dims={in_dims}, ...)(<inputs>)"
         if not leaves:
             raise ValueError(
@@ -64,11 +65,6 @@ def vmap(
 def name_of(func: Callable) -> str:
     """Return the name of a function for messages."""
     return getattr(func, "__name__", repr(func))
-
-
-def tuple_like(in_dims: Any) -> Any:
-    """Return in_dims with a list for the arguments made a tuple."""
-    return tuple(in_dims) if isinstance(in_dims, list) else in_dims
 
 
 def check_dims(dims: list, leaves: list, title: str) -> list:

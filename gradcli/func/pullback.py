@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -37,11 +38,16 @@ def cast(g: Any, x: Tensor, create: bool) -> Any:
     return (g.real if g.dtype.kind == "c" and x._data.dtype.kind != "c" else g).astype(x._data.dtype)
 
 
-def public(g: Any, x: Tensor, lead: tuple = ()) -> Tensor:
-    """Return a cotangent as a tensor; zeros where there is none."""
+def tensor_or_zeros(g: Any, x: Tensor, lead: tuple = ()) -> Tensor:
+    """Return a cotangent or tangent as a tensor; zeros, of the shape lead + that of x, where there is none."""
     if g is None:
         return Tensor._wrap(np.zeros(lead + x._data.shape, x._data.dtype), None)
     return g if isinstance(g, Tensor) else Tensor._wrap(g, None)
+
+
+def cover_products(products: Iterable, like: Iterable[Tensor]) -> list[Tensor]:
+    """Return cotangents or tangents as tensors of the running levels; zeros where there are none."""
+    return [cover(tensor_or_zeros(g, x)) for g, x in zip(products, like, strict=True)]
 
 
 def check_cotangents(given: Sequence, like: Sequence[Tensor], places: tuple[int, ...] = ()) -> list[Tensor]:
@@ -74,21 +80,25 @@ def reverse_blocks(record: Trace, chunk_size: int | None = None, retain: bool = 
 
     retain: keep the graph, which is freed otherwise.
     """
-    rank = len(record.lead)
-    elements = sum(size_behind(x, rank) for x in record.inputs)
-    total = sum(size_behind(x, rank) for x in record.outputs) * elements * multiply_sizes(record.lead)
-    check_size(total, 8, "this Jacobian")
+    check_jacobian_size(record)
     return [
         rows_of(record, out, chunk_size, not retain and i == len(record.outputs) - 1)
         for i, out in enumerate(record.outputs)
     ]
 
 
+def check_jacobian_size(record: Trace) -> None:
+    """Raise GradcliError where the Jacobian would not fit into memory."""
+    rank = len(record.lead)
+    rows, columns = (sum(math.prod(x.shape[rank:]) for x in part) for part in (record.outputs, record.inputs))
+    check_size(rows * columns * math.prod(record.lead), 8, "this Jacobian")
+
+
 def rows_of(record: Trace, out: Tensor, chunk_size: int | None, last: bool) -> list[Tensor]:
     """Return the blocks of one output."""
     rank, create = len(record.lead), record.nested
     shape = tuple(out.shape[rank:])
-    rows = multiply_sizes(shape)
+    rows = math.prod(shape)
     if out._node is None or not rows:
         return [zero_block(x, shape, rank) for x in record.inputs]
     if out._data.dtype.kind == "c":
@@ -102,7 +112,9 @@ def rows_of(record: Trace, out: Tensor, chunk_size: int | None, last: bool) -> l
         with set_grad_enabled(create):
             parts.append(pull(record, [(out, seed)], create or not last or stop < rows, create))
     return [
-        join_block(list(column), x, shape, record)
+        zero_block(x, shape, rank)
+        if column[0] is None
+        else join_chunks(list(column), rank, (*record.lead, *shape, *x.shape[rank:]), create)
         for column, x in zip(zip(*parts, strict=True), record.inputs, strict=True)
     ]
 
@@ -110,41 +122,22 @@ def rows_of(record: Trace, out: Tensor, chunk_size: int | None, last: bool) -> l
 def basis(start: int, stop: int, shape: tuple, lead: tuple, dtype: Any) -> Tensor:
     """Return rows `start` to `stop` of the identity, each of `shape`, the same at every point of `lead`."""
     n = stop - start
-    rows = np.zeros((n, multiply_sizes(shape)), dtype)
+    rows = np.zeros((n, math.prod(shape)), dtype)
     rows[np.arange(n), np.arange(start, stop)] = 1
     rows = rows.reshape((n, *(1,) * len(lead), *shape))
     return Tensor._wrap(np.broadcast_to(rows, (n, *lead, *shape)) if lead else rows, None)
 
 
-def join_block(parts: list, x: Tensor, shape: tuple, record: Trace) -> Tensor:
-    """Return the chunks of a block, each of shape rows + lead + input, as one of lead + shape + input."""
-    rank = len(record.lead)
-    if all(part is None for part in parts):
-        return zero_block(x, shape, rank)
-    inside = tuple(x.shape[rank:])
-    if record.nested:
+def join_chunks(parts: list, axis: int, shape: tuple, nested: bool) -> Tensor:
+    """Return chunks, whose rows are their first axis, as one tensor of a shape, the rows moved to another axis."""
+    if nested:
         whole = parts[0] if len(parts) == 1 else entry("concatenate").function(parts, 0)
-        moved = entry("moveaxis").function(whole, 0, rank) if rank else whole
-        return moved.reshape(*record.lead, *shape, *inside)
+        return (entry("moveaxis").function(whole, 0, axis) if axis else whole).reshape(*shape)
     raw = parts[0] if len(parts) == 1 else np.concatenate(parts)
-    raw = np.moveaxis(raw, 0, rank) if rank else raw
-    return Tensor._wrap(raw.reshape(record.lead + shape + inside), None)
+    return Tensor._wrap(np.moveaxis(raw, 0, axis).reshape(shape), None)
 
 
 def zero_block(x: Tensor, shape: tuple, rank: int) -> Tensor:
     """Return the block of an output that does not depend on an input."""
     whole = tuple(x.shape)
     return Tensor._wrap(np.zeros(whole[:rank] + shape + whole[rank:], x._data.dtype), None)
-
-
-def multiply_sizes(lengths: Iterable[int]) -> int:
-    """Return the product of whole numbers."""
-    total = 1
-    for n in lengths:
-        total *= n
-    return total
-
-
-def size_behind(x: Tensor, rank: int) -> int:
-    """Return the number of elements at one point, behind the first `rank` axes."""
-    return multiply_sizes(x.shape[rank:])

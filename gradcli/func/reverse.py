@@ -12,7 +12,7 @@ from ..rules import entry
 from ..tape.modes import set_grad_enabled
 from ..tape.tensor import Tensor
 from .batched import active, cover
-from .pullback import assemble_blocks, check_cotangents, public, pull, reverse_blocks
+from .pullback import assemble_blocks, check_cotangents, cover_products, pull, reverse_blocks, tensor_or_zeros
 from .trace import Argnums, Trace, trace_function
 from .trees import flatten
 
@@ -35,7 +35,7 @@ def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> tuple:
         seeds = list(zip(record.outputs, check_cotangents(given, record.outputs), strict=True))
         with set_grad_enabled(create):
             grads = pull(record, seeds, retain_graph, create)
-        return record.build_inputs([cover(public(g, x)) for g, x in zip(grads, record.inputs, strict=True)])
+        return record.build_inputs(cover_products(grads, record.inputs))
 
     if has_aux:
         return record.values(), vjp_fn, record.aux
@@ -52,7 +52,10 @@ def pull_at_once(record: Trace, given: Sequence, added: int, retain: bool) -> li
     create = record.nested or any(asks(v) for _, v in seeds)
     with set_grad_enabled(create):
         grads = pull(record, seeds, retain, create)
-        wide = [public(g, x, (count,)).reshape((*new, *x.shape)) for g, x in zip(grads, record.inputs, strict=True)]
+        wide = [
+            tensor_or_zeros(g, x, (count,)).reshape((*new, *x.shape))
+            for g, x in zip(grads, record.inputs, strict=True)
+        ]
         return [cover(entry("moveaxis").function(g, front, places)) for g in wide]
 
 
@@ -85,7 +88,7 @@ def grad_and_value(func: Callable, argnums: Argnums = 0, has_aux: bool = False) 
         seed = Tensor._wrap(np.ones(out._data.shape, out._data.dtype)[()], None)
         with set_grad_enabled(record.nested):
             grads = pull(record, [(out, seed)], record.nested, record.nested)
-        result = record.build_inputs([cover(public(g, x)) for g, x in zip(grads, record.inputs, strict=True)])
+        result = record.build_inputs(cover_products(grads, record.inputs))
         value = record.values()
         return result, ((value, record.aux) if has_aux else value)
 

@@ -23,18 +23,15 @@ TRIES = 6
 """How many period lengths of a cyclic colouring are tried beyond the smallest possible one."""
 
 
-def sparse_jacobian(
-    func: Callable, *args: Any, argnums: Argnums = 0, has_aux: bool = False, mode: str = "auto", **kwargs: Any
-) -> Any:
+def sparse_jacobian(func: Callable, *args: Any, argnums: Argnums, has_aux: bool, **kwargs: Any) -> Any:
     """Return the Jacobian of func as scipy.sparse arrays of shape (output.numel(), input.numel()).
 
-    mode: "fwd" for products with columns, "rev" for products with rows, "auto" for the fewer. Raises
-    GradcliError when the Jacobian is not sparse.
+    Raises GradcliError when the Jacobian is not sparse.
     """
     record = trace_function(func, args, kwargs, argnums, has_aux)
     if record.lead:
         raise RuntimeError("a sparse Jacobian cannot be computed under vmap")
-    matrix, _ = sparse_matrix(record, mode)
+    matrix, _ = sparse_matrix(record)
     blocks, top = [], 0
     for out in record.outputs:
         row, left = [], 0
@@ -48,7 +45,10 @@ def sparse_jacobian(
 
 
 def sparse_matrix(record: Trace, mode: str = "auto") -> tuple[Any, int]:
-    """Return the Jacobian of all outputs for all inputs, and how many products it took."""
+    """Return the Jacobian of all outputs for all inputs, and how many products it took.
+
+    mode: "fwd" for products with columns, "rev" for products with rows, "auto" for the fewer.
+    """
     from scipy.sparse import csr_array, vstack
 
     total = sum(x._data.size for x in record.inputs)
