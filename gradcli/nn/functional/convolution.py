@@ -23,17 +23,13 @@ def add_batch_axis(input: Tensor, n: int, name: str) -> tuple[Tensor, bool]:
     )
 
 
-def add_bias(out: Tensor, bias: Tensor | None, unbatched: bool) -> Tensor:
-    """Return (N, G, O, ...) as (N, channels, ...) with the bias added, without N where that was added."""
-    shape = tuple(out.shape)
-    out = out.reshape(shape[0], shape[1] * shape[2], *shape[3:])
-    if bias is not None:
-        out = out + bias.reshape(-1, *(1,) * (out.ndim - 2))
-    return out.squeeze(0) if unbatched else out
+def prepare(
+    input: Tensor, weight: Tensor, stride: Any, dilation: Any, groups: int, n: int, name: str, transposed: bool
+) -> tuple[Tensor, bool, tuple[int, ...], tuple[int, ...]]:
+    """Return input (N, C, ...), whether its N was added, and strides and dilations per axis.
 
-
-def check_weight(weight: Tensor, groups: int, n: int, name: str) -> None:
-    """Raise RuntimeError or ValueError for weights that cannot be."""
+    Raises RuntimeError for weights, steps or numbers of channels that cannot be.
+    """
     if groups < 1:
         raise RuntimeError("non-positive groups is not supported")
     if weight.ndim != n + 2:
@@ -43,6 +39,39 @@ def check_weight(weight: Tensor, groups: int, n: int, name: str) -> None:
             f"Given groups={groups}, expected weight to be divisible by {groups} at dimension 0, "
             f"but got weight of size {list(weight.shape)} instead"
         )
+    x, unbatched = add_batch_axis(input, n, name)
+    expected = weight.shape[0] if transposed else weight.shape[1] * groups
+    if x.shape[1] != expected:
+        raise RuntimeError(
+            f"Given {'transposed=1' if transposed else f'groups={groups}'}, weight of size {list(weight.shape)}, "
+            f"expected input{list(input.shape)} to have {expected} channels, but got {x.shape[1]} channels instead"
+        )
+    strides, dilations = per_axis(stride, n, "stride"), per_axis(dilation, n, "dilation")
+    check_steps(strides, dilations)
+    return x, unbatched, strides, dilations
+
+
+def multiply_windows(
+    name: str, x: Tensor, weight: Tensor, groups: int, windows: Windows, bias: Tensor | None, unbatched: bool
+) -> Tensor:
+    """Record a product of windows and weights by groups of channels; add the bias, and take off an added N."""
+    out = run(
+        name,
+        x.reshape(x.shape[0], groups, x.shape[1] // groups, *x.shape[2:]),
+        weight.reshape(groups, weight.shape[0] // groups, *weight.shape[1:]),
+        windows=windows,
+    )
+    out = out.reshape(out.shape[0], out.shape[1] * out.shape[2], *out.shape[3:])
+    if bias is not None:
+        out = out + bias.reshape(-1, *(1,) * (out.ndim - 2))
+    return out.squeeze(0) if unbatched else out
+
+
+def lay_windows(size: Any, kernel: Any, stride: tuple, dilation: tuple, around: tuple) -> Windows:
+    """Return as many windows as fit into an array of `size` with (before, behind) `around` it; none may."""
+    axes = zip(size, kernel, stride, dilation, around, strict=True)
+    out = tuple((m + a + b - d * (k - 1) - 1) // s + 1 for m, k, s, d, (a, b) in axes)
+    return Windows(tuple(size), tuple(kernel), stride, dilation, around, out)
 
 
 def check_steps(stride: tuple, dilation: tuple) -> None:
@@ -83,31 +112,18 @@ def conv(n: int, name: str) -> Callable:
         dilation: Any = 1,
         groups: int = 1,
     ) -> Tensor:
-        check_weight(weight, groups, n, name)
-        x, unbatched = add_batch_axis(input, n, name)
-        batch, channels, *size = x.shape
-        outputs, part, *kernel = weight.shape
-        if channels != part * groups:
-            raise RuntimeError(
-                f"Given groups={groups}, weight of size {list(weight.shape)}, expected input{list(input.shape)} "
-                f"to have {part * groups} channels, but got {channels} channels instead"
-            )
-        stride, dilation = per_axis(stride, n, "stride"), per_axis(dilation, n, "dilation")
-        check_steps(stride, dilation)
-        around = paddings(padding, tuple(kernel), stride, dilation)
-        axes = zip(size, kernel, stride, dilation, around, strict=True)
-        out = tuple((m + a + b - d * (k - 1) - 1) // s + 1 for m, k, s, d, (a, b) in axes)
-        if min(out) < 1:
+        x, unbatched, strides, dilations = prepare(input, weight, stride, dilation, groups, n, name, False)
+        size, kernel = x.shape[2:], weight.shape[2:]
+        around = paddings(padding, kernel, strides, dilations)
+        windows = lay_windows(size, kernel, strides, dilations, around)
+        if min(windows.out) < 1:
             padded = " x ".join(str(m + a + b) for m, (a, b) in zip(size, around, strict=True))
-            covered = " x ".join(str(d * (k - 1) + 1) for k, d in zip(kernel, dilation, strict=True))
+            covered = " x ".join(str(d * (k - 1) + 1) for k, d in zip(kernel, dilations, strict=True))
             raise RuntimeError(
                 f"Calculated padded input size per channel: ({padded}). Kernel size: ({covered}). Kernel size can't "
                 "be greater than actual input size"
             )
-        windows = Windows(tuple(size), tuple(kernel), stride, dilation, around, out)
-        grouped = x.reshape(batch, groups, part, *size)
-        weights = weight.reshape(groups, outputs // groups, part, *kernel)
-        return add_bias(run("convolve_windows", grouped, weights, windows=windows), bias, unbatched)
+        return multiply_windows("convolve_windows", x, weight, groups, windows, bias, unbatched)
 
     return rename_function(
         function,
@@ -130,32 +146,21 @@ def conv_transpose(n: int, name: str) -> Callable:
         groups: int = 1,
         dilation: Any = 1,
     ) -> Tensor:
-        check_weight(weight, groups, n, name)
-        x, unbatched = add_batch_axis(input, n, name)
-        batch, channels, *out = x.shape
-        inputs, part, *kernel = weight.shape
-        if channels != inputs:
-            raise RuntimeError(
-                f"Given transposed=1, weight of size {list(weight.shape)}, expected input{list(input.shape)} "
-                f"to have {inputs} channels, but got {channels} channels instead"
-            )
-        stride, dilation = per_axis(stride, n, "stride"), per_axis(dilation, n, "dilation")
-        check_steps(stride, dilation)
+        x, unbatched, strides, dilations = prepare(input, weight, stride, dilation, groups, n, name, True)
+        out, kernel = x.shape[2:], weight.shape[2:]
         extra = per_axis(output_padding, n, "output_padding")
-        if any(e >= max(s, d) for e, s, d in zip(extra, stride, dilation, strict=True)):
+        if any(e >= max(s, d) for e, s, d in zip(extra, strides, dilations, strict=True)):
             raise RuntimeError(
                 "output padding must be smaller than either stride or dilation, "
-                f"but got output_padding: {list(extra)} stride: {list(stride)} dilation: {list(dilation)}"
+                f"but got output_padding: {list(extra)} stride: {list(strides)} dilation: {list(dilations)}"
             )
         around = per_axis(padding, n, "padding")
-        axes = zip(out, kernel, stride, dilation, around, extra, strict=True)
+        axes = zip(out, kernel, strides, dilations, around, extra, strict=True)
         size = tuple((m - 1) * s - 2 * p + d * (k - 1) + e + 1 for m, k, s, d, p, e in axes)
         if min(size) < 1:
-            raise RuntimeError(f"Given input size per channel: {out}. Calculated output size: {list(size)}")
-        windows = Windows(size, tuple(kernel), stride, dilation, tuple((p, p) for p in around), tuple(out))
-        grouped = x.reshape(batch, groups, inputs // groups, *out)
-        weights = weight.reshape(groups, inputs // groups, part, *kernel)
-        return add_bias(run("unconvolve_windows", grouped, weights, windows=windows), bias, unbatched).contiguous()
+            raise RuntimeError(f"Given input size per channel: {list(out)}. Calculated output size: {list(size)}")
+        windows = Windows(size, tuple(kernel), strides, dilations, tuple((p, p) for p in around), tuple(out))
+        return multiply_windows("unconvolve_windows", x, weight, groups, windows, bias, unbatched).contiguous()
 
     return rename_function(
         function,
@@ -179,11 +184,11 @@ def column_windows(size: Any, kernel_size: Any, dilation: Any, padding: Any, str
     if min(kernel) < 1:
         raise RuntimeError("kernel size should be greater than zero")
     check_steps(steps, dilated)
-    axes = zip(size, kernel, steps, dilated, around, strict=True)
-    out = tuple((m + 2 * p - d * (k - 1) - 1) // s + 1 for m, k, s, d, p in axes)
-    if min(out) < 1:
-        raise RuntimeError(f"the array of sliding blocks has shape {list(out)}, but its lengths must be positive")
-    return Windows(tuple(size), kernel, steps, dilated, tuple((p, p) for p in around), out)
+    windows = lay_windows(size, kernel, steps, dilated, tuple((p, p) for p in around))
+    if min(windows.out) < 1:
+        blocks = list(windows.out)
+        raise RuntimeError(f"the array of sliding blocks has shape {blocks}, but its lengths must be positive")
+    return windows
 
 
 @records_as("Im2ColBackward0")

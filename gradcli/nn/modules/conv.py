@@ -8,6 +8,7 @@ from typing import Any
 from ...tape.tensor import Tensor
 from .. import functional
 from ..functional.arguments import per_axis
+from ..functional.convolution import paddings
 from .linear import fill_uniform, parameter
 from .module import Module
 
@@ -74,23 +75,14 @@ class Convolution(Module):
         if inputs:
             fill_uniform(self, 1 / math.sqrt(inputs))
 
-    def _margins(self) -> tuple[int, ...]:
-        """Return what to pad, as functional.pad takes it: last axis first."""
-        if self.padding == "valid":
-            return (0,) * (2 * self._axes)
-        if self.padding == "same":
-            totals = [d * (k - 1) for d, k in zip(self.dilation, self.kernel_size, strict=True)]
-            pairs = [(t // 2, t - t // 2) for t in totals]
-        else:
-            pairs = [(p, p) for p in self.padding]
-        return tuple(m for pair in reversed(pairs) for m in pair)
-
     def forward(self, input: Tensor) -> Tensor:
         """Convolve."""
         call = getattr(functional, f"conv{self._axes}d")
         padding = self.padding
         if self.padding_mode != "zeros":
-            input, padding = functional.pad(input, self._margins(), self.padding_mode), 0
+            around = paddings(padding, self.kernel_size, self.stride, self.dilation)
+            last_first = [length for pair in reversed(around) for length in pair]
+            input, padding = functional.pad(input, last_first, self.padding_mode), 0
         return call(input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
 
     def extra_repr(self) -> str:

@@ -45,14 +45,8 @@ class Walkable:
 
     def modules(self) -> Iterator[Any]:
         """Yield this module and all inside it, each one once."""
-        seen, waiting = set(), [self]
-        while waiting:
-            module = waiting.pop()
-            if id(module) not in seen:
-                seen.add(id(module))
-                yield module
-                if module._modules:
-                    waiting += [child for child in reversed(module._modules.values()) if child is not None]
+        for _, module in self.named_modules():
+            yield module
 
     def _named_members(self, registry: str, prefix: str, recurse: bool, remove_duplicate: bool) -> Iterator:
         seen = set()
