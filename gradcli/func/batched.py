@@ -22,7 +22,7 @@ def refuse(*_: Any, **__: Any) -> NoReturn:
     )
 
 
-def refusing(text: str) -> Any:
+def refuse_with(text: str) -> Any:
     """Return a method that raises NotBatchableError with PyTorch's words for what PyTorch refuses."""
 
     def method(*_: Any, **__: Any) -> NoReturn:
@@ -33,12 +33,12 @@ def refusing(text: str) -> Any:
     return method
 
 
-refuse_number = refusing(
+refuse_number = refuse_with(
     "vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling .item() on a Tensor, "
     "please try to rewrite what you're doing with other operations. If error is occurring somewhere inside PyTorch "
     "internals, please file a bug report."
 )
-refuse_branch = refusing(
+refuse_branch = refuse_with(
     "vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. We don't support "
     "that yet, please file an issue at https://github.com/pytorch/pytorch/issues ."
 )

@@ -67,7 +67,7 @@ class Forward:
         if isinstance(node, FunctionNode):
             result = self.each(node, tangents) if self.batched else push_tangents(node, tangents)
             if result is not None:
-                return self.unwrapped(result)
+                return self.unwrap(result)
         primitive = node.rule.primitive
         if primitive is not None:
             is_complex = any(t is not None and kind_of(t) == "c" for t in tangents)
@@ -92,10 +92,10 @@ class Forward:
         ]
         return joined if isinstance(rows[0], list) else joined[0]
 
-    def unwrapped(self, result: Any) -> Any:
+    def unwrap(self, result: Any) -> Any:
         """Return a custom function's tangents as this pass carries them."""
         if isinstance(result, list):
-            return [self.unwrapped(x) for x in result]
+            return [self.unwrap(x) for x in result]
         return result if self.create or result is None else result._data
 
     def standing_in(self, node: Node, tangents: list) -> Node:
@@ -200,11 +200,11 @@ def linearize(func: Callable, *primals: Any) -> tuple[Any, Callable]:
     """Return (func(*primals), a function of tangents that gives J tangents without calling func again)."""
     record = trace_function(func, primals, {}, None)
 
-    def pushed(*tangents: Any) -> Any:
+    def push(*tangents: Any) -> Any:
         given = check_cotangents(flatten(tangents)[0], record.inputs)
         return build_tangents(record, push_all(record, given, record.nested))
 
-    return record.values(), pushed
+    return record.values(), push
 
 
 def build_tangents(record: Trace, tangents: list) -> Any:

@@ -102,7 +102,7 @@ def common_size(moved: list, dims: list) -> int:
 
 
 @contextlib.contextmanager
-def running(size: int) -> Iterator[type]:
+def open_level(size: int) -> Iterator[type]:
     """Open one more level of vmap in this thread; gives the class of its tensors."""
     before = active.levels
     level = before[-1][0] + 1 if before else 1
@@ -124,7 +124,7 @@ class NoDraws:
 
 
 @contextlib.contextmanager
-def drawing(randomness: str) -> Iterator[None]:
+def use_randomness(randomness: str) -> Iterator[None]:
     """Treat random numbers as vmap was asked to: different ones per point are drawn point by point."""
     if randomness == "same" or (randomness == "error" and loops.allowed):
         yield
@@ -148,7 +148,7 @@ def batch_or_loop(
 ) -> tuple[list, Callable]:
     """Return the leaves of func's result, the mapped axis first, and how they make the result."""
     try:
-        with drawing(randomness), running(size) as kind:
+        with use_randomness(randomness), open_level(size) as kind:
             values = [x if d is None else kind.of(x) for x, d in zip(leaves, dims, strict=True)]  # type: ignore
             args, kwargs = rebuild(values)
             outputs, build = flatten(func(*args, **kwargs))
@@ -158,7 +158,7 @@ def batch_or_loop(
             raise RuntimeError(str(reason)) from None
         if not size:
             raise ValueError("vmap: a function that cannot be batched needs at least one point") from reason
-        tell(func, reason)
+        log_loop(func, reason)
     rows: list[list[Tensor]] = []
     for i in range(size):
         args, kwargs = rebuild([x if d is None else x[i] for x, d in zip(leaves, dims, strict=True)])
@@ -173,7 +173,7 @@ class loops:  # noqa: N801 - a namespace
     allowed = True
 
 
-def tell(func: Callable, reason: Exception) -> None:
+def log_loop(func: Callable, reason: Exception) -> None:
     """Log that a function is called point by point."""
     import logging
 

@@ -31,7 +31,7 @@ def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> tuple:
         added = len(active.levels) - len(record.lead)
         if added > 0:
             return record.build_inputs(pull_at_once(record, given, added, retain_graph))
-        create = (record.nested or any(asks(v) for v in given)) if create_graph is None else create_graph
+        create = (record.nested or any(requires_grad(v) for v in given)) if create_graph is None else create_graph
         seeds = list(zip(record.outputs, check_cotangents(given, record.outputs), strict=True))
         with set_grad_enabled(create):
             grads = pull(record, seeds, retain_graph, create)
@@ -49,7 +49,7 @@ def pull_at_once(record: Trace, given: Sequence, added: int, retain: bool) -> li
     places, front = tuple(range(own, own + added)), tuple(range(added))
     vectors = check_cotangents(given, record.outputs, places)
     seeds = [(out, v.reshape((count, *out.shape))) for out, v in zip(record.outputs, vectors, strict=True)]
-    create = record.nested or any(asks(v) for _, v in seeds)
+    create = record.nested or any(requires_grad(v) for _, v in seeds)
     with set_grad_enabled(create):
         grads = pull(record, seeds, retain, create)
         wide = [
@@ -59,7 +59,7 @@ def pull_at_once(record: Trace, given: Sequence, added: int, retain: bool) -> li
         return [cover(entry("moveaxis").function(g, front, places)) for g in wide]
 
 
-def asks(x: Any) -> bool:
+def requires_grad(x: Any) -> bool:
     """Return whether a tensor requires grad."""
     return isinstance(x, Tensor) and x._node is not None
 

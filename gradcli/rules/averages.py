@@ -10,7 +10,7 @@ import numpy as np
 from .movement import moveaxis
 from .scan import cumprod, cumsum
 from .select import sort, take_along_axis
-from .shapes import arrayed, dtype_of, negative_axes, rank, raw, shape_of
+from .shapes import as_array, dtype_of, negative_axes, rank, raw, shape_of
 from .table import A, Sample, composition
 
 # -- weighted averages ---------------------------------------------------------------------------
@@ -18,13 +18,13 @@ from .table import A, Sample, composition
 
 def average(x, axis=None, weights=None, returned=False, *, keepdims=False):
     """Weighted mean over axis; also the sum of the weights if `returned`."""
-    x = arrayed(x)
+    x = as_array(x)
     axis = negative_axes(axis, rank(x))
     if weights is None:
         out = x.mean(axis=axis, keepdims=keepdims)
         total = np.ones(shape_of(out)) * (math.prod(shape_of(x)) / max(math.prod(shape_of(out)), 1))
     else:
-        weights = arrayed(weights)
+        weights = as_array(weights)
         if shape_of(weights) != shape_of(x):
             if shape_of(weights) != tuple(shape_of(x)[a] for a in axis):
                 raise ValueError(f"average: weights of shape {shape_of(weights)} do not fit shape {shape_of(x)}")
@@ -60,7 +60,7 @@ def ranked_value(x, q, axis, keepdims, method, ignore_nan):
     q = np.asarray(raw(q), float)
     if ((q < 0) | (q > 1)).any():
         raise ValueError("quantiles must be in the range [0, 1], percentiles in [0, 100]")
-    x = arrayed(x)
+    x = as_array(x)
     axis = negative_axes(axis, rank(x))
     lead = tuple(n for i, n in enumerate(shape_of(x)) if i - rank(x) not in axis)
     rows = sort(moveaxis(x, axis, tuple(range(-len(axis), 0))).reshape((*lead, -1)) if rank(x) else x.reshape((1,)))
@@ -110,38 +110,38 @@ def nanmedian(x, axis=None, *, keepdims=False):
 # -- reductions that ignore nan ------------------------------------------------------------------
 
 
-def known(x, value):
+def replace_nan(x, value):
     """Return x with nan replaced."""
-    x = arrayed(x)
+    x = as_array(x)
     return np.where(np.isnan(x), np.asarray(value, dtype_of(x)), x)
 
 
-def count_known(x, axis, keepdims):
+def count_numbers(x, axis, keepdims):
     """Return how many elements over axis are not nan, in the type of x."""
-    x = arrayed(x)
+    x = as_array(x)
     return (~np.isnan(x)).sum(axis=axis, keepdims=keepdims).astype(np.zeros((), dtype_of(x)).real.dtype)
 
 
 def nansum(x, axis=None, keepdims=False):
     """Sum over axis, nan left out."""
-    return np.sum(known(x, 0), axis=axis, keepdims=keepdims)
+    return np.sum(replace_nan(x, 0), axis=axis, keepdims=keepdims)
 
 
 def nanprod(x, axis=None, keepdims=False):
     """Product over axis, nan left out."""
-    return np.prod(known(x, 1), axis=axis, keepdims=keepdims)
+    return np.prod(replace_nan(x, 1), axis=axis, keepdims=keepdims)
 
 
 def nanmean(x, axis=None, keepdims=False):
     """Mean over axis, nan left out."""
-    return nansum(x, axis, keepdims) / count_known(x, axis, keepdims)
+    return nansum(x, axis, keepdims) / count_numbers(x, axis, keepdims)
 
 
 def nanvar(x, axis=None, *, ddof=0, keepdims=False):
     """Variance over axis, nan left out; the number of elements less ddof in the denominator."""
-    away = known(x - nanmean(x, axis, True), 0)
+    away = replace_nan(x - nanmean(x, axis, True), 0)
     squares = (away * away.conj()).real
-    return np.sum(squares, axis=axis, keepdims=keepdims) / (count_known(x, axis, keepdims) - ddof)
+    return np.sum(squares, axis=axis, keepdims=keepdims) / (count_numbers(x, axis, keepdims) - ddof)
 
 
 def nanstd(x, axis=None, *, ddof=0, keepdims=False):
@@ -151,15 +151,15 @@ def nanstd(x, axis=None, *, ddof=0, keepdims=False):
 
 def nanmax(x, axis=None, keepdims=False):
     """Largest element over axis, nan left out; nan where all are."""
-    return where_known(x, np.max(known(x, -np.inf), axis=axis, keepdims=keepdims), axis, keepdims)
+    return nan_where_empty(x, np.max(replace_nan(x, -np.inf), axis=axis, keepdims=keepdims), axis, keepdims)
 
 
 def nanmin(x, axis=None, keepdims=False):
     """Smallest element over axis, nan left out; nan where all are."""
-    return where_known(x, np.min(known(x, np.inf), axis=axis, keepdims=keepdims), axis, keepdims)
+    return nan_where_empty(x, np.min(replace_nan(x, np.inf), axis=axis, keepdims=keepdims), axis, keepdims)
 
 
-def where_known(x, out, axis, keepdims):
+def nan_where_empty(x, out, axis, keepdims):
     """Return nan where all elements over axis are nan, else out."""
     empty = np.all(np.isnan(x), axis=axis, keepdims=keepdims)
     return np.where(empty, np.asarray(np.nan, dtype_of(x)), out)
@@ -167,12 +167,12 @@ def where_known(x, out, axis, keepdims):
 
 def nancumsum(x, axis=None):
     """Cumulative sum along axis, nan taken as 0."""
-    return cumsum(known(x, 0), axis)
+    return cumsum(replace_nan(x, 0), axis)
 
 
 def nancumprod(x, axis=None):
     """Cumulative product along axis, nan taken as 1."""
-    return cumprod(known(x, 1), axis)
+    return cumprod(replace_nan(x, 1), axis)
 
 
 REDUCED = (Sample(A(3, 4)), Sample(A(3, 4), axis=0), Sample(A(2, 3, 4), axis=(0, -1), keepdims=True))

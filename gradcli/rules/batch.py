@@ -27,13 +27,13 @@ def batched_call(primitive: Primitive, operands: Sequence, flags: Sequence[bool]
             return result
         operands, params = result
     elif primitive.kind == "elementwise" or (primitive.kind == "constant" and primitive.bind is None):
-        operands = aligned(operands, flags)
+        operands = align_ranks(operands, flags)
     else:
         operands = [x if flag else with_axis(x, size) for x, flag in zip(operands, flags, strict=True)]
     return primitive(*operands, **params)
 
 
-def aligned(operands: Sequence, flags: Sequence[bool]) -> list:
+def align_ranks(operands: Sequence, flags: Sequence[bool]) -> list:
     """Return operands with axes of length 1 behind the leading one, so that they broadcast from the right."""
     ranks = [rank(x) - flag for x, flag in zip(operands, flags, strict=True)]
     top = max(ranks)
@@ -50,4 +50,4 @@ def with_axis(x: Any, size: int) -> Any:
 
 def batch_aligned(_size: int, operands: Sequence, flags: Sequence[bool], params: dict) -> tuple:
     """The rule of entries that broadcast from the right without being elementwise."""
-    return tuple(aligned(operands, flags)), params
+    return tuple(align_ranks(operands, flags)), params

@@ -11,7 +11,7 @@ from .index import getitem
 from .join import concatenate
 from .product import matmul
 from .select import take_along_axis
-from .shapes import arrayed, as_int, at_axis, dtype_of, in_type_of, negative_axes, negative_axis, rank, shape_of
+from .shapes import as_array, as_int, at_axis, dtype_of, in_type_of, negative_axes, negative_axis, rank, shape_of
 from .sizes import makes, repeats, size_of
 from .table import A, Sample, composition, constant
 
@@ -27,11 +27,11 @@ def part(x, axis, start, stop=None):
 @repeats(lambda x, n=1, *_, **__: n)
 def diff(x, n=1, axis=-1, prepend=None, append=None):
     """n-th difference of neighbours along axis, after joining prepend and append to the ends."""
-    x, n = arrayed(x), as_int(n)
+    x, n = as_array(x), as_int(n)
     if n < 0 or rank(x) == 0:
         raise ValueError(f"diff needs an order that is not negative and an axis, got order {n}, shape {shape_of(x)}")
     axis = negative_axis(axis, rank(x))
-    ends = [None if y is None else fitted(y, x, axis) for y in (prepend, append)]
+    ends = [None if y is None else slice_like(y, x, axis) for y in (prepend, append)]
     if ends != [None, None]:
         x = concatenate.function([y for y in (ends[0], x, ends[1]) if y is not None], axis)
     for _ in range(n):
@@ -40,21 +40,21 @@ def diff(x, n=1, axis=-1, prepend=None, append=None):
     return x
 
 
-def fitted(y, x, axis):
+def slice_like(y, x, axis):
     """Return a number as a slice of x along axis; arrays as they are."""
     shape = list(shape_of(x))
     shape[axis] = 1
-    return np.broadcast_to(number_like(y, x), tuple(shape)) if rank(y) == 0 else arrayed(y)
+    return np.broadcast_to(number_like(y, x), tuple(shape)) if rank(y) == 0 else as_array(y)
 
 
 def number_like(y, x):
     """Return a Python number in the type of x; arrays as they are."""
-    return arrayed(y) if hasattr(y, "dtype") else np.asarray(y, dtype_of(x))
+    return as_array(y) if hasattr(y, "dtype") else np.asarray(y, dtype_of(x))
 
 
 def ediff1d(x, to_end=None, to_begin=None):
     """Differences of neighbours in the flattened array, between to_begin and to_end."""
-    middle = diff(arrayed(x).reshape((-1,)))
+    middle = diff(as_array(x).reshape((-1,)))
     parts = [None if y is None else number_like(y, middle).reshape((-1,)) for y in (to_begin, to_end)]
     return concatenate.function([y for y in (parts[0], middle, parts[1]) if y is not None], 0)
 
@@ -85,7 +85,7 @@ def slope(x, axis, spacing, edge_order):
         h = in_type_of(x, diff(spacing))
     else:
         raise ValueError(f"gradient: {n} coordinates are needed along the axis, got shape {shape_of(spacing)}")
-    h = arrayed(h).reshape((-1,) + (1,) * (-axis - 1))
+    h = as_array(h).reshape((-1,) + (1,) * (-axis - 1))
     a, b = part(h, axis, 0, -1), part(h, axis, 1)
     steps = part(x, axis, 1) - part(x, axis, 0, -1)
     rates = steps / h
@@ -100,10 +100,10 @@ def slope(x, axis, spacing, edge_order):
 
 def trapezoid(y, x=None, dx=1.0, axis=-1):
     """Integral along axis by the trapezoidal rule, over coordinates x or steps dx."""
-    y = arrayed(y)
+    y = as_array(y)
     axis = negative_axis(axis, rank(y))
     if x is not None:
-        x = arrayed(x)
+        x = as_array(x)
         dx = diff(x).reshape((-1,) + (1,) * (-axis - 1)) if rank(x) == 1 else diff(x, axis=axis)
     return ((part(y, axis, 1) + part(y, axis, 0, -1)) * dx / 2.0).sum(axis=axis)
 
@@ -143,7 +143,7 @@ def count_windows(x: Any, y: Any, *_: Any, **__: Any) -> int:
 @makes(count_windows)
 def convolve(a, v, mode="full"):
     """Sliding sum of products of two vectors, one of them reversed; mode is full, same or valid."""
-    a, v = arrayed(a).reshape((-1,)), arrayed(v).reshape((-1,))
+    a, v = as_array(a).reshape((-1,)), as_array(v).reshape((-1,))
     if shape_of(a) < shape_of(v):
         a, v = v, a
     n, m = shape_of(a)[0], shape_of(v)[0]
@@ -165,7 +165,7 @@ def convolve(a, v, mode="full"):
 @makes(count_windows)
 def correlate(a, v, mode="valid"):
     """Sliding sum of products of a vector and a conjugated one; mode is full, same or valid."""
-    a, v = arrayed(a), arrayed(v)
+    a, v = as_array(a), as_array(v)
     if shape_of(a) < shape_of(v):
         return correlate(v, a, mode)[::-1].conj()
     return convolve(a, v[::-1].conj(), mode)
@@ -173,7 +173,7 @@ def correlate(a, v, mode="valid"):
 
 def interp(x, xp, fp, left=None, right=None):
     """Straight lines between the points (xp, fp), xp rising, read at x; left and right of them constant."""
-    x, xp, fp = arrayed(x), arrayed(xp), arrayed(fp)
+    x, xp, fp = as_array(x), as_array(xp), as_array(fp)
     flat, n = x.reshape((-1,)), shape_of(xp)[0]
     xp, fp = in_type_of(x, xp), in_type_of(x, fp)
     places = interval_of(xp, flat)
@@ -204,7 +204,7 @@ interval_of = constant(
 
 def polyval(p, x):
     """Value at x of the polynomial with coefficients p, the highest power first."""
-    value = arrayed(x) * 0
+    value = as_array(x) * 0
     for i in range(len(p)):
         value = value * x + p[i]
     return value

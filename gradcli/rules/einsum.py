@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .shapes import arrayed, fit, rank, shape_of
+from .shapes import as_array, fit, rank, shape_of
 from .sizes import count_product
 from .table import A, Sample, general
 
@@ -28,7 +28,7 @@ def einsum_vjp(g, position, out_shape, xs, *, inputs, output):
     return fit(grad, shape_of(xs[position]), len(target))
 
 
-def expanded(subscripts: str, ranks: list[int]) -> tuple[list[str], str]:
+def expand_subscripts(subscripts: str, ranks: list[int]) -> tuple[list[str], str]:
     """Return operand and output subscripts with ellipses replaced by letters and the output written out.
 
     Raises ValueError for a subscript string that does not fit the operands.
@@ -69,7 +69,7 @@ def expanded(subscripts: str, ranks: list[int]) -> tuple[list[str], str]:
     return inputs, output
 
 
-def without_repeats(x, indices: str):
+def take_diagonals(x, indices: str):
     """Return x with repeated indices replaced by their diagonal, and the remaining indices."""
     for letter in dict.fromkeys(indices):
         places = [i for i, c in enumerate(indices) if c == letter]
@@ -84,7 +84,7 @@ def without_repeats(x, indices: str):
     return x, indices
 
 
-def from_numbers(arguments: tuple) -> tuple[str, list]:
+def write_subscripts(arguments: tuple) -> tuple[str, list]:
     """Return einsum(x, [0, 1], y, [1, 2], [0, 2]) as a subscript string and its operands."""
     xs, lists = list(arguments[0::2]), list(arguments[1::2])
     output = xs.pop() if len(xs) > len(lists) else None
@@ -119,14 +119,14 @@ def check_lengths(xs: tuple, inputs: list) -> None:
 def einsum_signature(subscripts, *xs, optimize=None):
     """Bind einsum: diagonals and indices of one operand only are dealt with first."""
     if not isinstance(subscripts, str):
-        subscripts, listed = from_numbers((subscripts, *xs))
+        subscripts, listed = write_subscripts((subscripts, *xs))
         xs = tuple(listed)
-    xs = tuple(arrayed(x) for x in xs)
-    inputs, output = expanded(subscripts, [rank(x) for x in xs])
+    xs = tuple(as_array(x) for x in xs)
+    inputs, output = expand_subscripts(subscripts, [rank(x) for x in xs])
     check_lengths(xs, inputs)
     operands, names = [], []
     for i, (x, indices) in enumerate(zip(xs, inputs, strict=True)):
-        x, indices = without_repeats(x, indices)
+        x, indices = take_diagonals(x, indices)
         elsewhere = set(output).union(*(s for j, s in enumerate(inputs) if j != i))
         alone = tuple(place for place, c in enumerate(indices) if c not in elsewhere)
         if alone:
@@ -147,7 +147,7 @@ def batch_contract(_size, operands, flags, params):
 
 def count_summed(subscripts: Any, *xs: Any) -> int:
     """Return how many elements einsum's result has."""
-    inputs, output = expanded(subscripts, [rank(x) for x in xs])
+    inputs, output = expand_subscripts(subscripts, [rank(x) for x in xs])
     known = {c: n for s, x in zip(inputs, xs, strict=True) for c, n in zip(s, shape_of(x), strict=True)}
     return count_product(known[c] for c in output)
 

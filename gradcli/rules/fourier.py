@@ -20,7 +20,7 @@ from .table import A, Sample, composition, linear
 NORMS = {"backward": (0.0, 1.0), "ortho": (0.5, 0.5), "forward": (1.0, 0.0)}
 
 
-def times(x, scale):
+def multiply_by(x, scale):
     """x * scale without a copy for 1."""
     return x if scale == 1 else x * scale
 
@@ -31,8 +31,8 @@ def times(x, scale):
 def dft_forward(x, *, axis, inverse, scale):
     """Sums of x exp(-+ 2 pi i j k / n) over axes, times scale."""
     if inverse:
-        return times(np.fft.ifftn(x, axes=axis, norm="forward"), scale)
-    return times(np.fft.fftn(x, axes=axis), scale)
+        return multiply_by(np.fft.ifftn(x, axes=axis, norm="forward"), scale)
+    return multiply_by(np.fft.fftn(x, axes=axis), scale)
 
 
 def dft_vjp(g, _, _x, *, axis, inverse, scale):
@@ -75,7 +75,7 @@ def hdft_vjp(g, _, _x, *, axis, n, scale):
 
 rdft = linear(
     "rdft",
-    lambda x, *, axis, scale: times(np.fft.rfft(x, axis=axis), scale),
+    lambda x, *, axis, scale: multiply_by(np.fft.rfft(x, axis=axis), scale),
     rdft_vjp,
     node="FftR2C",
     samples=(),
@@ -84,7 +84,7 @@ rdft = linear(
 )
 hdft = linear(
     "hdft",
-    lambda x, *, axis, n, scale: times(np.fft.irfft(x, n, axis, norm="forward"), scale),
+    lambda x, *, axis, n, scale: multiply_by(np.fft.irfft(x, n, axis, norm="forward"), scale),
     hdft_vjp,
     node="FftC2R",
     samples=(),
@@ -97,7 +97,7 @@ hdft = linear(
 KINDS = ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft")
 
 
-def factor(kind, norm, count):
+def scale_of(kind, norm, count):
     """What a transform of `count` elements is multiplied by. Raises ValueError for an unknown norm."""
     if norm not in (None, *NORMS):
         raise ValueError(f"{kind}: norm must be 'backward', 'ortho' or 'forward', not {norm!r}")
@@ -166,7 +166,7 @@ def transform(x, kind, sizes=None, axes=None, norm=None):
     if not rank(x) and axes is None and kind in ("fft", "ifft"):
         return as_complex(x)
     axes, lengths = plan(x, sizes, axes, kind)
-    scale = factor(kind, norm, math.prod(lengths))
+    scale = scale_of(kind, norm, math.prod(lengths))
     last, rest = axes[-1], axes[:-1]
     inverse = kind in ("ifft", "irfft", "ihfft")
     stored = dict(zip(axes, lengths, strict=True))
@@ -223,7 +223,7 @@ for _kind in KINDS:
         )
 
 
-def shifted(x, axes, sign):
+def roll_half(x, axes, sign):
     """Roll by half of each axis."""
     axes = tuple(range(rank(x))) if axes is None else as_shape(axes)
     lengths = [shape_of(x)[a] for a in axes]
@@ -232,12 +232,12 @@ def shifted(x, axes, sign):
 
 def fftshift(x, axes=None):
     """The zero frequency moved to the middle."""
-    return shifted(x, axes, 1)
+    return roll_half(x, axes, 1)
 
 
 def ifftshift(x, axes=None):
     """fftshift undone."""
-    return shifted(x, axes, -1)
+    return roll_half(x, axes, -1)
 
 
 for _shift in (fftshift, ifftshift):

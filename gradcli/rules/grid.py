@@ -8,14 +8,14 @@ from .join import concatenate
 from .movement import clone
 from .scan import cumprod_last
 from .select import diag
-from .shapes import Shape, arrayed, as_int, rank, shape_of
+from .shapes import Shape, as_array, as_int, rank, shape_of
 from .sizes import count_grid, makes, size_of
 from .table import A, Sample, composition
 
 
 def spread_over(x, place, shape: Shape):
     """Return the elements of x along the axis `place` of a grid of `shape`."""
-    x = arrayed(x)
+    x = as_array(x)
     return clone(np.broadcast_to(x.reshape((1,) * place + (-1,) + (1,) * (len(shape) - place - 1)), shape))
 
 
@@ -37,7 +37,7 @@ def meshgrid(*xs, indexing="xy", sparse=False, copy=True):
 @makes(lambda x, N=None, increasing=False: size_of(x) * as_int(size_of(x) if N is None else N))  # noqa: N803
 def vander(x, N=None, increasing=False):  # noqa: N803 - NumPy's name
     """Matrix whose columns are the powers of x, the highest first."""
-    x = arrayed(x)
+    x = as_array(x)
     if rank(x) != 1:
         raise ValueError(f"vander needs a vector, got shape {shape_of(x)}")
     n = shape_of(x)[0] if N is None else as_int(N)
@@ -52,13 +52,13 @@ def vander(x, N=None, increasing=False):  # noqa: N803 - NumPy's name
 @makes(lambda x, k=0: (size_of(x) + abs(as_int(k))) ** 2)
 def diagflat(x, k=0):
     """Matrix with the elements of x on a diagonal."""
-    return diag(arrayed(x).reshape((-1,)), k)
+    return diag(as_array(x).reshape((-1,)), k)
 
 
 def broadcast_arrays(*xs):
     """All arrays repeated to their common shape (several results)."""
     shape = np.broadcast_shapes(*(shape_of(x) for x in xs))
-    return tuple(np.broadcast_to(arrayed(x), shape) for x in xs)
+    return tuple(np.broadcast_to(as_array(x), shape) for x in xs)
 
 
 composition(meshgrid, numpy=(np.meshgrid,), samples=(), doc="Coordinates of a grid (several results).")

@@ -11,7 +11,7 @@ from .index import Index, getitem, replace
 from .join import concatenate
 from .movement import moveaxis
 from .select import take, take_along_axis
-from .shapes import arrayed, as_shape, dtype_of, is_complex, negative_axis, rank, raw, shape_of
+from .shapes import as_array, as_shape, dtype_of, is_complex, negative_axis, rank, raw, shape_of
 from .sizes import count_product, count_shape, makes
 from .table import TEST, A, Sample, composition, constant
 
@@ -21,7 +21,7 @@ from .table import TEST, A, Sample, composition, constant
 @makes(lambda x, width, *_, **__: count_product(n + int(np.max(width)) * 2 for n in shape_of(x)))
 def pad(x, pad_width, mode="constant", *, constant_values=0, **options):
     """x with elements added around it: a constant, or its own ('edge', 'reflect', 'symmetric', 'wrap')."""
-    x = arrayed(x)
+    x = as_array(x)
     shape = shape_of(x)
     if mode == "constant":
         base = np.pad(np.zeros(shape, dtype_of(x)), pad_width, constant_values=constant_values)
@@ -52,7 +52,7 @@ def widths_of(pad_width, ndim):
 def resize(x, new_shape):
     """The elements of x, repeated as often as needed, in another shape."""
     shape = as_shape(new_shape)
-    x = arrayed(x).reshape((-1,))
+    x = as_array(x).reshape((-1,))
     if not shape_of(x)[0]:
         return np.zeros(shape)
     return getitem.function(x, numbered(shape) % shape_of(x)[0])
@@ -63,7 +63,7 @@ def resize(x, new_shape):
 
 def insert(x, obj, values, axis=None):
     """x with values inserted before the given places along axis (of the flattened array when axis is None)."""
-    x, values = arrayed(x), arrayed(values)
+    x, values = as_array(x), as_array(values)
     if axis is None:
         x, axis = x.reshape((-1,)), 0
     axis = negative_axis(axis, rank(x))
@@ -85,7 +85,7 @@ def insert(x, obj, values, axis=None):
 
 def delete(x, obj, axis=None):
     """x without the given places along axis (of the flattened array when axis is None)."""
-    x = arrayed(x)
+    x = as_array(x)
     if axis is None:
         x, axis = x.reshape((-1,)), 0
     return take(x, np.delete(np.arange(shape_of(x)[axis]), obj if isinstance(obj, slice) else raw(obj)), axis)
@@ -93,17 +93,17 @@ def delete(x, obj, axis=None):
 
 def compress(condition, x, axis=None):
     """The slices along axis where a vector of conditions holds."""
-    return take(arrayed(x), np.flatnonzero(raw(condition)), axis)
+    return take(as_array(x), np.flatnonzero(raw(condition)), axis)
 
 
 def extract(condition, x):
     """The elements where the condition holds."""
-    return getitem.function(arrayed(x).reshape((-1,)), np.flatnonzero(raw(condition)))
+    return getitem.function(as_array(x).reshape((-1,)), np.flatnonzero(raw(condition)))
 
 
 def partition(x, kth, axis=-1):
     """x with its kth element along axis in its sorted place, smaller ones before it."""
-    x = arrayed(x)
+    x = as_array(x)
     if axis is None:
         x, axis = x.reshape((-1,)), -1
     return take_along_axis(x, argpartition.function(x, kth, axis), axis)
@@ -122,13 +122,13 @@ argpartition = constant(
 def unique_values(x):
     """The different elements in rising order; the gradient goes to the first of equal ones."""
     _, first = np.unique(raw(x), return_index=True)
-    return getitem.function(arrayed(x).reshape((-1,)), first)
+    return getitem.function(as_array(x).reshape((-1,)), first)
 
 
 def unique(x, return_index=False, return_inverse=False, return_counts=False, axis=None):
     """The different elements (slices along axis) in rising order, with places and counts where asked."""
     found = np.unique(raw(x), True, return_inverse, return_counts, axis)
-    x = arrayed(x)
+    x = as_array(x)
     values = take(x, found[1], axis)
     rest = (*found[1:2], *found[2:]) if return_index else found[2:]
     return (values, *rest) if rest else values
@@ -143,14 +143,14 @@ def select(condlist, choicelist, default=0):
         raise ValueError(f"select: {len(condlist)} conditions for {len(choicelist)} choices")
     out = default
     for condition, choice in zip(reversed(condlist), reversed(choicelist), strict=True):
-        out = np.where(arrayed(condition), choice, out)
+        out = np.where(as_array(condition), choice, out)
     return out
 
 
 def choose(index, choices):
     """The element of the choice that the index names, place by place."""
-    choices = [arrayed(c) for c in (choices if isinstance(choices, list | tuple) else list(choices))]
-    index = arrayed(index)
+    choices = [as_array(c) for c in (choices if isinstance(choices, list | tuple) else list(choices))]
+    index = as_array(index)
     shape = np.broadcast_shapes(shape_of(index), *(shape_of(c) for c in choices))
     table = np.stack([np.broadcast_to(c, shape) for c in choices])
     return take_along_axis(table, np.broadcast_to(index, shape)[None], 0)[0]
@@ -158,7 +158,7 @@ def choose(index, choices):
 
 def piecewise(x, condlist, funclist, *args, **named):
     """Function i of x where condition i holds (the last one where none does, if there is one more)."""
-    x = arrayed(x)
+    x = as_array(x)
     conditions = np.asarray(raw(condlist) if not isinstance(condlist, list | tuple) else [raw(c) for c in condlist])
     conditions = conditions.astype(bool).reshape((-1, *shape_of(x)))
     if len(funclist) == len(conditions) + 1:
@@ -169,7 +169,7 @@ def piecewise(x, condlist, funclist, *args, **named):
     for condition, function in zip(conditions, funclist, strict=True):
         if condition.any():
             index = Index(condition, shape_of(x))
-            value = function(getitem(x, index=index), *args, **named) if callable(function) else arrayed(function)
+            value = function(getitem(x, index=index), *args, **named) if callable(function) else as_array(function)
             out = replace(out, value, index=index)
     return out
 
@@ -179,7 +179,7 @@ def apply_along_axis(func1d, axis, x, *args, **kwargs):
     axis = negative_axis(axis, rank(x))
     lanes = moveaxis(x, axis, -1)
     lead = shape_of(lanes)[:-1]
-    found = [arrayed(func1d(lanes[place], *args, **kwargs)) for place in np.ndindex(lead)]
+    found = [as_array(func1d(lanes[place], *args, **kwargs)) for place in np.ndindex(lead)]
     if not found:
         raise ValueError("apply_along_axis needs at least one vector")
     inner = shape_of(found[0])

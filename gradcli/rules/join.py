@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .movement import ravel
-from .shapes import arrayed, as_shape, at_axis, lead_of, negative_axis, rank, shape_of
+from .shapes import as_array, as_shape, at_axis, lead_of, negative_axis, rank, shape_of
 from .sizes import count_shape, size_of
 from .table import SELECTION, A, Sample, composition, general, linear
 
@@ -118,9 +118,9 @@ linear(
 # -- joining along a certain axis -----------------------------------------------------------------
 
 
-def widened(x, ndim):
+def add_axes(x, ndim):
     """Return x with at least ndim axes, placed as NumPy does: a row, a column of depth 1."""
-    x = arrayed(x)
+    x = as_array(x)
     shape = shape_of(x)
     if len(shape) >= ndim:
         return x
@@ -131,24 +131,24 @@ def widened(x, ndim):
 
 def column(x):
     """Return a vector (or a number) as a column; other arrays as they are."""
-    x = arrayed(x)
+    x = as_array(x)
     return x.reshape((-1, 1)) if rank(x) < 2 else x
 
 
 def hstack(xs):
     """Arrays joined along the second axis (the first, for vectors)."""
-    parts = [widened(x, 1) for x in xs]
+    parts = [add_axes(x, 1) for x in xs]
     return concatenate.function(parts, 0 if parts and rank(parts[0]) == 1 else 1)
 
 
 def vstack(xs):
     """Arrays joined along the first axis; vectors are rows."""
-    return concatenate.function([widened(x, 2) for x in xs], 0)
+    return concatenate.function([add_axes(x, 2) for x in xs], 0)
 
 
 def dstack(xs):
     """Arrays joined along the third axis."""
-    return concatenate.function([widened(x, 3) for x in xs], 2)
+    return concatenate.function([add_axes(x, 3) for x in xs], 2)
 
 
 def column_stack(xs):
@@ -158,7 +158,7 @@ def column_stack(xs):
 
 def append(x, values, axis=None):
     """values joined to the end of x."""
-    return concatenate.function((arrayed(x), arrayed(values)), axis)
+    return concatenate.function((as_array(x), as_array(values)), axis)
 
 
 for function in (hstack, vstack, dstack, column_stack):
@@ -173,7 +173,7 @@ composition(append, numpy=(np.append,), samples=(Sample(A(3), A(2, 2)), Sample(A
 
 def atleast(ndim, xs):
     """Return each array with at least ndim axes: one array, or a tuple of several."""
-    out = tuple(widened(x, ndim) for x in xs)
+    out = tuple(add_axes(x, ndim) for x in xs)
     return out[0] if len(out) == 1 else out
 
 
@@ -213,7 +213,7 @@ def _depth_and_rank(arrays) -> tuple[int, int]:
 
 def _block(arrays, depth, ndim, level):
     if not isinstance(arrays, list):
-        return widened(arrays, 0).reshape((1,) * (max(ndim, depth) - rank(arrays)) + shape_of(arrays))
+        return add_axes(arrays, 0).reshape((1,) * (max(ndim, depth) - rank(arrays)) + shape_of(arrays))
     return concatenate.function([_block(x, depth, ndim, level + 1) for x in arrays], level - depth)
 
 

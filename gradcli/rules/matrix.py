@@ -11,7 +11,7 @@ import numpy as np
 from .linalg import SQUARE, inv, solve, square_signature
 from .product import cross, matmul, outer, tensordot
 from .select import diagonal, trace
-from .shapes import adjoint, arrayed, as_int, as_shape, rank, shape_of
+from .shapes import adjoint, as_array, as_int, as_shape, rank, shape_of
 from .spectral import from_triangle, svdvals
 from .table import A, Sample, composition, constant, general
 from .triangular import matrix_signature
@@ -237,7 +237,7 @@ composition(
 
 def tensorsolve(a, b, axes=None):
     """Solution x of tensordot(a, x, x.ndim) = b."""
-    a, b = arrayed(a), arrayed(b)
+    a, b = as_array(a), as_array(b)
     if axes is not None:
         moved = tuple(i % rank(a) for i in as_shape(axes))
         a = np.transpose(a, tuple(i for i in range(rank(a)) if i not in moved) + moved)

@@ -160,13 +160,13 @@ def batch_swap(size, operands, _flags, params):
     return operands, params if operands[0].ndim > 1 else {"axis1": 0, "axis2": 0}
 
 
-def permuted(x, axes):
+def permute_axes(x, axes):
     """Transpose the trailing axes by negative positions; leading ones stay."""
     lead = x.ndim - len(axes)
     return x.transpose((*range(lead), *(a + x.ndim for a in axes)))
 
 
-def inverse(axes):
+def invert_permutation(axes):
     """Return the permutation that undoes `axes` (negative positions)."""
     back = [0] * len(axes)
     for i, a in enumerate(axes):
@@ -187,12 +187,12 @@ def transpose_signature(x, axes=None, *more):
 
 def transpose_vjp(g, _, _x, *, axes):
     """The inverse permutation."""
-    return np.transpose(g, (*range(g.ndim - len(axes)), *(a + g.ndim for a in inverse(axes))))
+    return np.transpose(g, (*range(g.ndim - len(axes)), *(a + g.ndim for a in invert_permutation(axes))))
 
 
 transpose = linear(
     "transpose",
-    lambda x, *, axes: permuted(x, axes),
+    lambda x, *, axes: permute_axes(x, axes),
     transpose_vjp,
     bind=transpose_signature,
     aliases=("permute", "permute_dims"),

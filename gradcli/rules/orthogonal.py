@@ -13,7 +13,7 @@ from .triangular import matrix_signature, solve_right
 QRResult = namedtuple("QRResult", ["Q", "R"])
 
 
-def materialized(gs, outs):
+def fill_missing(gs, outs):
     """Return the cotangents of several outputs with zeros for those that were not used."""
     lead = next(lead_of(g, out.shape) for g, out in zip(gs, outs, strict=True) if g is not None)
     return [np.zeros(lead + tuple(out.shape), out.dtype) if g is None else g for g, out in zip(gs, outs, strict=True)]
@@ -30,7 +30,7 @@ def qr_vjp(gs, outs, _, *, mode):
         raise RuntimeError(
             "The QR decomposition is not differentiable when mode='complete' and nrows > ncols; use mode='reduced'"
         )
-    gq, gr = materialized(gs, outs)
+    gq, gr = fill_missing(gs, outs)
     upper = np.triu(gr @ adjoint(r) - adjoint(q) @ gq, 1)
     diagonal = np.real(np.diagonal(gr @ adjoint(r) - adjoint(q) @ gq, 0, -2, -1))
     middle = upper + adjoint(upper) + diagonal[..., None] * np.eye(q.shape[-1], dtype=diagonal.dtype)

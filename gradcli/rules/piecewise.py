@@ -25,7 +25,7 @@ def inside(x, low, high):
     return step(~((x <= low) | (x >= high)), x)
 
 
-def named(**defaults):
+def bind_parameters(**defaults):
     """Return what binds one operand and parameters with these defaults, by place or by name."""
 
     def bind(x, *args, **params):
@@ -42,7 +42,7 @@ elementwise(
     lambda x, *, min_val, max_val: np.minimum(np.maximum(x, min_val), max_val),
     lambda _, x, *, min_val, max_val: inside(x, min_val, max_val),
     name="hardtanh",
-    bind=named(min_val=-1.0, max_val=1.0),
+    bind=bind_parameters(min_val=-1.0, max_val=1.0),
     complex=False,
     samples=(Sample(A(3, 4)), Sample(A(5), -0.5, 2.0)),
     twin="minimum(maximum(x, min_val), max_val)",
@@ -88,7 +88,7 @@ elementwise(
     lambda x, *, lambd: np.where(abs(x) <= lambd, 0.0, x),
     lambda _, x, *, lambd: step(~(abs(x) <= lambd), x),
     name="hardshrink",
-    bind=named(lambd=0.5),
+    bind=bind_parameters(lambd=0.5),
     complex=False,
     samples=(Sample(A(3, 4)), Sample(A(5), lambd=1.0)),
     twin="Piecewise((x, abs(x) > lambd), (0, True))",
@@ -99,7 +99,7 @@ elementwise(
     lambda x, *, lambd: np.where(abs(x) <= lambd, 0.0 * x, x - lambd * np.sign(x)),
     lambda _, x, *, lambd: step(~(abs(x) <= lambd), x),
     name="softshrink",
-    bind=named(lambd=0.5),
+    bind=bind_parameters(lambd=0.5),
     complex=False,
     samples=(Sample(A(3, 4)), Sample(A(5), lambd=1.0)),
     twin="sign(x) * maximum(abs(x) - lambd, 0)",

@@ -6,7 +6,7 @@ import numpy as np
 
 from .batch import batch_aligned
 from .movement import moveaxis, transpose
-from .shapes import adjoint, arrayed, as_int, as_shape, fit, negative_axis, rank, shape_of, transposed
+from .shapes import adjoint, as_array, as_int, as_shape, fit, negative_axis, rank, shape_of, swap_last_axes
 from .sizes import count_contracted, count_matrix, count_pairs, makes
 from .table import PRODUCT, A, Sample, composition, general
 
@@ -62,7 +62,7 @@ def batch_inner(_size, operands, flags, _params):
 def batch_mv(_size, operands, flags, _params):
     """A x; many x at one matrix are one matrix product."""
     x, y = operands
-    return y @ transposed(x) if not flags[0] else (x @ y[..., None]).squeeze(-1) if flags[1] else x @ y
+    return y @ swap_last_axes(x) if not flags[0] else (x @ y[..., None]).squeeze(-1) if flags[1] else x @ y
 
 
 def batch_vm(_size, operands, flags, _params):
@@ -136,18 +136,18 @@ def affine_dx(g, _out, _b, _x, w):
 
 def affine_dw(g, _out, _b, x, _w):
     """g^T conj(x)."""
-    return transposed(g) @ x.conj()
+    return swap_last_axes(g) @ x.conj()
 
 
 def batch_affine(_size, operands, flags, _params):
     """Many b, x or w: the matrix product broadcasts, b needs an axis for the rows."""
     b, x, w = operands
-    return x @ transposed(w) + (b[..., None, :] if flags[0] else b)
+    return x @ swap_last_axes(w) + (b[..., None, :] if flags[0] else b)
 
 
 general(
     "affine",
-    lambda b, x, w: x @ transposed(w) + b,
+    lambda b, x, w: x @ swap_last_axes(w) + b,
     affine_db,
     affine_dx,
     affine_dw,
@@ -248,19 +248,19 @@ def inner_product(x, y):
 
 def vdot(x, y):
     """Sum of conj(x) y over all elements."""
-    return inner(arrayed(x).reshape((-1,)).conj(), arrayed(y).reshape((-1,)))
+    return inner(as_array(x).reshape((-1,)).conj(), as_array(y).reshape((-1,)))
 
 
 @makes(count_pairs)
 def outer(x, y):
     """All products of two elements."""
-    return arrayed(x).reshape((-1, 1)) * arrayed(y).reshape((1, -1))
+    return as_array(x).reshape((-1, 1)) * as_array(y).reshape((1, -1))
 
 
 @makes(count_pairs)
 def kron(x, y):
     """Kronecker product."""
-    x, y = arrayed(x), arrayed(y)
+    x, y = as_array(x), as_array(y)
     ndim = max(rank(x), rank(y))
     a = (1,) * (ndim - rank(x)) + shape_of(x)
     b = (1,) * (ndim - rank(y)) + shape_of(y)

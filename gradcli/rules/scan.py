@@ -7,7 +7,7 @@ import numpy as np
 from .batch import batch_aligned
 from .exact import exact_logcumsumexp
 from .reduce import REDUCTIONS, reduction_signature
-from .shapes import conjugated, fit, negative_axis, rank, unreduce
+from .shapes import conjugate, fit, negative_axis, rank, unreduce
 from .table import LANES, REDUCTION, A, Sample, composition, general, linear
 from .transcendental import logaddexp
 
@@ -26,24 +26,24 @@ def scan_forward(a, b):
     return out
 
 
-def shifted(x):
+def shift_right(x):
     """x[..., k-1] with 0 in front."""
     return np.concatenate([np.zeros_like(x[..., :1]), x[..., :-1]], axis=-1)
 
 
-def ahead(x):
+def shift_left(x):
     """x[..., k+1] with 0 behind."""
     return np.concatenate([x[..., 1:], np.zeros_like(x[..., :1])], axis=-1)
 
 
 def backward_scan(a, g):
     """s[k] = g[k] + a[k+1] s[k+1]: the transposed recurrence."""
-    return linear_scan(ahead(conjugated(a))[..., ::-1], g[..., ::-1])[..., ::-1]
+    return linear_scan(shift_left(conjugate(a))[..., ::-1], g[..., ::-1])[..., ::-1]
 
 
 def scan_da(g, out, a, _b):
     """The cotangent of b times the previous value."""
-    return fit(backward_scan(a, g) * conjugated(shifted(out)), a.shape, out.ndim)
+    return fit(backward_scan(a, g) * conjugate(shift_right(out)), a.shape, out.ndim)
 
 
 def scan_db(g, out_shape, a, b_shape):
@@ -65,14 +65,14 @@ linear_scan = general(
 )
 
 
-def before(x):
+def product_before(x):
     """Product of all elements before each one along the last axis."""
     return np.concatenate([np.ones_like(x[..., :1]), cumprod_last(x[..., :-1])], axis=-1)
 
 
 def cumprod_vjp(g, _, x):
     """before(x) times the reversed recurrence s[k] = g[k] + x[k+1] s[k+1]: no division, so zeros are fine."""
-    return conjugated(before(x)) * backward_scan(x, g)
+    return conjugate(product_before(x)) * backward_scan(x, g)
 
 
 cumprod_last = general(
@@ -114,13 +114,13 @@ def prod_vjp(g, out, x, *, axis, keepdims):
     """g times the product of the other elements; out / x where no element is 0."""
     g, out = unreduce(g, x.shape, axis, keepdims), unreduce(out, x.shape, axis, keepdims)
     if not (x == 0).any():
-        return g * conjugated(out / x)
+        return g * conjugate(out / x)
     others = tuple(i for i in range(-x.ndim, 0) if i not in axis)
     order = tuple(i + x.ndim for i in (*others, *axis))
     moved = np.transpose(x, order)
     flat = moved.reshape(moved.shape[: len(others)] + (-1,))
-    rest = (before(flat) * before(flat[..., ::-1])[..., ::-1]).reshape(moved.shape)
-    return g * np.transpose(conjugated(rest), tuple(int(i) for i in np.argsort(order)))
+    rest = (product_before(flat) * product_before(flat[..., ::-1])[..., ::-1]).reshape(moved.shape)
+    return g * np.transpose(conjugate(rest), tuple(int(i) for i in np.argsort(order)))
 
 
 general(
@@ -177,14 +177,14 @@ def logcumsumexp_forward(x):
     return out
 
 
-def decayed(x, y):
+def exp_difference(x, y):
     """exp(x - y), and 1 where both are the same infinity."""
     return np.exp(np.where(x == y, 0.0, x - y))
 
 
 def logcumsumexp_vjp(g, out, x):
     """s[k] exp(x[k] - out[k]) with s[k] = g[k] + exp(out[k] - out[k+1]) s[k+1]: no factor exceeds 1."""
-    return conjugated(decayed(x, out)) * backward_scan(decayed(shifted(out), out), g)
+    return conjugate(exp_difference(x, out)) * backward_scan(exp_difference(shift_right(out), out), g)
 
 
 logcumsumexp_last = general(

@@ -29,7 +29,7 @@ def shape_of(x: Any) -> Shape:
     return np.shape(x) if shape is None else tuple(shape)
 
 
-def arrayed(x: Any) -> Any:
+def as_array(x: Any) -> Any:
     """Return a number or a list as an array, so that it has an array's methods."""
     return x if hasattr(x, "ndim") else np.asarray(x)
 
@@ -52,7 +52,7 @@ def is_complex(x: Any) -> bool:
 
 def in_type_of(x: Any, other: Any) -> Any:
     """Return an array or a number in the type of x where that is real floating-point, else as it is."""
-    other = arrayed(other)
+    other = as_array(other)
     return other.astype(dtype_of(x)) if x.dtype.kind == "f" else other
 
 
@@ -110,15 +110,11 @@ def fit(g: Any, shape: Shape, ndim: int) -> Any:
         lead + missing + i for i, n in enumerate(shape) if n == 1 and g.shape[lead + missing + i] != 1
     )
     if axes:
-        g = summed(g, axes)
+        if type(g) is np.ndarray:
+            g = np.add.reduce(g, axis=axes, keepdims=True)
+        else:
+            g = g.sum(axis=axes, keepdims=True)
     return g.reshape(g.shape[:lead] + shape)
-
-
-def summed(g: Any, axes: Shape) -> Any:
-    """Return the sum of a cotangent over axes that are kept with length 1."""
-    if type(g) is np.ndarray:
-        return np.add.reduce(g, axis=axes, keepdims=True)
-    return g.sum(axis=axes, keepdims=True)
 
 
 def kept_shape(shape: Shape, axes: Shape) -> Shape:
@@ -156,7 +152,7 @@ def lead_of(g: Any, shape: Shape) -> Shape:
     return g.shape[: g.ndim - len(shape)]
 
 
-def transposed(x: Any) -> Any:
+def swap_last_axes(x: Any) -> Any:
     """Return `x` with its last two axes swapped."""
     return x.swapaxes(-1, -2)
 
@@ -173,11 +169,11 @@ def as_floats(x: Any) -> Any:
 
 def in_floats_of(x: Any, parameter: Any) -> np.ndarray:
     """Return a parameter in the type that x computes in: its own, float64 for whole numbers."""
-    kind = np.dtype(dtype_of(arrayed(x)))
+    kind = np.dtype(dtype_of(as_array(x)))
     return np.asarray(parameter, kind if kind.kind in "fc" else np.float64)
 
 
-def conjugated(x: Any) -> Any:
+def conjugate(x: Any) -> Any:
     """Return the complex conjugate; real arrays as they are."""
     return x.conj() if is_complex(x) else x
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from .exact import exact_log_softmax, exact_logsumexp, exact_softmax
 from .reduce import REDUCTIONS, reduction_signature
-from .shapes import conjugated, negative_axes, rank, sum_kept, unreduce
+from .shapes import conjugate, negative_axes, rank, sum_kept, unreduce
 from .table import LANES, REDUCTION, A, Sample, general
 
 # -- exponentials of axes -------------------------------------------------------------------------
@@ -32,7 +32,7 @@ def logsumexp_forward(x, *, axis, keepdims):
 
 def logsumexp_vjp(g, _, x, *, axis, keepdims):
     """softmax(x) times g: more accurate than exp(x - out) where the values are large."""
-    return unreduce(g, x.shape, axis, keepdims) * conjugated(finite_softmax(x, axis=axis))
+    return unreduce(g, x.shape, axis, keepdims) * conjugate(finite_softmax(x, axis=axis))
 
 
 general(
@@ -56,7 +56,7 @@ def softmax_forward(x, *, axis):
 
 def softmax_vjp(g, out, _x_shape, *, axis):
     """s (g - sum(g s))."""
-    s = conjugated(out)
+    s = conjugate(out)
     scaled = g * s
     return scaled - s * sum_kept(scaled, axis)
 
@@ -75,7 +75,7 @@ def log_softmax_forward(x, *, axis):
 
 def log_softmax_vjp(g, out, _x_shape, *, axis):
     """g - softmax(x) sum(g)."""
-    return g - np.exp(conjugated(out)) * sum_kept(g, axis)
+    return g - np.exp(conjugate(out)) * sum_kept(g, axis)
 
 
 def softmax_signature(x, axis=-1):

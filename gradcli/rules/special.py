@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .shapes import arrayed, as_floats, in_floats_of
+from .shapes import as_array, as_floats, in_floats_of
 from .sizes import repeats
 from .table import POSITIVE, A, Primitive, Sample, composition, elementwise
 
@@ -162,7 +162,7 @@ def polygamma_forward(x, *, n):
     """n-th derivative of digamma."""
     import scipy.special
 
-    x = as_floats(arrayed(x))
+    x = as_floats(as_array(x))
     return scipy.special.polygamma(n, x).astype(x.dtype) if n else digamma(x)
 
 

@@ -10,7 +10,7 @@ from collections import namedtuple
 import numpy as np
 
 from .linalg import SQUARE, solve_columns, square_signature
-from .orthogonal import materialized
+from .orthogonal import fill_missing
 from .shapes import adjoint
 from .table import A, Sample, composition, general
 from .triangular import matrix_signature
@@ -190,7 +190,7 @@ def svd_vjp(gs, outs, _, *, full):
     if gs[0] is None and gs[2] is None:
         size = s.shape[-1]
         return (u[..., :size] * gs[1][..., None, :]) @ vh[..., :size, :]
-    gu, g, gvh = materialized(gs, outs)
+    gu, g, gvh = fill_missing(gs, outs)
     if full:
         size = s.shape[-1]
         u, gu, vh, gvh = u[..., :size], gu[..., :size], vh[..., :size, :], gvh[..., :size, :]

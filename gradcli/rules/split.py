@@ -41,7 +41,7 @@ def split(x, indices_or_sections, axis=0):
     return array_split(x, indices_or_sections, axis)
 
 
-def along(x, indices_or_sections, name, least, axis):
+def split_axis(x, indices_or_sections, name, least, axis):
     """Split along one certain axis; raises ValueError for arrays of fewer axes than `least`."""
     if rank(x) < least:
         raise ValueError(f"{name} needs an array of at least {least} axes, got shape {shape_of(x)}")
@@ -50,17 +50,17 @@ def along(x, indices_or_sections, name, least, axis):
 
 def hsplit(x, indices_or_sections):
     """Cut x along the second axis (the first, for vectors)."""
-    return along(x, indices_or_sections, "hsplit", 1, 1 if rank(x) > 1 else 0)
+    return split_axis(x, indices_or_sections, "hsplit", 1, 1 if rank(x) > 1 else 0)
 
 
 def vsplit(x, indices_or_sections):
     """Cut x along the first axis."""
-    return along(x, indices_or_sections, "vsplit", 2, 0)
+    return split_axis(x, indices_or_sections, "vsplit", 2, 0)
 
 
 def dsplit(x, indices_or_sections):
     """Cut x along the third axis."""
-    return along(x, indices_or_sections, "dsplit", 3, 2)
+    return split_axis(x, indices_or_sections, "dsplit", 3, 2)
 
 
 @repeats(lambda x, axis=0: shape_of(x)[as_int(axis)])

@@ -7,13 +7,13 @@ import numpy as np
 from .choose import clip
 from .join import concatenate
 from .product import mm
-from .shapes import arrayed, in_type_of, is_complex, rank, shape_of
+from .shapes import as_array, in_type_of, is_complex, rank, shape_of
 from .table import A, Sample, composition
 
 
 def observations(x, y, rowvar):
     """Return variables as rows and observations as columns."""
-    x = arrayed(x)
+    x = as_array(x)
     rows = x.reshape((1, -1)) if rank(x) < 2 else x if rowvar else x.swapaxes(0, 1)
     if y is None:
         return rows

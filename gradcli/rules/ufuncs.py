@@ -9,18 +9,18 @@ import numpy as np
 from .movement import clone
 from .product import matmul
 from .scan import cumprod, cumsum
-from .shapes import arrayed, dtype_of, rank, raw, shape_of
+from .shapes import as_array, dtype_of, rank, raw, shape_of
 from .table import A, Sample, composition, named_in_numpy
 
 
 def fabs(x):
     """Absolute value of real numbers."""
-    return abs(arrayed(x))
+    return abs(as_array(x))
 
 
 def ldexp(x, y):
     """x times 2 to the (whole) power y."""
-    y, kind = arrayed(y), dtype_of(arrayed(x))
+    y, kind = as_array(y), dtype_of(as_array(x))
     return x * np.exp2(y if kind.kind == "O" else y.astype(kind))
 
 
@@ -43,12 +43,12 @@ def frexp(x):
 
 def matvec(x, y):
     """Matrices times vectors, over the last axes."""
-    return matmul(arrayed(x), arrayed(y)[..., None])[..., 0]
+    return matmul(as_array(x), as_array(y)[..., None])[..., 0]
 
 
 def vecmat(x, y):
     """Conjugated vectors times matrices, over the last axes."""
-    return matmul(arrayed(x).conj()[..., None, :], arrayed(y))[..., 0, :]
+    return matmul(as_array(x).conj()[..., None, :], as_array(y))[..., 0, :]
 
 
 def around(x, decimals=0):
@@ -58,12 +58,12 @@ def around(x, decimals=0):
 
 def full_like(x, fill_value):
     """One value in the shape and type of x."""
-    return clone(np.broadcast_to(arrayed(fill_value), shape_of(x))).astype(dtype_of(x))
+    return clone(np.broadcast_to(as_array(fill_value), shape_of(x))).astype(dtype_of(x))
 
 
 def copy(x):
     """A copy, through which gradients flow."""
-    return clone(arrayed(x))
+    return clone(as_array(x))
 
 
 def cumulative_sum(x, *, axis=None, include_initial=False):

@@ -194,7 +194,7 @@ def weigh_forward(x, y, *, windows):
     return out.reshape(*out.shape[:2], x.shape[2], *windows.kernel)
 
 
-def lifted(function: Callable, g: Any, ndim: int, into: int, out_of: int) -> Any:
+def fold_leading_axes(function: Callable, g: Any, ndim: int, into: int, out_of: int) -> Any:
     """Apply a function of `ndim` axes to g; its leading axes go folded into one axis and come out of another."""
     lead, shape = g.shape[: g.ndim - ndim], g.shape[g.ndim - ndim :]
     if not lead:
@@ -210,32 +210,32 @@ def lifted(function: Callable, g: Any, ndim: int, into: int, out_of: int) -> Any
 
 def convolve_dx(g, _out, _x, w, *, windows):
     """x from g and w."""
-    return lifted(lambda y: unconvolve(y, w.conj(), windows=windows), g, w.ndim, 0, 0)
+    return fold_leading_axes(lambda y: unconvolve(y, w.conj(), windows=windows), g, w.ndim, 0, 0)
 
 
 def convolve_dw(g, _out, x, _w, *, windows):
     """w from x and g; leading axes are more outputs."""
-    return lifted(lambda y: weigh(x.conj(), y, windows=windows), g, x.ndim, 2, 1)
+    return fold_leading_axes(lambda y: weigh(x.conj(), y, windows=windows), g, x.ndim, 2, 1)
 
 
 def unconvolve_dy(g, _out, _y, w, *, windows):
     """y from g and w."""
-    return lifted(lambda x: convolve(x, w.conj(), windows=windows), g, w.ndim, 0, 0)
+    return fold_leading_axes(lambda x: convolve(x, w.conj(), windows=windows), g, w.ndim, 0, 0)
 
 
 def unconvolve_dw(g, _out, y, _w, *, windows):
     """w from g and y; leading axes are more channels."""
-    return lifted(lambda x: weigh(x, y.conj(), windows=windows), g, y.ndim, 2, 2)
+    return fold_leading_axes(lambda x: weigh(x, y.conj(), windows=windows), g, y.ndim, 2, 2)
 
 
 def weigh_dx(g, _out, _x, y, *, windows):
     """x from y and g."""
-    return lifted(lambda w: unconvolve(y.conj(), w, windows=windows), g, y.ndim, 2, 2)
+    return fold_leading_axes(lambda w: unconvolve(y.conj(), w, windows=windows), g, y.ndim, 2, 2)
 
 
 def weigh_dy(g, _out, x, _y, *, windows):
     """y from x and g."""
-    return lifted(lambda w: convolve(x.conj(), w, windows=windows), g, x.ndim, 1, 2)
+    return fold_leading_axes(lambda w: convolve(x.conj(), w, windows=windows), g, x.ndim, 1, 2)
 
 
 def batch_groups(name: str, places: tuple[int, int, int]) -> Callable:

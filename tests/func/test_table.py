@@ -49,7 +49,7 @@ def test_forward_mode_is_the_transpose_of_reverse_mode(call):
 def test_many_points_at_once_equal_a_loop(call, size, monkeypatch):
     rng = rng_for(call)
     monkeypatch.setattr(
-        "gradcli.func.mapping.tell", lambda func, reason: pytest.fail(f"fell back to a loop: {reason}")
+        "gradcli.func.mapping.log_loop", lambda func, reason: pytest.fail(f"fell back to a loop: {reason}")
     )
     everything = (True,) * len(call.arrays)
     single = [tuple(i == j for j in range(len(call.arrays))) for i in range(len(call.arrays))]

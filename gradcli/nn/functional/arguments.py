@@ -72,7 +72,7 @@ def reduce_losses(values: Any, reduction: str) -> Any:
     raise ValueError(f"{reduction} is not a valid value for reduction")
 
 
-def over(x: Any, count: float) -> Any:
+def divide_by_count(x: Any, count: float) -> Any:
     """Return x / count, where a count of 0 gives nan rather than an error."""
     return x / constant(count).to(x.dtype)
 

@@ -15,7 +15,7 @@ from ...rules.losses import class_index
 from ...tape.record import dispatch
 from ...tape.tensor import Tensor
 from .activation import logsigmoid
-from .arguments import constant, loss, over, reduce_losses
+from .arguments import constant, divide_by_count, loss, reduce_losses
 
 
 def check_target(x: Tensor, target: Tensor) -> None:
@@ -152,7 +152,7 @@ def cross_entropy(
         scores = scores * weight.reshape(-1, *(1,) * (len(shape) - 1 - axis))
     losses = -(scores * target).sum(axis)
     if reduction == "mean":
-        return over(losses.sum(), math.prod(shape) / classes)
+        return divide_by_count(losses.sum(), math.prod(shape) / classes)
     return reduce_losses(losses, reduction)
 
 

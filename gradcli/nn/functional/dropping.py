@@ -10,7 +10,7 @@ from ...tape.tensor import Tensor
 from .arguments import compute_into, constant
 
 
-def survivors(input: Tensor, p: float, channels: bool) -> Tensor:
+def draw_mask(input: Tensor, p: float, channels: bool) -> Tensor:
     """Return 1 with probability 1 - p, else 0: per element, or per sample and channel."""
     shape = tuple(input.shape)
     if channels:
@@ -27,7 +27,7 @@ def drop_elements(input: Tensor, p: float, training: bool, inplace: bool, channe
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
     if not training or p == 0:
         return input
-    kept = survivors(input, p, channels)
+    kept = draw_mask(input, p, channels)
     if p == 1:
         return compute_into(input, inplace, lambda: input * kept)
     if not alpha:

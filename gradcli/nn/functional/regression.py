@@ -9,7 +9,7 @@ from typing import Any
 from ...api.select import where
 from ...api.shape import broadcast_tensors
 from ...tape.tensor import Tensor
-from .arguments import loss, over, records_as, reduce_losses, run
+from .arguments import divide_by_count, loss, records_as, reduce_losses, run
 
 
 def weigh_losses(values: Tensor, weight: Tensor | None, reduction: str) -> Tensor:
@@ -32,7 +32,7 @@ def warn_of_shapes(input: Tensor, target: Tensor) -> None:
         )
 
 
-def less(input: Tensor, target: Tensor) -> Tensor:
+def subtract_target(input: Tensor, target: Tensor) -> Tensor:
     """Return input - target; warns when the shapes differ."""
     warn_of_shapes(input, target)
     return input - target
@@ -45,7 +45,7 @@ def l1_loss(
     weight: Tensor | None = None,
 ) -> Tensor:
     """|input - target|."""
-    return weigh_losses(abs(less(input, target)), weight, reduction)
+    return weigh_losses(abs(subtract_target(input, target)), weight, reduction)
 
 
 def mse_loss(
@@ -63,7 +63,7 @@ def mse_loss(
     return weigh_losses(loss("square_loss", input, target, "none"), weight, reduction)
 
 
-def bowl(difference: Tensor, width: float) -> Tensor:
+def huber(difference: Tensor, width: float) -> Tensor:
     """Return difference^2 / 2 where |difference| < width, width (|difference| - width / 2) beyond."""
     size = abs(difference)
     return where(size < width, 0.5 * difference * difference, width * (size - 0.5 * width))
@@ -81,7 +81,7 @@ def smooth_l1_loss(
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
     if beta == 0:
         return l1_loss(input, target, reduction=reduction)
-    return reduce_losses(bowl(less(input, target), beta) / beta, reduction)
+    return reduce_losses(huber(subtract_target(input, target), beta) / beta, reduction)
 
 
 @records_as("HuberLossBackward0")
@@ -93,7 +93,7 @@ def huber_loss(
         raise TypeError(f"delta must be a float or int, got: {type(delta)}")
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
-    losses = bowl(less(input, target), delta)
+    losses = huber(subtract_target(input, target), delta)
     return reduce_losses(losses if weight is None else losses * weight, reduction)
 
 
@@ -156,5 +156,5 @@ def kl_div(
     else:
         losses = run("x_log_x", target) - target * input
     if reduction == "batchmean":
-        return over(losses.sum(), input.shape[0]) if input.ndim else losses
+        return divide_by_count(losses.sum(), input.shape[0]) if input.ndim else losses
     return reduce_losses(losses, reduction)

@@ -141,7 +141,7 @@ class BackwardWatch:
         self.given = tuple(
             (x.shape, x.dtype) if isinstance(x, Tensor) and x.dtype.kind in "fc" else None for x in args
         )
-        args, self.places, node = through_gate(args)
+        args, self.places, node = pass_identity(args)
         if node is not None:
             node.register_hook(self.leaves)
         return args
@@ -156,14 +156,14 @@ class BackwardWatch:
             )
             return result
         parts = result if isinstance(result, tuple) else (result,)
-        parts, places, node = through_gate(parts)
+        parts, places, node = pass_identity(parts)
         if node is not None:
             node.register_hook(lambda grads, _: self.enters(grads, len(parts), places))
         return parts if isinstance(result, tuple) else parts[0]
 
     def enters(self, grads: tuple, count: int, places: list[int]) -> tuple | None:
         """Backward enters the module: run the pre-hooks; where no input has a gradient, the hooks too."""
-        shown = spread(grads, places, count)
+        shown = put_at(grads, places, count)
         for hook in self.pre_hooks:
             result = run_hook("full backward pre-hook", self.module, hook, shown)
             shown = self.check_result(hook, result, shown, "Backward pre hook", "grad_output")
@@ -188,7 +188,7 @@ class BackwardWatch:
         """Backward leaves the module: run the hooks."""
         if self.grad_outputs is None or self.places is None:
             return None  # backward started inside the module
-        shown = self.with_zeros(spread(grads, self.places, self.count))
+        shown = self.with_zeros(put_at(grads, self.places, self.count))
         for hook in self.hooks:
             result = run_hook("full backward hook", self.module, hook, shown, self.grad_outputs)
             shown = self.check_result(hook, result, shown, "Backward hook", "grad_input")
@@ -226,7 +226,7 @@ class BackwardWatch:
         )
 
 
-def through_gate(values: tuple) -> tuple[tuple, list[int], Any]:
+def pass_identity(values: tuple) -> tuple[tuple, list[int], Any]:
     """Return values with those that require grad behind one identity, their places, and its node (or None)."""
     places = [i for i, x in enumerate(values) if state.grad and is_recorded(x)]
     if not places:
@@ -238,7 +238,7 @@ def through_gate(values: tuple) -> tuple[tuple, list[int], Any]:
     return (type(values)(*passed) if hasattr(values, "_fields") else tuple(passed)), places, node
 
 
-def spread(grads: tuple, places: list[int], count: int) -> tuple:
+def put_at(grads: tuple, places: list[int], count: int) -> tuple:
     """Return gradients at their places among `count`, None elsewhere."""
     found = dict(zip(places, grads, strict=True))
     return tuple(found.get(i) for i in range(count))

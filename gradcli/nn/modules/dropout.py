@@ -16,7 +16,7 @@ class Dropping(Applied):
             raise ValueError(f"dropout probability has to be between 0 and 1, but got {self.p}")
 
 
-def dropping(name: str, function: str, doc: str) -> type:
+def dropout_class(name: str, function: str, doc: str) -> type:
     """Return the class of a kind of dropout."""
     shown = ("p", "inplace")
     return module_for(
@@ -24,9 +24,9 @@ def dropping(name: str, function: str, doc: str) -> type:
     )
 
 
-Dropout = dropping("Dropout", "dropout", "Zero elements with probability p, the others divided by 1 - p.")
-Dropout1d = dropping("Dropout1d", "dropout1d", "Zero channels of (N, C, L).")
-Dropout2d = dropping("Dropout2d", "dropout2d", "Zero channels of (N, C, H, W).")
-Dropout3d = dropping("Dropout3d", "dropout3d", "Zero channels of (N, C, D, H, W).")
-AlphaDropout = dropping("AlphaDropout", "alpha_dropout", "Dropout that keeps mean 0 and variance 1.")
-FeatureAlphaDropout = dropping("FeatureAlphaDropout", "feature_alpha_dropout", "AlphaDropout of whole channels.")
+Dropout = dropout_class("Dropout", "dropout", "Zero elements with probability p, the others divided by 1 - p.")
+Dropout1d = dropout_class("Dropout1d", "dropout1d", "Zero channels of (N, C, L).")
+Dropout2d = dropout_class("Dropout2d", "dropout2d", "Zero channels of (N, C, H, W).")
+Dropout3d = dropout_class("Dropout3d", "dropout3d", "Zero channels of (N, C, D, H, W).")
+AlphaDropout = dropout_class("AlphaDropout", "alpha_dropout", "Dropout that keeps mean 0 and variance 1.")
+FeatureAlphaDropout = dropout_class("FeatureAlphaDropout", "feature_alpha_dropout", "AlphaDropout of whole channels.")
