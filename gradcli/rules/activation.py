@@ -77,17 +77,12 @@ elementwise(
 )
 
 
-def slope_signature(x, negative_slope=0.01):
-    """Bind leaky_relu."""
-    return (x,), {"negative_slope": negative_slope}
-
-
 elementwise(
     lambda x, *, negative_slope: np.where(x > 0, x, x * negative_slope),
     lambda _, x, *, negative_slope: step(x > 0, x) + negative_slope * step(~(x > 0), x),
     name="leaky_relu",
     node="LeakyRelu",
-    bind=slope_signature,
+    bind=lambda x, negative_slope=0.01: ((x,), {"negative_slope": negative_slope}),
     complex=False,
     samples=(Sample(A(3, 4)), Sample(A(3), negative_slope=0.2)),
     twin="Piecewise((x, x > 0), (negative_slope * x, True))",
@@ -101,16 +96,11 @@ def below_zero(x):
     return np.where(x < 0, x, 0.0)
 
 
-def alpha_signature(x, alpha=1.0):
-    """Bind elu."""
-    return (x,), {"alpha": alpha}
-
-
 elementwise(
     lambda x, *, alpha: np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0))),
     lambda _, x, *, alpha: np.where(x <= 0, alpha * np.exp(below_zero(x)), 1.0),
     name="elu",
-    bind=alpha_signature,
+    bind=lambda x, alpha=1.0: ((x,), {"alpha": alpha}),
     complex=False,
     samples=(Sample(A(3, 4)), Sample(A(3), alpha=0.5)),
     twin="Piecewise((x, x > 0), (alpha * (exp(x) - 1), True))",

@@ -10,19 +10,13 @@ from .shapes import as_int, as_shape
 from .sizes import count_shape, count_square, count_steps, makes
 from .table import composition, constant
 
-
-def shape_signature(*shape):
-    """Bind zeros(2, 3) and zeros((2, 3))."""
-    return (), {"shape": as_shape(shape[0] if len(shape) == 1 else shape)}
-
-
 MAKERS: list[tuple[Any, str]] = [(np.zeros, "Zeros of a shape."), (np.ones, "Ones of a shape.")]
 for function, doc in MAKERS:
     constant(
         lambda *, shape, function=function: function(shape),
         name=function.__name__,
         arity=0,
-        bind=shape_signature,
+        bind=lambda *shape: ((), {"shape": as_shape(shape[0] if len(shape) == 1 else shape)}),
         samples=(),
         size=count_shape,
         doc=doc,

@@ -9,11 +9,6 @@ from .shapes import as_int, as_shape, negative_axes, negative_axis, rank, shape_
 from .table import SELECTION, A, Sample, composition, linear
 
 
-def axes_signature(x, axis=None):
-    """Bind a function of several axes."""
-    return (x,), {"axis": negative_axes(axis, rank(x))}
-
-
 def flip_vjp(g, _, _x, *, axis):
     """Flipped again."""
     return np.flip(g, axis)
@@ -23,7 +18,7 @@ flip = linear(
     "flip",
     lambda x, *, axis: np.flip(x, axis).copy(),
     flip_vjp,
-    bind=axes_signature,
+    bind=lambda x, axis=None: ((x,), {"axis": negative_axes(axis, rank(x))}),
     numpy=(np.flip,),
     samples=(Sample(A(3, 4)), Sample(A(3, 4), 0), Sample(A(2, 3, 4), (0, 2))),
     pattern=SELECTION,

@@ -141,11 +141,6 @@ class Index:
         return "Alias"
 
 
-def index_signature(x, index):
-    """Bind getitem(x, index)."""
-    return (x,), {"index": Index(index, shape_of(x))}
-
-
 def getitem_vjp(g, out_shape, x_shape, *, index, label=None):
     """Zeros with g added at the taken elements."""
     behind = len(out_shape) - (len(x_shape) - len(index.shape))
@@ -177,7 +172,7 @@ getitem = linear(
     "getitem",
     lambda x, *, index, label=None: index.take(x),
     getitem_vjp,
-    bind=index_signature,
+    bind=lambda x, index: ((x,), {"index": Index(index, shape_of(x))}),
     node=lambda x_shape, params: params.get("label") or params["index"].node(),
     view=True,
     samples=(
@@ -236,17 +231,12 @@ def set_forward(x, value, *, index, label=None):
     return out
 
 
-def set_signature(x, index, value):
-    """Bind setitem(x, index, value): a copy of x with other elements at the index."""
-    return (x, value), {"index": Index(index, shape_of(x))}
-
-
 replace = general(
     "setitem",
     set_forward,
     set_dx,
     set_dvalue,
-    bind=set_signature,
+    bind=lambda x, index, value: ((x, value), {"index": Index(index, shape_of(x))}),
     node=lambda x_shape, params: params.get("label") or "CopySlices",
     batch=batch_set,
     samples=(

@@ -38,18 +38,13 @@ elementwise(
 # -- numbers and probabilities --------------------------------------------------------------------
 
 
-def loss_signature(x, y, total=1.0):
-    """Bind a loss of two arrays over all axes."""
-    return (x, y), {"axis": negative_axes(None, rank(x)), "total": total}
-
-
 def loss_entry(name: str, loss: Callable, *vjps: Callable, **options: Any) -> None:
     """Enter the sum of loss(x, t) over axis, over total: a loss of two arrays of one shape."""
     general(
         name,
         lambda x, t, *, axis, total: np.add.reduce(loss(x, t), axis=axis) / total,
         *vjps,
-        bind=loss_signature,
+        bind=lambda x, y, total=1.0: ((x, y), {"axis": negative_axes(None, rank(x)), "total": total}),
         complex=False,
         promote=None,
         samples=(Sample(A(3, 4), A(3, 4)), Sample(A(2, 3, 2), A(2, 3, 2), total=12.0), Sample(A(), A())),

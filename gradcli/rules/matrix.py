@@ -98,15 +98,13 @@ def lstsq(a, b, rcond=None):
 composition(lstsq, numpy=(np.linalg.lstsq,), samples=(), public=False, doc="Least squares (four results).")
 
 
-def rank_signature(A, tol=None, hermitian=False, *, rtol=None):  # noqa: N803 - NumPy's word
-    """Bind matrix_rank."""
-    return (A,), {"tol": tol, "hermitian": hermitian, "rtol": rtol}
-
-
 constant(
     lambda x, **params: np.asarray(np.linalg.matrix_rank(x, **params)),
     name="matrix_rank",
-    bind=rank_signature,
+    bind=lambda A, tol=None, hermitian=False, *, rtol=None: (  # noqa: N803 - NumPy's word
+        (A,),
+        {"tol": tol, "hermitian": hermitian, "rtol": rtol},
+    ),
     numpy=(np.linalg.matrix_rank,),
     samples=(),
     doc="How many singular values are not 0.",

@@ -98,16 +98,11 @@ def standardize_vjp(g, _, x, *, axis, eps):
     return (g - sum_kept(g, axis) / n - out * (sum_kept(g * out, axis) / n)) / scale
 
 
-def standardize_signature(x, axis=-1, eps=1e-5):
-    """Bind standardize."""
-    return (x,), {"axis": negative_axes(axis, rank(x)), "eps": float(eps)}
-
-
 general(
     "standardize",
     standardize_forward,
     standardize_vjp,
-    bind=standardize_signature,
+    bind=lambda x, axis=-1, eps=1e-05: ((x,), {"axis": negative_axes(axis, rank(x)), "eps": float(eps)}),
     node="NativeLayerNorm",
     complex=False,
     samples=(Sample(A(3, 4)), Sample(A(2, 3, 4), axis=(0, 2)), Sample(A(5), eps=0.1)),

@@ -127,11 +127,6 @@ linear(
 )
 
 
-def broadcast_signature(x, *shape):
-    """Bind broadcast_to(x, shape)."""
-    return (x,), {"shape": as_shape(shape[0] if len(shape) == 1 else shape)}
-
-
 def broadcast_vjp(g, _, x_shape, *, shape):
     """Summed over the repeated axes."""
     return fit(g, x_shape, len(shape))
@@ -141,7 +136,7 @@ linear(
     "broadcast_to",
     lambda x, *, shape: np.broadcast_to(x, shape),
     broadcast_vjp,
-    bind=broadcast_signature,
+    bind=lambda x, *shape: ((x,), {"shape": as_shape(shape[0] if len(shape) == 1 else shape)}),
     node="Expand",
     numpy=(np.broadcast_to,),
     view=True,
@@ -205,11 +200,6 @@ transpose = linear(
 )
 
 
-def swap_signature(x, axis1, axis2):
-    """Bind swapaxes."""
-    return (x,), {"axis1": negative_axis(axis1, rank(x)), "axis2": negative_axis(axis2, rank(x))}
-
-
 def swap_forward(x, *, axis1, axis2):
     """Two axes exchanged; a 0-d array has none to exchange."""
     return x.swapaxes(axis1, axis2) if x.ndim else x[...]
@@ -224,7 +214,10 @@ linear(
     "swapaxes",
     swap_forward,
     swap_vjp,
-    bind=swap_signature,
+    bind=lambda x, axis1, axis2: (
+        (x,),
+        {"axis1": negative_axis(axis1, rank(x)), "axis2": negative_axis(axis2, rank(x))},
+    ),
     node="Transpose",
     numpy=(np.swapaxes,),
     view=True,

@@ -40,16 +40,14 @@ scale_exponent = linear(
 )
 
 
-def replacement_signature(x, nan=0.0, posinf=None, neginf=None):
-    """Bind nan_to_num; infinities become the largest numbers of the type unless given."""
-    return (x,), {"nan": 0.0 if nan is None else nan, "posinf": posinf, "neginf": neginf}
-
-
 elementwise(
     np.nan_to_num,
     lambda _, x, **others: mask(np.isfinite(x), x),
     name="nan_to_num",
-    bind=replacement_signature,
+    bind=lambda x, nan=0.0, posinf=None, neginf=None: (
+        (x,),
+        {"nan": 0.0 if nan is None else nan, "posinf": posinf, "neginf": neginf},
+    ),
     samples=(Sample(A(3, 4)), Sample(A(), nan=2.0)),
     twin="x",
     doc="nan replaced by 0 and infinities by the largest numbers, or by others.",
@@ -119,11 +117,6 @@ elementwise(
 )
 
 
-def logit_signature(x, eps=None):
-    """Bind logit; with eps, x is first limited to [eps, 1 - eps]."""
-    return (x,), {"eps": eps}
-
-
 def logit_forward(x, *, eps):
     """log(x / (1 - x))."""
     x = as_floats(x)
@@ -149,7 +142,7 @@ elementwise(
     logit_forward,
     logit_dx,
     name="logit",
-    bind=logit_signature,
+    bind=lambda x, eps=None: ((x,), {"eps": eps}),
     complex=False,
     domain=((0.05, 0.95),),
     samples=(Sample(A(3, 4)), Sample(A(), eps=0.01), Sample(A(5), eps=0.3)),

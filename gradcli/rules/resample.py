@@ -35,11 +35,6 @@ class Taps:
         return self.matrix.T.tocsr()
 
 
-def taps_signature(x, taps, axis=-1):
-    """Bind a map along axis."""
-    return (x,), {"taps": taps, "axis": negative_axis(axis, rank(x)), "back": False}
-
-
 def resample_forward(x, *, taps, axis, back):
     """The matrix times every lane; its transpose if `back`."""
     matrix = (taps.transposed if back else taps.matrix).astype(np.result_type(x.dtype, np.float32))
@@ -58,7 +53,7 @@ resample = linear(
     "resample",
     resample_forward,
     resample_vjp,
-    bind=taps_signature,
+    bind=lambda x, taps, axis=-1: ((x,), {"taps": taps, "axis": negative_axis(axis, rank(x)), "back": False}),
     samples=(
         Sample(A(2, 4), Taps([[0, 1], [1, 3], [2, 2]], [[0.5, 0.5], [0.25, 0.75], [1.0, 0.0]], 4)),
         Sample(A(3, 4), Taps([[0, 2]], [[1.0, -0.5]], 3), axis=0),

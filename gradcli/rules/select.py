@@ -118,15 +118,10 @@ def sort(x, axis=-1):
     return x.reshape(()) if rank(x) == 0 else sort_axis(x, axis=negative_axis(axis, rank(x)))
 
 
-def argsort_signature(x, axis=-1):
-    """Bind argsort."""
-    return (x,), {"axis": negative_axis(axis, rank(x))}
-
-
 argsort = constant(
     lambda x, *, axis: sorting_positions(x, axis),
     name="argsort",
-    bind=argsort_signature,
+    bind=lambda x, axis=-1: ((x,), {"axis": negative_axis(axis, rank(x))}),
     numpy=(np.argsort,),
     samples=(Sample(A(3, 4)), Sample(A(3, 4), axis=0)),
     doc="Positions that sort x along axis; equal elements keep their order.",

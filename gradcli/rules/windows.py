@@ -110,11 +110,6 @@ fold_windows = linear(
 )
 
 
-def sliding_signature(x, axis, size, step):
-    """Bind the windows along one axis."""
-    return (x,), {"axis": negative_axis(axis, rank(x)), "size": size, "step": step}
-
-
 def sliding_forward(x, *, axis, size, step):
     """Windows of some elements, every `step` elements along an axis, as a new last axis of the same memory."""
     owner = x
@@ -141,7 +136,7 @@ linear(
     "sliding_windows",
     sliding_forward,
     sliding_vjp,
-    bind=sliding_signature,
+    bind=lambda x, axis, size, step: ((x,), {"axis": negative_axis(axis, rank(x)), "size": size, "step": step}),
     node="Unfold",
     view=True,
     samples=(Sample(A(7), 0, 3, 2), Sample(A(5, 2), 0, 2, 1), Sample(A(2, 6, 2), 1, 2, 3)),
