@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -11,11 +10,19 @@ from .movement import moveaxis
 from .scan import cumprod, cumsum
 from .select import sort, take_along_axis
 from .shapes import as_array, dtype_of, negative_axes, rank, raw, shape_of
-from .table import A, Sample, composition
+from .table import A, Sample, numpy_function
+
+REDUCED = (Sample(A(3, 4)), Sample(A(3, 4), axis=0), Sample(A(2, 3, 4), axis=(0, -1), keepdims=True))
+RANKED = (
+    Sample(A(7), 0.3),
+    Sample(A(4, 3), np.array([0.25, 0.6]), axis=0),
+    Sample(A(3, 4), 0.5, axis=1, keepdims=True),
+)
 
 # -- weighted averages ---------------------------------------------------------------------------
 
 
+@numpy_function(*REDUCED[:2], Sample(A(3, 4), 1, A(4)), Sample(A(3, 4), None, A(3, 4)))
 def average(x, axis=None, weights=None, returned=False, *, keepdims=False):
     """Weighted mean over axis; also the sum of the weights if `returned`."""
     x = as_array(x)
@@ -35,6 +42,7 @@ def average(x, axis=None, weights=None, returned=False, *, keepdims=False):
     return (out, total) if returned else out
 
 
+@numpy_function(*REDUCED)
 def ptp(x, axis=None, *, keepdims=False):
     """Largest minus smallest element over axis."""
     axis = negative_axes(axis, rank(x))
@@ -77,31 +85,37 @@ def ranked_value(x, q, axis, keepdims, method, ignore_nan):
     return moveaxis(out, -1, 0).reshape(q.shape + (kept if keepdims else lead))
 
 
+@numpy_function(*RANKED)
 def quantile(x, q, axis=None, *, method="linear", keepdims=False):
     """Elements of the ranks q, between 0 and 1, over axis, interpolated between neighbours; nan if one is."""
     return ranked_value(x, q, axis, keepdims, method, False)
 
 
+@numpy_function(Sample(A(7), 30), Sample(A(4, 3), np.array([25, 60]), axis=0, method="lower"))
 def percentile(x, q, axis=None, *, method="linear", keepdims=False):
     """Elements of the ranks q, between 0 and 100, over axis; nan if one is."""
     return ranked_value(x, raw(q) / 100, axis, keepdims, method, False)
 
 
+@numpy_function(*REDUCED)
 def median(x, axis=None, *, keepdims=False):
     """Middle element over axis, the mean of two; nan if one is."""
     return ranked_value(x, 0.5, axis, keepdims, "linear", False)
 
 
+@numpy_function(*RANKED)
 def nanquantile(x, q, axis=None, *, method="linear", keepdims=False):
     """Elements of the ranks q, between 0 and 1, over axis, nan left out."""
     return ranked_value(x, q, axis, keepdims, method, True)
 
 
+@numpy_function(Sample(A(7), 30), Sample(A(7), 35, method="nearest"))
 def nanpercentile(x, q, axis=None, *, method="linear", keepdims=False):
     """Elements of the ranks q, between 0 and 100, over axis, nan left out."""
     return ranked_value(x, raw(q) / 100, axis, keepdims, method, True)
 
 
+@numpy_function(*REDUCED)
 def nanmedian(x, axis=None, *, keepdims=False):
     """Middle element over axis, nan left out."""
     return ranked_value(x, 0.5, axis, keepdims, "linear", True)
@@ -122,21 +136,25 @@ def count_numbers(x, axis, keepdims):
     return (~np.isnan(x)).sum(axis=axis, keepdims=keepdims).astype(np.zeros((), dtype_of(x)).real.dtype)
 
 
+@numpy_function(*REDUCED)
 def nansum(x, axis=None, keepdims=False):
     """Sum over axis, nan left out."""
     return np.sum(replace_nan(x, 0), axis=axis, keepdims=keepdims)
 
 
+@numpy_function(*REDUCED)
 def nanprod(x, axis=None, keepdims=False):
     """Product over axis, nan left out."""
     return np.prod(replace_nan(x, 1), axis=axis, keepdims=keepdims)
 
 
+@numpy_function(*REDUCED)
 def nanmean(x, axis=None, keepdims=False):
     """Mean over axis, nan left out."""
     return nansum(x, axis, keepdims) / count_numbers(x, axis, keepdims)
 
 
+@numpy_function(*REDUCED)
 def nanvar(x, axis=None, *, ddof=0, keepdims=False):
     """Variance over axis, nan left out; the number of elements less ddof in the denominator."""
     away = replace_nan(x - nanmean(x, axis, True), 0)
@@ -144,16 +162,19 @@ def nanvar(x, axis=None, *, ddof=0, keepdims=False):
     return np.sum(squares, axis=axis, keepdims=keepdims) / (count_numbers(x, axis, keepdims) - ddof)
 
 
+@numpy_function(*REDUCED)
 def nanstd(x, axis=None, *, ddof=0, keepdims=False):
     """Standard deviation over axis, nan left out."""
     return np.sqrt(nanvar(x, axis, ddof=ddof, keepdims=keepdims))
 
 
+@numpy_function(*REDUCED)
 def nanmax(x, axis=None, keepdims=False):
     """Largest element over axis, nan left out; nan where all are."""
     return nan_where_empty(x, np.max(replace_nan(x, -np.inf), axis=axis, keepdims=keepdims), axis, keepdims)
 
 
+@numpy_function(*REDUCED)
 def nanmin(x, axis=None, keepdims=False):
     """Smallest element over axis, nan left out; nan where all are."""
     return nan_where_empty(x, np.min(replace_nan(x, np.inf), axis=axis, keepdims=keepdims), axis, keepdims)
@@ -165,34 +186,13 @@ def nan_where_empty(x, out, axis, keepdims):
     return np.where(empty, np.asarray(np.nan, dtype_of(x)), out)
 
 
+@numpy_function(Sample(A(3, 4)), Sample(A(3, 4), axis=0))
 def nancumsum(x, axis=None):
     """Cumulative sum along axis, nan taken as 0."""
     return cumsum(replace_nan(x, 0), axis)
 
 
+@numpy_function(Sample(A(5)), Sample(A(3, 4), axis=0))
 def nancumprod(x, axis=None):
     """Cumulative product along axis, nan taken as 1."""
     return cumprod(replace_nan(x, 1), axis)
-
-
-REDUCED = (Sample(A(3, 4)), Sample(A(3, 4), axis=0), Sample(A(2, 3, 4), axis=(0, -1), keepdims=True))
-RANKED = (
-    Sample(A(7), 0.3),
-    Sample(A(4, 3), np.array([0.25, 0.6]), axis=0),
-    Sample(A(3, 4), 0.5, axis=1, keepdims=True),
-)
-ENTRIES: list[tuple[Any, tuple[Sample, ...]]] = [
-    (average, (*REDUCED[:2], Sample(A(3, 4), 1, A(4)), Sample(A(3, 4), None, A(3, 4)))),
-    (ptp, REDUCED),
-    (quantile, RANKED),
-    (nanquantile, RANKED),
-    (percentile, (Sample(A(7), 30), Sample(A(4, 3), np.array([25, 60]), axis=0, method="lower"))),
-    (nanpercentile, (Sample(A(7), 30), Sample(A(7), 35, method="nearest"))),
-    (median, REDUCED),
-    (nanmedian, REDUCED),
-    *((f, REDUCED) for f in (nansum, nanprod, nanmean, nanvar, nanstd, nanmax, nanmin)),
-    (nancumsum, (Sample(A(3, 4)), Sample(A(3, 4), axis=0))),
-    (nancumprod, (Sample(A(5)), Sample(A(3, 4), axis=0))),
-]
-for function, samples in ENTRIES:
-    composition(function, numpy=(getattr(np, function.__name__),), samples=samples)

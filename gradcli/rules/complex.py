@@ -6,7 +6,7 @@ import numpy as np
 
 from .exact import exact_angle, exact_part
 from .shapes import is_complex
-from .table import composition, constant, general, linear
+from .table import A, Sample, constant, general, linear, numpy_function
 
 
 def real_vjp(g, _, _x):
@@ -57,18 +57,18 @@ imag_part = linear(
 )
 
 
+@numpy_function(Sample(A(3, 4)))
 def real(x):
     """Real part."""
     return real_part(x) if is_complex(x) else x
 
 
+@numpy_function(Sample(A(3, 4)))
 def imag(x):
     """Imaginary part; 0 for real arrays."""
     return imag_part(x) if is_complex(x) else x * 0
 
 
-composition(real, numpy=(np.real,))
-composition(imag, numpy=(np.imag,))
 linear(
     "conj",
     np.conjugate,

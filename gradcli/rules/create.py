@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from .shapes import as_int, as_shape
-from .sizes import count_shape, count_square, count_steps, makes
-from .table import composition, constant
+from .sizes import count_shape, count_square, count_steps
+from .table import composition, constant, numpy_function
 
 MAKERS: list[tuple[Any, str]] = [(np.zeros, "Zeros of a shape."), (np.ones, "Ones of a shape.")]
 for function, doc in MAKERS:
@@ -52,13 +52,12 @@ constant(
 )
 
 
-@makes(lambda shape, value=0: count_shape(shape))
 def full(shape, value):
     """One value repeated to a shape."""
     return np.broadcast_to(value, as_shape(shape)) + 0.0
 
 
-@makes(lambda start, stop, num=50: as_int(num))
+@numpy_function(doc="Evenly spaced numbers, end points included.", size=lambda start, stop, num=50: as_int(num))
 def linspace(start, stop, num=50):
     """num evenly spaced numbers from start to stop, both included."""
     n = as_int(num)
@@ -68,15 +67,15 @@ def linspace(start, stop, num=50):
     return start * (1 - steps) + stop * steps
 
 
-@makes(lambda start, stop, num=50, base=10: as_int(num))
+@numpy_function(
+    doc="Numbers evenly spaced on a logarithmic scale.", size=lambda start, stop, num=50, base=10: as_int(num)
+)
 def logspace(start, stop, num=50, base=10.0):
     """num numbers from base**start to base**stop, evenly spaced in the exponent."""
     return base ** linspace(start, stop, num)
 
 
-composition(full, samples=())
-composition(linspace, numpy=(np.linspace,), samples=(), doc="Evenly spaced numbers, end points included.")
-composition(logspace, numpy=(np.logspace,), samples=(), doc="Numbers evenly spaced on a logarithmic scale.")
+composition(full, samples=(), size=lambda shape, value=0: count_shape(shape))
 LIKE: list[tuple[Any, str]] = [(np.zeros_like, "Zeros in the shape of x."), (np.ones_like, "Ones in the shape of x.")]
 for function, doc in LIKE:
     constant(

@@ -12,8 +12,10 @@ from .join import concatenate
 from .product import matmul
 from .select import take_along_axis
 from .shapes import as_array, as_int, at_axis, dtype_of, in_type_of, negative_axes, negative_axis, rank, shape_of
-from .sizes import makes, repeats, size_of
-from .table import A, Sample, composition, constant
+from .sizes import size_of
+from .table import A, Sample, constant, numpy_function
+
+CURVES = (Sample(A(5, 3)), Sample(A(3, 5), axis=0))
 
 
 def part(x, axis, start, stop=None):
@@ -24,7 +26,13 @@ def part(x, axis, start, stop=None):
 # -- differences and integrals -------------------------------------------------------------------
 
 
-@repeats(lambda x, n=1, *_, **__: n)
+@numpy_function(
+    *CURVES[:1],
+    Sample(A(4, 3), 2, axis=0),
+    Sample(A(4), prepend=0.0),
+    Sample(A(4), 1, -1, A(2), A(1)),
+    rounds=lambda x, n=1, *_, **__: n,
+)
 def diff(x, n=1, axis=-1, prepend=None, append=None):
     """n-th difference of neighbours along axis, after joining prepend and append to the ends."""
     x, n = as_array(x), as_int(n)
@@ -52,6 +60,7 @@ def number_like(y, x):
     return as_array(y) if hasattr(y, "dtype") else np.asarray(y, dtype_of(x))
 
 
+@numpy_function(Sample(A(2, 3)), Sample(A(4), A(2), 1.0))
 def ediff1d(x, to_end=None, to_begin=None):
     """Differences of neighbours in the flattened array, between to_begin and to_end."""
     middle = diff(as_array(x).reshape((-1,)))
@@ -59,6 +68,9 @@ def ediff1d(x, to_end=None, to_begin=None):
     return concatenate.function([y for y in (parts[0], middle, parts[1]) if y is not None], 0)
 
 
+@numpy_function(
+    Sample(A(5)), Sample(A(5, 3), 0.5, axis=0), Sample(A(3, 5), np.array([0, 1, 2, 4, 7]), axis=1, edge_order=2)
+)
 def gradient(x, *varargs, axis=None, edge_order=1):
     """Slopes along each axis (a tuple for several), by central differences inside and one-sided ones at the ends.
 
@@ -98,6 +110,7 @@ def slope(x, axis, spacing, edge_order):
     return concatenate.function((first, inside, last), axis)
 
 
+@numpy_function(*CURVES, Sample(A(3, 4), np.array([0, 1, 3, 4])))
 def trapezoid(y, x=None, dx=1.0, axis=-1):
     """Integral along axis by the trapezoidal rule, over coordinates x or steps dx."""
     y = as_array(y)
@@ -108,6 +121,7 @@ def trapezoid(y, x=None, dx=1.0, axis=-1):
     return ((part(y, axis, 1) + part(y, axis, 0, -1)) * dx / 2.0).sum(axis=axis)
 
 
+@numpy_function(Sample(A(7)))
 def unwrap(x, discont=None, axis=-1, *, period=2 * np.pi):
     """Angles with jumps of more than half a period along axis undone."""
     axis = negative_axis(axis, rank(x))
@@ -140,7 +154,13 @@ def count_windows(x: Any, y: Any, *_: Any, **__: Any) -> int:
     return (size_of(x) + size_of(y)) * (min(size_of(x), size_of(y)) if direct else 2)
 
 
-@makes(count_windows)
+@numpy_function(
+    Sample(A(5), A(3)),
+    Sample(A(2), A(5), "same"),
+    Sample(A(5), A(3), "valid"),
+    Sample(A(4), A(2), "same"),
+    size=count_windows,
+)
 def convolve(a, v, mode="full"):
     """Sliding sum of products of two vectors, one of them reversed; mode is full, same or valid."""
     a, v = as_array(a).reshape((-1,)), as_array(v).reshape((-1,))
@@ -162,7 +182,13 @@ def convolve(a, v, mode="full"):
     return matmul(windows if inside.all() else np.where(inside, windows, 0.0), v)
 
 
-@makes(count_windows)
+@numpy_function(
+    Sample(A(5), A(3)),
+    Sample(A(2), A(5), "same"),
+    Sample(A(2), A(5), "full"),
+    Sample(A(5), A(2), "same"),
+    size=count_windows,
+)
 def correlate(a, v, mode="valid"):
     """Sliding sum of products of a vector and a conjugated one; mode is full, same or valid."""
     a, v = as_array(a), as_array(v)
@@ -171,6 +197,7 @@ def correlate(a, v, mode="valid"):
     return convolve(a, v[::-1].conj(), mode)
 
 
+@numpy_function(Sample(A(6), np.array([-2, -1, 1, 2]), A(4)), Sample(A(5), np.array([0, 1]), A(2), left=0.0))
 def interp(x, xp, fp, left=None, right=None):
     """Straight lines between the points (xp, fp), xp rising, read at x; left and right of them constant."""
     x, xp, fp = as_array(x), as_array(xp), as_array(fp)
@@ -202,41 +229,10 @@ interval_of = constant(
 )
 
 
+@numpy_function(Sample(A(3), A(2, 2)), Sample(A(4), A()))
 def polyval(p, x):
     """Value at x of the polynomial with coefficients p, the highest power first."""
     value = as_array(x) * 0
     for i in range(len(p)):
         value = value * x + p[i]
     return value
-
-
-CURVES = (Sample(A(5, 3)), Sample(A(3, 5), axis=0))
-ENTRIES: list[tuple[Any, tuple[Sample, ...]]] = [
-    (diff, (*CURVES[:1], Sample(A(4, 3), 2, axis=0), Sample(A(4), prepend=0.0), Sample(A(4), 1, -1, A(2), A(1)))),
-    (ediff1d, (Sample(A(2, 3)), Sample(A(4), A(2), 1.0))),
-    (
-        gradient,
-        (
-            Sample(A(5)),
-            Sample(A(5, 3), 0.5, axis=0),
-            Sample(A(3, 5), np.array([0, 1, 2, 4, 7]), axis=1, edge_order=2),
-        ),
-    ),
-    (trapezoid, (*CURVES, Sample(A(3, 4), np.array([0, 1, 3, 4])))),
-    (unwrap, (Sample(A(7)),)),
-    (
-        convolve,
-        (Sample(A(5), A(3)), Sample(A(2), A(5), "same"), Sample(A(5), A(3), "valid"), Sample(A(4), A(2), "same")),
-    ),
-    (
-        correlate,
-        (Sample(A(5), A(3)), Sample(A(2), A(5), "same"), Sample(A(2), A(5), "full"), Sample(A(5), A(2), "same")),
-    ),
-    (
-        interp,
-        (Sample(A(6), np.array([-2, -1, 1, 2]), A(4)), Sample(A(5), np.array([0, 1]), A(2), left=0.0)),
-    ),
-    (polyval, (Sample(A(3), A(2, 2)), Sample(A(4), A()))),
-]
-for function, samples in ENTRIES:
-    composition(function, numpy=(getattr(np, function.__name__),), samples=samples)

@@ -6,7 +6,7 @@ import numpy as np
 
 from .movement import clone, moveaxis
 from .shapes import as_int, as_shape, negative_axes, negative_axis, rank, shape_of
-from .table import SELECTION, A, Sample, composition, linear
+from .table import SELECTION, A, Sample, linear, numpy_function
 
 
 def flip_vjp(g, _, _x, *, axis):
@@ -43,6 +43,7 @@ roll_axes = linear(
 )
 
 
+@numpy_function(Sample(A(3, 4), 1), Sample(A(3, 4), 1, axis=0), Sample(A(3, 4), (1, -2), axis=(0, 1)))
 def roll(x, shift, axis=None):
     """Elements shifted cyclically along axis."""
     shift = as_shape(shift)
@@ -54,18 +55,13 @@ def roll(x, shift, axis=None):
     return roll_axes(x, shift=shift, axis=tuple(axes))
 
 
-composition(
-    roll,
-    numpy=(np.roll,),
-    samples=(Sample(A(3, 4), 1), Sample(A(3, 4), 1, axis=0), Sample(A(3, 4), (1, -2), axis=(0, 1))),
-)
-
-
+@numpy_function(Sample(A(3, 4)), Sample(A(2, 3, 2)))
 def fliplr(x):
     """Reversed along the second axis."""
     return flip.function(x, _needs(x, "fliplr", 2))
 
 
+@numpy_function(Sample(A(3, 4)), Sample(A(2, 3, 2)))
 def flipud(x):
     """Reversed along the first axis."""
     return flip.function(x, _needs(x, "flipud", 1))
@@ -78,6 +74,7 @@ def _needs(x, name, axes) -> int:
     return axes - 1
 
 
+@numpy_function(Sample(A(3, 4)), Sample(A(2, 3, 2)))
 def rot90(x, k=1, axes=(0, 1)):
     """The plane of two axes turned by k quarter turns, from the first towards the second."""
     if len(axes) != 2 or rank(x) < 2:
@@ -93,17 +90,9 @@ def rot90(x, k=1, axes=(0, 1)):
     return flip.function(turned, first) if k % 4 == 1 else flip.function(turned, second)
 
 
+@numpy_function(Sample(A(2, 3, 4), 2), Sample(A(2, 3, 4), 0, 2), Sample(A(2, 3, 4), -1, 1))
 def rollaxis(x, axis, start=0):
     """One axis moved in front of another."""
     axis = negative_axis(axis, rank(x)) + rank(x)
     start = as_int(start) + (rank(x) if start < 0 else 0)
     return moveaxis(x, axis, start - (axis < start))
-
-
-for function in (fliplr, flipud, rot90):
-    composition(function, numpy=(getattr(np, function.__name__),), samples=(Sample(A(3, 4)), Sample(A(2, 3, 2))))
-composition(
-    rollaxis,
-    numpy=(np.rollaxis,),
-    samples=(Sample(A(2, 3, 4), 2), Sample(A(2, 3, 4), 0, 2), Sample(A(2, 3, 4), -1, 1)),
-)

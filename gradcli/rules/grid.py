@@ -9,8 +9,8 @@ from .movement import clone
 from .scan import cumprod_last
 from .select import diag
 from .shapes import Shape, as_array, as_int, rank, shape_of
-from .sizes import count_grid, makes, size_of
-from .table import A, Sample, composition
+from .sizes import count_grid, size_of
+from .table import A, Sample, numpy_function
 
 
 def spread_over(x, place, shape: Shape):
@@ -19,7 +19,7 @@ def spread_over(x, place, shape: Shape):
     return clone(np.broadcast_to(x.reshape((1,) * place + (-1,) + (1,) * (len(shape) - place - 1)), shape))
 
 
-@makes(count_grid)
+@numpy_function(doc="Coordinates of a grid (several results).", size=count_grid)
 def meshgrid(*xs, indexing="xy", sparse=False, copy=True):
     """Coordinates of a grid, one array for each vector; with 'xy' the first two axes are exchanged."""
     if indexing not in ("xy", "ij"):
@@ -34,7 +34,11 @@ def meshgrid(*xs, indexing="xy", sparse=False, copy=True):
     return tuple(spread_over(x, order.index(i), shapes[i]) for i, x in enumerate(xs))
 
 
-@makes(lambda x, N=None, increasing=False: size_of(x) * as_int(size_of(x) if N is None else N))  # noqa: N803
+@numpy_function(
+    Sample(A(4)),
+    Sample(A(3), 2, increasing=True),
+    size=lambda x, N=None, increasing=False: size_of(x) * as_int(size_of(x) if N is None else N),  # noqa: N803
+)
 def vander(x, N=None, increasing=False):  # noqa: N803 - NumPy's name
     """Matrix whose columns are the powers of x, the highest first."""
     x = as_array(x)
@@ -49,19 +53,14 @@ def vander(x, N=None, increasing=False):  # noqa: N803 - NumPy's name
     return powers if increasing else powers[:, ::-1]
 
 
-@makes(lambda x, k=0: (size_of(x) + abs(as_int(k))) ** 2)
+@numpy_function(Sample(A(3)), Sample(A(2, 2), 1), size=lambda x, k=0: (size_of(x) + abs(as_int(k))) ** 2)
 def diagflat(x, k=0):
     """Matrix with the elements of x on a diagonal."""
     return diag(as_array(x).reshape((-1,)), k)
 
 
+@numpy_function()
 def broadcast_arrays(*xs):
     """All arrays repeated to their common shape (several results)."""
     shape = np.broadcast_shapes(*(shape_of(x) for x in xs))
     return tuple(np.broadcast_to(as_array(x), shape) for x in xs)
-
-
-composition(meshgrid, numpy=(np.meshgrid,), samples=(), doc="Coordinates of a grid (several results).")
-composition(vander, numpy=(np.vander,), samples=(Sample(A(4)), Sample(A(3), 2, increasing=True)))
-composition(diagflat, numpy=(np.diagflat,), samples=(Sample(A(3)), Sample(A(2, 2), 1)))
-composition(broadcast_arrays, numpy=(np.broadcast_arrays,), samples=())

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from .complex import real
@@ -12,13 +10,20 @@ from .join import concatenate
 from .movement import moveaxis
 from .select import take, take_along_axis
 from .shapes import as_array, as_shape, dtype_of, is_complex, negative_axis, rank, raw, shape_of
-from .sizes import count_product, count_shape, makes
-from .table import TEST, A, Sample, composition, constant
+from .sizes import count_product, count_shape
+from .table import TEST, A, Sample, constant, numpy_function
+
+CHOICES = [A(3, 4), A(4), A()]
 
 # -- padding and resizing ------------------------------------------------------------------------
 
 
-@makes(lambda x, width, *_, **__: count_product(n + int(np.max(width)) * 2 for n in shape_of(x)))
+@numpy_function(
+    Sample(A(2, 3), 1),
+    Sample(A(2, 3), ((1, 2), (0, 1)), constant_values=2.0),
+    Sample(A(4), (2, 3), "wrap"),
+    size=lambda x, width, *_, **__: count_product(n + int(np.max(width)) * 2 for n in shape_of(x)),
+)
 def pad(x, pad_width, mode="constant", *, constant_values=0, **options):
     """x with elements added around it: a constant, or its own ('edge', 'reflect', 'symmetric', 'wrap')."""
     x = as_array(x)
@@ -48,7 +53,7 @@ def widths_of(pad_width, ndim):
     return np.broadcast_to(np.asarray(pad_width), (ndim, 2)).tolist()
 
 
-@makes(lambda x, new_shape: count_shape(new_shape))
+@numpy_function(Sample(A(2, 3), (3, 3)), Sample(A(4), 3), size=lambda x, new_shape: count_shape(new_shape))
 def resize(x, new_shape):
     """The elements of x, repeated as often as needed, in another shape."""
     shape = as_shape(new_shape)
@@ -61,6 +66,12 @@ def resize(x, new_shape):
 # -- inserting and leaving out -------------------------------------------------------------------
 
 
+@numpy_function(
+    Sample(A(4), 1, A()),
+    Sample(A(4), 1, A(2)),
+    Sample(A(2, 3), np.array([0, 2]), A(2, 2), axis=1),
+    Sample(A(3, 2), -1, A(2), axis=0),
+)
 def insert(x, obj, values, axis=None):
     """x with values inserted before the given places along axis (of the flattened array when axis is None)."""
     x, values = as_array(x), as_array(values)
@@ -83,6 +94,7 @@ def insert(x, obj, values, axis=None):
     return take(concatenate.function((x, values), axis), order, axis)
 
 
+@numpy_function(Sample(A(2, 3), 1, axis=1), Sample(A(5), np.array([0, 3])), Sample(A(5), slice(0, 4, 2)))
 def delete(x, obj, axis=None):
     """x without the given places along axis (of the flattened array when axis is None)."""
     x = as_array(x)
@@ -91,16 +103,19 @@ def delete(x, obj, axis=None):
     return take(x, np.delete(np.arange(shape_of(x)[axis]), obj if isinstance(obj, slice) else raw(obj)), axis)
 
 
+@numpy_function(Sample(np.array([True, False, True]), A(3, 2), axis=0))
 def compress(condition, x, axis=None):
     """The slices along axis where a vector of conditions holds."""
     return take(as_array(x), np.flatnonzero(raw(condition)), axis)
 
 
+@numpy_function(Sample(TEST, A(3, 4)))
 def extract(condition, x):
     """The elements where the condition holds."""
     return getitem.function(as_array(x).reshape((-1,)), np.flatnonzero(raw(condition)))
 
 
+@numpy_function(Sample(A(7), 3), Sample(A(4, 3), 1, axis=0))
 def partition(x, kth, axis=-1):
     """x with its kth element along axis in its sorted place, smaller ones before it."""
     x = as_array(x)
@@ -119,12 +134,14 @@ argpartition = constant(
 )
 
 
+@numpy_function(public=False)
 def unique_values(x):
     """The different elements in rising order; the gradient goes to the first of equal ones."""
     _, first = np.unique(raw(x), return_index=True)
     return getitem.function(as_array(x).reshape((-1,)), first)
 
 
+@numpy_function(public=False)
 def unique(x, return_index=False, return_inverse=False, return_counts=False, axis=None):
     """The different elements (slices along axis) in rising order, with places and counts where asked."""
     found = np.unique(raw(x), True, return_inverse, return_counts, axis)
@@ -137,6 +154,7 @@ def unique(x, return_index=False, return_inverse=False, return_counts=False, axi
 # -- choosing ------------------------------------------------------------------------------------
 
 
+@numpy_function(Sample([TEST, ~TEST[::-1]], [A(3, 4), A(3, 4)], 1.0))
 def select(condlist, choicelist, default=0):
     """The element of the first choice whose condition holds, else the default."""
     if len(condlist) != len(choicelist) or not condlist:
@@ -147,6 +165,7 @@ def select(condlist, choicelist, default=0):
     return out
 
 
+@numpy_function(Sample(np.array([[0, 1, 2, 0]]), CHOICES))
 def choose(index, choices):
     """The element of the choice that the index names, place by place."""
     choices = [as_array(c) for c in (choices if isinstance(choices, list | tuple) else list(choices))]
@@ -156,6 +175,7 @@ def choose(index, choices):
     return take_along_axis(table, np.broadcast_to(index, shape)[None], 0)[0]
 
 
+@numpy_function(public=False)
 def piecewise(x, condlist, funclist, *args, **named):
     """Function i of x where condition i holds (the last one where none does, if there is one more)."""
     x = as_array(x)
@@ -174,6 +194,7 @@ def piecewise(x, condlist, funclist, *args, **named):
     return out
 
 
+@numpy_function(public=False)
 def apply_along_axis(func1d, axis, x, *args, **kwargs):
     """func1d of every vector along axis; its results take the place of that axis."""
     axis = negative_axis(axis, rank(x))
@@ -188,33 +209,7 @@ def apply_along_axis(func1d, axis, x, *args, **kwargs):
     return moveaxis(out, tuple(range(len(lead), rank(out))), tuple(range(place, place + len(inner))))
 
 
+@numpy_function(Sample(A(3)))
 def real_if_close(x, tol=100):
     """The real parts where all imaginary parts are nearly 0, else x."""
     return real(x) if is_complex(x) and not np.iscomplexobj(np.real_if_close(raw(x), tol)) else x
-
-
-CHOICES = [A(3, 4), A(4), A()]
-ENTRIES: list[tuple[Any, tuple[Sample, ...]]] = [
-    (pad, (Sample(A(2, 3), 1), Sample(A(2, 3), ((1, 2), (0, 1)), constant_values=2.0), Sample(A(4), (2, 3), "wrap"))),
-    (resize, (Sample(A(2, 3), (3, 3)), Sample(A(4), 3))),
-    (
-        insert,
-        (
-            Sample(A(4), 1, A()),
-            Sample(A(4), 1, A(2)),
-            Sample(A(2, 3), np.array([0, 2]), A(2, 2), axis=1),
-            Sample(A(3, 2), -1, A(2), axis=0),
-        ),
-    ),
-    (delete, (Sample(A(2, 3), 1, axis=1), Sample(A(5), np.array([0, 3])), Sample(A(5), slice(0, 4, 2)))),
-    (compress, (Sample(np.array([True, False, True]), A(3, 2), axis=0),)),
-    (extract, (Sample(TEST, A(3, 4)),)),
-    (partition, (Sample(A(7), 3), Sample(A(4, 3), 1, axis=0))),
-    (select, (Sample([TEST, ~TEST[::-1]], [A(3, 4), A(3, 4)], 1.0),)),
-    (choose, (Sample(np.array([[0, 1, 2, 0]]), CHOICES),)),
-    (real_if_close, (Sample(A(3)),)),
-]
-for function, samples in ENTRIES:
-    composition(function, numpy=(getattr(np, function.__name__),), samples=samples)
-for function in (unique, unique_values, piecewise, apply_along_axis):
-    composition(function, numpy=(getattr(np, function.__name__),), samples=(), public=False)

@@ -7,7 +7,7 @@ import numpy as np
 from .movement import ravel
 from .shapes import as_array, as_shape, at_axis, lead_of, negative_axis, rank, shape_of
 from .sizes import count_shape, size_of
-from .table import SELECTION, A, Sample, composition, general, linear
+from .table import SELECTION, A, Sample, general, linear, numpy_function
 
 
 def join_signature(xs, axis=0):
@@ -135,40 +135,35 @@ def column(x):
     return x.reshape((-1, 1)) if rank(x) < 2 else x
 
 
+@numpy_function(Sample([A(3), A(3)]), Sample([A(2, 3), A(2, 3)]))
 def hstack(xs):
     """Arrays joined along the second axis (the first, for vectors)."""
     parts = [add_axes(x, 1) for x in xs]
     return concatenate.function(parts, 0 if parts and rank(parts[0]) == 1 else 1)
 
 
+@numpy_function(Sample([A(3), A(3)]), Sample([A(2, 3), A(2, 3)]), aliases=("row_stack",))
 def vstack(xs):
     """Arrays joined along the first axis; vectors are rows."""
     return concatenate.function([add_axes(x, 2) for x in xs], 0)
 
 
+@numpy_function(Sample([A(3), A(3)]), Sample([A(2, 3), A(2, 3)]))
 def dstack(xs):
     """Arrays joined along the third axis."""
     return concatenate.function([add_axes(x, 3) for x in xs], 2)
 
 
+@numpy_function(Sample([A(3), A(3)]), Sample([A(2, 3), A(2, 3)]))
 def column_stack(xs):
     """Arrays joined along the second axis; vectors are columns."""
     return concatenate.function([column(x) for x in xs], 1)
 
 
+@numpy_function(Sample(A(3), A(2, 2)), Sample(A(2, 3), A(1, 3), axis=0))
 def append(x, values, axis=None):
     """values joined to the end of x."""
     return concatenate.function((as_array(x), as_array(values)), axis)
-
-
-for function in (hstack, vstack, dstack, column_stack):
-    composition(
-        function,
-        aliases=("row_stack",) if function is vstack else (),
-        numpy=(getattr(np, function.__name__),),
-        samples=(Sample([A(3), A(3)]), Sample([A(2, 3), A(2, 3)])),
-    )
-composition(append, numpy=(np.append,), samples=(Sample(A(3), A(2, 2)), Sample(A(2, 3), A(1, 3), axis=0)))
 
 
 def atleast(ndim, xs):
@@ -177,27 +172,25 @@ def atleast(ndim, xs):
     return out[0] if len(out) == 1 else out
 
 
+@numpy_function(Sample(A()), Sample(A(3)), Sample(A(2, 3)))
 def atleast_1d(*xs):
     """Arrays with at least one axis."""
     return atleast(1, xs)
 
 
+@numpy_function(Sample(A()), Sample(A(3)), Sample(A(2, 3)))
 def atleast_2d(*xs):
     """Arrays with at least two axes; vectors become rows."""
     return atleast(2, xs)
 
 
+@numpy_function(Sample(A()), Sample(A(3)), Sample(A(2, 3)))
 def atleast_3d(*xs):
     """Arrays with at least three axes."""
     return atleast(3, xs)
 
 
-for function in (atleast_1d, atleast_2d, atleast_3d):
-    composition(
-        function, numpy=(getattr(np, function.__name__),), samples=(Sample(A()), Sample(A(3)), Sample(A(2, 3)))
-    )
-
-
+@numpy_function(Sample([A(3), A(2)]), Sample([[A(2, 2), A(2, 1)], [A(1, 2), A(1, 1)]]))
 def block(arrays):
     """Arrays in nested lists put together as blocks."""
     return _block(arrays, *_depth_and_rank(arrays), 0)
@@ -215,8 +208,3 @@ def _block(arrays, depth, ndim, level):
     if not isinstance(arrays, list):
         return add_axes(arrays, 0).reshape((1,) * (max(ndim, depth) - rank(arrays)) + shape_of(arrays))
     return concatenate.function([_block(x, depth, ndim, level + 1) for x in arrays], level - depth)
-
-
-composition(
-    block, numpy=(np.block,), samples=(Sample([A(3), A(2)]), Sample([[A(2, 2), A(2, 1)], [A(1, 2), A(1, 1)]]))
-)

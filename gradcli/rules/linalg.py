@@ -10,7 +10,7 @@ import numpy as np
 from .batch import batch_aligned
 from .elimination import exact_det, exact_inverse, exact_slogdet, exact_solve
 from .shapes import adjoint, fit, is_complex, rank, shape_of
-from .table import A, Sample, composition, general
+from .table import A, Sample, composition, general, numpy_function
 
 
 def square_signature(x):
@@ -112,6 +112,7 @@ slogdet_outputs = general(
 )
 
 
+@numpy_function(home=np.linalg)
 def slogdet(x):
     """Sign and logarithm of the modulus of the determinant (two results)."""
     (x,), _ = square_signature(x)
@@ -124,7 +125,6 @@ def logdet(x):
     return np.log(sign) + value if is_complex(sign) else np.where(sign < 0, np.nan, value)
 
 
-composition(slogdet, numpy=(np.linalg.slogdet,), samples=())
 composition(logdet, samples=())
 
 
@@ -154,6 +154,7 @@ solve_columns = general(
 )
 
 
+@numpy_function(Sample(A(3, 3), A(3)), Sample(A(3, 3), A(3, 2)), Sample(A(2, 3, 3), A(2, 3, 1)), home=np.linalg)
 def solve(a, b):
     """Solution x of a @ x = b."""
     (a,), _ = square_signature(a)
@@ -162,10 +163,3 @@ def solve(a, b):
     if rank(b) == 0:
         raise ValueError("solve needs a vector or a matrix on the right")
     return solve_columns(a, b)
-
-
-composition(
-    solve,
-    numpy=(np.linalg.solve,),
-    samples=(Sample(A(3, 3), A(3)), Sample(A(3, 3), A(3, 2)), Sample(A(2, 3, 3), A(2, 3, 1))),
-)

@@ -13,7 +13,7 @@ from .product import cross, matmul, outer, tensordot
 from .select import diagonal, trace
 from .shapes import adjoint, as_array, as_int, as_shape, rank, shape_of
 from .spectral import from_triangle, svdvals
-from .table import A, Sample, composition, constant, general
+from .table import A, Sample, composition, constant, general, numpy_function
 from .triangular import matrix_signature
 
 # -- pseudo-inverse and least squares ------------------------------------------------------------
@@ -66,21 +66,19 @@ def pinv_with(x, absolute, relative, hermitian=False):
     return pinv_outputs(x, absolute=absolute, relative=relative)
 
 
+@numpy_function(
+    Sample(A(3, 3)), Sample(A(4, 2)), Sample(A(2, 2, 4)), home=np.linalg, doc="Pseudo-inverse of Moore and Penrose."
+)
 def pinv(a, rcond=None, hermitian=False, *, rtol=1e-15):
     """Pseudo-inverse of Moore and Penrose; singular values up to rcond times the largest count as 0."""
     relative = rcond if rcond is not None else default_tolerance(a) if rtol is None else rtol
     return pinv_with(a, 0.0, relative, hermitian)
 
 
-composition(
-    pinv,
-    numpy=(np.linalg.pinv,),
-    samples=(Sample(A(3, 3)), Sample(A(4, 2)), Sample(A(2, 2, 4))),
-    doc="Pseudo-inverse of Moore and Penrose.",
-)
 LstsqResult = namedtuple("LstsqResult", ["solution", "residuals", "rank", "singular_values"])
 
 
+@numpy_function(home=np.linalg, public=False, doc="Least squares (four results).")
 def lstsq(a, b, rcond=None):
     """The x that makes |b - a x| smallest, the squared residuals, the rank and the singular values of a."""
     (a,), _ = matrix_signature(a)
@@ -93,9 +91,6 @@ def lstsq(a, b, rcond=None):
     residual = abs(right - a @ solution)
     left_over = (residual * residual).sum(axis=-2) if m > n == int(count) else (residual[..., 0, :] * 0)[:0]
     return LstsqResult(solution[..., 0] if rank(b) == 1 else solution, left_over, int(count), singular)
-
-
-composition(lstsq, numpy=(np.linalg.lstsq,), samples=(), public=False, doc="Least squares (four results).")
 
 
 constant(
@@ -149,6 +144,12 @@ matrix_exp = general(
 # -- powers and products -------------------------------------------------------------------------
 
 
+@numpy_function(
+    *(Sample(A(3, 3), n) for n in (-2, 0, 1, 3, 6)),
+    Sample(A(2, 3, 3), 2),
+    home=np.linalg,
+    doc="A square matrix multiplied n times with itself.",
+)
 def matrix_power(a, n):
     """A multiplied n times with itself, of its inverse for negative n."""
     (a,), _ = square_signature(a)
@@ -184,6 +185,7 @@ def cheapest_order(sizes):
     return split
 
 
+@numpy_function(Sample([A(2, 3), A(3, 4), A(4, 2)]), Sample([A(3), A(3, 4), A(4, 2), A(2)]), home=np.linalg)
 def multi_dot(arrays):
     """Product of several matrices in the cheapest order."""
     xs = list(arrays)
@@ -206,19 +208,6 @@ def multi_dot(arrays):
     return result[..., 0] if last else result
 
 
-composition(
-    matrix_power,
-    numpy=(np.linalg.matrix_power,),
-    samples=(*(Sample(A(3, 3), n) for n in (-2, 0, 1, 3, 6)), Sample(A(2, 3, 3), 2)),
-    doc="A square matrix multiplied n times with itself.",
-)
-composition(
-    multi_dot,
-    numpy=(np.linalg.multi_dot,),
-    samples=(Sample([A(2, 3), A(3, 4), A(4, 2)]), Sample([A(3), A(3, 4), A(4, 2), A(2)])),
-)
-
-
 def vecdot(x1, x2, /, *, axis=-1):
     """Sum of conj(x1) x2 along axis."""
     return (x1.conj() * x2).sum(axis=axis)
@@ -233,6 +222,7 @@ composition(
 # -- tensors as matrices -------------------------------------------------------------------------
 
 
+@numpy_function(Sample(A(2, 3, 6), A(2, 3)), Sample(A(6, 2, 3), A(2, 3), axes=(0,)), home=np.linalg)
 def tensorsolve(a, b, axes=None):
     """Solution x of tensordot(a, x, x.ndim) = b."""
     a, b = as_array(a), as_array(b)
@@ -245,6 +235,7 @@ def tensorsolve(a, b, axes=None):
     return solve(a.reshape((-1, prod(shape))), b.reshape((-1,))).reshape(shape)
 
 
+@numpy_function(Sample(A(4, 2, 2), ind=1), Sample(A(2, 3, 6)), home=np.linalg)
 def tensorinv(a, ind=2):
     """Inverse with respect to tensordot."""
     if ind <= 0:
@@ -254,13 +245,6 @@ def tensorinv(a, ind=2):
         raise ValueError(f"tensorinv: the first {ind} axes of shape {shape} do not make a square matrix")
     return inv(a.reshape((prod(shape[:ind]), -1))).reshape(shape[ind:] + shape[:ind])
 
-
-composition(
-    tensorsolve,
-    numpy=(np.linalg.tensorsolve,),
-    samples=(Sample(A(2, 3, 6), A(2, 3)), Sample(A(6, 2, 3), A(2, 3), axes=(0,))),
-)
-composition(tensorinv, numpy=(np.linalg.tensorinv,), samples=(Sample(A(4, 2, 2), ind=1), Sample(A(2, 3, 6))))
 
 # -- what np.linalg repeats of np, over the last axes --------------------------------------------
 

@@ -9,7 +9,7 @@ import numpy as np
 from .exact import exact_astype, keep_numbers
 from .shapes import Shape, as_int, as_shape, fit, lead_of, negative_axes, negative_axis, rank, shape_of
 from .sizes import count_shape
-from .table import SELECTION, A, Sample, composition, linear
+from .table import SELECTION, A, Sample, linear, numpy_function
 
 # -- how these work behind one more leading axis --------------------------------------------------
 
@@ -64,12 +64,10 @@ reshape = linear(
 )
 
 
+@numpy_function(Sample(A(3, 4)), aliases=("flatten",))
 def ravel(x):
     """All elements as one axis."""
     return x.reshape((-1,))
-
-
-composition(ravel, aliases=("flatten",), numpy=(np.ravel,), samples=(Sample(A(3, 4)),))
 
 
 def expand_signature(x, axis):
@@ -228,6 +226,7 @@ linear(
 )
 
 
+@numpy_function(Sample(A(2, 3, 4), 0, -1), Sample(A(2, 3, 4), (0, 1), (1, 2)), aliases=("movedim",))
 def moveaxis(x, source, destination):
     """Axes moved to new places."""
     ndim = rank(x)
@@ -242,13 +241,6 @@ def moveaxis(x, source, destination):
         order.insert(place, axis)
     return transpose.function(x, tuple(order))
 
-
-composition(
-    moveaxis,
-    aliases=("movedim",),
-    numpy=(np.moveaxis,),
-    samples=(Sample(A(2, 3, 4), 0, -1), Sample(A(2, 3, 4), (0, 1), (1, 2))),
-)
 
 # -- types ---------------------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ from .moments import vector_norm
 from .movement import moveaxis
 from .shapes import negative_axis, rank, shape_of
 from .spectral import svdvals
-from .table import A, Sample, composition
+from .table import A, Sample, composition, numpy_function
 
 ORDERS = {"fro", "nuc", 1, -1, 2, -2, math.inf, -math.inf}
 
@@ -44,6 +44,20 @@ def matrix_norm(x, order, axes, keepdims=False):
     return np.expand_dims(out, tuple(sorted(i + rank(x) for i in (rows, columns)))) if keepdims else out
 
 
+@numpy_function(
+    Sample(A(3, 4)),
+    Sample(A(5), 3),
+    Sample(A(2, 3, 4), axis=1),
+    Sample(A(3, 4), "nuc"),
+    Sample(A(3, 4), 1),
+    Sample(A(3, 4), -math.inf, keepdims=True),
+    Sample(A(2, 3, 4), 2, axis=(0, 2)),
+    Sample(A(2, 3, 4), -2, axis=(-1, 0), keepdims=True),
+    home=np.linalg,
+    name="linalg.norm",
+    public=False,
+    doc="NumPy's norm of a vector or matrix.",
+)
 def norm(x, ord=None, axis=None, keepdims=False):
     """NumPy's norm: of a vector over one axis, of a matrix over two; without both words of all elements."""
     if axis is None and (ord is None or (ord == 2 and rank(x) == 1)):
@@ -56,6 +70,9 @@ def norm(x, ord=None, axis=None, keepdims=False):
     return matrix_norm(x, "fro" if ord is None else ord, axes, keepdims)
 
 
+@numpy_function(
+    Sample(A(3, 3)), Sample(A(4, 4), 1), Sample(A(3, 2), -2), home=np.linalg, doc="Condition number of matrices."
+)
 def cond(x, p=None):
     """The condition number |x| |1/x| in the norm p: of the singular values unless given."""
     if p in (None, 2, -2):
@@ -68,23 +85,6 @@ def cond(x, p=None):
     return matrix_norm(x, p, (-2, -1)) * matrix_norm(inv(x), p, (-2, -1))
 
 
-composition(
-    norm,
-    name="linalg.norm",
-    numpy=(np.linalg.norm,),
-    samples=(
-        Sample(A(3, 4)),
-        Sample(A(5), 3),
-        Sample(A(2, 3, 4), axis=1),
-        Sample(A(3, 4), "nuc"),
-        Sample(A(3, 4), 1),
-        Sample(A(3, 4), -math.inf, keepdims=True),
-        Sample(A(2, 3, 4), 2, axis=(0, 2)),
-        Sample(A(2, 3, 4), -2, axis=(-1, 0), keepdims=True),
-    ),
-    public=False,
-    doc="NumPy's norm of a vector or matrix.",
-)
 composition(
     lambda x, /, *, ord="fro", keepdims=False: matrix_norm(x, ord, (-2, -1), keepdims),
     name="matrix_norm",
@@ -99,10 +99,4 @@ composition(
     samples=(Sample(A(3, 4)), Sample(A(3, 4), axis=0, ord=3)),
     public=False,
     doc="NumPy's norm of vectors.",
-)
-composition(
-    cond,
-    numpy=(np.linalg.cond,),
-    samples=(Sample(A(3, 3)), Sample(A(4, 4), 1), Sample(A(3, 2), -2)),
-    doc="Condition number of matrices.",
 )

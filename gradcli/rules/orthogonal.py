@@ -7,7 +7,7 @@ from collections import namedtuple
 import numpy as np
 
 from .shapes import adjoint, lead_of, shape_of
-from .table import composition, general
+from .table import general, numpy_function
 from .triangular import matrix_signature, solve_right
 
 QRResult = namedtuple("QRResult", ["Q", "R"])
@@ -49,6 +49,7 @@ qr_outputs = general(
 )
 
 
+@numpy_function(home=np.linalg, public=False, doc="QR decomposition (two results).")
 def qr(a, mode="reduced"):
     """Q with orthonormal columns and upper triangular R with A = Q R; for mode='r' R alone."""
     if mode not in ("reduced", "complete", "r"):
@@ -60,9 +61,6 @@ def qr(a, mode="reduced"):
     if n > m:
         r = np.concatenate([r, adjoint(q) @ a[..., :, m:]], axis=-1)
     return r if mode == "r" else QRResult(q, r)
-
-
-composition(qr, numpy=(np.linalg.qr,), samples=(), public=False, doc="QR decomposition (two results).")
 
 
 def geqrf_forward(x):

@@ -7,8 +7,10 @@ import numpy as np
 from .batch import batch_aligned
 from .movement import moveaxis, transpose
 from .shapes import adjoint, as_array, as_int, as_shape, fit, negative_axis, rank, shape_of, swap_last_axes
-from .sizes import count_contracted, count_matrix, count_pairs, makes
-from .table import PRODUCT, A, Sample, composition, general
+from .sizes import count_contracted, count_matrix, count_pairs
+from .table import PRODUCT, A, Sample, general, numpy_function
+
+PAIR = (Sample(A(3), A(3)), Sample(A(2, 3), A(2, 3)))
 
 # -- one primitive per pair of ranks --------------------------------------------------------------
 
@@ -162,7 +164,17 @@ general(
 BY_RANK = {(1, 1): inner, (2, 1): mv, (1, 2): vm, (2, 2): mm}
 
 
-@makes(count_matrix)
+@numpy_function(
+    Sample(A(3), A(3)),
+    Sample(A(3, 4), A(4)),
+    Sample(A(3), A(3, 2)),
+    Sample(A(3, 4), A(4, 2)),
+    Sample(A(2, 3, 4), A(4, 2)),
+    Sample(A(2, 3, 4), A(4)),
+    Sample(A(4), A(2, 4, 3)),
+    Sample(A(5, 1, 3, 4), A(2, 4, 2)),
+    size=count_matrix,
+)
 def matmul(x, y):
     """Matrix product of vectors, matrices and stacks of matrices."""
     m, n = rank(x), rank(y)
@@ -183,26 +195,15 @@ def matmul(x, y):
     return primitive(x, y)
 
 
-composition(
-    matmul,
-    numpy=(np.matmul,),
-    samples=(
-        Sample(A(3), A(3)),
-        Sample(A(3, 4), A(4)),
-        Sample(A(3), A(3, 2)),
-        Sample(A(3, 4), A(4, 2)),
-        Sample(A(2, 3, 4), A(4, 2)),
-        Sample(A(2, 3, 4), A(4)),
-        Sample(A(4), A(2, 4, 3)),
-        Sample(A(5, 1, 3, 4), A(2, 4, 2)),
-    ),
-)
-
-
 # -- products defined by them --------------------------------------------------------------------
 
 
-@makes(count_contracted)
+@numpy_function(
+    Sample(A(2, 3, 4), A(3, 4, 2)),
+    Sample(A(3, 4), A(4, 3), axes=1),
+    Sample(A(2, 3), A(3, 2), axes=((0, 1), (1, 0))),
+    size=count_contracted,
+)
 def tensordot(x, y, axes=2):
     """Sum of products over chosen axes."""
     if rank(axes) == 0:
@@ -227,7 +228,14 @@ def tensordot(x, y, axes=2):
     return mm(a, b).reshape(rows + columns)
 
 
-@makes(lambda x, y: count_matrix(x, y) if 0 < rank(x) <= 2 and 0 < rank(y) <= 2 else count_pairs(x, y))
+@numpy_function(
+    Sample(A(3), A(3)),
+    Sample(A(2, 3), A(3, 4)),
+    Sample(A(2, 3, 4), A(4)),
+    Sample(A(), A(3)),
+    doc="NumPy's dot product.",
+    size=lambda x, y: count_matrix(x, y) if 0 < rank(x) <= 2 and 0 < rank(y) <= 2 else count_pairs(x, y),
+)
 def dot(x, y):
     """NumPy's dot: inner product of vectors, matrix product, or a sum over x's last and y's last but one axis."""
     m, n = rank(x), rank(y)
@@ -238,7 +246,11 @@ def dot(x, y):
     return tensordot(x, y, ((m - 1,), (max(n - 2, 0),)))
 
 
-@makes(lambda x, y: count_contracted(x, y, ((-1,), (-1,))) if rank(x) * rank(y) else count_pairs(x, y))
+@numpy_function(
+    *PAIR,
+    name="inner",
+    size=lambda x, y: count_contracted(x, y, ((-1,), (-1,))) if rank(x) * rank(y) else count_pairs(x, y),
+)
 def inner_product(x, y):
     """Sum of products over the last axes."""
     if not rank(x) or not rank(y):
@@ -246,18 +258,19 @@ def inner_product(x, y):
     return tensordot(x, y, ((rank(x) - 1,), (rank(y) - 1,)))
 
 
+@numpy_function(*PAIR)
 def vdot(x, y):
     """Sum of conj(x) y over all elements."""
     return inner(as_array(x).reshape((-1,)).conj(), as_array(y).reshape((-1,)))
 
 
-@makes(count_pairs)
+@numpy_function(Sample(A(3), A(4)), Sample(A(2, 2), A(3)), size=count_pairs)
 def outer(x, y):
     """All products of two elements."""
     return as_array(x).reshape((-1, 1)) * as_array(y).reshape((1, -1))
 
 
-@makes(count_pairs)
+@numpy_function(Sample(A(2, 3), A(2, 2)), Sample(A(2), A(3)), Sample(A(2), A(2, 2)), size=count_pairs)
 def kron(x, y):
     """Kronecker product."""
     x, y = as_array(x), as_array(y)
@@ -269,6 +282,7 @@ def kron(x, y):
     return (left * right).reshape(tuple(p * q for p, q in zip(a, b, strict=True)))
 
 
+@numpy_function(*PAIR, doc="Vector product of three-dimensional vectors.")
 def cross(x, y, axisa=-1, axisb=-1, axisc=-1, axis=None):
     """Vector product of three-dimensional vectors along axis (axisa of x, axisb of y, axisc of the result)."""
     if axis is not None:
@@ -278,26 +292,3 @@ def cross(x, y, axisa=-1, axisb=-1, axisc=-1, axis=None):
         raise ValueError(f"cross needs 3 components along the axis, got shapes {shape_of(x)} and {shape_of(y)}")
     ahead, behind = np.array([1, 2, 0]), np.array([2, 0, 1])
     return moveaxis(a[..., ahead] * b[..., behind] - a[..., behind] * b[..., ahead], -1, axisc)
-
-
-PAIR = (Sample(A(3), A(3)), Sample(A(2, 3), A(2, 3)))
-composition(
-    tensordot,
-    numpy=(np.tensordot,),
-    samples=(
-        Sample(A(2, 3, 4), A(3, 4, 2)),
-        Sample(A(3, 4), A(4, 3), axes=1),
-        Sample(A(2, 3), A(3, 2), axes=((0, 1), (1, 0))),
-    ),
-)
-composition(
-    dot,
-    numpy=(np.dot,),
-    samples=(Sample(A(3), A(3)), Sample(A(2, 3), A(3, 4)), Sample(A(2, 3, 4), A(4)), Sample(A(), A(3))),
-    doc="NumPy's dot product.",
-)
-composition(inner_product, name="inner", numpy=(np.inner,), samples=PAIR)
-composition(vdot, numpy=(np.vdot,), samples=PAIR)
-composition(outer, numpy=(np.outer,), samples=(Sample(A(3), A(4)), Sample(A(2, 2), A(3))))
-composition(kron, numpy=(np.kron,), samples=(Sample(A(2, 3), A(2, 2)), Sample(A(2), A(3)), Sample(A(2), A(2, 2))))
-composition(cross, numpy=(np.cross,), samples=PAIR, doc="Vector product of three-dimensional vectors.")

@@ -8,7 +8,7 @@ from .batch import batch_aligned
 from .exact import exact_logcumsumexp
 from .reduce import REDUCTIONS, reduction_signature
 from .shapes import conjugate, fit, negative_axis, rank, unreduce
-from .table import LANES, REDUCTION, A, Sample, composition, general, linear
+from .table import LANES, REDUCTION, A, Sample, composition, general, linear, numpy_function
 from .transcendental import logaddexp
 
 # -- products and cumulative products -------------------------------------------------------------
@@ -97,17 +97,10 @@ def along_last(function, x, axis):
     return function(x) if axis == -1 else function(x.swapaxes(axis, -1)).swapaxes(axis, -1)
 
 
+@numpy_function(Sample(A(3, 4), axis=0), Sample(A(2, 3), axis=-1), Sample(A(5)), folds=(np.multiply.accumulate,))
 def cumprod(x, axis=None):
     """Cumulative product along axis."""
     return along_last(cumprod_last, x, axis)
-
-
-composition(
-    cumprod,
-    numpy=(np.cumprod,),
-    folds=(np.multiply.accumulate,),
-    samples=(Sample(A(3, 4), axis=0), Sample(A(2, 3), axis=-1), Sample(A(5))),
-)
 
 
 def prod_vjp(g, out, x, *, axis, keepdims):
@@ -154,17 +147,10 @@ cumsum_last = linear(
 )
 
 
+@numpy_function(Sample(A(3, 4), axis=0), Sample(A(2, 3), axis=-1), Sample(A(3, 2)), folds=(np.add.accumulate,))
 def cumsum(x, axis=None):
     """Cumulative sum along axis."""
     return along_last(cumsum_last, x, axis)
-
-
-composition(
-    cumsum,
-    numpy=(np.cumsum,),
-    folds=(np.add.accumulate,),
-    samples=(Sample(A(3, 4), axis=0), Sample(A(2, 3), axis=-1), Sample(A(3, 2))),
-)
 
 
 def logcumsumexp_forward(x):

@@ -9,12 +9,13 @@ import numpy as np
 from .index import Index, getitem, put
 from .movement import moveaxis
 from .shapes import as_int, at_axis, lead_of, negative_axis, rank, raw, shape_of
-from .sizes import count_repeated, makes, size_of
-from .table import SELECTION, A, Sample, composition, constant, general, linear, no_gradient
+from .sizes import count_repeated, size_of
+from .table import SELECTION, A, Sample, constant, general, linear, no_gradient, numpy_function
 
 # -- along an axis --------------------------------------------------------------------------------
 
 
+@numpy_function(Sample(A(3, 4), np.array([0, 2, 2])), Sample(A(3, 4), np.array([[1], [0]]), axis=0))
 def take(x, indices, axis=None):
     """Elements at integer positions along axis."""
     if axis is None:
@@ -22,7 +23,9 @@ def take(x, indices, axis=None):
     return getitem.function(x, at_axis(negative_axis(axis, rank(x)), indices))
 
 
-@makes(count_repeated)
+@numpy_function(
+    Sample(A(3, 4), 2), Sample(A(3, 4), 2, axis=0), Sample(A(3, 2), np.array([1, 0, 3]), axis=0), size=count_repeated
+)
 def repeat(x, repeats, axis=None):
     """Each element repeated along axis."""
     if axis is None:
@@ -38,6 +41,7 @@ def lanes(shape, indices, axis) -> Index:
     return Index(tuple(grid), tuple(shape))
 
 
+@numpy_function(Sample(A(3, 4), np.array([[0, 0], [3, 1], [2, 2]]), axis=1))
 def take_along_axis(x, indices, axis=-1):
     """Elements picked per lane along axis."""
     if axis is None:
@@ -97,7 +101,7 @@ def sort_vjp(g, _, x, *, axis):
 
 def sorting_positions(x, axis):
     """Return the positions that sort the numbers of an array or a Tensor along axis."""
-    return np.argsort(raw(x), axis=axis, kind="stable")
+    return np.argsort(getattr(x, "_data", x), axis=axis, kind="stable")  # not raw: an exact array sorts itself
 
 
 sort_axis = general(
@@ -111,6 +115,12 @@ sort_axis = general(
 )
 
 
+@numpy_function(
+    Sample(A(3, 4)),
+    Sample(A(3, 4), axis=0),
+    Sample(A(3, 2), axis=None),
+    subgradient="equal elements keep their order",
+)
 def sort(x, axis=-1):
     """Elements in rising order along axis."""
     if axis is None:
@@ -125,27 +135,6 @@ argsort = constant(
     numpy=(np.argsort,),
     samples=(Sample(A(3, 4)), Sample(A(3, 4), axis=0)),
     doc="Positions that sort x along axis; equal elements keep their order.",
-)
-composition(
-    take,
-    numpy=(np.take,),
-    samples=(Sample(A(3, 4), np.array([0, 2, 2])), Sample(A(3, 4), np.array([[1], [0]]), axis=0)),
-)
-composition(
-    repeat,
-    numpy=(np.repeat,),
-    samples=(Sample(A(3, 4), 2), Sample(A(3, 4), 2, axis=0), Sample(A(3, 2), np.array([1, 0, 3]), axis=0)),
-)
-composition(
-    take_along_axis,
-    numpy=(np.take_along_axis,),
-    samples=(Sample(A(3, 4), np.array([[0, 0], [3, 1], [2, 2]]), axis=1),),
-)
-composition(
-    sort,
-    numpy=(np.sort,),
-    samples=(Sample(A(3, 4)), Sample(A(3, 4), axis=0), Sample(A(3, 2), axis=None)),
-    subgradient="equal elements keep their order",
 )
 
 
@@ -185,6 +174,7 @@ last_diagonal = linear(
 )
 
 
+@numpy_function(Sample(A(3, 4)), Sample(A(3, 4), 1), Sample(A(2, 3, 4), -1, 1, 2), Sample(A(2, 3, 4)))
 def diagonal(x, offset=0, axis1=0, axis2=1):
     """Diagonals over two axes."""
     if rank(x) < 2:
@@ -196,7 +186,12 @@ def diagonal(x, offset=0, axis1=0, axis2=1):
     return last_diagonal(moved, offset=as_int(offset))
 
 
-@makes(lambda x, k=0: (size_of(x) + abs(as_int(k))) ** 2 if rank(x) == 1 else size_of(x))
+@numpy_function(
+    Sample(A(3)),
+    Sample(A(3), -1),
+    Sample(A(3, 4), 1),
+    size=lambda x, k=0: (size_of(x) + abs(as_int(k))) ** 2 if rank(x) == 1 else size_of(x),
+)
 def diag(x, k=0):
     """Diagonal of a matrix, or the matrix with a given diagonal."""
     k = as_int(k)
@@ -209,18 +204,10 @@ def diag(x, k=0):
     return put(x, index=index, lead=())
 
 
+@numpy_function(Sample(A(3, 4)), Sample(A(3, 3), 1))
 def trace(x, offset=0, axis1=0, axis2=1):
     """Sum of the diagonal."""
     return diagonal(x, offset, axis1, axis2).sum(axis=-1)
-
-
-composition(
-    diagonal,
-    numpy=(np.diagonal,),
-    samples=(Sample(A(3, 4)), Sample(A(3, 4), 1), Sample(A(2, 3, 4), -1, 1, 2), Sample(A(2, 3, 4))),
-)
-composition(diag, numpy=(np.diag,), samples=(Sample(A(3)), Sample(A(3), -1), Sample(A(3, 4), 1)))
-composition(trace, numpy=(np.trace,), samples=(Sample(A(3, 4)), Sample(A(3, 3), 1)))
 
 
 def triangle_signature(name, x, k=0):

@@ -3,32 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from .shapes import as_int, as_shape, rank, raw, shape_of
-
-
-def makes(size: Callable[..., int]) -> Callable[[Callable], Callable]:
-    """Note on a composition how many elements its result has: `size` gets the arguments of the call."""
-
-    def note(function: Any) -> Callable:
-        function.size = size
-        return function
-
-    return note
-
-
-def repeats(rounds: Callable[..., float]) -> Callable[[Callable], Callable]:
-    """Note on a composition how often it repeats something, from the arguments of the call."""
-
-    def note(function: Any) -> Callable:
-        function.rounds = rounds
-        return function
-
-    return note
 
 
 def count_product(shape: Any) -> int:

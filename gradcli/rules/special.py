@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from .shapes import as_array, as_floats, in_floats_of
-from .sizes import repeats
 from .table import POSITIVE, A, Primitive, Sample, composition, elementwise
 
 TWO_OVER_SQRT_PI = 2 / math.sqrt(math.pi)
@@ -204,7 +203,6 @@ gammaln = elementwise(
 )
 
 
-@repeats(lambda x, p: p)
 def mvlgamma(x, p):
     """p (p - 1) / 4 log(pi) + sum of lgamma(x - j/2) for j < p."""
     if p < 1:
@@ -216,6 +214,7 @@ def mvlgamma(x, p):
 composition(
     mvlgamma,
     aliases=("multigammaln",),
+    rounds=lambda x, p: p,
     domain=((2.2, 5.0),),
     samples=(Sample(A(3, 4), 3), Sample(A(), 1)),
     doc="Logarithm of the multivariate gamma function of dimension p.",

@@ -12,7 +12,7 @@ import numpy as np
 from .linalg import SQUARE, solve_columns, square_signature
 from .orthogonal import fill_missing
 from .shapes import adjoint
-from .table import A, Sample, composition, general
+from .table import A, Sample, general, numpy_function
 from .triangular import matrix_signature
 
 EighResult = namedtuple("EighResult", ["eigenvalues", "eigenvectors"])
@@ -89,18 +89,16 @@ def is_lower(triangle):
     return str(triangle).upper() == "L"
 
 
+@numpy_function(home=np.linalg, public=False, doc="Eigenvalues and vectors, Hermitian.")
 def eigh(a, UPLO="L"):  # noqa: N803 - NumPy's word
     """Eigenvalues in rising order and eigenvectors of a Hermitian matrix, of which one triangle is read."""
     return EighResult(*eigh_outputs(from_triangle(a, is_lower(UPLO))))
 
 
+@numpy_function(*SQUARE, Sample(A(3, 3), UPLO="U"), home=np.linalg)
 def eigvalsh(a, UPLO="L"):  # noqa: N803 - NumPy's word
     """Eigenvalues of a symmetric (Hermitian) matrix in rising order; its lower triangle is read."""
     return eigh(a, UPLO).eigenvalues
-
-
-composition(eigh, numpy=(np.linalg.eigh,), samples=(), public=False, doc="Eigenvalues and vectors, Hermitian.")
-composition(eigvalsh, numpy=(np.linalg.eigvalsh,), samples=(*SQUARE, Sample(A(3, 3), UPLO="U")))
 
 
 # -- general matrices ----------------------------------------------------------------------------
@@ -153,6 +151,7 @@ def complex_eig(a):
     return EigResult(*eig_outputs(a, real=a.dtype.kind != "c"))
 
 
+@numpy_function(home=np.linalg, public=False)
 def eig(a):
     """Eigenvalues and vectors."""
     w, v = complex_eig(a)
@@ -161,13 +160,10 @@ def eig(a):
     return EigResult(w, v)
 
 
+@numpy_function(home=np.linalg, public=False)
 def eigvals(a):
     """Eigenvalues; real where all are."""
     return eig(a).eigenvalues
-
-
-composition(eig, numpy=(np.linalg.eig,), samples=(), public=False)
-composition(eigvals, numpy=(np.linalg.eigvals,), samples=(), public=False)
 
 
 # -- singular values -----------------------------------------------------------------------------
@@ -223,6 +219,7 @@ svd_outputs = general(
 )
 
 
+@numpy_function(home=np.linalg, public=False, doc="Singular value decomposition.")
 def svd(a, full_matrices=True, compute_uv=True, hermitian=False):
     """U, S in falling order and V^H with A = U S V^H; S alone unless compute_uv."""
     matrix_signature(a)
@@ -232,11 +229,8 @@ def svd(a, full_matrices=True, compute_uv=True, hermitian=False):
     return SVDResult(*svd_outputs(a, full=bool(full_matrices)))
 
 
+@numpy_function(Sample(A(3, 3)), Sample(A(2, 4, 3)), Sample(A(2, 4)), home=np.linalg)
 def svdvals(x, /):
     """Singular values of a matrix in falling order."""
     matrix_signature(x)
     return svd_outputs(x, full=False)[1]
-
-
-composition(svd, numpy=(np.linalg.svd,), samples=(), public=False, doc="Singular value decomposition.")
-composition(svdvals, numpy=(np.linalg.svdvals,), samples=(Sample(A(3, 3)), Sample(A(2, 4, 3)), Sample(A(2, 4))))

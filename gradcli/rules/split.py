@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from .shapes import as_int, at_axis, negative_axis, rank, shape_of
-from .sizes import repeats
-from .table import composition, named_in_numpy
+from .table import numpy_function
 
 
 def cut(x, axis, cuts):
@@ -24,16 +23,16 @@ def places(indices_or_sections, length):
     return [i * small + min(i, larger) for i in range(1, parts)]
 
 
-@repeats(lambda x, sections, axis=0: sections)
+@numpy_function(rounds=lambda x, sections, axis=0: sections)
 def array_split(x, indices_or_sections, axis=0):
-    """Cut x into so many parts of nearly one size, or at the given indices, along axis."""
+    """Cut x into so many parts of nearly one size, or at the given indices, along axis (several results)."""
     axis = negative_axis(axis, rank(x))
     return cut(x, axis, places(indices_or_sections, shape_of(x)[axis]))
 
 
-@repeats(lambda x, sections, axis=0: sections)
+@numpy_function(rounds=lambda x, sections, axis=0: sections)
 def split(x, indices_or_sections, axis=0):
-    """Cut x into equal parts, or at the given indices, along axis."""
+    """Cut x into equal parts, or at the given indices, along axis (several results)."""
     if rank(indices_or_sections) == 0:
         length, parts = shape_of(x)[negative_axis(axis, rank(x))], as_int(indices_or_sections)
         if parts < 1 or length % parts:
@@ -48,32 +47,26 @@ def split_axis(x, indices_or_sections, name, least, axis):
     return split(x, indices_or_sections, axis)
 
 
+@numpy_function()
 def hsplit(x, indices_or_sections):
-    """Cut x along the second axis (the first, for vectors)."""
+    """Cut x along the second axis (the first, for vectors) (several results)."""
     return split_axis(x, indices_or_sections, "hsplit", 1, 1 if rank(x) > 1 else 0)
 
 
+@numpy_function()
 def vsplit(x, indices_or_sections):
-    """Cut x along the first axis."""
+    """Cut x along the first axis (several results)."""
     return split_axis(x, indices_or_sections, "vsplit", 2, 0)
 
 
+@numpy_function()
 def dsplit(x, indices_or_sections):
-    """Cut x along the third axis."""
+    """Cut x along the third axis (several results)."""
     return split_axis(x, indices_or_sections, "dsplit", 3, 2)
 
 
-@repeats(lambda x, axis=0: shape_of(x)[as_int(axis)])
+@numpy_function(rounds=lambda x, axis=0: shape_of(x)[as_int(axis)])
 def unstack(x, *, axis=0):
-    """The slices along an axis."""
+    """The slices along an axis (several results)."""
     axis = negative_axis(axis, rank(x))
     return tuple(x[at_axis(axis, i)] for i in range(shape_of(x)[axis]))
-
-
-for function in (split, array_split, hsplit, vsplit, dsplit, unstack):
-    composition(
-        function,
-        numpy=named_in_numpy(function.__name__),
-        samples=(),
-        doc=f"{(function.__doc__ or '')[:-1]} (several results).",
-    )

@@ -8,7 +8,7 @@ from .choose import clip
 from .join import concatenate
 from .product import mm
 from .shapes import as_array, in_type_of, is_complex, rank, shape_of
-from .table import A, Sample, composition
+from .table import A, Sample, numpy_function
 
 
 def observations(x, y, rowvar):
@@ -20,6 +20,12 @@ def observations(x, y, rowvar):
     return concatenate.function((rows, observations(y, None, rowvar)), 0)
 
 
+@numpy_function(
+    Sample(A(3, 4)),
+    Sample(A(4)),
+    Sample(A(2, 5), A(1, 5), ddof=0),
+    Sample(A(5, 2), rowvar=False, fweights=np.array([1, 2, 1, 1, 3]), aweights=np.array([0.5, 1, 2, 1, 1])),
+)
 def cov(x, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=None):
     """Covariances of the variables in the rows (columns, unless rowvar) of x and y, n - ddof in the denominator."""
     rows = observations(x, y, rowvar)
@@ -39,6 +45,7 @@ def cov(x, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=N
     return found.reshape(()) if shape_of(found) == (1, 1) else found
 
 
+@numpy_function(Sample(A(3, 4)), Sample(A(5, 2), rowvar=False))
 def corrcoef(x, y=None, rowvar=True):
     """Correlation coefficients of the variables in the rows (columns, unless rowvar) of x and y."""
     found = cov(x, y, rowvar)
@@ -47,16 +54,3 @@ def corrcoef(x, y=None, rowvar=True):
     spread = np.sqrt(found.diagonal().real)
     found = found / spread[:, None] / spread[None, :]
     return found if is_complex(found) else clip(found, -1.0, 1.0)
-
-
-composition(
-    cov,
-    numpy=(np.cov,),
-    samples=(
-        Sample(A(3, 4)),
-        Sample(A(4)),
-        Sample(A(2, 5), A(1, 5), ddof=0),
-        Sample(A(5, 2), rowvar=False, fweights=np.array([1, 2, 1, 1, 3]), aweights=np.array([0.5, 1, 2, 1, 1])),
-    ),
-)
-composition(corrcoef, numpy=(np.corrcoef,), samples=(Sample(A(3, 4)), Sample(A(5, 2), rowvar=False)))

@@ -262,11 +262,6 @@ def recorder_of(operands: Iterable[Any]) -> Callable | None:
     return best
 
 
-def named_in_numpy(name: str) -> tuple:
-    """Return NumPy's function of a name, for `numpy=`; nothing where this NumPy is too old to have it."""
-    return (getattr(np, name),) if hasattr(np, name) else ()
-
-
 def no_gradient(_g, *_):
     """Give an operand that only steers (a condition, an index) no gradient."""
 
@@ -327,6 +322,16 @@ def composition(function: Callable, name: str | None = None, **options: Any) -> 
     """Enter a function written in terms of other entries; its docstring is the help unless `doc` says it shorter."""
     options.setdefault("doc", function.__doc__)
     options.setdefault("samples", UNARY_SAMPLES[:1])
-    options.setdefault("size", getattr(function, "size", None))
-    options.setdefault("rounds", getattr(function, "rounds", None))
     return Primitive(name or function.__name__, "composition", function, arity=None, **options)
+
+
+def numpy_function(*samples: Sample, home: Any = np, **options: Any) -> Callable[[Any], Any]:
+    """Enter a function written in terms of other entries as the one of its name in NumPy, where that is there."""
+
+    def enter(function: Any) -> Any:
+        name = options.get("name", function.__name__).rpartition(".")[2]
+        same = (getattr(home, name),) if hasattr(home, name) else ()  # an old NumPy may lack it
+        composition(function, numpy=same, samples=samples, **options)
+        return function
+
+    return enter

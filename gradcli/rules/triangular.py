@@ -8,7 +8,7 @@ from .batch import batch_aligned
 from .elimination import exact_cholesky, exact_solve_triangular
 from .linalg import square_signature
 from .shapes import adjoint, fit, shape_of
-from .table import A, Sample, composition, general
+from .table import A, Sample, general, numpy_function
 
 # -- triangular systems --------------------------------------------------------------------------
 
@@ -106,19 +106,15 @@ cholesky_lower = general(
 )
 
 
+@numpy_function(
+    home=np.linalg,
+    doc="Lower triangular L with A = L L^H for a positive definite A (its lower triangle is read).",
+    subgradient="the symmetric gradient, as in PyTorch",
+)
 def cholesky(x, /, *, upper=False):
     """L with A = L L^H or, if upper, U with A = U^H U; the triangle of that name is read."""
     (x,), _ = square_signature(x)
     return adjoint(cholesky_lower(adjoint(x))) if upper else cholesky_lower(x)
-
-
-composition(
-    cholesky,
-    numpy=(np.linalg.cholesky,),
-    samples=(),
-    doc="Lower triangular L with A = L L^H for a positive definite A (its lower triangle is read).",
-    subgradient="the symmetric gradient, as in PyTorch",
-)
 
 
 def factor_solve(b, factor, *, upper):
