@@ -15,7 +15,6 @@ from ..tape.tensor import Size, Tensor
 
 
 def refuse(*_: Any, **__: Any) -> NoReturn:
-    """Raise NotBatchableError."""
     raise NotBatchableError(
         "under vmap a tensor stands for many at once, so its numbers cannot be asked for (as in `if x > 0`, "
         "float(x), in-place changes)"
@@ -56,17 +55,14 @@ class Outline:
 
     @property
     def size(self) -> int:
-        """The number of elements."""
         return Size(self.shape).numel()
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all elements."""
         return self.size * self.dtype.itemsize
 
     @property
     def itemsize(self) -> int:
-        """Bytes per element."""
         return self.dtype.itemsize
 
     def __getattr__(self, name: str) -> NoReturn:

@@ -166,7 +166,6 @@ class Forward:
         return t + np.zeros((), like._data.dtype) if self.create else t.astype(like._data.dtype)
 
     def zeros(self, lead: tuple, like: Tensor) -> Any:
-        """Return a tangent of zeros."""
         raw = np.zeros(lead + like._data.shape, like._data.dtype)
         return Tensor._wrap(raw, None) if self.create else raw
 

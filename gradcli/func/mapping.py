@@ -63,7 +63,6 @@ def vmap(
 
 
 def name_of(func: Callable) -> str:
-    """Return the name of a function for messages."""
     return getattr(func, "__name__", repr(func))
 
 

@@ -95,7 +95,6 @@ def check_jacobian_size(record: Trace) -> None:
 
 
 def rows_of(record: Trace, out: Tensor, chunk_size: int | None, last: bool) -> list[Tensor]:
-    """Return the blocks of one output."""
     rank, create = len(record.lead), record.nested
     shape = tuple(out.shape[rank:])
     rows = math.prod(shape)

@@ -60,7 +60,6 @@ def pull_at_once(record: Trace, given: Sequence, added: int, retain: bool) -> li
 
 
 def requires_grad(x: Any) -> bool:
-    """Return whether a tensor requires grad."""
     return isinstance(x, Tensor) and x._node is not None
 
 

@@ -37,7 +37,6 @@ class Trace:
 
     @property
     def nodes(self) -> list[Node]:
-        """The nodes of the inputs."""
         return [x._node for x in self.inputs]
 
     def finish(self, result: Any, has_aux: bool) -> None:
@@ -67,7 +66,6 @@ class Trace:
 
 
 def kind(x: Any) -> str:
-    """Return the name of a value's type."""
     return type(x).__name__
 
 

@@ -34,13 +34,11 @@ def save(obj: Any, f: Any) -> None:
 
 
 def is_numbers(x: Any) -> bool:
-    """Return whether a value is a tensor or an array of numbers."""
     raw = x._data if isinstance(x, Tensor) else x
     return isinstance(raw, np.ndarray | np.generic) and raw.dtype.kind in "biufc"
 
 
 def write(members: Mapping[str, Any], file: Any) -> None:
-    """Write arrays as members of a zip file."""
     with zipfile.ZipFile(file, "w") as archive:
         for name, raw in members.items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as member:

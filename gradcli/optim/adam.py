@@ -49,7 +49,6 @@ class Adam(Optimizer):
         super().__init__(params, {**settings, "maximize": maximize, **ignored, **last})
 
     def update(self, data: np.ndarray, grad: np.ndarray, state: dict[str, Any], group: dict[str, Any]) -> None:
-        """Take one step."""
         names = ("exp_avg", "exp_avg_sq", *(("max_exp_avg_sq",) if group["amsgrad"] else ()))
         if not state:
             state["step"] = own(np.zeros((), defaults.float))

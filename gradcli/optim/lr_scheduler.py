@@ -39,7 +39,6 @@ class LRScheduler:
         self.set_rates(self.get_lr())
 
     def set_rates(self, rates: Sequence[float]) -> None:
-        """Give each group its rate."""
         for group, rate in zip(self.optimizer.param_groups, rates, strict=True):
             group["lr"] = rate
         self._last_lr = list(rates)
@@ -61,7 +60,6 @@ class StepLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float]:
-        """Return the rates at `last_epoch`."""
         due = self.last_epoch > 0 and self.last_epoch % self.step_size == 0
         return [group["lr"] * (self.gamma if due else 1) for group in self.optimizer.param_groups]
 

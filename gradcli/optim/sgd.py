@@ -47,7 +47,6 @@ class SGD(Optimizer):
         super().__init__(params, {**settings, **ignored})
 
     def update(self, data: np.ndarray, grad: np.ndarray, state: dict[str, Any], group: dict[str, Any]) -> None:
-        """Take one step."""
         momentum = group["momentum"]
         if group["weight_decay"]:
             grad = grad + group["weight_decay"] * data

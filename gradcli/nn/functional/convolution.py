@@ -101,8 +101,6 @@ def paddings(padding: Any, kernel: tuple, stride: tuple, dilation: tuple) -> tup
 
 
 def conv(n: int, name: str) -> Callable:
-    """Return the convolution in n dimensions."""
-
     def function(
         input: Tensor,
         weight: Tensor,
@@ -134,8 +132,6 @@ def conv(n: int, name: str) -> Callable:
 
 
 def conv_transpose(n: int, name: str) -> Callable:
-    """Return the transposed convolution in n dimensions."""
-
     def function(
         input: Tensor,
         weight: Tensor,

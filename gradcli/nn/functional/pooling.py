@@ -50,7 +50,6 @@ def adaptive_table(size: int, out: int) -> np.ndarray:
 
 
 def pool_tables(x: Tensor, n: int, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil: bool) -> list:
-    """Return the table of each of the last n axes."""
     kernels = per_axis(kernel, n, "kernel_size")
     steps = kernels if stride is None or stride == [] or stride == () else per_axis(stride, n, "stride")
     axes = (x.shape[-n:], kernels, steps, per_axis(padding, n, "padding"), per_axis(dilation, n, "dilation"))
@@ -84,13 +83,10 @@ def sum_windows(x: Tensor, tables: list, divisors: list) -> Tensor:
 
 
 def count_seen(table: np.ndarray) -> np.ndarray:
-    """Return how many elements each window sees."""
     return (table >= 0).sum(-1)
 
 
 def avg_pool(n: int, name: str) -> Callable:
-    """Return the average pool in n dimensions."""
-
     def function(
         input: Tensor,
         kernel_size: Any,
@@ -125,8 +121,6 @@ def avg_pool(n: int, name: str) -> Callable:
 
 
 def adaptive_avg_pool(n: int, name: str) -> Callable:
-    """Return the adaptive average pool in n dimensions."""
-
     def function(input: Tensor, output_size: Any) -> Tensor:
         x, unbatched = add_batch_axis(input, n, name)
         tables = adaptive_tables(x, n, output_size)

@@ -74,9 +74,7 @@ class PReLU(Module):
         self.weight = Parameter(full((num_parameters,), init, dtype=dtype, device=device))
 
     def forward(self, input: Tensor) -> Tensor:
-        """Apply prelu."""
         return functional.prelu(input, self.weight)
 
     def extra_repr(self) -> str:
-        """Return the number of weights."""
         return f"num_parameters={self.num_parameters}"

@@ -62,7 +62,6 @@ class RunningNorm(Scaled):
             raise ValueError(f"expected {ranks} input (got {input.ndim}D input)")
 
     def extra_repr(self) -> str:
-        """Return the settings."""
         return (
             f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
             f"bias={self.bias is not None}, track_running_stats={self.track_running_stats}"

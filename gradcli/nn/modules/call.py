@@ -103,7 +103,6 @@ def run_hook(kind: str, module: Any, hook: Callable, *given: Any) -> Any:
 
 
 def name_of(hook: Any) -> str:
-    """Return a hook's name for messages."""
     return getattr(hook, "__name__", type(hook).__name__)
 
 

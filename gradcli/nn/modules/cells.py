@@ -64,7 +64,6 @@ class RNNCellBase(Module):
                 )
 
     def extra_repr(self) -> str:
-        """Return the sizes."""
         return f"{self.input_size}, {self.hidden_size}" + ("" if self.bias else ", bias=False")
 
 
@@ -87,7 +86,6 @@ class RNNCell(RNNCellBase):
         super().__init__(input_size, hidden_size, bias, device, dtype)
 
     def extra_repr(self) -> str:
-        """Return the sizes, and the nonlinearity where it is not tanh."""
         return super().extra_repr() + ("" if self.nonlinearity == "tanh" else f", nonlinearity={self.nonlinearity}")
 
 

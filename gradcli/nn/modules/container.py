@@ -158,23 +158,18 @@ class Keyed(Module):
         raise NotImplementedError
 
     def keys(self) -> Any:
-        """The keys."""
         return self._held.keys()
 
     def values(self) -> Any:
-        """The values."""
         return self._held.values()
 
     def items(self) -> Any:
-        """Pairs of a key and a value."""
         return self._held.items()
 
     def clear(self) -> None:
-        """Take everything out."""
         self._held.clear()
 
     def pop(self, key: str) -> Any:
-        """Take a value out and return it."""
         return self._held.pop(key)
 
     def update(self, other: Any) -> None:
@@ -214,7 +209,6 @@ TENSOR_TYPES = {"float16": "HalfTensor", "float32": "FloatTensor", "float64": "D
 
 
 def describe_parameter(key: Any, value: Any, types: dict[str, str]) -> str:
-    """Return a line about a parameter."""
     if not isinstance(value, Tensor):
         return f"  ({key}): Object of type: {type(value).__name__}"
     kind = types.get(value.dtype.name, value.dtype.name)
@@ -243,7 +237,6 @@ class ParameterDict(Keyed):
         return reversed(self._parameters)
 
     def copy(self) -> ParameterDict:
-        """Return another dictionary of the same parameters."""
         return ParameterDict(self._parameters)
 
     def setdefault(self, key: str, default: Any = None) -> Any:
@@ -253,15 +246,12 @@ class ParameterDict(Keyed):
         return self[key]
 
     def popitem(self) -> tuple[str, Any]:
-        """Take the last pair out and return it."""
         return self._parameters.popitem()
 
     def get(self, key: str, default: Any = None) -> Any:
-        """Return the parameter of a key, or the default."""
         return self._parameters.get(key, default)
 
     def extra_repr(self) -> str:
-        """Return a line for each parameter."""
         return "\n".join(describe_parameter(key, value, TENSOR_TYPES) for key, value in self.items())
 
 
@@ -302,5 +292,4 @@ class ParameterList(Module):
         return self.extend(values)
 
     def extra_repr(self) -> str:
-        """Return a line for each parameter."""
         return "\n".join(describe_parameter(i, value, {}) for i, value in enumerate(self))

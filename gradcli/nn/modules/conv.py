@@ -76,7 +76,6 @@ class Convolution(Module):
             fill_uniform(self, 1 / math.sqrt(inputs))
 
     def forward(self, input: Tensor) -> Tensor:
-        """Convolve."""
         call = getattr(functional, f"conv{self._axes}d")
         padding = self.padding
         if self.padding_mode != "zeros":
@@ -86,7 +85,6 @@ class Convolution(Module):
         return call(input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
 
     def extra_repr(self) -> str:
-        """Return the settings that differ from the usual."""
         none, one = (0,) * self._axes, (1,) * self._axes
         parts = [f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"]
         for name, usual in (("padding", none), ("dilation", one), ("output_padding", none), ("groups", 1)):
@@ -157,13 +155,11 @@ class TransposedConvolution(Convolution):
 
 
 def convolution(n: int) -> Any:
-    """Return the class of convolutions in n dimensions."""
     doc = f"Convolution of (N, C, ...) or (C, ...) along {n} axes; weight (out_channels, in_channels / groups, ...)."
     return type(f"Conv{n}d", (Convolution,), {"_axes": n, "__doc__": doc, "__module__": __name__})
 
 
 def transposed_convolution(n: int) -> Any:
-    """Return the class of transposed convolutions in n dimensions."""
     doc = f"Transposed convolution along {n} axes; weight (in_channels, out_channels / groups, ...)."
     return type(f"ConvTranspose{n}d", (TransposedConvolution,), {"_axes": n, "__doc__": doc, "__module__": __name__})
 

@@ -17,7 +17,6 @@ class Dropping(Applied):
 
 
 def dropout_class(name: str, function: str, doc: str) -> type:
-    """Return the class of a kind of dropout."""
     shown = ("p", "inplace")
     return module_for(
         name, function, doc, base=Dropping, module=__name__, modes=True, shown=shown, p=0.5, inplace=False

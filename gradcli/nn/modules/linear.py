@@ -30,7 +30,6 @@ class Identity(Module):
         super().__init__()
 
     def forward(self, input: Any) -> Any:
-        """Return the input."""
         return input
 
 
@@ -49,9 +48,7 @@ class Linear(Module):
         fill_uniform(self, 1 / math.sqrt(self.in_features) if self.in_features else 0)
 
     def forward(self, input: Tensor) -> Tensor:
-        """Apply the linear map."""
         return functional.linear(input, self.weight, self.bias)
 
     def extra_repr(self) -> str:
-        """Return the sizes."""
         return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"

@@ -226,7 +226,6 @@ def indent(text: str) -> str:
 
 
 def type_name(value: Any) -> str:
-    """Return the name of a value's type, for messages."""
     if isinstance(value, Tensor):
         return f"torch.{value.dtype.title}Tensor"
     return type(value).__name__ if not isinstance(value, type) else value.__name__

@@ -29,7 +29,6 @@ class Scaled(Module):
 
 
 def as_shape(shape: Any) -> tuple[int, ...]:
-    """Return one length or several as a tuple."""
     return (int(shape),) if isinstance(shape, int | np.integer) else tuple(shape)
 
 
@@ -51,11 +50,9 @@ class LayerNorm(Scaled):
         self._make(self.normalized_shape, device, dtype, weight=elementwise_affine, bias=shifted)
 
     def forward(self, input: Tensor) -> Tensor:
-        """Normalize."""
         return functional.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
 
     def extra_repr(self) -> str:
-        """Return the settings."""
         return (
             f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}, "
             f"bias={self.bias is not None}"
@@ -78,11 +75,9 @@ class RMSNorm(Scaled):
         self._make(self.normalized_shape, device, dtype, weight=elementwise_affine)
 
     def forward(self, input: Tensor) -> Tensor:
-        """Normalize."""
         return functional.rms_norm(input, self.normalized_shape, self.weight, self.eps)
 
     def extra_repr(self) -> str:
-        """Return the settings."""
         return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
 
 
@@ -107,11 +102,9 @@ class GroupNorm(Scaled):
         self._make(num_channels, device, dtype, weight=affine, bias=affine and bias)
 
     def forward(self, input: Tensor) -> Tensor:
-        """Normalize."""
         return functional.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
 
     def extra_repr(self) -> str:
-        """Return the settings."""
         return (
             f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}, "
             f"bias={self.bias is not None}"

@@ -34,7 +34,6 @@ class PerAxisPool(Pool):
 
 
 def max_pool(n: int) -> type:
-    """Return the max pool over n axes."""
     return module_for(
         f"MaxPool{n}d",
         f"max_pool{n}d",
@@ -52,7 +51,6 @@ def max_pool(n: int) -> type:
 
 
 def avg_pool(n: int) -> Any:
-    """Return the average pool over n axes."""
     more: dict[str, Any] = {} if n == 1 else {"divisor_override": None}
     return module_for(
         f"AvgPool{n}d",
@@ -71,7 +69,6 @@ def avg_pool(n: int) -> Any:
 
 
 def adaptive(kind: str, n: int) -> type:
-    """Return the adaptive pool (avg or max) over n axes."""
     more: dict[str, Any] = {"return_indices": False} if kind == "max" else {}
     return module_for(
         f"Adaptive{kind.title()}Pool{n}d",

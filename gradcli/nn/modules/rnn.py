@@ -46,7 +46,6 @@ STEPS = {"RNN_TANH": (tanh_step, 1), "RNN_RELU": (relu_step, 1), "LSTM": (lstm_s
 
 
 def check_type(name: str, value: Any, kind: type) -> None:
-    """Raise TypeError for an argument of another type."""
     if not isinstance(value, kind):
         raise TypeError(f"{name} should be of type {kind.__name__}, got: {type(value).__name__}")
 
@@ -183,7 +182,6 @@ class RNNBase(Module):
         return stack(outputs), state
 
     def extra_repr(self) -> str:
-        """Return the settings that differ from the usual."""
         parts = [f"{self.input_size}, {self.hidden_size}"]
         usual = {
             "proj_size": 0,

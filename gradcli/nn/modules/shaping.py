@@ -20,11 +20,9 @@ class Flatten(Module):
         self.start_dim, self.end_dim = start_dim, end_dim
 
     def forward(self, input: Tensor) -> Tensor:
-        """Flatten."""
         return input.flatten(self.start_dim, self.end_dim)
 
     def extra_repr(self) -> str:
-        """Return the axes."""
         return f"start_dim={self.start_dim}, end_dim={self.end_dim}"
 
 
@@ -38,11 +36,9 @@ class Unflatten(Module):
         self.dim, self.unflattened_size = dim, tuple(unflattened_size)
 
     def forward(self, input: Tensor) -> Tensor:
-        """Unflatten."""
         return input.unflatten(self.dim, self.unflattened_size)
 
     def extra_repr(self) -> str:
-        """Return the axis and the lengths."""
         return f"dim={self.dim}, unflattened_size={self.unflattened_size}"
 
 

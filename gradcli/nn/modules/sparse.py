@@ -60,10 +60,8 @@ class Embedding(Module):
         return made
 
     def forward(self, input: Tensor) -> Tensor:
-        """Look up."""
         return functional.embedding(input, self.weight, self.padding_idx)
 
     def extra_repr(self) -> str:
-        """Return the sizes, and the padding row."""
         padding = [] if self.padding_idx is None else [f"padding_idx={self.padding_idx}"]
         return ", ".join([str(self.num_embeddings), str(self.embedding_dim), *padding])

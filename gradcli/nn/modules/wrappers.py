@@ -44,14 +44,12 @@ class Applied(Module):
         """Complete the settings, or refuse them."""
 
     def forward(self, *inputs: Any, **named: Any) -> Any:
-        """Apply the function."""
         settings = {name: getattr(self, name) for name in self._settings}
         if self._modes:
             settings["training"] = self.training
         return getattr(functional, self._function)(*inputs, **named, **settings)
 
     def extra_repr(self) -> str:
-        """Return the settings as name=value."""
         names = self._shown
         if names is None:
             names = tuple(n for n in self._settings if n != "inplace" or self.inplace)

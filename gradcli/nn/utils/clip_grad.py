@@ -17,7 +17,6 @@ Tensors = Tensor | Iterable[Tensor]
 
 
 def as_list(tensors: Tensors) -> list[Tensor]:
-    """Return one tensor or several as a list."""
     return [tensors] if isinstance(tensors, Tensor) else list(tensors)
 
 
