@@ -7,12 +7,10 @@ import math
 import numpy as np
 
 from .choose import step
-from .special import erfc
+from .special import SQRT_2_OVER_PI, SQRT_HALF, erfc
 from .table import REAL, A, Sample, elementwise
 from .transcendental import sigmoid, sigmoid_slope
 
-SQRT_HALF = math.sqrt(0.5)
-SQRT_2_OVER_PI = math.sqrt(2 / math.pi)
 GELU_CUBIC = 0.044715
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from .shapes import as_floats
-from .special import from_scipy, kummer
-from .table import POSITIVE, REAL, A, Sample, elementwise
+from .special import from_scipy, kummer, scipy_function
+from .table import POSITIVE, A, Sample, elementwise
 
 # -- modified Bessel functions of the first kind --------------------------------------------------
 
@@ -43,36 +43,32 @@ def over(out, x, sign=1):
     return np.where(near, series, out / np.where(near, 1.0, x))
 
 
-i0: Any = elementwise(
-    from_scipy("i0"),
+i0: Any = scipy_function(
+    "i0",
     lambda _, x: i1(x),
-    complex=False,
     numpy=(np.i0,),
     aliases=("modified_bessel_i0",),
     twin="besseli(0, x)",
     doc="Modified Bessel function of the first kind, order 0.",
 )
-i1: Any = elementwise(
-    from_scipy("i1"),
+i1: Any = scipy_function(
+    "i1",
     lambda out, x: i0(x) - over(out, x),
-    complex=False,
     aliases=("modified_bessel_i1",),
     twin="besseli(1, x)",
     doc="Modified Bessel function of the first kind, order 1.",
 )
-i0e: Any = elementwise(
-    from_scipy("i0e"),
+i0e: Any = scipy_function(
+    "i0e",
     lambda _, x: -np.sign(x) * kummer(-2 * abs(x), a=1.5, b=2.0),  # of exp(-x) I_0(x) = M(1/2, 1, -2x), DLMF 10.39.5
-    complex=False,
     domain=(POSITIVE,),
     slope="i1e(x) - sign(x) * i0e(x)",
     twin="exp(-abs(x)) * besseli(0, x)",
     doc="exp(-|x|) times the modified Bessel function of the first kind, order 0.",
 )
-i1e: Any = elementwise(
-    from_scipy("i1e"),
+i1e: Any = scipy_function(
+    "i1e",
     lambda _, x: 0.5 * (kummer(-2 * abs(x), a=1.5, b=3.0) - abs(x) * kummer(-2 * abs(x), a=2.5, b=4.0)),
-    complex=False,
     domain=(POSITIVE,),
     slope="i0e(x) - i1e(x) / x - sign(x) * i1e(x)",
     twin="exp(-abs(x)) * besseli(1, x)",
@@ -82,58 +78,57 @@ i1e: Any = elementwise(
 # -- the others -----------------------------------------------------------------------------------
 
 
-def enter(name: str, scipy_name: str, slope: Any, doc: str, *, twin: str, domain: Any = REAL) -> Any:
-    """Enter a function of scipy's under PyTorch's name."""
-    return elementwise(
-        from_scipy(scipy_name),
-        slope,
-        name=name,
-        scipy=scipy_name,
-        complex=False,
-        domain=(domain,),
-        twin=twin,
-        doc=f"{doc}.",
-    )
-
-
 FIRST, SECOND = "Bessel function of the first kind", "Bessel function of the second kind"
-j0: Any = enter("bessel_j0", "j0", lambda _, x: -j1(x), f"{FIRST}, order 0", twin="besselj(0, x)")
-j1: Any = enter("bessel_j1", "j1", lambda out, x: j0(x) - over(out, x, -1), f"{FIRST}, order 1", twin="besselj(1, x)")
-y0: Any = enter("bessel_y0", "y0", lambda _, x: -y1(x), f"{SECOND}, order 0", twin="bessely(0, x)", domain=POSITIVE)
-y1: Any = enter(
-    "bessel_y1", "y1", lambda out, x: y0(x) - out / x, f"{SECOND}, order 1", twin="bessely(1, x)", domain=POSITIVE
+j0: Any = scipy_function("bessel_j0", lambda _, x: -j1(x), scipy="j0", twin="besselj(0, x)", doc=f"{FIRST}, order 0.")
+j1: Any = scipy_function(
+    "bessel_j1",
+    lambda out, x: j0(x) - over(out, x, -1),
+    scipy="j1",
+    twin="besselj(1, x)",
+    doc=f"{FIRST}, order 1.",
 )
-k0: Any = enter(
+y0: Any = scipy_function(
+    "bessel_y0", lambda _, x: -y1(x), scipy="y0", twin="bessely(0, x)", domain=(POSITIVE,), doc=f"{SECOND}, order 0."
+)
+y1: Any = scipy_function(
+    "bessel_y1",
+    lambda out, x: y0(x) - out / x,
+    scipy="y1",
+    twin="bessely(1, x)",
+    domain=(POSITIVE,),
+    doc=f"{SECOND}, order 1.",
+)
+k0: Any = scipy_function(
     "modified_bessel_k0",
-    "k0",
     lambda _, x: -k1(x),
-    f"Modified {SECOND}, order 0",
+    scipy="k0",
     twin="besselk(0, x)",
-    domain=POSITIVE,
+    domain=(POSITIVE,),
+    doc=f"Modified {SECOND}, order 0.",
 )
-k1: Any = enter(
+k1: Any = scipy_function(
     "modified_bessel_k1",
-    "k1",
     lambda out, x: -k0(x) - out / x,
-    f"Modified {SECOND}, order 1",
+    scipy="k1",
     twin="besselk(1, x)",
-    domain=POSITIVE,
+    domain=(POSITIVE,),
+    doc=f"Modified {SECOND}, order 1.",
 )
-k0e: Any = enter(
+k0e: Any = scipy_function(
     "scaled_modified_bessel_k0",
-    "k0e",
     lambda out, x: out - k1e(x),
-    f"exp(x) times the modified {SECOND}, order 0",
+    scipy="k0e",
     twin="exp(x) * besselk(0, x)",
-    domain=POSITIVE,
+    domain=(POSITIVE,),
+    doc=f"exp(x) times the modified {SECOND}, order 0.",
 )
-k1e: Any = enter(
+k1e: Any = scipy_function(
     "scaled_modified_bessel_k1",
-    "k1e",
     lambda out, x: out - k0e(x) - out / x,
-    f"exp(x) times the modified {SECOND}, order 1",
+    scipy="k1e",
     twin="exp(x) * besselk(1, x)",
-    domain=POSITIVE,
+    domain=(POSITIVE,),
+    doc=f"exp(x) times the modified {SECOND}, order 1.",
 )
 
 

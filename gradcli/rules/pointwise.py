@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .shapes import as_floats, mask
-from .special import from_scipy
+from .special import scipy_function
 from .table import POSITIVE, A, Sample, constant, elementwise, linear
 
 # -- fractions and replacements -------------------------------------------------------------------
@@ -87,30 +87,27 @@ def xlog1py_dx(_, x, y):
     return np.where((x == 0) & (y <= -1), 0.0, np.log1p(y))
 
 
-elementwise(
-    from_scipy("xlogy"),
+scipy_function(
+    "xlogy",
     xlogy_dx,
     lambda _, x, y: x / y,
-    complex=False,
     domain=((0.1, 3.0), POSITIVE),
     twin="x * log(y)",
     doc="x log(y), 0 where x = 0.",
 )
-elementwise(
-    from_scipy("xlog1py"),
+scipy_function(
+    "xlog1py",
     xlog1py_dx,
     lambda _, x, y: x / (y + 1),
     node="SpecialXlog1Py",
-    complex=False,
     domain=((0.1, 3.0), (-0.8, 3.0)),
     twin="x * log(1 + y)",
     doc="x log(1 + y), 0 where x = 0.",
 )
-elementwise(
-    from_scipy("entr"),
+scipy_function(
+    "entr",
     lambda _, x: -1 - np.log(x),
     node="SpecialEntr",
-    complex=False,
     domain=(POSITIVE,),
     twin="-x * log(x)",
     doc="Entropy -x log(x); 0 at 0, -inf below.",

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from .shapes import in_floats_of
-from .special import PROBABILITY, digamma, from_scipy, kummer
-from .table import POSITIVE, REAL, A, Sample, elementwise
+from .special import PROBABILITY, digamma, from_scipy, kummer, scipy_function
+from .table import POSITIVE, A, Sample, elementwise
 
 # -- functions of one operand --------------------------------------------------------------------
 
@@ -51,41 +51,47 @@ log_ratio: Any = elementwise(
     doc="n-th derivative of -log(1 - t) / t at t = 1 - x.",
 )
 
-SIMPLE: list[tuple[str, Any, Any, str, str]] = [
-    ("gamma", lambda out, x: out * digamma(x), POSITIVE, "gamma(x)", "Gamma function."),
-    ("rgamma", lambda _, x: rgamma_slope(x), POSITIVE, "1 / gamma(x)", "One over the gamma function."),
-    (
-        "erfcinv",
-        lambda out, _: -0.5 * math.sqrt(math.pi) * np.exp(out * out),
-        PROBABILITY,
-        "erfcinv(x)",
-        "Inverse of the complementary error function.",
-    ),
-    ("exp10", lambda out, _: out * math.log(10), REAL, "10**x", "10 to the power x."),
-    ("exp1", lambda _, x: -np.exp(-x) / x, POSITIVE, "expint(1, x)", "Exponential integral E1."),
-    ("expi", lambda _, x: np.exp(x) / x, POSITIVE, "Ei(x)", "Exponential integral Ei."),
-    (
-        "dawsn",
-        lambda _, x: kummer(-x * x, a=1.0, b=0.5),
-        REAL,
-        "sqrt(pi) / 2 * exp(-x**2) * erfi(x)",
-        "Dawson's integral.",
-    ),
-    ("spence", lambda _, x: -log_ratio(x, n=0), (1.3, 4.0), "polylog(2, 1 - x)", "Spence's function."),
-]
-SLOPES = {"rgamma": "-digamma(x) / gamma(x)", "dawsn": "1 - 2 * x * dawsn(x)", "spence": "log(x) / (1 - x)"}
-"""What slopes are that are computed by others, so that nothing cancels."""
-simple: dict[str, Any] = {
-    name: elementwise(
-        from_scipy(name), slope, complex=False, domain=(domain,), twin=twin, doc=doc, slope=SLOPES.get(name, "")
-    )
-    for name, slope, domain, twin, doc in SIMPLE
-}
-gamma, rgamma = simple["gamma"], simple["rgamma"]
-elementwise(
-    from_scipy("gammasgn"),
+gamma: Any = scipy_function(
+    "gamma", lambda out, x: out * digamma(x), domain=(POSITIVE,), twin="gamma(x)", doc="Gamma function."
+)
+rgamma: Any = scipy_function(
+    "rgamma",
+    lambda _, x: rgamma_slope(x),
+    slope="-digamma(x) / gamma(x)",
+    domain=(POSITIVE,),
+    twin="1 / gamma(x)",
+    doc="One over the gamma function.",
+)
+scipy_function(
+    "erfcinv",
+    lambda out, _: -0.5 * math.sqrt(math.pi) * np.exp(out * out),
+    domain=(PROBABILITY,),
+    twin="erfcinv(x)",
+    doc="Inverse of the complementary error function.",
+)
+scipy_function("exp10", lambda out, _: out * math.log(10), twin="10**x", doc="10 to the power x.")
+scipy_function(
+    "exp1", lambda _, x: -np.exp(-x) / x, domain=(POSITIVE,), twin="expint(1, x)", doc="Exponential integral E1."
+)
+scipy_function("expi", lambda _, x: np.exp(x) / x, domain=(POSITIVE,), twin="Ei(x)", doc="Exponential integral Ei.")
+scipy_function(
+    "dawsn",
+    lambda _, x: kummer(-x * x, a=1.0, b=0.5),
+    slope="1 - 2 * x * dawsn(x)",
+    twin="sqrt(pi) / 2 * exp(-x**2) * erfi(x)",
+    doc="Dawson's integral.",
+)
+scipy_function(
+    "spence",
+    lambda _, x: -log_ratio(x, n=0),
+    slope="log(x) / (1 - x)",
+    domain=((1.3, 4.0),),
+    twin="polylog(2, 1 - x)",
+    doc="Spence's function.",
+)
+scipy_function(
+    "gammasgn",
     0,
-    complex=False,
     domain=(POSITIVE,),
     twin="sign(gamma(x))",
     doc="Sign of the gamma function.",
@@ -183,29 +189,26 @@ def log_beta_slope(_, x, y):
     return digamma(x) - digamma(x + y)
 
 
-elementwise(
-    from_scipy("betaln"),
+scipy_function(
+    "betaln",
     log_beta_slope,
     lambda out, x, y: log_beta_slope(out, y, x),
-    complex=False,
     domain=(POSITIVE, POSITIVE),
     twin="loggamma(x) + loggamma(y) - loggamma(x + y)",
     doc="Logarithm of the beta function.",
 )
-elementwise(
-    from_scipy("beta"),
+scipy_function(
+    "beta",
     lambda out, x, y: out * log_beta_slope(None, x, y),
     lambda out, x, y: out * log_beta_slope(None, y, x),
-    complex=False,
     domain=(POSITIVE, POSITIVE),
     twin="gamma(x) * gamma(y) / gamma(x + y)",
     doc="Beta function.",
 )
-elementwise(
-    from_scipy("rel_entr"),
+scipy_function(
+    "rel_entr",
     lambda _, x, y: np.log(x / y) + 1,
     lambda _, x, y: -x / y,
-    complex=False,
     domain=(POSITIVE, POSITIVE),
     twin="x * log(x / y)",
     doc="Relative entropy x log(x / y).",

@@ -33,6 +33,11 @@ def from_scipy(name):
     return function
 
 
+def scipy_function(name: str, *slopes: Any, scipy: str = "", **options: Any) -> Primitive:
+    """Enter scipy.special's function of that name for real numbers; scipy: its name there, where that is another."""
+    return elementwise(from_scipy(scipy or name), *slopes, name=name, scipy=scipy, complex=False, **options)
+
+
 # -- the error function and the normal distribution -----------------------------------------------
 
 elementwise(
@@ -75,33 +80,29 @@ ierfcx: Primitive = elementwise(
     samples=(Sample(A(3, 4), 1), Sample(A(3), 2)),
     doc="exp(x^2) times the n-th repeated integral of erfc.",
 )
-erfcx = elementwise(
-    from_scipy("erfcx"),
+erfcx = scipy_function(
+    "erfcx",
     lambda _, x: -2 * ierfcx(x, n=1),
-    complex=False,
     slope="2 * x * erfcx(x) - 2 / sqrt(pi)",
     twin="exp(x**2) * erfc(x)",
     doc="Scaled complementary error function exp(x^2) erfc(x).",
 )
-elementwise(
-    from_scipy("erfinv"),
+scipy_function(
+    "erfinv",
     lambda out, _: np.exp(out * out) / TWO_OVER_SQRT_PI,
-    complex=False,
     domain=((-0.9, 0.9),),
     twin="erfinv(x)",
     doc="Inverse of the error function.",
 )
-elementwise(
-    from_scipy("ndtr"),
+scipy_function(
+    "ndtr",
     lambda _, x: np.exp(-x * x / 2) / SQRT_2PI,
-    complex=False,
     twin="erfc(-x / sqrt(2)) / 2",
     doc="Distribution function of the standard normal distribution.",
 )
-elementwise(
-    from_scipy("ndtri"),
+scipy_function(
+    "ndtri",
     lambda out, _: np.exp(out * out / 2) * SQRT_2PI,
-    complex=False,
     domain=(PROBABILITY,),
     twin="sqrt(2) * erfinv(2 * x - 1)",
     doc="Inverse of the standard normal distribution function.",
@@ -122,10 +123,9 @@ hazard = elementwise(
     public=False,
     doc="Density over distribution function of the standard normal distribution.",
 )
-elementwise(
-    from_scipy("log_ndtr"),
+scipy_function(
+    "log_ndtr",
     lambda _, x: hazard(x),
-    complex=False,
     slope="exp(-(x**2) / 2 - log_ndtr(x)) / sqrt(2 * pi)",
     twin="log(erfc(-x / sqrt(2)) / 2)",
     doc="Logarithm of the standard normal distribution function, accurate in the lower tail.",
@@ -181,22 +181,20 @@ polygamma = elementwise(
     twin="polygamma(n, x)",
     doc="n-th derivative of digamma at x.",
 )
-digamma = elementwise(
-    from_scipy("digamma"),
+digamma = scipy_function(
+    "digamma",
     lambda _, x: polygamma(x, n=1),
     slope="polygamma(1, x)",
     aliases=("psi",),
-    complex=False,
     domain=(POSITIVE,),
     twin="polygamma(0, x)",
     doc="Logarithmic derivative of the gamma function.",
 )
-gammaln = elementwise(
-    from_scipy("gammaln"),
+gammaln = scipy_function(
+    "gammaln",
     lambda _, x: digamma(x),
     aliases=("lgamma",),
     node="Lgamma",
-    complex=False,
     domain=(POSITIVE,),
     twin="loggamma(x)",
     doc="Logarithm of |gamma(x)|.",
