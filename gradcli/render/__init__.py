@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
-from typing import Any
+from typing import Any, NamedTuple
 
 TEXT = ("table", "tsv", "json")
 ARRAYS = (*TEXT, "latex", "npz", "npy", "csv")
@@ -13,28 +13,22 @@ PICTURES = ("svg", "png")
 """The formats that one module draws."""
 PLOTS = (*PICTURES, "pdf")
 """Those that it draws with matplotlib."""
+HOMES = {**dict.fromkeys(PLOTS, "picture"), **dict.fromkeys(("python", "c", "sql"), "code")}
+"""The modules of formats that are not called after theirs."""
 
 
-class Style:
+class Style(NamedTuple):
     """How to print.
 
     precision: digits, None for all. unicode: whether more than ASCII may be used. size: columns and lines there are.
     form: the format.
     """
 
-    def __init__(
-        self,
-        precision: int | None = None,
-        unicode: bool = True,
-        command: str = "",
-        size: tuple[int, int] = (80, 24),
-        form: str = "table",
-    ):
-        self.size = size
-        self.form = form
-        self.precision = precision
-        self.unicode = unicode
-        self.command = command
+    precision: int | None = None
+    unicode: bool = True
+    command: str = ""
+    size: tuple[int, int] = (80, 24)
+    form: str = "table"
 
 
 Renderer = Callable[..., Any]
@@ -58,12 +52,11 @@ def renders(form: str | None = None) -> Callable[[Renderer], Renderer]:
 
 def render(result: Any, form: str, style: Style) -> Any:
     """Return a result as text (`table`: as something rich prints; `npz` and pictures: as bytes)."""
-    style.form = form
-    home = "picture" if form in PLOTS else form
+    home = HOMES.get(form, form)
     import_module(f"{__name__}.{home}")
     renderer = RENDERERS.get((home, type(result).__name__))
     if renderer is None:
         from ..errors import GradcliError
 
         raise GradcliError(f"these numbers have no {form} form", hint="-f tsv and -f json have them", kind="usage")
-    return renderer(result, style)
+    return renderer(result, style._replace(form=form))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from . import Style
@@ -109,6 +109,12 @@ def fitting(array: np.ndarray | None, style: Style, coloured: bool, width: int) 
     return text
 
 
+def plain_table(*headings: str | Column, look: str = "bold", gap: int = 2) -> Table:
+    """Return a table without lines, blanks between its columns; what is too long for a heading's is folded."""
+    columns = (Column(heading, overflow="fold") if isinstance(heading, str) else heading for heading in headings)
+    return Table(*columns, box=None, header_style=look, pad_edge=False, padding=(0, gap, 0, 0))
+
+
 class Row(NamedTuple):
     """A name, an array whose shape is shown, and arrays, each with whether it is coloured.
 
@@ -140,9 +146,7 @@ def table_of_arrays(headings: tuple[str, ...], rows: list[Row], style: Style) ->
 
 def side_by_side(headings: tuple[str, ...], rows: list[Row], shapes: list[str], cells: list[list[Text]]) -> Table:
     """Return a table with one row for each name."""
-    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
-    for heading in headings:
-        table.add_column(heading, no_wrap=True, vertical="top")
+    table = plain_table(*(Column(heading, no_wrap=True) for heading in headings))
     for row, shape, texts in zip(rows, shapes, cells, strict=True):
         table.add_row(row.name, Text(shape, style="dim"), *texts)
     return table

@@ -6,6 +6,8 @@ import math
 
 import numpy as np
 
+SHADES, SHADES_PLAIN = " ░▒▓█", " .:+#"
+"""Cells from empty to full, also with only ASCII."""
 BRAILLE = np.array([[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]])
 LARGEST = 1e300
 """From here on numbers are as infinite in a picture: the lengths between them would overflow."""

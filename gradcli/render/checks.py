@@ -7,6 +7,8 @@ from .numbers import PARTS, label_part
 
 DIGITS = 12
 """The digits that matter in a comparison."""
+LEVELS = {"fail": "error", "error": "error", "inconclusive": "warning"}
+"""How bad a verdict is that is no pass, in the words of GitHub and of SARIF."""
 
 
 def details(check: CheckReport) -> list[str]:

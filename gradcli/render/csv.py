@@ -112,9 +112,8 @@ def element_rows(check: CheckReport, style: Style) -> list[list[Any]]:
     head, rows = [check.name, check.file or "", check.line or ""], []
     for item in check.inputs:
         for row in rows_of(item):
-            values = (row.claimed, row.numeric, row.error, row.ratio)
-            numbers = ["" if x is None else number(x, style.precision) for x in values]
             output, index = (" ".join(map(str, place)) for place in (row.output, row.place))
+            numbers = row.numbers(style.precision)
             rows.append([*head, output, row.output_part, item.name, index, row.part, *numbers, row.verdict, ""])
     return rows or [[*head, *[""] * 9, check.verdict, check.message]]
 

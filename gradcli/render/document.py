@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .. import __version__
+from ..results.locks import SCHEMA
 from . import Style
 
 CONTROL = re.compile("[\x7f-\x9f]")
@@ -34,10 +35,19 @@ def as_plain_data(x: Any, precision: int | None = None) -> Any:
     return value if precision is None else float(f"{value:.{precision}g}")
 
 
-def document(command: str, target: str, **parts: Any) -> str:
+def document(style: Style, target: str, **parts: Any) -> str:
     """Return a document with the keys that all have."""
-    head = {"schema": "gradcli/1", "command": command, "target": target, "version": __version__}
-    return text_of({**head, **parts})
+    return text_of({**head(style, target), **parts})
+
+
+def head(style: Style, target: str) -> dict[str, Any]:
+    """Return the keys that all documents begin with."""
+    return {"schema": SCHEMA, "command": style.command, "target": target, "version": __version__}
+
+
+def present(**parts: Any) -> dict[str, Any]:
+    """Return the parts that there are: neither None nor empty."""
+    return {name: part for name, part in parts.items() if part not in (None, "", [], {})}
 
 
 def text_of(found: dict[str, Any]) -> str:

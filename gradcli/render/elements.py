@@ -37,6 +37,11 @@ class ElementRow(NamedTuple):
         known = np.isfinite(self.numeric) and abs(self.numeric) > self.error
         return float(self.claimed / self.numeric) if known else None
 
+    def numbers(self, precision: int | None) -> list[str]:
+        """Return claimed, numeric, error and ratio as text; nothing for a ratio that is not known."""
+        values = (self.claimed, self.numeric, self.error, self.ratio)
+        return ["" if x is None else number(x, precision) for x in values]
+
     def name(self, of: str) -> str:
         """Return what the element is called, with the output's where that is no plain number."""
         place = SHORT[self.part] + label(of, self.place)
@@ -105,11 +110,10 @@ def cells_of(row: ElementRow, name: str, digits: int, headings: tuple[str, ...])
 
 def element_lines(check: CheckReport, style: Style) -> str:
     """Return a line per element: the word element, check, element, claimed, numeric, error, ratio, verdict."""
-    lines = []
-    for item in check.inputs:
-        for row in rows_of(item):
-            values = (row.claimed, row.numeric, row.error, row.ratio)
-            numbers = ["" if x is None else number(x, style.precision) for x in values]
-            words = ["element", " ".join(check.name.split()), row.name(item.name), *numbers, row.verdict]
-            lines.append("\t".join(words) + "\n")
+    name = " ".join(check.name.split())
+    lines = [
+        "\t".join(["element", name, row.name(item.name), *row.numbers(style.precision), row.verdict]) + "\n"
+        for item in check.inputs
+        for row in rows_of(item)
+    ]
     return visible("".join(lines))

@@ -8,12 +8,13 @@ import numpy as np
 from rich.cells import cell_len
 from rich.console import Group
 from rich.padding import Padding
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from ..results.exact import Agreement, Formulas, LongNumbers
 from ..results.labels import label
 from . import Style, renders
+from .arrays import plain_table
 from .exact import formula_lines, long_elements, plain_steps
 
 MOST = 12
@@ -60,9 +61,8 @@ def formula_matrix(result: Formulas, style: Style) -> Group:
     widths = [max(cell_len(line) for cell in column for line in cell.split("\n")) for column in columns]
     if sum(widths) + 3 * len(widths) > style.size[0]:
         return Group(head, *(Text(f"{name}  {text}") for name, text in formula_lines(result)))
-    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 3, 0, 0))
-    for column in ("", *found.columns):
-        table.add_column(column, no_wrap=True, vertical="middle")
+    headings = (Column(column, no_wrap=True, vertical="middle") for column in ("", *found.columns))
+    table = plain_table(*headings, gap=3)
     for name, row in zip(names, cells, strict=True):
         table.add_row(Text(name, style="bold"), *(Text(cell, style="cyan") for cell in row))
     return Group(head, table)
@@ -90,11 +90,7 @@ def render_longnumbers(result: LongNumbers, style: Style) -> Table:
 
 def agreements(items: tuple[Agreement, ...]) -> Group:
     """Return a table of the formulas beside a result: the formula, its value, and whether the engine agrees."""
-    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column("by sympy", no_wrap=True)
-    table.add_column("formula", overflow="fold")
-    table.add_column("value in 30 digits", overflow="fold")
-    table.add_column("", no_wrap=True)
+    table = plain_table(Column("by sympy", no_wrap=True), "formula", "value in 30 digits", Column("", no_wrap=True))
     for item in items:
         verdict = Text("agrees", style="green") if item.agrees else Text("DISAGREES", style="bold red")
         if item.agrees and not item.decided:

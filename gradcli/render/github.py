@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from ..errors import visible
-from ..results.checks import CheckList, CheckReport, CheckSummary, CheckTotal
+from ..results.checks import CheckReport, CheckSummary, CheckTotal
 from . import Style, renders
-from .checks import headline, summary_line
-from .tsv import render_checklist as lines_of_checks
+from .checks import LEVELS, headline, summary_line
+from .tsv import render_checklist
 
-LEVELS = {"fail": "error", "error": "error", "inconclusive": "warning"}
+renders("github")(render_checklist)
 
 
 def escape_command(text: str, everything: bool = False) -> str:
@@ -29,12 +29,6 @@ def annotation(check: CheckReport, style: Style) -> str:
     lines += [f"found: {check.found.line}"] if check.found else []
     title = escape_command("gradcheck " + check.name, True)
     return f"::{LEVELS[check.verdict]} {place}title={title}::{escape_command(chr(10).join(lines))}\n"
-
-
-@renders()
-def render_checklist(result: CheckList, style: Style) -> str:
-    """Return one line per check."""
-    return lines_of_checks(result, style)
 
 
 @renders()

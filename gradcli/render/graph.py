@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,15 +18,12 @@ SHORT = 22
 """The longest value, in characters, that is shown whole."""
 
 
-class Line:
+class Line(NamedTuple):
     """One line of a tree. again: the node was shown above, with all that is below it."""
 
-    __slots__ = ("again", "node", "prefix")
-
-    def __init__(self, prefix: str, node: GraphNode, again: bool):
-        self.prefix = prefix
-        self.node = node
-        self.again = again
+    prefix: str
+    node: GraphNode
+    again: bool
 
 
 def tree(result: Graph, unicode: bool) -> Iterator[Line]:

@@ -6,14 +6,14 @@ from typing import Any
 
 from ..results.graphs import Graph, GraphNode, Step, Trace
 from . import Style, renders
-from .document import as_plain_data, document, optional
+from .document import document, optional
 
 
 @renders(form="json")
 def render_graph(result: Graph, style: Style) -> str:
     """Return the nodes, and the numbers of the outputs."""
     nodes = [graph_node(node, style, result.values) for node in result.nodes]
-    return document(style.command, result.target, outputs=list(result.outputs), nodes=nodes)
+    return document(style, result.target, outputs=list(result.outputs), nodes=nodes)
 
 
 def graph_node(node: GraphNode, style: Style, values: bool) -> dict[str, Any]:
@@ -35,8 +35,8 @@ def graph_node(node: GraphNode, style: Style, values: bool) -> dict[str, Any]:
     if node.operations > 1:
         found["operations"] = node.operations
     if values:
-        found["value"] = None if node.value is None else as_plain_data(node.value, style.precision)
-        found["grad"] = None if node.grad is None else as_plain_data(node.grad, style.precision)
+        found["value"] = optional(node.value, style)
+        found["grad"] = optional(node.grad, style)
     return found
 
 
@@ -56,7 +56,7 @@ def render_trace(result: Trace, style: Style) -> str:
         }
         for i, run in enumerate(result.passes, result.first)
     ]
-    return document(style.command, result.target, passes=passes)
+    return document(style, result.target, passes=passes)
 
 
 def trace_step(step: Step, style: Style) -> dict[str, Any]:

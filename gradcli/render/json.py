@@ -6,12 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from .. import __version__
 from ..errors import GradcliError
 from ..results import Gradients, Value
 from ..results.checks import CheckList, CheckReport, CheckSummary, Evidence, InputCheck, Taylor
 from ..results.exact import Formulas, LongNumbers
-from ..results.locks import SCHEMA, Comparison, Lock, Verification, document_of_lines
+from ..results.locks import Comparison, Lock, Verification, document_of_lines
 from ..results.mutants import Mutation
 from ..results.operations import Operations
 from ..results.plots import Curve, Surface
@@ -19,7 +18,7 @@ from ..results.precision import Precision
 from ..results.sweeps import Swept
 from ..results.transforms import Hessian, Jacobian, Products
 from . import Style, graph_json, renders  # noqa: F401 - it registers graphs and traces
-from .document import as_plain_data, document, optional, text_of
+from .document import as_plain_data, document, head, optional, present, text_of
 from .elements import ElementRow, rows_of
 from .exact import agreement_json
 
@@ -27,38 +26,38 @@ from .exact import agreement_json
 @renders()
 def render_gradients(result: Gradients, style: Style) -> str:
     """Return value, gradients and retained gradients."""
-    parts: dict[str, Any] = {
-        "value": optional(result.value, style),
-        "grad": {item.name: optional(item.grad, style) for item in result.inputs},
-    }
-    if result.output is not None:
-        parts["output"] = result.output
-    if result.retained:
-        parts["retained"] = {name: optional(g, style) for name, g in result.retained.items()}
-    if result.witnesses:
-        parts["check"] = check_part(result.witnesses[0])
-    if result.symbolic:
-        parts["symbolic"] = {item.name: agreement_json(item) for item in result.symbolic}
-    return document(style.command, result.target, **parts)
+    more = present(
+        output=result.output,
+        retained={name: optional(g, style) for name, g in result.retained.items()},
+        check=first_check(result),
+        symbolic=agreements(result),
+    )
+    slopes = {item.name: optional(item.grad, style) for item in result.inputs}
+    return document(style, result.target, value=optional(result.value, style), grad=slopes, **more)
+
+
+def first_check(result: Any) -> dict[str, Any] | None:
+    """Return the check beside a result, None where there is none."""
+    return next((check_part(report) for report in getattr(result, "witnesses", ())), None)
+
+
+def agreements(result: Any) -> dict[str, Any]:
+    """Return what formulas say, by input."""
+    return {item.name: agreement_json(item) for item in result.symbolic}
 
 
 @renders()
 def render_value(result: Value, style: Style) -> str:
-    """Return the value."""
-    more = {} if result.output is None else {"output": result.output}
-    return document(style.command, result.target, value=as_plain_data(result.value, style.precision), **more)
+    value = as_plain_data(result.value, style.precision)
+    return document(style, result.target, value=value, **present(output=result.output))
 
 
 def derivative(result: Any, style: Style, **parts: Any) -> str:
     """Return a document with the value of the output, its name, and the inputs that it does not depend on."""
-    more: dict[str, Any] = {} if result.output is None else {"output": result.output}
-    if result.unused:
-        more["unused"] = list(result.unused)
-    if getattr(result, "symbolic", ()):
-        more["symbolic"] = {item.name: agreement_json(item) for item in result.symbolic}
-    if getattr(result, "witnesses", ()):
-        more["check"] = check_part(result.witnesses[0])
-    return document(style.command, result.target, value=as_plain_data(result.value, style.precision), **parts, **more)
+    more = present(
+        output=result.output, unused=list(result.unused), symbolic=agreements(result), check=first_check(result)
+    )
+    return document(style, result.target, value=as_plain_data(result.value, style.precision), **parts, **more)
 
 
 @renders()
@@ -76,8 +75,7 @@ def render_jacobian(result: Jacobian, style: Style) -> str:
             "col": entries.col.tolist(),
             "data": as_plain_data(entries.data, style.precision),
         }
-    parts = {} if result.products is None else {"products": result.products}
-    return derivative(result, style, jacobian=blocks, **parts)
+    return derivative(result, style, jacobian=blocks, **present(products=result.products))
 
 
 @renders()
@@ -102,7 +100,7 @@ def render_products(result: Products, style: Style) -> str:
 def render_operations(result: Operations, style: Style) -> str:
     """Return every function with what there is to say about it."""
     entries = [{**op._asdict(), "derivatives": dict(op.derivatives)} for op in result.entries]
-    return document(style.command, "", ops=entries)
+    return document(style, "", ops=entries)
 
 
 def input_part(item: InputCheck) -> dict[str, Any]:
@@ -127,9 +125,7 @@ def input_part(item: InputCheck) -> dict[str, Any]:
             "numeric": as_plain_data(worst.numeric),
             "numeric_error": as_plain_data(np.float64(worst.numeric_error)),
         }
-        for key, which in (("output_part", worst.output_part), ("part", worst.part)):
-            if which:
-                part["worst"][key] = which
+        part["worst"] |= present(output_part=worst.output_part, part=worst.part)
         if worst.sides is not None:
             part["worst"]["one_sided"] = [as_plain_data(np.float64(x)) for x in worst.sides]
     return part
@@ -142,7 +138,7 @@ def element_part(row: ElementRow) -> dict[str, Any]:
         "output": list(row.output),
         "index": list(row.place),
         **{key: as_plain_data(np.float64(x)) for key, x in values.items()},
-        **{key: which for key, which in (("output_part", row.output_part), ("part", row.part)) if which},
+        **present(output_part=row.output_part, part=row.part),
         "verdict": row.verdict,
     }
 
@@ -196,21 +192,17 @@ def check_part(check: CheckReport) -> dict[str, Any]:
 @renders()
 def render_checksummary(result: CheckSummary, style: Style) -> str:
     """Return all checks and how many had which verdict."""
-    summary = {
-        "passed": result.count("pass"),
-        "failed": result.count("fail"),
-        "inconclusive": result.count("inconclusive"),
-        "errors": result.count("error"),
-        "seconds": round(result.seconds, 4),
-    }
-    return document(style.command, result.target, checks=[check_part(c) for c in result.checks], summary=summary)
+    words = {"passed": "pass", "failed": "fail", "inconclusive": "inconclusive", "errors": "error"}
+    summary = {word: result.count(verdict) for word, verdict in words.items()}
+    summary["seconds"] = round(result.seconds, 4)  # type: ignore[assignment]
+    return document(style, result.target, checks=[check_part(c) for c in result.checks], summary=summary)
 
 
 @renders()
 def render_checklist(result: CheckList, style: Style) -> str:
     """Return the chosen checks."""
     checks = [{"name": name, "file": file, "line": line} for name, file, line in result.checks]
-    return document(style.command, result.target, checks=checks)
+    return document(style, result.target, checks=checks)
 
 
 @renders()
@@ -219,15 +211,14 @@ def render_mutation(result: Mutation, style: Style) -> str:
     keys = ("name", "line", "relative_error", "killed", "timed_out", "seconds", "test")
     parts = ("score", "smallest_noticed", "at_least", "equal", "calls", "seconds")
     mutants = [{key: getattr(run, key) for key in keys} for run in result.mutants]
-    return document(style.command, result.target, mutants=mutants, **{key: getattr(result, key) for key in parts})
+    return document(style, result.target, mutants=mutants, **{key: getattr(result, key) for key in parts})
 
 
 @renders()
 def render_lock(result: Lock, style: Style) -> str:
     """Return the content of a lock file: a line per check."""
-    head = {"schema": SCHEMA, "command": style.command, "target": result.target, "version": __version__}
     more = {"settings": result.settings, "libraries": result.libraries}
-    return document_of_lines({**head, **more}, "checks", result.entries)
+    return document_of_lines({**head(style, result.target), **more}, "checks", result.entries)
 
 
 def comparison_part(check: Comparison) -> dict[str, Any]:
@@ -237,13 +228,7 @@ def comparison_part(check: Comparison) -> dict[str, Any]:
         "index": list(check.worst.place),
         **{key: as_plain_data(np.asarray(getattr(check.worst, key))) for key in check.worst._fields[2:]},
     }
-    return {
-        "name": check.name,
-        "file": check.file,
-        "verdict": check.verdict,
-        "worst": worst,
-        "message": check.message,
-    }
+    return {**check._asdict(), "worst": worst}
 
 
 @renders()
@@ -251,28 +236,17 @@ def render_verification(result: Verification, style: Style) -> str:
     """Return what became of every check, and the versions that differ."""
     checks = [comparison_part(check) for check in result.checks]
     versions = {name: {"locked": old, "now": new} for name, old, new in result.libraries}
-    return document(style.command, result.target, checks=checks, versions=versions)
+    return document(style, result.target, checks=checks, versions=versions)
 
 
 def error(problem: GradcliError) -> str:
     """Return an error as a document."""
     span = problem.span
-    place = (
-        None
-        if span is None
-        else {
-            "start": span.start,
-            "end": span.end,
-            "line": span.line,
-            "column": span.column,
-            "text": span.text,
-            "file": span.origin,
-        }
-    )
+    keys = {"start": "start", "end": "end", "line": "line", "column": "column", "text": "text", "file": "origin"}
     parts = {
         "kind": problem.kind,
         "message": problem.message,
-        "span": place,
+        "span": span and {key: getattr(span, name) for key, name in keys.items()},
         "hint": problem.hint,
         "exit": problem.exit_code,
     }
@@ -282,16 +256,13 @@ def error(problem: GradcliError) -> str:
 @renders()
 def render_longnumbers(result: LongNumbers, style: Style) -> str:
     """Return rounded numbers where they always are, and their digits as strings."""
-    value = {"value": round_digits(result.value)}
     digits = {"n": result.digits, "value": result.value.tolist()}
     parts: dict[str, Any] = {name: round_digits(x) for name, x in result.parts.items()}
     texts: dict[str, Any] = {name: None if x is None else x.tolist() for name, x in result.parts.items()}
     if result.kind == "hessian":
         parts, texts = by_pair(parts), by_pair(texts)
-    more = {} if result.output is None else {"output": result.output}
-    return document(
-        style.command, result.target, **value, **{result.kind: parts}, **more, digits={**digits, result.kind: texts}
-    )
+    numbers = {"value": round_digits(result.value), result.kind: parts, **present(output=result.output)}
+    return document(style, result.target, **numbers, digits={**digits, result.kind: texts})
 
 
 def round_digits(x: np.ndarray | None) -> Any:
@@ -318,26 +289,26 @@ def render_formulas(result: Formulas, style: Style) -> str:
         found = {"name": d.name, "text": d.formula.text, "latex": d.formula.latex}
         return found if d.value is None else {**found, "at": d.value}
 
-    parts: dict[str, Any] = {
-        "order": result.order,
-        "value": [one(d) for d in result.value],
-        "derivatives": [one(d) for d in result.derivatives],
+    matrix = result.matrix and {
+        **result.matrix._asdict(),
+        "entries": [[d.formula.text for d in row] for row in result.matrix.entries],
     }
-    if result.output is not None:
-        parts["output"] = result.output
-    if result.matrix is not None:
-        texts = [[d.formula.text for d in row] for row in result.matrix.entries]
-        parts["matrix"] = {**result.matrix._asdict(), "entries": texts}
-    if result.steps:
-        parts["steps"] = [{"text": s.text, "latex": s.latex} for s in result.steps]
-    return document(style.command, result.target, **parts)
+    steps = [{"text": s.text, "latex": s.latex} for s in result.steps]
+    return document(
+        style,
+        result.target,
+        order=result.order,
+        value=[one(d) for d in result.value],
+        derivatives=[one(d) for d in result.derivatives],
+        **present(output=result.output, matrix=matrix, steps=steps),
+    )
 
 
 @renders()
 def render_swept(result: Swept, style: Style) -> str:
     """Return how a sweep went."""
     parts = {**result._asdict(), "seconds": round(result.seconds, 4)}
-    return document(style.command, parts.pop("target"), **parts)
+    return document(style, parts.pop("target"), **parts)
 
 
 @renders()
@@ -360,18 +331,15 @@ def plot_document(result: Any, style: Style, over: dict[str, Any], slopes: dict[
         "value": as_plain_data(result.value, style.precision),
         "derivative": {name: as_plain_data(x, style.precision) for name, x in slopes.items()},
     }
-    more = {} if result.output is None else {"output": result.output}
-    return document(style.command, result.target, **numbers, **more)
+    return document(style, result.target, **numbers, **present(output=result.output))
 
 
 @renders()
 def render_precision(result: Precision, style: Style) -> str:
     """Return the points, the digits there, what loses them, and rewritings."""
-    parts: dict[str, Any] = {} if result.output is None else {"output": result.output}
-    if result.rewritings:
-        parts["rewritings"] = [{**way._asdict(), "names": list(way.names)} for way in result.rewritings]
+    rewritings = [{**way._asdict(), "names": list(way.names)} for way in result.rewritings]
     return document(
-        style.command,
+        style,
         result.target,
         over={result.name: as_plain_data(result.x, style.precision)},
         full=result.full,
@@ -387,5 +355,5 @@ def render_precision(result: Precision, style: Style) -> str:
             }
             for loss in result.losses
         ],
-        **parts,
+        **present(output=result.output, rewritings=rewritings),
     )

@@ -13,6 +13,7 @@ from ..errors import visible
 from ..results.labels import label
 from ..results.locks import Comparison, Lock, Verification
 from . import Style, renders
+from .arrays import plain_table
 
 COLOURS = {"same": "green", "changed": "bold red", "error": "bold magenta", "new": "yellow", "gone": "yellow"}
 
@@ -38,9 +39,7 @@ def number_text(x: Any) -> str:
 @renders(form="table")
 def render_lock(result: Lock, style: Style) -> Table:
     """Return a row per check: its value, and how many numbers its gradient has."""
-    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
-    for heading in ("check", "file", "value", "elements"):
-        table.add_column(heading, overflow="fold")
+    table = plain_table("check", "file", "value", "elements")
     for entry in result.entries:
         value = entry["value"] if isinstance(entry["value"], float) else "…"
         count = sum(np.size(x["data"] if isinstance(x, dict) else x) for x in entry["grad"].values())

@@ -7,24 +7,18 @@ from typing import Any
 import numpy as np
 from rich.cells import cell_len
 from rich.console import Group
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
-from ..results.labels import label
+from ..results.labels import labels
 from . import Style
-from .arrays import EDGES, places, shade, shape_text
+from .arrays import EDGES, places, plain_table, shade, shape_text
+from .canvas import SHADES, SHADES_PLAIN
 from .numbers import number
 
-HEAT = " ░▒▓█"
-HEAT_PLAIN = " .:+#"
 MAP_ROWS, MAP_COLUMNS = 12, 36
 LARGE = 24
 """Rows or columns from which on a matrix is shown as a heat map."""
-
-
-def names_of(name: str, shape: tuple) -> list[str]:
-    """Return the names of an array's elements."""
-    return [label(name, index) for index in np.ndindex(shape)]
 
 
 def matrix(block: np.ndarray, over: str, row: tuple[str, tuple], column: tuple[str, tuple], style: Style) -> Any:
@@ -40,7 +34,7 @@ def matrix(block: np.ndarray, over: str, row: tuple[str, tuple], column: tuple[s
         return Group(title, Text("empty", style="dim"))
     if max(rows, columns) > LARGE:
         return Group(title, summary(flat, style), heat_map(flat, style))
-    return Group(title, label_matrix(flat, names_of(row_name, row_shape), names_of(column_name, column_shape), style))
+    return Group(title, label_matrix(flat, labels(row_name, row_shape), labels(column_name, column_shape), style))
 
 
 def title_of(over: str, rows: tuple, columns: tuple, style: Style) -> Text:
@@ -71,10 +65,9 @@ def label_matrix(flat: np.ndarray, rows: list[str], columns: list[str], style: S
         widths = [max(cell_len(head), width) for head, width in zip(heads, numbers, strict=True)]
         if left + sum(widths) + 2 * len(widths) <= style.size[0]:
             break
-    table = Table(box=None, header_style="dim", pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column("", overflow="fold")
-    for head, width in zip(heads, numbers, strict=True):
-        table.add_column(head, justify="right", overflow="fold", min_width=width)
+    sides = zip(heads, numbers, strict=True)
+    numeric = (Column(head, justify="right", overflow="fold", min_width=width) for head, width in sides)
+    table = plain_table("", *numeric, look="dim")
     for i, line in zip(down, cells, strict=True):
         table.add_row(dots if i is None else Text(rows[i], style="bold"), *line)
     return table
@@ -95,7 +88,7 @@ def heat_map(flat: np.ndarray, style: Style) -> Text:
     rows, columns = (min(n, limit) for n, limit in zip(flat.shape, (MAP_ROWS, MAP_COLUMNS), strict=True))
     down = np.linspace(0, flat.shape[0], rows + 1).astype(int)
     across = np.linspace(0, flat.shape[1], columns + 1).astype(int)
-    scale = HEAT if style.unicode else HEAT_PLAIN
+    scale = SHADES if style.unicode else SHADES_PLAIN
     modulus = np.where(np.isfinite(flat), np.abs(flat), 0)
     largest = float(modulus.max()) or 1.0
     text = Text()

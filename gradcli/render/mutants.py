@@ -7,12 +7,13 @@ from typing import Any
 from xml.sax.saxutils import escape
 
 from rich.console import Group
-from rich.table import Table
+from rich.table import Column
 from rich.text import Text
 
 from ..errors import visible
 from ..results.mutants import MutantRun, Mutation
 from . import Style, renders
+from .arrays import plain_table
 
 ROW, LEFT, WIDTH, HEAD = 18, 420, 300, 56
 """Sizes in the picture: the height of a row, the width of names and of the axis, and where rows begin."""
@@ -57,10 +58,8 @@ def advice_of(result: Mutation) -> str:
 @renders(form="table")
 def render_mutation(result: Mutation, style: Style) -> Group:
     """Return a row per mutant, and a summary."""
-    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
-    for heading in ("mutant", "relative error", "seconds"):
-        table.add_column(heading, justify="left" if heading == "mutant" else "right", overflow="fold")
-    table.add_column("")
+    numeric = (Column(heading, justify="right", overflow="fold") for heading in ("relative error", "seconds"))
+    table = plain_table("mutant", *numeric, Column())
     for run in result.mutants:
         wanted = run in result.survivors
         word = "killed" if run.killed else "survived"

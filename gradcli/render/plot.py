@@ -12,10 +12,9 @@ from rich.text import Text
 from ..results.plots import Curve, Surface
 from ..results.transforms import Jacobian
 from . import Style, renders
-from .canvas import LARGEST, Canvas, extent, ticks
+from .canvas import LARGEST, SHADES, SHADES_PLAIN, Canvas, extent, ticks
 
 FUNCTION, DERIVATIVE = "bold cyan", "bold yellow"
-SHADES, SHADES_PLAIN = " ░▒▓█", " .:+#"
 SHADE_LOOKS = ("", "blue", "cyan", "green", "yellow")
 ARROWS = "→↗↑↖←↙↓↘"
 ARROWS_PLAIN = ">>^<<<v>"
@@ -37,7 +36,7 @@ def render_curve(result: Curve, style: Style) -> Group:
     frame = Frame(style.unicode)
     output = result.output or result.target
     rows = min(max((style.size[1] - 2) // 2 - 3, LEAST), MOST)
-    left = max(label_width(result.value, rows), label_width(result.derivative, rows))
+    left = max(label_width(*extent(y), rows) for y in (result.value, result.derivative))
     size = (rows, room(left, result.name, style))
     parts = [
         panel(result.x, result.value, size, left, style, FUNCTION, result.derivative),
@@ -58,9 +57,18 @@ def short(text: str, style: Style) -> str:
     return first if len(first) <= limit else first[: limit - 3] + "..."
 
 
-def label_width(y: np.ndarray, rows: int) -> int:
+def label_width(low: float, high: float, rows: int) -> int:
     """Return the width of the numbers beside a picture."""
-    return max(map(len, ticks(*extent(y), max(rows // 2, 2))[1]), default=1)
+    return max(map(len, ticks(low, high, max(rows // 2, 2))[1]), default=1)
+
+
+def y_axis(low: float, high: float, rows: int, left: int, style: Style) -> list[Text]:
+    """Return what stands beside each line of a picture: a number, if there is one, and the axis."""
+    frame = Frame(style.unicode)
+    places, texts = ticks(low, high, max(rows // 2, 2))
+    at = {row_of(place, low, high, rows): text for place, text in zip(places, texts, strict=True)}
+    marks = [(at.get(row, ""), frame.mark if row in at else frame.side) for row in range(rows)]
+    return [Text(f" {text:>{left}} {mark}", "dim") for text, mark in marks]
 
 
 def room(left: int, name: str, style: Style) -> int:
@@ -88,15 +96,11 @@ def panel(
     for i, j in pairwise(range(len(x))):
         if np.isfinite(y[i]) and np.isfinite(y[j]) and not jumps(i, x, y, up, slope):
             canvas.line((across[i], up[i]), (across[j], up[j]))
-    places, texts = ticks(low, high, max(rows // 2, 2))
-    at = {row_of(place, low, high, rows): text for place, text in zip(places, texts, strict=True)}
     zero = row_of(0, low, high, rows) if low < 0 < high else None
-    lines = []
-    for row, drawn in enumerate(canvas.rows()):
-        line = Text(f" {at.get(row, ''):>{left}} {frame.mark if row in at else frame.side}", "dim")
+    lines = y_axis(low, high, rows, left, style)
+    for row, (line, drawn) in enumerate(zip(lines, canvas.rows(), strict=True)):
         for letter in drawn:
             line.append(frame.zero if letter == " " and row == zero else letter, "dim" if letter == " " else look)
-        lines.append(line)
     return lines
 
 
@@ -134,20 +138,14 @@ def x_axis(x: np.ndarray, name: str, columns: int, left: int, style: Style) -> l
 @renders(form="table")
 def render_surface(result: Surface, style: Style) -> Group:
     """Return a map shaded by value, with arrows up the slope, axes and the meaning of the shades."""
-    frame = Frame(style.unicode)
     rows = min(max(style.size[1] - 7, LEAST), 2 * MOST)
-    left = max(map(len, ticks(float(result.y[0]), float(result.y[-1]), max(rows // 2, 2))[1]), default=1)
+    bottom, top = float(result.y[0]), float(result.y[-1])
+    left = label_width(bottom, top, rows)
     columns = min(room(left, result.names[0], style), 4 * rows)
     low, high = extent(result.value)
-    places, texts = ticks(float(result.y[0]), float(result.y[-1]), max(rows // 2, 2))
-    at = {
-        row_of(place, float(result.y[0]), float(result.y[-1]), rows): text
-        for place, text in zip(places, texts, strict=True)
-    }
     lines = [
-        Text(f" {at.get(row, ''):>{left}} {frame.mark if row in at else frame.side}", "dim")
-        + map_row(result, row, (rows, columns), (low, high), style)
-        for row in range(rows)
+        beside + map_row(result, row, (rows, columns), (low, high), style)
+        for row, beside in enumerate(y_axis(bottom, top, rows, left, style))
     ]
     head = Text(short(result.output or result.target, style), FUNCTION)
     head.append(f"   {result.names[1]} upwards, arrows along the gradient", "dim")

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from ..results.precision import Loss, Precision
 from . import Style, renders
+from .arrays import plain_table
 
 BARS, BARS_PLAIN = "▁▂▃▄▅▆▇█", "01234567"
 """What stands for no digits up to all of them."""
@@ -33,14 +34,6 @@ def render_precision(result: Precision, style: Style) -> Group:
     if result.rewritings:
         parts += [Text(""), rewritings(result)]
     return Group(*parts)
-
-
-def plain_table(*headings: str) -> Table:
-    """Return a table without lines, numbers to the right."""
-    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
-    for heading in headings:
-        table.add_column(heading, vertical="top", overflow="fold")
-    return table
 
 
 def summary(result: Precision, style: Style) -> Table:

@@ -7,20 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from .. import __version__
-from ..results.checks import CheckList, CheckReport, CheckSummary
+from ..results.checks import CheckReport, CheckSummary
 from . import Style, renders
-from .checks import headline
+from .checks import LEVELS, headline
 from .document import text_of
-from .tsv import render_checklist as lines_of_checks
+from .tsv import render_checklist
 
-LEVELS = {"fail": "error", "error": "error", "inconclusive": "warning"}
+renders("sarif")(render_checklist)
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
-
-
-@renders()
-def render_checklist(result: CheckList, style: Style) -> str:
-    """Return one line per check."""
-    return lines_of_checks(result, style)
 
 
 @renders()

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from rich.console import Group
-from rich.table import Table
+from rich.table import Column
 from rich.text import Text
 
 from ..results import Gradients, Value
@@ -14,7 +14,7 @@ from ..results.checks import CheckList, CheckReport, CheckSummary, CheckTotal
 from ..results.operations import Operation, Operations
 from ..results.transforms import Hessian, Jacobian, Products
 from . import Style, formulas, locks, mutants, plot, precision, renders, trace, tree  # noqa: F401 - they register more
-from .arrays import Row, shade, shape_text, table_of_arrays
+from .arrays import Row, plain_table, shade, shape_text, table_of_arrays
 from .checks import summary_line
 from .numbers import NONE, number
 from .parts import again_text, blocks_of, check_text, head_of, more_of
@@ -42,11 +42,8 @@ def render_gradients(result: Gradients, style: Style) -> Group:
 
 def gradient_sizes(result: Gradients, style: Style) -> list[Any]:
     """Return a table of the gradients' sizes: norm, least and greatest element, share of zeros."""
-    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column("input", overflow="fold")
-    table.add_column("shape", no_wrap=True)
-    for heading in ("norm", "least", "greatest", "zeros"):
-        table.add_column(heading, justify="right", no_wrap=True)
+    sizes = (Column(heading, justify="right", no_wrap=True) for heading in ("norm", "least", "greatest", "zeros"))
+    table = plain_table("input", Column("shape", no_wrap=True), *sizes)
     for item in result.inputs:
         name, shape = Text(item.name, style="bold"), Text(shape_text(item.value), style="dim")
         if item.grad is None or not item.grad.size:
@@ -138,9 +135,7 @@ def render_operations(result: Operations, style: Style) -> Any:
     """Return a table of functions; everything about one when only one is shown."""
     if result.full:
         return Group(*blocks_of([operation_text(op) for op in result.entries]))
-    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
-    for heading in ("function", "derivative", "what it computes"):
-        table.add_column(heading, vertical="top", overflow="fold")
+    table = plain_table("function", "derivative", "what it computes")
     for op in result.entries:
         table.add_row(
             Text(op.name, style="bold"), "; ".join(text for _, text in op.derivatives), Text(op.doc, style="dim")
@@ -170,7 +165,6 @@ def operation_text(op: Operation) -> Text:
 
 @renders()
 def render_checklist(result: CheckList, style: Style) -> Text:
-    """Return one line per check."""
     return Text(lines_of_checks(result, style).rstrip("\n"), overflow="fold")
 
 

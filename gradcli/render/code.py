@@ -1,4 +1,4 @@
-"""A function with the formulas, ready to be pasted."""
+"""Formulas as code, ready to be pasted: Python, C or SQL."""
 
 from __future__ import annotations
 
@@ -8,5 +8,4 @@ from . import Style, renders
 
 @renders()
 def render_formulas(result: Formulas, style: Style) -> str:
-    """Return the function."""
     return result.code
