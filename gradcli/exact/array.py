@@ -11,23 +11,15 @@ from ..rules.table import BY_NUMPY, Primitive
 from ..tape.record import recorder
 from .field import Field
 
+OWN_NAMES = (
+    "less less_equal greater greater_equal equal not_equal logical_and logical_or logical_not isnan isinf isfinite "
+    "signbit"
+)
 COMPARISONS = {
-    np.less: "less",
-    np.less_equal: "less_equal",
-    np.greater: "greater",
-    np.greater_equal: "greater_equal",
-    np.equal: "equal",
-    np.not_equal: "not_equal",
-    np.logical_and: "logical_and",
-    np.logical_or: "logical_or",
-    np.logical_not: "logical_not",
+    **{getattr(np, name): name for name in OWN_NAMES.split()},
     np.bitwise_and: "logical_and",
     np.bitwise_or: "logical_or",
     np.invert: "logical_not",
-    np.isnan: "isnan",
-    np.isinf: "isinf",
-    np.isfinite: "isfinite",
-    np.signbit: "signbit",
 }
 REDUCTIONS = {np.maximum: "maximum", np.minimum: "minimum", np.fmax: "maximum", np.fmin: "minimum"}
 
@@ -50,7 +42,7 @@ class ExactArray(np.ndarray):
         field: Field = recorder().field
         plain = tuple(as_plain(x) for x in inputs)
         if method == "__call__":
-            result = self._called(field, ufunc, plain, options)
+            result = self._call(field, ufunc, plain, options)
         else:
             combine = None
             if ufunc in REDUCTIONS and not field.lazy_pieces:
@@ -62,7 +54,7 @@ class ExactArray(np.ndarray):
             return out[0]
         return exact(result)
 
-    def _called(self, field: Field, ufunc: Any, plain: tuple, options: dict) -> Any:
+    def _call(self, field: Field, ufunc: Any, plain: tuple, options: dict) -> Any:
         if ufunc in COMPARISONS:
             function = field.compare(COMPARISONS[ufunc])
             if function is not None:

@@ -78,12 +78,13 @@ def doc(target: str) -> str:
     return " ".join(target.split()).replace("\\", "\\\\").replace('"""', "'''").replace("*/", "* /")
 
 
-def nest_lists(words: list[str], shape: tuple[int, ...]) -> str:
-    """Return texts as nested lists of a shape."""
+def nest_lists(words: list[str], shape: tuple[int, ...], left: str = "[") -> str:
+    """Return texts as nested lists of a shape. left: what a list begins with."""
     if not shape:
         return words[0]
     step = len(words) // shape[0] if shape[0] else 0
-    return "[" + ", ".join(nest_lists(words[i * step : (i + 1) * step], shape[1:]) for i in range(shape[0])) + "]"
+    rows = (words[i * step : (i + 1) * step] for i in range(shape[0]))
+    return left + ", ".join(nest_lists(row, shape[1:], left) for row in rows) + "]"
 
 
 def float_text(printer: Any, number: Any) -> str:

@@ -52,11 +52,11 @@ class Field:
         """Return whether an element is a relation, or true or false."""
         return isinstance(x, bool | np.bool_)
 
-    def counted(self, x: Any) -> Any:
+    def as_number(self, x: Any) -> Any:
         """Return a condition as a number, 1 where it holds; numbers as they are."""
         return self.number(x)
 
-    def held(self, x: Any) -> Any:
+    def as_constant(self, x: Any) -> Any:
         """Return an element that is not differentiated."""
         return x
 
@@ -84,11 +84,11 @@ class Field:
         """Return x where a condition (True, False, or a relation of this field) holds, else y."""
         raise NotImplementedError
 
-    def partial(self, primitive: Primitive, place: int, operands: tuple, out: Any, params: dict) -> Any:
+    def partial(self, primitive: Primitive, place: int, operands: tuple, params: dict) -> Any:
         """Return the partial derivatives of an elementwise operation, element by element."""
         raise NotImplementedError
 
-    def guarded(self, function: Callable, primitive: Primitive, params: dict) -> Callable:
+    def guard(self, function: Callable, primitive: Primitive, params: dict) -> Callable:
         """Return a twin as a function of elements that deals with poles and branches."""
         return function
 
@@ -104,7 +104,7 @@ class Field:
         given = {**params, **dict(zip(sorted(names), params.get("order", ()), strict=False))}
         space = {"__builtins__": {"abs": abs}, **self.functions}
         function = eval(compile(lambda_of(body, operands + names), f"<twin of {primitive.name}>", "eval"), space)
-        return self.guarded(function, primitive, params), tuple(np.asarray(given[n]) for n in names)
+        return self.guard(function, primitive, params), tuple(np.asarray(given[n]) for n in names)
 
 
 def twin_text(primitive: Primitive, params: dict) -> str:

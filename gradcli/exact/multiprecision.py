@@ -15,7 +15,7 @@ from typing import Any
 import mpmath
 import numpy as np
 
-from ..rules.exact import map_elements
+from ..rules.exact import map_elements, plain
 from ..rules.table import Primitive
 from .array import exact, numbers
 from .field import Field, Literal
@@ -42,9 +42,7 @@ class Multiprecision(Field):
             return self.constants.get(x.text) or mp.mpf(x.text)
         if isinstance(x, complex | np.complexfloating):
             return mp.mpc(self.number(float(x.real)), self.number(float(x.imag)))
-        if isinstance(x, bool | np.bool_):
-            return mp.mpf(int(x))
-        if isinstance(x, int | np.integer):
+        if isinstance(x, int | np.integer | np.bool_):
             return mp.mpf(int(x))
         return mp.mpf(repr(float(x))) if self.decimal else mp.mpf(float(x))
 
@@ -83,7 +81,7 @@ class Multiprecision(Field):
         """Return x where the condition is true, else y."""
         return x if condition else y
 
-    def guarded(self, function: Callable, primitive: Primitive, params: dict) -> Callable:
+    def guard(self, function: Callable, primitive: Primitive, params: dict) -> Callable:
         """Return a twin whose poles are what floating point makes of them, and whose complex branches are nan.
 
         A formula of several steps is computed with as many digits as it takes: 1 is all that is left of 1 + 1e-99.
@@ -111,7 +109,7 @@ class Multiprecision(Field):
             rounded = float(primitive.forward(*(np.float64(x) for x in xs), **params))
         return self.context.nan if np.isfinite(rounded) else self.context.mpf(rounded)
 
-    def partial(self, primitive: Primitive, place: int, operands: tuple, out: Any, params: dict) -> Any:
+    def partial(self, primitive: Primitive, place: int, operands: tuple, params: dict) -> Any:
         """Return partial derivatives by differences in three times the precision; at kinks by the table's rule."""
         rule = primitive.rules[place]
         if not callable(rule):
@@ -133,8 +131,7 @@ class Multiprecision(Field):
                 found = None if upwards is None else found + 1j * upwards  # dL/dRe + i dL/dIm
             return self.by_rule(primitive, place, xs[: len(operands)], params) if found is None else found
 
-        plain = tuple(np.asarray(x).view(np.ndarray) for x in operands)
-        result = exact(map_elements(derivative, (*plain, *more)))
+        result = exact(map_elements(derivative, (*map(plain, operands), *more)))
         return np.conj(result) if primitive.holomorphic else result
 
     def by_rule(self, primitive: Primitive, place: int, xs: tuple, params: dict) -> Any:
@@ -208,9 +205,6 @@ def slope(mp: Any, function: Callable, x: Any) -> Any:
 def functions_of(mp: Any) -> dict[str, Any]:
     """Return the functions that twins use, in a context."""
 
-    def sign(x: Any) -> Any:
-        return mp.sign(x)
-
     def half_even(x: Any) -> Any:
         down = mp.floor(x)
         rest = x - down
@@ -223,30 +217,25 @@ def functions_of(mp: Any) -> dict[str, Any]:
     def log_gamma(x: Any) -> Any:
         return mp.re(mp.loggamma(x)) if isinstance(x, mp.mpf) else mp.loggamma(x)
 
-    plain = (
+    names = (
         "sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh exp log sqrt floor ceil erf erfc erfinv "
-        "erfi gamma besselj bessely besseli besselk polylog zeta"
+        "erfi gamma besselj bessely besseli besselk airyai polylog zeta expint sign pi nan"
     )
     return {
-        **{name: getattr(mp, name) for name in plain.split()},
+        **{name: getattr(mp, name) for name in names.split()},
         "abs": abs,
-        "sign": sign,
-        "trunc": lambda x: sign(x) * mp.floor(abs(x)),
+        "trunc": lambda x: mp.sign(x) * mp.floor(abs(x)),
         "round": half_even,
-        "cbrt": lambda x: sign(x) * mp.cbrt(abs(x)),
+        "cbrt": lambda x: mp.sign(x) * mp.cbrt(abs(x)),
         "maximum": lambda a, b: either(a, b, a >= b),
         "minimum": lambda a, b: either(a, b, a <= b),
         "loggamma": log_gamma,
         "polygamma": lambda n, x: mp.psi(int(n), x),
-        "airyai": mp.airyai,
         "airyaiprime": lambda x: mp.airyai(x, derivative=1),
         "erfcinv": lambda x: mp.erfinv(1 - x),
-        "expint": mp.expint,
         "Ei": mp.ei,
         "betainc_regularized": lambda a, b, low, x: mp.betainc(a, b, low, x, regularized=True),
         "gammainc_regularized": lambda a, x: mp.gammainc(a, 0, x, regularized=True),
         "gammaincc_regularized": lambda a, x: mp.gammainc(a, x, regularized=True),
         "Eq": lambda a, b: a == b,
-        "pi": mp.pi,
-        "nan": mp.nan,
     }

@@ -19,7 +19,13 @@ RENAMED = {
     "airyai": "airy_ai",
     "airyaiprime": "airy_ai_slope",
     "Ei": "expi",
-    "log": "log",
+}
+CONSTANTS = {
+    "Exp1": "e",
+    "Infinity": "inf",
+    "NegativeInfinity": "-inf",
+    "ComplexInfinity": "inf",
+    "ImaginaryUnit": "1j",
 }
 
 
@@ -62,8 +68,7 @@ class LanguagePrinter(StrPrinter):
         return result
 
     def _print_Relational(self, expr: Any) -> str:  # noqa: N802 - sympy looks for this name
-        symbol = {"==": "==", "!=": "!="}.get(expr.rel_op, expr.rel_op)
-        return f"{self._print(expr.lhs)} {symbol} {self._print(expr.rhs)}"
+        return f"{self._print(expr.lhs)} {expr.rel_op} {self._print(expr.rhs)}"
 
     def _print_And(self, expr: Any) -> str:  # noqa: N802 - sympy looks for this name
         return " & ".join(f"({self._print(x)})" for x in expr.args)
@@ -78,26 +83,11 @@ class LanguagePrinter(StrPrinter):
         condition, yes, no = (self._print(x) for x in expr.args)
         return f"(({condition}) & ({yes})) | (~({condition}) & ({no}))"
 
-    def _print_BooleanTrue(self, expr: Any) -> str:  # noqa: N802 - sympy looks for this name
-        return "True"
+    def _print_constant(self, expr: Any) -> str:
+        return CONSTANTS[type(expr).__name__]
 
-    def _print_BooleanFalse(self, expr: Any) -> str:  # noqa: N802 - sympy looks for this name
-        return "False"
-
-    def _print_Exp1(self, expr: Any) -> str:  # noqa: N802 - sympy looks for this name
-        return "e"
-
-    def _print_Infinity(self, expr: Any) -> str:  # noqa: N802 - sympy looks for this name
-        return "inf"
-
-    def _print_NegativeInfinity(self, expr: Any) -> str:  # noqa: N802 - sympy looks for this name
-        return "-inf"
-
-    def _print_ComplexInfinity(self, expr: Any) -> str:  # noqa: N802 - sympy looks for this name
-        return "inf"
-
-    def _print_ImaginaryUnit(self, expr: Any) -> str:  # noqa: N802 - sympy looks for this name
-        return "1j"
+    _print_Exp1 = _print_Infinity = _print_NegativeInfinity = _print_constant  # noqa: N815
+    _print_ComplexInfinity = _print_ImaginaryUnit = _print_constant  # noqa: N815
 
 
 def text(expr: Any) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import GradcliError
-from ..rules.exact import NoTwinError, map_elements
+from ..rules.exact import NoTwinError, map_elements, plain
 from ..rules.shapes import fit
 from ..rules.table import Primitive
 from ..tape.leaf import AccumulateGrad
@@ -69,9 +69,9 @@ class Exact(Engine):
     def compute(self, primitive: Primitive, raws: tuple, params: dict) -> Any:
         """Return the result of an operation on exact arrays. Raises NoTwinError."""
         if primitive.name in BOOLEAN and all(self.holds_conditions(x) for x in raws):
-            return self.combined(primitive, raws)
+            return self.combine_conditions(primitive, raws)
         if primitive.kind == "linear" and primitive.name in COUNTING and self.holds_conditions(raws[0]):
-            raws = (exact(map_elements(self.field.counted, (as_plain(raws[0]),))),)
+            raws = (exact(map_elements(self.field.as_number, (as_plain(raws[0]),))),)
         if primitive.exact is not None:
             return exact(primitive.exact(self.field, *raws, **params))
         if primitive.kind == "elementwise":
@@ -97,7 +97,7 @@ class Exact(Engine):
             return out.view(np.ndarray)  # places and masks stay what they are
         return out if out.dtype == object else numbers(self.field, out)  # of nothing NumPy makes a plain number
 
-    def combined(self, primitive: Primitive, raws: tuple) -> Any:
+    def combine_conditions(self, primitive: Primitive, raws: tuple) -> Any:
         """Return a sum or product of conditions, which as in NumPy is a condition. Raises TypeError for the rest."""
         compare = self.field.compare(BOOLEAN[primitive.name])
         if compare is None or not BOOLEAN[primitive.name]:
@@ -128,7 +128,7 @@ class Exact(Engine):
             if parent is None:
                 grads.append(None)
                 continue
-            factor = self.field.partial(primitive, i, tuple(operands), out, params)
+            factor = self.field.partial(primitive, i, tuple(operands), params)
             grad = exact(fit(self.array(g) * factor, np.shape(operands[i]), np.ndim(out)))
             grads.append(grad.real if real[i] else grad)
         return tuple(grads)
@@ -193,7 +193,7 @@ class Exact(Engine):
 
     def constant(self, x: Tensor) -> Tensor:
         """Return a Tensor that is not differentiated."""
-        held = map_elements(self.field.held, (as_plain(x._data),)) if x._data.dtype == object else x._data
+        held = map_elements(self.field.as_constant, (as_plain(x._data),)) if x._data.dtype == object else x._data
         return Tensor._wrap(exact(held), None)
 
     def literal(self, value: Any, text: str) -> Any:
@@ -213,9 +213,9 @@ class Exact(Engine):
     def whole_numbers(self, x: Tensor) -> Any:
         """Return an index that was computed as integers, or a mask. Raises GradcliError for other numbers."""
         if x._data.size and self.is_condition(x._data):
-            decided = [self.field.decide(e) for e in np.asarray(x._data).view(np.ndarray).ravel().tolist()]
+            decided = [self.field.decide(e) for e in plain(x._data).ravel().tolist()]
             return np.array(decided, bool).reshape(x._data.shape)
-        found = [self.field.as_float(e) for e in np.asarray(x._data).view(np.ndarray).ravel().tolist()]
+        found = [self.field.as_float(e) for e in plain(x._data).ravel().tolist()]
         if not all(e is not None and e.is_integer() and abs(e) < 2**62 for e in found):
             raise GradcliError("an index must be made of whole numbers in the array's range", kind="shape")
         integers = np.array(found, np.intp).reshape(x._data.shape)
@@ -223,9 +223,7 @@ class Exact(Engine):
 
     def is_condition(self, x: Any) -> bool:
         """Return whether an array holds relations, or true and false, and no numbers."""
-        return x.dtype == object and all(
-            self.field.is_condition(e) for e in np.asarray(x).view(np.ndarray).ravel().tolist()
-        )
+        return x.dtype == object and all(map(self.field.is_condition, plain(x).ravel().tolist()))
 
 
 BOOLEAN = {"add": "logical_or", "multiply": "logical_and", "subtract": "", "negative": ""}

@@ -8,7 +8,7 @@ import sympy
 from sympy.printing.codeprinter import CodePrinter, PrintMethodNotImplementedError
 from sympy.printing.precedence import precedence
 
-from .code import EXACT, Derivatives, Inputs, Names
+from .code import EXACT, Derivatives, Inputs, Names, nest_lists
 
 FUNCTIONS = (
     "exp log:ln sin cos tan cot asin acos atan atan2 sinh cosh tanh asinh acosh atanh sign Abs:abs floor "
@@ -16,6 +16,15 @@ FUNCTIONS = (
 )
 """Functions of both: sympy's name, and that of SQL where it is another."""
 NAMED = dict((part.split(":") * 2)[:2] for part in FUNCTIONS.split())
+NAN = "CAST('NaN' AS float8)"
+CONSTANTS = {
+    "Infinity": "CAST('Infinity' AS float8)",
+    "NegativeInfinity": "CAST('-Infinity' AS float8)",
+    "NaN": NAN,
+    "ComplexInfinity": NAN,
+    "BooleanTrue": "TRUE",
+    "BooleanFalse": "FALSE",
+}
 
 
 class _Sql(CodePrinter):
@@ -49,16 +58,11 @@ class _Sql(CodePrinter):
 
     _print_Exp1 = _print_Pi = _print_NumberSymbol  # noqa: N815
 
-    def _print_Infinity(self, expr: Any) -> str:  # noqa: N802 - sympy looks for this name
-        return "CAST('Infinity' AS float8)"
+    def _print_constant(self, expr: Any) -> str:
+        return CONSTANTS[type(expr).__name__]
 
-    def _print_NegativeInfinity(self, expr: Any) -> str:  # noqa: N802 - sympy looks for this name
-        return "CAST('-Infinity' AS float8)"
-
-    def _print_NaN(self, expr: Any) -> str:  # noqa: N802 - sympy looks for this name
-        return "CAST('NaN' AS float8)"
-
-    _print_ComplexInfinity = _print_NaN  # noqa: N815
+    _print_Infinity = _print_NegativeInfinity = _print_NaN = _print_ComplexInfinity = _print_constant  # noqa: N815
+    _print_BooleanTrue = _print_BooleanFalse = _print_constant  # noqa: N815
 
     def _print_Pow(self, expr: Any) -> str:  # noqa: N802 - sympy looks for this name
         base, power = expr.as_base_exp()
@@ -78,12 +82,6 @@ class _Sql(CodePrinter):
         sign = {"==": "=", "!=": "<>"}.get(expr.rel_op, expr.rel_op)
         return f"{self.parenthesize(expr.lhs, 40)} {sign} {self.parenthesize(expr.rhs, 40)}"
 
-    def _print_BooleanTrue(self, expr: Any) -> str:  # noqa: N802 - sympy looks for this name
-        return "TRUE"
-
-    def _print_BooleanFalse(self, expr: Any) -> str:  # noqa: N802 - sympy looks for this name
-        return "FALSE"
-
     def _print_And(self, expr: Any) -> str:  # noqa: N802 - sympy looks for this name
         return "(" + " AND ".join(map(self._print, expr.args)) + ")"
 
@@ -96,7 +94,7 @@ class _Sql(CodePrinter):
     def _print_Piecewise(self, expr: Any) -> str:  # noqa: N802 - sympy looks for this name
         parts = [(self._print_Float(e) if e.is_Integer else self._print(e), c) for e, c in expr.args]  # 1/2 is 0
         cases = [f"WHEN {self._print(c)} THEN {e}" for e, c in parts if c != sympy.true]
-        rest = [e for e, c in parts if c == sympy.true][:1] or ["CAST('NaN' AS float8)"]
+        rest = [e for e, c in parts if c == sympy.true][:1] or [NAN]
         return f"(CASE {' '.join(cases)} ELSE {rest[0]} END)" if cases else f"({rest[0]})"
 
     def _print_ITE(self, expr: Any) -> str:  # noqa: N802 - sympy looks for this name
@@ -114,12 +112,9 @@ def quote(name: str) -> str:
 def sql_code(target: str, inputs: Inputs, value: Any, derivatives: Derivatives) -> str:
     """Return columns of a SELECT: the value, and d_NAME for every input; arrays as arrays, one in another by rows."""
     printer = _Sql(Names(inputs, ()))
-
-    def column(shape: tuple[int, ...], found: list[Any]) -> str:
-        if not shape:
-            return printer._print(found[0])
-        step = len(found) // shape[0] if shape[0] else 0
-        return f"ARRAY[{', '.join(column(shape[1:], found[i * step : (i + 1) * step]) for i in range(shape[0]))}]"
-
     wanted = [("value", (), [value]), *((f"d_{label}", shape, found) for label, shape, found in derivatives)]
-    return ",\n".join(f"{column(shape, list(found))} AS {quote(label)}" for label, shape, found in wanted) + "\n"
+    columns = [
+        f"{nest_lists([printer._print(e) for e in found], shape, 'ARRAY[')} AS {quote(label)}"
+        for label, shape, found in wanted
+    ]
+    return ",\n".join(columns) + "\n"

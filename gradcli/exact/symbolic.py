@@ -11,7 +11,7 @@ import sympy
 
 from ..errors import GradcliError
 from ..results.labels import label
-from ..rules.exact import map_elements
+from ..rules.exact import map_elements, plain
 from ..rules.table import Primitive
 from .array import ExactArray, exact
 from .field import Field, Literal
@@ -87,7 +87,7 @@ class Symbolic(Field):
         """Return whether an expression has a nan in it."""
         return self.met_nan and x.has(Unknown)
 
-    def counted(self, x: Any) -> Any:
+    def as_number(self, x: Any) -> Any:
         """Return a condition as a number, 1 where it holds; numbers as they are."""
         found = self.number(x)
         if found in (sympy.true, sympy.false):
@@ -98,7 +98,7 @@ class Symbolic(Field):
 
     def given(self, name: str, value: Any) -> Any:
         """Return symbols of an input's shape. Raises GradcliError for a complex input."""
-        elements = np.asarray(value).view(np.ndarray).ravel().tolist()
+        elements = plain(value).ravel().tolist()
         if any(
             isinstance(e, complex) or (isinstance(e, sympy.Basic) and e.is_extended_real is False) for e in elements
         ):
@@ -109,13 +109,11 @@ class Symbolic(Field):
             )
         symbols = symbols_for(name, np.shape(value))
         self.point.update(
-            (s, self.number(e))
-            for s, e in zip(symbols.view(np.ndarray).ravel().tolist(), elements, strict=True)
-            if e == e
+            (s, self.number(e)) for s, e in zip(plain(symbols).ravel().tolist(), elements, strict=True) if e == e
         )
         return symbols
 
-    def held(self, x: Any) -> Any:
+    def as_constant(self, x: Any) -> Any:
         """Return an expression whose derivative is 0."""
         return const(self.number(x))
 
@@ -171,11 +169,9 @@ class Symbolic(Field):
         x, y = self.number(x), self.number(y)
         if isinstance(condition, sympy.Expr):
             condition = sympy.Ne(condition, 0)
-        if condition in (True, False):
-            return x if condition else y
-        return sympy.Piecewise((x, condition), (y, True))
+        return choose_symbolic(condition, x, y)
 
-    def partial(self, primitive: Primitive, place: int, operands: tuple, out: Any, params: dict) -> Any:
+    def partial(self, primitive: Primitive, place: int, operands: tuple, params: dict) -> Any:
         """Return partial derivatives: those of the twin for a fresh symbol, at the operands."""
         twin, more = self.twin(primitive, params)
 
@@ -184,13 +180,13 @@ class Symbolic(Field):
             formula = twin(*xs[:place], t, *xs[place + 1 :])
             return sympy.diff(formula, t).subs(t, xs[place])
 
-        return exact(map_elements(derivative, (*(np.asarray(x).view(np.ndarray) for x in operands), *more)))
+        return exact(map_elements(derivative, (*map(plain, operands), *more)))
 
-    def guarded(self, function: Callable, primitive: Primitive, params: dict) -> Callable:
+    def guard(self, function: Callable, primitive: Primitive, params: dict) -> Callable:
         """Return a twin that makes its arguments exact numbers first."""
 
         def call(*xs: Any) -> Any:
-            operands = tuple(self.counted(x) for x in xs)
+            operands = tuple(self.as_number(x) for x in xs)
             nan = [self.is_nan(x) for x in operands]
             if any(nan):
                 return self.with_nan(function, primitive.name, operands, nan)
@@ -278,7 +274,7 @@ FUNCTIONS: dict[str, Any] = {
         for name in (
             "sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh exp log sqrt floor erf erfc erfinv "
             "erfi gamma loggamma polygamma besselj bessely besseli besselk airyai airyaiprime polylog zeta "
-            "expint Ei Piecewise Eq pi sign nan"
+            "expint Ei betainc_regularized Piecewise Eq pi sign nan"
         ).split()
     },
     "ceil": sympy.ceiling,
@@ -289,7 +285,6 @@ FUNCTIONS: dict[str, Any] = {
     "round": lambda x: sympy.floor(x + sympy.Rational(1, 2)),
     "maximum": larger,
     "minimum": smaller,
-    "betainc_regularized": sympy.betainc_regularized,
     "gammainc_regularized": lambda a, x: sympy.lowergamma(a, x) / sympy.gamma(a),
     "gammaincc_regularized": lambda a, x: sympy.uppergamma(a, x) / sympy.gamma(a),
     "matrix": lambda array: sympy.Matrix(array.tolist()),

@@ -99,6 +99,3 @@ def verdict_code(reports: tuple[Any, ...]) -> int:
 def agreement_code(agreements: tuple[Any, ...]) -> int:
     """Return the exit code of a comparison with formulas."""
     return EXIT_OK if all(item.agrees for item in agreements) else EXIT_FAIL
-
-
-Result = Any

@@ -106,12 +106,3 @@ class LongNumbers(NamedTuple):
         for name, x in self.parts.items():
             if x is not None:
                 yield f"the {names[self.kind]} for {name}", x, partial(label, name)
-
-
-class Witness(NamedTuple):
-    """One independent answer about a gradient: how many digits agree with the engine's, or why there is none."""
-
-    name: str
-    digits: float | None
-    error: float | None
-    message: str = ""

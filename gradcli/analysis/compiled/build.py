@@ -19,7 +19,7 @@ FLAGS = (
     "-O3", "-march=native", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-fPIC", "-shared",
 )  # fmt: skip
 """None of -ffast-math that takes nan and infinity for granted, or reorders: errno and traps are not looked at."""
-PATIENCE = 60
+COMPILER_SECONDS = 60
 """Seconds that the compiler may take."""
 
 
@@ -73,7 +73,7 @@ def build(source: str, command: list[str], path: Path) -> Path:
         try:
             done = subprocess.run(
                 [*command, *FLAGS, "-o", made, text, "-lm"],
-                capture_output=True, text=True, errors="replace", timeout=PATIENCE, check=False,
+                capture_output=True, text=True, errors="replace", timeout=COMPILER_SECONDS, check=False,
             )  # fmt: skip
             said = done.stderr.strip().splitlines()
             if done.returncode or not os.path.exists(made):

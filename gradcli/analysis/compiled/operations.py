@@ -76,7 +76,7 @@ def equal(graph: Graph, x: Any, y: Any) -> Any:
     return graph.apply("equal", (x, y), {})
 
 
-def whole_power(graph: Graph, x: Any, y: Any) -> Any:
+def whole_power(x: Any, y: Any) -> Any:
     """A power with a constant exponent that NumPy, too, makes by multiplication or a root; None for others."""
     if not isinstance(x, Expression) or isinstance(y, Expression):
         return None
@@ -131,7 +131,7 @@ class Lowered:
         operands = [self.done[y.place] if isinstance(y, Expression) else y for y in x.operands]
         if x.name == INPUT:
             return x
-        if x.name == "power" and (product := whole_power(self.graph, *operands)) is not None:
+        if x.name == "power" and (product := whole_power(*operands)) is not None:
             return product
         if (x.name in INLINE or x.name in CALLS) and not x.params:
             return self.graph.apply(x.name, operands, x.params) if x.name != HELD else operands[0]
@@ -139,11 +139,7 @@ class Lowered:
             raise RefusedError(f"'{x.name}'")
         self.active.add(x.name)
         with refuse(x.name):  # it, and not what it is made of, is what the user knows
-            made = SPECIAL[x.name](self.graph, *operands) if x.name in SPECIAL else self.forward(x, operands)
-            result = self.lower(made)
+            forward = partial(SPECIAL[x.name], self.graph) if x.name in SPECIAL else TABLE[x.name].forward
+            result = self.lower(forward(*operands, **x.params))
         self.active.remove(x.name)
         return result
-
-    def forward(self, x: Expression, operands: list[Any]) -> Any:
-        """Return what the table's own function makes of operands."""
-        return TABLE[x.name].forward(*operands, **x.params)

@@ -36,10 +36,10 @@ class Expressions(Field):
 
     def __init__(self, graph: Graph, columns: tuple[str, ...]):
         self.graph, self.columns = graph, columns
-        self.functions = {"sqrt": self.by_name("sqrt"), "abs": self.by_name("absolute")}
+        self.functions = {"sqrt": self.compare("sqrt"), "abs": self.compare("absolute")}
 
-    def by_name(self, name: str) -> Callable:
-        """Return an operation of the table as a function of elements."""
+    def compare(self, name: str) -> Callable:
+        """Return a comparison, or any other operation of the table, as a function of elements."""
         return lambda *xs: self.graph.apply(name, xs, {})
 
     def number(self, x: Any) -> Any:
@@ -63,11 +63,11 @@ class Expressions(Field):
         """Return whether an element is true or false."""
         return isinstance(x, bool | np.bool_) or (isinstance(x, Expression) and x.is_condition)
 
-    def counted(self, x: Any) -> Any:
+    def as_number(self, x: Any) -> Any:
         """Return a condition as a number."""
         return x.astype(float) if isinstance(x, Expression) else np.float64(x)
 
-    def held(self, x: Any) -> Any:
+    def as_constant(self, x: Any) -> Any:
         """Return an element that is not differentiated."""
         return self.graph.join(HELD, (x,), {}) if isinstance(x, Expression) else x
 
@@ -83,10 +83,6 @@ class Expressions(Field):
         """Return an element, and 0."""
         return x, np.float64(0)
 
-    def compare(self, name: str) -> Callable:
-        """Return a comparison or logical operation as a function of elements."""
-        return lambda *xs: self.graph.apply(name, xs, {})
-
     def choose(self, condition: Any, x: Any, y: Any) -> Any:
         """Return a choice."""
         return self.graph.apply(SELECT, (condition, x, y), {})
@@ -98,7 +94,7 @@ class Expressions(Field):
 
         def call(*xs: Any) -> Any:
             return self.graph.apply(
-                primitive.name, [self.counted(x) if self.is_condition(x) else x for x in xs], params
+                primitive.name, [self.as_number(x) if self.is_condition(x) else x for x in xs], params
             )
 
         return call, ()
