@@ -14,7 +14,7 @@ from ..exact.symbolic import Symbolic, resolve_unknown
 from ..program.base import Program
 from ..results.exact import Agreement
 from .formula_values import Rounded, as_number, number_at, point_of
-from .symbols import MAX_SYMBOLS, TIMEOUT, Symbols, derivatives, drop_jumps, patient
+from .symbols import MAX_SYMBOLS, TIMEOUT, Symbols, derivatives, derive_in_time, differentiate
 
 EngineAt = Callable[[Mapping[str, np.ndarray]], Mapping[str, np.ndarray]]
 
@@ -45,10 +45,7 @@ class Comparison:
         self.engine_at = engine_at
         with exactly(Symbolic()):
             self.given = read()
-        self.symbols = patient(
-            timeout,
-            lambda: Symbols(program, self.given, wrt, out, max_symbols, vector),
-        )
+        self.symbols = derive_in_time(timeout, lambda: Symbols(program, self.given, wrt, out, max_symbols, vector))
 
     def against(
         self, found: Callable[[], list], values: Mapping[str, np.ndarray], engine: Mapping[str, np.ndarray]
@@ -63,13 +60,13 @@ class Comparison:
             if self.engine_at is None or all(item.agrees for item in items):
                 return items
             return [
-                self.excused(item, parts, values) if not item.agrees else item
+                self.explain(item, parts, values) if not item.agrees else item
                 for item, parts in zip(items, expressions, strict=True)
             ]
 
-        return tuple(patient(self.timeout, work))
+        return tuple(derive_in_time(self.timeout, work))
 
-    def excused(self, item: Agreement, parts: tuple, values: Mapping[str, np.ndarray]) -> Agreement:
+    def explain(self, item: Agreement, parts: tuple, values: Mapping[str, np.ndarray]) -> Agreement:
         """Return a disagreement, or what rounding explains of it: there the error changes from point to point."""
         assert self.engine_at is not None
         label, _, exprs = parts
@@ -101,7 +98,7 @@ class Comparison:
                 (
                     name,
                     out.shape + array.shape,
-                    [drop_jumps(sympy.diff(e, s)) for e in out.ravel().tolist() for s in array.ravel().tolist()],
+                    differentiate(out.ravel().tolist(), array),
                 )
                 for name, array in self.symbols.inputs.items()
             ]
@@ -117,7 +114,7 @@ class Comparison:
                 (
                     f"{name}/{other}",
                     shape + array.shape,
-                    [drop_jumps(sympy.diff(e, s)) for e in exprs for s in array.ravel().tolist()],
+                    differentiate(exprs, array),
                 )
                 for name, shape, exprs in first
                 for other, array in self.symbols.inputs.items()

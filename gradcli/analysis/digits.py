@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from ..errors import GradcliError, TimeIsUp
-from ..exact.array import as_plain, exact, unbox
+from ..exact.array import exact, unbox
 from ..exact.multiprecision import Multiprecision
 from ..exact.record import exactly
 from ..lang.patience import any_length, time_left, within
 from ..program.base import Program, Run, silence_prints
 from ..results.exact import LongNumbers
-from ..rules.exact import map_elements
+from ..rules.exact import map_elements, plain
 from ..rules.shapes import is_complex
 from ..tape.backward import backward
 from ..tape.tensor import Tensor
@@ -25,7 +25,7 @@ from .recorded import check_real
 TIMEOUT = 20.0
 MORE = 400
 """Digits that are tried besides, where some were lost: as many as double precision's smallest numbers need."""
-PATIENCE = 2.0
+MORE_SECONDS = 2.0
 """Seconds that this may take."""
 ROUNDING = 1e-15
 """A number that gets so much smaller with more digits is zero."""
@@ -34,17 +34,14 @@ MOST = 10_000
 Read = Callable[[], Mapping[str, Any]]
 """Reads the values of the inputs; called where exact arithmetic is in force, so that no digit is lost."""
 Numbers = dict[str, np.ndarray]
+Work = Callable[[int], tuple[np.ndarray, Numbers, str | None]]
+"""Computes with so many digits: the value, the derivatives by input or pair of inputs, and the output's name."""
 
 
 def check_digits(digits: int) -> None:
     """Raise GradcliError for more digits than can be computed in reasonable time."""
     if not 1 <= digits <= MOST:
         raise GradcliError(f"--digits {digits}: give a number from 1 to {MOST}", kind="usage")
-
-
-def plain(x: Any) -> np.ndarray:
-    """Return exact data as an ordinary object array."""
-    return np.asarray(as_plain(x))
 
 
 def gradients_of(run: Run, field: Multiprecision) -> Numbers:
@@ -69,23 +66,24 @@ def gradient_at(program: Program, values: Mapping[str, Any], request: Request, f
     return value, gradients_of(run, field), run
 
 
-def write_agreed(work: Callable[[int], tuple[np.ndarray, Numbers]], digits: int) -> tuple[np.ndarray, Numbers]:
+def compute_twice(program: Program, kind: str, work: Work, digits: int) -> LongNumbers:
     """Return numbers as text with the digits that two precisions agree on, at most `digits`.
 
-    work(digits): computes everything with so many digits. Where digits were lost, or all of them (zero may be what
-    was left of a small number beside a large one), both precisions are raised, if that does not take long.
+    Where digits were lost, or all of them (zero may be what was left of a small number beside a large one), both
+    precisions are raised, if that does not take long.
     """
+    check_digits(digits)
 
-    def twice(more: int) -> tuple[np.ndarray, Numbers, np.ndarray, Numbers]:
+    def twice(more: int) -> tuple:
         return *work(digits + 12 + more), *work(digits + 12 + more + max(20, digits // 2, more // 2))
 
-    value, parts, again, parts_again = twice(0)
+    value, parts, output, again, parts_again, _ = twice(0)
     pairs = [(value, again), *((x, parts_again[name]) for name, x in parts.items())]
     if not all(is_settled(a, b, digits) for x, better in pairs for a, b in zip(x.flat, better.flat, strict=True)):
-        with contextlib.suppress(TimeIsUp), within(time_left(PATIENCE)):
-            value, parts, again, parts_again = twice(MORE)
+        with contextlib.suppress(TimeIsUp), within(time_left(MORE_SECONDS)):
+            value, parts, output, again, parts_again, _ = twice(MORE)
     texts = {name: write_digits(x, parts_again[name], digits) for name, x in parts.items()}
-    return write_digits(value, again, digits), texts
+    return LongNumbers(program.title, digits, write_digits(value, again, digits), texts, output, kind)
 
 
 def is_settled(x: Any, better: Any, digits: int) -> bool:
@@ -143,29 +141,23 @@ def in_time(work: Callable[[], LongNumbers], digits: int, seconds: float) -> Lon
 
 def gradient_in_digits(program: Program, read: Read, request: Request, digits: int) -> LongNumbers:
     """Return the value and the gradients of a program in so many digits."""
-    check_digits(digits)
-    name: list[str | None] = []
     unreached: set[str] = set()
 
-    def work(precision: int) -> tuple[np.ndarray, Numbers]:
+    def work(precision: int) -> tuple[np.ndarray, Numbers, str | None]:
         field = Multiprecision(precision)
         with exactly(field):
             value, grads, run = gradient_at(program, read(), request, field)
-        name.append(run.output_name)
         unreached.update(n for n, leaf in run.leaves.items() if program.is_script and leaf._grad is None)
-        return value, grads
+        return value, grads, run.output_name
 
-    value, parts = write_agreed(work, digits)
-    every = {**parts, **dict.fromkeys(unreached)}
-    return LongNumbers(program.title, digits, value, every, name[0], with_value=request.with_value)
+    found = compute_twice(program, "grad", work, digits)
+    return found._replace(parts={**found.parts, **dict.fromkeys(unreached)}, with_value=request.with_value)
 
 
 def jacobian_in_digits(program: Program, read: Read, request: Request, digits: int) -> LongNumbers:
     """Return the value and the Jacobian of a program in so many digits, a backward pass per element."""
-    check_digits(digits)
-    name: list[str | None] = []
 
-    def work(precision: int) -> tuple[np.ndarray, Numbers]:
+    def work(precision: int) -> tuple[np.ndarray, Numbers, str | None]:
         field = Multiprecision(precision)
         with exactly(field):
             with silence_prints(program):
@@ -187,11 +179,9 @@ def jacobian_in_digits(program: Program, read: Read, request: Request, digits: i
                 )
                 for n, leaf in run.leaves.items()
             }
-        name.append(run.output_name)
-        return plain(output._data), blocks
+        return plain(output._data), blocks, run.output_name
 
-    value, parts = write_agreed(work, digits)
-    return LongNumbers(program.title, digits, value, parts, name[0], "jacobian")
+    return compute_twice(program, "jacobian", work, digits)
 
 
 def with_graph(run: Run) -> Tensor:
@@ -211,10 +201,8 @@ def hessian_in_digits(program: Program, read: Read, request: Request, digits: in
 
     Columns are central differences of exact gradients, in three times the precision.
     """
-    check_digits(digits)
-    name: list[str | None] = []
 
-    def work(precision: int) -> tuple[np.ndarray, Numbers]:
+    def work(precision: int) -> tuple[np.ndarray, Numbers, str | None]:
         field = Multiprecision(3 * precision + 20)
         step = field.context.mpf(10) ** (-precision - 5)
         with exactly(field):
@@ -240,11 +228,9 @@ def hessian_in_digits(program: Program, read: Read, request: Request, digits: in
             block = unbox(np.array(parts, object)).reshape(inputs[other].shape + inputs[n].shape)
             order = [*range(inputs[other].ndim, block.ndim), *range(inputs[other].ndim)]
             blocks[f"{n}/{other}"] = block.transpose(order)
-        name.append(run.output_name)
-        return value, blocks
+        return value, blocks, run.output_name
 
-    value, parts = write_agreed(work, digits)
-    return LongNumbers(program.title, digits, value, parts, name[0], "hessian")
+    return compute_twice(program, "hessian", work, digits)
 
 
 def second_slope(

@@ -26,9 +26,10 @@ def every_input(symbols: Symbols) -> dict[str, np.ndarray]:
     found = dict(symbols.inputs)
     for name, tensor in symbols.run.names.items():
         data = getattr(tensor, "_data", None)
-        if isinstance(data, ExactArray) and all(isinstance(e, sympy.Symbol) for e in plain(data).ravel().tolist()):
-            first = plain(data).ravel().tolist()
-            if first and first[0].name.partition("[")[0] == name:
+        if isinstance(data, ExactArray):
+            elements = plain(data).ravel().tolist()
+            own = elements and all(isinstance(e, sympy.Symbol) for e in elements)
+            if own and elements[0].name.partition("[")[0] == name:
                 found.setdefault(name, plain(data))
     return found
 
@@ -54,9 +55,7 @@ def number_at(expr: Any, point: Mapping[Any, Any], digits: int = DIGITS) -> Any:
     """Return an expression's value at a point, to so many digits and a few more; nan where it has none."""
     expr = sympy.sympify(expr)
     try:
-        result = (
-            expr.xreplace({s: x for s, x in point.items() if s in expr.free_symbols}) if expr.free_symbols else expr
-        )
+        result = expr.xreplace(point)
         result = sympy.sympify(result).doit() if result.has(sympy.Piecewise) else result
         return sympy.N(result, digits + GUARD)
     except (ValueError, TypeError, ZeroDivisionError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -192,8 +193,6 @@ def one_of(members: list[GraphNode], numbers: dict[int, int], outputs: set[int])
 
 def names_of(members: Iterable[GraphNode]) -> str:
     """Return the operations of a folded node, the commonest first."""
-    from collections import Counter
-
     counts = Counter(m.op.removesuffix("0").removesuffix("Backward") for m in members)
     words = [f"{n} {name}" for name, n in counts.most_common(4)]
     return ", ".join(words + (["..."] if len(counts) > 4 else []))

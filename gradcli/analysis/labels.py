@@ -35,7 +35,6 @@ class Labels:
                 self.constants.setdefault(id(tensor._data), name)
             else:
                 self.names.setdefault((tensor._node.public, tensor._node.output_nr), name)
-        self.own = {self.names[place] for place in self.names}
         self.labels: dict[Any, str] = {}
         count = 0
         for node in nodes:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
 
 import numpy as np
 
@@ -72,10 +71,14 @@ class Recorded:
             )
         return self.output
 
-    def gradients(self, create: bool) -> list[Any]:
-        """Return the gradients of a scalar output for the inputs; None where it does not depend on one."""
+    def gradient_trace(self) -> tuple[Trace, list[int]]:
+        """Return a trace from inputs to the gradients of a scalar output, and the places of inputs that have one."""
         seed = Tensor._wrap(np.ones_like(self.output._data)[()], None)
-        return pull(self.trace, [(self.output, seed)], True, create)
+        gradients = pull(self.trace, [(self.output, seed)], True, True)
+        known = [i for i, g in enumerate(gradients) if g is not None]
+        second = Trace(self.trace.inputs, lambda leaves: leaves, False)
+        second.outputs = [gradients[i] for i in known]
+        return second, known
 
     def vector(self, given: np.ndarray | None, like: Tensor, option: str) -> Tensor:
         """Return a vector in the type and shape of a tensor. Raises GradcliError when the shapes differ."""

@@ -23,7 +23,7 @@ STEP = 12
 """Digits of the distance between the points that they are computed from."""
 SURE = 60
 """Digits to which coefficients are known: what is smaller beside the largest is zero."""
-PATIENCE = 20.0
+SECONDS = 20.0
 """Seconds that the coefficients may take."""
 RADII = (1.0, 0.1, 0.01, 1e-3, 1e-4)
 """Where a branch may begin: the farther, the more terms it takes."""
@@ -41,7 +41,7 @@ def taylor(program: Program, right: Exactness, centre: float) -> list[Any] | Non
     step = mp.mpf(10) ** -STEP
     values = []
     try:
-        with within(PATIENCE), exactly(field):
+        with within(SECONDS), exactly(field):
             for k in places:
                 at = {**right.given, right.name: mp.mpf(centre) + k * step}
                 value = gradient_at(program, at, Request(wrt=[], out=right.request.out), field)[0]

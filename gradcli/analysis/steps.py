@@ -21,6 +21,7 @@ from ..program.base import Program
 from ..program.expression import ExpressionProgram
 from ..results.exact import Derivative, Formula
 from ..results.graphs import Flow, Pass, Step
+from ..rules.exact import plain
 from .gradient import Request
 from .trace import trace_program
 
@@ -58,7 +59,7 @@ def chain_rule(
 
 def as_floats(x: Any) -> np.ndarray:
     """Return exact numbers as floats, others as they are."""
-    raw = np.asarray(x).view(np.ndarray)
+    raw = plain(x)
     if raw.dtype != object:
         return raw
     raw = raw.astype(complex)
@@ -147,7 +148,7 @@ class Chain:
                     " + ".join(self.way(via, label, total_latex, local_latex, r" \, ") for via, _ in ways),
                 )
             )
-            chain += self.substitute(label, left, left_latex)
+            chain += self.substitute(label, left)
         elif not step.leaf:
             return []
         if not step.leaf:
@@ -179,7 +180,7 @@ class Chain:
         """Return the product that belongs to one way to a result."""
         return below(via, label) if via == self.output else above(self.output, via) + times + below(via, label)
 
-    def substitute(self, label: str, left: str, left_latex: str) -> list[tuple[str, str]]:
+    def substitute(self, label: str, left: str) -> list[tuple[str, str]]:
         """Return the sum over all ways in formulas, if it is one, and keep it for what lies below."""
         symbol = sympy.Symbol(left)
         self.totals[label] = symbol

@@ -25,8 +25,8 @@ from .symbols import (
     TIMEOUT,
     Symbols,
     derivatives,
+    derive_in_time,
     is_vector,
-    patient,
     scalar,
 )
 
@@ -79,7 +79,7 @@ def derive_formulas(
         found = derivatives(symbols, order)
         return symbols, [(label, shape, [resolve_unknown(e) for e in exprs]) for label, shape, exprs in found]
 
-    symbols, found = patient(timeout, differentiated)
+    symbols, found = derive_in_time(timeout, differentiated)
     spent = time.monotonic() - start
     if simplify:
         found, done = simplify_in_time(found, timeout)
@@ -131,7 +131,7 @@ def derive_formulas(
             tuple(notes),
         )
 
-    return patient(timeout, derive, spent)
+    return derive_in_time(timeout, derive, spent)
 
 
 def matrix_of(symbols: Symbols, found: list[Derivative], order: int) -> FormulaMatrix | None:

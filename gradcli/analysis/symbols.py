@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from ..exact.symbolic import Symbolic, is_own
 from ..lang.patience import SHORTEST, time_left, within
 from ..program.base import Program, Run, line_span, silence_prints
 from ..results.labels import labels
+from ..rules.exact import map_elements
 
 MAX_SYMBOLS = 64
 TIMEOUT = 20.0
@@ -51,7 +52,7 @@ class Symbols:
                 self.output = plain(run.output._data)
             else:
                 self.grads = {
-                    name: plain(leaf._grad._data) if leaf._grad is not None else zeros(np.shape(leaf._data))
+                    name: plain(leaf._grad._data) if leaf._grad is not None else plain(np.zeros(np.shape(leaf._data)))
                     for name, leaf in run.leaves.items()
                 }
 
@@ -95,18 +96,12 @@ def on_symbols(
 def plain(x: Any) -> np.ndarray:
     """Return exact data as an ordinary object array of expressions."""
     raw = np.asarray(x).view(np.ndarray)
-    if raw.dtype == object:
-        return raw
-    field = Symbolic()
-    out = np.empty(raw.shape, object)
-    for index in np.ndindex(raw.shape):
-        out[index] = field.number(raw[index])
-    return out
+    return raw if raw.dtype == object else map_elements(Symbolic().number, (raw,))
 
 
-def zeros(shape: tuple[int, ...]) -> np.ndarray:
-    """Return an array of zero expressions."""
-    return plain(np.zeros(shape))
+def differentiate(exprs: Iterable[Any], symbols: np.ndarray) -> list[Any]:
+    """Return the derivatives of each expression by each symbol."""
+    return [drop_jumps(sympy.diff(expr, s)) for expr in exprs for s in symbols.flat]
 
 
 def drop_jumps(expr: Any) -> Any:
@@ -126,7 +121,7 @@ def drop_jumps(expr: Any) -> Any:
     )
 
 
-def patient(seconds: float, work: Callable[[], Any], spent: float = 0.0) -> Any:
+def derive_in_time(seconds: float, work: Callable[[], Any], spent: float = 0.0) -> Any:
     """Return what work returns. Raises GradcliError when it takes longer than that, with what is spent already."""
     try:
         with within(time_left(max(seconds - spent, SHORTEST))):
@@ -171,22 +166,19 @@ def derivatives(symbols: Symbols, order: int) -> list[tuple[str, tuple, list[Any
             rows = [f"{label}/" for label in labels(symbols.run.output_name or "out", symbols.output.shape)]
         every = symbols.output.flat if is_vector(symbols) else [scalar(symbols)]
         return [
-            (f"{row}{name}", array.shape, [drop_jumps(sympy.diff(expr, s)) for s in array.flat])
+            (f"{row}{name}", array.shape, differentiate([expr], array))
             for row, expr in zip(rows, every, strict=True)
             for name, array in symbols.inputs.items()
         ]
     expr = scalar(symbols)
     every = [s for array in symbols.inputs.values() for s in array.ravel().tolist()]
-    found: list[tuple[str, tuple, list[Any]]] = []
     known: dict[tuple, Any] = {(): expr}
     for k in range(1, order + 1):
-        known_next: dict[tuple, Any] = {}
-        for places in itertools.combinations_with_replacement(range(len(every)), k):
-            known_next[places] = drop_jumps(sympy.diff(known[places[:-1]], every[places[-1]]))
-        known = known_next
-    for places, value in known.items():
-        found.append(("/".join(every[i].name for i in places), (), [value]))
-    return found
+        known = {
+            places: drop_jumps(sympy.diff(known[places[:-1]], every[places[-1]]))
+            for places in itertools.combinations_with_replacement(range(len(every)), k)
+        }
+    return [("/".join(every[i].name for i in places), (), [value]) for places, value in known.items()]
 
 
 def is_vector(symbols: Symbols) -> bool:

@@ -128,16 +128,13 @@ def compute_hessian(
     total = sum(x._data.size for x in inputs)
     check_elements(total, total, max_elements, "Hessian", printed)
     with reword_engine_errors():
-        gradients = run.gradients(create=True)
-        second = Trace(inputs, lambda leaves: leaves, False)
-        known = [(i, g) for i, g in enumerate(gradients) if g is not None]
-        second.outputs = [g for _, g in known]
+        second, known = run.gradient_trace()
         found = [
             [np.array(block._data, order="C") for block in row]
             for row in reverse_blocks(second, chunk_size, retain=True)
         ]
         without_false_nan(second, found)
-        rows = dict(zip([i for i, _ in known], found, strict=True))
+        rows = dict(zip(known, found, strict=True))
     blocks = {
         name: {
             other: rows[i][j] if i in rows else np.zeros(x._data.shape + y._data.shape)
@@ -217,14 +214,12 @@ def compute_hvp(
     run.scalar("hvp")
     directions = tangents(run, tangent)
     with reword_engine_errors():
-        gradients = run.gradients(create=True)
-        second = Trace(run.trace.inputs, lambda leaves: leaves, False)
-        known = [i for i, g in enumerate(gradients) if g is not None]
-        second.outputs = [gradients[i] for i in known]
-        found: list[Any] = [None] * len(gradients)
+        second, known = run.gradient_trace()
+        found: list[Any] = [None] * len(directions)
         try:
             for i, t in zip(known, push_all(second, directions, False), strict=True):
                 found[i] = t
         except (RuntimeError, GradcliError):  # without a forward derivative: a Hessian is symmetric
-            found = pull(second, [(gradients[i], directions[i]) for i in known], False, False)
+            pairs = list(zip(second.outputs, (directions[i] for i in known), strict=True))
+            found = pull(second, pairs, False, False)
     return compute_products(run, "hvp", found)

@@ -67,9 +67,8 @@ class Record:
     def __init__(self, output: str):
         self.output = output
         self.path = f"{output}.sweep.json"
-        self.folder = f"{output}.parts"
         self.found: dict[str, Any] = {}
-        if os.path.exists(output) or os.path.isdir(self.folder):
+        if os.path.exists(output) or os.path.isdir(f"{output}.parts"):
             with contextlib.suppress(OSError, ValueError, RecursionError), open(self.path, encoding="utf-8") as file:
                 found = json.load(file)
                 self.found = found if is_record(found) else {}

@@ -61,12 +61,9 @@ class RowError(GradcliError):
     """What the program raised at a row of a block. row: its place in the block."""
 
     def __init__(self, row: int, cause: Exception):
-        if isinstance(cause, GradcliError):
-            what, code = (cause.message, cause.span, cause.hint, cause.kind), cause.exit_code
-        else:
-            what, code = (str(cause), None, None, "target"), EXIT_TARGET
-        message, span, hint, kind = what
-        super().__init__(message, span=span, hint=hint, kind=kind, exit_code=code)
+        error = cause if isinstance(cause, GradcliError) else GradcliError(str(cause), kind="target")
+        code = error.exit_code if error is cause else EXIT_TARGET
+        super().__init__(error.message, span=error.span, hint=error.hint, kind=error.kind, exit_code=code)
         self.row = row
 
 

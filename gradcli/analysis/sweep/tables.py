@@ -152,7 +152,7 @@ class ParquetPoints(Points):
         if place != start:
             group = int(np.searchsorted(self.starts, start, "right")) - 1
             rest = range(group, len(self.starts) - 1)
-            batches = rebatch(self.open().iter_batches(step, list(rest), columns, use_threads=False), step)
+            batches = rebatch(self.open().iter_batches(step, list(rest), columns, use_threads=False))
             batches.send(None)
             if start > self.starts[group]:
                 batches.send(start - int(self.starts[group]))
@@ -166,7 +166,7 @@ class ParquetPoints(Points):
             )
 
 
-def rebatch(batches: Iterator[Any], step: int) -> Any:
+def rebatch(batches: Iterator[Any]) -> Any:
     """Give as many rows at a time as are asked for by send(), as a table, from batches of any length."""
     arrow = import_module("pyarrow")
     count = yield None

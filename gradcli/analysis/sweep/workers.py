@@ -9,7 +9,7 @@ import os
 import pickle
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from copy import copy
@@ -28,7 +28,7 @@ from .tables import need
 from .text import TextPoints
 
 LOCAL = "local"
-PATIENCE = 20
+ANSWER_SECONDS = 20
 """Seconds to wait for a scheduler to answer."""
 ATTEMPTS = 5
 """How often a part is done anew when the worker that does it dies."""
@@ -113,7 +113,7 @@ def run_in_threads(sweep: Sweep, missing: list[int], jobs: int, tell: Tell) -> I
     with ThreadPoolExecutor(jobs) as pool:
         try:
             for future in as_completed([pool.submit(do_in_thread, sweep, number) for number in missing]):
-                yield from count(sweep, future.result, tell)
+                yield tell_of(sweep, future.result(), tell)
         finally:
             pool.shutdown(cancel_futures=True)
 
@@ -137,7 +137,7 @@ def run_in_processes(sweep: Sweep, missing: list[int], jobs: int, tell: Tell) ->
         try:
             futures = [pool.submit(do_next, number) for number in missing]
             for future in as_completed(futures):
-                yield from count(sweep, future.result, tell)
+                yield tell_of(sweep, future.result(), tell)
         except BrokenProcessPool:
             raise GradcliError(
                 "one of the processes died",
@@ -151,12 +151,12 @@ def run_in_processes(sweep: Sweep, missing: list[int], jobs: int, tell: Tell) ->
                 process.terminate()
 
 
-def count(sweep: Sweep, result: Callable[[], tuple[int, int]], tell: Tell) -> Iterator[int]:
-    """Yield the number of a part, once it was told of."""
-    number, bad = result()
+def tell_of(sweep: Sweep, done: tuple[int, int], tell: Tell) -> int:
+    """Tell of a part that is done, and return its number."""
+    number, bad = done
     first, last = sweep.bounds(number)
     tell(last - first, bad)
-    yield number
+    return number
 
 
 def run_on_dask(sweep: Sweep, missing: list[int], address: str, jobs: int | None, tell: Tell) -> Iterator[int]:
@@ -167,7 +167,7 @@ def run_on_dask(sweep: Sweep, missing: list[int], address: str, jobs: int | None
         work = sendable(sweep)
         futures = [client.submit(do_sent_part, work, number, pure=False) for number in missing]
         for future in distributed.as_completed(futures):
-            yield from count(sweep, future.result, tell)
+            yield tell_of(sweep, future.result(), tell)
 
 
 def connect(distributed: Any, address: str, jobs: int | None, stack: contextlib.ExitStack) -> Any:
@@ -190,8 +190,8 @@ def connect(distributed: Any, address: str, jobs: int | None, stack: contextlib.
         return distributed.Client(stack.enter_context(cluster))
     try:
         if address.endswith(".json"):
-            return distributed.Client(scheduler_file=address, timeout=PATIENCE)
-        return distributed.Client(address, timeout=PATIENCE)
+            return distributed.Client(scheduler_file=address, timeout=ANSWER_SECONDS)
+        return distributed.Client(address, timeout=ANSWER_SECONDS)
     except (OSError, ValueError) as error:
         raise GradcliError(
             f"--dask {address}: no scheduler answers there: {error}",

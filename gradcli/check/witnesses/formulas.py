@@ -19,7 +19,8 @@ def by_formulas(subject: Traced, blocks: dict[str, np.ndarray], found: Witnessed
     import sympy
 
     from ...analysis.agreement import compare_with_engine as compared
-    from ...analysis.symbols import MAX_SYMBOLS, TIMEOUT, patient, plain
+    from ...analysis.symbols import MAX_SYMBOLS, TIMEOUT, plain
+    from ...analysis.symbols import derive_in_time as patient
     from ...analysis.symbols import drop_jumps as cleaned
     from ...exact.symbolic import symbols_for
 
