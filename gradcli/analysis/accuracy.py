@@ -37,26 +37,25 @@ class Exactness:
         info = np.finfo(x.dtype)
         self.full = float(-np.log10(info.eps / 2))
         self.smallest, self.largest = float(info.smallest_subnormal), float(info.max)
-        self.found = [self.look(program, float(at)) for at in x]
+        self.found = [self.find_right(program, float(at)) for at in x]
 
     def values(self, at: float) -> dict[str, Any]:
-        """Return the values of all inputs at one point."""
         return {**self.given, self.name: np.asarray(at, self.x.dtype)}
 
-    def look(self, program: Program, at: float) -> tuple[np.ndarray, Numbers] | None:
+    def find_right(self, program: Program, at: float) -> tuple[np.ndarray, Numbers] | None:
         """Return the value and the gradients at a point, to 25 digits; None where there are none."""
         before = None
         for digits in DIGITS:
             field = Multiprecision(digits, decimal=False)
             with exactly(field):
                 now = gradient_at(program, self.values(at), self.request, field)[:2]
-            agree = before is not None and all(map(settled, arrays_of(before), arrays_of(now)))
+            agree = before is not None and all(map(all_same, arrays_of(before), arrays_of(now)))
             if agree and (digits >= ENOUGH or all(np.all(part) for part in arrays_of(now))):
                 return now
             before = now
         return None
 
-    def of(self, program: Program) -> tuple[np.ndarray, Numbers]:
+    def count_digits(self, program: Program) -> tuple[np.ndarray, Numbers]:
         """Return the right digits of a program's value and gradients at each point."""
         value = np.full(len(self.x), np.nan)
         gradients: Numbers = {}
@@ -93,11 +92,10 @@ class Exactness:
 
 
 def arrays_of(numbers: tuple[np.ndarray, Numbers]) -> list[np.ndarray]:
-    """Return a value and its gradients in one list."""
     return [numbers[0], *numbers[1].values()]
 
 
-def settled(x: np.ndarray, better: np.ndarray) -> bool:
+def all_same(x: np.ndarray, better: np.ndarray) -> bool:
     """Return whether numbers have 25 right digits."""
     return all(same(a, b) for a, b in zip(np.ravel(x).tolist(), np.ravel(better).tolist(), strict=True))
 

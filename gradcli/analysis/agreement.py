@@ -86,7 +86,6 @@ class Comparison:
         return item._replace(agrees=True, notes=(*item.notes, note), decided=False)
 
     def gradient(self, values: Mapping[str, Any], engine: Mapping[str, Any]) -> tuple[Agreement, ...]:
-        """Return how the formulas of the gradient compare."""
         return self.against(lambda: derivatives(self.symbols, 1), values, engine)
 
     def jacobian(self, values: Mapping[str, Any], engine: Mapping[str, Any]) -> tuple[Agreement, ...]:
@@ -221,7 +220,6 @@ def beside(expr: Any, point: dict[Any, Any], mine: float, scale: float, notes: l
 
 
 def array_of(items: list[str], shape: tuple[int, ...]) -> np.ndarray:
-    """Return texts as an object array of a shape."""
     out = np.empty(len(items), object)
     out[:] = items
     return out.reshape(shape)

@@ -64,7 +64,7 @@ def outline(event: Event) -> tuple[bool, ...]:
     return () if event.node.leaf else tuple(parent is not None for parent in event.node.parents)
 
 
-def gone(x: np.ndarray) -> np.ndarray:
+def is_lost(x: np.ndarray) -> np.ndarray:
     """Return where a number is 0 or infinite."""
     return (x == 0) | np.isinf(x)
 
@@ -103,7 +103,7 @@ class Comparison:
         if right is None or np.shape(found) != np.shape(right) or np.asarray(right).dtype != object:
             return self.right.full
         exacts = np.asarray(right).view(np.ndarray)
-        if (gone(np.asarray(found)) & (exacts != 0)).any():
+        if (is_lost(np.asarray(found)) & (exacts != 0)).any():
             return 0.0
         return float(np.nan_to_num(self.right.digits(found, exacts), nan=self.right.full))
 

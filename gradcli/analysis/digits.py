@@ -140,7 +140,6 @@ def in_time(work: Callable[[], LongNumbers], digits: int, seconds: float) -> Lon
 
 
 def gradient_in_digits(program: Program, read: Read, request: Request, digits: int) -> LongNumbers:
-    """Return the value and the gradients of a program in so many digits."""
     unreached: set[str] = set()
 
     def work(precision: int) -> tuple[np.ndarray, Numbers, str | None]:

@@ -109,12 +109,10 @@ def parameter_text(name: str, value: Any, ndim: int) -> str:
 
 
 def index_text(index: Index) -> str:
-    """Return an index as it is written between brackets."""
     return ", ".join(item_text(item) for item in index.key)
 
 
 def item_text(item: Any) -> str:
-    """Return one item of an index."""
     if isinstance(item, slice):
         parts = ["" if n is None else str(n) for n in (item.start, item.stop, item.step)]
         return ":".join(parts if item.step is not None else parts[:2])
@@ -150,12 +148,10 @@ class _Named(ast.NodeTransformer):
 
 
 def is_number(node: ast.expr, value: float) -> bool:
-    """Return whether a part of a formula is a certain number."""
     return isinstance(node, ast.Constant) and node.value == value
 
 
 def as_number(x: Any) -> ast.Constant:
-    """Return a number as part of a formula."""
     return ast.Constant(int(x) if isinstance(x, float) and x.is_integer() and abs(x) < 1e15 else x)
 
 

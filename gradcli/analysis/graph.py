@@ -88,7 +88,6 @@ def describe_node(
     grads: dict[Any, np.ndarray] | None,
     leaves: dict[Any, Any],
 ) -> GraphNode:
-    """Return what there is to say about one node."""
     span, source = labels.place(node)
     value = leaves[node] if node in leaves else value_of(node)
     shape, dtype = (np.shape(value), str(np.asarray(value).dtype)) if value is not None else outline_of(node)
@@ -158,7 +157,7 @@ def fold_modules(nodes: list[GraphNode], outputs: tuple[int, ...]) -> tuple[list
             kind="limit",
         )
     numbers = {node.number: i + 1 for i, members in enumerate(groups.values()) for node in members}
-    found = [one_of(members, numbers, set(outputs)) for members in groups.values()]
+    found = [merge_nodes(members, numbers, set(outputs)) for members in groups.values()]
     return found, tuple(dict.fromkeys(numbers[i] for i in outputs))
 
 
@@ -169,7 +168,7 @@ def group_of(node: GraphNode) -> Any:
     return ("module", node.scope[0]) if node.scope else ("line", node.file, node.line)
 
 
-def one_of(members: list[GraphNode], numbers: dict[int, int], outputs: set[int]) -> GraphNode:
+def merge_nodes(members: list[GraphNode], numbers: dict[int, int], outputs: set[int]) -> GraphNode:
     """Return several nodes as one: its inputs are those from outside."""
     number = numbers[members[0].number]
     inputs = dict.fromkeys(numbers[i] for m in members for i in m.inputs)

@@ -49,7 +49,6 @@ class Labels:
         return self.names.get((node.public, node.output_nr))
 
     def label(self, node: Any) -> str:
-        """Return what a result is called here."""
         found = self.name(node)
         if found is not None:
             return found

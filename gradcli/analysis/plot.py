@@ -110,14 +110,12 @@ def sample_at_once(
 
 
 def slope_of(line: Tensor) -> np.ndarray:
-    """Return what backward left in a leaf; zeros where nothing came."""
     return np.zeros(line._data.shape) if line._grad is None else np.array(line._grad._data, float)
 
 
 def one_by_one(
     program: Program, given: Mapping[str, np.ndarray], grid: Mapping[str, np.ndarray], out: str | None
 ) -> Samples:
-    """Return the samples from one run per point."""
     count = len(next(iter(grid.values())))
     value = np.empty(count)
     slopes = {name: np.empty(count) for name in grid}

@@ -36,7 +36,7 @@ def measure_precision(
     output = check_plotted_output(program, {**given, name: x[-1]}, [name], request.out, "measured")
     with silence_prints(program):
         right = Exactness(program, given, name, x, request)
-        value, gradients = right.of(program)
+        value, gradients = right.count_digits(program)
         losses = find_losses(program, right, value, gradients)
         rewritings = () if rewrite is None else rewrite(program, right)
     return Precision(program.title, name, x, right.full, value, gradients, losses, rewritings, output)

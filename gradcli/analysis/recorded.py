@@ -14,6 +14,7 @@ from ..program.base import Program
 from ..rules.shapes import is_complex
 from ..tape.tensor import Tensor
 from ..tape.walk import reachable
+from .gradient import check_inputs
 
 
 class Recorded:
@@ -24,12 +25,7 @@ class Recorded:
 
     def __init__(self, program: Program, given: Mapping[str, np.ndarray], wrt: Iterable[str] | None, out: str | None):
         run = program.run(given, wrt=wrt, out=out)
-        if not run.leaves:
-            raise GradcliError(
-                "the program has no inputs, so there is nothing to differentiate",
-                hint="use names in the expression, as in 'x**2', and give them values: x=3",
-                kind="name",
-            )
+        check_inputs(run)
         if run.output is None:
             raise GradcliError(
                 "the script runs backward itself, so its graph is gone",
@@ -58,7 +54,6 @@ class Recorded:
 
     @property
     def value(self) -> np.ndarray:
-        """The output's value."""
         return np.asarray(self.output._data)
 
     def scalar(self, command: str) -> Tensor:
@@ -93,7 +88,6 @@ class Recorded:
 
 
 def check_real(output: Tensor) -> None:
-    """Raise GradcliError for a complex output."""
     if is_complex(output):
         raise GradcliError(
             "the output is complex; only real outputs have derivatives of this kind",

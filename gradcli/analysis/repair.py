@@ -74,11 +74,10 @@ class Search:
         return self.measured[text]
 
     def try_out(self, names: tuple[str, ...], text: str) -> Rewriting | None:
-        """Run a program at all points."""
         known = np.array([found is not None for found in self.right.found])
         try:
             other = ExpressionProgram(parse(text), text, self.program.settings, self.program.dtype)
-            value, gradients = self.right.of(other)
+            value, gradients = self.right.count_digits(other)
         except GradcliError:
             return None
         columns = [np.nan_to_num(column[known], nan=0.0) for column in (value, *gradients.values())]
@@ -87,8 +86,7 @@ class Search:
 
     def runs(self, text: str) -> bool:
         """Return whether a program runs and gives the value somewhere: what does not is not rewritten further."""
-        found = self.measure((), text)
-        return found is not None
+        return self.measure((), text) is not None
 
     @functools.cached_property
     def expansion(self) -> tuple[float, list | None]:
@@ -113,7 +111,6 @@ class Search:
         return [item for (item, terms), fewest in zip(found, better, strict=True) if terms < fewest][:BRANCHES]
 
     def worst_point(self) -> float:
-        """Return where the program itself has the fewest digits."""
-        value, gradients = self.right.of(self.program)
+        value, gradients = self.right.count_digits(self.program)
         fewest = np.fmin.reduce([value, *gradients.values()])
         return float(self.right.x[np.nanargmin(fewest)])

@@ -107,14 +107,13 @@ def head(node: tree.Expr) -> object:
 
 
 def equal(x: tree.Expr, y: tree.Expr) -> bool:
-    """Return whether two expressions are written alike."""
     if type(x) is not type(y) or head(x) != head(y):
         return False
     ours, theirs = list(x.children()), list(y.children())
     return len(ours) == len(theirs) and all(map(equal, ours, theirs))
 
 
-def rewritten(source: str) -> Iterator[tuple[str, str]]:
+def rewrite_once(source: str) -> Iterator[tuple[str, str]]:
     """Yield the name of a rewriting and the program in which it was made once, for every place where one fits."""
     program = parse(source)
     for statement in program.statements:
@@ -135,12 +134,12 @@ def fill(text: str, source: str, bound: Bindings) -> str:
             ",",
             ")",
         )
-        return source[node.start : node.end] if alone else wrapped(source, node)
+        return source[node.start : node.end] if alone else parenthesize(source, node)
 
     return re.sub(r"\b[ab]\b", insert, text)
 
 
-def wrapped(source: str, node: tree.Expr) -> str:
+def parenthesize(source: str, node: tree.Expr) -> str:
     """Return an expression's text, in parentheses where what stands around might tear it."""
     text = source[node.start : node.end]
     return text if isinstance(node, tree.Leaf | tree.Call) else f"({text})"
@@ -171,7 +170,7 @@ def ways_to_write(
     for _ in range(4):
         following: list[tuple[tuple[str, ...], str]] = []
         for names, text in level:
-            for name, program in rewritten(text):
+            for name, program in rewrite_once(text):
                 if program in seen or len(seen) >= most:
                     continue
                 seen.add(program)

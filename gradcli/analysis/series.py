@@ -102,7 +102,7 @@ def with_branch(source: str, name: str, centre: float, radius: float, coefficien
     if last.index is not None or any(s.target == name for s in program.statements):
         return None
     names = set(re.findall(r"\w+", source))
-    near, apart, offset = (fresh(word, names) for word in ("near", "far", "h"))
+    near, apart, offset = (unused_name(word, names) for word in ("near", "far", "h"))
     elsewhere = re.sub(rf"(?<![\w.]){re.escape(name)}(?!\w)", apart, source)
     moved = parse(elsewhere).statements[-1].value
     variable = name if not centre else offset
@@ -114,9 +114,8 @@ def with_branch(source: str, name: str, centre: float, radius: float, coefficien
     return ("\n" if "\n" in source else "; ").join([*lines, body])
 
 
-def fresh(word: str, names: set[str]) -> str:
-    """Return a name that the program does not use."""
-    return word if word not in names else fresh(word + "_", names)
+def unused_name(word: str, names: set[str]) -> str:
+    return word if word not in names else unused_name(word + "_", names)
 
 
 def write_polynomial(coefficients: list[Any], variable: str) -> str:

@@ -87,7 +87,6 @@ class Chain:
         self.totals: dict[str, Any] = {run.output: sympy.Integer(1)}
 
     def lines(self) -> list[Formula]:
-        """Return all lines."""
         lines: list[Formula] = []
         for step in self.run.steps:
             if not step.leaf:
@@ -214,7 +213,6 @@ def local(above: str, below: str) -> str:
 
 
 def local_latex(above: str, below: str) -> str:
-    """Return the same as LaTeX."""
     return rf"\frac{{\partial {latex_name(above)}}}{{\partial {latex_name(below)}}}"
 
 
@@ -224,7 +222,6 @@ def total(above: str, below: str) -> str:
 
 
 def total_latex(above: str, below: str) -> str:
-    """Return the same as LaTeX."""
     return rf"\frac{{d {latex_name(above)}}}{{d {latex_name(below)}}}"
 
 

@@ -88,10 +88,12 @@ def derive_formulas(
 
     def derive() -> Formulas:
         point = None if at is None else point_of(symbols, at)
-        formula = expression_writer(unicode)
+        known = every_input(symbols)
 
         def derivative(label: str, expr: Any) -> Derivative:
-            return Derivative(label, formula(expr), None if point is None else evaluate_at(expr, point, digits))
+            return Derivative(
+                label, write_formula(expr, unicode), None if point is None else evaluate_at(expr, point, digits)
+            )
 
         value = [
             derivative(label, e)
@@ -106,7 +108,7 @@ def derive_formulas(
         text = ""
         if code:
             writer = {"python": functions.python_code, "c": functions.c_code, "sql": sql_code}[code]
-            inputs = [(name, array.shape) for name, array in every_input(symbols).items()]
+            inputs = [(name, array.shape) for name, array in known.items()]
             text = write_code(writer, code, symbols, inputs, found)
         lines: tuple[Formula, ...] = ()
         if steps:
@@ -116,7 +118,6 @@ def derive_formulas(
             for d in slopes:
                 by_input.setdefault(d.name.partition("[")[0], []).append(d)
             lines = chain_rule(program, given, out, by_input, at is not None)
-        known = every_input(symbols)
         return Formulas(
             symbols.title,
             tuple(value),
@@ -168,11 +169,7 @@ def write_code(writer: Callable, code: str, symbols: Symbols, inputs: list, foun
         ) from None
 
 
-def expression_writer(unicode: bool) -> Callable[[Any], Formula]:
-    """Return the function that writes an expression in all ways."""
-
-    def formula(expr: Any) -> Formula:
-        expr = resolve_unknown(expr)
-        return Formula(printing.text(expr), printing.latex(expr), printing.pretty(expr, unicode))
-
-    return formula
+def write_formula(expr: Any, unicode: bool) -> Formula:
+    """Return an expression written in all ways."""
+    expr = resolve_unknown(expr)
+    return Formula(printing.text(expr), printing.latex(expr), printing.pretty(expr, unicode))

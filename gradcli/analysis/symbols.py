@@ -182,7 +182,6 @@ def derivatives(symbols: Symbols, order: int) -> list[tuple[str, tuple, list[Any
 
 
 def is_vector(symbols: Symbols) -> bool:
-    """Return whether there are several outputs to differentiate."""
     return symbols.grads is None and symbols.vector is None and symbols.output.size != 1
 
 

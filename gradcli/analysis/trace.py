@@ -64,8 +64,6 @@ class Recorder:
             table.post[id(self)] = self.after(node)
 
     def before(self, node: Any) -> Callable:
-        """Return the hook that starts a step."""
-
         def hook(grads: tuple) -> None:
             alone = grads[0] if len(grads) == 1 else None
             event = Event(node, raw(alone), self.hooked.pop(node, []))
@@ -78,8 +76,6 @@ class Recorder:
         return hook
 
     def after(self, node: Any) -> Callable:
-        """Return the hook that ends a step."""
-
         def hook(grads: tuple, _: tuple) -> None:
             event = next(e for e in reversed(self.passes[-1][1]) if e.node is node)
             event.sent = tuple(raw(g) for g in grads)
@@ -221,7 +217,7 @@ def local_rule(node: Any, place: int, labels: Labels) -> tuple[str, str]:
         return "", what
     primitive = seen.primitive
     if primitive.kind != "elementwise":
-        return "", in_words(primitive.rules[place if primitive.arity is not None else 0], node, seen, labels)
+        return "", describe_rule(primitive.rules[place if primitive.arity is not None else 0], node, seen, labels)
     slope = f"d({labels.formula(node)})/d{target}"
     rule = primitive.rules[place]
     return slope, formulas.slope(rule, labels.operands(node, seen), labels.label(node), seen.params) or rule_text(
@@ -229,7 +225,7 @@ def local_rule(node: Any, place: int, labels: Labels) -> tuple[str, str]:
     )
 
 
-def in_words(rule: Any, node: Any, seen: Observation, labels: Labels) -> str:
+def describe_rule(rule: Any, node: Any, seen: Observation, labels: Labels) -> str:
     """Return the description of a rule with the operands' names; in a formula, settings become their numbers."""
     text = rule_text(rule)
     code = getattr(rule, "__wrapped__", rule).__code__

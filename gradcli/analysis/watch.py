@@ -43,7 +43,6 @@ class Watch:
         self.modules: list[Any] = []
 
     def see(self, kind: str, outputs: tuple) -> None:
-        """Take note that backward is about to start."""
         roots = [x._node for x in outputs if isinstance(x, Tensor) and x._node is not None]
         self.passes.append(Pass(kind, roots, calling_frame()))
         if self.started is not None:
@@ -51,17 +50,7 @@ class Watch:
 
     @contextlib.contextmanager
     def watching(self) -> Iterator[None]:
-        """Observe what is recorded and run backward inside the block."""
-        engine.before_backward.append(self.see)
-        try:
-            with recording(Observed(lambda: tuple(self.modules))), self.module_calls():
-                yield
-        finally:
-            engine.before_backward.remove(self.see)
-
-    @contextlib.contextmanager
-    def module_calls(self) -> Iterator[None]:
-        """Know which modules are being called."""
+        """Observe what is recorded and run backward inside the block, and in which modules."""
         from ..nn.modules import module as modules
 
         def enter(module: Any, _: Any) -> None:
@@ -74,9 +63,12 @@ class Watch:
             modules.register_module_forward_pre_hook(enter),
             modules.register_module_forward_hook(leave, always_call=True),
         ]
+        engine.before_backward.append(self.see)
         try:
-            yield
+            with recording(Observed(lambda: tuple(self.modules))):
+                yield
         finally:
+            engine.before_backward.remove(self.see)
             for handle in handles:
                 handle.remove()
 

@@ -75,7 +75,6 @@ class ExactArray(np.ndarray):
 
     @property
     def is_complex(self) -> bool:
-        """Whether an element is complex."""
         is_complex = recorder().field.is_complex
         return any(is_complex(e) for e in as_plain(self).ravel().tolist())
 
@@ -89,7 +88,6 @@ class ExactArray(np.ndarray):
 
     @property  # type: ignore[misc]
     def imag(self) -> ExactArray:  # type: ignore[override]
-        """The imaginary parts."""
         parts = recorder().field.parts
         return exact(map_elements(lambda e: parts(e)[1], (as_plain(self),)))
 

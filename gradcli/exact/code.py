@@ -121,7 +121,6 @@ class _Python(PythonCodePrinter):
     _print_ComplexInfinity = _print_NaN  # noqa: N815
 
     def imports(self) -> str:
-        """Return the lines that import the functions that were written."""
         lines = []
         for module in sorted({module for module, _ in self.called}):
             words = [

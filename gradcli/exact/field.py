@@ -21,7 +21,6 @@ class Literal(float):
     text: str
 
     def __new__(cls, value: float, text: str) -> Literal:
-        """Return a float that remembers its text."""
         self = super().__new__(cls, value)
         self.text = text
         return self
@@ -73,7 +72,6 @@ class Field:
         raise NotImplementedError
 
     def parts(self, x: Any) -> tuple[Any, Any]:
-        """Return an element's real and imaginary part."""
         raise NotImplementedError
 
     def compare(self, name: str) -> Callable | None:
@@ -137,7 +135,6 @@ def tree_of(text: str, lazy: bool) -> ast.expr:
 
 
 def lambda_of(body: ast.expr, names: tuple[str, ...]) -> ast.Expression:
-    """Return the tree of a lambda."""
     arguments = ast.arguments(
         posonlyargs=[], args=[ast.arg(n) for n in names], kwonlyargs=[], kw_defaults=[], defaults=[]
     )

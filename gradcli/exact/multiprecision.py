@@ -34,7 +34,6 @@ class Multiprecision(Field):
         self.constants = {"pi": self.context.pi + 0, "e": self.context.e + 0, "tau": 2 * self.context.pi}
 
     def number(self, x: Any) -> Any:
-        """Return a number as mpf or mpc."""
         mp = self.context
         if isinstance(x, mp.mpf | mp.mpc):
             return x
@@ -47,23 +46,18 @@ class Multiprecision(Field):
         return mp.mpf(repr(float(x))) if self.decimal else mp.mpf(float(x))
 
     def given(self, name: str, value: Any) -> Any:
-        """Return an input's value."""
         return numbers(self, value)
 
     def as_float(self, x: Any) -> float | None:
-        """Return a number rounded."""
         return None if isinstance(x, self.context.mpc) else float(x)
 
     def is_element(self, x: Any) -> bool:
-        """Return whether x is a number of this context."""
         return isinstance(x, self.context.mpf | self.context.mpc)
 
     def is_complex(self, x: Any) -> bool:
-        """Return whether x is one of the context's complex numbers."""
         return isinstance(x, self.context.mpc)
 
     def parts(self, x: Any) -> tuple[Any, Any]:
-        """Return a number's real and imaginary part."""
         found = self.number(x)
         return found.real, found.imag
 
@@ -78,7 +72,6 @@ class Multiprecision(Field):
         }.get(name)
 
     def choose(self, condition: Any, x: Any, y: Any) -> Any:
-        """Return x where the condition is true, else y."""
         return x if condition else y
 
     def guard(self, function: Callable, primitive: Primitive, params: dict) -> Callable:

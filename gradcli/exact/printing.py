@@ -111,5 +111,4 @@ def latex_name(name: str) -> str:
 
 
 def pretty(expr: Any, unicode: bool = True) -> str:
-    """Return an expression over several lines."""
     return sympy.pretty(expr, use_unicode=unicode, wrap_line=False)

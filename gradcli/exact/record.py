@@ -117,7 +117,7 @@ class Exact(Engine):
         apply = functools.partial(self.apply if is_partial else self.apply_rule, real)
         saved = (out, *raws) if is_partial else saved_values(primitive, nodes, out, raws)
         rule = Rule(name, to_parents(apply), True, primitive, params)
-        return new_node(rule, nodes, tuple(apart(x) for x in saved), outline(out))
+        return new_node(rule, nodes, tuple(copy_exact(x) for x in saved), outline(out))
 
     def apply(self, real: tuple[bool, ...], node: Node, g: Any) -> tuple:
         """Multiply by the partial derivatives of an elementwise operation. real: which operands are."""
@@ -134,7 +134,6 @@ class Exact(Engine):
         return tuple(grads)
 
     def apply_rule(self, real: tuple[bool, ...], node: Node, g: Any) -> tuple:
-        """Run the table's rule of an operation on whole arrays. real: which operands are."""
         if isinstance(g, Slots):
             grads = run_rules(node, Slots({i: self.array(part) for i, part in g.items()}))
         else:
@@ -143,7 +142,6 @@ class Exact(Engine):
         return tuple(x.real if x is not None and i else x for x, i in zip(arrays, real, strict=True))
 
     def array(self, g: Any) -> ExactArray:
-        """Return a cotangent as an exact array."""
         found = exact(g)
         return found if isinstance(found, ExactArray) else numbers(self.field, g)
 
@@ -178,7 +176,6 @@ class Exact(Engine):
             self.convert(view, data)
 
     def convert(self, tensor: Tensor, data: Any) -> None:
-        """Replace a tensor's data for the time being."""
         self.converted.append((tensor, tensor._data))
         tensor._data, tensor._key = data, None
 
@@ -188,11 +185,9 @@ class Exact(Engine):
             tensor._data, tensor._key = data, None
 
     def lift(self, x: Any) -> Tensor:
-        """Return a number as a Tensor."""
         return Tensor._wrap(numbers(self.field, x), None)
 
     def constant(self, x: Tensor) -> Tensor:
-        """Return a Tensor that is not differentiated."""
         held = map_elements(self.field.as_constant, (as_plain(x._data),)) if x._data.dtype == object else x._data
         return Tensor._wrap(exact(held), None)
 
@@ -233,15 +228,14 @@ COUNTING = ("sum", "cumsum_last", "mean")
 DECIMAL = re.compile(r"[\d_]*\.?[\d_]*(?:[eE][+-]?\d+)?")
 
 
-def apart(x: Any) -> Any:
+def copy_exact(x: Any) -> Any:
     """Return an exact array in memory of its own: what happens to the tensor in place does not reach it."""
     if isinstance(x, tuple):
-        return tuple(apart(part) for part in x)
+        return tuple(copy_exact(part) for part in x)
     return x.copy() if isinstance(x, ExactArray) else x
 
 
 def name_for_users(primitive: Primitive) -> str:
-    """Return what users call an operation."""
     return re.sub(r"_(outputs?|last|columns)$", "", primitive.name)
 
 

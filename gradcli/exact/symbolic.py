@@ -24,7 +24,6 @@ class Unknown(sympy.Dummy):
     """A nan, which is differentiated like a number, and no other nan: a nan of sympy's has the derivative 0."""
 
     def __new__(cls) -> Unknown:
-        """Return a real symbol."""
         return super().__new__(cls, "nan", real=True)
 
     def __float__(self) -> float:
@@ -39,11 +38,9 @@ class const(sympy.Function):  # noqa: N801 - so it is written in programs
 
     @classmethod
     def eval(cls, x: Any) -> Any:
-        """Return a number as it is."""
         return x if x.is_number else None
 
     def fdiff(self, argindex: int = 1) -> Any:
-        """Return the derivative, 0."""
         return sympy.Integer(0)
 
     def _eval_is_extended_real(self) -> Any:
@@ -79,16 +76,13 @@ class Symbolic(Field):
         return self.number(rational(repr(float(x))))
 
     def unknown(self) -> Unknown:
-        """Return a nan."""
         self.met_nan = True
         return Unknown()
 
     def is_nan(self, x: Any) -> bool:
-        """Return whether an expression has a nan in it."""
         return self.met_nan and x.has(Unknown)
 
     def as_number(self, x: Any) -> Any:
-        """Return a condition as a number, 1 where it holds; numbers as they are."""
         found = self.number(x)
         if found in (sympy.true, sympy.false):
             return sympy.Integer(int(bool(found)))
@@ -129,16 +123,13 @@ class Symbolic(Field):
         return bool(found)
 
     def as_float(self, x: Any) -> float | None:
-        """Return a number rounded; None for what holds symbols."""
         found = self.number(x)
         return float(found) if found.is_real and found.is_number else None
 
     def is_condition(self, x: Any) -> bool:
-        """Return whether an element is a relation, or true or false."""
         return isinstance(x, bool | np.bool_ | sympy.logic.boolalg.Boolean) and not isinstance(x, sympy.Symbol)
 
     def is_element(self, x: Any) -> bool:
-        """Return whether x is an expression or a relation."""
         return isinstance(x, sympy.Basic)
 
     def is_complex(self, x: Any) -> bool:
@@ -146,7 +137,6 @@ class Symbolic(Field):
         return isinstance(x, sympy.Expr) and x.has(sympy.I)
 
     def parts(self, x: Any) -> tuple[Any, Any]:
-        """Return an expression's real and imaginary part."""
         return self.number(x).as_real_imag()
 
     def compare(self, name: str) -> Callable | None:
@@ -165,14 +155,12 @@ class Symbolic(Field):
         return call
 
     def choose(self, condition: Any, x: Any, y: Any) -> Any:
-        """Return x where the condition holds, else y: a Piecewise where that is open."""
         x, y = self.number(x), self.number(y)
         if isinstance(condition, sympy.Expr):
             condition = sympy.Ne(condition, 0)
         return choose_symbolic(condition, x, y)
 
     def partial(self, primitive: Primitive, place: int, operands: tuple, params: dict) -> Any:
-        """Return partial derivatives: those of the twin for a fresh symbol, at the operands."""
         twin, more = self.twin(primitive, params)
 
         def derivative(*xs: Any) -> Any:
@@ -252,12 +240,10 @@ def rational(text: str) -> Any:
 
 
 def larger(a: Any, b: Any) -> Any:
-    """The larger of two, as a choice."""
     return choose_symbolic(sympy.Ge(a, b), a, b)
 
 
 def smaller(a: Any, b: Any) -> Any:
-    """The smaller of two, as a choice."""
     return choose_symbolic(sympy.Le(a, b), a, b)
 
 

@@ -85,7 +85,6 @@ def block(array: np.ndarray, cell: Any, digits: int, dots: str, edge: int | None
 
 
 def row_text(items: list, cell: Any, dots: str, widths: list | None) -> Text:
-    """Return one row of an array."""
     cells = [Text(dots) if x is None else cell(x, widths[k] if widths else 0) for k, x in enumerate(items)]
     return Text("[") + Text("  " if widths else ", ").join(cells) + Text("]")
 
@@ -95,7 +94,6 @@ EDGES = (None, 3, 2, 1)
 
 
 def width_of(text: Text) -> int:
-    """Return the width of the longest line."""
     return max(map(len, text.plain.split("\n")))
 
 

@@ -19,7 +19,6 @@ from .numbers import elements, number
 
 
 def rows_as_csv(heading: tuple[str, ...], rows: Iterable[Iterable[Any]]) -> str:
-    """Return a heading and rows as text."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(heading)
@@ -39,25 +38,21 @@ def render_gradients(result: Gradients, style: Style) -> str:
 
 @renders()
 def render_value(result: Value, style: Style) -> str:
-    """Return the columns name and value."""
     return named_rows([("value", result.value)], style)
 
 
 def named_rows(arrays: Iterable[tuple[str, Any]], style: Style) -> str:
-    """Return the name and the value of every element of arrays."""
     rows = ((name, number(x, style.precision)) for key, array in arrays for name, x in elements(key, array))
     return rows_as_csv(("name", "value"), rows)
 
 
 @renders()
 def render_jacobian(result: Jacobian, style: Style) -> str:
-    """Return the columns output, input and value."""
     return pair_rows(("output", "input", "value"), tsv.render_jacobian(result, style))
 
 
 @renders()
 def render_hessian(result: Hessian, style: Style) -> str:
-    """Return the columns first, second and value."""
     return pair_rows(("first", "second", "value"), tsv.render_hessian(result, style))
 
 
@@ -69,25 +64,21 @@ def pair_rows(heading: tuple[str, ...], lines: str) -> str:
 
 @renders()
 def render_products(result: Products, style: Style) -> str:
-    """Return the columns name and value."""
     return named_rows(result.parts.items(), style)
 
 
 @renders()
 def render_longnumbers(result: LongNumbers, style: Style) -> str:
-    """Return the columns name and value."""
     return rows_as_csv(("name", "value"), long_elements(result, result.with_value))
 
 
 @renders()
 def render_curve(result: Curve, style: Style) -> str:
-    """Return the columns input, value and derivative."""
     return table_rows((result.name, "value", f"d_{result.name}"), tsv.render_curve(result, style))
 
 
 @renders()
 def render_surface(result: Surface, style: Style) -> str:
-    """Return the columns of both inputs, the value, and both derivatives."""
     heading = (*result.names, "value", *(f"d_{name}" for name in result.names))
     return table_rows(heading, tsv.render_surface(result, style))
 
@@ -120,7 +111,6 @@ def element_rows(check: CheckReport, style: Style) -> list[list[Any]]:
 
 @renders()
 def render_checklist(result: CheckList, style: Style) -> str:
-    """Return name, file and line of every check."""
     return rows_as_csv(
         ("check", "file", "line"), ((name, file or "", line or "") for name, file, line in result.checks)
     )

@@ -57,5 +57,4 @@ def text_of(found: dict[str, Any]) -> str:
 
 
 def optional(x: np.ndarray | None, style: Style) -> Any:
-    """Return an array as JSON has it, None as null."""
     return None if x is None else as_plain_data(x, style.precision)

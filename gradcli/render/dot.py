@@ -20,13 +20,11 @@ HOOKED = 'peripheries=2, color="#b85450"'
 
 
 def quote_dot(text: str) -> str:
-    """Return a string of the language."""
     escaped = visible(text).replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{escaped}"'
 
 
 def label(node: GraphNode, style: Style) -> str:
-    """Return the lines inside a node."""
     lines = [title(node)]
     if node.kind != "leaf" and node.operations == 1:
         lines.append(node.op)

@@ -29,7 +29,6 @@ class Frame:
         self.first, self.last, self.low, self.high = line.x[0], line.x[-1], low - pad, high + pad
 
     def point(self, x: float, y: float) -> str:
-        """Return a point as SVG writes it."""
         across = LEFT + (x - self.first) / (self.last - self.first) * (RIGHT - LEFT)
         up = BOTTOM - (y - self.low) / (self.high - self.low) * (BOTTOM - TOP)
         return f"{across:.1f} {np.clip(up, -1e5, 1e5):.1f}"
@@ -103,7 +102,6 @@ def heat_maps(inputs: tuple[int, ...], every: Elements) -> str:
 
 
 def heat_map(name: str, values: np.ndarray, largest: float, verdicts: np.ndarray) -> str:
-    """Return one map."""
     steps = [max(1, -(-n // MOST_CELLS)) for n in values.shape]
     rows, columns = (-(-n // step) for n, step in zip(values.shape, steps, strict=True))
     size = max(4, min(28, 260 // columns))

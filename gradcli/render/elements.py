@@ -96,7 +96,6 @@ def looks(style: Style) -> Iterator[tuple[int, tuple[str, ...]]]:
 
 
 def cells_of(row: ElementRow, name: str, digits: int, headings: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the cells of one element."""
     cells = {
         "element": name,
         "claimed": f"{row.claimed:.{digits}g}",

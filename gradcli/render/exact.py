@@ -60,7 +60,6 @@ def plain_steps(text: str, style: Style) -> str:
 
 
 def agreement_json(item: Agreement) -> dict[str, Any]:
-    """Return what formulas say of one input."""
     error: Any = item.error if np.isfinite(item.error) else str(item.error)
     return {
         "text": item.texts.tolist(),

@@ -76,7 +76,6 @@ def write_formula(formula: Any, style: Style, look: str) -> Text:
 
 @renders(form="table")
 def render_longnumbers(result: LongNumbers, style: Style) -> Table:
-    """Return a table of names and digits."""
     table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")

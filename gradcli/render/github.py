@@ -18,7 +18,6 @@ def escape_command(text: str, everything: bool = False) -> str:
 
 
 def annotation(check: CheckReport, style: Style) -> str:
-    """Return one workflow command."""
     place = f"file={escape_command(check.file, True)}," if check.file else ""
     place += f"line={check.line}," if check.line else ""
     lines = [
@@ -33,7 +32,6 @@ def annotation(check: CheckReport, style: Style) -> str:
 
 @renders()
 def render_checksummary(result: CheckSummary, style: Style) -> str:
-    """Return the annotations and the summary line."""
     reports = "".join(render_checkreport(check, style) for check in result.checks)
     return reports + render_checktotal(CheckTotal(result), style)
 
@@ -46,5 +44,4 @@ def render_checkreport(result: CheckReport, style: Style) -> str:
 
 @renders()
 def render_checktotal(result: CheckTotal, style: Style) -> str:
-    """Return the summary line."""
     return summary_line(result.summary) + "\n"

@@ -91,7 +91,6 @@ def cut_array(text: str, width: int) -> str:
 
 
 def nest_values(value: np.ndarray, digits: int) -> str:
-    """Return an array as nested lists."""
     if value.ndim == 0:
         return number(value[()], digits) if value.dtype.kind in "fc" else str(value[()])
     parts = [nest_values(item, digits) for item in value[:SHORT]]

@@ -11,13 +11,11 @@ from .document import document, optional
 
 @renders(form="json")
 def render_graph(result: Graph, style: Style) -> str:
-    """Return the nodes, and the numbers of the outputs."""
     nodes = [graph_node(node, style, result.values) for node in result.nodes]
     return document(style, result.target, outputs=list(result.outputs), nodes=nodes)
 
 
 def graph_node(node: GraphNode, style: Style, values: bool) -> dict[str, Any]:
-    """Return one node of a graph."""
     found: dict[str, Any] = {
         "id": node.number,
         "kind": node.kind,
@@ -42,7 +40,6 @@ def graph_node(node: GraphNode, style: Style, values: bool) -> dict[str, Any]:
 
 @renders(form="json")
 def render_trace(result: Trace, style: Style) -> str:
-    """Return every pass, with its forward part and its steps."""
     passes = [
         {
             "pass": i,
@@ -60,7 +57,6 @@ def render_trace(result: Trace, style: Style) -> str:
 
 
 def trace_step(step: Step, style: Style) -> dict[str, Any]:
-    """Return one step of backward."""
     found: dict[str, Any] = {
         "step": step.number,
         "op": step.op,

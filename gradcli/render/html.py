@@ -21,7 +21,6 @@ MOST_ROWS = 5000
 
 @renders()
 def render_checklist(result: CheckList, style: Style) -> str:
-    """Return the names and places of checks as a page."""
     rows = [("", [escape(name), escape(place_text(file, line))]) for name, file, line in result.checks]
     return page(
         f"checks of {result.target}", f"<h1>{escape(result.target)}</h1>" + table(["check", "place"], rows, set())
@@ -30,7 +29,6 @@ def render_checklist(result: CheckList, style: Style) -> str:
 
 @renders()
 def render_checksummary(result: CheckSummary, style: Style) -> str:
-    """Return the page."""
     details = [
         f'<section id="check{i}" aria-label="{escape(check.name)}">{details_of(check)}</section>'
         for i, check in enumerate(result.checks)
@@ -47,18 +45,15 @@ def render_checksummary(result: CheckSummary, style: Style) -> str:
 
 
 def summary_html(result: CheckSummary) -> str:
-    """Return what a notebook shows of several checks."""
     details = [details_of(check) for check in result.checks if check.verdict != "pass"]
     return fragment("\n".join([f"<p>{escape(summary_line(result))}</p>", summary_table(result, False), *details]))
 
 
 def report_html(check: CheckReport) -> str:
-    """Return what a notebook shows of a check."""
     return fragment(details_of(check))
 
 
 def place_text(file: str | None, line: int | None) -> str:
-    """Return where a check stands."""
     return "" if not file else f"{file}:{line}" if line else file
 
 
@@ -68,7 +63,6 @@ def verdict_text(verdict: str) -> str:
 
 
 def summary_table(result: CheckSummary, linked: bool = True) -> str:
-    """Return a row for each check."""
     rows = []
     for i, check in enumerate(result.checks):
         name = escape(check.name)
@@ -80,7 +74,6 @@ def summary_table(result: CheckSummary, linked: bool = True) -> str:
 
 
 def details_of(check: CheckReport) -> str:
-    """Return everything about one check."""
     parts = [f"<h2>{verdict_text(check.verdict)} {escape(check.name)}</h2>"]
     place = place_text(check.file, check.line)
     facts = [part for part in (place, basis(check)) if part]

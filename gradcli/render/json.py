@@ -25,7 +25,6 @@ from .exact import agreement_json
 
 @renders()
 def render_gradients(result: Gradients, style: Style) -> str:
-    """Return value, gradients and retained gradients."""
     more = present(
         output=result.output,
         retained={name: optional(g, style) for name, g in result.retained.items()},
@@ -42,8 +41,7 @@ def first_check(result: Any) -> dict[str, Any] | None:
 
 
 def agreements(result: Any) -> dict[str, Any]:
-    """Return what formulas say, by input."""
-    return {item.name: agreement_json(item) for item in result.symbolic}
+    return {item.name: agreement_json(item) for item in getattr(result, "symbolic", ())}
 
 
 @renders()
@@ -80,7 +78,6 @@ def render_jacobian(result: Jacobian, style: Style) -> str:
 
 @renders()
 def render_hessian(result: Hessian, style: Style) -> str:
-    """Return value and blocks, by two names."""
     blocks = {
         name: {other: as_plain_data(block, style.precision) for other, block in row.items()}
         for name, row in result.blocks.items()
@@ -98,13 +95,11 @@ def render_products(result: Products, style: Style) -> str:
 
 @renders()
 def render_operations(result: Operations, style: Style) -> str:
-    """Return every function with what there is to say about it."""
     entries = [{**op._asdict(), "derivatives": dict(op.derivatives)} for op in result.entries]
     return document(style, "", ops=entries)
 
 
 def input_part(item: InputCheck) -> dict[str, Any]:
-    """Return what was found for one input of a check."""
     part: dict[str, Any] = {
         "verdict": item.verdict,
         "max_abs_error": as_plain_data(np.float64(item.max_abs_error)),
@@ -132,7 +127,6 @@ def input_part(item: InputCheck) -> dict[str, Any]:
 
 
 def element_part(row: ElementRow) -> dict[str, Any]:
-    """Return one element."""
     values = {"analytic": row.claimed, "numeric": row.numeric, "numeric_error": row.error}
     return {
         "output": list(row.output),
@@ -144,7 +138,6 @@ def element_part(row: ElementRow) -> dict[str, Any]:
 
 
 def evidence_part(evidence: Evidence) -> dict[str, Any]:
-    """Return what a verdict rests on."""
     part: dict[str, Any] = {"elements": evidence.elements, "closely": evidence.closely, "points": evidence.points}
     if evidence.directions:
         words = ("analytic", "numeric", "numeric_error")
@@ -157,13 +150,11 @@ def evidence_part(evidence: Evidence) -> dict[str, Any]:
 
 
 def taylor_part(taylor: Taylor) -> dict[str, Any]:
-    """Return how the Taylor remainder falls."""
     rows = [row._asdict() | {"remainder": as_plain_data(np.float64(row.remainder))} for row in taylor.rows]
     return {"rate": taylor.rate, "rows": rows}
 
 
 def check_part(check: CheckReport) -> dict[str, Any]:
-    """Return one check."""
     found = check.found and {
         "at": {name: as_plain_data(np.asarray(x)) for name, x in check.found.at.items()},
         "line": check.found.line,
@@ -191,7 +182,6 @@ def check_part(check: CheckReport) -> dict[str, Any]:
 
 @renders()
 def render_checksummary(result: CheckSummary, style: Style) -> str:
-    """Return all checks and how many had which verdict."""
     words = {"passed": "pass", "failed": "fail", "inconclusive": "inconclusive", "errors": "error"}
     summary = {word: result.count(verdict) for word, verdict in words.items()}
     summary["seconds"] = round(result.seconds, 4)  # type: ignore[assignment]
@@ -200,14 +190,12 @@ def render_checksummary(result: CheckSummary, style: Style) -> str:
 
 @renders()
 def render_checklist(result: CheckList, style: Style) -> str:
-    """Return the chosen checks."""
     checks = [{"name": name, "file": file, "line": line} for name, file, line in result.checks]
     return document(style, result.target, checks=checks)
 
 
 @renders()
 def render_mutation(result: Mutation, style: Style) -> str:
-    """Return all mutants, and what was noticed of them."""
     keys = ("name", "line", "relative_error", "killed", "timed_out", "seconds", "test")
     parts = ("score", "smallest_noticed", "at_least", "equal", "calls", "seconds")
     mutants = [{key: getattr(run, key) for key in keys} for run in result.mutants]
@@ -222,7 +210,6 @@ def render_lock(result: Lock, style: Style) -> str:
 
 
 def comparison_part(check: Comparison) -> dict[str, Any]:
-    """Return one check beside its lock."""
     worst = check.worst and {
         "input": check.worst.input,
         "index": list(check.worst.place),
@@ -240,7 +227,6 @@ def render_verification(result: Verification, style: Style) -> str:
 
 
 def error(problem: GradcliError) -> str:
-    """Return an error as a document."""
     span = problem.span
     keys = {"start": "start", "end": "end", "line": "line", "column": "column", "text": "text", "file": "origin"}
     parts = {
@@ -283,8 +269,6 @@ def by_pair(parts: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 @renders()
 def render_formulas(result: Formulas, style: Style) -> str:
-    """Return the formulas of the value and of every derivative."""
-
     def one(d: Any) -> dict[str, Any]:
         found = {"name": d.name, "text": d.formula.text, "latex": d.formula.latex}
         return found if d.value is None else {**found, "at": d.value}
@@ -306,14 +290,12 @@ def render_formulas(result: Formulas, style: Style) -> str:
 
 @renders()
 def render_swept(result: Swept, style: Style) -> str:
-    """Return how a sweep went."""
     parts = {**result._asdict(), "seconds": round(result.seconds, 4)}
     return document(style, parts.pop("target"), **parts)
 
 
 @renders()
 def render_curve(result: Curve, style: Style) -> str:
-    """Return the points, and value and derivative at each."""
     return plot_document(result, style, {result.name: result.x}, {result.name: result.derivative})
 
 
@@ -325,7 +307,6 @@ def render_surface(result: Surface, style: Style) -> str:
 
 
 def plot_document(result: Any, style: Style, over: dict[str, Any], slopes: dict[str, Any]) -> str:
-    """Return the document of a plot."""
     numbers = {
         "over": {name: as_plain_data(x, style.precision) for name, x in over.items()},
         "value": as_plain_data(result.value, style.precision),
@@ -336,7 +317,6 @@ def plot_document(result: Any, style: Style, over: dict[str, Any], slopes: dict[
 
 @renders()
 def render_precision(result: Precision, style: Style) -> str:
-    """Return the points, the digits there, what loses them, and rewritings."""
     rewritings = [{**way._asdict(), "names": list(way.names)} for way in result.rewritings]
     return document(
         style,

@@ -83,7 +83,6 @@ def formula_part(result: Any, name: str, write: Callable[[Any, None], str]) -> s
 
 @renders()
 def render_value(result: Value, style: Style) -> str:
-    """Return one equation."""
     return f"{symbol(result.output or 'f')} = {array(result.value, style.precision)}\n"
 
 
@@ -152,7 +151,6 @@ def render_hessian(result: Hessian, style: Style) -> str:
 
 @renders()
 def render_products(result: Products, style: Style) -> str:
-    """Return one equation per product."""
     sign = {"vjp": "v^\\top J", "jvp": "J v", "hvp": "H v"}[result.kind]
     return "".join(
         rf"\left({sign}\right)_{{{symbol(name)}}} = {array(x, style.precision)}" + "\n"
@@ -180,7 +178,6 @@ def render_formulas(result: Formulas, style: Style) -> str:
 
 
 def latex_value(d: Derivative) -> str:
-    """Return a formula, and its value where that was asked for."""
     return d.formula.latex + ("" if d.value is None else f" = {d.value}")
 
 
@@ -209,7 +206,6 @@ def partial(name: str, function: str = "f", sign: str = r"\partial") -> str:
 
 @renders()
 def render_longnumbers(result: LongNumbers, style: Style) -> str:
-    """Return an equation per element."""
     lines = []
     for name, digits in long_elements(result):
         below = name.partition("/")[2] if result.kind == "jacobian" else name

@@ -32,7 +32,6 @@ def difference_text(check: Comparison) -> str:
 
 
 def number_text(x: Any) -> str:
-    """Return a number with all its digits."""
     return str(complex(x)) if np.iscomplexobj(x) else repr(float(x))
 
 

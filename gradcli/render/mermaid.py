@@ -19,12 +19,10 @@ ENTITIES = str.maketrans({'"': "#quot;", "#": "#35;", "<": "#lt;", ">": "#gt;", 
 
 
 def quote_mermaid(text: str) -> str:
-    """Return text inside quotation marks."""
     return '"' + visible(text).translate(ENTITIES) + '"'
 
 
 def draw_node(node: GraphNode, style: Style) -> str:
-    """Return the line that declares a node."""
     left, right = SHAPES[node.kind]
     return f"n{node.number}{left}{quote_mermaid(label(node, style))}{right}:::{node.kind}"
 

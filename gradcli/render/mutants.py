@@ -22,7 +22,6 @@ LEAST = -13.0
 
 
 def size_text(run: MutantRun) -> str:
-    """Return a relative error with two digits."""
     return "" if run.relative_error is None else f"{run.relative_error:.2g}"
 
 

@@ -57,7 +57,6 @@ def escape(text: Any) -> str:
 
 
 def page(title: str, body: str, style: str = "", script: str = "") -> str:
-    """Return a whole page."""
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
@@ -78,7 +77,6 @@ def scroll(inside: str, label: str, kind: str = "wide") -> str:
 
 
 def code(text: str) -> str:
-    """Return text of a program or a terminal, in a box that the keyboard can scroll."""
     return f'<pre tabindex="0"><code>{escape(text)}</code></pre>'
 
 
@@ -95,10 +93,8 @@ def table(headings: list[str], rows: list[tuple[str, list[str]]], numeric: set[i
 
 
 def of_class(name: str) -> str:
-    """Return the attribute of a class, nothing for none."""
     return f' class="{name}"' if name else ""
 
 
 def number(x: Any, digits: int = 8) -> str:
-    """Return a number with so many digits."""
     return f"{x:.{digits}g}"

@@ -25,13 +25,13 @@ def head_of(result: Any, style: Style) -> list[Any]:
 
 
 def blocks_of(items: list[Any]) -> list[Any]:
-    """Return blocks with an empty line between two."""
     return [part for i, item in enumerate(items) for part in ([Text(""), item] if i else [item])]
 
 
 def more_of(result: Any, style: Style) -> list[Any]:
     """Return what formulas and other answers say of a result, where that was asked for."""
-    found: list[Any] = [agreements(result.symbolic)] if result.symbolic else []
+    symbolic = getattr(result, "symbolic", ())
+    found: list[Any] = [agreements(symbolic)] if symbolic else []
     for report in getattr(result, "witnesses", ()):
         found += [Text(""), check_text(report, style)]
     return found

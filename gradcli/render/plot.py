@@ -58,7 +58,6 @@ def short(text: str, style: Style) -> str:
 
 
 def label_width(low: float, high: float, rows: int) -> int:
-    """Return the width of the numbers beside a picture."""
     return max(map(len, ticks(low, high, max(rows // 2, 2))[1]), default=1)
 
 
@@ -153,7 +152,6 @@ def render_surface(result: Surface, style: Style) -> Group:
 
 
 def map_row(result: Surface, row: int, shape: tuple[int, int], ends: tuple[float, float], style: Style) -> Text:
-    """Return a line of a map."""
     rows, columns = shape
     low, high = ends
     scale = SHADES if style.unicode else SHADES_PLAIN

@@ -19,7 +19,6 @@ SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 @renders()
 def render_checksummary(result: CheckSummary, style: Style) -> str:
-    """Return the log of one run."""
     found = [check for check in result.checks if check.verdict in LEVELS]
     rules = sorted({rule_of(check) for check in found})
     driver = {"name": "gradcli", "version": __version__, "rules": [describe_rule(rule) for rule in rules]}
@@ -39,7 +38,6 @@ def rule_of(check: CheckReport) -> str:
 
 
 def describe_rule(rule: str) -> dict[str, Any]:
-    """Return a rule with its text."""
     kind = rule.partition("/")[2].replace("-", " ")
     text = {
         "fail": "The derivative is wrong.",

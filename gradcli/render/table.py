@@ -58,7 +58,6 @@ def gradient_sizes(result: Gradients, style: Style) -> list[Any]:
 
 @renders()
 def render_value(result: Value, style: Style) -> Group:
-    """Return the value."""
     return Group(*head_of(result, style)[:1])
 
 
@@ -124,7 +123,6 @@ def render_hessian(result: Hessian, style: Style) -> Group:
 
 @renders()
 def render_products(result: Products, style: Style) -> Group:
-    """Return the value, and a table of the products."""
     rows = [Row(Text(name, style="bold"), x, [(x, True)]) for name, x in result.parts.items()]
     headings = ("output" if result.kind == "jvp" else "input", "shape", result.kind)
     return Group(*head_of(result, style), *table_of_arrays(headings, rows, style), *more_of(result, style))
@@ -144,7 +142,6 @@ def render_operations(result: Operations, style: Style) -> Any:
 
 
 def operation_text(op: Operation) -> Text:
-    """Return everything about one function."""
     text = Text().append(f"{op.name}{op.signature}", "bold")
     text.append(f"\n  {op.doc}")
     facts = [(f"derivative for {name}", rule) for name, rule in op.derivatives]
@@ -188,6 +185,5 @@ def render_checkreport(result: CheckReport, style: Style) -> Group:
 
 @renders()
 def render_checktotal(result: CheckTotal, style: Style) -> Text:
-    """Return how many checks had which verdict."""
     failed = result.summary.count("fail") or result.summary.count("error")
     return Text(summary_line(result.summary), style="bold red" if failed else "bold green")

@@ -41,7 +41,6 @@ def array_text(x: np.ndarray | None, style: Style) -> str:
 
 
 def heading(run: Pass, number: int, several: bool) -> Line:
-    """Return the line above a pass."""
     called = {"backward": "backward", "grad": "autograd.grad"}[run.kind]
     text = f"{called} from {run.output}"
     if several:
@@ -60,7 +59,6 @@ def forward(run: Pass, style: Style) -> list[Line]:
 
 
 def step(found: Step, style: Style) -> list[Line]:
-    """Return the lines of one step."""
     head = found.label if found.leaf else f"{found.label} = {found.formula}"
     lines = [
         [

@@ -45,12 +45,13 @@ class Drawing:
             if widest + sum(shown.values()) > options.max_width:
                 shown.pop(name, None)
         if self.values and widest + sum(shown.values()) > options.max_width:
-            yield Text("\n").join(beneath(line, row) for line, row in zip(self.lines, self.rows, strict=True))
+            yield Text("\n").join(
+                with_values_below(line, row) for line, row in zip(self.lines, self.rows, strict=True)
+            )
         else:
             yield self.table(list(shown))
 
     def table(self, names: list[str]) -> Table:
-        """Return the tree with some of the columns."""
         table = Table(box=None, show_header=self.values, header_style="dim", pad_edge=False, padding=(0, GAP, 0, 0))
         table.add_column(no_wrap=True, overflow="ellipsis")
         for name in names:
@@ -65,7 +66,7 @@ def first_of(line: Line) -> Text:
     return Text(line.prefix, "dim") + Text(head(line), "dim" if line.again else LOOKS[line.node.kind])
 
 
-def beneath(line: Line, row: dict[str, str]) -> Text:
+def with_values_below(line: Line, row: dict[str, str]) -> Text:
     """Return a line of the tree, and value and gradient below it: for a terminal too narrow for columns."""
     indent = line.prefix.replace("├─", "│ ").replace("└─", "  ").replace("|-", "| ").replace("`-", "  ")
     told = [Text(f"{name} {row[name]}", FACTS[name]) for name in ("value", "gradient") if row[name]]

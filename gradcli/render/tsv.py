@@ -68,7 +68,6 @@ def lines_of(arrays: Iterable[tuple[str, Any]], style: Style) -> str:
 
 @renders()
 def render_value(result: Value, style: Style) -> str:
-    """Return one line per element of the value."""
     return lines_of([("value", result.value)], style)
 
 
@@ -103,7 +102,6 @@ def render_hessian(result: Hessian, style: Style) -> str:
 
 @renders()
 def render_products(result: Products, style: Style) -> str:
-    """Return one line per element of each product."""
     return lines_of(result.parts.items(), style)
 
 
@@ -118,7 +116,6 @@ def render_operations(result: Operations, style: Style) -> str:
 
 @renders()
 def render_checksummary(result: CheckSummary, style: Style) -> str:
-    """Return one line per check."""
     return "".join(render_checkreport(check, style) for check in result.checks)
 
 
@@ -187,7 +184,6 @@ def one_line(text: str) -> str:
 
 
 def row(*cells: str) -> str:
-    """Return a line of cells."""
     return "\t".join(map(one_line, cells)) + "\n"
 
 
@@ -238,7 +234,6 @@ def render_trace(result: Trace, style: Style) -> str:
 
 @renders()
 def render_longnumbers(result: LongNumbers, style: Style) -> str:
-    """Return every derivative with its digits."""
     return "".join(f"{name}\t{digits}\n" for name, digits in long_elements(result, result.with_value))
 
 

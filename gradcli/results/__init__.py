@@ -16,6 +16,15 @@ import numpy as np
 from ..errors import EXIT_FAIL, EXIT_INCONCLUSIVE, EXIT_OK, EXIT_TARGET, Span
 from .labels import Part, label, value_part
 
+VERDICT_CODES = {"pass": EXIT_OK, "fail": EXIT_FAIL, "error": EXIT_TARGET, "inconclusive": EXIT_INCONCLUSIVE}
+
+
+def comparison_code(result: Any) -> int:
+    """Return the exit code of what formulas, or else a check, say of a result, where that was asked for."""
+    if not all(item.agrees for item in getattr(result, "symbolic", ())):
+        return EXIT_FAIL
+    return next((VERDICT_CODES[report.verdict] for report in getattr(result, "witnesses", ())), EXIT_OK)
+
 
 class InputGradient(NamedTuple):
     """One input: its value, and the gradient of the output with respect to it, of the same shape.
@@ -29,7 +38,6 @@ class InputGradient(NamedTuple):
 
     @property
     def slope(self) -> np.ndarray:
-        """The gradient, zeros where there is none."""
         return np.zeros_like(self.value) if self.grad is None else self.grad
 
 
@@ -57,7 +65,6 @@ class Gradients(NamedTuple):
 
     @property
     def arrays(self) -> Iterator[Part]:
-        """The value and the gradients."""
         yield from value_part(self)
         for item in self.inputs:
             yield f"the gradient of {item.name}", item.slope, partial(label, item.name)
@@ -71,8 +78,7 @@ class Gradients(NamedTuple):
 
     @property
     def exit_code(self) -> int:
-        """The exit code of what formulas and other answers say."""
-        return agreement_code(self.symbolic) or verdict_code(self.witnesses)
+        return comparison_code(self)
 
 
 class Value(NamedTuple):
@@ -84,18 +90,4 @@ class Value(NamedTuple):
 
     @property
     def arrays(self) -> Iterator[Part]:
-        """The value."""
         return value_part(self)
-
-
-VERDICT_CODES = {"pass": EXIT_OK, "fail": EXIT_FAIL, "error": EXIT_TARGET, "inconclusive": EXIT_INCONCLUSIVE}
-
-
-def verdict_code(reports: tuple[Any, ...]) -> int:
-    """Return the exit code of a check beside a result, where there is one."""
-    return next((VERDICT_CODES[report.verdict] for report in reports), EXIT_OK)
-
-
-def agreement_code(agreements: tuple[Any, ...]) -> int:
-    """Return the exit code of a comparison with formulas."""
-    return EXIT_OK if all(item.agrees for item in agreements) else EXIT_FAIL

@@ -170,7 +170,6 @@ class CheckReport:
 
     @property
     def passed(self) -> bool:
-        """Whether the derivative was found right."""
         return self.verdict == "pass"
 
     def __bool__(self) -> bool:
@@ -190,7 +189,6 @@ class CheckSummary(NamedTuple):
     seconds: float
 
     def count(self, verdict: str) -> int:
-        """Return how many checks have a verdict."""
         return sum(check.verdict == verdict for check in self.checks)
 
     def _repr_html_(self) -> str:

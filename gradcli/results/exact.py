@@ -100,7 +100,6 @@ class LongNumbers(NamedTuple):
 
     @property
     def arrays(self) -> Iterator[Part]:
-        """The value and the derivatives."""
         names = {"grad": "gradient", "jacobian": "Jacobian", "hessian": "Hessian"}
         yield from value_part(self)
         for name, x in self.parts.items():

@@ -34,5 +34,4 @@ def label_pair(row: str, axes: int, column: str) -> Callable[[list[int]], str]:
 
 
 def label_entry(entries: Any, index: list[int]) -> str:
-    """Return the place of an entry of a sparse block."""
     return f"row {entries.row[index[0]]}, column {entries.col[index[0]]}"

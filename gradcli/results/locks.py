@@ -74,5 +74,4 @@ class Verification(NamedTuple):
         return (f"{' and '.join(stale)}: lock again to take that in",) if stale else ()
 
     def count(self, verdict: str) -> int:
-        """Return how many checks have a verdict."""
         return sum(check.verdict == verdict for check in self.checks)

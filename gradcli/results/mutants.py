@@ -37,7 +37,6 @@ class Mutation(NamedTuple):
 
     @property
     def killed(self) -> int:
-        """How many were noticed."""
         return sum(m.killed for m in self.mutants)
 
     @property

@@ -61,5 +61,4 @@ class Precision(NamedTuple):
 
     @property
     def columns(self) -> dict[str, np.ndarray]:
-        """The digits by what they are digits of."""
         return {"value": self.value, **{f"d/d{name}": x for name, x in self.gradients.items()}}

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from . import agreement_code, verdict_code
+from . import comparison_code
 from .labels import Part, label, label_entry, label_pair, value_part
 
 
@@ -44,7 +44,6 @@ class Jacobian(NamedTuple):
 
     @property
     def arrays(self) -> Iterator[Part]:
-        """The value and the blocks."""
         yield from value_part(self)
         for block in self.blocks:
             what = f"the block of {block.name}"
@@ -56,8 +55,7 @@ class Jacobian(NamedTuple):
 
     @property
     def exit_code(self) -> int:
-        """The exit code of what formulas and a check say."""
-        return agreement_code(self.symbolic) or verdict_code(self.witnesses)
+        return comparison_code(self)
 
 
 class Hessian(NamedTuple):
@@ -76,7 +74,6 @@ class Hessian(NamedTuple):
 
     @property
     def arrays(self) -> Iterator[Part]:
-        """The value and the blocks."""
         yield from value_part(self)
         for name, row in self.blocks.items():
             for other, x in row.items():
@@ -84,8 +81,7 @@ class Hessian(NamedTuple):
 
     @property
     def exit_code(self) -> int:
-        """The exit code of what formulas say."""
-        return agreement_code(self.symbolic)
+        return comparison_code(self)
 
     @property
     def whole(self) -> np.ndarray | None:
@@ -108,17 +104,14 @@ class Products(NamedTuple):
     parts: dict[str, np.ndarray]
     output: str | None = None
     unused: tuple[str, ...] = ()
-    symbolic: tuple[Any, ...] = ()
     witnesses: tuple[Any, ...] = ()
 
     @property
     def arrays(self) -> Iterator[Part]:
-        """The value and the products."""
         yield from value_part(self)
         for name, x in self.parts.items():
             yield f"the {self.kind} for {name}", x, partial(label, name)
 
     @property
     def exit_code(self) -> int:
-        """The exit code of what a check says."""
-        return verdict_code(self.witnesses)
+        return comparison_code(self)

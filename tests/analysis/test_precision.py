@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from gradcli.analysis.precision import points_between
-from gradcli.analysis.rewrite import TABLE, rewritten, rules, ways_to_write
+from gradcli.analysis.rewrite import TABLE, rewrite_once, rules, ways_to_write
 from gradcli.cli.main import main
 from gradcli.lang.evaluate import Settings
 from gradcli.lang.parse import parse
@@ -200,7 +200,7 @@ def test_every_function_of_the_table_is_there():
     }.items(),
 )
 def test_one_rewriting(text, expected):
-    assert expected in [program for _, program in rewritten(text)]
+    assert expected in [program for _, program in rewrite_once(text)]
 
 
 def test_rewriting_ends():

@@ -24,7 +24,6 @@ COMPILER_SECONDS = 60
 
 
 def compiler() -> list[str]:
-    """Return the command of the C compiler: CC, or cc. Raises RefusedError where there is none."""
     command = shlex.split(os.environ.get("CC") or "cc")
     path = shutil.which(command[0]) if command else None
     if path is None:

@@ -49,7 +49,6 @@ class Compiled:
         return self.functions[key]
 
     def __call__(self, columns: Columns) -> dict[str, np.ndarray]:
-        """Return the results of a block."""
         shapes = self.shapes_of(columns)
         try:
             function = self.function_for(shapes)

@@ -37,7 +37,6 @@ class Graph:
         self.known: dict[Any, Expression] = {}
 
     def input(self, name: str, index: tuple[int, ...] = ()) -> Expression:
-        """Return an element of an input."""
         return self.join(INPUT, (), {"name": name, "index": index})
 
     def apply(self, name: str, args: Iterable[Any], params: dict[str, Any]) -> Any:
@@ -74,12 +73,10 @@ class Expression(NDArrayOperatorsMixin):
 
     @property
     def is_condition(self) -> bool:
-        """Whether it is true or false, and no number."""
         return self.name in CONDITIONS
 
     @property
     def dtype(self) -> Any:
-        """The type that an array of these would have."""
         return np.dtype(bool if self.is_condition else float)
 
     def astype(self, dtype: Any) -> Any:
@@ -137,7 +134,6 @@ LIKE_ARRAYS: dict[Any, Callable] = {
 
 
 def graph_of(operands: Iterable[Any]) -> Graph:
-    """Return the graph that operands belong to."""
     return next(x.graph for x in operands if isinstance(x, Expression))
 
 

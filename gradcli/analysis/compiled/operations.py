@@ -72,7 +72,6 @@ def divide_rest(graph: Graph, x: Any, y: Any) -> tuple[Any, Any]:
 
 
 def equal(graph: Graph, x: Any, y: Any) -> Any:
-    """Whether two are equal."""
     return graph.apply("equal", (x, y), {})
 
 
@@ -89,7 +88,6 @@ def whole_power(x: Any, y: Any) -> Any:
 
 
 def logaddexp2(graph: Graph, x: Any, y: Any) -> Any:
-    """log2(2^x + 2^y)."""
     rest = np.log1p(np.exp2(-np.absolute(x - y))) / np.log(2.0)
     return graph.apply(SELECT, (equal(graph, x, y), x + 1.0, graph.apply("maximum", (x, y), {}) + rest), {})
 
@@ -123,10 +121,10 @@ class Lowered:
         """Return an expression in terms of what C has. Raises RefusedError, naming what cannot be written so."""
         for x in below([root]):
             if x.place not in self.done:
-                self.done[x.place] = self.one(x)
+                self.done[x.place] = self.lower_operation(x)
         return self.done[root.place] if isinstance(root, Expression) else root
 
-    def one(self, x: Expression) -> Any:
+    def lower_operation(self, x: Expression) -> Any:
         """Return an operation whose operands are done."""
         operands = [self.done[y.place] if isinstance(y, Expression) else y for y in x.operands]
         if x.name == INPUT:

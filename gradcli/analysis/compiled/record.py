@@ -43,7 +43,6 @@ class Expressions(Field):
         return lambda *xs: self.graph.apply(name, xs, {})
 
     def number(self, x: Any) -> Any:
-        """Return a number as a constant, a condition as it is."""
         return number(x)
 
     def given(self, name: str, value: Any) -> Any:
@@ -60,31 +59,24 @@ class Expressions(Field):
         return None if isinstance(x, Expression) else float(x)
 
     def is_condition(self, x: Any) -> bool:
-        """Return whether an element is true or false."""
         return isinstance(x, bool | np.bool_) or (isinstance(x, Expression) and x.is_condition)
 
     def as_number(self, x: Any) -> Any:
-        """Return a condition as a number."""
         return x.astype(float) if isinstance(x, Expression) else np.float64(x)
 
     def as_constant(self, x: Any) -> Any:
-        """Return an element that is not differentiated."""
         return self.graph.join(HELD, (x,), {}) if isinstance(x, Expression) else x
 
     def is_element(self, x: Any) -> bool:
-        """Return whether x is an expression or a constant."""
         return isinstance(x, Expression | np.floating)
 
     def is_complex(self, x: Any) -> bool:
-        """Return False: complex numbers are refused."""
         return False
 
     def parts(self, x: Any) -> tuple[Any, Any]:
-        """Return an element, and 0."""
         return x, np.float64(0)
 
     def choose(self, condition: Any, x: Any, y: Any) -> Any:
-        """Return a choice."""
         return self.graph.apply(SELECT, (condition, x, y), {})
 
     def twin(self, primitive: Primitive, params: dict) -> tuple[Callable, tuple]:

@@ -91,7 +91,6 @@ class Writer:
         return f"v{x.place}" if in_loop else f"b{self.buffers[x.place]}[i]"
 
     def reserve(self, x: Expression) -> str:
-        """Return memory for a result."""
         if not self.free:
             self.free.append(self.count)
             self.count += 1
@@ -99,7 +98,6 @@ class Writer:
         return f"b{self.buffers[x.place]}[i]"
 
     def body(self) -> list[str]:
-        """Return the loops."""
         lines: list[str] = []
         for level in range(max(self.level.values(), default=0) + 2):
             here = [x for x in self.order if self.level[x.place] == level and not x.is_condition]
@@ -116,7 +114,6 @@ class Writer:
         return lines
 
     def arithmetic(self, here: list[Expression], level: int) -> list[str]:
-        """Return what the loop of a level does."""
         lines = []
         for x in here:
             words = INLINE[x.name].format(*(self.text(y, level) for y in x.operands))

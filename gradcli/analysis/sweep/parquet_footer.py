@@ -65,7 +65,6 @@ def read_value(file: BinaryIO, kind: int) -> Any:
 
 
 def write_value(file: BinaryIO, kind: int, value: Any) -> None:
-    """Write a value of a type."""
     if kind == STRUCT:
         write_struct(file, value)
     elif kind in (TRUE, FALSE, BYTE, DOUBLE):
@@ -96,7 +95,6 @@ def read_struct(file: BinaryIO) -> Struct:
 
 
 def write_struct(file: BinaryIO, fields: Struct) -> None:
-    """Write the fields of a struct."""
     last = 0
     for number, (kind, value) in sorted(fields.items()):
         if 0 < number - last < 16:

@@ -59,7 +59,6 @@ class Folder:
         return found
 
     def place(self, number: int, not_finite: int) -> str:
-        """Return where a part stands."""
         return os.path.join(self.path, f"{number:07d}.{not_finite}{self.ending}")
 
     def write(self, number: int, tables: Iterable[tuple[Table, int]], kinds: Mapping[str, Any]) -> int:
@@ -87,7 +86,6 @@ class Folder:
         return sum(counts)
 
     def remove(self) -> None:
-        """Remove the folder with all that is in it."""
         shutil.rmtree(self.path, ignore_errors=True)
 
 
@@ -100,7 +98,6 @@ def as_text(table: Table, separator: str) -> bytes:
 
 
 def heading(names: Iterable[str], separator: str) -> bytes:
-    """Return the first row of a text."""
     return as_text({name: [name] for name in names}, separator)
 
 

@@ -49,12 +49,10 @@ def source_of(program: Any) -> str:
 
 
 def digest(x: np.ndarray) -> str:
-    """Return a number that changes with an array."""
     return hashlib.sha256(np.ascontiguousarray(x).tobytes()).hexdigest()[:16]
 
 
 def is_record(found: Any) -> bool:
-    """Return whether a document is what a sweep writes."""
     if not isinstance(found, dict) or not isinstance(found.get("made from"), dict):
         return False
     block, bad = found.get("block"), found.get("not_finite")
@@ -94,7 +92,6 @@ class Record:
         os.replace(temporary, self.path)
 
     def remove(self) -> None:
-        """Forget what was noted."""
         with contextlib.suppress(OSError):
             os.unlink(self.path)
 

@@ -82,7 +82,6 @@ class Interpreted:
         self.functions: list[Callable] | None = None
 
     def __call__(self, columns: Columns) -> dict[str, np.ndarray]:
-        """Return the results of a block. Raises RowError for a row at which the program fails."""
         size = len(next(iter(columns.values())))
         with silence_prints(self.question.program):
             found = self.evaluate(columns, 0, size)
@@ -119,7 +118,6 @@ class Interpreted:
             return [np.full(shape, np.nan) for shape in [(1,), *shapes, *shapes * q.diag] * len(q.outs)]
 
     def at_once(self, columns: Columns) -> list[np.ndarray]:
-        """Return the results from one call of the mapped functions."""
         program, given = self.question.program, self.question.given
         values: dict[str, Any] = {}
         for out in self.question.outs if self.functions is None else ():
@@ -159,7 +157,6 @@ class Interpreted:
         return vmap(row, in_dims=tuple(0 if name in self.question.columns else None for name in self.order))
 
     def one_by_one(self, columns: Columns) -> list[np.ndarray]:
-        """Return the results from one run per row."""
         q = self.question
         rows = []
         for i in range(len(next(iter(columns.values())))):

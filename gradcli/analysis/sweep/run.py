@@ -34,7 +34,6 @@ class Recipe(NamedTuple):
     max_elements: int
 
     def load(self) -> Any:
-        """Return the program."""
         settings = Settings(self.max_elements, self.seed, "sweep")
         return load_program(
             Target(
@@ -72,17 +71,14 @@ class Sweep(NamedTuple):
 
     @property
     def part_rows(self) -> int:
-        """Rows of a part."""
         return self.step * BLOCKS
 
     @property
     def parts(self) -> int:
-        """The number of parts."""
         return -(-(self.stop - self.start) // self.part_rows)
 
     @property
     def names(self) -> list[str]:
-        """The columns of the result."""
         return [*result_names(self.question), *self.kept]
 
     def bounds(self, number: int) -> tuple[int, int]:

@@ -170,8 +170,6 @@ def parse_cell(cell: str) -> Any:
 
 
 def join(first: Block, second: Block) -> Block:
-    """Return two blocks as one."""
-
     def both(a: np.ndarray, b: np.ndarray) -> np.ndarray:
         if a.dtype == b.dtype and a.shape[1:] == b.shape[1:]:
             return np.concatenate([a, b])
