@@ -26,7 +26,7 @@ UNROUNDED = {
 """The formats, of all commands and of single ones, in which numbers are whole, or drawn."""
 
 
-class Call:
+class CommandLine:
     """A command line. form: the format of its output."""
 
     def __init__(self, command: str, options: Mapping[str, Any], form: str):
@@ -65,10 +65,10 @@ class Call:
 
 
 class Rule(NamedTuple):
-    """When an option has a use, and what is said where it has none."""
+    """When each of some options has a use, and what is said where it has none."""
 
-    option: str
-    useful: Callable[[Call], Any]
+    options: str
+    useful: Callable[[CommandLine], Any]
     why: str
     hint: str = ""
 
@@ -82,22 +82,15 @@ RULES = (
         lambda c: not c.has("grad", "vjp", "jvp", "value_and_grad"),
         "a derivative written by hand is judged by values alone",
     ),
-    *(
-        Rule(f"library_{name}", lambda c: c.is_any("library"), "it declares a derivative in C: LIB.so:DECLARATION")
-        for name in ("grad", "vjp", "jvp")
+    Rule(
+        "library_grad library_vjp library_jvp",
+        lambda c: c.is_any("library"),
+        "it declares a derivative in C: LIB.so:DECLARATION",
     ),
     Rule("config", lambda c: c.is_any("server"), "it is for UM-Bridge models: http://HOST:PORT/MODEL and cmd:"),
     Rule("torch", lambda c: c.is_any("script", "function", "checks"), "it is for Python files"),
-    Rule(
-        "dtype",
-        lambda c: not c.kinds <= ELSEWHERE,
-        "what runs elsewhere is given numbers of its own type",
-    ),
-    Rule(
-        "chunk_size",
-        lambda c: not c.kinds <= ELSEWHERE,
-        "what runs elsewhere gives one product at a time",
-    ),
+    Rule("dtype", lambda c: not c.kinds <= ELSEWHERE, "what runs elsewhere is given numbers of its own type"),
+    Rule("chunk_size", lambda c: not c.kinds <= ELSEWHERE, "what runs elsewhere gives one product at a time"),
     Rule(
         "max_symbols",
         lambda c: c.command == "symbolic" or c.has("symbolic", "check"),
@@ -121,66 +114,40 @@ RULES = (
         lambda c: c.form not in (*UNROUNDED[""], *UNROUNDED.get(c.command, ())),
         "{command} rounds no numbers in {form}",
     ),
-    Rule(
-        "precision",
-        lambda c: c.command != "graph" or c.has("values"),
-        "a graph has no numbers without --values",
-    ),
+    Rule("precision", lambda c: c.command != "graph" or c.has("values"), "a graph has no numbers without --values"),
     Rule(
         "precision",
         lambda c: c.command != "symbolic" or c.has("at", "digits"),
         "formulas have no numbers to round without --at",
     ),
-    Rule(
-        "gradient",
-        lambda c: c.command != "graph" or c.has("values"),
-        "a graph shows gradients with --values only",
-    ),
+    Rule("gradient", lambda c: c.command != "graph" or c.has("values"), "a graph shows gradients with --values only"),
     Rule(
         "show",
         lambda c: c.options["show"] == "worst" or c.form in ("table", "tsv", "csv", "json", "html"),
         "{form} shows what is wrong",
         "-f table, tsv, csv, json and html show every element",
     ),
+    Rule("value_and_grad", lambda c: not c.is_any(*ELSEWHERE), "it needs a function of a Python file: FILE.py:f"),
     Rule(
-        "value_and_grad",
-        lambda c: not c.is_any(*ELSEWHERE),
-        "it needs a function of a Python file: FILE.py:f",
+        "symbolic digits",
+        lambda c: c.command != "gradcheck" or c.is_any("expression", "script", "function", "checks"),
+        "what runs elsewhere takes neither symbols nor numbers of many digits",
     ),
-    *(
-        Rule(
-            option,
-            lambda c: c.command != "gradcheck" or c.is_any("expression", "script", "function", "checks"),
-            "what runs elsewhere takes neither symbols nor numbers of many digits",
-        )
-        for option in ("symbolic", "digits")
+    Rule(
+        "symbolic digits",
+        lambda c: not c.has("grad", "vjp", "jvp", "value_and_grad"),
+        "a derivative written by hand takes arrays, neither symbols nor numbers of many digits",
     ),
-    *(
-        Rule(
-            option,
-            lambda c: not c.has("grad", "vjp", "jvp", "value_and_grad"),
-            "a derivative written by hand takes arrays, neither symbols nor numbers of many digits",
-        )
-        for option in ("symbolic", "digits")
-    ),
-    *(
-        Rule(
-            option,
-            lambda c: c.command != "symbolic" or c.form not in CODE,
-            "a function in {form} is given its point where it is called",
-        )
-        for option in ("at", "digits")
+    Rule(
+        "at digits",
+        lambda c: c.command != "symbolic" or c.form not in CODE,
+        "a function in {form} is given its point where it is called",
     ),
     Rule("dtype", lambda c: c.command != "symbolic", "formulas have no type"),
-    *(
-        Rule(
-            option,
-            lambda c: c.command in ("gradcheck", "symbolic") or not c.has("digits"),
-            "--digits computes value and derivatives in a way of its own",
-        )
-        for option in (
-            *("dtype", "precision", "detect_anomaly", "retain", "retain_all", "mode", "chunk_size", "sparse", "plot"),
-        )
+    Rule(
+        "dtype precision detect_anomaly retain retain_all mode chunk_size sparse plot",
+        lambda c: c.command in ("gradcheck", "symbolic") or not c.has("digits"),
+        "--digits computes value and derivatives in a way of its own",
     ),
     Rule("junit", lambda c: not c.has("list"), "--list checks nothing, so there is no report"),
     Rule(
@@ -201,12 +168,12 @@ RULES = (
 def check_uses(command: str, options: Mapping[str, Any], form: str) -> None:
     """Raise GradcliError for the first option of the command line that would do nothing."""
     context = click.get_current_context()
-    call = Call(command, options, form)
+    line = CommandLine(command, options, form)
     flags = {str(p.name): max(p.opts, key=len) for p in context.command.params if isinstance(p, click.Option)}
     for rule in RULES:
-        if rule.option not in flags or context.get_parameter_source(rule.option) is not ParameterSource.COMMANDLINE:
-            continue
-        if not rule.useful(call):
-            flag = flags[rule.option]
-            why = rule.why.format(command=command, form=form)
-            raise GradcliError(f"{flag} has no use here: {why}", hint=rule.hint or f"leave out {flag}", kind="usage")
+        for option in rule.options.split():
+            given = option in flags and context.get_parameter_source(option) is ParameterSource.COMMANDLINE
+            if given and not rule.useful(line):
+                flag, why = flags[option], rule.why.format(command=command, form=form)
+                hint = rule.hint or f"leave out {flag}"
+                raise GradcliError(f"{flag} has no use here: {why}", hint=hint, kind="usage")
