@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import Any
 
 import click
@@ -96,8 +96,8 @@ def as_share(ctx: Any, param: Any, text: str) -> tuple[int, int]:
     return int(first), int(second)
 
 
-def shapes_of(texts: tuple[str, ...], limit: int) -> dict[str, tuple[int, ...]]:
-    """Return the shapes of --shape x=3,4 (x= for a single number) by name. Raises GradcliError."""
+def shapes_of(texts: tuple[str, ...], limit: int, values: Container[str]) -> dict[str, tuple[int, ...]]:
+    """Return the shapes of --shape x=3,4 (x= for a single number) by name. Raises GradcliError, also for values."""
     from ..check.declaration import MOST_AXES
 
     found: dict[str, tuple[int, ...]] = {}
@@ -118,4 +118,6 @@ def shapes_of(texts: tuple[str, ...], limit: int) -> dict[str, tuple[int, ...]]:
                 hint="raise it with --max-elements if there is memory for it",
                 kind="limit",
             )
+    if both := [name for name in found if name in values]:
+        raise GradcliError(f"'{both[0]}' is given a value and a shape", hint="give one of them", kind="usage")
     return found

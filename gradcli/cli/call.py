@@ -20,24 +20,33 @@ from . import status
 from .output import Output
 
 if TYPE_CHECKING:
+    from ..analysis.gradient import Request
     from ..program.base import Program
     from ..program.tensor_hook import Hook
 
-CALL_SECONDS = 60.0
+ANSWER_SECONDS = 60.0
 """Seconds that one answer from elsewhere may take, unless --timeout says otherwise."""
 
-
 Group = TypeVar("Group", bound=NamedTuple)
-Names = list[str] | None
-"""What an option such as --wrt names; None where it is not given."""
 
 
 class Asked(NamedTuple):
-    """What is asked of every command that has a TARGET, by the names of its options."""
+    """What commands that have a TARGET are asked, by the names of their options."""
 
     words: tuple[str, ...] = ()
     expression: str | None = None
     argv: tuple[str, ...] = ()
+    wrt: list[str] | None = None
+    out: str | None = None
+    gradient: str | None = None
+    hooks: tuple[str, ...] = ()
+    shapes: tuple[str, ...] = ()
+    grad: str | None = None
+    vjp: str | None = None
+    jvp: str | None = None
+    value_and_grad: bool = False
+    keyword: str | None = None
+    plot: bool = False
     dtype: str | None = None
     seed: int = 0
     max_elements: int = DEFAULT_MAX_ELEMENTS
@@ -79,7 +88,9 @@ class Call:
         self.dtype = np.dtype(asked.dtype or "float64")
         real = np.float32 if asked.dtype == "float32" else np.float64
         self.settings = Settings(asked.max_elements, asked.seed, command, real)
-        self.output = Output(asked.format, asked.output, asked.precision, command, formats, asked.save)
+        self.output = Output(
+            asked.format, asked.output, asked.precision, command, formats, asked.save, drawn=asked.plot
+        )
         self.held = contextlib.ExitStack()
         self.columns: dict[str, Any] = {}
 
@@ -104,11 +115,6 @@ class Call:
             manual_seed(asked.seed)
         with self.held:
             yield
-
-    @property
-    def patience(self) -> float:
-        """Seconds that one answer from elsewhere may take."""
-        return self.asked.timeout or CALL_SECONDS
 
     @property
     def inline(self) -> bool:
@@ -148,7 +154,7 @@ class Call:
             dtype=self.dtype,
             torch=asked.torch,
             engine=asked.engine,
-            timeout=self.patience,
+            timeout=self.asked.timeout or ANSWER_SECONDS,
             config=asked.config,
             derivatives=asked.derivatives,
         )
@@ -217,14 +223,21 @@ class Call:
             raise problem
         return {n: x for n, x in found.items() if not isinstance(x, GradcliError)}
 
-    def vector(self, text: str | None) -> Any:
+    def request(self, **more: Any) -> Request:
+        """Return what --wrt, --out, --gradient and --hook ask of a gradient, and more."""
+        from ..analysis.gradient import Request
+
+        return Request(wrt=self.asked.wrt, out=self.asked.out, vector=self.vector(), hooks=self.hooks(), **more)
+
+    def vector(self) -> Any:
         """Return the array of --gradient; None where it was not given."""
+        text = self.asked.gradient
         return None if text is None else read_value(text, self.settings, "--gradient")
 
-    def hooks(self, words: tuple[str, ...]) -> list[Hook]:
+    def hooks(self) -> list[Hook]:
         """Return the hooks of --hook NAME=ACTION. Raises GradcliError for a word that is none."""
         hooks: list[Hook] = []
-        for word in words:
+        for word in self.asked.hooks:
             from ..program.tensor_hook import Hook
 
             name, sign, action = word.partition("=")

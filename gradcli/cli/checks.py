@@ -11,30 +11,17 @@ from click.core import ParameterSource
 
 from ..check.declared import Declared
 from ..check.options import tolerances_of
+from ..check.targets.request import Wanted, only_given
 from ..check.targets.checks import checks_of
-from ..check.targets.request import Wanted
 from ..errors import GradcliError
 from ..lang.patience import CPU_SECONDS, Bound, bounded
 from ..results.checks import CheckReport
 from . import status
 from .accept import shapes_of
-from .call import Call, Names
+from .call import Asked, Call
 
 VALUE = re.compile(r"@.|[^\W\d][\w.\[\]]*=[^=]")
 """NAME=VALUE among the words of a command line; NAME==... is an expression."""
-
-
-class Claims(NamedTuple):
-    """What is to be checked, of the targets: the options that choose checks, by their names."""
-
-    wrt: Names = None
-    out: str | None = None
-    grad: str | None = None
-    vjp: str | None = None
-    jvp: str | None = None
-    value_and_grad: bool = False
-    shapes: tuple[str, ...] = ()
-    keyword: str | None = None
 
 
 class Manner(NamedTuple):
@@ -61,7 +48,7 @@ class Manner(NamedTuple):
         return {**flags, **numbers, "tolerances": tolerances_of(self.eps, self.atol, self.rtol)}
 
 
-def select_checks(call: Call, claims: Claims, manner: Manner) -> list[Declared | CheckReport]:
+def select_checks(call: Call, manner: Manner) -> list[Declared | CheckReport]:
     """Return the checks that the command line names; what could not be imported is always among them."""
     texts = [call.asked.words[0]] if call.asked.words and not call.inline else []
     targets = [call.as_target(text) for text in (*texts, *(w for w in call.words if not VALUE.match(w)))]
@@ -72,7 +59,7 @@ def select_checks(call: Call, claims: Claims, manner: Manner) -> list[Declared |
             "no TARGET given", hint="for example: gradcli gradcheck 'x**2 * sin(y)' x=2 y=3", kind="usage"
         )
     with bounded(call.bound(targets[0])):
-        found = checks_of(targets, wanted_of(call, claims, manner))
+        found = checks_of(targets, wanted_of(call, manner))
     every = manner.show == "all" or call.output.form in WITH_ELEMENTS
     for option in ("fast", "calls", "taylor"):
         if every and getattr(manner, option):
@@ -89,7 +76,7 @@ def select_checks(call: Call, claims: Claims, manner: Manner) -> list[Declared |
         raise GradcliError(
             "--samples has no use here: the point is given", hint="--shape x=3 draws an input at random", kind="usage"
         )
-    pattern = claims.keyword
+    pattern = call.asked.keyword
     exact = any(c.name == pattern for c in found if isinstance(c, Declared))
     chosen = [c for c in found if pattern is None or isinstance(c, CheckReport) or is_meant(c, pattern, exact)]
     if not chosen:
@@ -111,44 +98,45 @@ def bound_of(check: Declared, timeout: float | None) -> Bound | None:
     return None if str(check.file).endswith(".py") else Bound(CPU_SECONDS * points, cpu=True)
 
 
-def wanted_of(call: Call, claims: Claims, manner: Manner) -> Wanted:
+def wanted_of(call: Call, manner: Manner) -> Wanted:
     """Return what the command line asks of its checks."""
+    asked = call.asked
     words = tuple(w for w in call.words if VALUE.match(w))
     values = call.values(words)
-    shapes = shapes_of(claims.shapes, call.asked.max_elements)
-    if both := [name for name in shapes if name in values]:
-        raise GradcliError(f"'{both[0]}' is given a value and a shape", hint="give one of them", kind="usage")
-    refuse_two(claims)
+    shapes = shapes_of(asked.shapes, asked.max_elements, values)
+    refuse_two(asked)
     return Wanted(
         values,
         shapes,
-        claims.grad,
-        claims.vjp,
-        claims.wrt,
-        claims.out,
-        {
-            **manner.given,
-            "engine": call.asked.engine,
-            "seed": call.asked.seed or None,
-            "max_elements": call.asked.max_elements,
-        },
-        jvp=claims.jvp,
-        value_and_grad=claims.value_and_grad,
+        asked.grad,
+        asked.vjp,
+        asked.jvp,
+        asked.value_and_grad,
+        asked.wrt,
+        asked.out,
+        only_given(
+            {
+                **manner.given,
+                "engine": asked.engine,
+                "seed": asked.seed or None,
+                "max_elements": asked.max_elements,
+            }
+        ),
+        asked.timeout,
+        asked.config,
         typed={name: text for name, _, text in (w.partition("=") for w in words)},
         repeated=repeated_options(),
-        timeout=call.asked.timeout,
-        config=call.asked.config,
     )
 
 
-def refuse_two(claims: Claims) -> None:
+def refuse_two(asked: Asked) -> None:
     """Raise GradcliError for two derivatives by hand, but for --vjp with --jvp."""
     for other in ("vjp", "jvp"):
         for first in ("grad", "value_and_grad"):
-            if getattr(claims, first) and getattr(claims, other) is not None:
+            if getattr(asked, first) and getattr(asked, other) is not None:
                 message = f"--{first.replace('_', '-')} and --{other} go one at a time"
                 raise GradcliError(message, hint="check one, then the other", kind="usage")
-    if claims.grad is not None and claims.value_and_grad:
+    if asked.grad is not None and asked.value_and_grad:
         raise GradcliError("--grad and --value-and-grad go one at a time", hint="leave out one", kind="usage")
 
 

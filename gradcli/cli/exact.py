@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..errors import GradcliError
-from .call import Call
+from .call import ANSWER_SECONDS, Call
 
 if TYPE_CHECKING:
     from ..analysis.agreement import Comparison, EngineAt
@@ -27,47 +27,35 @@ def compute_in_digits(
     return in_time(lambda: compute(program, call.values, request, digits), digits, call.asked.timeout or TIMEOUT)
 
 
-def formulas_of(
-    call: Call,
-    program: Program,
-    wrt: list[str] | None,
-    out: str | None,
-    max_symbols: int,
-    vector: Any = None,
-    engine_at: EngineAt | None = None,
-) -> Comparison:
+def formulas_of(call: Call, program: Program, max_symbols: int, engine_at: EngineAt | None = None) -> Comparison:
     """Return the formulas that a result is to be compared with.
 
     engine_at: the engine's answer for other values of the inputs.
     """
     from ..analysis.agreement import TIMEOUT, Comparison
 
-    seconds = call.asked.timeout or TIMEOUT
-    return Comparison(program, call.values, wrt, out, vector, max_symbols, seconds, engine_at)
+    asked, vector = call.asked, call.vector()
+    seconds = asked.timeout or TIMEOUT
+    return Comparison(program, call.values, asked.wrt, asked.out, vector, max_symbols, seconds, engine_at)
 
 
-def check_derivative(
-    call: Call, wrt: list[str] | None, out: str | None, *, symbolic: bool = False, order: int = 1
-) -> CheckReport:
+def check_derivative(call: Call, *, symbolic: bool = False, order: int = 1) -> CheckReport:
     """Return the report on a derivative: numeric, forward mode, and 50 digits and formulas where there are such."""
     from ..check.declared import Declared
+    from ..check.targets.request import Wanted, only_given
     from ..check.targets.checks import checks_of
-    from ..check.targets.request import Wanted
 
     asked = call.asked
     more = {"digits": 50, "symbolic": symbolic or None} if order == 1 else {"order": order}
-    options = {**more, "engine": asked.engine}
-    claims = asked.derivatives
     wanted = Wanted(
         call.values(),
-        {},
-        claims["grad"],
-        claims["vjp"],
-        wrt,
-        out,
-        options,
-        jvp=claims["jvp"],
-        timeout=call.patience,
+        grad=asked.library_grad,
+        vjp=asked.library_vjp,
+        jvp=asked.library_jvp,
+        wrt=asked.wrt,
+        out=asked.out,
+        options=only_given({**more, "engine": asked.engine}),
+        timeout=asked.timeout or ANSWER_SECONDS,
         config=asked.config,
     )
     (check,) = checks_of([call.target()], wanted)

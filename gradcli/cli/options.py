@@ -17,27 +17,8 @@ from .option_table import OPTIONS
 from .output import Output
 from .useless_options import check_uses
 
-COMMON = (
-    "expression",
-    "dtype",
-    "seed",
-    "max_elements",
-    "timeout",
-    "safe",
-    "torch",
-    "format",
-    "json",
-    "output",
-    "save",
-    "precision",
-    "color",
-    "quiet",
-    "verbose",
-)
-
-
-LIBRARY = ("library_grad", "library_vjp", "library_jvp")
-"""Options for functions of a C library."""
+COMMON = "expression dtype seed max_elements timeout safe torch format json output save precision color quiet verbose"
+"""The options of most commands that have a TARGET."""
 
 
 def format_option(formats: tuple[str, ...]) -> Callable:
@@ -48,12 +29,12 @@ def format_option(formats: tuple[str, ...]) -> Callable:
 
 
 def command_options(
-    *names: str,
+    names: str = "",
     formats: tuple[str, ...] = ARRAYS,
-    common: tuple[str, ...] = COMMON,
+    common: str = COMMON,
     metavar: str = "TARGET [NAME=VALUE]...",
 ) -> Callable:
-    """Give a command a TARGET, NAME=VALUE words, common options (all, unless given) and those named.
+    """Give a command a TARGET, NAME=VALUE words, the named options and the common ones; both are keys of OPTIONS.
 
     The command's function is called with one Call, which holds what many commands ask, and with what the other
     options say, by their names. What it returns is shown.
@@ -66,8 +47,6 @@ def command_options(
             given = dict(options)
             asked = pick(Asked, options)._replace(argv=context.obj or ())
             call = Call(str(context.info_name), formats, asked)
-            if options.get("plot") and asked.format is None and call.output.form == formats[1]:
-                call.output.form = "table"
             check_uses(call.command, given, call.output.form)
             if call.output.form == "json" or "-" in (asked.output, options.get("table")):
                 streams.set_aside()
@@ -75,7 +54,7 @@ def command_options(
                 return answer(call.output, function(call, **options), asked.strict)
 
         command: Any = run
-        for name in reversed([*names, *common]):
+        for name in reversed([*names.split(), *common.split()]):
             command = (format_option(formats) if name == "format" else OPTIONS[name])(command)
         return click.argument("words", nargs=-1, metavar=metavar, shell_complete=import_completion("words"))(command)
 

@@ -50,8 +50,9 @@ PICTURES = (".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff", ".ps", ".
 class Output:
     """How a result is to be shown.
 
-    form: a format, None for `table` on a terminal and `tsv` elsewhere. path: a file, None or - for standard
-    output. formats: those that the command has. save: a file for the look of the table, besides.
+    form: a format, None for `table` on a terminal and `tsv` elsewhere, `table` where something is drawn. path: a
+    file, None or - for standard output. formats: those that the command has. save: a file for the look of the table,
+    besides.
     """
 
     def __init__(
@@ -62,15 +63,17 @@ class Output:
         command: str,
         formats: tuple[str, ...],
         save: str | None = None,
+        drawn: bool = False,
     ):
         self.saved, self.formats = save, formats
         self.path = None if path == "-" else path
         self.precision = precision
         self.command = command
         on_terminal = path is None and status.is_terminal(streams.results())
-        self.form = form or ("table" if on_terminal else formats[1])
+        plain = "table" if drawn and form is None else formats[:2][-1]  # the second is that of pipes
+        self.form = form or ("table" if on_terminal else plain)
         kind = os.path.splitext(self.path or "")[1].lower()
-        named = formats[1] if kind == ".tsv" else ENDINGS.get(kind)
+        named = plain if kind == ".tsv" else ENDINGS.get(kind)
         if kind in PICTURES or (named is not None and named not in formats):
             raise GradcliError(
                 f"{command} does not write {kind} files", hint=f"its formats are {', '.join(formats)}", kind="usage"

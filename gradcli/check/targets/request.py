@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import shlex
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,37 +14,28 @@ from ...program.target import Target
 from ..declared import Declared
 
 
-class Wanted:
+class Wanted(NamedTuple):
     """What the options of `gradcheck` ask for.
 
     values: arrays by input; shapes: inputs drawn at random; grad, vjp, jvp: names of hand-written derivatives;
-    value_and_grad: whether the function returns both. options: those of `Options` that every check gets, None where
-    not given. timeout, config: seconds for an answer and JSON for what runs elsewhere. typed: the values as they were
-    typed; repeated: the options that repeat a check, as they would be typed.
+    value_and_grad: whether the function returns both. options: those of `Options` that every check gets. timeout,
+    config: seconds for an answer and JSON for what runs elsewhere. typed: the values as they were typed; repeated:
+    the options that repeat a check, as they would be typed.
     """
 
-    def __init__(
-        self,
-        values: Mapping[str, np.ndarray],
-        shapes: Mapping[str, tuple[int, ...]],
-        grad: str | None,
-        vjp: str | None,
-        wrt: list[str] | None,
-        out: str | None,
-        options: Mapping[str, Any],
-        jvp: str | None = None,
-        timeout: float | None = None,
-        config: str | None = None,
-        typed: Mapping[str, str] | None = None,
-        repeated: str = "",
-        value_and_grad: bool = False,
-    ):
-        self.value_and_grad = value_and_grad
-        self.typed, self.repeated = typed or {}, repeated
-        self.values, self.shapes, self.grad, self.vjp, self.jvp = values, shapes, grad, vjp, jvp
-        self.wrt, self.out = wrt, out
-        self.timeout, self.config = timeout, config
-        self.options = {key: value for key, value in options.items() if value is not None}
+    values: Mapping[str, np.ndarray]
+    shapes: Mapping[str, tuple[int, ...]] = {}
+    grad: str | None = None
+    vjp: str | None = None
+    jvp: str | None = None
+    value_and_grad: bool = False
+    wrt: list[str] | None = None
+    out: str | None = None
+    options: Mapping[str, Any] = {}
+    timeout: float | None = None
+    config: str | None = None
+    typed: Mapping[str, str] = {}
+    repeated: str = ""
 
     @property
     def at(self) -> dict[str, Any]:
@@ -89,6 +80,11 @@ class Wanted:
             again = typed and (np.size(x) > 12 or (several and drawn)) and not (self.shapes and drawn)
             words.append(f"{name}={typed if again else np.asarray(x).tolist()}")
         return " ".join(["gradcli gradcheck", *map(shlex.quote, words), self.repeated]).rstrip()
+
+
+def only_given(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return options without those that are None."""
+    return {name: value for name, value in options.items() if value is not None}
 
 
 def surroundings_of(target: Target) -> Any:

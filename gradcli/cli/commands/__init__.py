@@ -8,8 +8,8 @@ import click
 
 from gradcli.cli.help import Command
 from gradcli.cli.options import command_options
-from gradcli.cli.call import Call, Names
-from gradcli.analysis.gradient import Request, compute_gradient
+from gradcli.cli.call import Call
+from gradcli.analysis.gradient import compute_gradient
 
 
 def unit(result):
@@ -19,11 +19,11 @@ def unit(result):
 
 
 @click.command(cls=Command, epilog="Example: gradcli ascent 'x * y' x=3 y=4")
-@command_options("wrt", "out")
-def ascent(call: Call, wrt: Names, out: str | None):
+@command_options("wrt out")
+def ascent(call: Call):
     """Print the direction of steepest ascent of TARGET."""
     program, values = call.program()
-    return unit(compute_gradient(program, values, Request(wrt=wrt, out=out)))
+    return unit(compute_gradient(program, values, call.request()))
 
 
 ascent(["x * y", "x=3", "y=4", "-f", "tsv"])  # x	0.8 / y	0.6

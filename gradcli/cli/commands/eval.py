@@ -15,8 +15,8 @@ from ..options import command_options
     cls=Command,
     epilog="Examples: gradcli eval 'x**2 * sin(y)' x=2 y=3; gradcli eval 'a @ x' a=@a.npy x='[1, 2, 3]' --strict",
 )
-@command_options("out", "engine", "columns", "strict")
-def eval(call: Call, out: str | None) -> Value:
+@command_options("out engine columns strict")
+def eval(call: Call) -> Value:
     """Print the value of TARGET."""
     program, values = call.program()
-    return compute_value(program, values, out)
+    return compute_value(program, values, call.asked.out)

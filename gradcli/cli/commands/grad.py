@@ -11,10 +11,10 @@ import numpy as np
 from ...analysis.gradient import Request, compute_gradient, first_nan
 from ...analysis.nonfinite import nan_in
 from ...results import Gradients
-from ..call import Call, Names
+from ..call import Call
 from ..exact import check_derivative, compute_in_digits, formulas_of
 from ..help import Command
-from ..options import LIBRARY, command_options
+from ..options import command_options
 
 if TYPE_CHECKING:
     from ...results.exact import LongNumbers
@@ -28,31 +28,11 @@ SHOWN_WHOLE = 50
     epilog="Examples: gradcli grad 'x**2 * sin(y)' x=2 y=3; gradcli grad model.expr --wrt w; gradcli grad train.py",
 )
 @command_options(
-    "wrt",
-    "out",
-    "columns",
-    "strict",
-    "value",
-    "engine",
-    "config",
-    *LIBRARY,
-    "arg",
-    "gradient",
-    "hook",
-    "retain",
-    "retain_all",
-    "check",
-    "symbolic",
-    "digits",
-    "max_symbols",
-    "detect_anomaly",
+    "wrt out columns strict value engine config library_grad library_vjp library_jvp arg gradient hook retain "
+    "retain_all check symbolic digits max_symbols detect_anomaly"
 )
 def grad(
     call: Call,
-    wrt: Names,
-    out: str | None,
-    gradient: str | None,
-    hooks: tuple[str, ...],
     retain: tuple[str, ...],
     retain_all: bool,
     with_value: bool,
@@ -63,39 +43,33 @@ def grad(
     detect_anomaly: bool,
 ) -> Gradients | LongNumbers:
     """Print the value and the gradient of TARGET for every input."""
+    asked = call.asked
     program, values = call.program()
 
     def request() -> Request:
-        return Request(
-            wrt=wrt,
-            out=out,
-            vector=call.vector(gradient),
-            hooks=call.hooks(hooks),
-            retain=None if retain_all else retain,
-            with_value=with_value,
-        )
+        return call.request(retain=None if retain_all else retain, with_value=with_value)
 
     if digits:
         from ...analysis.digits import gradient_in_digits
 
         return compute_in_digits(call, gradient_in_digits, program, request(), digits, alone=not (symbolic or check))
     result = compute_gradient(program, values, request())
-    if detect_anomaly and not call.asked.strict and nan_in(result) is not None:
+    if detect_anomaly and not asked.strict and nan_in(result) is not None:
         result = result._replace(anomaly=first_nan(program, values, request()) or ("", None))
-    if program.is_script and sum(item.value.size for item in result.inputs) > SHOWN_WHOLE and wrt is None:
+    if program.is_script and sum(item.value.size for item in result.inputs) > SHOWN_WHOLE and asked.wrt is None:
         result = result._replace(summary=True)
     if symbolic:
-        vector = call.vector(gradient)
+        vector = call.vector()
 
         def engine_at(near: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-            return slopes_of(compute_gradient(program, near, Request(wrt=wrt, out=out, vector=vector)))
+            return slopes_of(compute_gradient(program, near, Request(wrt=asked.wrt, out=asked.out, vector=vector)))
 
-        formulas = formulas_of(call, program, wrt, out, max_symbols, vector, engine_at)
+        formulas = formulas_of(call, program, max_symbols, engine_at)
         inputs = {item.name: item.value for item in result.inputs}
         result = result._replace(symbolic=formulas.gradient(inputs, slopes_of(result)))
     if check:
         count = sum(item.value.size for item in result.inputs)
-        result = result._replace(witnesses=(check_derivative(call, wrt, out, symbolic=count <= max_symbols),))
+        result = result._replace(witnesses=(check_derivative(call, symbolic=count <= max_symbols),))
     return result
 
 

@@ -16,7 +16,7 @@ from ...render.checks import details
 from ...results.checks import CheckList, CheckReport, CheckSummary, CheckTotal
 from .. import status
 from ..call import Call, pick
-from ..checks import Claims, Manner, select_checks
+from ..checks import Manner, select_checks
 from ..help import Command
 from ..options import command_options
 from ..output import Output, check_writable, write_file
@@ -34,36 +34,8 @@ NOT_YET = ("file", "name", "syntax")
     "gradcli gradcheck tests/ -j 4 --junit report.xml; gradcli gradcheck tests/ -o report.html",
 )
 @command_options(
-    "wrt",
-    "out",
-    "grad",
-    "vjp",
-    "jvp",
-    "value_and_grad",
-    "engine",
-    "shape",
-    "arg",
-    "samples",
-    "order",
-    "fast",
-    "calls",
-    "taylor",
-    "symbolic",
-    "digits",
-    "rtol",
-    "atol",
-    "eps",
-    "show",
-    "keyword",
-    "list",
-    "stop",
-    "jobs",
-    "search",
-    "save_points",
-    "config",
-    "junit",
-    "allow_inconclusive",
-    "bisect",
+    "wrt out grad vjp jvp value_and_grad engine shape arg samples order fast calls taylor symbolic digits rtol atol "
+    "eps show keyword list stop jobs search save_points config junit allow_inconclusive bisect",
     formats=(*TEXT, "csv", "github", "sarif", "html", *PICTURES),
 )
 def gradcheck(
@@ -91,7 +63,6 @@ def gradcheck(
     with both slopes.
     """
     output, manner = call.output, pick(Manner, options)
-    claims = pick(Claims, options)
     output.check()
     if output.form in PICTURES and not manner.taylor:
         raise GradcliError(f"gradcheck draws .{output.form} files with --taylor only", kind="usage")
@@ -99,7 +70,7 @@ def gradcheck(
         if path is not None:
             check_writable(path)
     try:
-        checks = select_checks(call, claims, manner)
+        checks = select_checks(call, manner)
     except GradcliError as error:
         if not bisect or (error.kind not in NOT_YET and error.exit_code != EXIT_TARGET):
             raise

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import click
 
-from ...analysis.gradient import Request
 from ...analysis.graph import graph_program
 from ...render import PICTURES, TEXT
 from ...results.graphs import Graph
-from ..call import Call, Names
+from ..call import Call
 from ..help import Command
 from ..options import command_options
 
@@ -18,23 +17,12 @@ from ..options import command_options
     epilog="Examples: gradcli graph 'x**2 * sin(y)' x=2 y=3; gradcli graph train.py --values; "
     "gradcli graph train.py -o graph.svg",
 )
-@command_options(
-    "wrt", "out", "columns", "gradient", "hook", "values", "all", formats=(*TEXT, "dot", "mermaid", *PICTURES)
-)
-def graph(
-    call: Call,
-    wrt: Names,
-    out: str | None,
-    gradient: str | None,
-    hooks: tuple[str, ...],
-    values: bool,
-    all: bool,
-) -> Graph:
+@command_options("wrt out columns gradient hook values all", formats=(*TEXT, "dot", "mermaid", *PICTURES))
+def graph(call: Call, values: bool, all: bool) -> Graph:
     """Draw the dynamic graph that TARGET records, from the output down to the leaves.
 
     On a terminal it is a tree; a result that is used more than once is written out once. Graphs of more than 500
     nodes are folded: the operations of one module, or of one line, become one node.
     """
     program, given = call.program()
-    request = Request(wrt=wrt, out=out, vector=call.vector(gradient), hooks=call.hooks(hooks))
-    return graph_program(program, given, request, values, all)
+    return graph_program(program, given, call.request(), values, all)

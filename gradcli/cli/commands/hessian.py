@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ...analysis.gradient import Request
 from ...analysis.transform import compute_hessian
-from ..call import Call, Names
+from ..call import Call
 from ..exact import compute_in_digits, formulas_of
 from ..help import Command
 from ..options import command_options
@@ -21,11 +20,9 @@ if TYPE_CHECKING:
 @click.command(
     cls=Command, epilog="Examples: gradcli hessian 'x**2 * sin(y)' x=2 y=3; gradcli hessian loss.expr --wrt w --json"
 )
-@command_options("wrt", "out", "columns", "strict", "engine", "chunk_size", "symbolic", "digits", "max_symbols")
+@command_options("wrt out columns strict engine chunk_size symbolic digits max_symbols")
 def hessian(
     call: Call,
-    wrt: Names,
-    out: str | None,
     chunk_size: int | None,
     symbolic: bool,
     digits: int | None,
@@ -36,19 +33,18 @@ def hessian(
     if digits:
         from ...analysis.digits import hessian_in_digits
 
-        request = Request(wrt=wrt, out=out)
-        return compute_in_digits(call, hessian_in_digits, program, request, digits, alone=not symbolic)
+        return compute_in_digits(call, hessian_in_digits, program, call.request(), digits, alone=not symbolic)
     result = compute_hessian(
         program,
         values,
-        wrt=wrt,
-        out=out,
+        wrt=call.asked.wrt,
+        out=call.asked.out,
         chunk_size=chunk_size,
         max_elements=call.asked.max_elements,
         printed=call.output.prints_all,
     )
     if symbolic:
         blocks = {f"{a}/{b}": block for a, row in result.blocks.items() for b, block in row.items()}
-        formulas = formulas_of(call, program, wrt, out, max_symbols)
+        formulas = formulas_of(call, program, max_symbols)
         result = result._replace(symbolic=formulas.hessian(result.inputs, blocks))
     return result

@@ -7,16 +7,17 @@ import click
 from ...analysis.transform import compute_hvp
 from ...lang.values import read_values
 from ...results.transforms import Products
-from ..call import Call, Names
+from ..call import Call
 from ..exact import check_derivative
 from ..help import Command
 from ..options import command_options
 
 
 @click.command(cls=Command, epilog="Example: gradcli hvp 'x**2 * y' x=2 y=3 --tangent x=1")
-@command_options("wrt", "out", "columns", "strict", "engine", "tangent", "config", "arg", "check")
-def hvp(call: Call, wrt: Names, out: str | None, tangent: tuple[str, ...], check: bool) -> Products:
+@command_options("wrt out columns strict engine tangent config arg check")
+def hvp(call: Call, tangent: tuple[str, ...], check: bool) -> Products:
     """Print the product of the Hessian of TARGET with the vector given by --tangent."""
     program, values = call.program()
-    result = compute_hvp(program, values, tangent=read_values(tangent, call.settings), wrt=wrt, out=out)
-    return result._replace(witnesses=(check_derivative(call, wrt, out, order=2),)) if check else result
+    direction = read_values(tangent, call.settings)
+    result = compute_hvp(program, values, tangent=direction, wrt=call.asked.wrt, out=call.asked.out)
+    return result._replace(witnesses=(check_derivative(call, order=2),)) if check else result

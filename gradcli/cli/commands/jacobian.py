@@ -6,15 +6,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ...analysis.gradient import Request
 from ...analysis.transform import compute_jacobian
 from ...errors import GradcliError
 from ...render import ARRAYS, PLOTS
 from .. import status
-from ..call import Call, Names
+from ..call import Call
 from ..exact import check_derivative, compute_in_digits, formulas_of
 from ..help import Command
-from ..options import LIBRARY, command_options
+from ..options import command_options
 
 if TYPE_CHECKING:
     from ...results.exact import LongNumbers
@@ -27,28 +26,12 @@ if TYPE_CHECKING:
     "gradcli jacobian 'softmax(x)' x='randn(30)' --plot",
 )
 @command_options(
-    "wrt",
-    "out",
-    "columns",
-    "strict",
-    "engine",
-    "config",
-    *LIBRARY,
-    "arg",
-    "mode",
-    "chunk_size",
-    "sparse",
-    "symbolic",
-    "digits",
-    "max_symbols",
-    "check",
-    "plot",
+    "wrt out columns strict engine config library_grad library_vjp library_jvp arg mode chunk_size sparse symbolic "
+    "digits max_symbols check plot",
     formats=(*ARRAYS, "mtx", *PLOTS),
 )
 def jacobian(
     call: Call,
-    wrt: Names,
-    out: str | None,
     mode: str,
     chunk_size: int | None,
     sparse: bool,
@@ -56,21 +39,20 @@ def jacobian(
     digits: int | None,
     max_symbols: int,
     check: bool,
-    plot: bool,
 ) -> Jacobian | LongNumbers:
     """Print the Jacobian of TARGET: one block per input, of shape output.shape + input.shape."""
     program, values = call.program()
     if digits:
         from ...analysis.digits import jacobian_in_digits
 
-        request = Request(wrt=wrt, out=out)
-        return compute_in_digits(call, jacobian_in_digits, program, request, digits, alone=not (symbolic or check))
-    form = call.output.form
+        alone = not (symbolic or check)
+        return compute_in_digits(call, jacobian_in_digits, program, call.request(), digits, alone=alone)
+    form, plot = call.output.form, call.asked.plot
     result = compute_jacobian(
         program,
         values,
-        wrt=wrt,
-        out=out,
+        wrt=call.asked.wrt,
+        out=call.asked.out,
         mode=mode,
         chunk_size=chunk_size,
         max_elements=call.asked.max_elements,
@@ -86,8 +68,8 @@ def jacobian(
     if symbolic:
         inputs = {item.name: item.value for item in result.blocks}
         blocks = {item.name: item.block for item in result.blocks}
-        formulas = formulas_of(call, program, wrt, out, max_symbols)
+        formulas = formulas_of(call, program, max_symbols)
         result = result._replace(symbolic=formulas.jacobian(inputs, blocks))
     if check:
-        result = result._replace(witnesses=(check_derivative(call, wrt, out),))
+        result = result._replace(witnesses=(check_derivative(call),))
     return result._replace(drawn=plot and form == "table")

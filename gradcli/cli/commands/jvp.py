@@ -7,16 +7,17 @@ import click
 from ...analysis.transform import compute_jvp
 from ...lang.values import read_values
 from ...results.transforms import Products
-from ..call import Call, Names
+from ..call import Call
 from ..exact import check_derivative
 from ..help import Command
-from ..options import LIBRARY, command_options
+from ..options import command_options
 
 
 @click.command(cls=Command, epilog="Example: gradcli jvp '[x*y, x+y]' x=2 y=3 --tangent x=1")
-@command_options("wrt", "out", "columns", "strict", "engine", "tangent", "config", *LIBRARY, "arg", "check")
-def jvp(call: Call, wrt: Names, out: str | None, tangent: tuple[str, ...], check: bool) -> Products:
+@command_options("wrt out columns strict engine tangent config library_grad library_vjp library_jvp arg check")
+def jvp(call: Call, tangent: tuple[str, ...], check: bool) -> Products:
     """Print the derivative of TARGET in the direction given by --tangent."""
     program, values = call.program()
-    result = compute_jvp(program, values, tangent=read_values(tangent, call.settings), wrt=wrt, out=out)
-    return result._replace(witnesses=(check_derivative(call, wrt, out),)) if check else result
+    direction = read_values(tangent, call.settings)
+    result = compute_jvp(program, values, tangent=direction, wrt=call.asked.wrt, out=call.asked.out)
+    return result._replace(witnesses=(check_derivative(call),)) if check else result

@@ -21,8 +21,8 @@ POINTS = {1: 200, 2: 60}
     epilog="Examples: gradcli plot 'sin(x) / x' --over x=-10:10; gradcli plot 'exp(-a*x)' --over x=0:5 a=2 -f tsv; "
     "gradcli plot 'x*exp(-x^2-y^2)' --over x=-2:2 --over y=-2:2; gradcli plot 'tanh(w)' --over w=-pi:pi --json",
 )
-@command_options("over", "points", "out", "columns", formats=(*TEXT, "csv", *PLOTS))
-def plot(call: Call, over: tuple[str, ...], points: int | None, out: str | None) -> Curve | Surface:
+@command_options("over points out columns", formats=(*TEXT, "csv", *PLOTS))
+def plot(call: Call, over: tuple[str, ...], points: int | None) -> Curve | Surface:
     """Draw TARGET and its derivative over a range of one input; over two, a map with arrows along the gradient.
 
     All other inputs keep the values given. On a terminal it is drawn with characters; -o FILE.svg, .png or .pdf
@@ -33,7 +33,7 @@ def plot(call: Call, over: tuple[str, ...], points: int | None, out: str | None)
     ranges = dict(parse_range(call, text) for text in over)
     if not 1 <= len(ranges) <= 2 or len(ranges) < len(over):
         raise GradcliError("plot needs --over with one input or two", hint="for example: --over x=-3:3", kind="usage")
-    return sample_plot(program, values, ranges, points or POINTS[len(ranges)], out)
+    return sample_plot(program, values, ranges, points or POINTS[len(ranges)], call.asked.out)
 
 
 def parse_range(call: Call, text: str, option: str = "--over ") -> tuple[str, tuple[float, float]]:

@@ -6,14 +6,13 @@ import re
 
 import click
 
-from ...analysis.gradient import Request
 from ...analysis.precision import POINTS, measure_precision
 from ...errors import GradcliError
 from ...lang.values import read_values
 from ...program.target import load_program
 from ...render import PICTURES, TEXT
 from ...results.precision import Precision
-from ..call import Call, Names
+from ..call import Call
 from ..help import Command
 from ..options import command_options
 from .plot import parse_range
@@ -27,8 +26,8 @@ RANGE = re.compile(r"[^=\[(@]*=[^=\[(@]*:")
     epilog="Examples: gradcli precision '(1 - cos(x))/x**2' x=1e-12:1 --repair; gradcli precision 'log(1 + exp(x))' "
     "x=-50:800; gradcli precision 'sqrt(x**2 + y**2)' x=1e-200:1e200 y=1 --json",
 )
-@command_options("wrt", "out", "range_points", "repair", formats=(*TEXT, *PICTURES))
-def precision(call: Call, wrt: Names, out: str | None, points: int | None, repair: bool) -> Precision:
+@command_options("wrt out range_points repair", formats=(*TEXT, *PICTURES))
+def precision(call: Call, points: int | None, repair: bool) -> Precision:
     """Print how many digits of TARGET's value and gradient are right, along NAME=LOW:HIGH.
 
     Every point is computed in floating point and again with at least 50 digits, from the same binary inputs. Where
@@ -56,5 +55,5 @@ def precision(call: Call, wrt: Names, out: str | None, points: int | None, repai
         from ...analysis.repair import find_rewritings
 
         rewrite = find_rewritings
-    request = Request(wrt=wrt, out=out)
-    return measure_precision(program, values, (name, low, high), request, points or POINTS, call.dtype, rewrite)
+    over_range, count = (name, low, high), points or POINTS
+    return measure_precision(program, values, over_range, call.request(), count, call.dtype, rewrite)

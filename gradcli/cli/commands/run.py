@@ -10,7 +10,7 @@ from ..call import Call
 from ..help import Command
 from ..options import command_options
 
-COMMON = ("dtype", "seed", "safe", "torch", "color", "quiet", "verbose")
+COMMON = "dtype seed safe torch color quiet verbose"
 
 
 @click.command(cls=Command, epilog="Examples: gradcli run --torch tutorial.py; gradcli run train.py w=0.5")

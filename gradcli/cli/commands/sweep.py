@@ -13,9 +13,9 @@ from ...program.target import load_program
 from ...render import TEXT
 from ...results.sweeps import Swept
 from .. import status, streams
-from ..call import Call, Names
+from ..call import Call
 from ..help import Command
-from ..options import COMMON, command_options
+from ..options import command_options
 from ..output import check_writable
 from ..progress import Progress
 
@@ -27,17 +27,16 @@ from ..progress import Progress
     "gradcli sweep 'x*y' points.csv --keep x --json -o out.csv",
 )
 @command_options(
-    *("wrt", "outs", "engine", "diag", "keep", "shard", "sweep_jobs", "dask", "restart", "compile", "sweep_output"),
+    "wrt outs engine diag keep shard sweep_jobs dask restart compile sweep_output",
     formats=TEXT,
-    common=tuple(name for name in COMMON if name not in ("format", "save", "output", "precision", "timeout")),
+    common="expression dtype seed max_elements safe torch json color quiet verbose",
     metavar="TARGET POINTS [NAME=VALUE]...",
 )
 def sweep(
     call: Call,
-    wrt: Names,
-    outs: Names,
+    outs: list[str] | None,
     diag: bool,
-    keep: Names,
+    keep: list[str] | None,
     shard: tuple[int, int],
     jobs: int | None,
     dask: str | None,
@@ -70,7 +69,7 @@ def sweep(
         target.text, target.inline, target.argv, call.dtype, target.torch, target.engine, asked.seed,
         asked.max_elements,
     )  # fmt: skip
-    wishes = Wishes(table, wrt, outs or (), diag, keep or (), shard, jobs, dask, restart, compile)
+    wishes = Wishes(table, asked.wrt, outs or (), diag, keep or (), shard, jobs, dask, restart, compile)
     with table_at(path) as points:
         plan = plan_sweep(program, recipe, points, given, wishes)
         if plan.refused:

@@ -9,7 +9,7 @@ from ...errors import GradcliError
 from ...lang.values import read_values
 from ...results.exact import Formulas
 from ..accept import shapes_of
-from ..call import Call, Names
+from ..call import Call
 from ..help import Command
 from ..options import command_options
 
@@ -25,31 +25,16 @@ CODE = ("python", "c", "sql")
     "gradcli symbolic 'x**2 * sin(y)' -f sql",
 )
 @command_options(
-    "wrt",
-    "out",
-    "columns",
-    "high_order",
-    "simplify",
-    "at",
-    "value_digits",
-    "symbol_shape",
-    "steps",
-    "max_symbols",
-    "gradient",
-    formats=FORMATS,
+    "wrt out columns high_order simplify at value_digits symbol_shape steps max_symbols gradient", formats=FORMATS
 )
 def symbolic(
     call: Call,
-    wrt: Names,
-    out: str | None,
     order: int,
     simplify: bool,
     at: tuple[str, ...],
     digits: int | None,
-    shapes: tuple[str, ...],
     steps: bool,
     max_symbols: int,
-    gradient: str | None,
 ) -> Formulas:
     """Print the derivative of TARGET for every input as a formula, found by sympy.
 
@@ -64,9 +49,7 @@ def symbolic(
     from ...exact.symbolic import Symbolic
 
     program, values = call.program()
-    drawn = shapes_of(shapes, call.asked.max_elements)
-    if both := [name for name in drawn if name in values]:
-        raise GradcliError(f"'{both[0]}' is given a value and a shape", hint="give one of them", kind="usage")
+    drawn = shapes_of(call.asked.shapes, call.asked.max_elements, values)
     point = None
     if at or digits:
         with exactly(Symbolic()):
@@ -78,7 +61,7 @@ def symbolic(
         raise GradcliError(
             f"-f {form} has no steps", hint="leave out --steps, or use -f text or -f latex", kind="usage"
         )
-    if steps and (order != 1 or gradient is not None):
+    if steps and (order != 1 or call.asked.gradient is not None):
         raise GradcliError(
             "--steps shows first derivatives of a single number",
             hint="leave out --order and --gradient; --out chooses another output",
@@ -87,8 +70,8 @@ def symbolic(
     return derive_formulas(
         program,
         {**(point or {}), **values, **{name: np.full(shape, np.nan) for name, shape in drawn.items()}},
-        wrt=wrt,
-        out=out,
+        wrt=call.asked.wrt,
+        out=call.asked.out,
         order=order,
         simplify=simplify,
         timeout=call.asked.timeout or TIMEOUT,
@@ -97,6 +80,6 @@ def symbolic(
         code=form if form in CODE else "",
         unicode=call.output.unicode,
         digits=digits or call.output.precision or 15,
-        vector=call.vector(gradient),
+        vector=call.vector(),
         steps=steps,
     )

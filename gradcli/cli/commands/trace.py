@@ -6,13 +6,12 @@ import sys
 
 import click
 
-from ...analysis.gradient import Request
 from ...analysis.trace import trace_program
 from ...errors import GradcliError
 from ...render import TEXT
 from ...results.graphs import Trace
 from .. import status, streams
-from ..call import Call, Names
+from ..call import Call
 from ..help import Command
 from ..options import command_options
 from ..output import Output
@@ -23,16 +22,8 @@ from ..output import Output
     epilog="Examples: gradcli trace 'x**2 * sin(y)' x=2 y=3; gradcli trace train.py; gradcli trace loss.expr --json; "
     "gradcli trace train.py -o trace.html",
 )
-@command_options("wrt", "out", "columns", "gradient", "hook", "only_pass", "step", formats=(*TEXT, "html"))
-def trace(
-    call: Call,
-    wrt: Names,
-    out: str | None,
-    gradient: str | None,
-    hooks: tuple[str, ...],
-    only: int | None,
-    step: bool,
-) -> Trace | None:
+@command_options("wrt out columns gradient hook only_pass step", formats=(*TEXT, "html"))
+def trace(call: Call, only: int | None, step: bool) -> Trace | None:
     """Show how backward runs through the graph of TARGET: one numbered step per node.
 
     A step shows the operation, the gradient that comes in, the local derivative in symbols and in numbers, and what
@@ -40,8 +31,7 @@ def trace(
     that is stepped through with keys, beside the graph.
     """
     program, values = call.program()
-    request = Request(wrt=wrt, out=out, vector=call.vector(gradient), hooks=call.hooks(hooks))
-    result = trace_program(program, values, request, only)
+    result = trace_program(program, values, call.request(), only)
     if not step:
         return result._replace(bounded=call.output.path is None)
     if call.output.form != "table" or not (status.is_terminal(sys.stdin) and status.is_terminal(streams.results())):

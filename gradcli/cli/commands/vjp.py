@@ -6,16 +6,16 @@ import click
 
 from ...analysis.transform import compute_vjp
 from ...results.transforms import Products
-from ..call import Call, Names
+from ..call import Call
 from ..exact import check_derivative
 from ..help import Command
-from ..options import LIBRARY, command_options
+from ..options import command_options
 
 
 @click.command(cls=Command, epilog="Example: gradcli vjp 'x * [1, 2, 3]' x=2 -g '[1, 0, 1]'")
-@command_options("wrt", "out", "columns", "strict", "engine", "gradient", "config", *LIBRARY, "arg", "check")
-def vjp(call: Call, wrt: Names, out: str | None, gradient: str | None, check: bool) -> Products:
+@command_options("wrt out columns strict engine gradient config library_grad library_vjp library_jvp arg check")
+def vjp(call: Call, check: bool) -> Products:
     """Print the product of a vector (--gradient) with the Jacobian of TARGET, for every input."""
     program, values = call.program()
-    result = compute_vjp(program, values, vector=call.vector(gradient), wrt=wrt, out=out)
-    return result._replace(witnesses=(check_derivative(call, wrt, out),)) if check else result
+    result = compute_vjp(program, values, vector=call.vector(), wrt=call.asked.wrt, out=call.asked.out)
+    return result._replace(witnesses=(check_derivative(call),)) if check else result
