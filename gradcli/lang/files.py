@@ -12,7 +12,7 @@ from ..errors import GradcliError, brief
 from .limits import count_product
 from .reword import readable
 from .sources import Source, open_source
-from .tables import Rows, as_text, from_text, is_heading, read_text
+from .tables import Rows, from_text, is_heading, read_text
 
 MOST_AT_ONCE = 1 << 24
 """Bytes that are read at once."""
@@ -24,8 +24,7 @@ def read_file(spec: str, name: str, limit: int) -> np.ndarray:
     Raises GradcliError, also for more than `limit` elements.
     """
     source = open_source(spec, name, limit)
-    raw = attempt(source, name, lambda reader: reader(source.file, source.path, source.key, name, limit))
-    return few(check_numbers(raw, f"{name}: {source.path}"), limit, name)
+    return few(check_numbers(attempt(source, READERS[source.kind]), source), source)
 
 
 def read_names(spec: str, limit: int) -> dict[str, np.ndarray]:
@@ -33,11 +32,10 @@ def read_names(spec: str, limit: int) -> dict[str, np.ndarray]:
     place = f"@{spec}"
     source = open_source(spec, place, limit)
 
-    def names(reader: Any) -> list[str]:
+    def names(source: Source) -> list[str]:
         if source.kind == "npz":
-            return list(members_of(source.file, source.path, place))
-        found = parse_json(read_text(as_text(source.file), place, source.path), place, source.path)
-        found = found if not source.key else part_of(found, source.key, place, source.path)
+            return list(members_of(source))
+        found = parse_json(source)
         if not isinstance(found, dict):
             raise GradcliError(f"{place} holds no names", hint=f"write NAME={place}", kind="usage")
         return list(found)
@@ -49,7 +47,7 @@ def read_names(spec: str, limit: int) -> dict[str, np.ndarray]:
             kind="usage",
         )
     head = f"{spec}:" if not source.key else f"{spec}."
-    return {key: read_file(head + key, key, limit) for key in attempt(source, place, names)}
+    return {key: read_file(head + key, key, limit) for key in attempt(source, names)}
 
 
 def read_columns(spec: str, limit: int) -> dict[str, np.ndarray | GradcliError]:
@@ -57,36 +55,34 @@ def read_columns(spec: str, limit: int) -> dict[str, np.ndarray | GradcliError]:
 
     Raises GradcliError.
     """
-    place = "--columns"
-    source = open_source(spec, place, limit, default="")
+    source = open_source(spec, "--columns", limit, default="")
     separators = {"csv": ",", "tsv": "\t", "txt": None}
     if source.kind not in separators:
-        raise GradcliError(f"{place}: {source.path} is no .csv, .tsv or .txt file", kind="usage")
-    table = attempt(source, place, lambda _: Rows(source.file, source.path, place, separators[source.kind]))
+        raise source.error(" is no .csv, .tsv or .txt file", kind="usage")
+    table = attempt(source, lambda source: Rows(source, separators[source.kind]))
     names = table.rows[0][1]
     if not is_heading(names):
-        raise GradcliError(
-            f"{place}: {source.path} has no heading", hint="its first row has to name the columns", kind="file"
-        )
+        raise source.error(" has no heading", "its first row has to name the columns")
     found: dict[str, np.ndarray | GradcliError] = {}
     for name in filter(None, names):
+        table.source = source._replace(name=name)
         try:
-            found[name] = few(table.column(name, name), limit, name)
+            found[name] = few(table.column(name), table.source)
         except GradcliError as error:
             found[name] = error
     return found
 
 
-def attempt(source: Source, name: str, read: Callable[[Any], Any]) -> Any:
-    """Return what is read of a source with the reader of its kind, and close it. Raises GradcliError."""
-    path = source.path
+def attempt(source: Source, read: Callable[[Source], Any]) -> Any:
+    """Return what is read of a source, and close it. Raises GradcliError."""
+    name, path = source.name, source.path
     try:
         with source.file:
-            return read(READERS[source.kind])
+            return read(source)
     except GradcliError:
         raise
     except UnicodeDecodeError:
-        raise GradcliError(f"{name}: {path} is not UTF-8 text", kind="file") from None
+        raise source.error(" is not UTF-8 text") from None
     except MemoryError:
         from .memory import out_of_memory
 
@@ -97,11 +93,11 @@ def attempt(source: Source, name: str, read: Callable[[Any], Any]) -> Any:
         ) from None
 
 
-def few(raw: Any, limit: int, name: str) -> Any:
-    """Return an array (or anything with a size). Raises GradcliError for one of more than `limit` elements."""
-    if raw.size > limit:
+def few(raw: Any, source: Source) -> Any:
+    """Return an array (or anything with a size). Raises GradcliError for more elements than the source may have."""
+    if raw.size > source.limit:
         raise GradcliError(
-            f"{name}: the file has {raw.size} elements; the limit is {limit}",
+            f"{source.name}: the file has {raw.size} elements; the limit is {source.limit}",
             hint="raise it with --max-elements",
             kind="limit",
         )
@@ -138,67 +134,62 @@ class Header:
         return array.reshape(self.shape, order="F" if self.columns_first else "C")
 
 
-def check_numbers(raw: Any, place: str) -> np.ndarray:
+def check_numbers(raw: Any, source: Source) -> np.ndarray:
     """Return data as an array of numbers. Raises GradcliError for anything else."""
     array = np.asarray(raw)
     if array.dtype.kind not in "biufc":
-        raise GradcliError(f"{place} holds {array.dtype} data, not numbers", kind="value")
+        raise source.error(f" holds {array.dtype} data, not numbers", kind="value")
     if array.dtype.kind == "f" and array.dtype.itemsize not in (4, 8):
         array = array.astype(float)
     return array
 
 
-def from_npy(file: Any, path: str, key: str, name: str, limit: int) -> Any:
-    """Read one array. Pickled objects are refused."""
+def from_npy(source: Source) -> np.ndarray:
+    """Read one array."""
+    return read_array(source.file, source)
+
+
+def read_array(stream: Any, source: Source) -> np.ndarray:
+    """Return the array that a stream holds in NumPy's format. Pickled objects are refused."""
     try:
-        return few(Header(file), limit, name).read(file)
+        return few(Header(stream), source).read(stream)
     except ValueError as error:
-        raise refused_pickle(path, name, error) from None
+        if "pickle" not in str(error).lower():
+            raise
+        raise source.error(
+            " holds pickled objects, which are never loaded (they could run code)",
+            "save plain arrays: numpy.save(path, array, allow_pickle=False)",
+        ) from None
 
 
-def members_of(file: Any, path: str, name: str) -> dict[str, tuple[Any, str]]:
+def members_of(source: Source) -> dict[str, tuple[Any, str]]:
     """Return the arrays of an archive: by name, the archive and the member."""
     from zipfile import BadZipFile, ZipFile
 
     try:
-        archive = ZipFile(file)
+        archive = ZipFile(source.file)
     except BadZipFile:
-        raise GradcliError(f"{name}: {path} is no .npz archive", kind="file") from None
+        raise source.error(" is no .npz archive") from None
     found = {member.removesuffix(".npy"): (archive, member) for member in archive.namelist()}
     if not found:
-        raise GradcliError(f"{name}: {path} holds no arrays", kind="file")
+        raise source.error(" holds no arrays")
     return found
 
 
-def from_npz(file: Any, path: str, key: str, name: str, limit: int) -> Any:
+def from_npz(source: Source) -> np.ndarray:
     """Read one array of an archive: the one called `key`, or the only one."""
-    members = members_of(file, path, name)
-    names = list(members)
-    if not key and len(names) == 1:
-        key = names[0]
+    members = members_of(source)
+    names, path = list(members), source.path
+    key = names[0] if not source.key and len(names) == 1 else source.key
     if key not in members:
         wanted = f"no array '{key}' in {path}" if key else f"{path} holds {len(names)} arrays"
-        raise GradcliError(f"{name}: {wanted}", hint=f"choose one: {path}:{'|'.join(names)}", kind="file")
+        raise GradcliError(f"{source.name}: {wanted}", hint=f"choose one: {path}:{'|'.join(names)}", kind="file")
     archive, member = members[key]
-    try:
-        with archive.open(member) as part:
-            return few(Header(part), limit, name).read(part)
-    except ValueError as error:
-        raise refused_pickle(path, name, error) from None
+    with archive.open(member) as part:
+        return read_array(part, source)
 
 
-def refused_pickle(path: str, name: str, error: Exception) -> GradcliError:
-    """Return the error for a file that NumPy cannot read, or only by unpickling."""
-    if "pickle" in str(error).lower():
-        return GradcliError(
-            f"{name}: {path} holds pickled objects, which are never loaded (they could run code)",
-            hint="save plain arrays: numpy.save(path, array, allow_pickle=False)",
-            kind="file",
-        )
-    return GradcliError(f"{name}: cannot read {path}: {readable(error)}", kind="file")
-
-
-def from_json(file: Any, path: str, key: str, name: str, limit: int) -> np.ndarray:
+def from_json(source: Source) -> np.ndarray:
     """Read nested lists of numbers (strings nan, inf, -inf; {"re": a, "im": b}), or those under a key."""
 
     def plain(x: Any) -> Any:
@@ -209,47 +200,46 @@ def from_json(file: Any, path: str, key: str, name: str, limit: int) -> np.ndarr
         if isinstance(x, str) and x in ("nan", "inf", "-inf"):
             return float(x)
         if isinstance(x, bool) or not isinstance(x, int | float):
-            raise GradcliError(
-                f"{name}: {path} must hold numbers in nested lists, not {brief(repr(x))}",
-                kind="value",
-            )
+            raise source.error(f" must hold numbers in nested lists, not {brief(repr(x))}", kind="value")
         return float(x)
 
-    found = parse_json(read_text(as_text(file), name, path), name, path)
+    found = parse_json(source)
     try:
-        return np.array(plain(part_of(found, key, name, path) if key else found))
+        return np.array(plain(found))
     except RecursionError:
-        raise GradcliError(f"{name}: {path} is nested too deeply", kind="limit") from None
+        raise source.error(" is nested too deeply", kind="limit") from None
     except (ValueError, OverflowError) as error:
-        raise GradcliError(f"{name}: {path}: {readable(error)}", kind="value") from None
+        raise source.error(f": {readable(error)}", kind="value") from None
 
 
-def parse_json(text: str, name: str, place: str) -> Any:
-    """Return what a text in JSON says. Raises GradcliError."""
+def parse_json(source: Source) -> Any:
+    """Return what a text in JSON says, or its part under the key. Raises GradcliError."""
     import json
 
+    text = read_text(source)
     try:
         if not text.strip():
-            raise GradcliError(f"{name}: {place} is empty or was read before", kind="file")
-        return json.loads(text)
+            raise source.error(" is empty or was read before")
+        found = json.loads(text)
+        return part_of(found, source.key, source) if source.key else found
     except json.JSONDecodeError as error:
-        raise GradcliError(f"{name}: {place} is no JSON: {error}", kind="file") from None
+        raise source.error(f" is no JSON: {error}") from None
     except RecursionError:
-        raise GradcliError(f"{name}: {place} is nested too deeply", kind="limit") from None
+        raise source.error(" is nested too deeply", kind="limit") from None
     except ValueError as error:
-        raise GradcliError(f"{name}: {place}: {readable(error)}", kind="value") from None
+        raise source.error(f": {readable(error)}", kind="value") from None
 
 
-def part_of(found: Any, key: str, name: str, place: str) -> Any:
+def part_of(found: Any, key: str, source: Source) -> Any:
     """Return the part of a document under a key: `a`, or `a.b` for one inside another. Raises GradcliError."""
     if isinstance(found, dict) and key in found:
         return found[key]
     heads = [key[: m.start()] for m in re.finditer(r"\.", key)]
     for head in heads:
         if isinstance(found, dict) and head in found:
-            return part_of(found[head], key[len(head) + 1 :], name, place)
+            return part_of(found[head], key[len(head) + 1 :], source)
     listed = f"its keys are {', '.join(found)}" if isinstance(found, dict) and found else "there are no keys"
-    raise GradcliError(f"{name}: {place} has no key '{key}'", hint=brief(listed), kind="file")
+    raise source.error(f" has no key '{key}'", brief(listed))
 
 
 READERS: dict[str, Any] = {

@@ -8,7 +8,7 @@ import re
 import stat
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..errors import GradcliError, nearest
 from .tables import MAX_TEXT, too_much
@@ -21,14 +21,23 @@ HEADER = 1 << 20
 """Bytes that an array's file may have besides its data."""
 
 
-class Source:
+class Source(NamedTuple):
     """An open source of numbers.
 
-    kind: one of FORMATS. key: the part of it that is wanted, empty for the only one or the whole.
+    name: what they are for, with which messages begin. limit: the most elements. kind: one of FORMATS. key: the part
+    of it that is wanted, empty for the only one or the whole.
     """
 
-    def __init__(self, file: Any, path: str, kind: str, key: str):
-        self.file, self.path, self.kind, self.key = file, path, kind, key
+    name: str
+    limit: int
+    file: Any
+    path: str
+    kind: str
+    key: str
+
+    def error(self, what: str, hint: str | None = None, kind: str = "file") -> GradcliError:
+        """Return the error that the source is, holds or lacks something."""
+        return GradcliError(f"{self.name}: {self.path}{what}", hint=hint, kind=kind)
 
 
 def open_source(spec: str, name: str, limit: int, default: str = "json") -> Source:
@@ -42,7 +51,7 @@ def open_source(spec: str, name: str, limit: int, default: str = "json") -> Sour
     if spec.partition(":")[0] == "-":
         kind, key = split_format(spec[2:])
         data = read_standard_input(name, limit)
-        return Source(io.BytesIO(data), "standard input", kind or default or tell_format(data), key)
+        return Source(name, limit, io.BytesIO(data), "standard input", kind or default or tell_format(data), key)
     path, key = split_key(spec)
     if not os.path.exists(path):
         raise GradcliError(f"{name}: no such file: {path}", hint=nearest_file(path), kind="file")
@@ -59,13 +68,13 @@ def open_source(spec: str, name: str, limit: int, default: str = "json") -> Sour
                 kind="file",
             )
         try:
-            return Source(open(path, "rb"), path, known or kind, part)
+            return Source(name, limit, open(path, "rb"), path, known or kind, part)
         except OSError as error:
             raise GradcliError(f"{name}: cannot read {path}: {error.strerror or error}", kind="file") from None
     if known == "npz":
         raise GradcliError(f"{name}: {path} is no regular file, as an .npz archive has to be", kind="file")
     data = read_pipe(path, name, limit)
-    return Source(io.BytesIO(data), path, known or kind or tell_format(data), part)
+    return Source(name, limit, io.BytesIO(data), path, known or kind or tell_format(data), part)
 
 
 def split_key(spec: str) -> tuple[str, str]:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import csv
 import io
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..errors import GradcliError
+
+if TYPE_CHECKING:
+    from .sources import Source
 
 MAX_TEXT = 64 << 20
 """Characters of text that are read: what they hold takes up to 30 times as much memory."""
@@ -18,15 +21,15 @@ UNITS = ("i", "j", "J")
 """Complex numbers that in a first row are names."""
 
 
-def read_text(stream: Any, name: str, place: str) -> str:
-    """Return the text of a stream. Raises GradcliError for more than MAX_TEXT of it."""
+def read_text(source: Source) -> str:
+    """Return the text of a source, in UTF-8. Raises GradcliError for more than MAX_TEXT of it."""
     try:
-        text = stream.read(MAX_TEXT + 1)
+        text = io.TextIOWrapper(source.file, encoding="utf-8-sig").read(MAX_TEXT + 1)
         text.encode()  # standard input may let wrong bytes pass, as surrogates
     except UnicodeError:
-        raise GradcliError(f"{name}: {place} is not UTF-8 text", kind="file") from None
+        raise source.error(" is not UTF-8 text") from None
     if len(text) > MAX_TEXT:
-        raise too_much(name, place, MAX_TEXT)
+        raise too_much(source.name, source.path, MAX_TEXT)
     return text
 
 
@@ -35,63 +38,67 @@ def too_much(name: str, place: str, most: int, hint: str | None = AS_ARRAY) -> G
     return GradcliError(f"{name}: {place} holds more than {most >> 20} MiB of text", hint=hint, kind="limit")
 
 
-def as_text(file: Any) -> Any:
-    """Return a file of bytes as one of text in UTF-8."""
-    return io.TextIOWrapper(file, encoding="utf-8-sig")
-
-
 class Rows:
     """A table of text: numbered rows of cells, without comments and empty lines. Raises GradcliError for none."""
 
-    def __init__(self, file: Any, path: str, name: str, separator: str | None):
+    def __init__(self, source: Source, separator: str | None):
         blanks = " \r\n\v\f" if separator == "\t" else None  # an empty cell between tabs is one
-        lines = read_text(as_text(file), name, path).split("\n")
+        lines = read_text(source).split("\n")
         numbered = [(i + 1, raw.split("#")[0].strip(blanks)) for i, raw in enumerate(lines)]
-        self.path = path
+        self.source = source
         self.rows = [(i, split_cells(line, separator)) for i, line in numbered if line]
         if not self.rows:
-            raise GradcliError(f"{name}: {path} is empty", kind="file")
+            raise source.error(" is empty")
 
-    def numbers(self, name: str) -> np.ndarray:
+    def numbers(self) -> np.ndarray:
         """Return all as one array; a first row without any number is a heading."""
-        rows = self.rows[1:] if is_heading(self.rows[0][1]) else self.rows
-        if not rows:
-            raise GradcliError(f"{name}: {self.path} has a heading and no numbers", kind="file")
-        table = [[number(cell, self.path, i, name) for cell in row] for i, row in rows]
-        self.check_lengths(rows, name)
+        rows = self.without_heading(is_heading(self.rows[0][1]))
+        table = [[self.number(cell, i) for cell in row] for i, row in rows]
+        self.check_lengths(rows)
         array = np.array(table)
         return array[:, 0] if array.shape[1] == 1 else array[0] if array.shape[0] == 1 else array
 
-    def check_lengths(self, rows: list, name: str) -> None:
+    def without_heading(self, has_heading: bool) -> list:
+        """Return the rows of numbers. Raises GradcliError for none."""
+        rows = self.rows[has_heading:]
+        if not rows:
+            raise self.source.error(" has a heading and no numbers")
+        return rows
+
+    def check_lengths(self, rows: list) -> None:
         """Raise GradcliError for rows of different lengths."""
         lengths = {len(row) for _, row in rows}
         if len(lengths) != 1:
-            raise GradcliError(
-                f"{name}: the rows of {self.path} have different lengths: {sorted(lengths)}", kind="file"
-            )
+            name, path = self.source.name, self.source.path
+            raise GradcliError(f"{name}: the rows of {path} have different lengths: {sorted(lengths)}", kind="file")
 
-    def column(self, key: str, name: str) -> np.ndarray:
+    def column(self, key: str) -> np.ndarray:
         """Return the column of that name in the first row, or of that number, counted from 0. Others may be text."""
         heading = self.rows[0][1]
         named = key in heading
         if not named and not (key.isdecimal() and int(key) < len(heading)):
             known = f"the columns are {', '.join(heading)}" if is_heading(heading) else "it has no heading"
-            raise GradcliError(f"{name}: {self.path} has no column '{key}'", hint=known, kind="file")
-        self.check_lengths(self.rows, name)
+            raise self.source.error(f" has no column '{key}'", known)
+        self.check_lengths(self.rows)
         place = heading.index(key) if named else int(key)
-        rows = self.rows[1:] if named or is_heading(heading) else self.rows
-        if not rows:
-            raise GradcliError(f"{name}: {self.path} has a heading and no numbers", kind="file")
-        return np.array([number(row[place], self.path, i, name) for i, row in rows])
+        rows = self.without_heading(named or is_heading(heading))
+        return np.array([self.number(row[place], i) for i, row in rows])
+
+    def number(self, cell: str, row: int) -> float | complex:
+        """Return a cell as a number. Raises GradcliError for text."""
+        found = parse_cell(cell)
+        if found is None:
+            raise self.source.error(f", row {row}: '{cell}' is no number")
+        return found
 
 
 def from_text(separator: str | None) -> Any:
     """Return a reader of numbers in rows, or of one column of them."""
 
-    def read(file: Any, path: str, key: str, name: str, limit: int) -> Any:
-        table = Rows(file, path, name, separator)
-        check_separator(table.rows[-1][1], separator, f"{name}: {path}, row {table.rows[-1][0]}")
-        return table.column(key, name) if key else table.numbers(name)
+    def read(source: Source) -> Any:
+        table = Rows(source, separator)
+        check_separator(table.rows[-1][1], separator, f"{source.name}: {source.path}, row {table.rows[-1][0]}")
+        return table.column(source.key) if source.key else table.numbers()
 
     return read
 
@@ -135,11 +142,3 @@ def parse_cell(cell: str) -> float | complex | None:
         return complex(re.sub(r"i(?=\)?$)", "j", cell.replace(" ", "")))
     except ValueError:
         return None
-
-
-def number(cell: str, path: str, row: int, name: str) -> float | complex:
-    """Return a cell of a table as a number. Raises GradcliError for text."""
-    found = parse_cell(cell)
-    if found is None:
-        raise GradcliError(f"{name}: {path}, row {row}: '{cell}' is no number", kind="file")
-    return found
