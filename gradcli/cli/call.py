@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from ..program.base import Program
     from ..program.tensor_hook import Hook
 
-ANSWER_SECONDS = 60.0
-"""Seconds that one answer from elsewhere may take, unless --timeout says otherwise."""
 
 Group = TypeVar("Group", bound=NamedTuple)
 
@@ -154,7 +152,7 @@ class Call:
             dtype=self.dtype,
             torch=asked.torch,
             engine=asked.engine,
-            timeout=self.asked.timeout or ANSWER_SECONDS,
+            timeout=self.asked.timeout,
             config=asked.config,
             derivatives=asked.derivatives,
         )

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ..errors import GradcliError
-from .call import ANSWER_SECONDS, Call
+from .call import Call
 
 if TYPE_CHECKING:
     from ..analysis.agreement import Comparison, EngineAt
@@ -55,7 +55,7 @@ def check_derivative(call: Call, *, symbolic: bool = False, order: int = 1) -> C
         wrt=asked.wrt,
         out=asked.out,
         options=only_given({**more, "engine": asked.engine}),
-        timeout=asked.timeout or ANSWER_SECONDS,
+        timeout=asked.timeout,
         config=asked.config,
     )
     (check,) = checks_of([call.target()], wanted)

@@ -6,44 +6,13 @@ import contextlib
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..errors import GradcliError, Span, lines_of_file
 from ..tape.record import recorder
 from ..tape.tensor import Tensor
-
-
-class Run:
-    """One run of a program.
-
-    leaves: the inputs as Tensors that require grad, by name. output: the Tensor to differentiate, None where
-    the program ran backward itself. names: every named Tensor, for hooks and retained gradients. where: maps
-    nodes to a place in the source, for messages; first_nan: the operation that first made a nan, and its
-    place, where that was looked for. modules: the nn modules that the program's names lead to.
-    backwards: what the program itself ran backward on: the value of the single output, else None.
-    """
-
-    def __init__(
-        self,
-        leaves: dict[str, Tensor],
-        output: Tensor | None,
-        names: dict[str, Any],
-        output_name: str | None = None,
-        where: Callable[[Any], Any] | None = None,
-        first_nan: tuple[str, Any] | None = None,
-        modules: Mapping[str, Any] | None = None,
-        backwards: Sequence[Any] = (),
-    ):
-        self.leaves = leaves
-        self.output = output
-        self.names = names
-        self.output_name = output_name
-        self.where = where or line_of
-        self.first_nan = first_nan
-        self.modules = modules or {}
-        self.backwards = backwards
 
 
 def line_of(node: Any) -> Span | None:
@@ -63,14 +32,42 @@ def line_span(path: str, line: int) -> Span | None:
     return Span("".join(lines), start + indent, start + len(text.rstrip()), path)
 
 
+Values = Mapping[str, np.ndarray]
+"""Values of inputs by name."""
+Names = Iterable[str] | None
+
+
+class Run(NamedTuple):
+    """One run of a program.
+
+    leaves: the inputs as Tensors that require grad, by name. output: the Tensor to differentiate, None where
+    the program ran backward itself. names: every named Tensor, for hooks and retained gradients. where: maps
+    nodes to a place in the source, for messages; first_nan: the operation that first made a nan, and its
+    place, where that was looked for. modules: the nn modules that the program's names lead to.
+    backwards: what the program itself ran backward on: the value of the single output, else None.
+    """
+
+    leaves: dict[str, Tensor]
+    output: Tensor | None
+    names: dict[str, Any]
+    output_name: str | None = None
+    where: Callable[[Any], Any] = line_of
+    first_nan: tuple[str, Any] | None = None
+    modules: Mapping[str, Any] = {}
+    backwards: Sequence[Any] = ()
+
+
 class Prepare:
-    """What is to be done to what a program makes: hooks put in place, gradients retained."""
+    """What is to be done to what a program makes: hooks put in place, gradients retained; here nothing."""
 
     def tensors(self, names: Mapping[str, Any]) -> None:
         """Take note of the named Tensors of a run, before anything runs backward."""
 
     def module(self, name: str, module: Any) -> None:
         """Take note of a module, before it is called; `name` is empty where the program is the module."""
+
+
+NOTHING = Prepare()
 
 
 class Program:
@@ -85,14 +82,7 @@ class Program:
     is_script = False
     dtype: Any = None
 
-    def run(
-        self,
-        given: Mapping[str, np.ndarray],
-        *,
-        wrt: Iterable[str] | None = None,
-        out: str | None = None,
-        prepare: Prepare | None = None,
-    ) -> Run:
+    def run(self, given: Values, *, wrt: Names = None, out: str | None = None, prepare: Prepare = NOTHING) -> Run:
         """Run on values of the inputs (defaults for those not given).
 
         wrt: the inputs to differentiate, all unless given. out: the name of the output. Raises GradcliError
@@ -108,9 +98,7 @@ class Program:
         """Return the inputs that have neither a given value nor one of the program's own."""
         return []
 
-    def as_function(
-        self, given: Mapping[str, np.ndarray], out: str | None = None
-    ) -> tuple[Callable, dict[str, np.ndarray]]:
+    def as_function(self, given: Values, out: str | None = None) -> tuple[Callable, dict[str, np.ndarray]]:
         """Return the program as a function of Tensors, called positionally, and its inputs' values in order.
 
         Its operations are recorded on the Tensors that it is called with. Only where `dtype` is not None. Raises

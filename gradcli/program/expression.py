@@ -16,7 +16,7 @@ from ..lang.operands import lift_number
 from ..lang.settings import CONSTANTS, Settings
 from ..tape.dtypes import defaults
 from ..tape.modes import no_grad
-from .base import Prepare, Program, Run, as_leaf
+from .base import NOTHING, Names, Prepare, Program, Run, Values, as_leaf
 from .parameters import check_known
 
 
@@ -63,7 +63,6 @@ class ExpressionProgram(Program):
         return [*free, *(name for name in self.literals if name not in free)]
 
     def missing(self, given: Mapping[str, Any]) -> list[str]:
-        """Return the free names without a value."""
         return [name for name in self.free_names(given) if name not in given]
 
     def last_name(self) -> str | None:
@@ -72,15 +71,7 @@ class ExpressionProgram(Program):
             return None
         return self.parsed.statements[-1].target
 
-    def run(
-        self,
-        given: Mapping[str, np.ndarray],
-        *,
-        wrt: Iterable[str] | None = None,
-        out: str | None = None,
-        prepare: Prepare | None = None,
-    ) -> Run:
-        """Run on values of the inputs."""
+    def run(self, given: Values, *, wrt: Names = None, out: str | None = None, prepare: Prepare = NOTHING) -> Run:
         names = self.input_names(given)
         self.check_given(given, names)
         wanted = set(names) if wrt is None else dict.fromkeys(wrt)
@@ -100,14 +91,10 @@ class ExpressionProgram(Program):
         if isinstance(output, tuple):
             raise GradcliError("the output is a tuple", hint="choose one part of it, as in `f(x)[0]`", kind="shape")
         tensor = lift_number(output)
-        if prepare is not None:
-            prepare.tensors(evaluator.names)
+        prepare.tensors(evaluator.names)
         return Run(leaves, tensor, evaluator.names, out or self.last_name(), evaluator.where, evaluator.first_nan)
 
-    def as_function(
-        self, given: Mapping[str, np.ndarray], out: str | None = None
-    ) -> tuple[Callable, dict[str, np.ndarray]]:
-        """Return the program as a function of Tensors, and its inputs' values in order."""
+    def as_function(self, given: Values, out: str | None = None) -> tuple[Callable, dict[str, np.ndarray]]:
         run = self.run(given, out=out)
         names = list(run.leaves)
 

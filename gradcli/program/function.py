@@ -12,7 +12,7 @@ from ..errors import EXIT_TARGET, GradcliError
 from ..rules import entry
 from ..tape.dtypes import defaults
 from ..tape.tensor import Tensor
-from .base import Prepare, Program, Run, as_leaf
+from .base import NOTHING, Names, Prepare, Program, Run, Values, as_leaf
 from .failures import blame_user_code
 from .parameters import ADVICE, WHOLE, check_known, missing_values, name_of, named_parameters, pass_by_name
 
@@ -38,32 +38,24 @@ class FunctionProgram(Program):
             raise GradcliError(f"{title} does not say what its parameters are", hint=ADVICE, kind="usage") from None
         self.whole = {p.name: kind for p in self.parameters if (kind := name_of(p.annotation)) in WHOLE}
 
-    def run(
-        self,
-        given: Mapping[str, np.ndarray],
-        *,
-        wrt: Iterable[str] | None = None,
-        out: str | None = None,
-        prepare: Prepare | None = None,
-    ) -> Run:
+    def run(self, given: Values, *, wrt: Names = None, out: str | None = None, prepare: Prepare = NOTHING) -> Run:
         """Call the function on leaves made of the given values."""
         leaves, wanted, counts = self.inputs(given, wrt, out)
         arguments = {name: t if name in wanted else t.detach() for name, t in leaves.items()}
-        self.prepare_module(prepare)
+        for name, module in self.modules().items():
+            prepare.module(name, module)
         output = self.call({**arguments, **counts})
-        if prepare is not None:
-            prepare.tensors(leaves)
+        prepare.tensors(leaves)
         return Run({name: leaves[name] for name in wanted}, output, dict(leaves), modules=self.modules())
 
     def inputs(
-        self, given: Mapping[str, np.ndarray], wrt: Iterable[str] | None = None, out: str | None = None
+        self, given: Values, wrt: Names = None, out: str | None = None
     ) -> tuple[dict[str, Tensor], list[str], dict[str, Any]]:
         """Return leaves by name, the names to differentiate, and the whole numbers. Raises GradcliError."""
         names = self.input_names()
         check_known(given, names, "value")
         given = {**self.defaults(), **given}
-        missing = [p.name for p in self.parameters if p.name not in given and p.default is inspect.Parameter.empty]
-        if missing:
+        if missing := self.missing(given):
             raise missing_values(self.title, missing)
         counts = self.whole_numbers(given)
         known = [n for n in names if n in given and n not in counts]
@@ -75,7 +67,7 @@ class FunctionProgram(Program):
             raise GradcliError("--out names a variable of a program; a function has one output", kind="usage")
         return {name: as_leaf(given[name], self.dtype, name) for name in known}, wanted, counts
 
-    def whole_numbers(self, given: Mapping[str, np.ndarray]) -> dict[str, Any]:
+    def whole_numbers(self, given: Values) -> dict[str, Any]:
         """Return the given values of parameters that take whole numbers: ints, and Tensors of int64."""
         found: dict[str, Any] = {}
         for name in self.whole.keys() & given.keys():
@@ -88,12 +80,10 @@ class FunctionProgram(Program):
         return found
 
     def missing(self, given: Mapping[str, Any]) -> list[str]:
-        """Return the parameters without a value or a default."""
         empty = inspect.Parameter.empty
         return [p.name for p in self.parameters if p.name not in given and p.default is empty]
 
     def input_names(self, given: Iterable[str] = ()) -> list[str]:
-        """Return the names of all inputs."""
         return [p.name for p in self.parameters]
 
     def defaults(self) -> dict[str, np.ndarray]:
@@ -104,12 +94,7 @@ class FunctionProgram(Program):
         """Return the nn modules by the names that their parts' names begin with."""
         return {}
 
-    def prepare_module(self, prepare: Prepare | None) -> None:
-        """Let hooks be put on the module, where there is one."""
-
-    def as_function(
-        self, given: Mapping[str, np.ndarray], out: str | None = None
-    ) -> tuple[Callable, dict[str, np.ndarray]]:
+    def as_function(self, given: Values, out: str | None = None) -> tuple[Callable, dict[str, np.ndarray]]:
         """Return the function with its given parameters in order, and their values; it is not called for that."""
         leaves, names, counts = self.inputs(given, out=out)
         self.check_shapes(leaves)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Callable
 from typing import Any
 
 BIND, LAST = "__gradcli_bind__", "__gradcli_last__"
@@ -63,6 +62,3 @@ def last_names(source: str) -> list[str]:
     read = [n.id for n in ast.walk(last) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)]
     stored = [n.id for n in ast.walk(last) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
     return [*stored, *reversed(read)]
-
-
-Binder = Callable[[Any, str], Any]

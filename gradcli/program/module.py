@@ -35,20 +35,12 @@ class ModuleProgram(FunctionProgram):
         return [*super().input_names(), *self.weights]
 
     def defaults(self) -> dict[str, np.ndarray]:
-        """Return the parameters' own values."""
         return {name: np.array(p._data) for name, p in self.weights.items()}
 
     def modules(self) -> dict[str, Any]:
-        """Return the module, whose parts have names of their own."""
         return {"": self.module}
 
-    def prepare_module(self, prepare: Any) -> None:
-        """Let the hooks on the module and its parts be put in place."""
-        if prepare is not None:
-            prepare.module("", self.module)
-
     def check_shapes(self, arguments: dict[str, Any]) -> None:
-        """Raise GradcliError for a parameter of another shape."""
         for name, p in self.weights.items():
             if name in arguments and arguments[name]._data.shape != p._data.shape:
                 raise GradcliError(
@@ -58,7 +50,6 @@ class ModuleProgram(FunctionProgram):
                 )
 
     def result(self, arguments: dict[str, Any]) -> Any:
-        """Return what the module returns for arguments and parameters by name."""
         inputs = {name: x for name, x in arguments.items() if name not in self.weights}
         weights = {name: x for name, x in arguments.items() if name in self.weights}
         bare, named = pass_by_name(self.parameters, inputs)

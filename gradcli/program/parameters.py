@@ -40,6 +40,13 @@ def pass_by_name(parameters: Iterable[inspect.Parameter], given: Mapping[str, An
     return [given[name] for name in bare], {name: x for name, x in given.items() if name not in bare}
 
 
+def unknown_name(message: str, name: str, known: Iterable[str], listed: str) -> GradcliError:
+    """Return the error of a name that is none of those known; listed: what their list begins with in the hint."""
+    return GradcliError(
+        message, hint=did_you_mean(name, known) or f"{listed} {', '.join(known)}".rstrip(), kind="name"
+    )
+
+
 def missing_values(title: str, names: Iterable[str], more: str = "") -> GradcliError:
     """Return the error of parameters that were given no value; more: what else the hint says."""
     listed, words = ", ".join(f"'{name}'" for name in names), " ".join(f"{name}=1" for name in names)
@@ -54,6 +61,5 @@ def check_known(names: Iterable[str], known: Iterable[str], option: str) -> None
     there = set(known)
     for name in names:
         if name not in there:
-            advice = did_you_mean(name, known)
-            listed = f"the names are {', '.join(known)}" if known else "it has no names"
-            raise GradcliError(f"{option}: the program has no '{name}'", hint=advice or listed, kind="name")
+            listed = "the names are" if known else "it has no names"
+            raise unknown_name(f"{option}: the program has no '{name}'", name, known, listed)

@@ -6,7 +6,7 @@ import contextlib
 import os
 import sys
 import types
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from ..tape import leaf as leaves
 from ..tape.modes import enable_grad
 from ..tape.record import recorder
 from ..tape.tensor import Tensor
-from .base import Prepare, Program, Run, is_module
+from .base import NOTHING, Names, Prepare, Program, Run, Values, is_module
 from .failures import exit_text, python_syntax_error, script_error
 from .instrument import BIND, LAST, instrument, last_names
 from .parameters import check_known
@@ -38,7 +38,7 @@ class ScriptProgram(Program):
         self.torch = torch
         self.repeats = Repeats()
 
-    def execute(self, given: Mapping[str, np.ndarray], prepare: Prepare | None = None) -> Execution:
+    def execute(self, given: Values, prepare: Prepare = NOTHING) -> Execution:
         """Execute the script with values for its leaves. Raises GradcliError when it raises, or has no such leaf."""
         execution = Execution(self, given, prepare)
         execution.execute()
@@ -46,14 +46,7 @@ class ScriptProgram(Program):
             check_known(unknown, execution.leaves(every_name=True), "value")
         return execution
 
-    def run(
-        self,
-        given: Mapping[str, np.ndarray],
-        *,
-        wrt: Iterable[str] | None = None,
-        out: str | None = None,
-        prepare: Prepare | None = None,
-    ) -> Run:
+    def run(self, given: Values, *, wrt: Names = None, out: str | None = None, prepare: Prepare = NOTHING) -> Run:
         """Execute the script; its leaves are the inputs.
 
         Raises GradcliError with exit code 3 when the script raises, and with 2 when it has no leaves although some
@@ -74,7 +67,7 @@ class ScriptProgram(Program):
         output = None
         if not execution.backwards or out is not None:
             output = execution.output(out)
-        if prepare is not None and not execution.prepared:
+        if not execution.prepared:
             prepare.tensors(execution.tensors())
         modules = execution.modules()
         return Run(leaves, output, execution.tensors(), out, modules=modules, backwards=execution.backwards)
@@ -83,7 +76,7 @@ class ScriptProgram(Program):
 class Execution:
     """One execution of a script."""
 
-    def __init__(self, script: ScriptProgram, given: Mapping[str, np.ndarray], prepare: Prepare | None):
+    def __init__(self, script: ScriptProgram, given: Values, prepare: Prepare):
         self.script = script
         self.given = given
         self.prepare = prepare
@@ -167,7 +160,7 @@ class Execution:
             elif path in self.given and path not in self.replaced and tensor._data.dtype.kind in "fc":
                 replace_data(tensor, self.given[path], path)
                 self.replaced.add(path)
-        if self.prepare is not None and is_made_module(value):
+        if is_made_module(value):
             self.prepare.module(name, value)
         return value
 
@@ -181,7 +174,7 @@ class Execution:
         if kind == "backward":
             single = len(outputs) == 1 and isinstance(outputs[0], Tensor) and not self.backwards
             self.backwards.append(np.array(outputs[0]._data) if single else None)
-        if self.prepare is not None and not self.prepared:
+        if not self.prepared:
             self.prepared = True
             self.prepare.tensors(self.tensors())
 

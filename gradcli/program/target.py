@@ -42,7 +42,7 @@ class Target:
         torch: bool = False,
         engine: str | None = None,
         folders: Folders | None = None,
-        timeout: float = 60.0,
+        timeout: float | None = None,
         config: str | None = None,
         derivatives: Mapping[str, str | None] | None = None,
     ):

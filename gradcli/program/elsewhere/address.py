@@ -6,35 +6,35 @@ import json
 import os
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...errors import GradcliError
 from . import LIBRARY, REMOTE, SERVERS, is_fmu
 from .base import Arrays, Elsewhere
 
+ANSWER_SECONDS = 60.0
 
-class Wishes:
+
+class Wishes(NamedTuple):
     """What a call of the command asks of a function elsewhere.
 
     grad, vjp, jvp: declarations of derivatives in C. shapes: of outputs. out, wrt: the output that is meant, and the
-    inputs to differentiate. config: JSON for a model. timeout: seconds for one answer.
+    inputs to differentiate. config: JSON for a model. timeout: seconds for one answer, ANSWER_SECONDS unless given.
     """
 
-    def __init__(
-        self,
-        *,
-        grad: str | None = None,
-        vjp: str | None = None,
-        jvp: str | None = None,
-        shapes: Mapping[str, tuple[int, ...]] | None = None,
-        out: str | None = None,
-        wrt: Sequence[str] | None = None,
-        config: str | None = None,
-        timeout: float | None = None,
-    ):
-        self.derivatives = {"grad": grad, "vjp": vjp, "jvp": jvp}
-        self.shapes, self.out, self.wrt, self.config = shapes or {}, out, wrt, config
-        self.timeout = timeout or 60.0
+    grad: str | None = None
+    vjp: str | None = None
+    jvp: str | None = None
+    shapes: Mapping[str, tuple[int, ...]] = {}
+    out: str | None = None
+    wrt: Sequence[str] | None = None
+    config: str | None = None
+    timeout: float | None = None
+
+    @property
+    def seconds(self) -> float:
+        """How long one answer may take."""
+        return self.timeout or ANSWER_SECONDS
 
 
 def open_address(text: str, wishes: Wishes) -> Callable[[Arrays], Elsewhere]:
@@ -45,8 +45,8 @@ def open_address(text: str, wishes: Wishes) -> Callable[[Arrays], Elsewhere]:
     library = LIBRARY.match(text)
     if library and not text.startswith(REMOTE):
         return open_library(library["path"], library["declaration"], wishes)
-    for name, declaration in wishes.derivatives.items():
-        if declaration is not None:
+    for name in ("grad", "vjp", "jvp"):
+        if getattr(wishes, name) is not None:
             raise GradcliError(f"--{name}: {text} says itself what its derivative is", kind="usage")
     if text.startswith("cmd:"):
         return open_process(text, wishes)
@@ -68,21 +68,8 @@ def open_library(path: str, declaration: str, wishes: Wishes) -> Callable[[Array
     if not os.path.isfile(path):
         raise GradcliError(f"no such file: {path}", kind="file")
     refuse_config(wishes, path)
-    process = host(path, wishes.timeout)
-
-    def make(inputs: Arrays) -> Elsewhere:
-        return Library(
-            path,
-            declaration,
-            inputs,
-            process,
-            **wishes.derivatives,
-            shapes=wishes.shapes,
-            out=wishes.out,
-            wrt=wishes.wrt,
-        )
-
-    return make
+    process = host(path, wishes.seconds)
+    return lambda inputs: Library(path, declaration, inputs, process, wishes)
 
 
 def open_fmu(path: str, wishes: Wishes) -> Callable[[Arrays], Elsewhere]:
@@ -90,8 +77,8 @@ def open_fmu(path: str, wishes: Wishes) -> Callable[[Arrays], Elsewhere]:
     from .fmu import Fmu, host
 
     refuse_config(wishes, path)
-    process = host(path, wishes.timeout)
-    return lambda inputs: Fmu(path, inputs, process, out=wishes.out, wrt=wishes.wrt)
+    process = host(path, wishes.seconds)
+    return lambda inputs: Fmu(path, inputs, process, wishes)
 
 
 def open_process(text: str, wishes: Wishes) -> Callable[[Arrays], Elsewhere]:
@@ -105,42 +92,27 @@ def open_process(text: str, wishes: Wishes) -> Callable[[Arrays], Elsewhere]:
         raise GradcliError(f"{text}: {error}", kind="usage") from None
     if not words:
         raise GradcliError(f"{text} names no command", hint="write cmd:COMMAND", kind="usage")
-    process, config = Process(words, text, wishes.timeout), read_config(wishes)
-
-    def make(inputs: Arrays) -> Elsewhere:
-        return UmBridge(text, process.ask, inputs, config=config, out=wishes.out, wrt=wishes.wrt, close=process.close)
-
-    return make
+    process, config = Process(words, text, wishes.seconds), read_config(wishes)
+    return lambda inputs: UmBridge(text, process.ask, process.close, inputs, config, wishes)
 
 
 def open_server(text: str, wishes: Wishes) -> Callable[[Arrays], Elsewhere]:
     """Return what makes the function of a server: an UM-Bridge model, or a Tesseract where none is named."""
     from .http import Server
 
-    server = Server(text, wishes.timeout)
-    model = server.model
-    if model:
-        from .umbridge import UmBridge
+    server = Server(text, wishes.seconds)
+    if not server.model:
+        from .tesseract import Tesseract
 
-        config = read_config(wishes)
+        refuse_config(wishes, text)
+        return lambda inputs: Tesseract(text, server, inputs, wishes)
+    from .umbridge import UmBridge
 
-        def make(inputs: Arrays) -> Elsewhere:
-            return UmBridge(
-                text,
-                lambda method, body: server.post(f"/{method}", body),
-                inputs,
-                model=model,
-                config=config,
-                out=wishes.out,
-                wrt=wishes.wrt,
-                close=server.close,
-            )
+    def ask(method: str, body: dict[str, Any]) -> Any:
+        return server.post(f"/{method}", body)
 
-        return make
-    from .tesseract import Tesseract
-
-    refuse_config(wishes, text)
-    return lambda inputs: Tesseract(text, server, inputs, out=wishes.out, wrt=wishes.wrt)
+    config = read_config(wishes)
+    return lambda inputs: UmBridge(text, ask, server.close, inputs, config, wishes, server.model)
 
 
 def read_config(wishes: Wishes) -> dict[str, Any]:

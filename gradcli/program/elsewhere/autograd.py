@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import autograd.builtins  # tuples as arguments
@@ -12,8 +12,8 @@ from autograd.core import make_jvp, make_vjp
 
 from ..outputs import arrays_in
 from .arguments import Arguments
-from .base import Arrays, ElsewhereError
-from .framework import FrameworkCall, free_name
+from .base import Arrays
+from .framework import FrameworkCall, free_name, join_real
 
 
 class AutogradCall(FrameworkCall):
@@ -21,20 +21,8 @@ class AutogradCall(FrameworkCall):
 
     framework = "HIPS autograd"
 
-    @classmethod
-    def of(
-        cls, function: Any, given: Mapping[str, Any], fixed: Callable[[str], bool], title: str, single: bool
-    ) -> AutogradCall:
-        """Return the call of a function."""
-        return cls(function, Arguments(given, fixed), title, single=single)
-
     def evaluate(self, at: Arrays) -> Any:
-        """Return the joined output."""
         return self.joined(self.result({name: leaf(x) for name, x in at.items()}))
-
-    def plain(self, out: Any) -> np.ndarray:
-        """Return the joined output as an array."""
-        return np.asarray(out)
 
     def function_of(self, names: Sequence[str]) -> Callable:
         """Return the joined output as a function of a tuple of arrays."""
@@ -51,21 +39,15 @@ class AutogradCall(FrameworkCall):
         return back
 
     def push(self, at: Arrays, tangents: Arrays) -> np.ndarray:
-        """Return a product by forward mode."""
         ahead = make_jvp(self.function_of(list(at)), tuple(map(leaf, at.values())))
         out, found = ahead(tuple(leaf(tangents[name]) for name in at))
         return np.zeros(np.shape(out)) if found is None else np.asarray(found)
 
     def joined(self, result: Any) -> Any:
         """Return an output as one real array. Raises ElsewhereError for one without floating-point numbers."""
-        parts = self.note_layout(list(arrays_in(result, is_float)), anp.iscomplexobj)
-        if not parts:
-            raise ElsewhereError(f"{self.title} returned {type(result).__name__}, and no array of real numbers")
-        pairs = [anp.stack([anp.real(x), anp.imag(x)], -1) if anp.iscomplexobj(x) else x for x in parts]
-        return pairs[0] if len(pairs) == 1 else anp.concatenate([anp.reshape(x, (-1,)) for x in pairs])
+        return join_real(self.note_layout(result, list(arrays_in(result, is_float)), anp.iscomplexobj), anp)
 
     def vjp_function(self, cotangent: np.ndarray) -> AutogradCall:
-        """Return the vjp as a function of inputs and cotangent that can be differentiated itself."""
         names = list(self.inputs)
 
         def product(*given: Any) -> tuple:

@@ -5,15 +5,18 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
-from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...errors import GradcliError, did_you_mean, need_extra
+from ...errors import GradcliError, need_extra
 from ..outputs import OutputPart
+from ..parameters import unknown_name
 from .base import Arrays, Elsewhere, ElsewhereError
 from .process import Process
+
+if TYPE_CHECKING:
+    from .address import Wishes
 
 HOST = os.path.join(os.path.dirname(__file__), "fmu_host.py")
 
@@ -22,35 +25,25 @@ class Fmu(Elsewhere):
     """A model's outputs, whose derivative is what its fmi2GetDirectionalDerivative gives.
 
     Inputs and parameters that no value is given for keep that of the model, and are not differentiated.
-    out: the one output that is meant. wrt: the inputs to differentiate. process: what evaluates it.
+    process: what evaluates it.
     """
 
     has_jvp = True
 
-    def __init__(
-        self,
-        title: str,
-        inputs: Arrays,
-        process: Process,
-        *,
-        out: str | None = None,
-        wrt: Sequence[str] | None = None,
-    ):
-        self.process = process
+    def __init__(self, title: str, inputs: Arrays, process: Process, wishes: Wishes):
+        self.process, out, wrt = process, wishes.out, wishes.wrt
         found = self.ask(title, "describe", {})
         own, outputs = found["inputs"], found["outputs"]
         if not found["derivatives"]:
             raise ElsewhereError(f"{title} gives no derivative: it does not provide directional derivatives")
         for name in inputs:
             if name not in own:
-                hint = did_you_mean(name, own) or f"its inputs and parameters are {', '.join(own)}"
-                raise GradcliError(f"{title} has no input '{name}'", hint=hint, kind="name")
+                raise unknown_name(f"{title} has no input '{name}'", name, own, "its inputs and parameters are")
         if not inputs:
             words = " ".join(f"{name}={value:g}" for name, value in own.items())
             raise GradcliError(f"{title} needs a value for an input", hint=f"its own are: {words}", kind="name")
         if out is not None and out not in outputs:
-            hint = did_you_mean(out, outputs) or f"its outputs are {', '.join(outputs)}"
-            raise GradcliError(f"--out: {title} has no '{out}'", hint=hint, kind="name")
+            raise unknown_name(f"--out: {title} has no '{out}'", out, outputs, "its outputs are")
         super().__init__(title, {name: as_number(title, name, x) for name, x in inputs.items()})
         self.wrt = [name for name in self.inputs if wrt is None or name in wrt]
         self.outputs = outputs if out is None else [out]
@@ -68,7 +61,6 @@ class Fmu(Elsewhere):
         return self.result("evaluate", arrays, {})
 
     def jvp(self, arrays: Arrays, tangents: Arrays) -> np.ndarray:
-        """Return the directional derivative of the outputs."""
         return self.result("differentiate", arrays, {"direction": numbers(tangents)})
 
     def result(self, method: str, arrays: Arrays, more: dict[str, Any]) -> np.ndarray:
@@ -78,7 +70,6 @@ class Fmu(Elsewhere):
         return np.array(found if len(self.outputs) > 1 else found[0], float)
 
     def close(self) -> None:
-        """End the process."""
         self.process.close()
 
 

@@ -89,9 +89,8 @@ class FrameworkCall(Elsewhere):
         return {name: narrowed(x) if self.single else np.asarray(x) for name, x in arrays.items()}
 
     def value(self, arrays: Arrays) -> np.ndarray:
-        """Return the output."""
         self.calls += 1
-        with self.running("", any(x.dtype.itemsize < 8 for x in arrays.values())):
+        with self.running("", self.narrow(arrays)):
             return self.plain(self.evaluate({name: np.asarray(x) for name, x in arrays.items()}))
 
     def vjp(self, arrays: Arrays, cotangent: np.ndarray) -> dict[str, np.ndarray]:
@@ -127,6 +126,13 @@ class FrameworkCall(Elsewhere):
         """Return whether arrays are in single precision."""
         return any(x.dtype.itemsize < 8 for x in at.values())
 
+    @classmethod
+    def of(
+        cls, function: Any, given: Mapping[str, Any], fixed: Callable[[str], bool], title: str, single: bool
+    ) -> FrameworkCall:
+        """Return the call of a function with arguments by name, of which some stay fixed."""
+        return cls(function, Arguments(given, fixed), title, single=single)
+
     @contextlib.contextmanager
     def running(self, what: str, narrow: bool) -> Iterator[None]:
         """Turn what the function raises inside the block into an ElsewhereError."""
@@ -144,8 +150,12 @@ class FrameworkCall(Elsewhere):
         """Return what the function returns for the framework's arrays by path."""
         return call_with(self.function, self.arguments.filled(leaves, self.constant))
 
-    def note_layout(self, found: Sequence[tuple[Path, Any]], is_complex: Callable[[Any], bool]) -> list[Any]:
-        """Return the arrays of an output; note which they are."""
+    def note_layout(
+        self, result: Any, found: Sequence[tuple[Path, Any]], is_complex: Callable[[Any], bool], word: str = "array"
+    ) -> list[Any]:
+        """Return the arrays found in an output; note which they are. Raises ElsewhereError for none."""
+        if not found:
+            raise ElsewhereError(f"{self.title} returned {type(result).__name__}, and no {word} of real numbers")
         self.layout = layout_of(found, is_complex)
         return [x for _, x in found]
 
@@ -197,6 +207,12 @@ class FrameworkCall(Elsewhere):
     def lacks_forward(self, error: BaseException) -> bool:
         """Return whether an error says that something has no forward mode."""
         return isinstance(error, NotImplementedError)
+
+
+def join_real(parts: Sequence[Any], xp: Any) -> Any:
+    """Return arrays as one real array, by a module with NumPy's names; complex numbers become pairs."""
+    pairs = [xp.stack([xp.real(x), xp.imag(x)], -1) if xp.iscomplexobj(x) else x for x in parts]
+    return pairs[0] if len(pairs) == 1 else xp.concatenate([xp.reshape(x, (-1,)) for x in pairs])
 
 
 def widened(x: Any, rounded: bool = False) -> np.ndarray:

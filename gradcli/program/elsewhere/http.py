@@ -45,11 +45,9 @@ class Server:
         self.connection: http.client.HTTPConnection | None = None
 
     def get(self, path: str) -> Any:
-        """Return the document under a path."""
         return self.send("GET", path, None)
 
     def post(self, path: str, body: dict[str, Any]) -> Any:
-        """Return the answer to a document."""
         return self.send("POST", path, json.dumps(body).encode())
 
     def send(self, method: str, path: str, body: bytes | None) -> Any:
@@ -103,7 +101,6 @@ class Server:
             return response.status, b"".join(parts).decode("utf-8", "replace"), response.getheader("Location")
 
     def close(self) -> None:
-        """Close the connection; the next request opens one."""
         if self.connection is not None and self.owner == os.getpid():
             self.connection.close()
         self.connection = None

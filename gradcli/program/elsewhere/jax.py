@@ -11,10 +11,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from .arguments import Arguments
-from .base import Arrays, ElsewhereError
-from .framework import FrameworkCall, free_name
+from .base import Arrays
+from .framework import FrameworkCall, free_name, join_real
 
-PATIENCE = 8
+CALLS_AS_WRITTEN = 8
 """Calls after which a function is compiled."""
 
 
@@ -25,25 +25,16 @@ class JaxCall(FrameworkCall):
     compiled: Callable | None = None
     evaluated = 0
 
-    @classmethod
-    def of(
-        cls, function: Any, given: Mapping[str, Any], fixed: Callable[[str], bool], title: str, single: bool
-    ) -> JaxCall:
-        """Return the call of a function."""
-        return cls(function, Arguments(given, fixed), title, single=single)
-
     def precision(self, narrow: bool) -> contextlib.AbstractContextManager:
         """Compute in 64 bits, or without them."""
         return enable_x64(not narrow)
 
     @classmethod
     def in_double(cls) -> contextlib.AbstractContextManager:
-        """Return a context with 64 bits."""
         return enable_x64(True)
 
     @staticmethod
     def array(x: np.ndarray) -> Any:
-        """Return an array as one of JAX."""
         return jnp.asarray(x)
 
     def evaluate(self, at: Arrays) -> Any:
@@ -53,7 +44,7 @@ class JaxCall(FrameworkCall):
             return self.compiled(arrays)
         out = self.evaluate_as_written(arrays)
         self.evaluated += 1
-        if self.evaluated == PATIENCE:
+        if self.evaluated == CALLS_AS_WRITTEN:
             self.compiled = self.compile(arrays, out)
         return out
 
@@ -74,10 +65,6 @@ class JaxCall(FrameworkCall):
         room = 1e-4 if out.dtype.itemsize < 8 else 1e-9
         return compiled if jnp.allclose(found, out, rtol=room, atol=0, equal_nan=True) else None
 
-    def plain(self, out: Any) -> np.ndarray:
-        """Return the joined output as an array."""
-        return np.asarray(out)
-
     def function_of(self, names: Sequence[str]) -> Callable:
         """Return the joined output as a function of arrays in order."""
         return lambda *xs: self.joined(self.result(dict(zip(names, xs, strict=True))))
@@ -93,7 +80,6 @@ class JaxCall(FrameworkCall):
         return back
 
     def push(self, at: Arrays, tangents: Arrays) -> np.ndarray:
-        """Return a product by forward mode."""
         ordered = tuple(jnp.asarray(tangents[name]) for name in at)
         return np.asarray(jax.jvp(self.function_of(list(at)), tuple(map(jnp.asarray, at.values())), ordered)[1])
 
@@ -107,14 +93,9 @@ class JaxCall(FrameworkCall):
         leaves = jax.tree_util.tree_leaves_with_path(result)
         arrays = [(tuple(map(key_of, path)), jnp.asarray(x)) for path, x in leaves if not isinstance(x, str)]
         found = [(path, x) for path, x in arrays if jnp.issubdtype(x.dtype, jnp.inexact)]
-        parts = self.note_layout(found, jnp.iscomplexobj)
-        if not parts:
-            raise ElsewhereError(f"{self.title} returned {type(result).__name__}, and no array of real numbers")
-        pairs = [jnp.stack([x.real, x.imag], -1) if jnp.iscomplexobj(x) else x for x in parts]
-        return pairs[0] if len(pairs) == 1 else jnp.concatenate([x.reshape(-1) for x in pairs])
+        return join_real(self.note_layout(result, found, jnp.iscomplexobj), jnp)
 
     def vjp_function(self, cotangent: np.ndarray) -> JaxCall:
-        """Return the vjp as a function of inputs and cotangent that can be differentiated itself."""
         names = list(self.inputs)
 
         def product(*given: Any) -> tuple:

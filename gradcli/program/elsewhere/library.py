@@ -8,16 +8,20 @@ from __future__ import annotations
 import math
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...errors import GradcliError, did_you_mean
+from ...errors import GradcliError
+from ..parameters import missing_values, unknown_name
 from . import library_host
 from .base import Arrays, Elsewhere, ElsewhereError
 from .declaration import REAL, Declaration, Parameter, read_declaration
 from .process import Process
+
+if TYPE_CHECKING:
+    from .address import Wishes
 
 REVERSE = ("{}_b", "{}b", "{}_bar", "{}bar", "d{}", "d_{}", "grad_{}", "{}_grad", "g{}", "g_{}", "{}_g")
 """What the cotangent or the gradient of {} is called."""
@@ -28,8 +32,8 @@ FORWARD = ("{}_d", "{}d", "{}_dot", "{}dot", "d{}", "d_{}", "{}_t", "{}t")
 class Library(Elsewhere):
     """A C function with a gradient, a backward pass or a forward derivative from the same library.
 
-    Integers are sizes: of the first array, of the output when they are called m, or given by name. shapes: those of
-    outputs that cannot be known. out: which output is meant, where there are several. process: what calls it.
+    Integers are sizes: of the first array, of the output when they are called m, or given by name. process: what
+    calls it.
     """
 
     def __init__(
@@ -38,24 +42,20 @@ class Library(Elsewhere):
         declaration: str,
         inputs: Arrays,
         process: Process,
-        *,
-        grad: str | None = None,
-        vjp: str | None = None,
-        jvp: str | None = None,
-        shapes: Mapping[str, tuple[int, ...]] | None = None,
-        out: str | None = None,
-        wrt: Sequence[str] | None = None,
+        wishes: Wishes,
     ):
         self.f = read_declaration(declaration)
-        self.grad, self.back, self.forward = (text and read_declaration(text) for text in (grad, vjp, jvp))
+        self.grad, self.back, self.forward = (
+            text and read_declaration(text) for text in (wishes.grad, wishes.vjp, wishes.jvp)
+        )
         self.advice = f"--grad 'void {self.f.name}_grad(int n, const double *x, double *g)' as its header has it"
         self.has_vjp, self.has_jvp = bool(self.grad or self.back), bool(self.forward)
         names = [p.name for p in self.f.parameters if is_input(p, inputs)]
         super().__init__(f"{path}:{self.f.name}", self.points(names, inputs))
         self.whole = {p.name: inputs[p.name] for p in self.f.parameters if p.kind == "whole" and p.name in inputs}
-        self.wrt = names if wrt is None else list(wrt)
-        self.output = self.output_of(out)
-        self.shape = self.output_shape(dict(shapes or {}))
+        self.wrt = names if wishes.wrt is None else list(wishes.wrt)
+        self.output = self.output_of(wishes.out)
+        self.shape = self.output_shape(wishes.shapes)
         self.process = process
         self.recent: tuple[Any, Any] = (None, None)
         for function in (self.f, self.grad, self.back, self.forward):
@@ -73,15 +73,13 @@ class Library(Elsewhere):
         known = [p.name for p in self.f.parameters]
         for name in inputs:
             if name not in known:
-                hint = did_you_mean(name, known) or f"its parameters are {', '.join(known)}"
-                raise GradcliError(f"{self.f.name} has no parameter '{name}'", hint=hint, kind="name")
+                raise unknown_name(f"{self.f.name} has no parameter '{name}'", name, known, "its parameters are")
         missing = [name for name in names if name not in inputs]
-        if missing or not names:
-            listed = ", ".join(f"'{name}'" for name in missing) or "an input"
-            words = " ".join(f"{name}=1" for name in missing) or "x=1"
-            raise GradcliError(
-                f"{self.f.name} needs a value for {listed}", hint=f"add to the command line: {words}", kind="name"
-            )
+        if missing:
+            raise missing_values(self.f.name, missing)
+        if not names:
+            hint = "add to the command line: x=1"
+            raise GradcliError(f"{self.f.name} needs a value for an input", hint=hint, kind="name")
         found = {}
         for p in self.f.parameters:
             if p.name in names:
@@ -108,7 +106,7 @@ class Library(Elsewhere):
             raise GradcliError(f"{self.f.name} has {what}", hint=hint, kind="usage")
         return found[0]
 
-    def output_shape(self, shapes: dict[str, tuple[int, ...]]) -> tuple[int, ...]:
+    def output_shape(self, shapes: Mapping[str, tuple[int, ...]]) -> tuple[int, ...]:
         """Return the shape of the output. Raises GradcliError when it cannot be known."""
         if self.output.kind == "number":
             return ()
@@ -140,11 +138,7 @@ class Library(Elsewhere):
             elif arrays and not of_first:
                 found[p.name], of_first = self.inputs[arrays[0]].size, True
             else:
-                raise GradcliError(
-                    f"{function.name} needs a value for '{p.name}'",
-                    hint=f"add to the command line: {p.name}=1",
-                    kind="name",
-                )
+                raise missing_values(function.name, [p.name])
         return found
 
     def roles(self, function: Declaration, habits: Iterable[str]) -> dict[str, str]:
@@ -202,7 +196,6 @@ class Library(Elsewhere):
         return answer["returned"], after
 
     def value(self, arrays: Arrays) -> np.ndarray:
-        """Return what the function returns or writes."""
         self.calls += 1
         zeros = {p.name: np.zeros(self.shape) for p in self.f.parameters if p.kind == "output"}
         returned, after = self.call(self.f, {**zeros, **arrays})
@@ -253,12 +246,10 @@ class Library(Elsewhere):
         return {name: np.tensordot(cotangent, found[name], cotangent.ndim) for name in self.wrt}
 
     def jvp(self, arrays: Arrays, tangents: Arrays) -> np.ndarray:
-        """Return what the forward derivative gives."""
         assert self.forward
         return self.derivative(self.forward, FORWARD, arrays, tangents)[self.output.name]
 
     def close(self) -> None:
-        """End the process."""
         self.process.close()
 
 

@@ -190,7 +190,6 @@ class Process:
         return f"{self.title}: {what}" + (f"; it printed last:\n{printed}" if printed else "")
 
     def close(self) -> None:
-        """End the process."""
         if self.running is not None:
             end(self.running, self.owner)
         self.running = None

@@ -13,7 +13,7 @@ from ...errors import EXIT_TARGET, GradcliError
 from ...tape.function import Function, once_differentiable
 from ...tape.modes import state
 from ...tape.tensor import Tensor
-from ..base import Prepare, Program, Run, as_leaf
+from ..base import NOTHING, Names, Prepare, Program, Run, Values, as_leaf
 from ..parameters import check_known
 from .adapters import adapter_of, framework_arguments, framework_call
 from .arguments import by_path
@@ -31,14 +31,7 @@ class ElsewhereProgram(Program):
     def __init__(self, make: Callable[..., Elsewhere], title: str, names: Sequence[str] | None = None):
         self.make, self.title, self.known = make, title, names
 
-    def run(
-        self,
-        given: Mapping[str, np.ndarray],
-        *,
-        wrt: Iterable[str] | None = None,
-        out: str | None = None,
-        prepare: Prepare | None = None,
-    ) -> Run:
+    def run(self, given: Values, *, wrt: Names = None, out: str | None = None, prepare: Prepare = NOTHING) -> Run:
         """Ask for the value; the products follow when backward, or forward mode, comes to it."""
         wanted = list(wrt or ()) or None  # what gives a value alone is made in the same way
         call = attempt(lambda: self.make(given, out, wanted))
@@ -53,17 +46,11 @@ class ElsewhereProgram(Program):
         chosen = [name for name in call.inputs if name in call.wrt]
         leaves = {name: as_leaf(call.inputs[name], call.inputs[name].dtype, name) for name in chosen}
         output = Call.apply(call, chosen, *leaves.values())
-        if prepare is not None:
-            prepare.tensors(leaves)
+        prepare.tensors(leaves)
         return Run(leaves, output, dict(leaves))
 
     def input_names(self, given: Iterable[str] = ()) -> list[str] | None:
-        """Return the names of the inputs, where they are known before a call."""
         return None if self.known is None else list(self.known)
-
-    def missing(self, given: Mapping[str, Any]) -> list[str]:
-        """Return nothing: what is missing is said when the function is called."""
-        return []
 
 
 class Call(Function):

@@ -8,14 +8,18 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...errors import GradcliError, did_you_mean
+from ...errors import GradcliError
+from ..parameters import missing_values, unknown_name
 from .base import Arrays, Elsewhere, ElsewhereError
 from .http import Server
 from .umbridge import shortened
+
+if TYPE_CHECKING:
+    from .address import Wishes
 
 VJP, JVP = "/vector_jacobian_product", "/jacobian_vector_product"
 
@@ -24,14 +28,11 @@ class Tesseract(Elsewhere):
     """A Tesseract; several differentiable outputs are laid end to end.
 
     Inputs inside of others have dotted names (material.stiffness), those in lists a number (layers[0].w), as outputs
-    have. out: the one output that is meant. wrt: the inputs to differentiate, all that can be unless given. paths:
-    what the server calls the inputs that it differentiates.
+    have. paths: what the server calls the inputs that it differentiates.
     """
 
-    def __init__(
-        self, title: str, server: Server, inputs: Arrays, *, out: str | None = None, wrt: Sequence[str] | None = None
-    ):
-        self.server = server
+    def __init__(self, title: str, server: Server, inputs: Arrays, wishes: Wishes):
+        self.server, out = server, wishes.out
         document = server.get("/openapi.json")
         paths = document.get("paths") if isinstance(document, dict) else None
         if not isinstance(paths, dict) or "/apply" not in paths:
@@ -45,7 +46,7 @@ class Tesseract(Elsewhere):
         paths = {name: path for name, (path, _) in outlines.items()}
         self.paths = paths if known else own_paths(inputs)
         super().__init__(title, {name: typed(x, outlines.get(name, ("", {}))[1]) for name, x in inputs.items()})
-        self.wrt = self.choose(known, wrt)
+        self.wrt = self.choose(known, wishes.wrt)
         self.refuse_unknown(object_at(schemas, "Apply_InputSchema"))
         self.out, self.outputs = out, list(differentiable(schemas, "ApplyOutputSchema"))
         if out is not None and self.outputs and outline_of(out, dict.fromkeys(self.outputs)) is None:
@@ -78,14 +79,10 @@ class Tesseract(Elsewhere):
             return
         heads = {str(parts_of(name)[0]) for name in self.inputs}
         for name in sorted(heads - set(properties)):
-            hint = did_you_mean(name, properties) or f"the inputs are {', '.join(properties)}"
-            raise GradcliError(f"{self.title} has no input '{name}'", hint=hint, kind="name")
+            raise unknown_name(f"{self.title} has no input '{name}'", name, properties, "the inputs are")
         missing = [name for name in (required if isinstance(required, list) else ()) if name not in heads]
         if missing:
-            listed, words = ", ".join(f"'{name}'" for name in missing), " ".join(f"{name}=1" for name in missing)
-            raise GradcliError(
-                f"{self.title} needs a value for {listed}", hint=f"add to the command line: {words}", kind="name"
-            )
+            raise missing_values(self.title, missing)
 
     def apply(self, arrays: Arrays) -> dict[str, Any]:
         """Return the outputs as the server gives them; see from the first what there is."""
@@ -102,8 +99,7 @@ class Tesseract(Elsewhere):
 
     def no_output(self, known: Iterable[str]) -> GradcliError:
         """Return that an output is none of those that there are."""
-        hint = did_you_mean(str(self.out), known) or f"its outputs are {', '.join(known)}"
-        return GradcliError(f"--out: {self.title} has no '{self.out}'", hint=hint, kind="name")
+        return unknown_name(f"--out: {self.title} has no '{self.out}'", str(self.out), known, "its outputs are")
 
     def nested(self, arrays: Arrays) -> dict[str, Any]:
         """Return inputs by name as objects and lists; those without a derivative may be plain numbers."""
@@ -134,11 +130,9 @@ class Tesseract(Elsewhere):
         return parts[0] if len(parts) == 1 else np.concatenate([part.reshape(-1) for part in parts])
 
     def value(self, arrays: Arrays) -> np.ndarray:
-        """Return the chosen outputs."""
         return self.joined(self.apply(arrays))
 
     def vjp(self, arrays: Arrays, cotangent: np.ndarray) -> dict[str, np.ndarray]:
-        """Return what the server gives for the chosen outputs."""
         if not self.shapes:
             self.apply(arrays)
         sizes = [int(np.prod(self.shapes[name])) for name in self.outputs]
@@ -152,7 +146,6 @@ class Tesseract(Elsewhere):
         return {name: decoded(at_path(found, path), f"{VJP}: '{name}'") for name, path in wanted.items()}
 
     def jvp(self, arrays: Arrays, tangents: Arrays) -> np.ndarray:
-        """Return what the server gives for tangents."""
         if not self.shapes:
             self.apply(arrays)
         vector = {self.paths[name]: encoded(x) for name, x in tangents.items()}
@@ -160,7 +153,6 @@ class Tesseract(Elsewhere):
         return self.joined(self.document(JVP, {"inputs": self.nested(arrays), **body}))
 
     def close(self) -> None:
-        """Close the connection."""
         self.server.close()
 
 

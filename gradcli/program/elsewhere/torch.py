@@ -33,15 +33,15 @@ class TorchCall(FrameworkCall):
     @classmethod
     def of(
         cls, function: Any, given: Mapping[str, Any], fixed: Callable[[str], bool], title: str, single: bool
-    ) -> TorchCall:
+    ) -> FrameworkCall:
         """Return the call of a function, Function or module; a module's parameters are inputs by their names."""
         if isinstance(function, type) and issubclass(function, torch.autograd.Function):
-            return cls(as_function(function), Arguments(given, fixed), title, single=single)
+            function = as_function(function)
         if isinstance(function, type) and issubclass(function, torch.nn.Module):
             function = instance_of(function, title)
         if isinstance(function, torch.nn.Module):
             return ModuleCall(function, given, fixed, title, single)
-        return cls(function, Arguments(given, fixed), title, single=single)
+        return super().of(function, given, fixed, title, single)
 
     @classmethod
     def signature(cls, function: Any, title: str) -> tuple[list[inspect.Parameter], list[str]] | None:
@@ -79,7 +79,6 @@ class TorchCall(FrameworkCall):
 
     @staticmethod
     def array(x: np.ndarray) -> Any:
-        """Return an array as a tensor."""
         return tensor(x)
 
     def evaluate(self, at: Arrays) -> Any:
@@ -113,7 +112,6 @@ class TorchCall(FrameworkCall):
         return back
 
     def push(self, at: Arrays, tangents: Arrays) -> np.ndarray:
-        """Return a product by forward mode."""
         from torch.autograd import forward_ad
 
         with forward_ad.dual_level():
@@ -123,7 +121,6 @@ class TorchCall(FrameworkCall):
             return np.zeros(tuple(out.shape), plain(out).dtype) if tangent is None else plain(tangent)
 
     def lacks_forward(self, error: BaseException) -> bool:
-        """Return whether an error says that a function has no forward mode."""
         text = str(error).lower()
         words = ("forward ad", "forward mode", "jvp function", "jvp is not", "forward-mode", "forward gradient")
         return isinstance(error, NotImplementedError) or any(word in text for word in words)
@@ -133,9 +130,7 @@ class TorchCall(FrameworkCall):
         found = list(arrays_in(result, is_float))
         if not found and isinstance(result, float | np.ndarray | np.floating):
             found = [((), torch.as_tensor(result))]
-        parts = self.note_layout(found, torch.is_complex)
-        if not parts:
-            raise ElsewhereError(f"{self.title} returned {type(result).__name__}, and no tensor of real numbers")
+        parts = self.note_layout(result, found, torch.is_complex, "tensor")
         pairs = [torch.view_as_real(x.resolve_conj()) if x.is_complex() else x for x in parts]
         if len(pairs) == 1:
             return pairs[0]
@@ -143,7 +138,6 @@ class TorchCall(FrameworkCall):
         return torch.cat([x.reshape(-1).to(common) for x in pairs])
 
     def vjp_function(self, cotangent: np.ndarray) -> TorchCall:
-        """Return the vjp as a function of inputs and cotangent that can be differentiated itself."""
         names, first = list(self.inputs), self
 
         def product(*given: torch.Tensor) -> tuple:
@@ -195,7 +189,6 @@ class ModuleCall(TorchCall):
         super().__init__(module, Arguments({**arguments.tree, **values}, fixed), title, single=single)
 
     def result(self, leaves: Mapping[str, Any]) -> Any:
-        """Return what the module returns."""
         filled = self.arguments.filled(leaves, self.constant)
         narrow = any(x.dtype in (torch.float32, torch.complex64) for x in leaves.values())
         module = self.modules[narrow]

@@ -7,36 +7,34 @@ https://um-bridge-benchmarks.readthedocs.io/en/docs/umbridge/protocol.html.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...errors import GradcliError
 from .base import Arrays, Elsewhere, ElsewhereError, GoneError
 
+if TYPE_CHECKING:
+    from .address import Wishes
+
 Ask = Callable[[str, dict[str, Any]], Any]
 """Sends a method with its body, and returns the answer. Raises ElsewhereError."""
 
 
 class UmBridge(Elsewhere):
-    """A model with vectors as inputs, x0, x1 and so on, and vectors as outputs, y0, y1 and so on, laid end to end.
-
-    out: the one output that is meant, such as y0. wrt: the inputs to differentiate.
-    """
+    """A model with vectors as inputs, x0, x1 and so on, and vectors as outputs, y0, y1 and so on, laid end to end."""
 
     def __init__(
         self,
         title: str,
         ask: Ask,
+        close: Callable[[], None],
         inputs: Arrays,
-        *,
+        config: Mapping[str, Any],
+        wishes: Wishes,
         model: str = "",
-        config: Mapping[str, Any] | None = None,
-        out: str | None = None,
-        wrt: Sequence[str] | None = None,
-        close: Callable[[], None] = lambda: None,
     ):
-        self.ask, self.model, self.config = ask, model, dict(config or {})
+        self.ask, self.model, self.config = ask, model, config
         self.close = close  # type: ignore[method-assign]
         support = self.part("ModelInfo", {}, "support", dict, config=False)
         self.has_vjp, self.has_jvp = bool(support.get("Gradient")), bool(support.get("ApplyJacobian"))
@@ -46,9 +44,9 @@ class UmBridge(Elsewhere):
             raise ElsewhereError(f"{title} gives no derivative: it supports neither Gradient nor ApplyJacobian")
         super().__init__(title, in_order(title, inputs, self.sizes("InputSizes", "inputSizes")))
         self.names = list(self.inputs)
-        self.wrt = self.names if wrt is None else [name for name in self.names if name in wrt]
+        self.wrt = [name for name in self.names if wishes.wrt is None or name in wishes.wrt]
         self.lengths = self.sizes("OutputSizes", "outputSizes") or [len(part) for part in self.outputs(self.inputs)]
-        self.chosen = list(range(len(self.lengths))) if out is None else [self.output_named(out)]
+        self.chosen = range(len(self.lengths)) if wishes.out is None else [self.output_named(wishes.out)]
 
     def output_named(self, out: str) -> int:
         """Return the place of an output. Raises GradcliError when there is none of that name."""
@@ -89,7 +87,6 @@ class UmBridge(Elsewhere):
         return [numbers(part, f"Evaluate: output {i}") for i, part in enumerate(found)]
 
     def value(self, arrays: Arrays) -> np.ndarray:
-        """Return the chosen outputs, end to end."""
         found = self.outputs(arrays)
         if [len(part) for part in found] != self.lengths:
             raise ElsewhereError(
