@@ -43,7 +43,6 @@ class Finite(click.ParamType):
         self.positive = positive
 
     def convert(self, value: Any, param: Any, ctx: Any) -> float:
-        """Return the number, or fail."""
         try:
             number = float(value)
         except ValueError:
@@ -59,7 +58,6 @@ class PassNumber(click.ParamType):
     name = "pass"
 
     def convert(self, value: Any, param: Any, ctx: Any) -> int:
-        """Return the number, or fail."""
         if value == "last":
             return 0
         if not (str(value).isascii() and str(value).isdecimal() and int(value)):

@@ -99,7 +99,6 @@ def bound_of(check: Declared, timeout: float | None) -> Bound | None:
 
 
 def wanted_of(call: Call, manner: Manner) -> Wanted:
-    """Return what the command line asks of its checks."""
     asked = call.asked
     words = tuple(w for w in call.words if VALUE.match(w))
     values = call.values(words)

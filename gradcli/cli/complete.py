@@ -4,17 +4,42 @@ from __future__ import annotations
 
 import ast
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import click
 from click.shell_completion import CompletionItem
 
-from .completions import Items, entries, item, items
-
+Items = list[CompletionItem]
 PROGRAMS = (".py", ".expr")
 ARRAY_FILES = (".npy", ".npz", ".csv", ".tsv", ".txt", ".json")
 TABLES = (".csv", ".tsv", ".parquet", ".pq", ".npy")
 DEFINITIONS = (ast.FunctionDef, ast.ClassDef)
+
+
+def item(value: str, help: str | None = None) -> CompletionItem:
+    """Return something to offer; what ends in = : or / is to be gone on with."""
+    return CompletionItem(value, "more" if value.endswith(("=", ":", "/")) else "plain", help)
+
+
+def items(values: Iterable[str], incomplete: str, head: str = "") -> Items:
+    """Return the values that go on where the incomplete word stops, with a head in front."""
+    return [item(head + value) for value in values if (head + value).startswith(incomplete)]
+
+
+def entries(incomplete: str, endings: tuple[str, ...] = (), head: str = "") -> Items:
+    """Return folders, and files with one of the endings (all without any), beside the incomplete path."""
+    folder, name = os.path.split(incomplete)
+    found = []
+    with os.scandir(os.path.expanduser(folder) or ".") as inside:
+        for entry in sorted(inside, key=lambda e: e.name):
+            if not entry.name.startswith(name) or (entry.name.startswith(".") and not name):
+                continue
+            path = head + incomplete[: len(incomplete) - len(name)] + entry.name
+            if entry.is_dir():
+                found.append(item(path + "/"))
+            elif not endings or entry.name.endswith(endings):
+                found.append(item(path))
+    return found
 
 
 def array_files(incomplete: str, head: str = "") -> Items:
@@ -138,19 +163,16 @@ def words(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
 
 
 def inputs(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
-    """Complete a comma-separated list of inputs."""
     head, comma, _ = incomplete.rpartition(",")
     taken = head.split(",")
     return items((n for n in names_here(ctx)[0] if n not in taken), incomplete, head + comma)
 
 
 def names(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
-    """Complete a name of the program."""
     return items(names_here(ctx)[1], incomplete)
 
 
 def hooks(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
-    """Complete NAME=ACTION."""
     name, sign, action = incomplete.partition("=")
     if not sign:
         return items((f"{name}=" for name in names_here(ctx)[1]), incomplete)
@@ -160,7 +182,6 @@ def hooks(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
 
 
 def complete_input(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
-    """Complete NAME=VALUE for an input."""
     name, sign, value = incomplete.partition("=")
     if sign:
         return array_files(value[1:], f"{name}=@") if value.startswith("@") else []
@@ -168,23 +189,19 @@ def complete_input(ctx: click.Context, param: click.Parameter, incomplete: str) 
 
 
 def value(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
-    """Complete @FILE."""
     return array_files(incomplete[1:], "@") if incomplete.startswith("@") else []
 
 
 def complete_function(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
-    """Complete a function of the target's file."""
     path = str((ctx.params.get("words") or ("",))[0]).partition(".py")[0] + ".py"
     return items((node.name for node in definitions(path)), incomplete)
 
 
 def files(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
-    """Complete any file."""
     return entries(incomplete)
 
 
 def functions(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
-    """Complete a function of the language, with what it computes."""
     from ..rules import full_table
 
     table = full_table()
@@ -204,7 +221,6 @@ def offer(what: str, ctx: click.Context, param: click.Parameter, incomplete: str
 
 
 def shells(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
-    """Complete the name of a shell."""
     from .shells import SHELLS
 
     return items(SHELLS, incomplete)

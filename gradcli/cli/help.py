@@ -22,6 +22,5 @@ class Command(click.Command):
 
 
 def examples_of(command: click.Command) -> list[str]:
-    """Return the example command lines of a command."""
     text = (command.epilog or "").removeprefix("Examples: ").removeprefix("Example: ")
     return re.split(r"; (?=gradcli )", text) if text else []

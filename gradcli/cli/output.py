@@ -304,7 +304,6 @@ def is_stream(path: str) -> bool:
 
 
 def current_umask() -> int:
-    """Return the process's umask."""
     mask = os.umask(0)
     os.umask(mask)
     return mask

@@ -73,7 +73,7 @@ class Complete(ShellComplete):
     def get_completions(self, args: list[str], incomplete: str) -> list[CompletionItem]:
         """Return what may stand in place of the word at the cursor, as whole words."""
         if "--" in args:
-            from .completions import entries
+            from .complete import entries
 
             return entries(incomplete)
         head = ""
@@ -118,7 +118,6 @@ class Fish(Complete, FishComplete):
     source_template = FISH
 
     def format_completion(self, item: CompletionItem) -> str:
-        """Return value, tab, help."""
         about = " ".join((item.help or "").split())
         return f"{item.value}\t{about}" if about else item.value
 
@@ -127,7 +126,6 @@ SHELLS: dict[str, type[Complete]] = {"bash": Bash, "zsh": Zsh, "fish": Fish}
 
 
 def is_open(line: str) -> bool:
-    """Return whether a line ends inside quotes."""
     try:
         shlex.split(line + "_")
     except ValueError:
@@ -136,7 +134,6 @@ def is_open(line: str) -> bool:
 
 
 def script(shell: str, cli: click.Command, variable: str) -> str:
-    """Return the completion script for a shell."""
     return SHELLS[shell](cli, {}, "gradcli", variable).source()
 
 

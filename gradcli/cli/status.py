@@ -88,7 +88,6 @@ def message_text(word: str, tint: str, message: str, span: Span | None, hint: st
 
 
 def report(error: GradcliError) -> None:
-    """Print an error."""
     say(message_text("error", RED, error.message, error.span, error.hint))
 
 

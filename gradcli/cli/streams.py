@@ -64,7 +64,6 @@ def disown() -> None:
 
 
 def results() -> Any:
-    """Return the stream for results."""
     return _Results.stream or sys.stdout
 
 
@@ -83,7 +82,6 @@ def write(text: Any) -> None:
 
 
 def flush() -> None:
-    """Write out what the user's code has printed so far."""
     with contextlib.suppress(OSError, ValueError, AttributeError):
         sys.stdout.flush()
 

@@ -60,7 +60,6 @@ class CommandLine:
         return any(self.options.get(name) for name in names)
 
     def is_any(self, *kinds: str) -> bool:
-        """Return whether a target is of one of these kinds."""
         return not self.kinds.isdisjoint(kinds)
 
 

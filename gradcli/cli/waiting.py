@@ -55,13 +55,11 @@ class Waiting:
         sys.stderr.flush()
 
     def clear(self) -> None:
-        """Take the line away."""
         if self.shown:
             self.write("")
 
 
 def duration(seconds: float) -> str:
-    """Return a time in the unit that suits it."""
     return (
         f"{seconds:.0f} s"
         if seconds < 120

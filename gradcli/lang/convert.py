@@ -79,7 +79,6 @@ class NotInLanguageError(GradcliError):
 
 
 def too_deep(span: Span | None) -> GradcliError:
-    """Return the error for an expression nested beyond the limit."""
     return GradcliError(
         f"the expression is nested more than {MAX_NESTING} levels deep",
         span=span,

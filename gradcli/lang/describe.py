@@ -168,7 +168,6 @@ def domain_text(entry: Primitive) -> str:
 
 
 def describe(entry: Primitive) -> Operation:
-    """Return what there is to say about an entry."""
     return Operation(
         name=entry.name,
         aliases=tuple(name for name in entry.aliases if NAMES.get(name) is entry),

@@ -18,16 +18,19 @@ from ..tape.operators import recorders
 from ..tape.record import recorder
 from ..tape.tensor import Tensor
 from . import limits, tree
-from .arguments import LISTS, NESTED, as_parameter, parameter
 from .names import SPECIAL, SYNONYMS, advice_for, find_function, not_called
 from .operands import (
+    LISTS,
+    NESTED,
     as_argument,
     as_index,
+    as_parameter,
     call_entry,
     flatten_arguments,
     has_nan,
     lift_number,
     on_numbers,
+    parameter,
     special_form,
     stack_items,
 )

@@ -145,7 +145,6 @@ def check_numbers(raw: Any, source: Source) -> np.ndarray:
 
 
 def from_npy(source: Source) -> np.ndarray:
-    """Read one array."""
     return read_array(source.file, source)
 
 

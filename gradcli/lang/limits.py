@@ -31,7 +31,13 @@ def check_call(name: str, args: tuple, named: dict, limit: int) -> None:
         count = estimate(*args, **named) if estimate else count_product(np.broadcast_shapes(*map(shape_of, args)))
     except Exception:
         return  # the call itself will say what is wrong
-    check_count(count, limit, "computing this would take" if name in WORKING else "this value would have")
+    if count > limit:
+        what = "computing this would take" if name in WORKING else "this value would have"
+        raise GradcliError(
+            f"{what} {count} elements; the limit is {limit}",
+            hint="raise it with --max-elements if there is memory for it",
+            kind="limit",
+        )
 
 
 def check_rounds(primitive: Any, args: tuple, named: dict) -> None:
@@ -46,15 +52,5 @@ def check_rounds(primitive: Any, args: tuple, named: dict) -> None:
         raise GradcliError(
             f"{primitive.name} would take {rounds:g} steps; the limit is {MOST_ROUNDS}",
             hint="write a smaller number",
-            kind="limit",
-        )
-
-
-def check_count(count: int, limit: int, what: str = "this value would have") -> None:
-    """Raise GradcliError when a value has more than `limit` elements."""
-    if count > limit:
-        raise GradcliError(
-            f"{what} {count} elements; the limit is {limit}",
-            hint="raise it with --max-elements if there is memory for it",
             kind="limit",
         )

@@ -15,7 +15,6 @@ SYNONYMS = {"dim": "axis", "keepdim": "keepdims"}
 
 
 def function_names() -> list[str]:
-    """Return the names of all functions of the language."""
     full_table()
     return sorted(({name for name, primitive in NAMES.items() if primitive.public} | SPECIAL) - NEEDS_STRINGS)
 

@@ -40,7 +40,6 @@ class Bound:
         self.seconds, self.cpu = min(seconds, LONGEST), cpu
 
     def error(self) -> GradcliError:
-        """Return the error for what takes longer."""
         return GradcliError(
             f"this takes longer than {self.seconds:g} s" + (" of CPU" if self.cpu else ""),
             hint="--timeout S waits longer",

@@ -22,7 +22,6 @@ class Positions:
         self.carets = [mark.start() + shift for shift, mark in enumerate(re.finditer(r"\^", source))]
 
     def of(self, node: Any) -> tuple[int, int]:
-        """Return where a node of Python's tree begins and ends in the user's text."""
         if self.ascii and not self.carets:
             starts = self.starts
             return starts[node.lineno - 1] + node.col_offset, starts[node.end_lineno - 1] + node.end_col_offset

@@ -140,7 +140,6 @@ OF_TWO = {"max": "maximum", "amax": "maximum", "min": "minimum", "amin": "minimu
 
 
 def call_hint(place: object) -> str | None:
-    """Return what may have been meant by a call that failed."""
     name = place.function if isinstance(place, Call) else ""
     if name in OF_TWO and isinstance(place, Call) and len(place.args) > 1:
         return f"of two operands: {OF_TWO[name]}(x, y); the second operand of {name} is an axis"
@@ -148,7 +147,6 @@ def call_hint(place: object) -> str | None:
 
 
 def syntax_hint(message: str, source: str, start: int) -> str | None:
-    """Return what to do about a syntax error at a place of the source."""
     near = source[max(start - 1, 0) : start + 2]
     for sign, advice in SIGNS.items():
         if sign in near and (not sign.isascii() or "invalid syntax" in message or "character" in message):

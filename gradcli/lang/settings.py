@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,20 +14,16 @@ MAX_TEXT = 1 << 20
 """Bytes of a program."""
 
 
-class Settings:
+class Settings(NamedTuple):
     """What a run may use: the limit on a value's elements, and the seed of its random numbers.
 
     command: the command that runs it, for hints. real: the type of numbers that are written out.
     """
 
-    def __init__(
-        self,
-        max_elements: int = DEFAULT_MAX_ELEMENTS,
-        seed: int = 0,
-        command: str = "grad",
-        real: type = np.float64,
-    ):
-        self.max_elements, self.seed, self.command, self.real = max_elements, seed, command, real
+    max_elements: int = DEFAULT_MAX_ELEMENTS
+    seed: int = 0
+    command: str = "grad"
+    real: type = np.float64
 
 
 def as_written(name: str) -> str:

@@ -94,12 +94,10 @@ def split_format(text: str) -> tuple[str, str]:
 
 
 def is_regular(path: str) -> bool:
-    """Return whether a path leads to a file that can be read again."""
     return stat.S_ISREG(os.stat(path).st_mode)
 
 
 def read_standard_input(name: str, limit: int) -> bytes:
-    """Return all of standard input."""
     stream = standard_input()
     return keep(stream, lambda: getattr(stream, "buffer", stream), "standard input", name, limit)
 
@@ -136,7 +134,6 @@ def keep(stream: Any, opened: Callable[[], Any], place: str, name: str, limit: i
 
 
 def as_bytes(data: str | bytes) -> bytes:
-    """Return what a stream gave as bytes."""
     return data.encode("utf-8", "surrogateescape") if isinstance(data, str) else data
 
 

@@ -116,7 +116,6 @@ def is_heading(cells: list[str]) -> bool:
 
 
 def strip_quotes(cell: str) -> str:
-    """Return a cell without the quotes around it."""
     cell = cell.strip()
     return cell[1:-1].strip() if len(cell) > 1 and cell[0] == cell[-1] == '"' else cell
 

@@ -90,7 +90,6 @@ class Binary(Expr):
         self.op, self.x, self.y = op, x, y
 
     def children(self) -> Iterator[Expr]:
-        """Yield the operands."""
         yield self.x
         yield self.y
 
@@ -120,7 +119,6 @@ class Call(Expr):
         self.keywords, self.values = tuple(named), tuple(named.values())
 
     def children(self) -> Iterator[Expr]:
-        """Yield the arguments."""
         yield from self.args
         yield from self.values
 

@@ -160,7 +160,6 @@ def show_value(name: str, value: np.ndarray) -> str:
 
 
 def bound_names(parsed: tree.Program) -> list[str]:
-    """Return the names that statements assign to, in order."""
     return list(dict.fromkeys(s.target for s in parsed.statements if s.target is not None))
 
 

@@ -67,7 +67,6 @@ def exit_text(code: Any) -> str:
 
 
 def own_frame(filename: str, path: str) -> bool:
-    """Return whether a frame belongs to the script or to a file in its folder."""
     if filename == path:
         return True
     if filename.startswith("<frozen "):  # Python's own import

@@ -134,7 +134,6 @@ def leads_from(x: Any, names: tuple[str, ...]) -> Iterator[tuple[Any, tuple[str,
 
 
 def is_framework(module: str | None) -> bool:
-    """Return whether a module belongs to a framework."""
     return (module or "").partition(".")[0] in FRAMEWORKS
 
 

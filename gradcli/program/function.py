@@ -39,7 +39,6 @@ class FunctionProgram(Program):
         self.whole = {p.name: kind for p in self.parameters if (kind := name_of(p.annotation)) in WHOLE}
 
     def run(self, given: Values, *, wrt: Names = None, out: str | None = None, prepare: Prepare = NOTHING) -> Run:
-        """Call the function on leaves made of the given values."""
         leaves, wanted, counts = self.inputs(given, wrt, out)
         arguments = {name: t if name in wanted else t.detach() for name, t in leaves.items()}
         for name, module in self.modules().items():
@@ -135,7 +134,6 @@ class FunctionProgram(Program):
         """Raise GradcliError for an argument of a shape that cannot be."""
 
     def result(self, arguments: dict[str, Tensor]) -> Any:
-        """Return what the function returns for arguments by name."""
         bare, named = pass_by_name(self.parameters, arguments)
         return self.function(*bare, **named)
 

@@ -31,7 +31,6 @@ class ModuleProgram(FunctionProgram):
             )
 
     def input_names(self, given: Iterable[str] = ()) -> list[str]:
-        """Return the arguments of forward and the names of the parameters."""
         return [*super().input_names(), *self.weights]
 
     def defaults(self) -> dict[str, np.ndarray]:

@@ -51,7 +51,6 @@ def as_module_hook(hook: Hook, suffix: str) -> Callable:
 
 
 def print_seen(hook: Hook, *parts: Parts) -> None:
-    """Print everything that a hook sees."""
     for word, values, single in reversed(parts):
         for i, x in enumerate(values):
             hook.show_as(f" {word}" if single else f" {word}[{i}]", x.detach() if isinstance(x, Tensor) else x)

@@ -24,7 +24,6 @@ class RandomState:
                 self.saved.append((getattr(module, restore), getattr(module, save)()))
 
     def restore(self) -> None:
-        """Put the generators back."""
         if self.own is not None:
             source.rng = copy.deepcopy(self.own)
         for restore, state in self.saved:

@@ -165,7 +165,6 @@ class Execution:
         return value
 
     def see_last(self, value: Any) -> Any:
-        """Take note of the value of the last statement."""
         self.last = value
         return value
 
@@ -244,7 +243,6 @@ class Execution:
         )
 
     def modules(self) -> dict[str, Any]:
-        """Return the nn modules among the script's global names."""
         found = self.module.__dict__.items()
         return {n: x for n, x in found if isinstance(n, str) and is_made_module(x)}
 

@@ -188,7 +188,6 @@ class Read(SourceFileLoader):
         raise OSError
 
     def get_data(self, path: str) -> bytes:
-        """Return the text in UTF-8."""
         return self.source.encode()
 
     def source_to_code(self, data: Any, path: Any, **options: Any) -> Any:  # type: ignore[override]
@@ -196,7 +195,6 @@ class Read(SourceFileLoader):
         return super().source_to_code(self.source, path, **options)  # type: ignore[arg-type]
 
     def get_source(self, fullname: str) -> str:
-        """Return the text."""
         return self.source
 
 
@@ -228,7 +226,6 @@ def places_of(module: Any) -> list[str]:
 
 
 def same_file(a: str, b: str) -> bool:
-    """Return whether two paths name one file."""
     try:
         return os.path.samefile(a, b)
     except OSError:

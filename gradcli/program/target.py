@@ -161,7 +161,6 @@ def load_object(path: str, name: str, target: Target) -> Program:
 
 
 def is_python(source: str) -> bool:
-    """Return whether Python could parse the text."""
     import ast
 
     try:
@@ -200,7 +199,6 @@ def read_source(path: str) -> str:
 
 
 def decode(data: bytes, place: str) -> str:
-    """Return bytes as text."""
     if len(data) > MAX_TEXT:
         raise GradcliError(f"{place} is longer than {MAX_TEXT} bytes (1 MiB)", kind="limit")
     if place.endswith(".py"):

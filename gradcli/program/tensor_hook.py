@@ -40,11 +40,9 @@ class Hook:
     from_user: Any = None
 
     def __call__(self, gradient: Tensor) -> Any:
-        """Run the action."""
         return self.function(gradient)
 
     def show(self, gradient: Tensor) -> None:
-        """Print the gradient under the tensor's name."""
         self.show_as("", gradient)
 
     def show_as(self, what: str, value: Any) -> None:

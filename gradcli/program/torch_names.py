@@ -120,7 +120,6 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         return None
 
     def create_module(self, spec: Any) -> ModuleType:
-        """Return the module of PyTorch's name."""
         if spec.name in EMPTY:
             return Names(spec.name, ModuleType(spec.name), EMPTY[spec.name])
         try:
@@ -142,7 +141,6 @@ class CallableNames(Names):
     """A module that can be called, as torch.autograd.gradcheck."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Call our module."""
         return self._real(*args, **kwargs)
 
 

@@ -74,5 +74,4 @@ def grad(
 
 
 def slopes_of(result: Gradients) -> dict[str, np.ndarray]:
-    """Return the gradients by input."""
     return {item.name: item.slope for item in result.inputs}

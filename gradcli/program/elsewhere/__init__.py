@@ -15,5 +15,4 @@ def is_elsewhere(text: str) -> bool:
 
 
 def is_fmu(text: str) -> bool:
-    """Return whether a target is a Functional Mock-up Unit."""
     return text.endswith(".fmu") and not text.startswith(REMOTE)

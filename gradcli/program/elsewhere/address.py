@@ -62,7 +62,6 @@ def refuse_to_execute(text: str) -> None:
 
 
 def open_library(path: str, declaration: str, wishes: Wishes) -> Callable[[Arrays], Elsewhere]:
-    """Return what makes a function of a shared library."""
     from .library import Library, host
 
     if not os.path.isfile(path):
@@ -73,7 +72,6 @@ def open_library(path: str, declaration: str, wishes: Wishes) -> Callable[[Array
 
 
 def open_fmu(path: str, wishes: Wishes) -> Callable[[Arrays], Elsewhere]:
-    """Return what makes the function of a Functional Mock-up Unit."""
     from .fmu import Fmu, host
 
     refuse_config(wishes, path)
@@ -82,7 +80,6 @@ def open_fmu(path: str, wishes: Wishes) -> Callable[[Arrays], Elsewhere]:
 
 
 def open_process(text: str, wishes: Wishes) -> Callable[[Arrays], Elsewhere]:
-    """Return what makes the function of a process."""
     from .process import Process
     from .umbridge import UmBridge
 

@@ -92,5 +92,4 @@ def moved(at: Arrays) -> dict[str, np.ndarray]:
 
 
 def unit_arrays(like: np.ndarray) -> list[np.ndarray]:
-    """Return the unit arrays of a shape, in order."""
     return list(np.eye(like.size, dtype=like.dtype).reshape((like.size, *like.shape)))

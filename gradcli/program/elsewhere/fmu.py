@@ -99,5 +99,4 @@ def as_number(title: str, name: str, x: Any) -> np.ndarray:
 
 
 def numbers(arrays: Arrays) -> dict[str, float]:
-    """Return arrays without axes as numbers."""
     return {name: float(x) for name, x in arrays.items()}

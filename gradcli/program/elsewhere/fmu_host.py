@@ -48,11 +48,9 @@ class Model:
         }
 
     def refer(self, names):
-        """Return the value references of variables."""
         return [self.references[name] for name in names]
 
     def evaluate(self, request):
-        """Return outputs at inputs."""
         self.unit.setReal(self.refer(request["inputs"]), list(request["inputs"].values()))
         return {"outputs": list(self.unit.getReal(self.refer(request["outputs"])))}
 

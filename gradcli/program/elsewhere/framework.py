@@ -123,7 +123,6 @@ class FrameworkCall(Elsewhere):
             return widened(self.push(at, whole))
 
     def narrow(self, at: Arrays) -> bool:
-        """Return whether arrays are in single precision."""
         return any(x.dtype.itemsize < 8 for x in at.values())
 
     @classmethod
@@ -182,11 +181,9 @@ class FrameworkCall(Elsewhere):
         return x
 
     def constant(self, x: np.ndarray) -> Any:
-        """Return a fixed array as the framework's."""
         return self.array(x)
 
     def plain(self, out: Any) -> np.ndarray:
-        """Return a joined output as an array."""
         found = as_array(out)
         if found is None:
             raise ElsewhereError(f"{self.title} returned {type(out).__name__}, which is no array")
@@ -222,7 +219,6 @@ def widened(x: Any, rounded: bool = False) -> np.ndarray:
 
 
 def narrowed(x: Any) -> np.ndarray:
-    """Return numbers in single precision."""
     raw = np.asarray(x)
     return raw.astype(np.complex64 if raw.dtype.kind == "c" else np.float32)
 
@@ -251,7 +247,6 @@ def expanded(wrt: Sequence[str] | None, paths: Sequence[str]) -> list[str] | Non
 
 
 def free_name(name: str, taken: Iterable[str]) -> str:
-    """Return a name that no input has."""
     while name in set(taken):
         name += "_"
     return name

@@ -15,7 +15,6 @@ ARRAYS = {"float64": ctypes.c_double, "float32": ctypes.c_float}
 
 
 def c_type(name):
-    """Return the type of a number."""
     return ARRAYS.get(name) or getattr(ctypes, f"c_{name}")
 
 
@@ -36,7 +35,6 @@ def call(library, request):
 
 
 def main(path):
-    """Answer every line."""
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     library = None

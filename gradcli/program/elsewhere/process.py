@@ -222,7 +222,6 @@ def end(process: Any, owner: int) -> None:
 
 
 def signal_name(number: int) -> str:
-    """Return the name of a signal."""
     try:
         return signal.Signals(number).name
     except ValueError:

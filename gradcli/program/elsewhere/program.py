@@ -111,12 +111,10 @@ def by_columns(call: Elsewhere, arrays: Arrays, cotangent: np.ndarray) -> dict[s
 
 
 def arrays_of(names: Iterable[str], tensors: Iterable[Any]) -> dict[str, np.ndarray]:
-    """Return the values of tensors by name."""
     return {name: np.asarray(t.detach()._data) for name, t in zip(names, tensors, strict=True)}
 
 
 def as_tensor(x: np.ndarray) -> Tensor:
-    """Return an array as a Tensor."""
     raw = np.array(x)
     return Tensor._wrap(raw[()] if raw.ndim == 0 else raw, None)
 

@@ -180,7 +180,6 @@ def typed(x: Any, outline: Mapping[str, Any]) -> np.ndarray:
 
 
 def encoded(x: np.ndarray) -> Any:
-    """Return an array as JSON."""
     data = {"buffer": x.reshape(-1).tolist(), "encoding": "json"}
     return {"object_type": "array", "shape": list(x.shape), "dtype": str(x.dtype), "data": data}
 

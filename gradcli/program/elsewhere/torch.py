@@ -271,7 +271,6 @@ def instance_of(kind: Any, title: str) -> Any:
 
 
 def has_setup(function: Any) -> bool:
-    """Return whether a Function is written with setup_context."""
     return function.setup_context is not torch.autograd.Function.setup_context
 
 
@@ -299,7 +298,6 @@ def place_of(method: Any) -> str:
 
 
 def modules_behind(function: Any) -> list[Any]:
-    """Return the modules that a function's code leads to."""
     return [x for x in reached_from(function) if isinstance(x, torch.nn.Module)]
 
 
@@ -345,5 +343,4 @@ def plain(x: torch.Tensor) -> np.ndarray:
 
 
 def is_float(x: Any) -> bool:
-    """Return whether something is a tensor of floating-point or complex numbers."""
     return isinstance(x, torch.Tensor) and (x.is_floating_point() or x.is_complex())

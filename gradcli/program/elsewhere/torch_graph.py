@@ -14,7 +14,6 @@ def functions_in(node: Any) -> list[Any]:
 
 
 def nodes_of(node: Any) -> Iterator[Any]:
-    """Yield the nodes of a graph."""
     seen, waiting = set(), [node]
     while waiting:
         node = waiting.pop()

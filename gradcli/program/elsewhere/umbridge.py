@@ -81,7 +81,6 @@ class UmBridge(Elsewhere):
         return [np.asarray(arrays[name], float).tolist() for name in self.names]
 
     def outputs(self, arrays: Arrays) -> list[np.ndarray]:
-        """Return all output vectors."""
         self.calls += 1
         found = self.part("Evaluate", {"input": self.vectors(arrays)}, "output", list)
         return [numbers(part, f"Evaluate: output {i}") for i, part in enumerate(found)]
@@ -172,7 +171,6 @@ def summed(parts: Sequence[np.ndarray], what: str) -> np.ndarray:
 
 
 def error_text(error: Any) -> str:
-    """Return what an error of the protocol says."""
     if isinstance(error, dict):
         return ": ".join(str(error[key]) for key in ("type", "message") if error.get(key)) or shortened(error)
     return shortened(error)
