@@ -12,7 +12,7 @@ from ..errors import GradcliError, TimeIsUp
 from ..exact.array import exact, unbox
 from ..exact.multiprecision import Multiprecision
 from ..exact.record import exactly
-from ..lang.patience import any_length, time_left, within
+from ..lang.time_limits import any_length, time_left, within
 from ..program.base import Program, Run, silence_prints
 from ..results.exact import LongNumbers
 from ..rules.exact import map_elements, plain

@@ -13,7 +13,7 @@ from sympy.printing.str import StrPrinter
 from ..errors import GradcliError, TimeIsUp
 from ..exact.array import ExactArray
 from ..exact.symbolic import Symbolic, resolve_unknown
-from ..lang.patience import any_length, time_left, within
+from ..lang.time_limits import any_length, time_left, within
 from .symbols import Symbols, plain
 
 DIGITS = 30

@@ -11,7 +11,7 @@ from ..errors import TimeIsUp
 from ..exact.multiprecision import Multiprecision
 from ..exact.record import exactly
 from ..lang.parse import parse
-from ..lang.patience import within
+from ..lang.time_limits import within
 from ..program.base import Program
 from .accuracy import Exactness
 from .digits import gradient_at

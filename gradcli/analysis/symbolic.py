@@ -15,7 +15,7 @@ from ..exact import code as functions
 from ..exact import printing
 from ..exact.sql import sql_code
 from ..exact.symbolic import resolve_unknown
-from ..lang.patience import time_left, within
+from ..lang.time_limits import time_left, within
 from ..program.base import Program
 from ..results.exact import Derivative, Formula, FormulaMatrix, Formulas
 from ..results.labels import labels

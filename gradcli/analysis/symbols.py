@@ -12,7 +12,7 @@ import sympy
 from ..errors import GradcliError, TimeIsUp, describe_error
 from ..exact.record import exactly
 from ..exact.symbolic import Symbolic, is_own
-from ..lang.patience import SHORTEST, time_left, within
+from ..lang.time_limits import SHORTEST, time_left, within
 from ..program.base import Program, Run, line_span, silence_prints
 from ..results.labels import labels
 from ..rules.exact import map_elements

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ENDINGS, GradcliError, TimeIsUp
-from ..lang.patience import bounded, time_left, within
+from ..lang.time_limits import bounded, time_left, within
 from ..program.frameworks import FRAMEWORKS, engine_of, framework_of
 from ..results.checks import CheckReport
 from .declaration import complaints, is_shape, point_of

@@ -13,7 +13,7 @@ import numpy as np
 
 from .. import __version__
 from ..errors import EXIT_TARGET, GradcliError
-from ..lang.patience import bounded
+from ..lang.time_limits import bounded
 from ..results.checks import CheckReport
 from ..results.locks import Comparison, Difference, Lock, Verification
 from .declared import Declared

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from ..lang.patience import Bound
 from ..lang.settings import DEFAULT_MAX_ELEMENTS
+from ..lang.time_limits import Bound
 
 
 class Options(NamedTuple):

@@ -21,7 +21,7 @@ from typing import Any
 
 from ..errors import TimeIsUp, describe_error
 from ..lang.memory import bound
-from ..lang.patience import deadline, within
+from ..lang.time_limits import deadline, within
 from ..results.checks import CheckReport
 from .declared import Declared
 from .run import DEFECT

@@ -11,8 +11,8 @@ import numpy as np
 
 from ..errors import GradcliError
 from ..lang.memory import bound_memory
-from ..lang.patience import CPU_SECONDS, Bound, bounded
 from ..lang.settings import DEFAULT_MAX_ELEMENTS, Settings, as_written
+from ..lang.time_limits import CPU_SECONDS, Bound, bounded
 from ..lang.values import read_json_values, read_value, read_values
 from ..program.elsewhere import is_elsewhere
 from ..program.target import Target, load_program

@@ -11,10 +11,10 @@ from click.core import ParameterSource
 
 from ..check.declared import Declared
 from ..check.options import tolerances_of
-from ..check.targets.request import Wanted, only_given
 from ..check.targets.checks import checks_of
+from ..check.targets.request import Wanted, only_given
 from ..errors import GradcliError
-from ..lang.patience import CPU_SECONDS, Bound, bounded
+from ..lang.time_limits import CPU_SECONDS, Bound, bounded
 from ..results.checks import CheckReport
 from . import status
 from .accept import shapes_of

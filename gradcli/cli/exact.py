@@ -42,8 +42,8 @@ def formulas_of(call: Call, program: Program, max_symbols: int, engine_at: Engin
 def check_derivative(call: Call, *, symbolic: bool = False, order: int = 1) -> CheckReport:
     """Return the report on a derivative: numeric, forward mode, and 50 digits and formulas where there are such."""
     from ..check.declared import Declared
-    from ..check.targets.request import Wanted, only_given
     from ..check.targets.checks import checks_of
+    from ..check.targets.request import Wanted, only_given
 
     asked = call.asked
     more = {"digits": 50, "symbolic": symbolic or None} if order == 1 else {"order": order}

@@ -18,7 +18,7 @@ import numpy as np
 from .. import __version__
 from ..errors import EXIT_DEFECT, EXIT_INTERRUPTED, EXIT_OK, GradcliError, did_you_mean, shorten
 from ..lang.memory import bound, out_of_memory
-from ..lang.patience import Bound, deadline
+from ..lang.time_limits import Bound, deadline
 from . import status, streams
 
 COMMANDS = {

@@ -7,7 +7,7 @@ import os
 from typing import Any
 
 from ..errors import GradcliError, visible
-from ..lang.patience import stand_down
+from ..lang.time_limits import stand_down
 from ..render import Style, render
 from . import status, streams
 

@@ -9,7 +9,7 @@ import time
 from . import status
 from .output import terminal_size
 
-PATIENCE = 1.0
+LONG = 1.0
 """Seconds from which on a check is long."""
 OFTEN = 0.1
 MANY = 5
@@ -34,7 +34,7 @@ class Waiting:
         """Show how far check number `place` is, where it has gone on for a while."""
         now = time.monotonic()
         start, first = self.starts.setdefault((place, what, total), (now, done))
-        if now - start < PATIENCE or now - self.last < OFTEN:
+        if now - start < LONG or now - self.last < OFTEN:
             return
         self.last = now
         left = (now - start) * (total - done) / max(done - first, 1)

@@ -55,7 +55,7 @@ def test_the_timeout_is_kept(words, code, says):
 
 @pytest.mark.parametrize("command", ["grad", "gradcheck", "jacobian"])
 def test_a_program_has_a_bound_of_its_own(command):
-    code = "import gradcli.lang.patience as p; p.CPU_SECONDS = 1; from gradcli.__main__ import main; main()"
+    code = "import gradcli.lang.time_limits as p; p.CPU_SECONDS = 1; from gradcli.__main__ import main; main()"
     found, seconds = run(code, f"{command} 'sum(svdvals(x))' x='randn(2000, 2000)'")
     assert found.returncode == 2 and "takes longer than 1 s of CPU" in found.stderr
     assert "--timeout" in found.stderr and seconds < 40

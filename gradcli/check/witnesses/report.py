@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import GradcliError, TimeIsUp
-from ...lang.patience import LONGEST, time_left, within
+from ...lang.time_limits import LONGEST, time_left, within
 from ...results.checks import CheckReport, InputCheck
 from ..subjects.subject import CheckError
 from .answers import Witnessed

@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from ...errors import GradcliError, TimeIsUp
-from ...lang.patience import within
+from ...lang.time_limits import within
 from .base import MOST_BYTES, ElsewhereError, GoneError
 from .umbridge import error_text, shortened
 
