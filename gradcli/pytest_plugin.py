@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from .check.declared import Declared
+    from .check.check import Check
     from .results.checks import CheckReport
 
 FOLDERS = pytest.StashKey[Any]()
@@ -102,7 +102,7 @@ class UnprovenError(Exception):
 class DeclaredCheck(pytest.Item):
     """One declared check."""
 
-    def __init__(self, *, check: Declared, **more: Any):
+    def __init__(self, *, check: Check, **more: Any):
         super().__init__(**more)
         self.check = check
 

@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..results.checks import CheckReport
-from .declared import Declared
+from .check import Check
 
-REGISTRY: list[Declared] = []
+REGISTRY: list[Check] = []
 """All checks declared in this process, in order."""
 
 
@@ -47,7 +47,7 @@ def check(f: Callable | str | None = None, *, at: Any = None, **options: Any) ->
     def declare(function: Callable) -> Callable:
         where = place_of(function) if f is None else None
         REGISTRY.append(
-            Declared(function, at, file=(where or (file, line))[0], line=(where or (file, line))[1], **options)
+            Check(function, at, file=(where or (file, line))[0], line=(where or (file, line))[1], **options)
         )
         return function
 
@@ -87,7 +87,7 @@ def check_gradient(
         values = at if isinstance(at, tuple | list) and len(names) > 1 else (at,)
         at = dict(zip(names, values, strict=False))
     file, line = place_of(f) or caller()
-    return Declared(f, at, grad=grad, vjp=vjp, jvp=jvp, file=file, line=line, **options).run()
+    return Check(f, at, grad=grad, vjp=vjp, jvp=jvp, file=file, line=line, **options).run()
 
 
 def parameter_names(f: Callable) -> list[str]:

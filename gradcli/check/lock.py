@@ -16,7 +16,7 @@ from ..errors import EXIT_TARGET, GradcliError
 from ..lang.time_limits import bounded
 from ..results.checks import CheckReport
 from ..results.locks import Comparison, Difference, Lock, Verification
-from .declared import Declared
+from .check import Check
 from .saved_points import array_of, plain_of, read_document
 from .subjects.subject import CheckError, Subject
 
@@ -116,7 +116,7 @@ def own_rounding(subject: Subject, x: np.ndarray) -> np.ndarray:
     return unit * (OWN_UNITS * size + LARGEST_UNITS * size.max(initial=0.0))
 
 
-def known_at(check: Declared, at: Mapping[str, Any] | None = None) -> Known:
+def known_at(check: Check, at: Mapping[str, Any] | None = None) -> Known:
     """Return what a check gives at a point, or at its own. Raises CheckError."""
     with (
         check.surroundings,
@@ -128,7 +128,7 @@ def known_at(check: Declared, at: Mapping[str, Any] | None = None) -> Known:
         return Known(check.subject(check.point(np.random.default_rng(check.options.seed)) if at is None else at))
 
 
-def keyed(checks: Sequence[Declared]) -> Iterator[tuple[tuple[str, str], Declared]]:
+def keyed(checks: Sequence[Check]) -> Iterator[tuple[tuple[str, str], Check]]:
     """Yield checks with their file and name, sorted; a second one of a name gets a number."""
     seen: dict[tuple[str, str], int] = {}
     rows = []
@@ -139,7 +139,7 @@ def keyed(checks: Sequence[Declared]) -> Iterator[tuple[tuple[str, str], Declare
     yield from sorted(rows, key=lambda row: row[0])
 
 
-def lock(target: str, checks: Sequence[Declared | CheckReport], settings: Mapping[str, Any]) -> Lock:
+def lock(target: str, checks: Sequence[Check | CheckReport], settings: Mapping[str, Any]) -> Lock:
     """Return value, gradient and their errors of every check. Raises GradcliError where one cannot be computed."""
     entries = []
     for (file, name), check in keyed(only_checks(checks)):
@@ -162,12 +162,12 @@ def lock(target: str, checks: Sequence[Declared | CheckReport], settings: Mappin
     return Lock(target, settings, libraries(), tuple(entries))
 
 
-def only_checks(checks: Sequence[Declared | CheckReport]) -> list[Declared]:
+def only_checks(checks: Sequence[Check | CheckReport]) -> list[Check]:
     """Return checks. Raises GradcliError where a file could not be imported."""
     for check in checks:
         if isinstance(check, CheckReport):
             raise GradcliError(check.message, kind="target", exit_code=EXIT_TARGET)
-    return [check for check in checks if isinstance(check, Declared)]
+    return [check for check in checks if isinstance(check, Check)]
 
 
 def rounded_up(x: np.ndarray) -> np.ndarray:
@@ -202,7 +202,7 @@ def read_lock(path: str) -> Lock:
     return Lock(str(found.get("target", path)), *parts)
 
 
-def verify(path: str, locked: Lock, checks: Sequence[Declared | CheckReport]) -> Verification:
+def verify(path: str, locked: Lock, checks: Sequence[Check | CheckReport]) -> Verification:
     """Return what became of the gradients of a lock, at the points that it names."""
     present = dict(keyed(only_checks(checks)))
     found = []
@@ -216,7 +216,7 @@ def verify(path: str, locked: Lock, checks: Sequence[Declared | CheckReport]) ->
     return Verification(path, tuple(sorted(found, key=lambda c: (c.file or "", c.name))), versions)
 
 
-def compare(path: str, entry: Mapping[str, Any], check: Declared) -> Comparison:
+def compare(path: str, entry: Mapping[str, Any], check: Check) -> Comparison:
     """Return one check beside its lock. Raises GradcliError for an entry that holds no numbers."""
     name, file = entry["check"], entry["file"] or None
     try:

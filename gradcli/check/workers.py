@@ -23,7 +23,7 @@ from ..errors import TimeIsUp, describe_error
 from ..lang.memory import bound
 from ..lang.time_limits import deadline, within
 from ..results.checks import CheckReport
-from .declared import Declared
+from .check import Check
 from .run import DEFECT
 from .subjects.subject import copied
 
@@ -47,7 +47,7 @@ ROUNDS = 100
 """How often processes are looked for that others left running: the end of one may bring those that it started."""
 
 
-def needs_process(checks: Sequence[Declared]) -> bool:
+def needs_process(checks: Sequence[Check]) -> bool:
     """Return whether the checks run Python that could end the command, and can run in a process of their own."""
     return (
         bound.own_process
@@ -59,7 +59,7 @@ def needs_process(checks: Sequence[Declared]) -> bool:
 
 
 def run_all(
-    checks: Sequence[Declared], *, jobs: int = 1, stop_at_fail: bool = False, watch: Watch | None = None
+    checks: Sequence[Check], *, jobs: int = 1, stop_at_fail: bool = False, watch: Watch | None = None
 ) -> Iterator[tuple[int, CheckReport]]:
     """Yield number and report of every check as it is done, in `jobs` processes.
 
@@ -73,7 +73,7 @@ def run_all(
             return
 
 
-def in_turn(checks: Sequence[Declared], watch: Watch | None) -> Iterator[tuple[int, CheckReport]]:
+def in_turn(checks: Sequence[Check], watch: Watch | None) -> Iterator[tuple[int, CheckReport]]:
     """Yield reports from this process."""
     for place, check in enumerate(checks):
         check.options = check.options._replace(watch=None if watch is None else functools.partial(watch, place))
@@ -86,7 +86,7 @@ class Worker:
     at: the number that it was given last; given: how many it was given. others: pipes that are no business of its.
     """
 
-    def __init__(self, checks: Sequence[Declared], watched: bool, others: Iterable[Any]):
+    def __init__(self, checks: Sequence[Check], watched: bool, others: Iterable[Any]):
         context = multiprocessing.get_context("fork")
         self.pipe, theirs = context.Pipe()
         stdin = duplicate(0)  # multiprocessing closes the child's
@@ -132,7 +132,7 @@ class Worker:
         return LATE if late else self.process.exitcode
 
 
-def in_processes(checks: Sequence[Declared], jobs: int, watch: Watch | None) -> Iterator[tuple[int, CheckReport]]:
+def in_processes(checks: Sequence[Check], jobs: int, watch: Watch | None) -> Iterator[tuple[int, CheckReport]]:
     """Yield number and report of every check from forked processes, as they come.
 
     A check may break its process for those that follow: one that ends in an error there is run in a new one.
@@ -229,7 +229,7 @@ def duplicate(number: int) -> int | None:
     return None
 
 
-def serve(checks: Sequence[Declared], pipe: Any, stdin: int | None, watched: bool, others: Iterable[Any]) -> None:
+def serve(checks: Sequence[Check], pipe: Any, stdin: int | None, watched: bool, others: Iterable[Any]) -> None:
     """Run checks by number until None comes, or the process that wants them is gone; tell how far they are."""
     for other in others:  # the user's code may write to any descriptor
         other.close()
@@ -267,18 +267,18 @@ def serve(checks: Sequence[Declared], pipe: Any, stdin: int | None, watched: boo
         os._exit(1)
 
 
-def crashed(check: Declared, code: int | None) -> CheckReport:
+def crashed(check: Check, code: int | None) -> CheckReport:
     """Return the report of a check whose process died."""
     how = f"signal {-code}" if code is not None and code < 0 else f"status {code}"
     message = late(check) if code == LATE else None
     return failed(check, message or f"the process died ({how})")
 
 
-def late(check: Declared) -> str | None:
+def late(check: Check) -> str | None:
     """Return what is said of a check that takes longer than it may."""
     return None if check.options.bound is None else check.options.bound.error().message
 
 
-def failed(check: Declared, message: str) -> CheckReport:
+def failed(check: Check, message: str) -> CheckReport:
     """Return the report of a check that came to no end of its own."""
     return CheckReport(check.name, check.file, check.line, "error", 0.0, message=message)

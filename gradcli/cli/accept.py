@@ -96,7 +96,7 @@ def as_share(ctx: Any, param: Any, text: str) -> tuple[int, int]:
 
 def shapes_of(texts: tuple[str, ...], limit: int, values: Container[str]) -> dict[str, tuple[int, ...]]:
     """Return the shapes of --shape x=3,4 (x= for a single number) by name. Raises GradcliError, also for values."""
-    from ..check.declaration import MOST_AXES
+    from ..check.validation import MOST_AXES
 
     found: dict[str, tuple[int, ...]] = {}
     for text in texts:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import click
 from click.core import ParameterSource
 
-from ..check.declared import Declared
+from ..check.check import Check
 from ..check.options import tolerances_of
 from ..check.targets.checks import checks_of
 from ..check.targets.request import Wanted, only_given
@@ -48,7 +48,7 @@ class Manner(NamedTuple):
         return {**flags, **numbers, "tolerances": tolerances_of(self.eps, self.atol, self.rtol)}
 
 
-def select_checks(call: Call, manner: Manner) -> list[Declared | CheckReport]:
+def select_checks(call: Call, manner: Manner) -> list[Check | CheckReport]:
     """Return the checks that the command line names; what could not be imported is always among them."""
     texts = [call.asked.words[0]] if call.asked.words and not call.inline else []
     targets = [call.as_target(text) for text in (*texts, *(w for w in call.words if not VALUE.match(w)))]
@@ -65,19 +65,19 @@ def select_checks(call: Call, manner: Manner) -> list[Declared | CheckReport]:
         if every and getattr(manner, option):
             message = f"--{option} looks along directions, so there are no elements to show"
             raise GradcliError(message, hint=f"leave out --{option}", kind="usage")
-    for check in (c for c in found if isinstance(c, Declared)):
+    for check in (c for c in found if isinstance(c, Check)):
         check.options = check.options._replace(
             bound=bound_of(check, call.asked.timeout), elements=every or call.output.form == "html"
         )
         check.arguments = f"-- {shlex.join(call.asked.argv)}" if call.asked.argv else ""
         if check.is_script and str(check.file).endswith(".py"):
             status.note(f"{check.file} declares no checks: it is run as a script, and its own gradient is checked")
-    if manner.samples and not any(isinstance(c, Declared) and c.random for c in found):
+    if manner.samples and not any(isinstance(c, Check) and c.random for c in found):
         raise GradcliError(
             "--samples has no use here: the point is given", hint="--shape x=3 draws an input at random", kind="usage"
         )
     pattern = call.asked.keyword
-    exact = any(c.name == pattern for c in found if isinstance(c, Declared))
+    exact = any(c.name == pattern for c in found if isinstance(c, Check))
     chosen = [c for c in found if pattern is None or isinstance(c, CheckReport) or is_meant(c, pattern, exact)]
     if not chosen:
         raise GradcliError(f"-k {pattern}: no check has that in its name", hint="--list shows them", kind="usage")
@@ -88,7 +88,7 @@ WITH_ELEMENTS = ("csv",)
 """The formats that hold every element."""
 
 
-def bound_of(check: Declared, timeout: float | None) -> Bound | None:
+def bound_of(check: Check, timeout: float | None) -> Bound | None:
     """Return how long a check may take: --timeout, which elsewhere is the time of an answer, or some CPU a sample."""
     if check.bounds_answers:
         return None
@@ -139,7 +139,7 @@ def refuse_two(asked: Asked) -> None:
         raise GradcliError("--grad and --value-and-grad go one at a time", hint="leave out one", kind="usage")
 
 
-def is_meant(check: Declared, pattern: str, exact: bool) -> bool:
+def is_meant(check: Check, pattern: str, exact: bool) -> bool:
     """Return whether -k means a check: by its name, where one has just that, else by a part of file and name."""
     return check.name == pattern if exact else pattern.lower() in f"{check.file}:{check.name}".lower()
 

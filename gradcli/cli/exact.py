@@ -41,7 +41,7 @@ def formulas_of(call: Call, program: Program, max_symbols: int, engine_at: Engin
 
 def check_derivative(call: Call, *, symbolic: bool = False, order: int = 1) -> CheckReport:
     """Return the report on a derivative: numeric, forward mode, and 50 digits and formulas where there are such."""
-    from ..check.declared import Declared
+    from ..check.check import Check
     from ..check.targets.checks import checks_of
     from ..check.targets.request import Wanted, only_given
 
@@ -59,4 +59,4 @@ def check_derivative(call: Call, *, symbolic: bool = False, order: int = 1) -> C
         config=asked.config,
     )
     (check,) = checks_of([call.target()], wanted)
-    return check.run() if isinstance(check, Declared) else check
+    return check.run() if isinstance(check, Check) else check

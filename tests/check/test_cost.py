@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gradcli.check.declared import Declared
+from gradcli.check.check import Check
 
 SIZE = 10_000
 
@@ -31,7 +31,7 @@ class Counted:
 @pytest.mark.parametrize("place", [0, 4321, SIZE - 1])
 def test_one_wrong_element_among_many_costs_little(place):
     counted = Counted(place)
-    report = Declared(counted.value, {"x": (SIZE,)}, grad=counted.gradient, fast=True).run()
+    report = Check(counted.value, {"x": (SIZE,)}, grad=counted.gradient, fast=True).run()
     assert report.verdict == "fail"
     assert report.inputs[0].worst.place == (place,)
     assert counted.calls < 1000
@@ -41,7 +41,7 @@ def test_no_point_is_shrunk_that_would_not_be_shown():
     counts = []
     for wrong in (None, 7):
         counted = Counted(wrong)
-        verdict = Declared(counted.value, {"x": (60,)}, grad=counted.gradient).run().verdict
+        verdict = Check(counted.value, {"x": (60,)}, grad=counted.gradient).run().verdict
         assert verdict == ("pass" if wrong is None else "fail")
         counts.append(counted.calls)
     assert counts[1] < 2 * counts[0]
@@ -49,6 +49,6 @@ def test_no_point_is_shrunk_that_would_not_be_shown():
 
 def test_a_small_point_is_shrunk():
     counted = Counted(1)
-    report = Declared(counted.value, {"x": (3,)}, grad=counted.gradient).run()
+    report = Check(counted.value, {"x": (3,)}, grad=counted.gradient).run()
     assert any(note.startswith("the smallest failing point found: x=[") for note in report.notes)
     assert not any("-0.0" in note for note in report.notes)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from gradcli.check.check import Check
 from gradcli.check.declare import check_gradient
-from gradcli.check.declared import Declared
 
 BAD = [
     ({"at": {"x": [[1], [1, 2]]}}, "the value of 'x' is no array of numbers"),
@@ -40,7 +40,7 @@ BAD = [
 @pytest.mark.parametrize(("given", "message"), BAD, ids=lambda x: x if isinstance(x, str) else None)
 def test_a_bad_argument_is_an_error_of_the_check(given, message):
     arguments = {"f": lambda x: x * x, "at": {"x": 2.0}, "grad": lambda x: 2 * x, **given}
-    report = Declared(**arguments).run()
+    report = Check(**arguments).run()
     assert report.verdict == "error"
     assert message in report.message
     assert isinstance(report.name, str)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import gradcli
+from gradcli.check.check import Check
 from gradcli.check.declare import check_gradient
-from gradcli.check.declared import Declared
 from gradcli.render.checks import headline
 
 X = np.array([1.0, 2.0, 4.0])
@@ -15,7 +15,7 @@ Z = np.array([1 + 2j, 3 - 1j])
 
 
 def every(f, at, **claims):
-    check = Declared(f, at, **claims)
+    check = Check(f, at, **claims)
     check.options = check.options._replace(elements=True)
     return check.run().inputs
 

@@ -8,7 +8,7 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from gradcli.check.declared import Declared
+from gradcli.check.check import Check
 from gradcli.check.lock import errors_of, known_at, lock, numbers_of, rounded_up, verify
 from gradcli.cli.main import main
 from gradcli.schema import schema_of
@@ -108,7 +108,7 @@ def softplus_slope(x):
 @pytest.mark.parametrize("x", [-30.0, -3.0, 0.5, 12.0, 40.0])
 def test_the_error_of_a_gradient_covers_its_rounding(x):
     """The formula cancels for negative x; the true slope is that of mpmath."""
-    check = Declared(lambda x: np.logaddexp(0, x), {"x": x}, grad=softplus_slope)
+    check = Check(lambda x: np.logaddexp(0, x), {"x": x}, grad=softplus_slope)
     known = known_at(check)
     with mp.workdps(40):
         true = float(1 / (1 + mp.exp(-mp.mpf(x))))
@@ -119,7 +119,7 @@ def test_the_error_of_a_gradient_covers_its_rounding(x):
 
 def test_noise_counts_as_error():
     rng = np.random.default_rng(0)
-    check = Declared(lambda x: x * x, {"x": 3.0}, grad=lambda x: 2 * x + 1e-6 * rng.random())
+    check = Check(lambda x: x * x, {"x": 3.0}, grad=lambda x: 2 * x + 1e-6 * rng.random())
     subject = check.subject({"x": 3.0})
     assert errors_of(subject, numbers_of(subject, subject.at))["x"] > 1e-7
     locked = lock("f", [check], {})

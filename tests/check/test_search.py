@@ -7,7 +7,7 @@ import time
 import numpy as np
 import pytest
 
-from gradcli.check.declared import Declared
+from gradcli.check.check import Check
 from gradcli.check.saved_points import array_of, plain_of
 from gradcli.check.search.candidates import beside, candidates, constants_in, constants_of
 from gradcli.check.search.shrink import shrink
@@ -56,14 +56,14 @@ WRONG = {
 @pytest.mark.parametrize("name", WRONG)
 def test_a_wrong_point_is_found_and_made_small(name):
     f, grad, at, smallest = WRONG[name]
-    assert Declared(f, at, grad=grad).run().verdict == "pass" or smallest == [-1.0]
-    report = Declared(f, at, grad=grad, search=200).run()
+    assert Check(f, at, grad=grad).run().verdict == "pass" or smallest == [-1.0]
+    report = Check(f, at, grad=grad, search=200).run()
     assert report.verdict == "fail"
     found = report.found.at["x"]
     if smallest is not None:
         np.testing.assert_array_equal(found, smallest)
     assert (
-        Declared(f, eval(report.found.line.removeprefix("@gradcli.check(at=").removesuffix(")")), grad=grad)
+        Check(f, eval(report.found.line.removeprefix("@gradcli.check(at=").removesuffix(")")), grad=grad)
         .run()
         .verdict
         == "fail"
@@ -72,7 +72,7 @@ def test_a_wrong_point_is_found_and_made_small(name):
 
 def test_a_float32_branch_is_no_larger_than_90():
     at = {"x": np.array([1.0, 2.0], np.float32)}
-    report = Declared(softplus32, at, grad=lambda x: np.exp(x) / (1 + np.exp(x)), search=200).run()
+    report = Check(softplus32, at, grad=lambda x: np.exp(x) / (1 + np.exp(x)), search=200).run()
     assert report.verdict == "fail"
     assert 88 < report.found.at["x"].max() <= 90
     assert report.found.line.startswith('@gradcli.check(at={"x": np.array([')
@@ -83,7 +83,7 @@ def test_right_functions_are_not_accused(chunk):
     for k in range(chunk, 100, 4):
         function = Function(np.random.default_rng([22, k]))
         with np.errstate(all="ignore"):
-            check = Declared(function.value, {"x": function.x}, grad=function.gradient, search=10, seed=k)
+            check = Check(function.value, {"x": function.x}, grad=function.gradient, search=10, seed=k)
             report = check.run()
         assert report.verdict != "fail", (k, function, report.found)
 
@@ -109,14 +109,14 @@ RIGHT = {
 @pytest.mark.parametrize("name", RIGHT)
 def test_right_gradients_at_the_ends_of_arithmetic(name):
     f, grad = RIGHT[name]
-    report = Declared(f, {"x": np.array([0.3, 1.7, 0.9])}, grad=grad, search=200).run()
+    report = Check(f, {"x": np.array([0.3, 1.7, 0.9])}, grad=grad, search=200).run()
     assert report.verdict != "fail", (report.found, report.inputs)
     assert report.notes[-1] == "searched 200 points: none at which the claim is wrong"
 
 
 def test_a_search_is_cheap():
     grad = lambda x: 2 * x * np.sin(x) + x**2 * np.cos(x)  # noqa: E731
-    check = Declared(lambda x: (x**2 * np.sin(x)).sum(), START, grad=grad, search=200)
+    check = Check(lambda x: (x**2 * np.sin(x)).sum(), START, grad=grad, search=200)
     start = time.process_time()
     assert check.run().verdict == "pass"
     assert time.process_time() - start < 4  # about 0.5 s; the machine may be busy
@@ -192,7 +192,7 @@ def test_arrays_are_kept_to_the_last_bit(x):
 
 
 def test_a_saved_point_comes_first():
-    check = Declared(softplus, START, grad=lambda x: np.where(x > 20, 0, sigmoid(x)))
+    check = Check(softplus, START, grad=lambda x: np.where(x > 20, 0, sigmoid(x)))
     check.saved = [{"x": np.array([25.0])}]
     report = check.run()
     assert report.verdict == "fail"
@@ -202,17 +202,15 @@ def test_a_saved_point_comes_first():
 
 
 def test_search_must_be_a_count():
-    assert "search must be a whole number" in Declared(softplus, START, search=-1).run().message
+    assert "search must be a whole number" in Check(softplus, START, search=-1).run().message
 
 
 def test_clipped_values_and_overflow_are_told_from_rounding():
     def loss(x):
         return np.log1p(np.exp(-x)).sum()
 
-    cancelling = Declared(loss, START, grad=lambda x: sigmoid(x) - 1, search=200).run()
+    cancelling = Check(loss, START, grad=lambda x: sigmoid(x) - 1, search=200).run()
     assert cancelling.verdict == "pass"  # off by its own rounding where it is next to nothing
-    clipped = Declared(
-        lambda p: np.log(np.clip(p, 1e-6, 1)).sum(), {"p": [0.5]}, grad=lambda p: 1 / p, search=200
-    ).run()
+    clipped = Check(lambda p: np.log(np.clip(p, 1e-6, 1)).sum(), {"p": [0.5]}, grad=lambda p: 1 / p, search=200).run()
     assert clipped.verdict == "fail"
     assert clipped.found.at["p"][0] < 1e-6 or clipped.found.at["p"][0] > 1

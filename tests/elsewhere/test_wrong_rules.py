@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from gradcli.check.check import Check
 from gradcli.check.declare import check_gradient
-from gradcli.check.declared import Declared
 
 X = np.array([0.7, -1.3, 2.1])
 A = np.array([[1.0, 2.0, -1.0], [0.5, -3.0, 2.0], [4.0, 1.0, 1.5]])
@@ -305,11 +305,11 @@ def test_single_precision_is_judged_by_values_in_double():
     def f(x):
         return torch.sin(x).sum()
 
-    report = Declared(f, {"x": X}, single=True).run()
+    report = Check(f, {"x": X}, single=True).run()
     assert report.verdict == "pass"
     assert "float32" in report.notes[0]
     wrong = torch_power(RULES["factor 1.01"])
-    assert Declared(lambda x: wrong(x).sum(), {"x": X}, single=True).run().verdict == "fail"
+    assert Check(lambda x: wrong(x).sum(), {"x": X}, single=True).run().verdict == "fail"
 
 
 @pytest.mark.framework("jax")

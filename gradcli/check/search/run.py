@@ -38,7 +38,7 @@ BISECTIONS = 60
 
 
 class Search:
-    """The search of one declared check. base: a point of its own, with all inputs."""
+    """The search of one check. base: a point of its own, with all inputs."""
 
     def __init__(self, check: Any, base: Mapping[str, Any]):
         self.check, self.rng = check, np.random.default_rng(check.options.seed)

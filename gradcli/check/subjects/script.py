@@ -14,7 +14,7 @@ from ...program.frameworks import framework_imported
 from ...program.script import ScriptProgram
 from ...tape.backward import grad
 from ...tape.tensor import Tensor
-from ..declared import Declared, refuse_foreign
+from ..check import Check, refuse_foreign
 from .second import direction
 from .subject import CheckError, Subject
 from .traced import Traced, joined, tensor
@@ -118,7 +118,7 @@ class SecondScript(ScriptSubject):
         return Traced.jacobian(self, arrays)
 
 
-class ScriptCheck(Declared):
+class ScriptCheck(Check):
     """The check of a script's output at values of its leaves."""
 
     is_script = True

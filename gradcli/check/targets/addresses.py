@@ -15,12 +15,12 @@ from ...program.elsewhere.address import Wishes, open_address, refuse_to_execute
 from ...program.elsewhere.base import Arrays, Elsewhere, ElsewhereError
 from ...program.parameters import check_known
 from ...results.checks import CheckReport
-from ..declared import Declared
+from ..check import Check
 from ..subjects.external import Claimed, what_ends
 from ..subjects.subject import CheckError, Subject
 
 
-class RemoteCheck(Declared):
+class RemoteCheck(Check):
     """The check of the derivative that an address gives. make: the function, from values of its inputs."""
 
     bounds_answers = True
@@ -83,7 +83,7 @@ class DeclaredAddress(RemoteCheck):
         super().__init__(make, at, wrt=chosen, name=name or text, **options)
 
 
-def of_address(target: Any, wanted: Any) -> Declared | CheckReport:
+def of_address(target: Any, wanted: Any) -> Check | CheckReport:
     """Return the check of what is at an address; a report when it cannot be reached.
 
     Raises GradcliError for inputs that it does not have, or that are missing.

@@ -18,19 +18,19 @@ from ...program.loading import check_callable, find_in, load_module
 from ...program.surroundings import Folders
 from ...program.target import Target, read_source, refuse_arguments
 from ...results.checks import CheckReport
-from ..declared import Declared
+from ..check import Check
 from .arguments import arguments_of, by_name
 from .files import declared_in, files_in, mentions_checks
 from .request import Wanted, surroundings_of, with_options
 
 
-def checks_of(targets: Sequence[Target], wanted: Wanted) -> list[Declared | CheckReport]:
+def checks_of(targets: Sequence[Target], wanted: Wanted) -> list[Check | CheckReport]:
     """Return the checks of all targets; files that cannot be imported become reports.
 
     A Python file without checks is checked as a script when it is named alone, and left out among others. Raises
     GradcliError for targets that do not exist, and when nothing is declared.
     """
-    found: list[Declared | CheckReport] = []
+    found: list[Check | CheckReport] = []
     folders = Folders()
     for target in targets:
         target.folders = folders
@@ -51,7 +51,7 @@ def is_file_without_checks(path: str) -> bool:
     return path.endswith(".py") and os.path.isfile(path) and not mentions_checks(path)
 
 
-def of_target(target: Target, wanted: Wanted) -> list[Declared | CheckReport]:
+def of_target(target: Target, wanted: Wanted) -> list[Check | CheckReport]:
     """Return the checks of one target."""
     text = target.text
     if not target.inline and is_elsewhere(text):
@@ -77,7 +77,7 @@ def of_target(target: Target, wanted: Wanted) -> list[Declared | CheckReport]:
     return [of_program(target, wanted)]
 
 
-def of_file(path: str, target: Target, wanted: Wanted) -> list[Declared | CheckReport]:
+def of_file(path: str, target: Target, wanted: Wanted) -> list[Check | CheckReport]:
     """Return the checks that a file declares, with the options of the command line."""
     if target.safe:
         raise GradcliError(f"--safe: {path} is Python, which would have to be executed", kind="usage")
@@ -92,7 +92,7 @@ def of_file(path: str, target: Target, wanted: Wanted) -> list[Declared | CheckR
     return [with_options(check, wanted) for check in found]
 
 
-def hand_written(path: str, name: str, target: Target, wanted: Wanted) -> Declared:
+def hand_written(path: str, name: str, target: Target, wanted: Wanted) -> Check:
     """Return the check of a function against the derivative in its file."""
     if target.safe:
         raise GradcliError(f"--safe: {path} is Python, which would have to be executed", kind="usage")
@@ -113,7 +113,7 @@ def hand_written(path: str, name: str, target: Target, wanted: Wanted) -> Declar
     for key, claim in claims.items():
         claims[key] = claim if engine_of(claim, None) else by_name(claim, at, first=int(key != "grad"))
     code = getattr(f, "__code__", None)
-    check = Declared(
+    check = Check(
         f if engine_of(f, None) else by_name(f, at),
         at,
         grad=claims.get("grad"),
@@ -130,7 +130,7 @@ def hand_written(path: str, name: str, target: Target, wanted: Wanted) -> Declar
     return with_options(check, wanted)
 
 
-def by_framework(path: str, name: str, target: Target, wanted: Wanted) -> Declared | CheckReport | None:
+def by_framework(path: str, name: str, target: Target, wanted: Wanted) -> Check | CheckReport | None:
     """Return the check of a function that a framework runs; None for one that gradcli's engine runs.
 
     Raises GradcliError for missing arguments.
@@ -154,7 +154,7 @@ def by_framework(path: str, name: str, target: Target, wanted: Wanted) -> Declar
     check_callable(found, path, name)
     with surroundings_of(target):
         at = framework_arguments(engine, found, by_path(wanted.at), f"{path}:{name}")
-    check = Declared(
+    check = Check(
         found,
         at,
         wrt=wanted.wrt,

@@ -13,8 +13,8 @@ from ...lang.settings import MAX_TEXT
 from ...program.loading import load_module
 from ...program.surroundings import Folders, same_file
 from ...results.checks import CheckReport
+from ..check import Check
 from ..declare import REGISTRY
-from ..declared import Declared
 
 DECLARING = {"check", "check_gradient"}
 """A file that names none of these declares no check, and is not imported."""
@@ -54,7 +54,7 @@ def files_in(folder: str) -> list[str]:
     return [path for path in found if mentions_checks(path)]
 
 
-def declared_in(path: str, folders: Folders, stdout: Any = None) -> list[Declared] | CheckReport:
+def declared_in(path: str, folders: Folders, stdout: Any = None) -> list[Check] | CheckReport:
     """Import a file and return the checks that it declares; a report of what went wrong when it cannot be.
 
     A file that it imports declares its checks by that, and not again when its own turn comes.
@@ -79,7 +79,7 @@ def declared_in(path: str, folders: Folders, stdout: Any = None) -> list[Declare
     return found
 
 
-def belongs(check: Declared, path: str) -> bool:
+def belongs(check: Check, path: str) -> bool:
     """Return whether a check is declared for a function of a file."""
     return check.file is not None and same_file(check.file, path)
 

@@ -15,12 +15,12 @@ from ...program.parameters import check_known
 from ...program.script import ScriptProgram
 from ...program.target import Target, load_program, read_source
 from ...results.checks import CheckReport
-from ..declared import Declared
+from ..check import Check
 from ..subjects.script import ScriptCheck, leaves_of
 from .request import Wanted, surroundings_of, with_options
 
 
-def of_program(target: Target, wanted: Wanted) -> Declared | CheckReport:
+def of_program(target: Target, wanted: Wanted) -> Check | CheckReport:
     """Return the check of the engine's derivative of a program; a report when the program raises."""
     path, home = target.text.partition(":")[0], surroundings_of(target)
     where: dict[str, Any] = {
@@ -66,7 +66,7 @@ def of_program(target: Target, wanted: Wanted) -> Declared | CheckReport:
     if isinstance(program, ScriptProgram):
         return with_options(ScriptCheck(program, points, out=wanted.out, wrt=wanted.wrt, **where), wanted)
     assert function is not None
-    check = with_options(Declared(function, points, wrt=wanted.wrt, **where), wanted)
+    check = with_options(Check(function, points, wrt=wanted.wrt, **where), wanted)
     check.surroundings = home
     if isinstance(program, ExpressionProgram):
         check.source = program.parsed.source.replace("^", "**")

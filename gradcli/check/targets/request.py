@@ -11,7 +11,7 @@ import numpy as np
 
 from ...errors import GradcliError
 from ...program.target import Target
-from ..declared import Declared
+from ..check import Check
 
 
 class Wanted(NamedTuple):
@@ -98,6 +98,6 @@ def surroundings_of(target: Target) -> Any:
 
 def with_options(check: Any, wanted: Wanted) -> Any:
     """Return a check with the options of the command line; a report as it is."""
-    if isinstance(check, Declared):
+    if isinstance(check, Check):
         check.options = check.options._replace(**wanted.options)
     return check

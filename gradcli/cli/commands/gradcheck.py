@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from ...check.declared import Declared
+from ...check.check import Check
 from ...check.saved_points import SavedPoints
 from ...check.workers import run_all
 from ...errors import EXIT_INCONCLUSIVE, EXIT_INTERRUPTED, EXIT_TARGET, GradcliError
@@ -97,13 +97,13 @@ def gradcheck(
     return EXIT_SKIP if bisect and code in (EXIT_TARGET, EXIT_INCONCLUSIVE) else code
 
 
-def saved_points(checks: list[Declared | CheckReport], path: str | None) -> SavedPoints | None:
+def saved_points(checks: list[Check | CheckReport], path: str | None) -> SavedPoints | None:
     """Give checks the points that a file has for them; return the file's content, None without a file."""
     if path is None:
         return None
     saved = SavedPoints(path)
     for check in checks:
-        if isinstance(check, Declared):
+        if isinstance(check, Check):
             check.saved = saved.of(check.file, check.name)
     return saved
 
@@ -113,7 +113,7 @@ STREAMED = ("table", "tsv", "github")
 
 
 def run_checks(
-    output: Output, target: str, checks: list[Declared | CheckReport], jobs: int, stop: bool
+    output: Output, target: str, checks: list[Check | CheckReport], jobs: int, stop: bool
 ) -> tuple[CheckSummary, bool]:
     """Run checks and show their reports in order; return all that were done, and whether they were interrupted.
 
@@ -121,7 +121,7 @@ def run_checks(
     """
     start = time.perf_counter()
     streamed = output.form in STREAMED and output.path is None
-    waiting = [c for c in checks if isinstance(c, Declared)]
+    waiting = [c for c in checks if isinstance(c, Check)]
     reports = [c for c in checks if isinstance(c, CheckReport)]
     broken = len(reports)
     early: dict[int, CheckReport] = {}
@@ -160,7 +160,7 @@ def run_checks(
     return summary, interrupted
 
 
-def list_checks(output: Output, target: str, checks: list[Declared | CheckReport]) -> int:
+def list_checks(output: Output, target: str, checks: list[Check | CheckReport]) -> int:
     """List checks; of files that could not be imported, tell why. Return the exit code."""
     broken = [c for c in checks if isinstance(c, CheckReport)]
     output.show(CheckList(target, tuple((c.name, c.file, c.line) for c in checks if c not in broken)))

@@ -19,12 +19,12 @@ from ..errors import ENDINGS, GradcliError, TimeIsUp
 from ..lang.time_limits import bounded, time_left, within
 from ..program.frameworks import FRAMEWORKS, engine_of, framework_of
 from ..results.checks import CheckReport
-from .declaration import complaints, is_shape, point_of
 from .options import Options, tolerances_of
 from .run import Place, run_check
 from .subjects.frameworks import claimed_by, hand_written, second_order
 from .subjects.subject import CheckError, Subject, name_of, raised
 from .subjects.value_and_grad import value_and_gradient
+from .validation import complaints, is_shape, point_of
 
 BY_HAND = "a gradient written by hand is checked with --grad NAME (grad= in a declaration), and f gets plain arrays"
 WHOLE_NUMBERS = "--arg NAME='[2, 0]' gives whole numbers, as does a parameter annotated with int or NDArray[np.int64]"
@@ -55,8 +55,8 @@ def settings_kept() -> Iterator[None]:
                 os.chdir(folder)
 
 
-class Declared:
-    """One declared check: what to call, where, and how often.
+class Check:
+    """One check: what to call, where, and how often.
 
     at: arrays by name, a function of a numpy.random.Generator that returns them, or shapes by name.
     """

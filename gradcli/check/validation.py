@@ -1,4 +1,4 @@
-"""What a declared check may ask for, and the points that it draws."""
+"""What a check may ask for, and the points that it draws."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def is_shape(x: Any) -> bool:
 
 
 def complaints(check: Any) -> Iterator[str]:
-    """Yield what is wrong with the arguments of a declared check."""
+    """Yield what is wrong with the arguments of a check."""
     options = check.options
     given = {name: x for name, x in (("grad", check.grad), ("vjp", check.vjp), ("jvp", check.jvp)) if x is not None}
     if check.value_and_grad and check.grad is not None:
