@@ -114,10 +114,7 @@ def run_check(make: Callable[[], Subject], place: Place, options: Options | None
 
 
 def judge(subject: Subject, options: Options, report: Callable[..., CheckReport]) -> CheckReport:
-    """Return the report on a subject: preconditions, claim, screen, judgement, doubts, diagnosis.
-
-    Raises CheckError.
-    """
+    """Return the report on a subject, by directions where these are enough, else by elements. Raises CheckError."""
     subject.most_calls = options.calls
     flat = Flat(subject)
     few = not options.elements and (options.forced or is_costly(flat))
@@ -135,6 +132,14 @@ def judge(subject: Subject, options: Options, report: Callable[..., CheckReport]
         return report("inconclusive", reason)
     if not along:
         bent = wrong_products(flat, options.seed)
+    return judge_elements(flat, bent, options, report)
+
+
+def judge_elements(
+    flat: Flat, bent: Finding | None, options: Options, report: Callable[..., CheckReport]
+) -> CheckReport:
+    """Return the report on a subject whose elements are looked at one by one. bent: what is wrong with products."""
+    subject = flat.subject
     if bent is None and options.tolerances is None and not options.elements:
         right = subject.all_right(flat)
         if right is not None:
