@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NoReturn
 
 from ..errors import NotBatchableError
@@ -109,17 +109,15 @@ class Batched(Tensor):
 
     @staticmethod
     def __record__(primitive: Any, operands: tuple, params: dict) -> Any:
-        kind = max((type(x) for x in operands if isinstance(x, Batched)), key=lambda c: c.record_level)
+        kind, size = innermost_level(operands)
         flags = [type(x) is kind for x in operands]
         values = [x._value if flag else x for x, flag in zip(operands, flags, strict=True)]
-        size = next(v.shape[0] for v, flag in zip(values, flags, strict=True) if flag)
         result = batched_call(primitive, values, flags, size, params)
         return tuple(kind.of(part) for part in result) if isinstance(result, tuple) else kind.of(result)
 
     def apply_function(self, function: Any, args: tuple) -> Any:
         """Call a custom function on batched tensors by its own vmap, or all points' at once where it says so."""
-        kind = max((type(x) for x in args if isinstance(x, Batched)), key=lambda c: c.record_level)
-        size = next(x._value.shape[0] for x in args if type(x) is kind)
+        kind, size = innermost_level(args)
         dims = tuple(0 if type(x) is kind else None for x in args)
         values = [x._value if type(x) is kind else x for x in args]
         own = getattr(function, "vmap", None)
@@ -131,8 +129,7 @@ class Batched(Tensor):
     @staticmethod
     def gradients(grad: Any, outputs: tuple, vectors: tuple, given: tuple, materialize: bool) -> tuple:
         """Return the gradients of tensors outside of vmap for vectors inside of it: all points' in one pass."""
-        kind = max((type(v) for v in vectors if isinstance(v, Batched)), key=lambda c: c.record_level)
-        size = next(v._value.shape[0] for v in vectors if type(v) is kind)
+        kind, size = innermost_level(vectors)
         values = [v._value if type(v) is kind else v.expand(size, *v.shape) for v in vectors]
         if any(isinstance(x, Batched) for x in (*outputs, *values)):
             refuse()
@@ -192,6 +189,12 @@ class Batched(Tensor):
     item = __float__ = __int__ = __complex__ = refuse_number  # type: ignore
     __bool__ = refuse_branch  # type: ignore
     __index__ = tolist = numpy = __array__ = __contains__ = __setitem__ = __reduce__ = __deepcopy__ = detach_ = refuse  # type: ignore
+
+
+def innermost_level(operands: Iterable) -> tuple[type[Batched], int]:
+    """Return the class of the innermost level's tensors among operands, and that level's size."""
+    newest = max((x for x in operands if isinstance(x, Batched)), key=lambda x: x.record_level)
+    return type(newest), newest._value.shape[0]
 
 
 @functools.cache

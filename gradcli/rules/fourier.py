@@ -15,7 +15,7 @@ import numpy as np
 from .flip import roll
 from .index import Index, put
 from .shapes import as_int, as_shape, negative_axis, rank, shape_of
-from .table import A, Sample, composition, linear
+from .table import A, Sample, composition, linear, numpy_function
 
 NORMS = {"backward": (0.0, 1.0), "ortho": (0.5, 0.5), "forward": (1.0, 0.0)}
 
@@ -230,21 +230,13 @@ def roll_half(x, axes, sign):
     return roll(x, tuple(n // 2 if sign > 0 else -(n // 2) for n in lengths), axes) if axes else x
 
 
+@numpy_function(Sample(A(3, 4)), Sample(A(5), axes=0), home=np.fft, name="fft.fftshift", public=False)
 def fftshift(x, axes=None):
     """The zero frequency moved to the middle."""
     return roll_half(x, axes, 1)
 
 
+@numpy_function(Sample(A(3, 4)), Sample(A(5), axes=0), home=np.fft, name="fft.ifftshift", public=False)
 def ifftshift(x, axes=None):
     """fftshift undone."""
     return roll_half(x, axes, -1)
-
-
-for _shift in (fftshift, ifftshift):
-    composition(
-        _shift,
-        name=f"fft.{_shift.__name__}",
-        numpy=(getattr(np.fft, _shift.__name__),),
-        samples=(Sample(A(3, 4)), Sample(A(5), axes=0)),
-        public=False,
-    )

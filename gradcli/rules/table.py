@@ -84,79 +84,48 @@ def kept_by(rule: Any, skip: int) -> tuple[int, ...]:
 class Primitive:
     """One entry. Call it with canonical operands and parameters; `function` takes the user's arguments."""
 
-    def __init__(
-        self,
-        name: str,
-        kind: str,
-        forward: Callable,
-        rules: tuple = (),
-        *,
-        bind: Callable | None = None,
-        aliases: Iterable[str] = (),
-        node: str | Callable | None = None,
-        variants: tuple[str | None, str | None] = (None, None),
-        numpy: Iterable[Any] = (),
-        folds: Iterable[Any] = (),
-        doc: str = "",
-        subgradient: str = "",
-        domain: tuple[Interval, ...] = (REAL, REAL, REAL),
-        samples: tuple[Sample, ...] = UNARY_SAMPLES,
-        twin: str | None = None,
-        arity: int | None = 1,
-        view: bool = False,
-        promote: tuple[int, ...] | None = (),
-        holomorphic: bool = True,
-        complex: bool = True,
-        outputs: int = 1,
-        jvp: Callable | None = None,
-        public: bool = True,
-        pair: Callable | None = None,
-        batch: Callable | None = None,
-        exact: Callable | None = None,
-        twin_of: Callable[[dict], str | None] | None = None,
-        pattern: str = "",
-        size: Callable[..., int] | None = None,
-        rounds: Callable[..., float] | None = None,
-        scipy: str = "",
-        slope: str = "",
-    ):
+    aliases: tuple[str, ...] = ()
+    arity: int | None = 1
+    batch: Callable | None = None
+    bind: Callable | None = None
+    complex: bool = True
+    doc: str = ""
+    domain: tuple[Interval, ...] = (REAL, REAL, REAL)
+    exact: Callable | None = None
+    folds: tuple[Any, ...] = ()
+    holomorphic: bool = True
+    node: Any = ""
+    numpy: tuple[Any, ...] = ()
+    outputs: int = 1
+    pair: Callable | None = None
+    pattern: str = ""
+    promote: tuple[int, ...] | None = ()
+    public: bool = True
+    rounds: Callable[..., float] | None = None
+    samples: tuple[Sample, ...] = UNARY_SAMPLES
+    scipy: str = ""
+    size: Callable[..., int] | None = None
+    slope: str = ""
+    subgradient: str = ""
+    twin: str | None = None
+    twin_of: Callable[[dict], str | None] | None = None
+    variants: tuple[str | None, str | None] = (None, None)
+    view: bool = False
+
+    def __init__(self, name: str, kind: str, forward: Callable, rules: tuple = (), **options: Any):
         self.name = name
         self.kind = kind
         self.forward = forward
-        self.rules = rules
-        self.bind = bind
-        self.aliases = tuple(aliases)
-        label = node or "".join(part[:1].upper() + part[1:] for part in name.split("_"))
-        self.node: Any = label if callable(label) else backward_name(label)
-        self.variants = variants
-        self.doc = doc
-        self.subgradient = subgradient
-        self.domain = domain
-        self.samples = samples
-        self.twin = twin
-        self.arity = arity
-        self.view = view
-        self.promote = promote
-        self.holomorphic = holomorphic
-        self.complex = complex
-        self.outputs = outputs
-        self.jvp = jvp
-        self.public = public
-        self.pair = pair
-        self.batch = batch
-        self.exact = exact
-        self.twin_of = twin_of
-        self.pattern = pattern
-        self.size = size
-        self.rounds = rounds
-        self.scipy = scipy
-        self.slope = slope
+        if not options.keys() <= OPTIONS.keys():
+            raise TypeError(f"{name}: an entry has no option {', '.join(options.keys() - OPTIONS.keys())}")
+        vars(self).update(OPTIONS | options)
+        if not callable(self.node):
+            self.node = backward_name(self.node or "".join(part[:1].upper() + part[1:] for part in name.split("_")))
         self.cache: dict[Any, Any] = {}
-        skip = {"elementwise": 0, "linear": 1}.get(kind, 1 if arity is not None else 2)
+        skip = {"elementwise": 0, "linear": 1}.get(kind, 1 if self.arity is not None else 2)
         self.keeps = tuple(kept_by(rule, skip) for rule in rules)
         self.rules = tuple(self._with_shapes(rule, keeps) for rule, keeps in zip(rules, self.keeps, strict=True))
         self.saves = any(ARRAY in keeps for keeps in self.keeps)
-        self.numpy, self.folds = tuple(numpy), tuple(folds)
         self._register()
 
     def _register(self) -> None:
@@ -243,6 +212,9 @@ class Primitive:
             except TypeError as error:
                 raise TypeError(f"{self.name}(): {error}; it takes {self.name}{signature}") from None
             raise
+
+
+OPTIONS = {option: getattr(Primitive, option) for option in Primitive.__annotations__}
 
 
 @functools.cache

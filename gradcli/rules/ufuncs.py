@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from .movement import clone
@@ -26,17 +24,20 @@ def ldexp(x, y):
     return x * np.exp2(y if kind.kind == "O" else y.astype(kind))
 
 
+@numpy_function(public=False)
 def modf(x):
     """Fractional and whole part, both with the sign of x."""
     whole = np.trunc(x)
     return x - whole, whole
 
 
+@numpy_function(name="divmod", public=False)
 def divmod_(x, y):
     """Rounded-down quotient and remainder."""
     return np.floor_divide(x, y), np.remainder(x, y)
 
 
+@numpy_function(public=False)
 def frexp(x):
     """Numbers between 1/2 and 1, and the powers of 2 that they are multiplied with to give x."""
     exponent = np.frexp(raw(x))[1]
@@ -58,6 +59,9 @@ def vecmat(x, y):
 def around(x, decimals=0):
     """Nearest number with so many decimals, halves to even."""
     return np.rint(x) if decimals == 0 else np.rint(x * 10.0**decimals) / 10.0**decimals
+
+
+composition(around, numpy=(np.around, np.round), samples=(), public=False)
 
 
 @numpy_function(Sample(A(2, 3), A()), Sample(A(2, 3), A(3)))
@@ -101,13 +105,3 @@ def running(function, x, axis, initial):
 def matrix_transpose(x):
     """The last two axes exchanged."""
     return x.swapaxes(-1, -2)
-
-
-OTHERS: list[tuple[str, Any, tuple]] = [
-    ("modf", modf, (np.modf,)),
-    ("divmod", divmod_, (np.divmod,)),
-    ("frexp", frexp, (np.frexp,)),
-    ("around", around, (np.around, np.round)),
-]
-for name, function, numpy in OTHERS:
-    composition(function, name=name, numpy=numpy, samples=(), public=False)

@@ -161,7 +161,7 @@ class Stateful(HookLists):
         missing: list[str] = []
         unexpected: list[str] = []
         errors: list[str] = []
-        self._load(state_dict, "", strict, assign, missing, unexpected, errors)
+        self._load(state_dict, "", assign, missing, unexpected, errors)
         keys = _IncompatibleKeys(missing, unexpected)
         self._run_load_post_hooks(keys)
         if strict:
@@ -173,13 +173,11 @@ class Stateful(HookLists):
             raise RuntimeError(f"Error(s) in loading state_dict for {type(self).__name__}:\n\t" + "\n\t".join(errors))
         return keys
 
-    def _load(
-        self, state: Mapping, prefix: str, strict: bool, assign: bool, missing: list, unexpected: list, errors: list
-    ) -> None:
+    def _load(self, state: Mapping, prefix: str, assign: bool, missing: list, unexpected: list, errors: list) -> None:
         self._load_from_state_dict(state, prefix, {"assign": assign}, True, missing, unexpected, errors)
         for name, child in self._modules.items():
             if child is not None:
-                child._load(state, f"{prefix}{name}.", strict, assign, missing, unexpected, errors)
+                child._load(state, f"{prefix}{name}.", assign, missing, unexpected, errors)
 
     def _run_load_post_hooks(self, keys: _IncompatibleKeys) -> None:
         for child in self._modules.values():
