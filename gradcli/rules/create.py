@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .shapes import as_int, as_shape
-from .sizes import count_shape, count_square, count_steps
+from .sizes import count_shape, count_steps
 from .table import composition, constant, numpy_function
 
 MAKERS: list[tuple[Any, str]] = [(np.zeros, "Zeros of a shape."), (np.ones, "Ones of a shape.")]
@@ -28,7 +28,7 @@ constant(
     aliases=("identity",),
     bind=lambda n, m=None: ((), {"n": as_int(n), "m": as_int(n if m is None else m)}),
     samples=(),
-    size=count_square,
+    size=lambda n, m=None: as_int(n) * as_int(n if m is None else m),
     doc="Identity matrix.",
 )
 

@@ -9,7 +9,7 @@ from .movement import clone
 from .scan import cumprod_last
 from .select import diag
 from .shapes import Shape, as_array, as_int, rank, shape_of
-from .sizes import count_grid, size_of
+from .sizes import count_product, size_of
 from .table import A, Sample, numpy_function
 
 
@@ -19,7 +19,12 @@ def spread_over(x, place, shape: Shape):
     return clone(np.broadcast_to(x.reshape((1,) * place + (-1,) + (1,) * (len(shape) - place - 1)), shape))
 
 
-@numpy_function(doc="Coordinates of a grid (several results).", size=count_grid)
+@numpy_function(
+    doc="Coordinates of a grid (several results).",
+    size=lambda *xs, indexing="xy", sparse=False, copy=True: (
+        sum(map(size_of, xs)) if sparse else count_product(map(size_of, xs)) * len(xs)
+    ),
+)
 def meshgrid(*xs, indexing="xy", sparse=False, copy=True):
     """Coordinates of a grid, one array for each vector; with 'xy' the first two axes are exchanged."""
     if indexing not in ("xy", "ij"):

@@ -32,11 +32,6 @@ def count_shape(*shape: Any) -> int:
     return count_product(as_shape(shape[0] if len(shape) == 1 else shape))
 
 
-def count_square(n: Any, m: Any = None) -> int:
-    """Return how many elements eye(n, m) has."""
-    return as_int(n) * as_int(n if m is None else m)
-
-
 def count_repeated(x: Any, repeats: Any, axis: Any = None) -> int:
     """Return an upper bound for repeat."""
     count = as_int(repeats) if rank(repeats) == 0 else int(np.max(raw(repeats), initial=0))
@@ -53,11 +48,6 @@ def count_matrix(x: Any, y: Any) -> int:
 def count_pairs(x: Any, y: Any, *_: Any, **__: Any) -> int:
     """Return how many pairs of elements there are."""
     return size_of(x) * size_of(y)
-
-
-def count_grid(*xs: Any, indexing: str = "xy", sparse: Any = False, copy: Any = True) -> int:
-    """Return how many elements meshgrid's results have together."""
-    return sum(map(size_of, xs)) if sparse else count_product(map(size_of, xs)) * len(xs)
 
 
 def count_contracted(x: Any, y: Any, axes: Any = 2) -> int:
