@@ -91,35 +91,24 @@ class Comparison:
     def jacobian(self, values: Mapping[str, Any], engine: Mapping[str, Any]) -> tuple[Agreement, ...]:
         """Return how the formulas of the Jacobian compare, block by block."""
         out = self.symbols.output
-
-        def found() -> list:
-            return [
-                (
-                    name,
-                    out.shape + array.shape,
-                    differentiate(out.ravel().tolist(), array),
-                )
-                for name, array in self.symbols.inputs.items()
-            ]
-
-        return self.against(found, values, engine)
+        return self.against(lambda: self.blocks([("", out.shape, out.ravel().tolist())]), values, engine)
 
     def hessian(self, values: Mapping[str, Any], engine: Mapping[str, Any]) -> tuple[Agreement, ...]:
         """Return how the formulas of the Hessian compare, block by block."""
 
-        def found() -> list:
+        def second() -> list:
             first = derivatives(self.symbols, 1)
-            return [
-                (
-                    f"{name}/{other}",
-                    shape + array.shape,
-                    differentiate(exprs, array),
-                )
-                for name, shape, exprs in first
-                for other, array in self.symbols.inputs.items()
-            ]
+            return self.blocks([(f"{name}/", shape, exprs) for name, shape, exprs in first])
 
-        return self.against(found, values, engine)
+        return self.against(second, values, engine)
+
+    def blocks(self, rows: list[tuple[str, tuple, list]]) -> list[tuple[str, tuple, list]]:
+        """Return label, shape and expressions of the derivatives of rows of such for every input."""
+        return [
+            (row + name, shape + array.shape, differentiate(exprs, array))
+            for row, shape, exprs in rows
+            for name, array in self.symbols.inputs.items()
+        ]
 
 
 def compare_with_engine(found: list, point: dict[Any, Any], engine: Mapping[str, np.ndarray]) -> list[Agreement]:
@@ -164,9 +153,12 @@ def compare_with_engine(found: list, point: dict[Any, Any], engine: Mapping[str,
                 continue
             agrees = False
             error = max(error, difference) if np.isfinite(difference) else float("inf")
-        texts = array_of([printing.text(e) for e in exprs], shape)
-        latex = array_of([printing.latex(e) for e in exprs], shape)
-        values = array_of([Rounded().doprint(n).replace("oo", "inf").replace("zinf", "inf") for n in numbers], shape)
+        words = (
+            map(printing.text, exprs),
+            map(printing.latex, exprs),
+            (Rounded().doprint(n).replace("oo", "inf").replace("zinf", "inf") for n in numbers),
+        )
+        texts, latex, values = (np.array(list(items), object).reshape(shape) for items in words)
         results.append(Agreement(name, texts, latex, values, agrees, error, tuple(dict.fromkeys(notes)), decided))
     return results
 
@@ -217,9 +209,3 @@ def beside(expr: Any, point: dict[Any, Any], mine: float, scale: float, notes: l
                 notes.append(f"at a kink: the slopes beside it are {low:.6g} and {high:.6g}")
             return True
     return False
-
-
-def array_of(items: list[str], shape: tuple[int, ...]) -> np.ndarray:
-    out = np.empty(len(items), object)
-    out[:] = items
-    return out.reshape(shape)

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..exact.multiprecision import Multiprecision
 from ..exact.record import exactly
-from ..program.base import Program
+from ..program.base import Program, Run
 from ..results.precision import Loss
 from ..tape.observe import Observation, observation_of
 from . import watch
@@ -20,14 +20,11 @@ LEAST = 1.0
 """Digits that an operation must lose to be named."""
 
 
-class Run:
-    """One observed run of a program and its backward: the steps of backward, and where it began."""
-
-    def __init__(self, program: Program, right: Exactness, at: float):
-        recorder = Recorder()
-        self.run, _ = watch.watch_program(program, right.values(at), right.request, recorder.started)
-        self.roots = recorder.passes[-1][0].roots
-        self.events = recorder.passes[-1][1]
+def observe(program: Program, right: Exactness, at: float) -> tuple[Run, watch.Pass, list[Event]]:
+    """Run a program and backward, and return the run, the last pass of backward and its steps."""
+    recorder = Recorder()
+    run, _ = watch.watch_program(program, right.values(at), right.request, recorder.started)
+    return run, *recorder.passes[-1]
 
 
 def find_loss(program: Program, right: Exactness, of: str, at: float) -> Loss | None:
@@ -35,13 +32,13 @@ def find_loss(program: Program, right: Exactness, of: str, at: float) -> Loss | 
 
     None where the run in many digits takes another way, or no single operation loses more than a digit.
     """
-    floats = Run(program, right, at)
+    run, last, events = observe(program, right, at)
     with exactly(Multiprecision(DIGITS[-2], decimal=False)):
-        better = Run(program, right, at)
-    pairs = list(zip(floats.events, better.events, strict=False))
-    if [outline(event) for event in floats.events] != [outline(event) for event in better.events]:
+        _, _, better = observe(program, right, at)
+    if [outline(event) for event in events] != [outline(event) for event in better]:
         return None
-    comparison = Comparison(right, of, at, Labels(floats.run, watch.public_nodes(floats.roots)))
+    pairs = list(zip(events, better, strict=True))
+    comparison = Comparison(right, of, at, Labels(run, watch.public_nodes(last.roots)))
     for mine, exacts in pairs:
         if not mine.node.leaf:
             comparison.forward(mine.node, observation_of(mine.node), observation_of(exacts.node))

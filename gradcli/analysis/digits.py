@@ -29,19 +29,11 @@ MORE_SECONDS = 2.0
 """Seconds that this may take."""
 ROUNDING = 1e-15
 """A number that gets so much smaller with more digits is zero."""
-MOST = 10_000
-"""More digits than this are refused."""
 Read = Callable[[], Mapping[str, Any]]
 """Reads the values of the inputs; called where exact arithmetic is in force, so that no digit is lost."""
 Numbers = dict[str, np.ndarray]
 Work = Callable[[int], tuple[np.ndarray, Numbers, str | None]]
 """Computes with so many digits: the value, the derivatives by input or pair of inputs, and the output's name."""
-
-
-def check_digits(digits: int) -> None:
-    """Raise GradcliError for more digits than can be computed in reasonable time."""
-    if not 1 <= digits <= MOST:
-        raise GradcliError(f"--digits {digits}: give a number from 1 to {MOST}", kind="usage")
 
 
 def gradients_of(run: Run, field: Multiprecision) -> Numbers:
@@ -72,7 +64,6 @@ def compute_twice(program: Program, kind: str, work: Work, digits: int) -> LongN
     Where digits were lost, or all of them (zero may be what was left of a small number beside a large one), both
     precisions are raised, if that does not take long.
     """
-    check_digits(digits)
 
     def twice(more: int) -> tuple:
         return *work(digits + 12 + more), *work(digits + 12 + more + max(20, digits // 2, more // 2))

@@ -87,7 +87,12 @@ def compute_gradient(program: Program, given: Mapping[str, np.ndarray], request:
     run = run_for(program, given, request)
     output = run.output
     if output is not None:
-        check_inputs(run)
+        if not run.leaves:
+            raise GradcliError(
+                "the program has no inputs, so there is nothing to differentiate",
+                hint="use names in the expression, as in 'x**2', and give them values: x=3",
+                kind="name",
+            )
         run_backward(output, request)
     read = gradient_of if program.is_script else grad_array
     inputs = tuple(InputGradient(name, np.array(leaf._data), read(leaf)) for name, leaf in run.leaves.items())
@@ -97,16 +102,6 @@ def compute_gradient(program: Program, given: Mapping[str, np.ndarray], request:
     return Gradients(
         program.title, value, inputs, retained, run.output_name, detached=detached, with_value=request.with_value
     )
-
-
-def check_inputs(run: Run) -> None:
-    """Raise GradcliError for a run without anything to differentiate for."""
-    if not run.leaves:
-        raise GradcliError(
-            "the program has no inputs, so there is nothing to differentiate",
-            hint="use names in the expression, as in 'x**2', and give them values: x=3",
-            kind="name",
-        )
 
 
 def run_for(program: Program, given: Mapping[str, np.ndarray], request: Request) -> Run:

@@ -15,7 +15,7 @@ from ..program.base import Program, as_leaf, silence_prints
 from ..results.plots import Curve, Surface
 from ..tape.backward import backward
 from ..tape.tensor import Tensor
-from .gradient import Request, check_output, compute_gradient
+from .gradient import Request, check_output, compute_gradient, grad_array
 
 Samples = tuple[np.ndarray, dict[str, np.ndarray]]
 """Values, and the slopes by input: all of the same length."""
@@ -106,11 +106,7 @@ def sample_at_once(
             backward(result, Tensor._wrap(np.ones_like(result._data), None))
     except Exception:  # whatever it is, the single points will say it, or do without
         return None
-    return value, {name: slope_of(line) for name, line in lines.items()}
-
-
-def slope_of(line: Tensor) -> np.ndarray:
-    return np.zeros(line._data.shape) if line._grad is None else np.array(line._grad._data, float)
+    return value, {name: np.asarray(grad_array(line), float) for name, line in lines.items()}
 
 
 def one_by_one(

@@ -14,7 +14,6 @@ from ..program.base import Program
 from ..rules.shapes import is_complex
 from ..tape.tensor import Tensor
 from ..tape.walk import reachable
-from .gradient import check_inputs
 
 
 class Recorded:
@@ -25,7 +24,12 @@ class Recorded:
 
     def __init__(self, program: Program, given: Mapping[str, np.ndarray], wrt: Iterable[str] | None, out: str | None):
         run = program.run(given, wrt=wrt, out=out)
-        check_inputs(run)
+        if not run.leaves:
+            raise GradcliError(
+                "the program has no inputs, so there is nothing to differentiate",
+                hint="use names in the expression, as in 'x**2', and give them values: x=3",
+                kind="name",
+            )
         if run.output is None:
             raise GradcliError(
                 "the script runs backward itself, so its graph is gone",

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -207,22 +208,18 @@ def product(texts: list[str], factors: tuple[Any, ...], brackets: str, times: st
     return times.join(parts) if len(parts) > 1 else texts[0 if factors[1] == 1 else 1]
 
 
-def local(above: str, below: str) -> str:
-    """Return the derivative of one operation's result for its operand."""
-    return f"∂{above}/∂{below}"
+def quotient(sign: str, above: str, below: str) -> str:
+    return f"{sign}{above}/{sign}{below}"
 
 
-def local_latex(above: str, below: str) -> str:
-    return rf"\frac{{\partial {latex_name(above)}}}{{\partial {latex_name(below)}}}"
+def latex_quotient(sign: str, above: str, below: str) -> str:
+    return rf"\frac{{{sign} {latex_name(above)}}}{{{sign} {latex_name(below)}}}"
 
 
-def total(above: str, below: str) -> str:
-    """Return the derivative of the output for a result, along all ways."""
-    return f"d{above}/d{below}"
-
-
-def total_latex(above: str, below: str) -> str:
-    return rf"\frac{{d {latex_name(above)}}}{{d {latex_name(below)}}}"
+local, local_latex = partial(quotient, "∂"), partial(latex_quotient, r"\partial")
+"""The derivative of one operation's result for its operand, as text and as LaTeX."""
+total, total_latex = partial(quotient, "d"), partial(latex_quotient, "d")
+"""The derivative of the output for a result, along all ways."""
 
 
 def latex_name(label: str) -> str:

@@ -6,6 +6,7 @@ import keyword
 import math
 import re
 from collections.abc import Iterable, Sequence
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -65,6 +66,16 @@ class Names:
         parts, rest = sympy.cse(list(exprs), symbols=symbols, optimizations="basic")
         self.taken.update(symbol.name for symbol, _ in parts)
         return [(symbol.name, part) for symbol, part in parts], rest
+
+
+def print_all(
+    names: Names, printer: Any, value: Any, derivatives: Derivatives
+) -> tuple[list[tuple[str, str]], str, list[list[str]]]:
+    """Return common parts with their names, the value in terms of these, and the elements of each derivative."""
+    parts, rest = names.shared([value, *(e for _, _, found in derivatives for e in found)])
+    body = [(name, printer.doprint(part)) for name, part in parts]
+    words = iter([printer.doprint(e) for e in rest])
+    return body, next(words), [list(islice(words, len(found))) for _, _, found in derivatives]
 
 
 def identifier(name: str) -> str:
@@ -140,16 +151,12 @@ def python_code(target: str, inputs: Inputs, value: Any, derivatives: Derivative
     """
     names = Names(inputs, keyword.kwlist)
     printer = _Python(names)
-    parts, rest = names.shared([value, *(e for _, _, found in derivatives for e in found)])
-    body = [f"    {name} = {printer.doprint(part)}" for name, part in parts]
-    words = [printer.doprint(e) for e in rest]
+    parts, word, slopes = print_all(names, printer, value, derivatives)
     returned = [names.free("value")]
-    body.append(f"    {returned[0]} = {words[0]}")
-    place = 1
-    for derivative, shape, found in derivatives:
+    body = [f"    {name} = {part}" for name, part in (*parts, (returned[0], word))]
+    for (derivative, shape, _), words in zip(derivatives, slopes, strict=True):
         returned.append(names.free(f"d_{identifier(derivative)}"))
-        body.append(f"    {returned[-1]} = {nest_lists(words[place : place + len(found)], shape)}")
-        place += len(found)
+        body.append(f"    {returned[-1]} = {nest_lists(words, shape)}")
     arguments = ", ".join(names.parameters[name] for name, _ in inputs)
     lines = [f"def value_and_gradient({arguments}):", f'    """Value and derivatives of {doc(target)}."""', *body]
     return printer.imports() + "\n".join([*lines, f"    return {', '.join(returned)}", ""])
@@ -180,24 +187,19 @@ def c_code(target: str, inputs: Inputs, value: Any, derivatives: Derivatives) ->
     """Return a C function that returns the value and stores the derivatives; arrays are flat, rows first."""
     names = Names(inputs, C_NAMES)
     printer = _C(names)
-    wanted = [(f"d_{identifier(label)}", shape, found) for label, shape, found in derivatives]
-    pointers = [names.free(name) for name, _, _ in wanted]
+    wanted = [f"d_{identifier(label)}" for label, _, _ in derivatives]
+    pointers = [names.free(name) for name in wanted]
     renamed = [p for name, p in names.parameters.items() if p != identifier(name)]
-    renamed += [pointer for pointer, (name, _, _) in zip(pointers, wanted, strict=True) if pointer != name]
-    parts, rest = names.shared([value, *(e for _, _, found in derivatives for e in found)])
-    body = [f"    const double {name} = {printer.doprint(part)};" for name, part in parts]
-    words = [printer.doprint(e) for e in rest]
-    place = 1
-    for pointer, (_, shape, found) in zip(pointers, wanted, strict=True):
-        for k in range(len(found)):
-            body.append(
-                f"    {pointer}[{k}] = {words[place + k]};" if shape else f"    *{pointer} = {words[place + k]};"
-            )
-        place += len(found)
+    renamed += [pointer for pointer, name in zip(pointers, wanted, strict=True) if pointer != name]
+    parts, word, slopes = print_all(names, printer, value, derivatives)
+    body = [f"    const double {name} = {part};" for name, part in parts]
+    for pointer, (_, shape, _), words in zip(pointers, derivatives, slopes, strict=True):
+        places = (f"{pointer}[{k}]" if shape else f"*{pointer}" for k in range(len(words)))
+        body += [f"    {place} = {word};" for place, word in zip(places, words, strict=True)]
     arguments = [f"const double *{names.parameters[n]}" if s else f"double {names.parameters[n]}" for n, s in inputs]
     arguments += [f"double *{pointer}" for pointer in pointers]
     head = f"/* Value and derivatives of {doc(target)}. */\n"
     if renamed:
         head += f"/* An underscore ends names that were taken, by C or by others: {', '.join(renamed)}. */\n"
     head += f"double value_and_gradient({', '.join(arguments)})\n{{\n"
-    return "#include <math.h>\n\n" + head + "\n".join([*body, f"    return {words[0]};", "}", ""])
+    return "#include <math.h>\n\n" + head + "\n".join([*body, f"    return {word};", "}", ""])

@@ -80,7 +80,7 @@ class Field:
 
     def choose(self, condition: Any, x: Any, y: Any) -> Any:
         """Return x where a condition (True, False, or a relation of this field) holds, else y."""
-        raise NotImplementedError
+        return x if condition else y
 
     def partial(self, primitive: Primitive, place: int, operands: tuple, params: dict) -> Any:
         """Return the partial derivatives of an elementwise operation, element by element."""

@@ -71,9 +71,6 @@ class Multiprecision(Field):
             "signbit": lambda x: bool(x < 0),
         }.get(name)
 
-    def choose(self, condition: Any, x: Any, y: Any) -> Any:
-        return x if condition else y
-
     def guard(self, function: Callable, primitive: Primitive, params: dict) -> Callable:
         """Return a twin whose poles are what floating point makes of them, and whose complex branches are nan.
 
@@ -198,12 +195,6 @@ def slope(mp: Any, function: Callable, x: Any) -> Any:
 def functions_of(mp: Any) -> dict[str, Any]:
     """Return the functions that twins use, in a context."""
 
-    def half_even(x: Any) -> Any:
-        down = mp.floor(x)
-        rest = x - down
-        up = rest > 0.5 or (rest == 0.5 and int(down) % 2)
-        return down + 1 if up else down
-
     def either(a: Any, b: Any, first: bool) -> Any:
         return a + b if a != a or b != b else a if first else b
 
@@ -218,7 +209,7 @@ def functions_of(mp: Any) -> dict[str, Any]:
         **{name: getattr(mp, name) for name in names.split()},
         "abs": abs,
         "trunc": lambda x: mp.sign(x) * mp.floor(abs(x)),
-        "round": half_even,
+        "round": mp.nint,
         "cbrt": lambda x: mp.sign(x) * mp.cbrt(abs(x)),
         "maximum": lambda a, b: either(a, b, a >= b),
         "minimum": lambda a, b: either(a, b, a <= b),

@@ -7,7 +7,7 @@ import numpy as np
 from ..results.checks import Elements, Line, WorstElement
 from .checks import DIGITS
 from .numbers import label_part
-from .page import escape, number
+from .page import escape
 
 MOST_CELLS = 64
 """Cells of a map along one side; of larger arrays a cell shows the worst of several elements."""
@@ -69,11 +69,11 @@ def line_plot(name: str, line: Line, worst: WorstElement) -> str:
     element = label_part(name, worst.place, worst.part)
     frame = f'x="{LEFT}" y="{TOP}" width="{RIGHT - LEFT}" height="{BOTTOM - TOP}"'
     labels = [
-        (LEFT, BOTTOM + 16, "start", number(line.x[0], 4)),
-        (RIGHT, BOTTOM + 16, "end", number(line.x[-1], 4)),
+        (LEFT, BOTTOM + 16, "start", f"{line.x[0]:.4g}"),
+        (RIGHT, BOTTOM + 16, "end", f"{line.x[-1]:.4g}"),
         ((LEFT + RIGHT) / 2, BOTTOM + 32, "middle", escape(element)),
-        (LEFT - 6, TOP + 10, "end", number(plot.high, 4)),
-        (LEFT - 6, BOTTOM, "end", number(plot.low, 4)),
+        (LEFT - 6, TOP + 10, "end", f"{plot.high:.4g}"),
+        (LEFT - 6, BOTTOM, "end", f"{plot.low:.4g}"),
     ]
     about = escape(f"the function along {element}, with the {' and the '.join(texts)}")
     return (
@@ -97,7 +97,7 @@ def heat_maps(inputs: tuple[int, ...], every: Elements) -> str:
     rows = "the input's rows" if own else "a row for each output element"
     return (
         f'<div class="maps">{"".join(maps)}</div>\n<p class="dim">Orange is positive, blue negative, the strongest '
-        f"±{number(largest, 4)}; {rows}; framed elements are wrong.</p>"
+        f"±{largest:.4g}; {rows}; framed elements are wrong.</p>"
     )
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..results.labels import label
+from ..results.labels import label, label_pair
 from . import Style
 from .numbers import NONE
 
@@ -30,13 +30,11 @@ def long_elements(result: LongNumbers, with_value: bool = False) -> Iterator[tup
 def element_name(result: Any, name: str, index: tuple[int, ...], kind: str) -> str:
     """Return an element's name: x[1]; for Jacobians out[0]/x[1], for Hessians x[0]/y[1]."""
     if kind == "jacobian":
-        rank = result.value.ndim
-        return f"{label(result.output or 'out', index[:rank])}/{label(name, index[rank:])}"
+        return label_pair(result.output or "out", result.value.ndim, name)(index)
     if kind == "hessian":
         first, second = name.split("/")
         square = result.parts[f"{first}/{first}"] if hasattr(result, "parts") else result.blocks[first][first]
-        rank = square.ndim // 2
-        return f"{label(first, index[:rank])}/{label(second, index[rank:])}"
+        return label_pair(first, square.ndim // 2, second)(index)
     return label(name, index)
 
 

@@ -17,7 +17,11 @@ def escape_command(text: str, everything: bool = False) -> str:
     return text.replace(":", "%3A").replace(",", "%2C") if everything else text
 
 
-def annotation(check: CheckReport, style: Style) -> str:
+@renders()
+def render_checkreport(check: CheckReport, style: Style) -> str:
+    """Return the annotation of one check, where it has one."""
+    if check.verdict not in LEVELS:
+        return ""
     place = f"file={escape_command(check.file, True)}," if check.file else ""
     place += f"line={check.line}," if check.line else ""
     lines = [
@@ -34,12 +38,6 @@ def annotation(check: CheckReport, style: Style) -> str:
 def render_checksummary(result: CheckSummary, style: Style) -> str:
     reports = "".join(render_checkreport(check, style) for check in result.checks)
     return reports + render_checktotal(CheckTotal(result), style)
-
-
-@renders()
-def render_checkreport(result: CheckReport, style: Style) -> str:
-    """Return the annotation of one check, where it has one."""
-    return annotation(result, style) if result.verdict in LEVELS else ""
 
 
 @renders()

@@ -13,7 +13,7 @@ from . import (
 from .checks import basis, headline, summary_line, worst_text
 from .drawings import heat_maps, line_plot
 from .numbers import label_part
-from .page import MARKS, code, escape, fragment, number, page, scroll, table
+from .page import MARKS, code, escape, fragment, page, scroll, table
 
 MOST_ROWS = 5000
 """Elements of one input beyond which the table has the worst ones only."""
@@ -123,8 +123,8 @@ def element_table(item: InputCheck, every: Elements) -> str:
         x = item.point[index] if item.point is not None else np.nan
         x = {"re": np.real, "im": np.imag}.get(part, np.real)(x)
         verdict = str(every.verdicts[j, i])
-        cells = [escape(label_part(item.name, index, part)), number(x), number(every.claimed[j, i], 12)]
-        cells += [f"{number(every.numeric[j, i], 12)} ± {every.error[j, i]:.2g}", number(ratio[j, i], 6)]
+        cells = [escape(label_part(item.name, index, part)), f"{x:.8g}", f"{every.claimed[j, i]:.12g}"]
+        cells += [f"{every.numeric[j, i]:.12g} ± {every.error[j, i]:.2g}", f"{ratio[j, i]:.6g}"]
         cells += [f'<span class="{verdict}">{MARKS.get(verdict, "~")} {verdict}</span>']
         rows.append(
             ("wrong" if verdict == "fail" else "", [escape(label_part("out", out, out_part))] * several + cells)

@@ -11,7 +11,7 @@ from rich.table import Column
 from rich.text import Text
 
 from ..errors import visible
-from ..results.mutants import MutantRun, Mutation
+from ..results.mutants import Mutation
 from . import Style, renders
 from .arrays import plain_table
 
@@ -19,10 +19,6 @@ ROW, LEFT, WIDTH, HEAD = 18, 420, 300, 56
 """Sizes in the picture: the height of a row, the width of names and of the axis, and where rows begin."""
 LEAST = -13.0
 """The exponent at the left end of the axis."""
-
-
-def size_text(run: MutantRun) -> str:
-    return "" if run.relative_error is None else f"{run.relative_error:.2g}"
 
 
 def summary_of(result: Mutation) -> str:
@@ -64,7 +60,8 @@ def render_mutation(result: Mutation, style: Style) -> Group:
         word = "killed" if run.killed else "survived"
         colour = "green" if run.killed else "bold red" if wanted else "yellow"
         word += " (too slow)" if run.timed_out else ""
-        table.add_row(visible(run.name), size_text(run), f"{run.seconds:.2f}", Text(word, style=colour))
+        size = "" if run.relative_error is None else f"{run.relative_error:.2g}"
+        table.add_row(visible(run.name), size, f"{run.seconds:.2f}", Text(word, style=colour))
     parts: list[Any] = [table, Text(summary_of(result), style="bold red" if result.survivors else "bold green")]
     if advice := advice_of(result):
         parts.append(Text(advice))

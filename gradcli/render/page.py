@@ -94,7 +94,3 @@ def table(headings: list[str], rows: list[tuple[str, list[str]]], numeric: set[i
 
 def of_class(name: str) -> str:
     return f' class="{name}"' if name else ""
-
-
-def number(x: Any, digits: int = 8) -> str:
-    return f"{x:.{digits}g}"

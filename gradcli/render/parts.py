@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 from rich.cells import cell_len
 from rich.text import Text
 
 from ..errors import visible
-from ..results.checks import CheckReport
+from ..results.checks import CheckReport, InputCheck
 from . import Style
 from .arrays import fitting
 from .checks import basis, headline, taylor_lines
+from .elements import ElementRow, rows_of
 from .formulas import agreements
 
 
@@ -78,3 +81,54 @@ def again_text(check: CheckReport) -> list[Text]:
     if not check.replay or check.verdict != "fail":
         return []
     return [Text(f"    again: {visible(check.replay)}", "cyan", no_wrap=True, overflow="ignore")]
+
+
+COLOURS = {"fail": "bold red", "inconclusive": "yellow", "hidden": "dim", "pass": ""}
+WORDS = {"pass": "ok", "fail": "FAIL", "inconclusive": "inconclusive", "hidden": "not decidable"}
+
+
+def tally(item: InputCheck) -> str:
+    """Return an input with how many of its elements are wrong or open: pi FAIL 1/3, A ok."""
+    if item.elements is None or item.verdict == "pass":
+        return f"{item.name} {WORDS[item.verdict]}"
+    count = int((item.elements.verdicts == item.verdict).sum())
+    return f"{item.name} {WORDS[item.verdict]} {count}/{item.elements.verdicts.size}"
+
+
+def element_table(check: CheckReport, style: Style) -> Text:
+    """Return the tally of the inputs and an aligned table of all elements, as wide as the terminal at most."""
+    text = Text("    " + ", ".join(map(tally, check.inputs)), "bold")
+    rows = [(row, row.name(item.name)) for item in check.inputs for row in rows_of(item)]
+    for digits, headings in looks(style):
+        shown = [f"± {h}" if h == "error" and style.unicode else h for h in headings]
+        cells = [tuple(shown), *(cells_of(row, name, digits, headings) for row, name in rows)]
+        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+        if 4 + sum(widths) + 2 * (len(widths) - 1) <= style.size[0]:
+            break
+    for cell, (row, _) in zip(cells, [(None, ""), *rows], strict=True):
+        parts = [cell[0].ljust(widths[0])]
+        parts += [part.rjust(width) for part, width in zip(cell[1:-1], widths[1:-1], strict=True)]
+        text.append("\n    " + "  ".join([*parts, cell[-1]]).rstrip(), COLOURS[row.verdict] if row else "dim")
+    return text
+
+
+HEADINGS = ("element", "claimed", "numeric", "error", "ratio", "")
+
+
+def looks(style: Style) -> Iterator[tuple[int, tuple[str, ...]]]:
+    """Yield digits and columns to try in turn: a table has as many digits as fit, and then fewer columns."""
+    for dropped in ((), ("ratio",), ("ratio", "error")):
+        for digits in (style.precision,) if style.precision else range(12, 2, -1):
+            yield digits, tuple(heading for heading in HEADINGS if heading not in dropped)
+
+
+def cells_of(row: ElementRow, name: str, digits: int, headings: tuple[str, ...]) -> tuple[str, ...]:
+    cells = {
+        "element": name,
+        "claimed": f"{row.claimed:.{digits}g}",
+        "numeric": f"{row.numeric:.{digits}g}",
+        "error": f"{row.error:.2g}" if np.isfinite(row.error) else "unknown",
+        "ratio": "" if row.ratio is None else f"{row.ratio:.{min(digits, 6)}g}",
+        "": "" if row.verdict == "pass" else WORDS[row.verdict],
+    }
+    return tuple(cells[heading] for heading in headings)

@@ -17,7 +17,7 @@ from . import Style, formulas, locks, mutants, plot, precision, renders, trace, 
 from .arrays import Row, plain_table, shade, shape_text, table_of_arrays
 from .checks import summary_line
 from .numbers import NONE, number
-from .parts import again_text, blocks_of, check_text, head_of, more_of
+from .parts import again_text, blocks_of, check_text, element_table, head_of, more_of
 from .plot import heat_maps
 from .tsv import render_checklist as lines_of_checks
 
@@ -175,11 +175,8 @@ def render_checksummary(result: CheckSummary, style: Style) -> Group:
 @renders()
 def render_checkreport(result: CheckReport, style: Style) -> Group:
     """Return one check, with all its elements where they were asked for."""
-    table = []
-    if any(item.elements is not None for item in result.inputs):
-        from .elements import element_table
-
-        table = [element_table(result, style)]
+    shown = any(item.elements is not None for item in result.inputs)
+    table = [element_table(result, style)] if shown else []
     return Group(check_text(result, style), *table, *again_text(result))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-Part = tuple[str, np.ndarray, Callable[[list[int]], str]]
+Part = tuple[str, np.ndarray, Callable[[Sequence[int]], str]]
 """What an array of a result is, the array, and how an element of it is called by its index."""
 
 
@@ -28,7 +28,7 @@ def value_part(result: Any) -> Iterator[Part]:
         yield "the value", result.value, partial(label, result.output or "value")
 
 
-def label_pair(row: str, axes: int, column: str) -> Callable[[list[int]], str]:
+def label_pair(row: str, axes: int, column: str) -> Callable[[Sequence[int]], str]:
     """Return how an element of a block of derivatives is called; axes: how many of them belong to the row."""
     return lambda index: f"{label(row, index[:axes])}/{label(column, index[axes:])}"
 

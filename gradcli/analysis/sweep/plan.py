@@ -9,7 +9,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from ...lang.sources import nearest_file
 from ...program.base import Program, silence_prints
 from ...program.parameters import check_known
 from ...results.sweeps import Swept
-from .parts import Folder, form_of, heading, join_parts
+from .parts import Folder, form_of, heading, join_parts, replacing
 from .resume import Record, identity
 from .rows import ROWS, Question, result_names, rows_at_once
 from .run import Recipe, Sweep, Tell, run_here
@@ -248,16 +248,3 @@ def stream_parts(sweep: Sweep, wishes: Wishes, tell: Tell, stream: Callable[[byt
             os.unlink(place)
             yield done[following]
             following += 1
-
-
-@contextlib.contextmanager
-def replacing(path: str) -> Iterator[BinaryIO]:
-    """Give a file that takes the place of another when the block ends well."""
-    temporary = f"{path}.{os.getpid()}.tmp"
-    try:
-        with open(temporary, "wb") as file:
-            yield file
-        os.replace(temporary, path)
-    finally:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)

@@ -12,6 +12,7 @@ import numpy as np
 
 from ... import __version__
 from ...errors import GradcliError
+from .parts import replacing
 from .run import Sweep
 
 
@@ -86,10 +87,9 @@ class Record:
 
     def write(self, wanted: dict[str, Any], step: int, not_finite: int | None = None) -> None:
         """Note what the output is made from, by blocks of how many rows, and how it went once it is done."""
-        temporary = f"{self.path}.{os.getpid()}.tmp"
-        with open(temporary, "w", encoding="utf-8") as file:
-            json.dump({"made from": wanted, "block": step, "not_finite": not_finite}, file, indent=1)
-        os.replace(temporary, self.path)
+        document = {"made from": wanted, "block": step, "not_finite": not_finite}
+        with replacing(self.path) as file:
+            file.write(json.dumps(document, indent=1).encode())
 
     def remove(self) -> None:
         with contextlib.suppress(OSError):
