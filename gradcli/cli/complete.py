@@ -16,9 +16,9 @@ TABLES = (".csv", ".tsv", ".parquet", ".pq", ".npy")
 DEFINITIONS = (ast.FunctionDef, ast.ClassDef)
 
 
-def item(value: str, help: str | None = None) -> CompletionItem:
+def item(value: str) -> CompletionItem:
     """Return something to offer; what ends in = : or / is to be gone on with."""
-    return CompletionItem(value, "more" if value.endswith(("=", ":", "/")) else "plain", help)
+    return CompletionItem(value, "more" if value.endswith(("=", ":", "/")) else "plain")
 
 
 def items(values: Iterable[str], incomplete: str, head: str = "") -> Items:

@@ -55,11 +55,10 @@ class Evaluator:
         self.places: dict[Any, Any] = {}
         self.first_nan: tuple[str, Any] | None = None
 
-    def run(self, given: Mapping[str, Any], out: str | None = None, on_assign: Callable | None = None) -> Any:
+    def run(self, given: Mapping[str, Any], out: str | None = None) -> Any:
         """Run all statements; return the value of the last expression or assignment, or of the name `out`.
 
-        given: values of the inputs, which statements that bind these names do not change. on_assign(name,
-        value) is told of every assignment.
+        given: values of the inputs, which statements that bind these names do not change.
         """
         self.names = dict(given)
         self.given = {id(x) for x in given.values()}
@@ -74,8 +73,6 @@ class Evaluator:
                 self.assign_item(statement)
             elif name not in given:
                 self.names[name] = self.value(statement.value)
-            if on_assign is not None:
-                on_assign(name, self.names[name])
             if not bare:
                 result = self.names[name]
         if out is not None:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import GradcliError
+from ..parameters import pass_by_name
 
 STEP = re.compile(r"\.(\w+)|\[(\d+)\]")
 
@@ -141,5 +142,5 @@ def call_with(function: Callable, values: Mapping[str, Any]) -> Any:
     known = [p for p in parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     if [p.name for p in known[: len(values)]] == list(values) or not values.keys() <= parameters.keys():
         return function(*values.values())
-    bare = [p.name for p in known if p.kind is p.POSITIONAL_ONLY and p.name in values]
-    return function(*(values[name] for name in bare), **{n: x for n, x in values.items() if n not in bare})
+    bare, named = pass_by_name(known, values)
+    return function(*bare, **named)

@@ -22,11 +22,11 @@ class AutogradCall(FrameworkCall):
     framework = "HIPS autograd"
 
     def evaluate(self, at: Arrays) -> Any:
-        return self.joined(self.result({name: leaf(x) for name, x in at.items()}))
+        return self.join_result(self.result({name: leaf(x) for name, x in at.items()}))
 
     def function_of(self, names: Sequence[str]) -> Callable:
         """Return the joined output as a function of a tuple of arrays."""
-        return lambda xs: self.joined(self.result({name: xs[i] for i, name in enumerate(names)}))
+        return lambda xs: self.join_result(self.result({name: xs[i] for i, name in enumerate(names)}))
 
     def linearize(self, at: Arrays) -> Callable[[np.ndarray], dict[str, np.ndarray]]:
         """Return products by reverse mode; HIPS gives the conjugate for complex inputs."""
@@ -43,7 +43,7 @@ class AutogradCall(FrameworkCall):
         out, found = ahead(tuple(leaf(tangents[name]) for name in at))
         return np.zeros(np.shape(out)) if found is None else np.asarray(found)
 
-    def joined(self, result: Any) -> Any:
+    def join_result(self, result: Any) -> Any:
         """Return an output as one real array. Raises ElsewhereError for one without floating-point numbers."""
         return join_real(self.note_layout(result, list(arrays_in(result, is_float)), anp.iscomplexobj), anp)
 

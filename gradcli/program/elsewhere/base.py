@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -93,3 +94,15 @@ def moved(at: Arrays) -> dict[str, np.ndarray]:
 
 def unit_arrays(like: np.ndarray) -> list[np.ndarray]:
     return list(np.eye(like.size, dtype=like.dtype).reshape((like.size, *like.shape)))
+
+
+def error_text(error: Any) -> str:
+    if isinstance(error, dict):
+        return ": ".join(str(error[key]) for key in ("type", "message") if error.get(key)) or shorten_answer(error)
+    return shorten_answer(error)
+
+
+def shorten_answer(answer: Any) -> str:
+    """Return the beginning of an answer, for messages."""
+    text = answer if isinstance(answer, str) else repr(answer)
+    return text if len(text) <= 300 else f"{text[:300]}..."

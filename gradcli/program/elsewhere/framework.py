@@ -35,7 +35,7 @@ class FrameworkCall(Elsewhere):
     def __init__(self, function: Callable, arguments: Arguments, title: str, *, single: bool = False):
         self.function, self.arguments = function, arguments
         single = single or any(x.dtype in (np.float32, np.complex64, np.float16) for x in arguments.arrays.values())
-        inputs = {path: widened(x, single) for path, x in arguments.arrays.items()}
+        inputs = {path: to_double(x, single) for path, x in arguments.arrays.items()}
         super().__init__(title, inputs)
         if not inputs:
             raise ElsewhereError(f"{title} has no inputs of floating-point numbers, so there is nothing to check")
@@ -61,7 +61,7 @@ class FrameworkCall(Elsewhere):
             self.value(self.inputs)
         except ElsewhereError as error:
             inputs = self.inputs
-            self.inputs = {path: narrowed(x) for path, x in inputs.items()}
+            self.inputs = {path: to_single(x) for path, x in inputs.items()}
             try:
                 self.value(self.inputs)
             except ElsewhereError:
@@ -86,11 +86,11 @@ class FrameworkCall(Elsewhere):
 
     def claimed(self, arrays: Arrays) -> dict[str, np.ndarray]:
         """Return arrays in the type in which the derivative is claimed."""
-        return {name: narrowed(x) if self.single else np.asarray(x) for name, x in arrays.items()}
+        return {name: to_single(x) if self.single else np.asarray(x) for name, x in arrays.items()}
 
     def value(self, arrays: Arrays) -> np.ndarray:
         self.calls += 1
-        with self.running("", self.narrow(arrays)):
+        with self.running("", self.is_narrow(arrays)):
             return self.plain(self.evaluate({name: np.asarray(x) for name, x in arrays.items()}))
 
     def vjp(self, arrays: Arrays, cotangent: np.ndarray) -> dict[str, np.ndarray]:
@@ -107,22 +107,22 @@ class FrameworkCall(Elsewhere):
         """Return the products; the function may be called at another point between forward and backward."""
         at = self.claimed(arrays)
         self.calls += 1
-        with self.running("the backward pass of ", self.narrow(at)):
+        with self.running("the backward pass of ", self.is_narrow(at)):
             back = self.linearize(at)
             if between is not None:
                 self.calls += 1
                 self.evaluate(self.claimed(between))
-            return [{name: widened(x) for name, x in back(cotangent).items()} for cotangent in cotangents]
+            return [{name: to_double(x) for name, x in back(cotangent).items()} for cotangent in cotangents]
 
     def jvp(self, arrays: Arrays, tangents: Arrays) -> np.ndarray:
         """Return the framework's product of the derivative with tangents, by forward mode."""
         at = self.claimed(arrays)
         self.calls += 1
         whole = {name: np.asarray(tangents.get(name, np.zeros_like(x)), x.dtype) for name, x in at.items()}
-        with self.running("forward mode of ", self.narrow(at)):
-            return widened(self.push(at, whole))
+        with self.running("forward mode of ", self.is_narrow(at)):
+            return to_double(self.push(at, whole))
 
-    def narrow(self, at: Arrays) -> bool:
+    def is_narrow(self, at: Arrays) -> bool:
         return any(x.dtype.itemsize < 8 for x in at.values())
 
     @classmethod
@@ -212,13 +212,13 @@ def join_real(parts: Sequence[Any], xp: Any) -> Any:
     return pairs[0] if len(pairs) == 1 else xp.concatenate([xp.reshape(x, (-1,)) for x in pairs])
 
 
-def widened(x: Any, rounded: bool = False) -> np.ndarray:
+def to_double(x: Any, rounded: bool = False) -> np.ndarray:
     """Return numbers in double precision, rounded to single precision before if that is wanted."""
-    raw = narrowed(x) if rounded else np.asarray(x)
+    raw = to_single(x) if rounded else np.asarray(x)
     return raw.astype(np.complex128 if raw.dtype.kind == "c" else np.float64)
 
 
-def narrowed(x: Any) -> np.ndarray:
+def to_single(x: Any) -> np.ndarray:
     raw = np.asarray(x)
     return raw.astype(np.complex64 if raw.dtype.kind == "c" else np.float32)
 

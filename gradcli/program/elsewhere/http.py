@@ -12,8 +12,7 @@ from urllib.parse import urlsplit
 
 from ...errors import GradcliError, TimeIsUp
 from ...lang.time_limits import within
-from .base import MOST_BYTES, ElsewhereError, GoneError
-from .umbridge import error_text, shortened
+from .base import MOST_BYTES, ElsewhereError, GoneError, error_text, shorten_answer
 
 CLOSED = (http.client.RemoteDisconnected, BrokenPipeError, ConnectionResetError)
 """What a kept connection raises when the server has closed it in the meantime."""
@@ -117,5 +116,5 @@ def read_answer(where: str, status: int, text: str) -> Any:
         message = f"{where}: status {status}: {error_text(said)}"
         raise (GoneError if status in NOT_THE_MODEL else ElsewhereError)(message)
     if answer is None:
-        raise ElsewhereError(f"{where}: the answer is no JSON: {shortened(text)}")
+        raise ElsewhereError(f"{where}: the answer is no JSON: {shorten_answer(text)}")
     return answer

@@ -50,7 +50,7 @@ class JaxCall(FrameworkCall):
 
     def evaluate_as_written(self, arrays: Mapping[str, Any]) -> Any:
         """Return the joined output, computed one operation after another."""
-        return self.joined(self.result(arrays))
+        return self.join_result(self.result(arrays))
 
     def compile(self, arrays: Mapping[str, Any], out: Any) -> Callable | None:
         """Return what jax.jit makes of the function; None where that cannot be, or gives other numbers at a point.
@@ -67,7 +67,7 @@ class JaxCall(FrameworkCall):
 
     def function_of(self, names: Sequence[str]) -> Callable:
         """Return the joined output as a function of arrays in order."""
-        return lambda *xs: self.joined(self.result(dict(zip(names, xs, strict=True))))
+        return lambda *xs: self.join_result(self.result(dict(zip(names, xs, strict=True))))
 
     def linearize(self, at: Arrays) -> Callable[[np.ndarray], dict[str, np.ndarray]]:
         """Return products by reverse mode; JAX gives the conjugate for complex inputs."""
@@ -88,7 +88,7 @@ class JaxCall(FrameworkCall):
         text = str(error).lower()
         return isinstance(error, NotImplementedError) or "forward-mode" in text or "jvp" in text
 
-    def joined(self, result: Any) -> Any:
+    def join_result(self, result: Any) -> Any:
         """Return an output as one real array. Raises ElsewhereError for one without floating-point numbers."""
         leaves = jax.tree_util.tree_leaves_with_path(result)
         arrays = [(tuple(map(key_of, path)), jnp.asarray(x)) for path, x in leaves if not isinstance(x, str)]

@@ -16,8 +16,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...errors import visible
-from .base import MOST_BYTES, GoneError
-from .umbridge import shortened
+from .base import MOST_BYTES, GoneError, shorten_answer
 
 KEPT = 8
 """Lines of what a process printed that are shown when it dies."""
@@ -161,7 +160,7 @@ class Process:
     def show(self, line: bytearray) -> None:
         """Hand a line that is no answer on to standard error, and keep it for messages."""
         text = line.decode("utf-8", "replace").rstrip("\r")
-        self.printed.append(shortened(text))
+        self.printed.append(shorten_answer(text))
         print(visible(text), file=sys.stderr, flush=True)
 
     def ended(self, process: Any, method: str) -> str:

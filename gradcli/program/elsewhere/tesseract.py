@@ -14,9 +14,9 @@ import numpy as np
 
 from ...errors import GradcliError
 from ..parameters import missing_values, unknown_name
-from .base import Arrays, Elsewhere, ElsewhereError
+from .arguments import by_path
+from .base import Arrays, Elsewhere, ElsewhereError, shorten_answer
 from .http import Server
-from .umbridge import shortened
 
 if TYPE_CHECKING:
     from .address import Wishes
@@ -45,7 +45,7 @@ class Tesseract(Elsewhere):
         outlines = {name: found for name in inputs if (found := outline_of(name, known))}
         paths = {name: path for name, (path, _) in outlines.items()}
         self.paths = paths if known else own_paths(inputs)
-        super().__init__(title, {name: typed(x, outlines.get(name, ("", {}))[1]) for name, x in inputs.items()})
+        super().__init__(title, {name: as_dtype(x, outlines.get(name, ("", {}))[1]) for name, x in inputs.items()})
         self.wrt = self.choose(known, wishes.wrt)
         self.refuse_unknown(object_at(schemas, "Apply_InputSchema"))
         self.out, self.outputs = out, list(differentiable(schemas, "ApplyOutputSchema"))
@@ -94,7 +94,7 @@ class Tesseract(Elsewhere):
             if self.out is not None and self.out not in known:
                 raise self.no_output(known)
             self.outputs = paths if self.out is None else [known[self.out]]
-            self.shapes = {name: decoded(at_path(found, name), name).shape for name in self.outputs}
+            self.shapes = {name: decode(at_path(found, name), name).shape for name in self.outputs}
         return found
 
     def no_output(self, known: Iterable[str]) -> GradcliError:
@@ -103,25 +103,18 @@ class Tesseract(Elsewhere):
 
     def nested(self, arrays: Arrays) -> dict[str, Any]:
         """Return inputs by name as objects and lists; those without a derivative may be plain numbers."""
-        found: dict[Any, Any] = {}
-        for name, x in arrays.items():
-            *heads, last = parts_of(name)
-            inner = found
-            for head in heads:
-                inner = inner.setdefault(head, {})
-            inner[last] = encoded(x) if name in self.paths else x.tolist()
-        return with_lists(found)
+        return by_path({name: encode(x) if name in self.paths else x.tolist() for name, x in arrays.items()})
 
     def document(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
         """Return an answer that is an object. Raises ElsewhereError."""
         found = self.server.post(path, body)
         if not isinstance(found, dict):
-            raise ElsewhereError(f"{path}: the answer is no object: {shortened(found)}")
+            raise ElsewhereError(f"{path}: the answer is no object: {shorten_answer(found)}")
         return found
 
-    def joined(self, found: Mapping[str, Any]) -> np.ndarray:
+    def join_result(self, found: Mapping[str, Any]) -> np.ndarray:
         """Return outputs by name as one array: the only one in its shape, several end to end."""
-        parts = [decoded(at_path(found, name), name) for name in self.outputs]
+        parts = [decode(at_path(found, name), name) for name in self.outputs]
         for name, part in zip(self.outputs, parts, strict=True):
             if part.shape != self.shapes[name]:
                 raise ElsewhereError(
@@ -130,7 +123,7 @@ class Tesseract(Elsewhere):
         return parts[0] if len(parts) == 1 else np.concatenate([part.reshape(-1) for part in parts])
 
     def value(self, arrays: Arrays) -> np.ndarray:
-        return self.joined(self.apply(arrays))
+        return self.join_result(self.apply(arrays))
 
     def vjp(self, arrays: Arrays, cotangent: np.ndarray) -> dict[str, np.ndarray]:
         if not self.shapes:
@@ -138,19 +131,19 @@ class Tesseract(Elsewhere):
         sizes = [int(np.prod(self.shapes[name])) for name in self.outputs]
         parts = np.split(cotangent.reshape(-1), np.cumsum(sizes)[:-1])
         vector = {
-            name: encoded(part.reshape(self.shapes[name])) for name, part in zip(self.outputs, parts, strict=True)
+            name: encode(part.reshape(self.shapes[name])) for name, part in zip(self.outputs, parts, strict=True)
         }
         wanted = {name: self.paths[name] for name in self.wrt}
         body = {"vjp_inputs": list(wanted.values()), "vjp_outputs": self.outputs, "cotangent_vector": vector}
         found = self.document(VJP, {"inputs": self.nested(arrays), **body})
-        return {name: decoded(at_path(found, path), f"{VJP}: '{name}'") for name, path in wanted.items()}
+        return {name: decode(at_path(found, path), f"{VJP}: '{name}'") for name, path in wanted.items()}
 
     def jvp(self, arrays: Arrays, tangents: Arrays) -> np.ndarray:
         if not self.shapes:
             self.apply(arrays)
-        vector = {self.paths[name]: encoded(x) for name, x in tangents.items()}
+        vector = {self.paths[name]: encode(x) for name, x in tangents.items()}
         body = {"jvp_inputs": list(vector), "jvp_outputs": self.outputs, "tangent_vector": vector}
-        return self.joined(self.document(JVP, {"inputs": self.nested(arrays), **body}))
+        return self.join_result(self.document(JVP, {"inputs": self.nested(arrays), **body}))
 
     def close(self) -> None:
         self.server.close()
@@ -170,7 +163,7 @@ def object_at(found: Mapping[str, Any], key: str) -> dict[str, Any]:
     return inner if isinstance(inner, dict) else {}
 
 
-def typed(x: Any, outline: Mapping[str, Any]) -> np.ndarray:
+def as_dtype(x: Any, outline: Mapping[str, Any]) -> np.ndarray:
     """Return an input in the type that the server computes in."""
     raw = np.asarray(x)
     wanted = str(outline.get("dtype", "float64")) if outline and isinstance(outline, dict) else ""
@@ -179,12 +172,12 @@ def typed(x: Any, outline: Mapping[str, Any]) -> np.ndarray:
     return raw if outline == {} or raw.dtype.kind in "fc" else raw.astype(float)
 
 
-def encoded(x: np.ndarray) -> Any:
+def encode(x: np.ndarray) -> Any:
     data = {"buffer": x.reshape(-1).tolist(), "encoding": "json"}
     return {"object_type": "array", "shape": list(x.shape), "dtype": str(x.dtype), "data": data}
 
 
-def decoded(found: Any, what: str) -> np.ndarray:
+def decode(found: Any, what: str) -> np.ndarray:
     """Return an array from JSON. Raises ElsewhereError."""
     try:
         if not isinstance(found, dict):
@@ -196,7 +189,7 @@ def decoded(found: Any, what: str) -> np.ndarray:
             return np.frombuffer(base64.b64decode(data["buffer"]), dtype).reshape(found["shape"])
         return np.array(data["buffer"], dtype).reshape(found["shape"])
     except (KeyError, TypeError, ValueError, OverflowError):
-        raise ElsewhereError(f"{what} is no array: {shortened(found)}") from None
+        raise ElsewhereError(f"{what} is no array: {shorten_answer(found)}") from None
 
 
 def at_path(found: Mapping[str, Any], path: str) -> Any:
@@ -208,7 +201,7 @@ def at_path(found: Mapping[str, Any], path: str) -> Any:
         try:
             inner = inner[part]
         except (KeyError, IndexError, TypeError):
-            raise ElsewhereError(f"the answer has no '{path}': {shortened(found)}") from None
+            raise ElsewhereError(f"the answer has no '{path}': {shorten_answer(found)}") from None
     return inner
 
 
@@ -257,11 +250,3 @@ def paths_in(found: Any, template: str) -> list[str]:
         else:
             paths = [(f"{path}.{word}", at_path(inner, word)) for path, inner in paths]
     return [path.removeprefix(".") for path, _ in paths]
-
-
-def with_lists(found: Any) -> Any:
-    """Return objects whose keys are numbers as lists."""
-    if not isinstance(found, dict):
-        return found
-    inner = {key: with_lists(x) for key, x in found.items()}
-    return [inner[i] for i in sorted(inner)] if all(isinstance(key, int) for key in inner) else inner

@@ -85,7 +85,7 @@ class TorchCall(FrameworkCall):
         """Return the joined output; without gradients to record, as inference would have it, unless it needs them."""
         try:
             with torch.set_grad_enabled(self.records):
-                return self.joined(self.result({name: self.given(x) for name, x in at.items()})).detach()
+                return self.join_result(self.result({name: self.given(x) for name, x in at.items()})).detach()
         except RuntimeError as error:
             if self.records or "require" not in str(error) or "grad" not in str(error):
                 raise
@@ -94,13 +94,13 @@ class TorchCall(FrameworkCall):
 
     def given(self, x: np.ndarray) -> torch.Tensor:
         """Return an array as what the function is given."""
-        return handed(tensor(x).requires_grad_()) if self.records else tensor(x)
+        return as_given(tensor(x).requires_grad_()) if self.records else tensor(x)
 
     def linearize(self, at: Arrays) -> Callable[[np.ndarray], dict[str, np.ndarray]]:
         """Return products by reverse mode, one backward pass each."""
         with torch.enable_grad():
             leaves = {name: tensor(x).requires_grad_() for name, x in at.items()}
-            out = self.joined(self.result({name: handed(x) for name, x in leaves.items()}))
+            out = self.join_result(self.result({name: as_given(x) for name, x in leaves.items()}))
         if not out.requires_grad:
             return lambda cotangent: {name: np.zeros_like(x) for name, x in at.items()}
 
@@ -116,7 +116,7 @@ class TorchCall(FrameworkCall):
 
         with forward_ad.dual_level():
             duals = {n: forward_ad.make_dual(self.given(x), tensor(tangents[n])) for n, x in at.items()}
-            out = self.joined(self.result(duals))
+            out = self.join_result(self.result(duals))
             tangent = forward_ad.unpack_dual(out).tangent
             return np.zeros(tuple(out.shape), plain(out).dtype) if tangent is None else plain(tangent)
 
@@ -125,7 +125,7 @@ class TorchCall(FrameworkCall):
         words = ("forward ad", "forward mode", "jvp function", "jvp is not", "forward-mode", "forward gradient")
         return isinstance(error, NotImplementedError) or any(word in text for word in words)
 
-    def joined(self, result: Any) -> torch.Tensor:
+    def join_result(self, result: Any) -> torch.Tensor:
         """Return an output as one real tensor. Raises ElsewhereError for one without floating-point numbers."""
         found = list(arrays_in(result, is_float))
         if not found and isinstance(result, float | np.ndarray | np.floating):
@@ -143,7 +143,7 @@ class TorchCall(FrameworkCall):
         def product(*given: torch.Tensor) -> tuple:
             with torch.enable_grad():
                 xs = [x if x.requires_grad else x.clone().requires_grad_() for x in given[:-1]]
-                out = first.joined(first.result(dict(zip(names, xs, strict=True))))
+                out = first.join_result(first.result(dict(zip(names, xs, strict=True))))
                 if not out.requires_grad:
                     return tuple(torch.zeros_like(x) for x in xs)
                 seed = given[-1].reshape(out.shape).to(out.dtype)
@@ -183,7 +183,7 @@ class ModuleCall(TorchCall):
                 )
         arguments = Arguments(inputs, fixed)
         single = single or any(x.dtype == np.float32 for x in arguments.arrays.values())
-        self.modules = {False: copied(module).double(), True: copied(module).float()}
+        self.modules = {False: copy_module(module).double(), True: copy_module(module).float()}
         values = {n: np.array(plain(p) if n not in given else given[n], np.float64) for n, p in weights.items()}
         self.calling = inputs.keys()
         super().__init__(module, Arguments({**arguments.tree, **values}, fixed), title, single=single)
@@ -212,7 +212,7 @@ def calls_in(call: TorchCall) -> list[tuple[Any, tuple, str, str]]:
     leaves = {name: tensor(x).requires_grad_() for name, x in call.inputs.items()}
 
     def run() -> torch.Tensor:
-        return call.joined(call.result({name: handed(x) for name, x in leaves.items()}))
+        return call.join_result(call.result({name: as_given(x) for name, x in leaves.items()}))
 
     functions = {f.forward.__code__: f for f in functions_in(run().grad_fn) if hasattr(f.forward, "__code__")}
     found: list[tuple[Any, tuple, str, str]] = []
@@ -314,7 +314,7 @@ def tensors_behind(function: Any) -> list[Any]:
     return list(found.values())
 
 
-def copied(module: Any) -> Any:
+def copy_module(module: Any) -> Any:
     """Return a copy of a module on the CPU. Raises ElsewhereError."""
     try:
         return copy.deepcopy(module).cpu()
@@ -322,7 +322,7 @@ def copied(module: Any) -> Any:
         raise ElsewhereError(f"{type(module).__name__} cannot be copied: {error}") from error
 
 
-def handed(x: torch.Tensor) -> torch.Tensor:
+def as_given(x: torch.Tensor) -> torch.Tensor:
     """Return a leaf as the function gets it: a copy in the graph, which it may change in place."""
     return x.clone() if x.is_leaf else x
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...errors import GradcliError
-from .base import Arrays, Elsewhere, ElsewhereError, GoneError
+from .base import Arrays, Elsewhere, ElsewhereError, GoneError, error_text, shorten_answer
 
 if TYPE_CHECKING:
     from .address import Wishes
@@ -64,7 +64,7 @@ class UmBridge(Elsewhere):
         if isinstance(answer, dict) and "error" in answer:
             raise ElsewhereError(f"{method}: {error_text(answer['error'])}")
         if not isinstance(answer, dict) or not isinstance(answer.get(key), kind):
-            raise ElsewhereError(f"{method}: the answer has no {kind.__name__} '{key}': {shortened(answer)}")
+            raise ElsewhereError(f"{method}: the answer has no {kind.__name__} '{key}': {shorten_answer(answer)}")
         return answer[key]
 
     def sizes(self, method: str, key: str) -> list[int] | None:
@@ -107,14 +107,14 @@ class UmBridge(Elsewhere):
                 self.product("Gradient", i, name, arrays, "sens", part)
                 for i, part in zip(self.chosen, parts, strict=True)
             ]
-            found[name] = summed(products, "Gradient")
+            found[name] = add_vectors(products, "Gradient")
         return found
 
     def jvp(self, arrays: Arrays, tangents: Arrays) -> np.ndarray:
         """Return the sums of what ApplyJacobian gives for the inputs, for the chosen outputs end to end."""
         return np.concatenate(
             [
-                summed(
+                add_vectors(
                     [self.product("ApplyJacobian", i, name, arrays, "vec", part) for name, part in tangents.items()],
                     "ApplyJacobian",
                 )
@@ -156,11 +156,11 @@ def numbers(found: Any, what: str) -> np.ndarray:
     except (TypeError, ValueError, OverflowError):
         x = None
     if x is None or x.ndim != 1:
-        raise ElsewhereError(f"{what} is no vector of numbers: {shortened(found)}")
+        raise ElsewhereError(f"{what} is no vector of numbers: {shorten_answer(found)}")
     return x
 
 
-def summed(parts: Sequence[np.ndarray], what: str) -> np.ndarray:
+def add_vectors(parts: Sequence[np.ndarray], what: str) -> np.ndarray:
     """Return the sum of vectors. Raises ElsewhereError when their lengths differ."""
     if len({len(part) for part in parts}) != 1:
         raise ElsewhereError(f"{what}: products of different lengths, {[len(part) for part in parts]}")
@@ -168,15 +168,3 @@ def summed(parts: Sequence[np.ndarray], what: str) -> np.ndarray:
     for part in parts[1:]:
         total = total + part
     return total
-
-
-def error_text(error: Any) -> str:
-    if isinstance(error, dict):
-        return ": ".join(str(error[key]) for key in ("type", "message") if error.get(key)) or shortened(error)
-    return shortened(error)
-
-
-def shortened(answer: Any) -> str:
-    """Return the beginning of an answer, for messages."""
-    text = answer if isinstance(answer, str) else repr(answer)
-    return text if len(text) <= 300 else f"{text[:300]}..."
