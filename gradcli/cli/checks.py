@@ -60,7 +60,7 @@ def select_checks(call: Call, manner: Manner) -> list[Check | CheckReport]:
         )
     with bounded(call.bound(targets[0])):
         found = checks_of(targets, wanted_of(call, manner))
-    every = manner.show == "all" or call.output.form in WITH_ELEMENTS
+    every = manner.show == "all" or call.output.form == "csv"  # which holds every element
     for option in ("fast", "calls", "taylor"):
         if every and getattr(manner, option):
             message = f"--{option} looks along directions, so there are no elements to show"
@@ -82,10 +82,6 @@ def select_checks(call: Call, manner: Manner) -> list[Check | CheckReport]:
     if not chosen:
         raise GradcliError(f"-k {pattern}: no check has that in its name", hint="--list shows them", kind="usage")
     return chosen
-
-
-WITH_ELEMENTS = ("csv",)
-"""The formats that hold every element."""
 
 
 def bound_of(check: Check, timeout: float | None) -> Bound | None:

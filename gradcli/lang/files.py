@@ -144,10 +144,6 @@ def check_numbers(raw: Any, source: Source) -> np.ndarray:
     return array
 
 
-def from_npy(source: Source) -> np.ndarray:
-    return read_array(source.file, source)
-
-
 def read_array(stream: Any, source: Source) -> np.ndarray:
     """Return the array that a stream holds in NumPy's format. Pickled objects are refused."""
     try:
@@ -242,7 +238,7 @@ def part_of(found: Any, key: str, source: Source) -> Any:
 
 
 READERS: dict[str, Any] = {
-    "npy": from_npy,
+    "npy": lambda source: read_array(source.file, source),
     "npz": from_npz,
     "csv": from_text(","),
     "tsv": from_text("\t"),

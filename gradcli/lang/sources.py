@@ -60,7 +60,7 @@ def open_source(spec: str, name: str, limit: int, default: str = "json") -> Sour
     suffix = os.path.splitext(path)[1].lower()
     known = suffix[1:] if suffix[1:] in FORMATS else ""
     kind, part = ("", key) if known else split_format(key)
-    if is_regular(path):
+    if stat.S_ISREG(os.stat(path).st_mode):
         if not known and not kind:
             raise GradcliError(
                 f"{name}: {path}: unknown type of file '{suffix or path}'",
@@ -91,10 +91,6 @@ def split_format(text: str) -> tuple[str, str]:
     """Split FORMAT:KEY; the format is empty where a text names none."""
     head, _, rest = text.partition(":")
     return (head, rest) if head in FORMATS else ("", text)
-
-
-def is_regular(path: str) -> bool:
-    return stat.S_ISREG(os.stat(path).st_mode)
 
 
 def read_standard_input(name: str, limit: int) -> bytes:

@@ -28,7 +28,7 @@ class ExpressionProgram(Program):
         self.title = title
         self.settings = settings or Settings()
         self.dtype = dtype or defaults.float
-        self.bound = bound_names(parsed)
+        self.bound = list(dict.fromkeys(s.target for s in parsed.statements if s.target is not None))
         self.literals = literal_names(parsed)
         self._free: dict[frozenset[str], dict[str, tree.Expr]] = {}
 
@@ -157,10 +157,6 @@ def show_value(name: str, value: np.ndarray) -> str:
         value = value.astype(complex)  # exact numbers
         value = value.real if not value.imag.any() else value
     return shlex.quote(f"{name}={value.tolist()}") if value.ndim else shlex.quote(f"{name}={value.item():g}")
-
-
-def bound_names(parsed: tree.Program) -> list[str]:
-    return list(dict.fromkeys(s.target for s in parsed.statements if s.target is not None))
 
 
 def literal_names(parsed: tree.Program) -> list[str]:

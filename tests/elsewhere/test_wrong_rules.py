@@ -317,7 +317,7 @@ def test_values_are_compiled_once():
     """Without that each call of a loop of lax, which is compiled anew, takes a quarter of a second."""
     from jax import lax
 
-    from gradcli.program.elsewhere.jax import PATIENCE, JaxCall
+    from gradcli.program.elsewhere.jax import CALLS_AS_WRITTEN, JaxCall
 
     runs = []
 
@@ -328,7 +328,7 @@ def test_values_are_compiled_once():
     call = JaxCall.of(cubes, {"x": X}, lambda path: False, "cubes", False)
     for k in range(30):
         assert call.value({"x": X + k}) == pytest.approx(((X + k) ** 3).sum(), rel=1e-14)
-    assert len(runs) == PATIENCE + 1
+    assert len(runs) == CALLS_AS_WRITTEN + 1
 
 
 @pytest.mark.framework("jax")

@@ -44,7 +44,9 @@ class Tesseract(Elsewhere):
         known = differentiable(schemas, "ApplyInputSchema")
         outlines = {name: found for name in inputs if (found := outline_of(name, known))}
         paths = {name: path for name, (path, _) in outlines.items()}
-        self.paths = paths if known else own_paths(inputs)
+        if not known:  # the server has no schema
+            paths = {n: ".".join(f"[{x}]" if isinstance(x, int) else x for x in parts_of(n)) for n in inputs}
+        self.paths = paths
         super().__init__(title, {name: as_dtype(x, outlines.get(name, ("", {}))[1]) for name, x in inputs.items()})
         self.wrt = self.choose(known, wishes.wrt)
         self.refuse_unknown(object_at(schemas, "Apply_InputSchema"))
@@ -230,11 +232,6 @@ def outline_of(name: str, known: Mapping[str, Any]) -> tuple[str, Any] | None:
             forms = {"[]": "[{}]", "{}": "{{{}}}"}
             return ".".join(forms.get(word, "{}").format(part) for part, word in pairs), outline
     return None
-
-
-def own_paths(names: Iterable[str]) -> dict[str, str]:
-    """Return names as the paths that a server without a schema may know."""
-    return {name: ".".join(f"[{x}]" if isinstance(x, int) else x for x in parts_of(name)) for name in names}
 
 
 def paths_in(found: Any, template: str) -> list[str]:

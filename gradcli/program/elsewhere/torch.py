@@ -237,9 +237,10 @@ def calls_in(call: TorchCall) -> list[tuple[Any, tuple, str, str]]:
 
         return hook
 
-    roots = call.modules.values() if isinstance(call, ModuleCall) else modules_behind(call.function)
+    roots = call.modules.values() if isinstance(call, ModuleCall) else reached_from(call.function)
+    modules = [root for root in roots if isinstance(root, torch.nn.Module)]
     handles = [
-        module.register_forward_hook(note(name)) for root in roots for name, module in root.named_modules() if name
+        module.register_forward_hook(note(name)) for root in modules for name, module in root.named_modules() if name
     ]
     before = sys.getprofile()
     sys.setprofile(watch)
@@ -295,10 +296,6 @@ def place_of(method: Any) -> str:
     last = max((k for k, line in enumerate(lines) if line.strip().startswith("return")), default=0)
     text = lines[last].strip()
     return f"{inspect.getsourcefile(method)}:{start + last}\n    {text}\n    {'^' * len(text)}"
-
-
-def modules_behind(function: Any) -> list[Any]:
-    return [x for x in reached_from(function) if isinstance(x, torch.nn.Module)]
 
 
 def tensors_behind(function: Any) -> list[Any]:

@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 from gradcli.program.elsewhere.base import ElsewhereError
-from gradcli.program.elsewhere.tesseract import decoded
+from gradcli.program.elsewhere.tesseract import decode
 
 from .run import gradcheck, verdicts
 from .servers import serve, umbridge
@@ -500,4 +500,4 @@ ARRAYS = [
 @pytest.mark.parametrize("array", ARRAYS, ids=["huge", "object", "date"])
 def test_what_is_no_array(array):
     with pytest.raises(ElsewhereError, match="y is no array"):
-        decoded(array, "y")
+        decode(array, "y")
