@@ -13,6 +13,7 @@ from ..render import ARRAYS
 from . import status, streams
 from .accept import import_completion
 from .call import Asked, Call, pick
+from .help import Command
 from .option_table import OPTIONS
 from .output import Output
 from .useless_options import check_uses
@@ -28,19 +29,20 @@ def format_option(formats: tuple[str, ...]) -> Callable:
     )
 
 
-def command_options(
+def target_command(
+    examples: str,
     names: str = "",
     formats: tuple[str, ...] = ARRAYS,
     common: str = COMMON,
     metavar: str = "TARGET [NAME=VALUE]...",
 ) -> Callable:
-    """Give a command a TARGET, NAME=VALUE words, the named options and the common ones; both are keys of OPTIONS.
+    """Make a function a command with a TARGET, NAME=VALUE words, the named options and the common ones.
 
-    The command's function is called with one Call, which holds what many commands ask, and with what the other
-    options say, by their names. What it returns is shown.
+    examples: `Examples: one; another`. names, common: keys of OPTIONS. The function is called with one Call, which
+    holds what many commands ask, and with what the other options say, by their names. What it returns is shown.
     """
 
-    def decorate(function: Callable) -> Callable:
+    def decorate(function: Callable) -> click.Command:
         @functools.wraps(function)
         def run(**options: Any) -> int:
             context = click.get_current_context()
@@ -56,7 +58,8 @@ def command_options(
         command: Any = run
         for name in reversed([*names.split(), *common.split()]):
             command = (format_option(formats) if name == "format" else OPTIONS[name])(command)
-        return click.argument("words", nargs=-1, metavar=metavar, shell_complete=import_completion("words"))(command)
+        words = click.argument("words", nargs=-1, metavar=metavar, shell_complete=import_completion("words"))
+        return click.command(cls=Command, epilog=examples)(words(command))
 
     return decorate
 

@@ -4,10 +4,7 @@ A command is a module here with a function of its name, and a line in `COMMANDS`
 the target and what the options say, by their names, and returns a result; what it computes stands in a lower layer:
 
 ```python
-import click
-
-from gradcli.cli.help import Command
-from gradcli.cli.options import command_options
+from gradcli.cli.options import target_command
 from gradcli.cli.call import Call
 from gradcli.analysis.gradient import compute_gradient
 
@@ -18,8 +15,7 @@ def unit(result):
     return result._replace(inputs=tuple(item._replace(grad=item.slope / length) for item in result.inputs))
 
 
-@click.command(cls=Command, epilog="Example: gradcli ascent 'x * y' x=3 y=4")
-@command_options("wrt out")
+@target_command("Example: gradcli ascent 'x * y' x=3 y=4", "wrt out")
 def ascent(call: Call):
     """Print the direction of steepest ascent of TARGET."""
     program, values = call.program()

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import click
-
 from ...analysis.gradient import compute_value
 from ...results import Value
 from ..call import Call
-from ..help import Command
-from ..options import command_options
+from ..options import target_command
 
 
-@click.command(
-    cls=Command,
-    epilog="Examples: gradcli eval 'x**2 * sin(y)' x=2 y=3; gradcli eval 'a @ x' a=@a.npy x='[1, 2, 3]' --strict",
+@target_command(
+    "Examples: gradcli eval 'x**2 * sin(y)' x=2 y=3; gradcli eval 'a @ x' a=@a.npy x='[1, 2, 3]' --strict",
+    "out engine columns strict",
 )
-@command_options("out engine columns strict")
 def eval(call: Call) -> Value:
     """Print the value of TARGET."""
     program, values = call.program()

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-import click
 import numpy as np
 
 from ...analysis.gradient import Request, compute_gradient, first_nan
@@ -13,8 +12,7 @@ from ...analysis.nonfinite import nan_in
 from ...results import Gradients
 from ..call import Call
 from ..exact import check_derivative, compute_in_digits, formulas_of
-from ..help import Command
-from ..options import command_options
+from ..options import target_command
 
 if TYPE_CHECKING:
     from ...results.exact import LongNumbers
@@ -23,13 +21,10 @@ SHOWN_WHOLE = 50
 """A script's parameters with more elements than this are summed up on a terminal."""
 
 
-@click.command(
-    cls=Command,
-    epilog="Examples: gradcli grad 'x**2 * sin(y)' x=2 y=3; gradcli grad model.expr --wrt w; gradcli grad train.py",
-)
-@command_options(
+@target_command(
+    "Examples: gradcli grad 'x**2 * sin(y)' x=2 y=3; gradcli grad model.expr --wrt w; gradcli grad train.py",
     "wrt out columns strict value engine config library_grad library_vjp library_jvp arg gradient hook retain "
-    "retain_all check symbolic digits max_symbols detect_anomaly"
+    "retain_all check symbolic digits max_symbols detect_anomaly",
 )
 def grad(
     call: Call,

@@ -17,8 +17,7 @@ from ...results.checks import CheckList, CheckReport, CheckSummary, CheckTotal
 from .. import status
 from ..call import Call, pick
 from ..checks import Manner, select_checks
-from ..help import Command
-from ..options import command_options
+from ..options import target_command
 from ..output import Output, check_writable, write_file
 from ..waiting import Waiting
 
@@ -28,12 +27,9 @@ NOT_YET = ("file", "name", "syntax")
 """Errors that a revision gives in which the target is not there yet, or broken."""
 
 
-@click.command(
-    cls=Command,
-    epilog="Examples: gradcli gradcheck 'x**2 * sin(y)' x=2 y=3; gradcli gradcheck grads.py:f --grad g --shape x=3; "
+@target_command(
+    "Examples: gradcli gradcheck 'x**2 * sin(y)' x=2 y=3; gradcli gradcheck grads.py:f --grad g --shape x=3; "
     "gradcli gradcheck tests/ -j 4 --junit report.xml; gradcli gradcheck tests/ -o report.html",
-)
-@command_options(
     "wrt out grad vjp jvp value_and_grad engine shape arg samples order fast calls taylor symbolic digits rtol atol "
     "eps show keyword list stop jobs search save_points config junit allow_inconclusive bisect",
     formats=(*TEXT, "csv", "github", "sarif", "html", *PICTURES),

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import click
-
 from ...analysis.graph import graph_program
 from ...render import PICTURES, TEXT
 from ...results.graphs import Graph
 from ..call import Call
-from ..help import Command
-from ..options import command_options
+from ..options import target_command
 
 
-@click.command(
-    cls=Command,
-    epilog="Examples: gradcli graph 'x**2 * sin(y)' x=2 y=3; gradcli graph train.py --values; "
+@target_command(
+    "Examples: gradcli graph 'x**2 * sin(y)' x=2 y=3; gradcli graph train.py --values; "
     "gradcli graph train.py -o graph.svg",
+    "wrt out columns gradient hook values all",
+    formats=(*TEXT, "dot", "mermaid", *PICTURES),
 )
-@command_options("wrt out columns gradient hook values all", formats=(*TEXT, "dot", "mermaid", *PICTURES))
 def graph(call: Call, values: bool, all: bool) -> Graph:
     """Draw the dynamic graph that TARGET records, from the output down to the leaves.
 

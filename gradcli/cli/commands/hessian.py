@@ -4,23 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import click
-
 from ...analysis.transform import compute_hessian
 from ..call import Call
 from ..exact import compute_in_digits, formulas_of
-from ..help import Command
-from ..options import command_options
+from ..options import target_command
 
 if TYPE_CHECKING:
     from ...results.exact import LongNumbers
     from ...results.transforms import Hessian
 
 
-@click.command(
-    cls=Command, epilog="Examples: gradcli hessian 'x**2 * sin(y)' x=2 y=3; gradcli hessian loss.expr --wrt w --json"
+@target_command(
+    "Examples: gradcli hessian 'x**2 * sin(y)' x=2 y=3; gradcli hessian loss.expr --wrt w --json",
+    "wrt out columns strict engine chunk_size symbolic digits max_symbols",
 )
-@command_options("wrt out columns strict engine chunk_size symbolic digits max_symbols")
 def hessian(
     call: Call,
     chunk_size: int | None,

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import click
-
 from ...analysis.transform import compute_hvp
 from ...lang.values import read_values
 from ...results.transforms import Products
 from ..call import Call
 from ..exact import check_derivative
-from ..help import Command
-from ..options import command_options
+from ..options import target_command
 
 
-@click.command(cls=Command, epilog="Example: gradcli hvp 'x**2 * y' x=2 y=3 --tangent x=1")
-@command_options("wrt out columns strict engine tangent config arg check")
+@target_command(
+    "Example: gradcli hvp 'x**2 * y' x=2 y=3 --tangent x=1", "wrt out columns strict engine tangent config arg check"
+)
 def hvp(call: Call, tangent: tuple[str, ...], check: bool) -> Products:
     """Print the product of the Hessian of TARGET with the vector given by --tangent."""
     program, values = call.program()

@@ -4,28 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import click
-
 from ...analysis.transform import compute_jacobian
 from ...errors import GradcliError
 from ...render import ARRAYS, PLOTS
 from .. import status
 from ..call import Call
 from ..exact import check_derivative, compute_in_digits, formulas_of
-from ..help import Command
-from ..options import command_options
+from ..options import target_command
 
 if TYPE_CHECKING:
     from ...results.exact import LongNumbers
     from ...results.transforms import Jacobian
 
 
-@click.command(
-    cls=Command,
-    epilog="Examples: gradcli jacobian '[x**2 + 3*y, y**2 + 2*x]' x=2 y=3; gradcli jacobian f.expr --sparse -f mtx; "
+@target_command(
+    "Examples: gradcli jacobian '[x**2 + 3*y, y**2 + 2*x]' x=2 y=3; gradcli jacobian f.expr --sparse -f mtx; "
     "gradcli jacobian 'softmax(x)' x='randn(30)' --plot",
-)
-@command_options(
     "wrt out columns strict engine config library_grad library_vjp library_jvp arg mode chunk_size sparse symbolic "
     "digits max_symbols check plot",
     formats=(*ARRAYS, "mtx", *PLOTS),

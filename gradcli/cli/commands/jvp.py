@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import click
-
 from ...analysis.transform import compute_jvp
 from ...lang.values import read_values
 from ...results.transforms import Products
 from ..call import Call
 from ..exact import check_derivative
-from ..help import Command
-from ..options import command_options
+from ..options import target_command
 
 
-@click.command(cls=Command, epilog="Example: gradcli jvp '[x*y, x+y]' x=2 y=3 --tangent x=1")
-@command_options("wrt out columns strict engine tangent config library_grad library_vjp library_jvp arg check")
+@target_command(
+    "Example: gradcli jvp '[x*y, x+y]' x=2 y=3 --tangent x=1",
+    "wrt out columns strict engine tangent config library_grad library_vjp library_jvp arg check",
+)
 def jvp(call: Call, tangent: tuple[str, ...], check: bool) -> Products:
     """Print the derivative of TARGET in the direction given by --tangent."""
     program, values = call.program()

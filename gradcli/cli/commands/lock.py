@@ -5,28 +5,25 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import click
-
 from ...check.lock import lock as lock_checks
 from ...check.lock import read_lock
 from ...check.lock import verify as verify_checks
 from ...results.locks import Lock, Verification
 from ..call import Asked, Call
 from ..checks import Manner, select_checks
-from ..help import Command
-from ..options import command_options
+from ..options import target_command
 
 TARGET = ("words", "expression", "engine", "config", "torch")
 CLAIM = ("wrt", "out", "grad", "vjp", "jvp", "shapes", "keyword")
 """The options that a lock keeps, so that it is verified without naming them again."""
 
 
-@click.command(
-    cls=Command,
-    epilog="Examples: gradcli lock tests -o gradients.lock; gradcli lock tests -o a.lock && gradcli lock --verify "
+@target_command(
+    "Examples: gradcli lock tests -o gradients.lock; gradcli lock tests -o a.lock && gradcli lock --verify "
     "a.lock; gradcli lock grads.py:f --grad g x='[1, 2]' | cat",
+    "verify wrt out grad vjp jvp engine shape keyword config",
+    formats=("table", "json", "tsv"),
 )
-@command_options("verify wrt out grad vjp jvp engine shape keyword config", formats=("table", "json", "tsv"))
 def lock(call: Call, verify: str | None) -> Lock | Verification:
     """Keep the gradients of declared checks in a file, and compare them with it later (--verify FILE).
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-import click
-
 from ...analysis.precision import POINTS, measure_precision
 from ...errors import GradcliError
 from ...lang.values import read_values
@@ -13,20 +11,19 @@ from ...program.target import load_program
 from ...render import PICTURES, TEXT
 from ...results.precision import Precision
 from ..call import Call
-from ..help import Command
-from ..options import command_options
+from ..options import target_command
 from .plot import parse_range
 
 RANGE = re.compile(r"[^=\[(@]*=[^=\[(@]*:")
 """NAME=LOW:HIGH. A colon inside brackets is part of an index, one after @ part of a file's name."""
 
 
-@click.command(
-    cls=Command,
-    epilog="Examples: gradcli precision '(1 - cos(x))/x**2' x=1e-12:1 --repair; gradcli precision 'log(1 + exp(x))' "
+@target_command(
+    "Examples: gradcli precision '(1 - cos(x))/x**2' x=1e-12:1 --repair; gradcli precision 'log(1 + exp(x))' "
     "x=-50:800; gradcli precision 'sqrt(x**2 + y**2)' x=1e-200:1e200 y=1 --json",
+    "wrt out range_points repair",
+    formats=(*TEXT, *PICTURES),
 )
-@command_options("wrt out range_points repair", formats=(*TEXT, *PICTURES))
 def precision(call: Call, points: int | None, repair: bool) -> Precision:
     """Print how many digits of TARGET's value and gradient are right, along NAME=LOW:HIGH.
 

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import click
-
 from ...errors import GradcliError
 from ...program.target import load_script
 from ..call import Call
-from ..help import Command
-from ..options import command_options
+from ..options import target_command
 
 COMMON = "dtype seed safe torch color quiet verbose"
 
 
-@click.command(cls=Command, epilog="Examples: gradcli run --torch tutorial.py; gradcli run train.py w=0.5")
-@command_options(common=COMMON, metavar="SCRIPT.py [NAME=VALUE]...")
+@target_command(
+    "Examples: gradcli run --torch tutorial.py; gradcli run train.py w=0.5",
+    common=COMMON,
+    metavar="SCRIPT.py [NAME=VALUE]...",
+)
 def run(call: Call) -> None:
     """Run SCRIPT.py as `python SCRIPT.py` would, and print nothing but what it prints.
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 
-import click
-
 from ...analysis.sweep.plan import Wishes, plan_sweep, run_sweep, table_at
 from ...analysis.sweep.run import Recipe
 from ...errors import GradcliError
@@ -14,19 +12,15 @@ from ...render import TEXT
 from ...results.sweeps import Swept
 from .. import status, streams
 from ..call import Call
-from ..help import Command
-from ..options import command_options
+from ..options import target_command
 from ..output import check_writable
 from ..progress import Progress
 
 
-@click.command(
-    cls=Command,
-    epilog="Examples: gradcli sweep 'x**2 * sin(y)' points.csv; "
+@target_command(
+    "Examples: gradcli sweep 'x**2 * sin(y)' points.csv; "
     "gradcli sweep 'a*x^2' points.csv a=2 --diag -o out.csv; "
     "gradcli sweep 'x*y' points.csv --keep x --json -o out.csv",
-)
-@command_options(
     "wrt outs engine diag keep shard sweep_jobs dask restart compile sweep_output",
     formats=TEXT,
     common="expression dtype seed max_elements safe torch json color quiet verbose",

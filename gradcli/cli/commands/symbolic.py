@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import click
 import numpy as np
 
 from ...errors import GradcliError
@@ -10,22 +9,19 @@ from ...lang.values import read_values
 from ...results.exact import Formulas
 from ..accept import shapes_of
 from ..call import Call
-from ..help import Command
-from ..options import command_options
+from ..options import target_command
 
 FORMATS = ("table", "text", "latex", "python", "c", "sql", "json")
 CODE = ("python", "c", "sql")
 """The formats that hold a function, or columns."""
 
 
-@click.command(
-    cls=Command,
-    epilog="Examples: gradcli symbolic 'x**2 * sin(y)'; gradcli symbolic 'x**2 * sin(y)' --at x=2 --at y=3; "
+@target_command(
+    "Examples: gradcli symbolic 'x**2 * sin(y)'; gradcli symbolic 'x**2 * sin(y)' --at x=2 --at y=3; "
     "gradcli symbolic 'exp(-x**2)' --order 2 --simplify; gradcli symbolic loss.expr -f c; "
     "gradcli symbolic 'x**2 * sin(y)' -f sql",
-)
-@command_options(
-    "wrt out columns high_order simplify at value_digits symbol_shape steps max_symbols gradient", formats=FORMATS
+    "wrt out columns high_order simplify at value_digits symbol_shape steps max_symbols gradient",
+    formats=FORMATS,
 )
 def symbolic(
     call: Call,

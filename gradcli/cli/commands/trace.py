@@ -12,17 +12,16 @@ from ...render import TEXT
 from ...results.graphs import Trace
 from .. import status, streams
 from ..call import Call
-from ..help import Command
-from ..options import command_options
+from ..options import target_command
 from ..output import Output
 
 
-@click.command(
-    cls=Command,
-    epilog="Examples: gradcli trace 'x**2 * sin(y)' x=2 y=3; gradcli trace train.py; gradcli trace loss.expr --json; "
+@target_command(
+    "Examples: gradcli trace 'x**2 * sin(y)' x=2 y=3; gradcli trace train.py; gradcli trace loss.expr --json; "
     "gradcli trace train.py -o trace.html",
+    "wrt out columns gradient hook only_pass step",
+    formats=(*TEXT, "html"),
 )
-@command_options("wrt out columns gradient hook only_pass step", formats=(*TEXT, "html"))
 def trace(call: Call, only: int | None, step: bool) -> Trace | None:
     """Show how backward runs through the graph of TARGET: one numbered step per node.
 

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import click
-
 from ...analysis.transform import compute_vjp
 from ...results.transforms import Products
 from ..call import Call
 from ..exact import check_derivative
-from ..help import Command
-from ..options import command_options
+from ..options import target_command
 
 
-@click.command(cls=Command, epilog="Example: gradcli vjp 'x * [1, 2, 3]' x=2 -g '[1, 0, 1]'")
-@command_options("wrt out columns strict engine gradient config library_grad library_vjp library_jvp arg check")
+@target_command(
+    "Example: gradcli vjp 'x * [1, 2, 3]' x=2 -g '[1, 0, 1]'",
+    "wrt out columns strict engine gradient config library_grad library_vjp library_jvp arg check",
+)
 def vjp(call: Call, check: bool) -> Products:
     """Print the product of a vector (--gradient) with the Jacobian of TARGET, for every input."""
     program, values = call.program()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 from typing import Any
 
 from ...errors import GradcliError, describe_error
@@ -12,25 +13,19 @@ from ..parameters import WHOLE, check_known, missing_values, name_of
 from .base import ElsewhereError
 from .framework import FrameworkCall, as_whole, is_under, is_whole
 
+ADAPTERS = {"torch": "TorchCall", "jax": "JaxCall", "autograd": "AutogradCall"}
+
 
 def adapter_of(engine: str) -> Any:
     """Return the class of calls of a framework. Raises GradcliError when it is not installed."""
+    if engine not in ADAPTERS:
+        raise GradcliError(f"no engine '{engine}'", hint=f"there are {', '.join(ENGINES)}", kind="usage")
     try:
-        if engine == "torch":
-            from .torch import TorchCall as Found
-        elif engine == "jax":
-            from .jax import JaxCall as Found  # type: ignore[assignment]
-        elif engine == "autograd":
-            from .autograd import AutogradCall as Found  # type: ignore[assignment]
-        else:
-            raise GradcliError(f"no engine '{engine}'", hint=f"there are {', '.join(ENGINES)}", kind="usage")
-    except GradcliError:
-        raise
+        return getattr(import_module(f"{__package__}.{engine}"), ADAPTERS[engine])
     except Exception as error:  # a broken installation raises anything
         missing = isinstance(error, ModuleNotFoundError) and error.name == engine
         hint = f"pip install {engine}" if missing else f"python -c 'import {engine}' fails, too: install it anew"
         raise GradcliError(f"--engine {engine}: {describe_error(error)}", hint=hint, kind="usage") from error
-    return Found
 
 
 def framework_call(
