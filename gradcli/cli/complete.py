@@ -218,9 +218,3 @@ def offer(what: str, ctx: click.Context, param: click.Parameter, incomplete: str
         return globals()[what](ctx, param, incomplete)
     except Exception:
         return []
-
-
-def shells(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
-    from .shells import SHELLS
-
-    return items(SHELLS, incomplete)

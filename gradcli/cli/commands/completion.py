@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from ...errors import GradcliError, did_you_mean
-from ..accept import import_completion
+from ..complete import items
 from ..help import Command
 from ..main import COMPLETE, cli
 from ..output import Output
@@ -17,7 +17,9 @@ from ..shells import SHELLS, script
     epilog='Examples: eval "$(gradcli completion bash)"; gradcli completion zsh > _gradcli; '
     "gradcli completion fish > gradcli.fish",
 )
-@click.argument("shell", metavar="SHELL", shell_complete=import_completion("shells"))
+@click.argument(
+    "shell", metavar="SHELL", shell_complete=lambda context, parameter, incomplete: items(SHELLS, incomplete)
+)
 def completion(shell: str) -> None:
     """Print a completion script for SHELL: bash, zsh or fish.
 
