@@ -12,7 +12,7 @@ import numpy as np
 from ...errors import GradcliError
 from ..parameters import pass_by_name
 
-STEP = re.compile(r"\.(\w+)|\[(\d+)\]")
+STEP = re.compile(r"\.([^.\[]+)|\[(\d+)\]")
 
 
 class Arguments:
