@@ -150,7 +150,8 @@ def read_array(stream: Any, source: Source) -> np.ndarray:
         return few(Header(stream), source).read(stream)
     except ValueError as error:
         if "pickle" not in str(error).lower():
-            raise
+            message = f"{source.name}: cannot read {source.path}: {readable(error)}"
+            raise GradcliError(message, kind="file") from None
         raise source.error(
             " holds pickled objects, which are never loaded (they could run code)",
             "save plain arrays: numpy.save(path, array, allow_pickle=False)",
