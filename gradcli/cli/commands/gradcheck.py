@@ -5,8 +5,6 @@ from __future__ import annotations
 import time
 from typing import Any
 
-import click
-
 from ...check.check import Check
 from ...check.saved_points import SavedPoints
 from ...check.workers import run_all
