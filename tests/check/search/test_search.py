@@ -12,7 +12,7 @@ from gradcli.check.saved_points import array_of, plain_of
 from gradcli.check.search.candidates import beside, candidates, constants_in, constants_of
 from gradcli.check.search.shrink import shrink
 
-from .hunt import Function
+from ..hunt import Function
 
 START = {"x": np.array([0.3, -0.2, 0.5, 0.1])}
 THRESHOLD = 1.35

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-SAMPLE = Path(__file__).parents[2] / "samples" / "gradients.py"
+SAMPLE = Path(__file__).parents[3] / "samples" / "gradients.py"
 PROGRAM = f"""
 import sys
 from gradcli.check.targets.files import declared_in
