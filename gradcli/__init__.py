@@ -55,7 +55,7 @@ where calls are dear (`directions`), else every element, by Chebyshev fits along
 coefficients show noise and resolution; then `judgement` and `diagnosis`. NumPy code needs neither engine nor table.
 
 The user's code. A Python file runs among the modules of its own folder, which are put away afterwards
-(`program/surroundings.py`). What runs no Python is bounded in memory by the operating system (`lang/memory.py`).
+(`program/import_scope.py`). What runs no Python is bounded in memory by the operating system (`lang/memory.py`).
 
 Start-up. Modules are imported when their names are first used; so are the families of the table.
 """

@@ -19,7 +19,7 @@ from .api.linalg.decompose import (
 from .api.linalg.measure import cond, matrix_norm, matrix_rank, norm, vector_norm
 from .api.linalg.products import cross, diagonal, multi_dot, vander, vecdot
 from .api.linalg.solve import inv, inv_ex, lstsq, pinv, solve, solve_ex, solve_triangular, tensorinv, tensorsolve
-from .api.matrix import cholesky, det, matrix_exp, matrix_power, orgqr, slogdet
+from .api.linear_algebra import cholesky, det, matrix_exp, matrix_power, orgqr, slogdet
 from .api.matrix_operands import LinAlgError
 from .api.products import matmul
 from .api.wrap import missing

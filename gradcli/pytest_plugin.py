@@ -81,7 +81,7 @@ class DeclaringFile(pytest.Module):
     def load(self) -> Any:
         """Import the file and return its surroundings. Raises CollectError."""
         from .errors import GradcliError
-        from .program.surroundings import Folders
+        from .program.import_scope import Folders
 
         folders = self.config.stash.setdefault(FOLDERS, Folders())
         try:
@@ -140,6 +140,6 @@ class DeclaredCheck(pytest.Item):
 def report_text(report: CheckReport) -> str:
     """Return a report as `gradcli gradcheck` prints it."""
     from .render import Style
-    from .render.parts import again_text, check_text
+    from .render.terminal import again_text, check_text
 
     return "\n".join(text.plain for text in [check_text(report, Style()), *again_text(report)])

@@ -13,7 +13,7 @@ import click
 import pytest
 
 from gradcli.cli.main import COMMANDS, cli
-from gradcli.lang.convert import PROPERTIES
+from gradcli.lang.from_ast import PROPERTIES
 from gradcli.lang.settings import CONSTANTS
 from gradcli.rules import full_table
 from gradcli.schema import names, schema_of

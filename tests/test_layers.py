@@ -86,7 +86,7 @@ def test_all_rule_modules_are_listed():
         "batch",
         "exact",
         "elimination",
-        "sizes",
+        "size_limits",
     }
     assert {p.stem for p in (PACKAGE / "rules").glob("*.py")} - helpers == set(MODULES)
 

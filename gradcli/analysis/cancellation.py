@@ -10,9 +10,9 @@ from ..exact.multiprecision import Multiprecision
 from ..exact.record import exactly
 from ..program.base import Program, Run
 from ..results.precision import Loss
-from ..tape.observe import Observation, observation_of
-from . import watch
-from .accuracy import DIGITS, Exactness
+from ..tape.provenance import Observation, observation_of
+from . import observed_run
+from .float_error import DIGITS, Exactness
 from .labels import Labels
 from .trace import Event, Recorder
 
@@ -20,10 +20,10 @@ LEAST = 1.0
 """Digits that an operation must lose to be named."""
 
 
-def observe(program: Program, right: Exactness, at: float) -> tuple[Run, watch.Pass, list[Event]]:
+def observe(program: Program, right: Exactness, at: float) -> tuple[Run, observed_run.Pass, list[Event]]:
     """Run a program and backward, and return the run, the last pass of backward and its steps."""
     recorder = Recorder()
-    run, _ = watch.watch_program(program, right.values(at), right.request, recorder.started)
+    run, _ = observed_run.watch_program(program, right.values(at), right.request, recorder.started)
     return run, *recorder.passes[-1]
 
 
@@ -38,7 +38,7 @@ def find_loss(program: Program, right: Exactness, of: str, at: float) -> Loss | 
     if [outline(event) for event in events] != [outline(event) for event in better]:
         return None
     pairs = list(zip(events, better, strict=True))
-    comparison = Comparison(right, of, at, Labels(run, watch.public_nodes(last.roots)))
+    comparison = Comparison(right, of, at, Labels(run, observed_run.public_nodes(last.roots)))
     for mine, exacts in pairs:
         if not mine.node.leaf:
             comparison.forward(mine.node, observation_of(mine.node), observation_of(exacts.node))
@@ -82,7 +82,7 @@ class Comparison:
         single = np.size(found) == 1 and all(np.size(x) == 1 for x in parts)
         span, _ = self.labels.place(node)
         numbers = [float(np.real(np.ravel(x)[0])) for x in (*parts, found, right)] if single else [np.nan] * 2
-        line = None if span is None or watch.is_only_line(span) else span.line
+        line = None if span is None or observed_run.is_only_line(span) else span.line
         found, right = numbers[-2:]
         self.losses.append(
             Loss(self.of, self.at, kind, self.formula(node), line, before, after, tuple(numbers[:-2]), found, right)

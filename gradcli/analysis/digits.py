@@ -20,7 +20,7 @@ from ..rules.shapes import is_complex
 from ..tape.backward import backward
 from ..tape.tensor import Tensor
 from .gradient import Request, check_output, run_backward, run_for
-from .recorded import check_real
+from .traced_run import check_real
 
 TIMEOUT = 20.0
 MORE = 400

@@ -14,7 +14,7 @@ from ..errors import GradcliError, TimeIsUp
 from ..exact.array import ExactArray
 from ..exact.symbolic import Symbolic, resolve_unknown
 from ..lang.time_limits import any_length, time_left, within
-from .symbols import Symbols, plain
+from .symbolic_run import Symbols, plain
 
 DIGITS = 30
 GUARD = 10

@@ -12,10 +12,10 @@ from ..errors import GradcliError
 from ..program.base import Program
 from ..results.graphs import Graph, GraphNode
 from ..tape.hooks import table_of
-from ..tape.observe import observation_of
+from ..tape.provenance import observation_of
 from .gradient import Request
 from .labels import Labels
-from .watch import Pass, is_only_line, module_paths, public_nodes, value_of, watch_program
+from .observed_run import Pass, is_only_line, module_paths, public_nodes, value_of, watch_program
 
 FOLD_ABOVE = 500
 """Graphs with more nodes are folded, unless all of them were asked for."""

@@ -10,9 +10,9 @@ import numpy as np
 from ..errors import Span
 from ..program.base import Run
 from ..tape.node import OutputNode
-from ..tape.observe import Observation, observation_of
+from ..tape.provenance import Observation, observation_of
 from ..tape.tensor import Tensor
-from . import formulas
+from . import op_formulas
 
 Place = tuple[Any, int]
 
@@ -68,7 +68,7 @@ class Labels:
             elif np.ndim(raw) == 0 and np.asarray(raw).dtype.kind in "iuf":
                 found.append(float(raw))
             else:
-                found.append(formulas.constant_text(raw))
+                found.append(op_formulas.constant_text(raw))
         return found
 
     def formula(self, node: Any) -> str:
@@ -81,9 +81,9 @@ class Labels:
         if seen is None:
             inside = ", ".join(self.label(p) for p in node.parents if p is not None)
             return f"{node.name().removesuffix('Backward')}({inside})"
-        words = [x if isinstance(x, str) else formulas.number_text(x) for x in self.operands(node, seen)]
+        words = [x if isinstance(x, str) else op_formulas.number_text(x) for x in self.operands(node, seen)]
         shapes = [np.shape(x) for x in seen.operands]
-        return formulas.formula_of_operation(seen.primitive, words, shapes, seen.params)
+        return op_formulas.formula_of_operation(seen.primitive, words, shapes, seen.params)
 
     def place(self, node: Any) -> tuple[Span | None, str]:
         """Return where a node was made, and the source text there: the expression, or the line of a script."""

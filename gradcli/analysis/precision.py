@@ -10,8 +10,8 @@ import numpy as np
 from ..errors import GradcliError
 from ..program.base import Program, silence_prints
 from ..results.precision import Loss, Precision
-from .accuracy import POINTS, Exactness, Numbers, points_between
 from .cancellation import find_loss
+from .float_error import POINTS, Exactness, Numbers, points_between
 from .gradient import Request
 from .plot import check_plotted_output
 

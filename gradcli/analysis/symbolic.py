@@ -20,7 +20,7 @@ from ..program.base import Program
 from ..results.exact import Derivative, Formula, FormulaMatrix, Formulas
 from ..results.labels import labels
 from .formula_values import evaluate_at, every_input, point_of
-from .symbols import (
+from .symbolic_run import (
     MAX_SYMBOLS,
     TIMEOUT,
     Symbols,
@@ -112,7 +112,7 @@ def derive_formulas(
             text = write_code(writer, code, symbols, inputs, found)
         lines: tuple[Formula, ...] = ()
         if steps:
-            from .steps import chain_rule
+            from .chain_rule import chain_rule
 
             by_input: dict[str, list[Derivative]] = {}
             for d in slopes:

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 
 from ..errors import GradcliError
-from ..lang.describe import rule_text
+from ..lang.operations import rule_text
 from ..program.base import Program, Run
 from ..results.graphs import Computed, Flow, HookCall, Pass, Step, Trace
 from ..tape.function import FunctionNode
 from ..tape.hooks import table_of
 from ..tape.node import OutputNode, Slots
-from ..tape.observe import Observation, observation_of
-from . import formulas, watch
+from ..tape.provenance import Observation, observation_of
+from . import observed_run, op_formulas
 from .gradient import Request
 from .labels import Labels
 
@@ -43,10 +43,10 @@ class Recorder:
     def __init__(self, only: int | None = None) -> None:
         self.only = only
         self.count = 0
-        self.passes: list[tuple[watch.Pass, list[Event]]] = []
+        self.passes: list[tuple[observed_run.Pass, list[Event]]] = []
         self.hooked: dict[Any, list[HookCall]] = {}
 
-    def started(self, which: watch.Pass, nodes: list[Any]) -> None:
+    def started(self, which: observed_run.Pass, nodes: list[Any]) -> None:
         """Follow the nodes of a graph that backward is about to run through."""
         if self.only is not None and self.count != self.only:
             del self.passes[-1:]  # the one before was not wanted
@@ -152,7 +152,7 @@ def trace_program(
     Raises GradcliError where nothing runs backward, or not so often.
     """
     recorder = Recorder(only)
-    run, _ = watch.watch_program(program, given, request, recorder.started)
+    run, _ = observed_run.watch_program(program, given, request, recorder.started)
     count = recorder.count
     if not count:
         raise GradcliError("nothing ran backward", kind="target")
@@ -162,15 +162,15 @@ def trace_program(
     return Trace(program.title, passes, (only or count) if only is not None else 1, count)
 
 
-def describe_pass(run: Run, which: watch.Pass, events: list[Event]) -> Pass:
+def describe_pass(run: Run, which: observed_run.Pass, events: list[Event]) -> Pass:
     """Return one pass with labels, formulas and totals."""
-    public = watch.public_nodes(which.roots)
+    public = observed_run.public_nodes(which.roots)
     at_end = run.output is not None
     labels = Labels(run, public, None if at_end else which.names)
     forward = tuple(
         Computed(labels.label(node), labels.formula(node), np.asarray(value) if value is not None else None)
         for node in public
-        for value in [which.leaves.get(node) if node.leaf else watch.value_of(node)]
+        for value in [which.leaves.get(node) if node.leaf else observed_run.value_of(node)]
     )
     received: dict[Any, np.ndarray] = {}
     steps = tuple(step(i + 1, event, which, labels, received) for i, event in enumerate(events))
@@ -178,7 +178,9 @@ def describe_pass(run: Run, which: watch.Pass, events: list[Event]) -> Pass:
     return Pass(which.kind, outputs, None if at_end else which.line, forward, steps)
 
 
-def step(number: int, event: Event, which: watch.Pass, labels: Labels, received: dict[Any, np.ndarray]) -> Step:
+def step(
+    number: int, event: Event, which: observed_run.Pass, labels: Labels, received: dict[Any, np.ndarray]
+) -> Step:
     """Return one step, and add what it sends to what its operands have received."""
     node = event.node
     span, source = labels.place(node)
@@ -196,7 +198,7 @@ def step(number: int, event: Event, which: watch.Pass, labels: Labels, received:
         op=node.name(),
         label=labels.label(node),
         formula=labels.formula(node),
-        line=None if span is None or watch.is_only_line(span) else span.line,
+        line=None if span is None or observed_run.is_only_line(span) else span.line,
         source=source,
         incoming=event.incoming,
         hooks=tuple(event.hooks),
@@ -220,7 +222,7 @@ def local_rule(node: Any, place: int, labels: Labels) -> tuple[str, str]:
         return "", describe_rule(primitive.rules[place if primitive.arity is not None else 0], node, seen, labels)
     slope = f"d({labels.formula(node)})/d{target}"
     rule = primitive.rules[place]
-    return slope, formulas.slope(rule, labels.operands(node, seen), labels.label(node), seen.params) or rule_text(
+    return slope, op_formulas.slope(rule, labels.operands(node, seen), labels.label(node), seen.params) or rule_text(
         rule
     )
 
@@ -231,7 +233,7 @@ def describe_rule(rule: Any, node: Any, seen: Observation, labels: Labels) -> st
     code = getattr(rule, "__wrapped__", rule).__code__
     names = [name.strip("_").removesuffix("_shape") for name in code.co_varnames[2 : code.co_argcount]]
     words = {name: str(x) for name, x in zip(names, labels.operands(node, seen), strict=False) if len(name) == 1}
-    settings = {k: formulas.number_text(v) for k, v in seen.params.items() if type(v) in (int, float)}
+    settings = {k: op_formulas.number_text(v) for k, v in seen.params.items() if type(v) in (int, float)}
     is_formula = all(len(word) == 1 or word in settings for word in re.findall(r"\b[A-Za-z_]+\b(?!\()", text))
     if is_formula:
         words |= settings

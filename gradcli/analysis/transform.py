@@ -18,7 +18,7 @@ from ..program.base import Program
 from ..program.parameters import check_known
 from ..results.transforms import Hessian, Jacobian, JacobianBlock, Products
 from ..tape.tensor import Tensor
-from .recorded import Recorded, reword_engine_errors
+from .traced_run import Recorded, reword_engine_errors
 
 PRINTED = 10
 """The part of the limit on elements that may be written as text, where each takes a line and its time."""

@@ -17,7 +17,7 @@ import numpy as np
 
 from ..errors import ENDINGS, GradcliError, TimeIsUp
 from ..lang.time_limits import bounded, time_left, within
-from ..program.frameworks import FRAMEWORKS, engine_of, framework_of
+from ..program.detect_framework import FRAMEWORKS, engine_of, framework_of
 from ..results.checks import CheckReport
 from .options import Options, tolerances_of
 from .run import Place, run_check
@@ -137,7 +137,7 @@ class Check:
             claimed = claimed_by(engine, self.origin, at, self.name, self.wrt, self.single)
             return claimed if self.options.order == 1 else second_order(claimed, self.options.seed)
         refuse_foreign(framework_of(self.origin), self.name)
-        from .subjects.traced import Traced
+        from .subjects.tensor_function import Traced
 
         subject = Traced(self.f, at, wrt=self.wrt, title=self.name)
         if self.options.order == 1:

@@ -32,7 +32,7 @@ def check(f: Callable | str | None = None, *, at: Any = None, **options: Any) ->
     """
     file, line = caller()
     if isinstance(f, str):
-        from .targets.addresses import DeclaredAddress
+        from .targets.external import DeclaredAddress
 
         REGISTRY.append(DeclaredAddress(f, at, file=file, line=line, **options))
         return f

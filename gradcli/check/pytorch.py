@@ -19,7 +19,7 @@ from .run import Place, run_check
 from .subjects.flatten import Flat
 from .subjects.second import SecondOrder
 from .subjects.subject import name_of
-from .subjects.traced import Traced
+from .subjects.tensor_function import Traced
 
 SHOWN = 10_000
 """Elements of a Jacobian that an error shows, if it has no more."""

@@ -16,7 +16,7 @@ from ..tape.modes import enable_grad
 from ..tape.tensor import Tensor
 from .products.adjoint import adjoint_test
 from .subjects.subject import CheckError, NoForwardError, Subject
-from .subjects.traced import Traced, tensor
+from .subjects.tensor_function import Traced, tensor
 
 
 class PytorchFunction(Traced):

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..program.frameworks import ADAPTED
+from ..program.detect_framework import ADAPTED
 from .subjects.subject import CheckError
 
 MOST_AXES = 64

@@ -16,7 +16,7 @@ from ..lang.time_limits import CPU_SECONDS, Bound, bounded
 from ..lang.values import read_json_values, read_value, read_values
 from ..program.elsewhere import is_elsewhere
 from ..program.target import Target, load_program
-from . import status
+from . import messages
 from .output import Output
 
 if TYPE_CHECKING:
@@ -96,19 +96,19 @@ class Call:
     def in_force(self) -> Iterator[None]:
         """Let messages, numbers and what the user's code prints be as it was asked, while the command runs."""
         asked = self.asked
-        status.settings.color, status.settings.quiet, status.settings.verbose = (
+        messages.settings.color, messages.settings.quiet, messages.settings.verbose = (
             asked.color,
             asked.quiet,
             asked.verbose,
         )
         if asked.verbose:
-            status.show_log()
+            messages.show_log()
         if asked.dtype == "float32":
             from ..tape.dtypes import set_default_dtype
 
             set_default_dtype(np.float32)
         if asked.seed:
-            from ..api.draw import manual_seed
+            from ..api.random import manual_seed
 
             manual_seed(asked.seed)
         with self.held:
@@ -209,7 +209,7 @@ class Call:
         inputs = program.input_names(found)
         left_out = [n for n in found if n in given or (inputs is not None and n not in inputs)]
         for name in left_out:
-            status.detail(f"the column '{name}' is not used")
+            messages.detail(f"the column '{name}' is not used")
             del found[name]
         if not found:
             raise GradcliError(

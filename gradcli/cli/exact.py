@@ -9,7 +9,7 @@ from ..errors import GradcliError
 from .call import Call
 
 if TYPE_CHECKING:
-    from ..analysis.agreement import Comparison, EngineAt
+    from ..analysis.compare_formulas import Comparison, EngineAt
     from ..analysis.gradient import Request
     from ..program.base import Program
     from ..results.checks import CheckReport
@@ -32,7 +32,7 @@ def formulas_of(call: Call, program: Program, max_symbols: int, engine_at: Engin
 
     engine_at: the engine's answer for other values of the inputs.
     """
-    from ..analysis.agreement import TIMEOUT, Comparison
+    from ..analysis.compare_formulas import TIMEOUT, Comparison
 
     asked, vector = call.asked, call.vector()
     seconds = asked.timeout or TIMEOUT
@@ -42,8 +42,8 @@ def formulas_of(call: Call, program: Program, max_symbols: int, engine_at: Engin
 def check_derivative(call: Call, *, symbolic: bool = False, order: int = 1) -> CheckReport:
     """Return the report on a derivative: numeric, forward mode, and 50 digits and formulas where there are such."""
     from ..check.check import Check
-    from ..check.targets.checks import checks_of
     from ..check.targets.request import Wanted, only_given
+    from ..check.targets.resolve import checks_of
 
     asked = call.asked
     more = {"digits": 50, "symbolic": symbolic or None} if order == 1 else {"order": order}

@@ -19,7 +19,7 @@ from .. import __version__
 from ..errors import EXIT_DEFECT, EXIT_INTERRUPTED, EXIT_OK, GradcliError, did_you_mean, shorten
 from ..lang.memory import bound, out_of_memory
 from ..lang.time_limits import Bound, deadline
-from . import status, streams
+from . import messages, streams
 
 COMMANDS = {
     "grad": "Value and gradient of an expression, a file or a script.",
@@ -91,7 +91,7 @@ def cli() -> None:
 def main(argv: list[str] | None = None) -> int:
     """Run the command line and return the exit code."""
     if COMPLETE in os.environ:
-        from .shells import answer_shell
+        from .completion_scripts import answer_shell
 
         return answer_shell(cli, os.environ[COMPLETE])
     words = sys.argv[1:] if argv is None else argv
@@ -101,7 +101,7 @@ def main(argv: list[str] | None = None) -> int:
     streams.remember_folder()
     streams.claim()
     np.seterr(all="ignore")
-    warnings.showwarning = status.show_warning  # type: ignore[assignment]
+    warnings.showwarning = messages.show_warning  # type: ignore[assignment]
     if bound.own_process:
         deadline.give_up = lambda late: give_up(late, "json" in formats)
     try:
@@ -109,7 +109,7 @@ def main(argv: list[str] | None = None) -> int:
         code = cli.main(words or ["--help"], prog_name="gradcli", standalone_mode=False, obj=tuple(script_words))
         return code if isinstance(code, int) else EXIT_OK
     except (KeyboardInterrupt, click.Abort):
-        status.say("interrupted")
+        messages.say("interrupted")
         return EXIT_INTERRUPTED
     except (BrokenPipeError, streams.NobodyReadsError):
         streams.silence()
@@ -186,7 +186,7 @@ def fail(error: GradcliError, as_json: bool) -> int:
 
         with contextlib.suppress(OSError, ValueError, streams.NobodyReadsError):
             streams.write(document(error))
-    status.report(error)
+    messages.report(error)
     return error.exit_code
 
 

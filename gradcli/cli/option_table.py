@@ -8,8 +8,8 @@ from typing import Any
 import click
 
 from ..lang.settings import DEFAULT_MAX_ELEMENTS
-from ..program.frameworks import ENGINES
-from .accept import MOST_COUNTED, Count, Finite, PassNumber, as_name, as_names, as_share, import_completion, once
+from ..program.detect_framework import ENGINES
+from .param_types import MOST_COUNTED, Count, Finite, PassNumber, as_name, as_names, as_share, import_completion, once
 
 FLOAT_TYPES = ("float32", "float64", "complex128")
 

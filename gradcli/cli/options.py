@@ -10,12 +10,12 @@ import click
 
 from ..errors import EXIT_OK, GradcliError
 from ..render import ARRAYS
-from . import status, streams
-from .accept import import_completion
+from . import messages, streams
 from .call import Asked, Call, pick
 from .help import Command
 from .option_table import OPTIONS
 from .output import Output
+from .param_types import import_completion
 from .useless_options import check_uses
 
 COMMON = "expression dtype seed max_elements timeout safe torch format json output save precision color quiet verbose"
@@ -70,7 +70,7 @@ def output_options(formats: tuple[str, ...]) -> Callable:
     def decorate(function: Callable) -> Callable:
         @functools.wraps(function)
         def run(format: str | None, output: str | None, save: str | None, color: str, **options: Any) -> int:
-            status.settings.color = color
+            messages.settings.color = color
             shown = Output(format, output, None, str(click.get_current_context().info_name), formats, save)
             shown.check()
             return show_result(shown, function(**options))
@@ -94,20 +94,20 @@ def show_result(output: Output, result: Any, strict: bool = False) -> int:
     output.show(result)
     for agreement in getattr(result, "symbolic", ()):
         for note in agreement.notes:
-            status.note(f"{agreement.name}: {note}")
+            messages.note(f"{agreement.name}: {note}")
     if wrong := [item.name for item in getattr(result, "symbolic", ()) if not item.agrees]:
-        status.warn(f"the formulas and the engine disagree on {', '.join(wrong)}")
+        messages.warn(f"the formulas and the engine disagree on {', '.join(wrong)}")
     for report in getattr(result, "witnesses", ()) if output.form not in ("table", "json") else ():
         from ..render.checks import headline
 
-        status.note(f"check of {report.name}: {report.verdict}, {headline(report)}")
+        messages.note(f"check of {report.name}: {report.verdict}, {headline(report)}")
     for text in getattr(result, "notes", ()):
-        status.note(text)
+        messages.note(text)
     for name in getattr(result, "unused", ()):
-        status.note(f"the output does not depend on '{name}'; its derivatives are zeros")
+        messages.note(f"the output does not depend on '{name}'; its derivatives are zeros")
     if getattr(result, "detached", False):
         nothing = "none" if any(item.grad is None for item in result.inputs) else "zeros"
-        status.warn(
+        messages.warn(
             f"the output does not depend on any input, so all gradients are {nothing}",
             hint="detach(), no_grad() and numpy() cut the graph",
         )
@@ -120,7 +120,7 @@ def show_result(output: Output, result: Any, strict: bool = False) -> int:
     try:
         check_finite(result)
     except GradcliError as error:
-        status.report(error)
+        messages.report(error)
         return code or error.exit_code
     return code
 
@@ -133,9 +133,9 @@ def warn_of_nan(result: Any) -> None:
     if nan is None:
         return
     if not hasattr(result, "anomaly"):
-        status.warn(nan)
+        messages.warn(nan)
     elif result.anomaly is None:
-        status.warn(nan, hint="--detect-anomaly names the operation that makes it")
+        messages.warn(nan, hint="--detect-anomaly names the operation that makes it")
     else:
         message, span = result.anomaly
-        status.warn(f"{nan}: {message}" if message else nan, span)
+        messages.warn(f"{nan}: {message}" if message else nan, span)

@@ -9,7 +9,7 @@ from typing import Any
 from ..errors import GradcliError, visible
 from ..lang.time_limits import stand_down
 from ..render import Style, render
-from . import status, streams
+from . import messages, streams
 
 CLOSED = (BrokenPipeError,)
 ENDINGS = {
@@ -69,7 +69,7 @@ class Output:
         self.path = None if path == "-" else path
         self.precision = precision
         self.command = command
-        on_terminal = path is None and status.is_terminal(streams.results())
+        on_terminal = path is None and messages.is_terminal(streams.results())
         plain = "table" if drawn and form is None else formats[:2][-1]  # the second is that of pipes
         self.form = form or ("table" if on_terminal else plain)
         kind = os.path.splitext(self.path or "")[1].lower()
@@ -96,7 +96,7 @@ class Output:
             check_writable(self.saved)
         if self.path is not None:
             check_writable(self.path)
-        elif f".{self.form}" in BINARY and self.form != "svg" and status.is_terminal(streams.results()):
+        elif f".{self.form}" in BINARY and self.form != "svg" and messages.is_terminal(streams.results()):
             raise GradcliError(
                 f"a .{self.form} file is not written to a terminal",
                 hint=f"write it to a file: -o FILE.{self.form}",
@@ -127,7 +127,7 @@ class Output:
             rendered = self.printed(rendered, self.numbers_of(result))
         self.write(rendered)
         if self.form == "table" and (count := most_elements(result)) > MANY and "npy" in self.formats:
-            status.note(f"the table shows the ends of {count} elements: -o FILE.npy writes them all")
+            messages.note(f"the table shows the ends of {count} elements: -o FILE.npy writes them all")
 
     def numbers_of(self, result: Any) -> Any:
         """Return a result's numbers, which are never cut, as something to render without the sentences beside them.
@@ -152,7 +152,7 @@ class Output:
 
         whole: what must not be cut: lines become as long as it needs, even longer than the terminal is wide.
         """
-        console = console_for(self.size[0], self.path is None and status.colourful(streams.results()))
+        console = console_for(self.size[0], self.path is None and messages.colourful(streams.results()))
         widen(console, whole)
         console.print(renderable, crop=False)
         lines = [line.rstrip() for line in console.file.getvalue().split("\n")]
@@ -165,7 +165,7 @@ class Output:
 
         if self.saved is None:
             return
-        colour = status.settings.color != "never" and not os.environ.get("NO_COLOR")
+        colour = messages.settings.color != "never" and not os.environ.get("NO_COLOR")
         look = render(result, "table", Style(self.precision, True, self.command, terminal_size()))
         whole = self.numbers_of(result)
         if not colour:  # what is recorded keeps its colours, so let there be none

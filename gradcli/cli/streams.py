@@ -7,7 +7,7 @@ import os
 import sys
 from typing import Any
 
-from . import status
+from . import messages
 
 
 class NobodyReadsError(Exception):
@@ -75,7 +75,7 @@ def write(text: Any) -> None:
         if isinstance(text, bytes):
             stream.buffer.write(text)
         else:
-            stream.write(status.printable(text, stream))
+            stream.write(messages.printable(text, stream))
         stream.flush()
     except BrokenPipeError:
         raise NobodyReadsError from None

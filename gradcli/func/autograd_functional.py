@@ -9,7 +9,7 @@ import numpy as np
 
 from ..tape.modes import set_grad_enabled, state
 from ..tape.tensor import Tensor
-from .batched import cover
+from .batched_tensor import cover
 from .forward import forward_blocks, push_all
 from .pullback import check_cotangents, cover_products, pull, reverse_blocks
 from .trace import Trace, trace_function

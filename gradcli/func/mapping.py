@@ -7,11 +7,11 @@ import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ..api.draw import source
+from ..api.random import source
 from ..errors import NotBatchableError
 from ..rules import entry
 from ..tape.tensor import Tensor
-from .batched import active, level_class
+from .batched_tensor import active, level_class
 from .trees import flatten, spread_prefix
 
 

@@ -12,7 +12,7 @@ from ..rules import entry
 from ..tape.modes import set_grad_enabled
 from ..tape.tensor import Tensor, as_raw
 from ..tape.walk import Plan
-from .batched import cover, lift
+from .batched_tensor import cover, lift
 from .chunks import check_size, chunk_rows
 from .trace import Trace
 

@@ -11,7 +11,7 @@ import numpy as np
 from ..rules import entry
 from ..tape.modes import set_grad_enabled
 from ..tape.tensor import Tensor
-from .batched import active, cover
+from .batched_tensor import active, cover
 from .pullback import assemble_blocks, check_cotangents, cover_products, pull, reverse_blocks, tensor_or_zeros
 from .trace import Argnums, Trace, trace_function
 from .trees import flatten

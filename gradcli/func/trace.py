@@ -10,7 +10,7 @@ from ..tape.modes import enable_grad, state
 from ..tape.node import Node
 from ..tape.tensor import Tensor, as_raw
 from ..tape.walk import reachable
-from .batched import active, cover, lift
+from .batched_tensor import active, cover, lift
 from .trees import Rebuild, flatten
 
 Argnums = int | tuple[int, ...]

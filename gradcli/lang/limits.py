@@ -10,7 +10,7 @@ import numpy as np
 from ..errors import GradcliError
 from ..rules import lookup
 from ..rules.shapes import shape_of
-from ..rules.sizes import count_product, count_shape
+from ..rules.size_limits import count_product, count_shape
 
 MOST_ROUNDS = 10_000
 

@@ -18,7 +18,7 @@ from typing import Any
 
 from ..errors import GradcliError, Span
 from . import tree
-from .convert import MAX_NESTING, Converter, too_deep
+from .from_ast import MAX_NESTING, Converter, too_deep
 from .positions import Positions
 from .settings import MAX_TEXT
 

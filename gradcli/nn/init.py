@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ..api import draw
-from ..api.draw import source
+from ..api import random
+from ..api.random import source
 from ..tape.modes import no_grad
 from ..tape.tensor import Tensor
 
@@ -78,7 +78,7 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0) -> Tensor:
     """Fill with uniform numbers between a and b."""
     with no_grad():
-        return draw.uniform_(tensor, a, b)
+        return random.uniform_(tensor, a, b)
 
 
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0) -> Tensor:
@@ -86,7 +86,7 @@ def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0) -> Tensor:
     if std < 0:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
     with no_grad():
-        return draw.normal_(tensor, mean, std)
+        return random.normal_(tensor, mean, std)
 
 
 def trunc_normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0) -> Tensor:
@@ -178,7 +178,7 @@ def orthogonal_(tensor: Tensor, gain: float = 1) -> Tensor:
     if 0 in tensor.shape:
         return tensor
     rows, columns = tensor.shape[0], math.prod(tensor.shape[1:])
-    drawn = draw.draw_normal((rows, columns), tensor.dtype.numpy)
+    drawn = random.draw_normal((rows, columns), tensor.dtype.numpy)
     tall = drawn if rows >= columns else drawn.T
     q, r = np.linalg.qr(tall)
     q = q * np.where(np.diagonal(r) < 0, -1.0, 1.0)  # uniform among all orthogonal matrices
@@ -190,7 +190,7 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01) -> Tensor:
     if tensor.ndim != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
     rows, columns = tensor.shape
-    values = std * draw.draw_normal((rows, columns), tensor.dtype.numpy)
+    values = std * random.draw_normal((rows, columns), tensor.dtype.numpy)
     for column in range(columns):
         values[source.rng.permutation(rows)[: math.ceil(sparsity * rows)], column] = 0
     return _fill(tensor, values)

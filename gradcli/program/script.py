@@ -21,7 +21,7 @@ from .base import NOTHING, Names, Prepare, Program, Run, Values, is_module
 from .failures import exit_text, python_syntax_error, script_error
 from .instrument import BIND, LAST, instrument, last_names
 from .parameters import check_known
-from .repeat import Repeats
+from .rerun import Repeats
 
 
 class ScriptProgram(Program):

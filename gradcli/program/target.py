@@ -15,8 +15,8 @@ from .elsewhere import is_elsewhere
 
 if TYPE_CHECKING:
     from .base import Program
+    from .import_scope import Folders
     from .script import ScriptProgram
-    from .surroundings import Folders
 
 
 class Target:
@@ -83,7 +83,7 @@ def load_program(target: Target) -> Program:
     source = read_source(text)
     if not text.endswith(".py"):
         return expression(source, text, text, target)
-    from ..lang.convert import NotInLanguageError
+    from ..lang.from_ast import NotInLanguageError
 
     try:
         return expression(source, text, text, target)
@@ -155,7 +155,7 @@ def load_object(path: str, name: str, target: Target) -> Program:
     if target.safe:
         raise GradcliError(f"--safe: {path} is Python, which would have to be executed", kind="usage")
     refuse_arguments(target, f"{path}:{name} is no script, so it")
-    from .defined import load_function
+    from .python_file import load_function
 
     return load_function(path, name, target, source)
 

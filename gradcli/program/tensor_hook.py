@@ -17,8 +17,8 @@ from ..tape.modes import enable_grad, no_grad
 from ..tape.printing import tensor_text
 from ..tape.tensor import Tensor
 from .failures import blame_user_code
-from .loading import load_module
-from .surroundings import Folders
+from .import_file import load_module
+from .import_scope import Folders
 
 
 class Hook:

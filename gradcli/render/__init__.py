@@ -13,7 +13,7 @@ PICTURES = ("svg", "png")
 """The formats that one module draws."""
 PLOTS = (*PICTURES, "pdf")
 """Those that it draws with matplotlib."""
-HOMES = {**dict.fromkeys(PLOTS, "picture"), **dict.fromkeys(("python", "c", "sql"), "code")}
+HOMES = {**dict.fromkeys(PLOTS, "image_file"), **dict.fromkeys(("python", "c", "sql"), "code")}
 """The modules of formats that are not called after theirs."""
 
 

@@ -13,7 +13,7 @@ from ..results.exact import LongNumbers
 from ..results.plots import Curve, Surface
 from ..results.transforms import Hessian, Jacobian, Products
 from . import Style, renders, tsv
-from .elements import rows_of
+from .check_elements import rows_of
 from .exact import formulas_by_element, long_elements
 from .numbers import elements, number
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..results.graphs import Graph, GraphNode, Step, Trace
 from . import Style, renders
-from .document import document, optional
+from .json_document import document, optional
 
 
 @renders(form="json")

@@ -10,10 +10,10 @@ from . import (
     renders,
     trace_html,  # noqa: F401 - it registers the page of a trace
 )
+from .check_svg import heat_maps, line_plot
 from .checks import basis, headline, summary_line, worst_text
-from .drawings import heat_maps, line_plot
+from .html_page import MARKS, code, escape, fragment, page, scroll, table
 from .numbers import label_part
-from .page import MARKS, code, escape, fragment, page, scroll, table
 
 MOST_ROWS = 5000
 """Elements of one input beyond which the table has the worst ones only."""

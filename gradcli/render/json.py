@@ -18,9 +18,9 @@ from ..results.precision import Precision
 from ..results.sweeps import Swept
 from ..results.transforms import Hessian, Jacobian, Products
 from . import Style, graph_json, renders  # noqa: F401 - it registers graphs and traces
-from .document import as_plain_data, document, head, optional, present, text_of
-from .elements import ElementRow, rows_of
+from .check_elements import ElementRow, rows_of
 from .exact import agreement_json
+from .json_document import as_plain_data, document, head, optional, present, text_of
 
 
 @renders()

@@ -13,7 +13,7 @@ from rich.text import Text
 from ..results.labels import labels
 from . import Style
 from .arrays import EDGES, places, plain_table, shade, shape_text
-from .canvas import SHADES, SHADES_PLAIN
+from .braille_canvas import SHADES, SHADES_PLAIN
 from .numbers import number
 
 MAP_ROWS, MAP_COLUMNS = 12, 36

@@ -68,7 +68,7 @@ def render_mutation(result: Mutation, style: Style) -> Group:
     return Group(*parts)
 
 
-@renders(form="picture")
+@renders(form="image_file")
 def render_picture(result: Mutation, style: Style) -> bytes:
     """Return a picture: a row per mutant, its error on a logarithmic axis, filled where it was noticed."""
 

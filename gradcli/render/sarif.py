@@ -10,7 +10,7 @@ from .. import __version__
 from ..results.checks import CheckReport, CheckSummary
 from . import Style, renders
 from .checks import LEVELS, headline
-from .document import text_of
+from .json_document import text_of
 from .tsv import render_checklist
 
 renders("sarif")(render_checklist)

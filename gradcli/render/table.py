@@ -13,12 +13,12 @@ from ..results import Gradients, Value
 from ..results.checks import CheckList, CheckReport, CheckSummary, CheckTotal
 from ..results.operations import Operation, Operations
 from ..results.transforms import Hessian, Jacobian, Products
-from . import Style, formulas, locks, mutants, plot, precision, renders, trace, tree  # noqa: F401 - they register more
+from . import Style, formulas, locks, mutants, precision, renders, terminal_plot, trace, tree  # noqa: F401 - they register more
 from .arrays import Row, plain_table, shade, shape_text, table_of_arrays
 from .checks import summary_line
 from .numbers import NONE, number
-from .parts import again_text, blocks_of, check_text, element_table, head_of, more_of
-from .plot import heat_maps
+from .terminal import again_text, blocks_of, check_text, element_table, head_of, more_of
+from .terminal_plot import heat_maps
 from .tsv import render_checklist as lines_of_checks
 
 

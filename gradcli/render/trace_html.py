@@ -5,8 +5,8 @@ from __future__ import annotations
 from ..results.graphs import Graph, GraphNode, Pass, Step, Trace
 from . import Style, renders
 from .graph import title, value_text
-from .layers import HEIGHT, box_width, draw_layers, edge_path
-from .page import escape, fragment, of_class, page, scroll
+from .html_page import escape, fragment, of_class, page, scroll
+from .layered_layout import HEIGHT, box_width, draw_layers, edge_path
 from .trace import Line, array_text, forward, heading, step
 
 MOST = 300

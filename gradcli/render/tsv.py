@@ -130,7 +130,7 @@ def render_checkreport(result: CheckReport, style: Style) -> str:
         rate = "rounding" if row.spoilt else "" if row.rate is None else repr(row.rate)
         line += f"taylor\t{one_line(result.name)}\t{row.step!r}\t{row.remainder!r}\t{rate}\n"
     if any(item.elements is not None for item in result.inputs):
-        from .elements import element_lines
+        from .check_elements import element_lines
 
         line += element_lines(result, style)
     return line
@@ -195,7 +195,7 @@ def render_graph(result: Graph, style: Style) -> str:
     """
     import json
 
-    from .document import as_plain_data
+    from .json_document import as_plain_data
 
     return "".join(
         row(

@@ -6,10 +6,10 @@ import math
 
 import numpy as np
 
-from .choose import step
 from .special import SQRT_2_OVER_PI, SQRT_HALF, erfc
 from .table import REAL, A, Sample, elementwise
 from .transcendental import sigmoid, sigmoid_slope
+from .where import step
 
 GELU_CUBIC = 0.044715
 

@@ -1,133 +1,103 @@
-"""Choosing between operands, element by element: extremes of two, limits, conditions."""
+"""Choosing elements by conditions, by their order, and from several arrays: NumPy's functions."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from .batch import batch_aligned
-from .exact import exact_where
-from .shapes import fit, mask
-from .table import ELEMENTWISE, REAL, TEST, A, Sample, elementwise, general, no_gradient
+from .index import Index, getitem, replace
+from .select import take, take_along_axis
+from .shapes import as_array, negative_axis, rank, raw, shape_of
+from .table import TEST, A, Sample, constant, numpy_function
 
-# -- steps ----------------------------------------------------------------------------------------
+CHOICES = [A(3, 4), A(4), A()]
 
-flat = elementwise(
-    lambda value, x: np.positive(np.broadcast_arrays(value, x)[0]),
-    1,
-    0,
-    name="flat",
-    complex=False,
-    public=False,
-    doc="value; x steers it in steps, so that its slope in x is 0.",
+
+@numpy_function(Sample(np.array([True, False, True]), A(3, 2), axis=0))
+def compress(condition, x, axis=None):
+    """The slices along axis where a vector of conditions holds."""
+    return take(as_array(x), np.flatnonzero(raw(condition)), axis)
+
+
+@numpy_function(Sample(TEST, A(3, 4)))
+def extract(condition, x):
+    """The elements where the condition holds."""
+    return getitem.function(as_array(x).reshape((-1,)), np.flatnonzero(raw(condition)))
+
+
+@numpy_function(Sample(A(7), 3), Sample(A(4, 3), 1, axis=0))
+def partition(x, kth, axis=-1):
+    """x with its kth element along axis in its sorted place, smaller ones before it."""
+    x = as_array(x)
+    if axis is None:
+        x, axis = x.reshape((-1,)), -1
+    return take_along_axis(x, argpartition.function(x, kth, axis), axis)
+
+
+argpartition = constant(
+    lambda x, *, kth, axis: np.argpartition(x, kth, axis),
+    name="argpartition",
+    bind=lambda x, kth, axis=-1: ((x,), {"kth": kth, "axis": negative_axis(axis, rank(x))}),
+    numpy=(np.argpartition,),
+    samples=(Sample(A(7), 3),),
+    doc="Positions that put the kth element along axis in its sorted place.",
 )
 
 
-def step(condition, x):
-    """where(condition, 1, 0); recorded as flat in x: second derivatives are 0 then, as in PyTorch, and not absent."""
-    found = mask(condition, x)
-    return found if isinstance(x, np.ndarray | np.generic) else flat(found, x)
+@numpy_function(public=False)
+def unique_values(x):
+    """The different elements in rising order; the gradient goes to the first of equal ones."""
+    _, first = np.unique(raw(x), return_index=True)
+    return getitem.function(as_array(x).reshape((-1,)), first)
 
 
-# -- larger and smaller ---------------------------------------------------------------------------
+@numpy_function(public=False)
+def unique(x, return_index=False, return_inverse=False, return_counts=False, axis=None):
+    """The different elements (slices along axis) in rising order, with places and counts where asked."""
+    found = np.unique(raw(x), True, return_inverse, return_counts, axis)
+    x = as_array(x)
+    values = take(x, found[1], axis)
+    rest = (*found[1:2], *found[2:]) if return_index else found[2:]
+    return (values, *rest) if rest else values
 
 
-def shared(other, equal, like):
-    """where(other, 0, where(equal, 0.5, 1)); 1 also at nan."""
-    return mask(~other, like) - 0.5 * mask(equal, like)
+# -- choosing ------------------------------------------------------------------------------------
 
 
-elementwise(
-    np.maximum,
-    lambda _, x, y: shared(x < y, x == y, x),
-    lambda _, x, y: shared(x > y, x == y, x),
-    complex=False,
-    twin="maximum(x, y)",
-    doc="Larger of two, element by element; nan if either is.",
-    subgradient="1/2 to each at a tie, 1 to each at nan",
-)
-elementwise(
-    np.minimum,
-    lambda _, x, y: shared(x > y, x == y, x),
-    lambda _, x, y: shared(x < y, x == y, x),
-    complex=False,
-    twin="minimum(x, y)",
-    doc="Smaller of two, element by element; nan if either is.",
-    subgradient="1/2 to each at a tie, 1 to each at nan",
-)
-elementwise(
-    np.fmax,
-    lambda _, x, y: mask((x >= y) | np.isnan(y), x),
-    lambda _, x, y: mask(~((x >= y) | np.isnan(y)), x),
-    complex=False,
-    twin="maximum(x, y)",
-    doc="Larger of two, ignoring nan.",
-    subgradient="all to x at a tie",
-)
-elementwise(
-    np.fmin,
-    lambda _, x, y: mask((x <= y) | np.isnan(y), x),
-    lambda _, x, y: mask(~((x <= y) | np.isnan(y)), x),
-    complex=False,
-    twin="minimum(x, y)",
-    doc="Smaller of two, ignoring nan.",
-    subgradient="all to x at a tie",
-)
+@numpy_function(Sample([TEST, ~TEST[::-1]], [A(3, 4), A(3, 4)], 1.0))
+def select(condlist, choicelist, default=0):
+    """The element of the first choice whose condition holds, else the default."""
+    if len(condlist) != len(choicelist) or not condlist:
+        raise ValueError(f"select: {len(condlist)} conditions for {len(choicelist)} choices")
+    out = default
+    for condition, choice in zip(reversed(condlist), reversed(choicelist), strict=True):
+        out = np.where(as_array(condition), choice, out)
+    return out
 
 
-def clip_signature(x, min=None, max=None, *, a_min=None, a_max=None):
-    """Bind clip's bounds; either may be None."""
-    low, high = min if a_min is None else a_min, max if a_max is None else a_max
-    if low is None and high is None:
-        raise ValueError("clip needs a lower or an upper bound")
-    return (x, -np.inf if low is None else low, np.inf if high is None else high), {}
+@numpy_function(Sample(np.array([[0, 1, 2, 0]]), CHOICES))
+def choose(index, choices):
+    """The element of the choice that the index names, place by place."""
+    choices = [as_array(c) for c in (choices if isinstance(choices, list | tuple) else list(choices))]
+    index = as_array(index)
+    shape = np.broadcast_shapes(shape_of(index), *(shape_of(c) for c in choices))
+    table = np.stack([np.broadcast_to(c, shape) for c in choices])
+    return take_along_axis(table, np.broadcast_to(index, shape)[None], 0)[0]
 
 
-clip = elementwise(
-    lambda x, low, high: np.minimum(np.maximum(x, low), high),
-    lambda _, x, low, high: mask((x >= low) & (x <= high), x),
-    lambda _, x, low, high: mask((x < low) & ((low < high) | (high == np.inf)), x),
-    lambda _, x, low, high: mask((x > high) | (low > high), x),
-    name="clip",
-    aliases=("clamp",),
-    numpy=(np.clip,),
-    node="Clamp",
-    bind=clip_signature,
-    complex=False,
-    domain=(REAL, (-1.5, -1.3), (0.6, 0.8)),
-    samples=(
-        Sample(A(3, 4), -1.0, 1.0),
-        Sample(A(3, 4), A(4), A(3, 1)),
-        Sample(A(5), min=0.5),
-        Sample(A(), max=1.0),
-    ),
-    twin="minimum(maximum(x, y), z)",
-    doc="x limited to the interval [min, max].",
-    subgradient="1 at a bound",
-)
-
-
-def where_dx(g, out_shape, condition, x_shape, _y):
-    """g where x was chosen; 0 elsewhere, even where g is infinite."""
-    return fit(np.where(condition, g, 0.0), x_shape, len(out_shape))
-
-
-def where_dy(g, out_shape, condition, _x, y_shape):
-    """g where y was chosen."""
-    return fit(np.where(condition, 0.0, g), y_shape, len(out_shape))
-
-
-general(
-    "where",
-    np.where,
-    no_gradient,
-    where_dx,
-    where_dy,
-    batch=batch_aligned,
-    numpy=(np.where,),
-    promote=(1, 2),
-    samples=(Sample(TEST, A(3, 4), A(3, 4)), Sample(TEST, A(4), A(3, 1)), Sample(TEST, A(), 1.0)),
-    twin="Piecewise((y, x), (z, True))",
-    exact=exact_where,
-    pattern=ELEMENTWISE,
-    doc="x where the condition holds, else y.",
-)
+@numpy_function(public=False)
+def piecewise(x, condlist, funclist, *args, **named):
+    """Function i of x where condition i holds (the last one where none does, if there is one more)."""
+    x = as_array(x)
+    conditions = np.asarray(raw(condlist) if not isinstance(condlist, list | tuple) else [raw(c) for c in condlist])
+    conditions = conditions.astype(bool).reshape((-1, *shape_of(x)))
+    if len(funclist) == len(conditions) + 1:
+        conditions = np.concatenate((conditions, ~conditions.any(axis=0, keepdims=True)))
+    elif len(funclist) != len(conditions):
+        raise ValueError(f"piecewise: {len(conditions)} conditions need as many functions, or one more")
+    out = x * 0
+    for condition, function in zip(conditions, funclist, strict=True):
+        if condition.any():
+            index = Index(condition, shape_of(x))
+            value = function(getitem(x, index=index), *args, **named) if callable(function) else as_array(function)
+            out = replace(out, value, index=index)
+    return out

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .shapes import as_int, as_shape
-from .sizes import count_shape, count_steps
+from .size_limits import count_shape, count_steps
 from .table import composition, constant, numpy_function
 
 MAKERS: list[tuple[Any, str]] = [(np.zeros, "Zeros of a shape."), (np.ones, "Ones of a shape.")]

@@ -9,10 +9,10 @@ import numpy as np
 from .fourier import transform
 from .index import getitem
 from .join import concatenate
-from .product import matmul
+from .matrix_products import matmul
 from .select import take_along_axis
 from .shapes import as_array, as_int, at_axis, dtype_of, in_type_of, negative_axes, negative_axis, rank, shape_of
-from .sizes import size_of
+from .size_limits import size_of
 from .table import A, Sample, constant, numpy_function
 
 CURVES = (Sample(A(5, 3)), Sample(A(3, 5), axis=0))

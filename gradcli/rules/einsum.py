@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .shapes import as_array, fit, rank, shape_of
-from .sizes import count_product
+from .size_limits import count_product
 from .table import A, Sample, general
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from .movement import ravel
 from .shapes import as_array, as_shape, at_axis, lead_of, negative_axis, rank, shape_of
-from .sizes import count_shape, size_of
+from .size_limits import count_shape, size_of
 from .table import SELECTION, A, Sample, general, linear, numpy_function
 
 

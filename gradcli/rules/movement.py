@@ -8,7 +8,7 @@ import numpy as np
 
 from .exact import exact_astype, keep_numbers
 from .shapes import Shape, as_int, as_shape, fit, lead_of, negative_axes, negative_axis, rank, shape_of
-from .sizes import count_shape
+from .size_limits import count_shape
 from .table import SELECTION, A, Sample, linear, numpy_function
 
 # -- how these work behind one more leading axis --------------------------------------------------

@@ -6,10 +6,10 @@ import math
 
 import numpy as np
 
-from .linalg import inv
 from .moments import vector_norm
 from .movement import moveaxis
 from .shapes import negative_axis, rank, shape_of
+from .solve import inv
 from .spectral import svdvals
 from .table import A, Sample, composition, numpy_function
 

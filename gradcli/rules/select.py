@@ -9,7 +9,7 @@ import numpy as np
 from .index import Index, getitem, put
 from .movement import moveaxis
 from .shapes import as_int, at_axis, lead_of, negative_axis, rank, raw, shape_of
-from .sizes import count_repeated, size_of
+from .size_limits import count_repeated, size_of
 from .table import SELECTION, A, Sample, constant, general, linear, no_gradient, numpy_function
 
 # -- along an axis --------------------------------------------------------------------------------

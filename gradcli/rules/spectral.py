@@ -9,9 +9,9 @@ from collections import namedtuple
 
 import numpy as np
 
-from .linalg import SQUARE, solve_columns, square_signature
-from .orthogonal import fill_missing
+from .qr import fill_missing
 from .shapes import adjoint
+from .solve import SQUARE, solve_columns, square_signature
 from .table import A, Sample, general, numpy_function
 from .triangular import matrix_signature
 

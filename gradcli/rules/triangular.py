@@ -6,8 +6,8 @@ import numpy as np
 
 from .batch import batch_aligned
 from .elimination import exact_cholesky, exact_solve_triangular
-from .linalg import square_signature
 from .shapes import adjoint, fit, shape_of
+from .solve import square_signature
 from .table import A, Sample, general, numpy_function
 
 # -- triangular systems --------------------------------------------------------------------------

@@ -12,7 +12,7 @@ import numpy as np
 from ..errors import add_advice, lines_of_file
 from .modes import state
 from .node import Node
-from .observe import Traced
+from .provenance import Traced
 from .record import begin, end
 from .rule import Pairs
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..rules import entry
 from ..rules.index import Index, getitem
-from ..rules.product import matmul
+from ..rules.matrix_products import matmul
 from ..rules.table import Primitive
 from . import inplace, protocols
 from .dtypes import strided

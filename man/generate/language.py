@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gradcli.lang.convert import PROPERTIES
-from gradcli.lang.describe import describe
+from gradcli.lang.from_ast import PROPERTIES
+from gradcli.lang.operations import describe
 from gradcli.lang.settings import CONSTANTS
 from gradcli.rules import full_table
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from gradcli.analysis.precision import points_between
-from gradcli.analysis.rewrite import TABLE, rewrite_once, rules, ways_to_write
+from gradcli.analysis.repair.identities import TABLE, rewrite_once, rules, ways_to_write
 from gradcli.cli.main import main
 from gradcli.lang.evaluate import Settings
 from gradcli.lang.parse import parse

@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 import pytest
 
-from gradcli.cli.accept import Count
 from gradcli.cli.main import COMMANDS, cli, main
+from gradcli.cli.param_types import Count
 
 COUNTS = [
     (name, option)

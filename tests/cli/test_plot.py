@@ -13,8 +13,8 @@ import pytest
 
 from gradcli.cli.main import main
 from gradcli.render import Style
-from gradcli.render.canvas import Canvas, clip_line, extent, ticks
-from gradcli.render.plot import render_surface
+from gradcli.render.braille_canvas import Canvas, clip_line, extent, ticks
+from gradcli.render.terminal_plot import render_surface
 from gradcli.results.plots import Surface
 
 SCRIPT = """

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gradcli.program.frameworks import calls_solver, framework_of, reached_from
+from gradcli.program.detect_framework import calls_solver, framework_of, reached_from
 
 pytestmark = pytest.mark.framework("torch")
 

@@ -8,7 +8,7 @@ import sympy
 
 from gradcli.analysis.digits import gradient_in_digits
 from gradcli.analysis.gradient import Request
-from gradcli.analysis.symbols import Symbols, derivatives
+from gradcli.analysis.symbolic_run import Symbols, derivatives
 from gradcli.lang.evaluate import Settings
 from gradcli.lang.parse import parse
 from gradcli.program.expression import ExpressionProgram

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.analysis import digits, transform
-from gradcli.analysis.agreement import Comparison
+from gradcli.analysis.compare_formulas import Comparison
 from gradcli.analysis.gradient import Request, compute_gradient
 from gradcli.errors import GradcliError
 from gradcli.lang.parse import parse

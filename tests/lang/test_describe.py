@@ -7,8 +7,8 @@ import ast
 import numpy as np
 import pytest
 
-from gradcli.lang.describe import describe
 from gradcli.lang.evaluate import Settings
+from gradcli.lang.operations import describe
 from gradcli.lang.parse import parse
 from gradcli.program.expression import ExpressionProgram
 from gradcli.rules import full_table

@@ -6,7 +6,7 @@ import pytest
 
 from gradcli.errors import GradcliError
 from gradcli.lang import tree
-from gradcli.lang.convert import NotInLanguageError
+from gradcli.lang.from_ast import NotInLanguageError
 from gradcli.lang.parse import parse
 
 

@@ -18,8 +18,8 @@ from gradcli.cli.main import main
 from gradcli.lang.parse import parse
 from gradcli.program.expression import ExpressionProgram
 from gradcli.render.html import MOST_ROWS, element_table
-from gradcli.render.layers import GAP, draw_layers
-from gradcli.render.page import STYLE
+from gradcli.render.html_page import STYLE
+from gradcli.render.layered_layout import GAP, draw_layers
 from gradcli.results.checks import CheckSummary, Elements, FoundPoint, InputCheck
 
 from .chromium import DARK, needed, probe

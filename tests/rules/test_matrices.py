@@ -11,8 +11,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 from gradcli.rules import entry
-from gradcli.rules.matrix import pinv_with
-from gradcli.rules.orthogonal import reflected
+from gradcli.rules.matrix_functions import pinv_with
+from gradcli.rules.qr import reflected
 from gradcli.rules.table import REAL, A, Sample
 from gradcli.rules.triangular import cholesky_solve, lu_factor, lu_parts, permutation
 from gradcli.tape.backward import grad

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...errors import EXIT_TARGET, GradcliError
 from ...func import grad, grad_and_value, hessian, vmap
-from ...func.batched import active
+from ...func.batched_tensor import active
 from ...program.base import Program, silence_prints
 from ...tape.tensor import Tensor
 from ..gradient import Request, check_output, compute_gradient

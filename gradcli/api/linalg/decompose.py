@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from ...rules import entry, spectral
-from ...rules.orthogonal import QRResult
+from ...rules.qr import QRResult
 from ...rules.triangular import lu_factor as table_lu_factor
 from ...tape.tensor import Tensor, as_raw
-from ..matrix import cholesky, lu_unpack, must_pivot, singular_at, solve_by_lu
+from ..linear_algebra import cholesky, lu_unpack, must_pivot, singular_at, solve_by_lu
 from ..matrix_operands import LinAlgError, on_matrices
 
 CholeskyEx = namedtuple("CholeskyEx", ["L", "info"])

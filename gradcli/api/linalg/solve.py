@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from ...rules import entry
-from ...rules.linalg import solve_columns
-from ...rules.matrix import LstsqResult, default_tolerance, pinv_with
+from ...rules.matrix_functions import LstsqResult, default_tolerance, pinv_with
+from ...rules.solve import solve_columns
 from ...rules.triangular import lu_factor
 from ...rules.triangular import solve_triangular as table_solve_triangular
 from ...tape.modes import no_grad
 from ...tape.tensor import Tensor, as_raw
-from ..matrix import inverse, singular_at
+from ..linear_algebra import inverse, singular_at
 from ..matrix_operands import on_matrices
 from .decompose import call_unless_failed, check_info
 

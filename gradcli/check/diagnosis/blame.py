@@ -15,7 +15,7 @@ from ...tape.tensor import Tensor
 from ..subjects.subject import CheckError
 
 if TYPE_CHECKING:
-    from ..subjects.traced import Traced
+    from ..subjects.tensor_function import Traced
 
 
 def calls_in(subject: Traced) -> list[tuple[Any, type, tuple]]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from ...program.frameworks import calls_solver
+from ...program.detect_framework import calls_solver
 from ..subjects.flatten import Flat
 from ..subjects.subject import CheckError, Subject
 from .verdict import FAIL, Judgement

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ...program.frameworks import reached_from
+from ...program.detect_framework import reached_from
 
 SPECIAL: tuple[float, ...] = (
     *(0.0, 1.0, -1.0, 0.5, 2.0, -0.5, -2.0, 1e-3, 30.0, -30.0, 1e-8, 90.0, -90.0, 1e4, -1e4, -1e-8, 3.0, -3.0),

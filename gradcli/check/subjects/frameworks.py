@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from ...errors import GradcliError
-from ...program.elsewhere.adapters import adapter_of, framework_call
+from ...program.detect_framework import engine_of
 from ...program.elsewhere.arguments import Arguments, as_array, call_with, is_branch, is_number
 from ...program.elsewhere.base import ElsewhereError
+from ...program.elsewhere.dispatch import adapter_of, framework_call
 from ...program.elsewhere.framework import expanded, is_under
-from ...program.frameworks import engine_of
 from .external import Claimed
 from .hand_written import HandWritten
 from .subject import CheckError, name_of

@@ -10,14 +10,14 @@ import numpy as np
 from ...errors import GradcliError
 from ...func.trace import Trace
 from ...program.base import Run
-from ...program.frameworks import framework_imported
+from ...program.detect_framework import framework_imported
 from ...program.script import ScriptProgram
 from ...tape.backward import grad
 from ...tape.tensor import Tensor
 from ..check import Check, refuse_foreign
 from .second import direction
 from .subject import CheckError, Subject
-from .traced import Traced, joined, tensor
+from .tensor_function import Traced, joined, tensor
 
 
 class ScriptSubject(Traced):

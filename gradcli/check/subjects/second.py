@@ -10,7 +10,7 @@ from ...tape.backward import grad
 from ...tape.modes import enable_grad
 from ...tape.tensor import Tensor
 from .subject import CheckError
-from .traced import Traced
+from .tensor_function import Traced
 
 
 class SecondOrder(Traced):

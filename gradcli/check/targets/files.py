@@ -10,8 +10,8 @@ from typing import Any
 
 from ...errors import GradcliError
 from ...lang.settings import MAX_TEXT
-from ...program.loading import load_module
-from ...program.surroundings import Folders, same_file
+from ...program.import_file import load_module
+from ...program.import_scope import Folders, same_file
 from ...results.checks import CheckReport
 from ..check import Check
 from ..declare import REGISTRY

@@ -16,7 +16,7 @@ from ...results.checks import Finding
 from ...tape.modes import no_grad
 from ..judgement.digits import CAP, digits_of
 from ..subjects.second import SecondOrder
-from ..subjects.traced import Traced
+from ..subjects.tensor_function import Traced
 from .answers import ROUNDED, Witnessed
 
 MOST_COLUMNS = 64

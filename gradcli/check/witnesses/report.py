@@ -24,8 +24,8 @@ def with_witnesses(report: CheckReport, subject: Any, digits: int | None, symbol
     if not subject.traced:
         found.notes.append("exact witnesses need a function of Tensors; this one is called with plain arrays")
     else:
-        from .formulas import by_formulas
         from .multiprecise import in_digits
+        from .symbolic import by_formulas
 
         try:
             blocks = subject.jacobian(subject.at)

@@ -6,10 +6,10 @@ import click
 
 from ...errors import GradcliError, did_you_mean
 from ..complete import items
+from ..completion_scripts import SHELLS, script
 from ..help import Command
 from ..main import COMPLETE, cli
 from ..output import Output
-from ..shells import SHELLS, script
 
 
 @click.command(

@@ -12,12 +12,12 @@ from ...errors import EXIT_INCONCLUSIVE, EXIT_INTERRUPTED, EXIT_TARGET, GradcliE
 from ...render import PICTURES, TEXT
 from ...render.checks import details
 from ...results.checks import CheckList, CheckReport, CheckSummary, CheckTotal
-from .. import status
+from .. import messages
 from ..call import Call, pick
-from ..checks import Manner, select_checks
+from ..check_options import Manner, select_checks
+from ..check_progress import Waiting
 from ..options import target_command
 from ..output import Output, check_writable, write_file
-from ..waiting import Waiting
 
 EXIT_SKIP = 125
 """What tells `git bisect run` that a revision can be called neither good nor bad."""
@@ -68,7 +68,7 @@ def gradcheck(
     except GradcliError as error:
         if not bisect or (error.kind not in NOT_YET and error.exit_code != EXIT_TARGET):
             raise
-        status.report(error)
+        messages.report(error)
         return EXIT_SKIP
     saved = saved_points(checks, save_points)
     target = call.asked.words[0] if call.asked.expression is None else call.asked.expression
@@ -85,7 +85,7 @@ def gradcheck(
 
         write_file(junit, render_checksummary(summary, Style()))
     if interrupted:
-        status.say(f"interrupted: {len(summary.checks)} of {len(checks)} checks done")
+        messages.say(f"interrupted: {len(summary.checks)} of {len(checks)} checks done")
         return EXIT_INTERRUPTED
     code = exit_code(summary, allow_inconclusive)
     return EXIT_SKIP if bisect and code in (EXIT_TARGET, EXIT_INCONCLUSIVE) else code
@@ -128,7 +128,7 @@ def run_checks(
         reports.extend(ready)
         for report in ready:
             for detail in details(report):
-                status.detail(detail)
+                messages.detail(detail)
             if streamed:
                 output.show_part(report)
 
@@ -159,7 +159,7 @@ def list_checks(output: Output, target: str, checks: list[Check | CheckReport]) 
     broken = [c for c in checks if isinstance(c, CheckReport)]
     output.show(CheckList(target, tuple((c.name, c.file, c.line) for c in checks if c not in broken)))
     for report in broken:
-        status.report(GradcliError(report.message))
+        messages.report(GradcliError(report.message))
     return EXIT_TARGET if broken else 0
 
 

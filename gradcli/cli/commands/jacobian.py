@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ...analysis.transform import compute_jacobian
 from ...errors import GradcliError
 from ...render import ARRAYS, PLOTS
-from .. import status
+from .. import messages
 from ..call import Call
 from ..exact import check_derivative, compute_in_digits, formulas_of
 from ..options import target_command
@@ -54,7 +54,7 @@ def jacobian(
         sparse=sparse or form == "mtx",
     )
     if result.products is not None:
-        status.detail(f"the Jacobian took {result.products} products")
+        messages.detail(f"the Jacobian took {result.products} products")
     dense = all(item.block is not None for item in result.blocks)
     for option, given in (("--symbolic", symbolic), ("--plot", plot or form in PLOTS)):
         if given and not dense:

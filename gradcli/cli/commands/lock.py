@@ -10,7 +10,7 @@ from ...check.lock import read_lock
 from ...check.lock import verify as verify_checks
 from ...results.locks import Lock, Verification
 from ..call import Asked, Call
-from ..checks import Manner, select_checks
+from ..check_options import Manner, select_checks
 from ..options import target_command
 
 TARGET = ("words", "expression", "engine", "config", "torch")

@@ -13,11 +13,11 @@ from ...check.mutate.run import mutate as run_mutants
 from ...errors import GradcliError
 from ...render import TEXT
 from ...results.mutants import Mutation
-from .. import status
-from ..accept import Finite, import_completion
+from .. import messages
 from ..help import Command
 from ..option_table import OPTIONS
 from ..options import output_options
+from ..param_types import Finite, import_completion
 
 
 @click.command(
@@ -52,7 +52,7 @@ def mutate(target: str, at_least: float, timeout: float | None, quiet: bool) -> 
     All happens in memory, no file changes. Where COMMAND is pytest, tests are collected once, and each mutant has a
     fork of that session; any other command is run for each. Exit code 1: a mutant larger than --at-least survived.
     """
-    status.settings.quiet = quiet
+    messages.settings.quiet = quiet
     command = click.get_current_context().obj
     if not command:
         raise GradcliError(
@@ -63,11 +63,11 @@ def mutate(target: str, at_least: float, timeout: float | None, quiet: bool) -> 
 
 def progress(mutants: Sequence[Any]) -> Iterator[Any]:
     """Show how many mutants were run, on a terminal's standard error."""
-    if os.environ.get("TERM") == "dumb" or status.settings.quiet or not status.is_terminal(sys.stderr):
+    if os.environ.get("TERM") == "dumb" or messages.settings.quiet or not messages.is_terminal(sys.stderr):
         yield from mutants
         return
     from rich.console import Console
     from rich.progress import track
 
-    console = Console(stderr=True, no_color=not status.colourful(sys.stderr))
+    console = Console(stderr=True, no_color=not messages.colourful(sys.stderr))
     yield from track(mutants, "mutants", console=console, transient=True)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import click
 
 from ...errors import GradcliError, did_you_mean
-from ...lang.describe import describe
+from ...lang.operations import describe
 from ...render import TEXT
 from ...results.operations import Operations
 from ...rules import full_table
 from ...rules.table import NAMES
-from ..accept import import_completion
 from ..help import Command
 from ..options import output_options
+from ..param_types import import_completion
 
 
 @click.command(cls=Command, epilog="Examples: gradcli ops; gradcli ops tanh; gradcli ops --json")

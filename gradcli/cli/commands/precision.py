@@ -49,7 +49,7 @@ def precision(call: Call, points: int | None, repair: bool) -> Precision:
     (name, (low, high)) = over[0]
     rewrite = None
     if repair:
-        from ...analysis.repair import find_rewritings
+        from ...analysis.repair.search import find_rewritings
 
         rewrite = find_rewritings
     over_range, count = (name, low, high), points or POINTS

@@ -10,11 +10,11 @@ from ...errors import GradcliError
 from ...program.target import load_program
 from ...render import TEXT
 from ...results.sweeps import Swept
-from .. import status, streams
+from .. import messages, streams
 from ..call import Call
 from ..options import target_command
 from ..output import check_writable
-from ..progress import Progress
+from ..sweep_progress import Progress
 
 
 @target_command(
@@ -67,18 +67,18 @@ def sweep(
     with table_at(path) as points:
         plan = plan_sweep(program, recipe, points, given, wishes)
         if plan.refused:
-            status.note(f"--compile: {plan.refused}; the rows are interpreted")
+            messages.note(f"--compile: {plan.refused}; the rows are interpreted")
         if plan.loop:
-            status.note(f"{target.text} is run row by row: {plan.loop}")
+            messages.note(f"{target.text} is run row by row: {plan.loop}")
         with Progress(plan.stop - plan.start) as progress:
             try:
                 result = run_sweep(plan, path, wishes, progress.tell, streams.write)
             except KeyboardInterrupt:
                 if os.path.isdir(plan.folder):
-                    status.note("the parts that are done are kept: the same command goes on from there")
+                    messages.note("the parts that are done are kept: the same command goes on from there")
                 raise
     if asked.format == "json":
         return result
     bad = f", {result.not_finite} of them not finite" if result.not_finite else ""
-    status.detail(f"{result.rows} rows{bad}, {result.seconds:.1f} s")
+    messages.detail(f"{result.rows} rows{bad}, {result.seconds:.1f} s")
     return None

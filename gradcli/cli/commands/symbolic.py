@@ -7,9 +7,9 @@ import numpy as np
 from ...errors import GradcliError
 from ...lang.values import read_values
 from ...results.exact import Formulas
-from ..accept import shapes_of
 from ..call import Call
 from ..options import target_command
+from ..param_types import shapes_of
 
 FORMATS = ("table", "text", "latex", "python", "c", "sql", "json")
 CODE = ("python", "c", "sql")
@@ -40,7 +40,7 @@ def symbolic(
     PostgreSQL).
     """
     from ...analysis.symbolic import derive_formulas
-    from ...analysis.symbols import TIMEOUT
+    from ...analysis.symbolic_run import TIMEOUT
     from ...exact.record import exactly
     from ...exact.symbolic import Symbolic
 

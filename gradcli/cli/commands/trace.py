@@ -10,7 +10,7 @@ from ...analysis.trace import trace_program
 from ...errors import GradcliError
 from ...render import TEXT
 from ...results.graphs import Trace
-from .. import status, streams
+from .. import messages, streams
 from ..call import Call
 from ..options import target_command
 from ..output import Output
@@ -33,7 +33,9 @@ def trace(call: Call, only: int | None, step: bool) -> Trace | None:
     result = trace_program(program, values, call.request(), only)
     if not step:
         return result._replace(bounded=call.output.path is None)
-    if call.output.form != "table" or not (status.is_terminal(sys.stdin) and status.is_terminal(streams.results())):
+    if call.output.form != "table" or not (
+        messages.is_terminal(sys.stdin) and messages.is_terminal(streams.results())
+    ):
         raise GradcliError(
             "--step needs a terminal to wait for a key", hint="leave it out, or run it in a terminal", kind="usage"
         )
@@ -47,7 +49,7 @@ def step_through(output: Output, result: Trace) -> None:
     from ...render import Style
     from ...render.trace import trace_lines
 
-    status.say("any key: the next step   a: all the rest   q: the end")
+    messages.say("any key: the next step   a: all the rest   q: the end")
     key = ""
     for i, text in enumerate(trace_lines(result, Style(output.precision, True, "trace"))):
         key = click.getchar() if i and key not in ("a", "A") else key

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from ...api import norms, reduce
-from ...api.draw import source
-from ...api.select import where
+from ...api.random import source
+from ...api.where_search import where
 from ...api.wrap import resolve
 from ...rules import entry
 from ...tape.node import refusing_node

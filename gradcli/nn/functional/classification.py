@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...api.reduce import of_floats, pick_positions
-from ...api.select import where
+from ...api.where_search import where
 from ...errors import add_advice
 from ...rules import entry
 from ...rules.losses import class_index

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from ...rules.windows import Windows
+from ...rules.sliding_windows import Windows
 from ...tape.tensor import Tensor
 from .arguments import per_axis, records_as, rename_function, run
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from ...api.draw import source
-from ...rules.piecewise import SELU_ALPHA, SELU_SCALE
+from ...api.random import source
+from ...rules.rectifiers import SELU_ALPHA, SELU_SCALE
 from ...tape.tensor import Tensor
 from .arguments import compute_into, constant
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...api.select import where
+from ...api.where_search import where
 from ...tape.dtypes import as_dtype
 from ...tape.tensor import Tensor
 from .arguments import constant, records_as

@@ -6,8 +6,8 @@ import math
 import warnings
 from typing import Any
 
-from ...api.select import where
 from ...api.shape import broadcast_tensors
+from ...api.where_search import where
 from ...tape.tensor import Tensor
 from .arguments import divide_by_count, loss, records_as, reduce_losses, run
 

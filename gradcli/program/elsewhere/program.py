@@ -15,9 +15,9 @@ from ...tape.modes import state
 from ...tape.tensor import Tensor
 from ..base import NOTHING, Names, Prepare, Program, Run, Values, as_leaf
 from ..parameters import check_known
-from .adapters import adapter_of, framework_arguments, framework_call
 from .arguments import by_path
 from .base import Arrays, Elsewhere, ElsewhereError, unit_arrays
+from .dispatch import adapter_of, framework_arguments, framework_call
 from .framework import FrameworkCall, is_under
 
 

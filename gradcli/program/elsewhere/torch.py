@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..frameworks import reached_from
+from ..detect_framework import reached_from
 from ..outputs import arrays_in
 from .arguments import Arguments, call_with
 from .base import Arrays, Elsewhere, ElsewhereError

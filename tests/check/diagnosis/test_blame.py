@@ -11,7 +11,7 @@ import pytest
 import gradcli
 from gradcli import check_gradient
 from gradcli.check.targets.files import mentions_checks
-from gradcli.program.frameworks import calls_solver, framework_of
+from gradcli.program.detect_framework import calls_solver, framework_of
 
 
 class Scaled(gradcli.autograd.Function):

@@ -11,7 +11,7 @@ PROGRAM = f"""
 import sys
 from gradcli.check.targets.files import declared_in
 from gradcli.cli.main import main
-from gradcli.program.surroundings import Folders
+from gradcli.program.import_scope import Folders
 main(["gradcheck", {str(SAMPLE)!r}])
 for check in declared_in({str(SAMPLE)!r}, Folders()):
     assert check.run().verdict == "pass"

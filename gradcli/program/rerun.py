@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from ..api.draw import source
+from ..api.random import source
 
 
 class RandomState:

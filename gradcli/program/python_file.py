@@ -9,9 +9,9 @@ from typing import Any
 from ..errors import EXIT_TARGET, GradcliError
 from ..tape.function import Function, has_setup
 from .base import Program, is_module
-from .frameworks import ADAPTED, FRAMEWORKS, engine_of, framework_of
+from .detect_framework import ADAPTED, FRAMEWORKS, engine_of, framework_of
 from .function import FunctionProgram
-from .loading import check_callable, find_in, load_module
+from .import_file import check_callable, find_in, load_module
 
 
 def as_function(function: Any) -> Callable:
@@ -54,7 +54,7 @@ def load_function(path: str, name: str, target: Any, source: str) -> Program:
     if isinstance(found, type) and issubclass(found, Function):
         return FunctionProgram(as_function(found), f"{path}:{name}", path, target.dtype, joins=True)
     if is_module(found):
-        from .module import module_program
+        from .nn_module import module_program
 
         return module_program(found, f"{path}:{name}", path, target.dtype)
     return FunctionProgram(check_callable(found, path, name), f"{path}:{name}", path, target.dtype)

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from ...errors import EXIT_TARGET, GradcliError
+from ...program.detect_framework import engine_of
 from ...program.elsewhere import is_elsewhere
-from ...program.elsewhere.adapters import framework_arguments
 from ...program.elsewhere.arguments import as_array, by_path
-from ...program.frameworks import engine_of
-from ...program.loading import check_callable, find_in, load_module
-from ...program.surroundings import Folders
+from ...program.elsewhere.dispatch import framework_arguments
+from ...program.import_file import check_callable, find_in, load_module
+from ...program.import_scope import Folders
 from ...program.target import Target, read_source, refuse_arguments
 from ...results.checks import CheckReport
 from ..check import Check
@@ -55,7 +55,7 @@ def of_target(target: Target, wanted: Wanted) -> list[Check | CheckReport]:
     """Return the checks of one target."""
     text = target.text
     if not target.inline and is_elsewhere(text):
-        from .addresses import of_address
+        from .external import of_address
 
         return [with_options(of_address(target, wanted), wanted)]
     if not target.inline and os.path.isdir(text):

@@ -6,7 +6,7 @@ import os
 import sys
 import time
 
-from . import status
+from . import messages
 from .output import terminal_size
 
 LONG = 1.0
@@ -28,7 +28,7 @@ class Waiting:
     @property
     def wanted(self) -> bool:
         """Whether anybody could see it."""
-        return status.is_terminal(sys.stderr) and os.environ.get("TERM") != "dumb" and not status.settings.quiet
+        return messages.is_terminal(sys.stderr) and os.environ.get("TERM") != "dumb" and not messages.settings.quiet
 
     def watch(self, place: int, what: str, done: int, total: int) -> None:
         """Show how far check number `place` is, where it has gone on for a while."""
@@ -51,7 +51,7 @@ class Waiting:
     def write(self, text: str) -> None:
         """Show a text in place of the line."""
         self.shown = bool(text)
-        sys.stderr.write("\r\x1b[2K" + status.printable(text, sys.stderr)[: terminal_size()[0] - 1])
+        sys.stderr.write("\r\x1b[2K" + messages.printable(text, sys.stderr)[: terminal_size()[0] - 1])
         sys.stderr.flush()
 
     def clear(self) -> None:

@@ -26,7 +26,7 @@ from .digits import CAP, digits_of
 from .verdict import FLOOR, LEEWAY, ROUNDING
 
 if TYPE_CHECKING:
-    from ..subjects.traced import Traced
+    from ..subjects.tensor_function import Traced
 
 LEAST = 20_000
 """Elements from which on this way is tried."""

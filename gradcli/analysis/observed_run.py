@@ -12,7 +12,7 @@ import numpy as np
 from ..errors import GradcliError, Span
 from ..program.base import Program, Run
 from ..tape import backward as engine
-from ..tape.observe import Observed, calling_frame, observation_of
+from ..tape.provenance import Observed, calling_frame, observation_of
 from ..tape.record import recording
 from ..tape.tensor import Tensor
 from ..tape.walk import reachable

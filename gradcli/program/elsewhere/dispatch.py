@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import Any
 
 from ...errors import GradcliError, describe_error
-from ..frameworks import ENGINES
+from ..detect_framework import ENGINES
 from ..parameters import WHOLE, check_known, missing_values, name_of
 from .base import ElsewhereError
 from .framework import FrameworkCall, as_whole, is_under, is_whole

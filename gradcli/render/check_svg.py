@@ -6,8 +6,8 @@ import numpy as np
 
 from ..results.checks import Elements, Line, WorstElement
 from .checks import DIGITS
+from .html_page import escape
 from .numbers import label_part
-from .page import escape
 
 MOST_CELLS = 64
 """Cells of a map along one side; of larger arrays a cell shows the worst of several elements."""

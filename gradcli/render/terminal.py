@@ -13,8 +13,8 @@ from ..errors import visible
 from ..results.checks import CheckReport, InputCheck
 from . import Style
 from .arrays import fitting
+from .check_elements import ElementRow, rows_of
 from .checks import basis, headline, taylor_lines
-from .elements import ElementRow, rows_of
 from .formulas import agreements
 
 

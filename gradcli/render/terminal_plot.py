@@ -12,7 +12,7 @@ from rich.text import Text
 from ..results.plots import Curve, Surface
 from ..results.transforms import Jacobian
 from . import Style, renders
-from .canvas import LARGEST, SHADES, SHADES_PLAIN, Canvas, extent, ticks
+from .braille_canvas import LARGEST, SHADES, SHADES_PLAIN, Canvas, extent, ticks
 
 FUNCTION, DERIVATIVE = "bold cyan", "bold yellow"
 SHADE_LOOKS = ("", "blue", "cyan", "green", "yellow")
@@ -196,7 +196,7 @@ def legend(low: float, high: float, style: Style) -> Text:
 def heat_maps(jacobian: Jacobian, style: Style) -> Group:
     """Return the value, and a heat map of each block."""
     from .matrix import heat_map, summary, title_of
-    from .parts import blocks_of, head_of, more_of
+    from .terminal import blocks_of, head_of, more_of
 
     items = []
     for item in jacobian.blocks:

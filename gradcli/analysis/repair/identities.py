@@ -10,10 +10,10 @@ import functools
 import re
 from collections.abc import Callable, Iterator
 
-from ..errors import GradcliError
-from ..lang import tree
-from ..lang.names import find_function
-from ..lang.parse import parse
+from ...errors import GradcliError
+from ...lang import tree
+from ...lang.names import find_function
+from ...lang.parse import parse
 
 TABLE = """
 expm1: exp(a) - 1 -> expm1(a); -1 + exp(a) -> expm1(a); 1 - exp(a) -> -expm1(a);

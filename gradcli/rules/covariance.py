@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from .choose import clip
 from .join import concatenate
-from .product import mm
+from .matrix_products import mm
 from .shapes import as_array, in_type_of, is_complex, rank, shape_of
 from .table import A, Sample, numpy_function
+from .where import clip
 
 
 def observations(x, y, rowvar):

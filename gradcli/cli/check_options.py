@@ -11,14 +11,14 @@ from click.core import ParameterSource
 
 from ..check.check import Check
 from ..check.options import tolerances_of
-from ..check.targets.checks import checks_of
 from ..check.targets.request import Wanted, only_given
+from ..check.targets.resolve import checks_of
 from ..errors import GradcliError
 from ..lang.time_limits import CPU_SECONDS, Bound, bounded
 from ..results.checks import CheckReport
-from . import status
-from .accept import shapes_of
+from . import messages
 from .call import Asked, Call
+from .param_types import shapes_of
 
 VALUE = re.compile(r"@.|[^\W\d][\w.\[\]]*=[^=]")
 """NAME=VALUE among the words of a command line; NAME==... is an expression."""
@@ -71,7 +71,7 @@ def select_checks(call: Call, manner: Manner) -> list[Check | CheckReport]:
         )
         check.arguments = f"-- {shlex.join(call.asked.argv)}" if call.asked.argv else ""
         if check.is_script and str(check.file).endswith(".py"):
-            status.note(f"{check.file} declares no checks: it is run as a script, and its own gradient is checked")
+            messages.note(f"{check.file} declares no checks: it is run as a script, and its own gradient is checked")
     if manner.samples and not any(isinstance(c, Check) and c.random for c in found):
         raise GradcliError(
             "--samples has no use here: the point is given", hint="--shape x=3 draws an input at random", kind="usage"

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from .movement import clone
-from .product import matmul
+from .complex import real
+from .matrix_products import matmul
+from .movement import clone, moveaxis
 from .scan import cumprod, cumsum
-from .shapes import as_array, dtype_of, rank, raw, shape_of
+from .shapes import as_array, dtype_of, is_complex, negative_axis, rank, raw, shape_of
 from .table import A, Sample, composition, numpy_function
 
 
@@ -105,3 +106,24 @@ def running(function, x, axis, initial):
 def matrix_transpose(x):
     """The last two axes exchanged."""
     return x.swapaxes(-1, -2)
+
+
+@numpy_function(public=False)
+def apply_along_axis(func1d, axis, x, *args, **kwargs):
+    """func1d of every vector along axis; its results take the place of that axis."""
+    axis = negative_axis(axis, rank(x))
+    lanes = moveaxis(x, axis, -1)
+    lead = shape_of(lanes)[:-1]
+    found = [as_array(func1d(lanes[place], *args, **kwargs)) for place in np.ndindex(lead)]
+    if not found:
+        raise ValueError("apply_along_axis needs at least one vector")
+    inner = shape_of(found[0])
+    out = np.stack(found).reshape(lead + inner)
+    place = axis + rank(x)
+    return moveaxis(out, tuple(range(len(lead), rank(out))), tuple(range(place, place + len(inner))))
+
+
+@numpy_function(Sample(A(3)))
+def real_if_close(x, tol=100):
+    """The real parts where all imaginary parts are nearly 0, else x."""
+    return real(x) if is_complex(x) and not np.iscomplexobj(np.real_if_close(raw(x), tol)) else x

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..lang.describe import expression_text, formula_of
+from ..lang.operations import expression_text, formula_of
 from ..rules.index import Index
 from ..rules.table import Primitive, no_gradient
 

@@ -8,7 +8,7 @@ from typing import Any
 from ..errors import GradcliError, did_you_mean
 from ..lang.settings import as_written
 from .failures import blame_user_code
-from .surroundings import Folders, Surroundings, change_to, root_of
+from .import_scope import Folders, Surroundings, change_to, root_of
 
 
 def load_module(path: str, stdout: Any = None, folders: Folders | None = None, source: str | None = None) -> Any:

@@ -7,15 +7,15 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
-from ..errors import TimeIsUp
-from ..exact.multiprecision import Multiprecision
-from ..exact.record import exactly
-from ..lang.parse import parse
-from ..lang.time_limits import within
-from ..program.base import Program
-from .accuracy import Exactness
-from .digits import gradient_at
-from .gradient import Request
+from ...errors import TimeIsUp
+from ...exact.multiprecision import Multiprecision
+from ...exact.record import exactly
+from ...lang.parse import parse
+from ...lang.time_limits import within
+from ...program.base import Program
+from ..digits import gradient_at
+from ..float_error import Exactness
+from ..gradient import Request
 
 TERMS = 24
 """Coefficients that are looked for."""

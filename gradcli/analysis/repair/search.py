@@ -6,14 +6,14 @@ import functools
 
 import numpy as np
 
-from ..errors import GradcliError
-from ..lang.parse import parse
-from ..program.base import Program
-from ..program.expression import ExpressionProgram
-from ..results.precision import Rewriting
-from .accuracy import Exactness
-from .rewrite import ways_to_write
-from .series import centre_of, series_branches, taylor
+from ...errors import GradcliError
+from ...lang.parse import parse
+from ...program.base import Program
+from ...program.expression import ExpressionProgram
+from ...results.precision import Rewriting
+from ..float_error import Exactness
+from .identities import ways_to_write
+from .taylor_branch import centre_of, series_branches, taylor
 
 SHOWN = 6
 """The most rewritings of one kind that are reported."""

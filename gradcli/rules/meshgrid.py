@@ -9,7 +9,7 @@ from .movement import clone
 from .scan import cumprod_last
 from .select import diag
 from .shapes import Shape, as_array, as_int, rank, shape_of
-from .sizes import count_product, size_of
+from .size_limits import count_product, size_of
 from .table import A, Sample, numpy_function
 
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from .linalg import SQUARE, inv, solve, square_signature
-from .product import cross, matmul, outer, tensordot
+from .matrix_products import cross, matmul, outer, tensordot
 from .select import diagonal, trace
 from .shapes import adjoint, as_array, as_int, as_shape, rank, shape_of
+from .solve import SQUARE, inv, solve, square_signature
 from .spectral import from_triangle, svdvals
 from .table import A, Sample, composition, constant, general, numpy_function
 from .triangular import matrix_signature

@@ -151,7 +151,7 @@ class Traced(Subject):
 
     def all_right(self, flat: Any) -> tuple[InputCheck, ...] | None:
         """Return what was found for each input of a large sparse Jacobian, where every element is right."""
-        from ..judgement.compressed import LEAST, all_right
+        from ..judgement.sparse_jacobian import LEAST, all_right
 
         return all_right(self, flat) if len(flat.f0) * flat.size >= LEAST else None
 

@@ -7,7 +7,7 @@ import numpy as np
 from .batch import batch_aligned
 from .movement import moveaxis, transpose
 from .shapes import adjoint, as_array, as_int, as_shape, fit, negative_axis, rank, shape_of, swap_last_axes
-from .sizes import count_contracted, count_matrix, count_pairs
+from .size_limits import count_contracted, count_matrix, count_pairs
 from .table import PRODUCT, A, Sample, general, numpy_function
 
 PAIR = (Sample(A(3), A(3)), Sample(A(2, 3), A(2, 3)))

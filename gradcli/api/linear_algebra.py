@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from ..rules import entry
-from ..rules.orthogonal import geqrf as table_geqrf
-from ..rules.orthogonal import reflected
+from ..rules.qr import geqrf as table_geqrf
+from ..rules.qr import reflected
 from ..rules.spectral import svd as table_svd
 from ..rules.triangular import cholesky_solve as table_cholesky_solve
 from ..rules.triangular import lu_factor, lu_parts, permutation, solve_triangular

@@ -10,7 +10,7 @@ from ..rules.index import Index
 from ..rules.select import at_axis
 from ..rules.shapes import negative_axis
 from ..tape.tensor import Tensor, as_raw
-from .scatter import add_at, broadcast_to_index, positions, set_at
+from .gather_scatter import add_at, broadcast_to_index, positions, set_at
 from .shape import expand
 from .wrap import public
 

@@ -14,7 +14,7 @@ from ..exact.symbolic import Symbolic, resolve_unknown
 from ..program.base import Program
 from ..results.exact import Agreement
 from .formula_values import Rounded, as_number, number_at, point_of
-from .symbols import MAX_SYMBOLS, TIMEOUT, Symbols, derivatives, derive_in_time, differentiate
+from .symbolic_run import MAX_SYMBOLS, TIMEOUT, Symbols, derivatives, derive_in_time, differentiate
 
 EngineAt = Callable[[Mapping[str, np.ndarray]], Mapping[str, np.ndarray]]
 

@@ -11,10 +11,10 @@ import numpy as np
 
 from .activation import below_zero
 from .activation import softplus_entry as ramp
-from .choose import step
 from .shapes import rank
 from .table import A, Sample, composition, elementwise
 from .transcendental import sigmoid, tanh_slope
+from .where import step
 
 SELU_ALPHA = 1.6732632423543772848170429916717
 SELU_SCALE = 1.0507009873554804934193349852946

@@ -10,7 +10,7 @@ from ...results.checks import Finding
 from ...tape.modes import no_grad
 from ..judgement.digits import digits_of
 from ..subjects.second import SecondOrder
-from ..subjects.traced import Traced
+from ..subjects.tensor_function import Traced
 from .answers import ROUNDED, Witnessed
 
 
@@ -18,10 +18,10 @@ def by_formulas(subject: Traced, blocks: dict[str, np.ndarray], found: Witnessed
     """Compare the engine's derivative with sympy's."""
     import sympy
 
-    from ...analysis.agreement import compare_with_engine as compared
-    from ...analysis.symbols import MAX_SYMBOLS, TIMEOUT, plain
-    from ...analysis.symbols import derive_in_time as patient
-    from ...analysis.symbols import drop_jumps as cleaned
+    from ...analysis.compare_formulas import compare_with_engine as compared
+    from ...analysis.symbolic_run import MAX_SYMBOLS, TIMEOUT, plain
+    from ...analysis.symbolic_run import derive_in_time as patient
+    from ...analysis.symbolic_run import drop_jumps as cleaned
     from ...exact.symbolic import symbols_for
 
     total = sum(np.size(x) for x in subject.at.values())
@@ -66,7 +66,7 @@ def formula_of(subject: Traced, symbols: dict[str, Any]) -> np.ndarray:
     """Return the formulas of a function's output."""
     import sympy
 
-    from ...analysis.symbols import plain
+    from ...analysis.symbolic_run import plain
     from ...exact.record import exactly
     from ...exact.symbolic import Symbolic
     from ...tape.tensor import Tensor

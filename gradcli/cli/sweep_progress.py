@@ -6,7 +6,7 @@ import contextlib
 import sys
 from typing import Any
 
-from . import status
+from . import messages
 
 
 class Progress:
@@ -20,7 +20,7 @@ class Progress:
         self.bar: Any = None
 
     def __enter__(self) -> Progress:
-        if status.is_terminal(sys.stderr) and not status.settings.quiet:
+        if messages.is_terminal(sys.stderr) and not messages.settings.quiet:
             from rich import progress as rich
             from rich.console import Console
 
@@ -34,7 +34,7 @@ class Progress:
                 rich.TextColumn("{task.completed:,.0f} of {task.total:,.0f} rows, {task.fields[bad]:,} not finite"),
                 Rate(),
                 rich.TimeRemainingColumn(),
-                console=Console(stderr=True, no_color=not status.colourful(sys.stderr)),
+                console=Console(stderr=True, no_color=not messages.colourful(sys.stderr)),
             )
             self.task = self.bar.add_task("", total=self.rows, bad=0)
             self.bar.start()
