@@ -151,3 +151,8 @@ def test_example_runs(example, tmp_path):
         ["bash", "-c", shell], cwd=folder, env=environment, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_every_page_is_packaged():
+    listed = re.findall(r'^"man/(.+?)" = ', (ROOT / "pyproject.toml").read_text(), re.M)
+    assert sorted(listed) == sorted(PAGES), "pyproject.toml lists the pages of the manual"

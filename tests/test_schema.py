@@ -72,6 +72,7 @@ grad 'x**2 + sinn(y)' x=1 y=2 --json
 grad 'x' --json
 grad missing.expr --json
 frobnicate --json
+mutate samples/gradients.py:mean_square_gradient --json -- true
 """
 
 
@@ -102,6 +103,18 @@ def test_cases(case, tmp_path):
     for path in folder.glob("*.json"):
         if path.name in WRITTEN.findall(case.command):
             assert validate(path.read_text()) > 0
+
+
+@pytest.mark.parametrize("name", [name for name in names() if name != "error"])
+def test_every_schema_is_tried(name):
+    tried = [line.split()[0] for line in DIRECT.strip().splitlines()]
+    assert name in (*tried, "lock") or any(re.search(rf"gradcli {name} ", case.command) for case in IN_JSON)
+
+
+def test_a_verification(tmp_path):
+    lock = tmp_path / "gradients.lock"
+    run(f"gradcli lock samples/gradients.py -o {lock}", ROOT, tmp_path)
+    assert validate(run(f"gradcli lock --verify {lock} --json", ROOT, tmp_path)) == 1
 
 
 def test_there_are_cases_in_json():

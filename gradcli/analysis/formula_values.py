@@ -35,11 +35,13 @@ def every_input(symbols: Symbols) -> dict[str, np.ndarray]:
 
 
 def point_of(symbols: Symbols, at: Mapping[str, Any]) -> dict[Any, Any]:
-    """Return the exact number for every symbol. Raises GradcliError for symbols without one."""
+    """Return the exact number for every symbol: as given, else the program's own. Raises GradcliError for none."""
     field = Symbolic()
-    point: dict[Any, Any] = {}
+    point: dict[Any, Any] = dict(symbols.point)
     for name, array in every_input(symbols).items():
         if name not in at:
+            if point.keys() >= set(array.ravel().tolist()):
+                continue
             raise GradcliError(f"--at gives no value for '{name}'", hint=f"add --at {name}=1", kind="name")
         values = np.asarray(at[name]).view(np.ndarray)
         if values.shape != array.shape:

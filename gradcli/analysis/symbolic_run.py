@@ -24,7 +24,8 @@ TIMEOUT = 20.0
 class Symbols:
     """A program run on symbols: its output, and the symbols of every input.
 
-    output: an object array of expressions. inputs: object arrays of symbols by name.
+    output: an object array of expressions. inputs: object arrays of symbols by name. point: the numbers that symbols
+    stand for, where the inputs have values.
     """
 
     def __init__(
@@ -42,7 +43,9 @@ class Symbols:
         given = {**given, **dict.fromkeys(alone, np.float64(np.nan))}
         sizes = {name: int(np.size(x)) for name, x in given.items()}
         self.refuse_many(sum(sizes.values()), max_symbols)
-        with exactly(Symbolic()):
+        field = Symbolic()
+        self.point = field.point
+        with exactly(field):
             self.run = run = on_symbols(program, given, wrt, out, alone)
             self.inputs = {name: plain(leaf._data) for name, leaf in run.leaves.items()}
             self.refuse_many(sum(x.size for x in self.inputs.values()), max_symbols)

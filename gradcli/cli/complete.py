@@ -9,8 +9,9 @@ from collections.abc import Iterable, Iterator
 import click
 from click.shell_completion import CompletionItem
 
+from ..lang.settings import FILE_ENDINGS
+
 Items = list[CompletionItem]
-PROGRAMS = (".py", ".expr")
 ARRAY_FILES = (".npy", ".npz", ".csv", ".tsv", ".txt", ".json")
 TABLES = (".csv", ".tsv", ".parquet", ".pq", ".npy")
 DEFINITIONS = (ast.FunctionDef, ast.ClassDef)
@@ -110,7 +111,7 @@ def names_of(text: str, inline: bool = False) -> tuple[list[str], list[str]]:
         return names, names
     if text == "-" and not inline:
         return [], []
-    is_file = not inline and (text.endswith(PROGRAMS) or os.path.exists(os.path.expanduser(text)))
+    is_file = not inline and (text.endswith(FILE_ENDINGS) or os.path.exists(os.path.expanduser(text)))
     source = read_target(text) if is_file else text
     try:
         program = ExpressionProgram(parse(source), text)
@@ -133,7 +134,7 @@ def targets(incomplete: str, folders: bool) -> Items:
     """Return files that can be targets, and what a Python file defines."""
     path, colon, _ = incomplete.partition(".py:")
     if not colon:
-        found = entries(incomplete, PROGRAMS)
+        found = entries(incomplete, FILE_ENDINGS)
         return found if not folders or not incomplete.endswith("/") else [CompletionItem(incomplete, "plain"), *found]
     return [
         CompletionItem(f"{path}.py:{node.name}", "plain", (ast.get_docstring(node) or "").partition("\n")[0] or None)

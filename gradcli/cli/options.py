@@ -38,8 +38,9 @@ def target_command(
 ) -> Callable:
     """Make a function a command with a TARGET, NAME=VALUE words, the named options and the common ones.
 
-    examples: `Examples: one; another`. names, common: keys of OPTIONS. The function is called with one Call, which
-    holds what many commands ask, and with what the other options say, by their names. What it returns is shown.
+    examples: `Examples: one; another`. names, common: keys of OPTIONS. formats: the first is a terminal's, the
+    second a pipe's; `render` has tuples of the usual ones. The function is called with one Call, which holds what
+    many commands ask, and with what the other options say, by their names. What it returns is shown.
     """
 
     def decorate(function: Callable) -> click.Command:

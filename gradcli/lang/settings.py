@@ -10,6 +10,8 @@ import numpy as np
 CONSTANTS = {"pi": math.pi, "e": math.e, "tau": math.tau, "inf": math.inf, "nan": math.nan}
 DEFAULT_MAX_ELEMENTS = 100_000_000
 """Elements of a value, unless --max-elements says otherwise."""
+FILE_ENDINGS = (".py", ".expr")
+"""What a positional target ends in that is a file, whether or not there is one."""
 MAX_TEXT = 1 << 20
 """Bytes of a program."""
 

@@ -32,6 +32,10 @@ def line_span(path: str, line: int) -> Span | None:
     return Span("".join(lines), start + indent, start + len(text.rstrip()), path)
 
 
+def nowhere(node: Any) -> None:
+    """Know no place of a node."""
+
+
 Values = Mapping[str, np.ndarray]
 """Values of inputs by name."""
 Names = Iterable[str] | None
@@ -40,18 +44,18 @@ Names = Iterable[str] | None
 class Run(NamedTuple):
     """One run of a program.
 
-    leaves: the inputs as Tensors that require grad, by name. output: the Tensor to differentiate, None where
-    the program ran backward itself. names: every named Tensor, for hooks and retained gradients. where: maps
-    nodes to a place in the source, for messages; first_nan: the operation that first made a nan, and its
-    place, where that was looked for. modules: the nn modules that the program's names lead to.
-    backwards: what the program itself ran backward on: the value of the single output, else None.
+    leaves: the inputs as Tensors that require grad, by name. output: the Tensor to differentiate, None where the
+    program ran backward itself. names: every named Tensor, for hooks and retained gradients. where: maps nodes to a
+    place in the source, for messages: `line_of` where the user's Python makes the nodes; first_nan: the operation
+    that first made a nan, and its place, where that was looked for. modules: the nn modules that the program's names
+    lead to. backwards: what the program itself ran backward on: the value of the single output, else None.
     """
 
     leaves: dict[str, Tensor]
     output: Tensor | None
     names: dict[str, Any]
     output_name: str | None = None
-    where: Callable[[Any], Any] = line_of
+    where: Callable[[Any], Any] = nowhere
     first_nan: tuple[str, Any] | None = None
     modules: Mapping[str, Any] = {}
     backwards: Sequence[Any] = ()
@@ -73,6 +77,8 @@ NOTHING = Prepare()
 class Program:
     """Something with named inputs and an output.
 
+    One that neither runs Python nor runs elsewhere is bounded in time and memory as expressions are.
+
     is_script: whether the inputs are leaves that it makes itself; their `.grad` is None unless backward reached them.
     dtype: the type of its inputs, where it can be called as a function of Tensors; None where it is run anew for
     every point.
@@ -86,7 +92,7 @@ class Program:
         """Run on values of the inputs (defaults for those not given).
 
         wrt: the inputs to differentiate, all unless given. out: the name of the output. Raises GradcliError
-        for missing, unknown and unfit values.
+        for missing, unknown and unfit values (`unknown_name`, `missing_values` in `parameters`).
         """
         raise NotImplementedError
 

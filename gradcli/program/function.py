@@ -12,7 +12,7 @@ from ..errors import EXIT_TARGET, GradcliError
 from ..rules import entry
 from ..tape.dtypes import defaults
 from ..tape.tensor import Tensor
-from .base import NOTHING, Names, Prepare, Program, Run, Values, as_leaf
+from .base import NOTHING, Names, Prepare, Program, Run, Values, as_leaf, line_of
 from .failures import blame_user_code
 from .parameters import ADVICE, WHOLE, check_known, missing_values, name_of, named_parameters, pass_by_name
 
@@ -45,7 +45,9 @@ class FunctionProgram(Program):
             prepare.module(name, module)
         output = self.call({**arguments, **counts})
         prepare.tensors(leaves)
-        return Run({name: leaves[name] for name in wanted}, output, dict(leaves), modules=self.modules())
+        return Run(
+            {name: leaves[name] for name in wanted}, output, dict(leaves), where=line_of, modules=self.modules()
+        )
 
     def inputs(
         self, given: Values, wrt: Names = None, out: str | None = None

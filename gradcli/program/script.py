@@ -17,7 +17,7 @@ from ..tape import leaf as leaves
 from ..tape.modes import enable_grad
 from ..tape.record import recorder
 from ..tape.tensor import Tensor
-from .base import NOTHING, Names, Prepare, Program, Run, Values, is_module
+from .base import NOTHING, Names, Prepare, Program, Run, Values, is_module, line_of
 from .failures import exit_text, python_syntax_error, script_error
 from .instrument import BIND, LAST, instrument, last_names
 from .parameters import check_known
@@ -70,7 +70,7 @@ class ScriptProgram(Program):
         if not execution.prepared:
             prepare.tensors(execution.tensors())
         modules = execution.modules()
-        return Run(leaves, output, execution.tensors(), out, modules=modules, backwards=execution.backwards)
+        return Run(leaves, output, execution.tensors(), out, line_of, modules=modules, backwards=execution.backwards)
 
 
 class Execution:

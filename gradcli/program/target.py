@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ..errors import GradcliError
-from ..lang.settings import MAX_TEXT, Settings
+from ..lang.settings import FILE_ENDINGS, MAX_TEXT, Settings
 from .elsewhere import is_elsewhere
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def load_program(target: Target) -> Program:
         from ..lang.sources import nearest_file
 
         raise GradcliError(f"no such folder: {text}", hint=nearest_file(text.rstrip(os.sep)), kind="file")
-    looks_like_file = text.endswith((".py", ".expr"))
+    looks_like_file = text.endswith(FILE_ENDINGS)
     if not looks_like_file and not os.path.exists(text):
         return expression(text, None, text, target)
     source = read_source(text)

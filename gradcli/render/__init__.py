@@ -1,4 +1,8 @@
-"""From results to text: one module per format, with a function for each type of result, registered by `renders`."""
+"""From results to text: one module per format, with a function for each type of result, registered by `renders`.
+
+What a format does not hold (formulas, rounded numbers) is said in `cli/useless_options.py`; which are binary,
+and which print every element, in `cli/output.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,10 @@
 """What commands find out, as immutable data. Renderers turn it into text and know nothing else.
 Modules beside this one hold what other commands find out.
 
-Arrays are plain ndarrays; a result that holds numbers has `arrays`, in which nan is looked for. Named tuples rather
-than dataclasses: they cost nothing to import.
+Arrays are plain ndarrays. Named tuples rather than dataclasses: they cost nothing to import. A result may have,
+beside what its renderers read: `arrays`, the numbers in which nan is looked for; `exit_code`; and what is said on
+standard error, `notes`, `unused`, `detached`, `anomaly`, `symbolic` and `witnesses`. Tables whose numbers are never
+cut are those of `Output.numbers_of`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """The one table of primitives: what each computes, how it differentiates, what it is called.
 
-An entry is made by one call of `elementwise`, `linear`, `general`, `constant` or `composition`; nothing else
-has to be edited to add one. A rule's parameter names say what is kept for backward: `x` keeps the array,
-`x_shape` only its shape, a name that begins with `_` nothing.
+An entry is made by one call of `elementwise`, `linear`, `general`, `constant` or `composition`; nothing else has to
+be edited to add one (a new module is listed in `MODULES` of the package). What `gradcli ops` prints as its
+derivative is the lambda, or the first line of the docstring of a function: a formula. A rule's parameter names say
+what is kept for backward: `x` keeps the array, `x_shape` only its shape, a name that begins with `_` nothing.
 
 - elementwise: one partial derivative per operand, `partial(out, x, y)` or a number; the constructor
   multiplies by the cotangent and undoes broadcasting, for complex operands with the conjugate.
@@ -82,7 +83,20 @@ def kept_by(rule: Any, skip: int) -> tuple[int, ...]:
 
 
 class Primitive:
-    """One entry. Call it with canonical operands and parameters; `function` takes the user's arguments."""
+    """One entry. Call it with canonical operands and parameters; `function` takes the user's arguments.
+
+    What users see: aliases, doc, public (whether the language has it), subgradient (what it is at kinks), slope (the
+    derivative in words), domain (where it is tested, and may be computed), samples. bind: from the user's arguments
+    to operands and parameters, `lambda x, c: ((x, c), {})`; it gives them their names. node, variants: the name of
+    its nodes; those for a number on the left, on the right. numpy, folds, scipy: functions, methods of ufuncs and
+    the name in scipy.special that it stands for. arity: the number of operands, None for any. outputs: of results.
+    promote: the places of the operands that are cast to a common type, None for all. view: whether the result shares
+    the operand's memory. complex: whether complex operands have a derivative; holomorphic: whether the partial is to
+    be conjugated for them. pair: computes both cotangents at once, where that is better than two products. batch:
+    how it runs with a leading axis, where the rules of shapes do not say it. exact: on the field's numbers; twin,
+    twin_of: the formula instead, or that for given parameters. pattern: which operands an element depends on. size,
+    rounds: how many elements a call makes, and how often it goes round; both are bounded.
+    """
 
     aliases: tuple[str, ...] = ()
     arity: int | None = 1

@@ -14,7 +14,6 @@ from typing import Any
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 FOLDER = Path(__file__).parent
-"""Documents that do not begin with schema, command, target and version, or whose file says so itself."""
 
 
 def names() -> list[str]:

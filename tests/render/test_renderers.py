@@ -1,0 +1,43 @@
+"""Every command has a renderer for each of its results in each of its formats."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+import pytest
+
+from gradcli.cli.main import COMMANDS, cli
+from gradcli.render import HOMES, RENDERERS
+
+WITHOUT = {"LongNumbers": {"npz", "npy", "mtx", "svg", "png", "pdf"}}
+"""The formats that a result does not have, although another result of its commands has them."""
+OTHERS = {"int", "None", "bool"}
+
+
+def formats_and_results(name: str) -> list[tuple[str, str]]:
+    command = cli.get_command(None, name)
+    choices = [p.type.choices for p in command.params if p.name == "format" and hasattr(p.type, "choices")]
+    function = getattr(command.callback, "__wrapped__", command.callback)
+    results = {kind.strip() for kind in function.__annotations__.get("return", "int").split("|")} - OTHERS
+    return [(form, kind) for forms in choices for form in forms for kind in sorted(results)]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_format_of_a_command_takes_its_results(name):
+    for form, kind in formats_and_results(name):
+        home = HOMES.get(form, form)
+        if form in WITHOUT.get(kind, ()):
+            continue
+        try:
+            import_module(f"gradcli.render.{home}")
+        except ImportError as error:  # matplotlib is an extra
+            assert error.name in ("matplotlib", "graphviz"), error
+            continue
+        assert (home, kind) in RENDERERS, (
+            f"gradcli {name} -f {form} cannot write {kind}: see gradcli/render/{home}.py"
+        )
+
+
+def test_the_commands_are_seen():
+    assert ("tsv", "Gradients") in formats_and_results("grad")
+    assert ("npz", "Hessian") in formats_and_results("hessian")
