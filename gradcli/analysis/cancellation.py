@@ -14,15 +14,15 @@ from ..tape.provenance import Observation, observation_of
 from . import observed_run
 from .float_error import DIGITS, Exactness
 from .labels import Labels
-from .trace import Event, Recorder
+from .trace import BackwardRecorder, Event
 
 LEAST = 1.0
 """Digits that an operation must lose to be named."""
 
 
-def observe(program: Program, right: Exactness, at: float) -> tuple[Run, observed_run.Pass, list[Event]]:
+def observe(program: Program, right: Exactness, at: float) -> tuple[Run, observed_run.ObservedPass, list[Event]]:
     """Run a program and backward, and return the run, the last pass of backward and its steps."""
-    recorder = Recorder()
+    recorder = BackwardRecorder()
     run, _ = observed_run.watch_program(program, right.values(at), right.request, recorder.started)
     return run, *recorder.passes[-1]
 
@@ -38,7 +38,7 @@ def find_loss(program: Program, right: Exactness, of: str, at: float) -> Loss | 
     if [outline(event) for event in events] != [outline(event) for event in better]:
         return None
     pairs = list(zip(events, better, strict=True))
-    comparison = Comparison(right, of, at, Labels(run, observed_run.public_nodes(last.roots)))
+    comparison = StepComparison(right, of, at, Labels(run, observed_run.public_nodes(last.roots)))
     for mine, exacts in pairs:
         if not mine.node.leaf:
             comparison.forward(mine.node, observation_of(mine.node), observation_of(exacts.node))
@@ -66,7 +66,7 @@ def is_lost(x: np.ndarray) -> np.ndarray:
     return (x == 0) | np.isinf(x)
 
 
-class Comparison:
+class StepComparison:
     """Steps in floating point beside the same steps in many digits, and the digits that each loses."""
 
     def __init__(self, right: Exactness, of: str, at: float, labels: Labels):

@@ -22,7 +22,7 @@ from ..program.base import Program
 from ..program.expression import ExpressionProgram
 from ..results.exact import Derivative, Formula
 from ..results.graphs import Flow, Pass, Step
-from ..rules.exact import plain
+from ..rules.exact import without_field
 from .gradient import Request
 from .trace import trace_program
 
@@ -43,7 +43,7 @@ def chain_rule(
     derivatives in the inputs alone, by input. at_point: whether the values are a point whose numbers are wanted, too.
     """
     values = {**given, **dict.fromkeys(program.missing(given), np.float64(1))}
-    values = {name: as_floats(x) for name, x in values.items()}
+    values = {name: exact_as_floats(x) for name, x in values.items()}
     passes = trace_program(program, values, Request(out=out)).passes  # all inputs, lest others become numbers
     chains = [Chain(run, results, at_point, last=len(passes) == 1) for run in passes]
     lines = [line for chain in chains for line in chain.lines()]
@@ -58,9 +58,9 @@ def chain_rule(
     return tuple(lines)
 
 
-def as_floats(x: Any) -> np.ndarray:
+def exact_as_floats(x: Any) -> np.ndarray:
     """Return exact numbers as floats, others as they are."""
-    raw = plain(x)
+    raw = without_field(x)
     if raw.dtype != object:
         return raw
     raw = raw.astype(complex)

@@ -23,7 +23,7 @@ UNSEEN = 1e-13
 """Where a formula gives 0, a difference below this share of the largest number around may be a sum that cancels."""
 
 
-class Comparison:
+class FormulaComparison:
     """What is to be compared: a program, its point, and how much time and size formulas may take.
 
     read: reads the given values, exact ones where exact arithmetic is in force. engine_at: the engine's answer for

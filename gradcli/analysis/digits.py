@@ -15,7 +15,7 @@ from ..exact.record import exactly
 from ..lang.time_limits import any_length, time_left, within
 from ..program.base import Program, Run, silence_prints
 from ..results.exact import LongNumbers
-from ..rules.exact import map_elements, plain
+from ..rules.exact import map_elements, without_field
 from ..rules.shapes import is_complex
 from ..tape.backward import backward
 from ..tape.tensor import Tensor
@@ -39,7 +39,7 @@ Work = Callable[[int], tuple[np.ndarray, Numbers, str | None]]
 def gradients_of(run: Run, field: Multiprecision) -> Numbers:
     """Return the gradients that backward left in the inputs, zeros where it left none."""
     return {
-        name: map_elements(field.number, (plain(exact(np.asarray(leaf._grad._data))),))
+        name: map_elements(field.number, (without_field(exact(np.asarray(leaf._grad._data))),))
         if leaf._grad is not None
         else np.full(np.shape(leaf._data), field.number(0), object)
         for name, leaf in run.leaves.items()
@@ -52,7 +52,7 @@ def gradient_at(program: Program, values: Mapping[str, Any], request: Request, f
         run = run_for(program, values, request)
     if run.output is not None:
         run_backward(run.output, request)
-        value = plain(run.output._data)
+        value = without_field(run.output._data)
     else:
         value = np.full((), field.context.nan, object)
     return value, gradients_of(run, field), run
@@ -90,7 +90,7 @@ def write_digits(x: np.ndarray, better: np.ndarray, digits: int) -> np.ndarray:
         right = right_digits(x[index], better[index], digits)
         fallen = abs(better[index]) < abs(x[index]) * ROUNDING  # with the precision: this is rounding alone
         found = better[index] * 0 if fallen else better[index]
-        out[index] = number_text(found, right, short=bool(fallen or x[index] == found))
+        out[index] = digits_text(found, right, short=bool(fallen or x[index] == found))
     return out
 
 
@@ -103,14 +103,14 @@ def right_digits(x: Any, better: Any, digits: int) -> int:
     return max(1, min(digits, int(-context.log10(error)))) if error else digits
 
 
-def number_text(x: Any, digits: int, short: bool) -> str:
+def digits_text(x: Any, digits: int, short: bool) -> str:
     """Return a number with so many significant digits; short: without zeros at its end."""
     context = getattr(x, "context", None)
     if context is None:
         return str(x)
     if hasattr(x, "imag") and isinstance(x, context.mpc):
-        imag = number_text(x.imag, digits, short)
-        return f"{number_text(x.real, digits, short)}{'' if imag.startswith('-') else '+'}{imag}j"
+        imag = digits_text(x.imag, digits, short)
+        return f"{digits_text(x.real, digits, short)}{'' if imag.startswith('-') else '+'}{imag}j"
     if not context.isfinite(x):
         return "nan" if context.isnan(x) else "inf" if x > 0 else "-inf"
     with any_length():
@@ -169,7 +169,7 @@ def jacobian_in_digits(program: Program, read: Read, request: Request, digits: i
                 )
                 for n, leaf in run.leaves.items()
             }
-        return plain(output._data), blocks, run.output_name
+        return without_field(output._data), blocks, run.output_name
 
     return compute_twice(program, "jacobian", work, digits)
 
@@ -201,7 +201,7 @@ def hessian_in_digits(program: Program, read: Read, request: Request, digits: in
             for n, leaf in run.leaves.items():
                 if is_complex(leaf):
                     raise GradcliError(f"'{n}' is complex; second derivatives are those of real inputs", kind="shape")
-            inputs = {n: plain(leaf._data).copy() for n, leaf in run.leaves.items()}
+            inputs = {n: without_field(leaf._data).copy() for n, leaf in run.leaves.items()}
             columns: dict[tuple[str, str], list] = {}
             for other, x in inputs.items():
                 for index in np.ndindex(x.shape):

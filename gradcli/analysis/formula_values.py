@@ -14,7 +14,7 @@ from ..errors import GradcliError, TimeIsUp
 from ..exact.array import ExactArray
 from ..exact.symbolic import Symbolic, resolve_unknown
 from ..lang.time_limits import any_length, time_left, within
-from .symbolic_run import Symbols, plain
+from .symbolic_run import Symbols, as_expressions
 
 DIGITS = 30
 GUARD = 10
@@ -27,10 +27,10 @@ def every_input(symbols: Symbols) -> dict[str, np.ndarray]:
     for name, tensor in symbols.run.names.items():
         data = getattr(tensor, "_data", None)
         if isinstance(data, ExactArray):
-            elements = plain(data).ravel().tolist()
+            elements = as_expressions(data).ravel().tolist()
             own = elements and all(isinstance(e, sympy.Symbol) for e in elements)
             if own and elements[0].name.partition("[")[0] == name:
-                found.setdefault(name, plain(data))
+                found.setdefault(name, as_expressions(data))
     return found
 
 

@@ -15,7 +15,7 @@ from ..tape.hooks import table_of
 from ..tape.provenance import observation_of
 from .gradient import Request
 from .labels import Labels
-from .observed_run import Pass, is_only_line, module_paths, public_nodes, value_of, watch_program
+from .observed_run import ObservedPass, is_only_line, module_paths, public_nodes, value_of, watch_program
 
 FOLD_ABOVE = 500
 """Graphs with more nodes are folded, unless all of them were asked for."""
@@ -27,7 +27,7 @@ class Cotangents:
     def __init__(self) -> None:
         self.found: dict[Any, np.ndarray] = {}
 
-    def started(self, _: Pass, nodes: list[Any]) -> None:
+    def started(self, _: ObservedPass, nodes: list[Any]) -> None:
         """Watch the nodes of a graph."""
         for node in nodes:
             if node.public is node or node.output_nr == 0:
@@ -90,7 +90,7 @@ def describe_node(
 ) -> GraphNode:
     span, source = labels.place(node)
     value = leaves[node] if node in leaves else value_of(node)
-    shape, dtype = (np.shape(value), str(np.asarray(value).dtype)) if value is not None else outline_of(node)
+    shape, dtype = (np.shape(value), str(np.asarray(value).dtype)) if value is not None else noted_outline(node)
     return GraphNode(
         number=numbers[node],
         kind="leaf" if node.leaf else "output" if is_end else "intermediate",
@@ -121,7 +121,7 @@ def scope_of(node: Any, labels: Labels, paths: dict[int, str]) -> tuple[str, ...
     return tuple(paths.get(id(m), type(m).__name__) for m in getattr(observation_of(node), "scope", ()))
 
 
-def outline_of(node: Any) -> tuple[Any, Any]:
+def noted_outline(node: Any) -> tuple[Any, Any]:
     """Return the shape and type of a result that was not observed, as far as its node noted them."""
     found = node.outline
     if isinstance(found, list) and found:

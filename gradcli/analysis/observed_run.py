@@ -19,7 +19,7 @@ from ..tape.walk import reachable
 from .gradient import Request, run_backward, run_for
 
 
-class Pass:
+class ObservedPass:
     """One run of backward: how it was called, the nodes it started at, and from where.
 
     line: of the call. names: the tensors that had names there and then. leaves: their values at that time.
@@ -37,14 +37,14 @@ class Pass:
 class Watch:
     """An observed run. passes: its runs of backward. started: called before each, with the nodes of its graph."""
 
-    def __init__(self, started: Callable[[Pass, list[Any]], None] | None = None):
-        self.passes: list[Pass] = []
+    def __init__(self, started: Callable[[ObservedPass, list[Any]], None] | None = None):
+        self.passes: list[ObservedPass] = []
         self.started = started
         self.modules: list[Any] = []
 
     def see(self, kind: str, outputs: tuple) -> None:
         roots = [x._node for x in outputs if isinstance(x, Tensor) and x._node is not None]
-        self.passes.append(Pass(kind, roots, calling_frame()))
+        self.passes.append(ObservedPass(kind, roots, calling_frame()))
         if self.started is not None:
             self.started(self.passes[-1], reachable(roots))
 
@@ -77,7 +77,7 @@ def watch_program(
     program: Program,
     given: Mapping[str, np.ndarray],
     request: Request,
-    started: Callable[[Pass, list[Any]], None] | None = None,
+    started: Callable[[ObservedPass, list[Any]], None] | None = None,
     differentiate: bool = True,
 ) -> tuple[Run, Watch]:
     """Run a program under observation, and backward from its output if it did not run that itself.

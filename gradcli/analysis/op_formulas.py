@@ -155,7 +155,7 @@ def as_number(x: Any) -> ast.Constant:
     return ast.Constant(int(x) if isinstance(x, float) and x.is_integer() and abs(x) < 1e15 else x)
 
 
-def slope(rule: Any, operands: Sequence[Any], result: str, params: dict) -> str | None:
+def slope_text(rule: Any, operands: Sequence[Any], result: str, params: dict) -> str | None:
     """Return the derivative of an elementwise operation for one operand, in the operands' names.
 
     operands: a name, or a number. None where the rule is not written as a formula.

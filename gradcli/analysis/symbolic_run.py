@@ -47,15 +47,17 @@ class Symbols:
         self.point = field.point
         with exactly(field):
             self.run = run = on_symbols(program, given, wrt, out, alone)
-            self.inputs = {name: plain(leaf._data) for name, leaf in run.leaves.items()}
+            self.inputs = {name: as_expressions(leaf._data) for name, leaf in run.leaves.items()}
             self.refuse_many(sum(x.size for x in self.inputs.values()), max_symbols)
             self.grads: dict[str, np.ndarray] | None = None
             self.output = np.array(sympy.nan, dtype=object)
             if run.output is not None:
-                self.output = plain(run.output._data)
+                self.output = as_expressions(run.output._data)
             else:
                 self.grads = {
-                    name: plain(leaf._grad._data) if leaf._grad is not None else plain(np.zeros(np.shape(leaf._data)))
+                    name: as_expressions(leaf._grad._data)
+                    if leaf._grad is not None
+                    else as_expressions(np.zeros(np.shape(leaf._data)))
                     for name, leaf in run.leaves.items()
                 }
 
@@ -96,7 +98,7 @@ def on_symbols(
         ) from None
 
 
-def plain(x: Any) -> np.ndarray:
+def as_expressions(x: Any) -> np.ndarray:
     """Return exact data as an ordinary object array of expressions."""
     raw = np.asarray(x).view(np.ndarray)
     return raw if raw.dtype == object else map_elements(Symbolic().number, (raw,))

@@ -34,7 +34,7 @@ class Event:
         self.locals: tuple[Any, ...] = ()
 
 
-class Recorder:
+class BackwardRecorder:
     """Follows backward through hooks of its own on every node; it writes down what it sees, pass by pass.
 
     only: the number of the pass that is wanted, LAST for the last one, None for all. count: how many there were.
@@ -43,10 +43,10 @@ class Recorder:
     def __init__(self, only: int | None = None) -> None:
         self.only = only
         self.count = 0
-        self.passes: list[tuple[observed_run.Pass, list[Event]]] = []
+        self.passes: list[tuple[observed_run.ObservedPass, list[Event]]] = []
         self.hooked: dict[Any, list[HookCall]] = {}
 
-    def started(self, which: observed_run.Pass, nodes: list[Any]) -> None:
+    def started(self, which: observed_run.ObservedPass, nodes: list[Any]) -> None:
         """Follow the nodes of a graph that backward is about to run through."""
         if self.only is not None and self.count != self.only:
             del self.passes[-1:]  # the one before was not wanted
@@ -98,7 +98,7 @@ class Last:
 class Logged:
     """A hook of the user's on a tensor's gradient; each call is written down."""
 
-    def __init__(self, hook: Callable, node: Any, recorder: Recorder):
+    def __init__(self, hook: Callable, node: Any, recorder: BackwardRecorder):
         self.hook = hook
         self.node = node
         self.recorder = recorder
@@ -151,7 +151,7 @@ def trace_program(
 
     Raises GradcliError where nothing runs backward, or not so often.
     """
-    recorder = Recorder(only)
+    recorder = BackwardRecorder(only)
     run, _ = observed_run.watch_program(program, given, request, recorder.started)
     count = recorder.count
     if not count:
@@ -162,7 +162,7 @@ def trace_program(
     return Trace(program.title, passes, (only or count) if only is not None else 1, count)
 
 
-def describe_pass(run: Run, which: observed_run.Pass, events: list[Event]) -> Pass:
+def describe_pass(run: Run, which: observed_run.ObservedPass, events: list[Event]) -> Pass:
     """Return one pass with labels, formulas and totals."""
     public = observed_run.public_nodes(which.roots)
     at_end = run.output is not None
@@ -179,7 +179,7 @@ def describe_pass(run: Run, which: observed_run.Pass, events: list[Event]) -> Pa
 
 
 def step(
-    number: int, event: Event, which: observed_run.Pass, labels: Labels, received: dict[Any, np.ndarray]
+    number: int, event: Event, which: observed_run.ObservedPass, labels: Labels, received: dict[Any, np.ndarray]
 ) -> Step:
     """Return one step, and add what it sends to what its operands have received."""
     node = event.node
@@ -222,9 +222,9 @@ def local_rule(node: Any, place: int, labels: Labels) -> tuple[str, str]:
         return "", describe_rule(primitive.rules[place if primitive.arity is not None else 0], node, seen, labels)
     slope = f"d({labels.formula(node)})/d{target}"
     rule = primitive.rules[place]
-    return slope, op_formulas.slope(rule, labels.operands(node, seen), labels.label(node), seen.params) or rule_text(
-        rule
-    )
+    return slope, op_formulas.slope_text(
+        rule, labels.operands(node, seen), labels.label(node), seen.params
+    ) or rule_text(rule)
 
 
 def describe_rule(rule: Any, node: Any, seen: Observation, labels: Labels) -> str:

@@ -74,7 +74,7 @@ def slice_index(input: Tensor, dim: int, index: Any, name: str) -> Index:
     return Index(at_axis(axis, found), tuple(input.shape))
 
 
-def whole(function: Callable) -> Callable:
+def takes_scalars(function: Callable) -> Callable:
     """Let a function of tensors with axes take 0-d tensors as well."""
 
     @functools.wraps(function)
@@ -89,7 +89,7 @@ def whole(function: Callable) -> Callable:
 # -- replacing and adding ------------------------------------------------------------------------
 
 
-def fitting(input: Tensor, src: Any, index: Index, name: str) -> Any:
+def fit_source(input: Tensor, src: Any, index: Index, name: str) -> Any:
     """Return src as the elements for an index: cut to its shape. Raises RuntimeError for another type or rank."""
     shape = index.result_shape()
     if not isinstance(src, Tensor):
@@ -205,13 +205,13 @@ def with_length(shape: tuple, axis: int, length: int) -> tuple:
 
 
 @public
-@whole
+@takes_scalars
 def scatter(
     input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None, reduce: Any = None
 ) -> Tensor:
     """input with src (a tensor or a number) put at the positions that gather would read."""
     places = lane_index(input, dim, index, "scatter")
-    src = fitting(input, value if src is None else src, places, "scatter")
+    src = fit_source(input, value if src is None else src, places, "scatter")
     if reduce is None:
         return set_at(input, places, src, "Scatter")
     if reduce not in ("add", "multiply"):
@@ -221,22 +221,22 @@ def scatter(
 
 
 @public(node="ScatterAddBackward0")
-@whole
+@takes_scalars
 def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     """input with src added at the positions that gather would read."""
     places = lane_index(input, dim, index, "scatter_add")
-    return input + add_at(fitting(input, src, places, "scatter_add"), places)
+    return input + add_at(fit_source(input, src, places, "scatter_add"), places)
 
 
 @public(node="ScatterReduceBackward0")
-@whole
+@takes_scalars
 def scatter_reduce(
     input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True
 ) -> Tensor:
     """input with the sum, prod, mean, amax or amin of src at the positions that gather would read."""
     places = lane_index(input, dim, index, "scatter_reduce")
     return reduce_at(
-        input, places, fitting(input, src, places, "scatter_reduce"), reduce, include_self, "scatter_reduce"
+        input, places, fit_source(input, src, places, "scatter_reduce"), reduce, include_self, "scatter_reduce"
     )
 
 
@@ -253,24 +253,24 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
 
 
 @public(node="IndexAddBackward0")
-@whole
+@takes_scalars
 def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Tensor:
     """input with alpha * source added to its slices."""
     places = slice_index(input, dim, index, "index_add")
-    source = fitting(input, source, places, "index_add")
+    source = fit_source(input, source, places, "index_add")
     return input + add_at(source if alpha == 1 else source * alpha, places)
 
 
 @public
-@whole
+@takes_scalars
 def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
     """input with its slices replaced by those of source."""
     places = slice_index(input, dim, index, "index_copy")
-    return set_at(input, places, fitting(input, source, places, "index_copy"), "IndexCopy")
+    return set_at(input, places, fit_source(input, source, places, "index_copy"), "IndexCopy")
 
 
 @public
-@whole
+@takes_scalars
 def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     """input with one value in its slices."""
     places = slice_index(input, dim, Tensor._wrap(np.unique(as_raw(index)), None), "index_fill")
@@ -280,12 +280,12 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
 
 
 @public
-@whole
+@takes_scalars
 def index_reduce(
     input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True
 ) -> Tensor:
     """input with the prod, mean, amax or amin of slices of source in its slices."""
     places = slice_index(input, dim, index, "index_reduce")
     return reduce_at(
-        input, places, fitting(input, source, places, "index_reduce"), reduce, include_self, "index_reduce"
+        input, places, fit_source(input, source, places, "index_reduce"), reduce, include_self, "index_reduce"
     )

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..rules import entry
 from ..rules.shapes import negative_axis
-from ..rules.split import cut, places
+from ..rules.split import cut, cut_places
 from ..tape.tensor import Tensor, as_raw
 from ..tape.views import one_of_several
 from .shape import at, reshape
@@ -182,7 +182,7 @@ def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple
     if input.ndim == 0:
         raise RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
     axis = negative_axis(dim, input.ndim)
-    return cut(input, axis, places(indices_or_sections, input.shape[axis]))
+    return cut(input, axis, cut_places(indices_or_sections, input.shape[axis]))
 
 
 def splitting(name: str, least: int, axis: int) -> None:

@@ -158,7 +158,7 @@ def fill_constant(input: Tensor, value: Any) -> Tensor:
         raise RuntimeError(
             f"fill only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions."
         )
-    value = inplace.fitting(value, input)
+    value = inplace.as_type_of(value, input)
     if input.requires_grad or value.requires_grad:
         return entry("where")(np.zeros(input.shape, bool), input, value)
     return Tensor._wrap(np.full(input.shape, as_raw(value), input._data.dtype), None)

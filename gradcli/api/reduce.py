@@ -12,7 +12,7 @@ from ..rules.shapes import negative_axes, negative_axis
 from ..tape.dtypes import defaults
 from ..tape.record import cast, dispatch, relabel
 from ..tape.tensor import Tensor, as_raw
-from .wrap import operand, own, public
+from .wrap import operand, public, stand_alone
 
 ValuesIndices = namedtuple("ValuesIndices", ["values", "indices"])
 
@@ -26,7 +26,7 @@ def reduce_by_entry(name: str, input: Any, dim: Any, keepdim: bool, dtype: Any =
     return dispatch(entry(name), (x,), {"axis": axis[: x.ndim] if x.ndim else (), "keepdims": keepdim, **params})
 
 
-def whole(x: Any, dtype: Any) -> Tensor:
+def for_adding_up(x: Any, dtype: Any) -> Tensor:
     """Return x in a type for adding up: that given, and int64 for booleans and unsigned integers."""
     x = operand(x)
     if dtype is None and x.dtype.kind in "bu":
@@ -37,7 +37,7 @@ def whole(x: Any, dtype: Any) -> Tensor:
 @public
 def sum_(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """Sum over dim."""
-    found = reduce_by_entry("sum", whole(input, dtype), dim, keepdim)
+    found = reduce_by_entry("sum", for_adding_up(input, dtype), dim, keepdim)
     return found if dim is None else relabel(found, "SumBackward1")
 
 
@@ -56,7 +56,7 @@ def mean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = Non
 @public
 def prod(input: Any, dim: int | None = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """Product over dim."""
-    x = whole(input, dtype)
+    x = for_adding_up(input, dtype)
     found = reduce_by_entry("prod", x, dim, keepdim) if x.ndim else x.clone()
     return relabel(found, "ProdBackward0" if dim is None else "ProdBackward1")
 
@@ -68,7 +68,9 @@ def logsumexp(input: Any, dim: Any, keepdim: bool = False) -> Tensor:
     return reduce_by_entry("logsumexp", x, dim, keepdim, None if x.dtype.kind in "fcO" else defaults.float)
 
 
-def spread(name: str, input: Any, dim: Any, unbiased: bool | None, keepdim: bool, correction: Any) -> Tensor:
+def variance_by_entry(
+    name: str, input: Any, dim: Any, unbiased: bool | None, keepdim: bool, correction: Any
+) -> Tensor:
     """Variance or standard deviation; the denominator is n - correction, n - 1 unless given."""
     if operand(input).dtype.kind not in "fcO":
         raise RuntimeError("std and var only support floating point and complex dtypes")
@@ -94,7 +96,7 @@ def var(
     correction: Any = None,
 ) -> Tensor:
     """Variance over dim; divides by n - 1 unless correction says otherwise."""
-    return spread("var", input, dim, unbiased, keepdim, correction)
+    return variance_by_entry("var", input, dim, unbiased, keepdim, correction)
 
 
 @public
@@ -107,7 +109,7 @@ def std(
     correction: Any = None,
 ) -> Tensor:
     """Standard deviation over dim; divides by n - 1 unless correction says otherwise."""
-    return spread("std", input, dim, unbiased, keepdim, correction)
+    return variance_by_entry("std", input, dim, unbiased, keepdim, correction)
 
 
 @public(node="VarMeanBackward0")
@@ -120,7 +122,9 @@ def var_mean(
     correction: Any = None,
 ) -> Any:
     """Variance and mean."""
-    return spread("var", input, dim, unbiased, keepdim, correction), mean(input, axis_or_flag(dim), keepdim)
+    return variance_by_entry("var", input, dim, unbiased, keepdim, correction), mean(
+        input, axis_or_flag(dim), keepdim
+    )
 
 
 @public(node="StdMeanBackward0")
@@ -133,7 +137,9 @@ def std_mean(
     correction: Any = None,
 ) -> Any:
     """Standard deviation and mean."""
-    return spread("std", input, dim, unbiased, keepdim, correction), mean(input, axis_or_flag(dim), keepdim)
+    return variance_by_entry("std", input, dim, unbiased, keepdim, correction), mean(
+        input, axis_or_flag(dim), keepdim
+    )
 
 
 def pick_positions(x: Tensor, indices: np.ndarray, dim: int, node: str) -> Tensor:
@@ -173,7 +179,7 @@ def extreme(name: str, input: Any, dim: Any, keepdim: bool) -> Any:
     values = pick_positions(x, indices, axis, node)
     if not keepdim:
         values, indices = relabel(values.squeeze(axis), node), indices.squeeze(axis)
-        own(values, ())
+        stand_alone(values, ())
     return ValuesIndices(values, Tensor._wrap(indices, None))
 
 

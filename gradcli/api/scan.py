@@ -10,14 +10,14 @@ from ..rules import entry
 from ..rules.shapes import negative_axis
 from ..tape.tensor import Tensor, as_raw
 from .join import cat
-from .reduce import ValuesIndices, pick_positions, whole
+from .reduce import ValuesIndices, for_adding_up, pick_positions
 from .shape import at
 from .wrap import operand, public
 
 
 def running(name: str, input: Any, dim: int, dtype: Any) -> Tensor:
     """Run a scan of the table along dim."""
-    return entry(name).function(whole(input, dtype), dim)
+    return entry(name).function(for_adding_up(input, dtype), dim)
 
 
 @public
@@ -132,10 +132,10 @@ def gradient(input: Tensor, *, spacing: Any = None, dim: Any = None, edge_order:
     steps = list(spacing) if several else [1 if spacing is None else spacing] * len(axes)
     if len(steps) != len(axes):
         raise RuntimeError(f"gradient got spacing for {len(steps)} axes, and {len(axes)} axes")
-    return tuple(slope(x, axis, step, edge_order) for axis, step in zip(axes, steps, strict=True))
+    return tuple(slope_along(x, axis, step, edge_order) for axis, step in zip(axes, steps, strict=True))
 
 
-def slope(x: Tensor, axis: int, spacing: Any, edge_order: int) -> Tensor:
+def slope_along(x: Tensor, axis: int, spacing: Any, edge_order: int) -> Tensor:
     """Return the derivative along one axis; spacing is a distance or the coordinates."""
     length = x.shape[axis]
     if length <= edge_order:

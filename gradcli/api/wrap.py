@@ -68,7 +68,7 @@ def public(
             except ValueError as error:
                 raise as_pytorch(error, [x for x in args if isinstance(x, Tensor)]) from None
             if type(result) is Tensor and result._base is not None:
-                own(result, (*args, *kwargs.values()))
+                stand_alone(result, (*args, *kwargs.values()))
             return result if node is None else name_nodes(result, node, (*args, *kwargs.values()))
 
         call.__qualname__ = call.__name__
@@ -84,7 +84,7 @@ def public(
     return enter(function) if function is not None else enter
 
 
-def own(result: Tensor, operands: tuple) -> None:
+def stand_alone(result: Tensor, operands: tuple) -> None:
     """Let a result that is a view of something computed on the way, and of no operand, stand for itself."""
     if result._base is None:
         return

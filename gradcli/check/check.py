@@ -21,8 +21,8 @@ from ..program.detect_framework import FRAMEWORKS, engine_of, framework_of
 from ..results.checks import CheckReport
 from .options import Options, tolerances_of
 from .run import Place, run_check
-from .subjects.frameworks import claimed_by, hand_written, second_order
-from .subjects.subject import CheckError, Subject, name_of, raised
+from .subjects.frameworks import claimed_by, hand_written_subject, second_order
+from .subjects.subject import CheckError, Subject, callable_name, raised
 from .subjects.value_and_grad import value_and_gradient
 from .validation import complaints, is_shape, point_of
 
@@ -95,7 +95,7 @@ class Check:
         self.origin: Any = f
         self.wrt = [wrt] if isinstance(wrt, str) else wrt
         self.given_name = name
-        self.name = name if name and isinstance(name, str) else name_of(f)
+        self.name = name if name and isinstance(name, str) else callable_name(f)
         self.file, self.line, self.replay = file, line, replay
         self.surroundings: Any = contextlib.nullcontext()
         self.repeated, self.arguments = "", ""
@@ -109,7 +109,7 @@ class Check:
             except ENDINGS:
                 raise
             except BaseException as error:
-                raise raised(name_of(self.at), error) from error
+                raise raised(callable_name(self.at), error) from error
         return point_of(at, rng, self.options.max_elements)
 
     @property
@@ -130,7 +130,7 @@ class Check:
         if any(claim is not None for claim in claims.values()):
             if self.options.order != 1:
                 raise CheckError("order=2 needs a function of Tensors, without a derivative by hand")
-            return hand_written(f, at, claims, self.wrt)
+            return hand_written_subject(f, at, claims, self.wrt)
         engine = engine_of(self.origin, self.options.engine)
         if engine is not None:
             refuse_foreign(framework_of(self.origin), self.name, engine)
@@ -241,7 +241,9 @@ class Check:
                 options,
             )
             if again.verdict == "fail":
-                return replace(again, notes=(*again.notes, f"the smallest failing point found: {shown(rounded)}"))
+                return replace(
+                    again, notes=(*again.notes, f"the smallest failing point found: {values_text(rounded)}")
+                )
         return report
 
     def replay_line(self, seed: int) -> str | None:
@@ -264,7 +266,7 @@ def refuse_foreign(framework: str | None, name: str, engine: str = "gradcli") ->
         )
 
 
-def shown(at: Mapping[str, Any]) -> str:
+def values_text(at: Mapping[str, Any]) -> str:
     """Return small arrays as NAME=VALUE words."""
     words = []
     for name, x in at.items():

@@ -45,7 +45,7 @@ def check(f: Callable | str | None = None, *, at: Any = None, **options: Any) ->
         )
 
     def declare(function: Callable) -> Callable:
-        where = place_of(function) if f is None else None
+        where = source_place(function) if f is None else None
         REGISTRY.append(
             Check(function, at, file=(where or (file, line))[0], line=(where or (file, line))[1], **options)
         )
@@ -62,7 +62,7 @@ def caller() -> tuple[str, int]:
     return frame.f_code.co_filename, frame.f_lineno
 
 
-def place_of(function: Callable) -> tuple[str, int] | None:
+def source_place(function: Callable) -> tuple[str, int] | None:
     """Return file and line of a function; None for one that has no Python source."""
     code = getattr(inspect.unwrap(function), "__code__", None)
     return None if code is None else (code.co_filename, code.co_firstlineno)
@@ -86,7 +86,7 @@ def check_gradient(
         names = parameter_names(f)
         values = at if isinstance(at, tuple | list) and len(names) > 1 else (at,)
         at = dict(zip(names, values, strict=False))
-    file, line = place_of(f) or caller()
+    file, line = source_place(f) or caller()
     return Check(f, at, grad=grad, vjp=vjp, jvp=jvp, file=file, line=line, **options).run()
 
 

@@ -52,8 +52,8 @@ def errors_of(subject: Subject, numbers: Numbers) -> Numbers:
     """Return how uncertain value and gradient are by rounding.
 
     The inputs are moved by up to two units of their own rounding at random, as any rounding before the call may do;
-    the largest change seen, or what `scatter` sees of rounding inside, times SPREAD, is the error, with units of
-    rounding of the numbers themselves added. The first of the calls is at the point itself:
+    the largest change seen, or what `scatter_nearby` sees of rounding inside, times SPREAD, is the error, with
+    units of rounding of the numbers themselves added. The first of the calls is at the point itself:
     what does not repeat is no more certain than that.
     """
     rng = np.random.default_rng(1)
@@ -69,13 +69,13 @@ def errors_of(subject: Subject, numbers: Numbers) -> Numbers:
                 if x.shape == most[name].shape:
                     change = np.abs(x - numbers[name])
                     most[name] = np.fmax(most[name], np.where(np.isfinite(change), change, 0.0))
-    inside = scatter(subject, numbers)
+    inside = scatter_nearby(subject, numbers)
     return {
         name: SPREAD * np.fmax(most[name], inside[name]) + own_rounding(subject, x) for name, x in numbers.items()
     }
 
 
-def scatter(subject: Subject, numbers: Numbers) -> Numbers:
+def scatter_nearby(subject: Subject, numbers: Numbers) -> Numbers:
     """Return how far numbers close by are off a smooth curve: what cancels inside, and no unit of the inputs shows.
 
     Differences of fourth and sixth order along a line, divided by the root of the sum of their squared weights, are

@@ -18,7 +18,7 @@ from .pytorch_function import ForwardFunction, PytorchFunction, complaint
 from .run import Place, run_check
 from .subjects.flatten import Flat
 from .subjects.second import SecondOrder
-from .subjects.subject import name_of
+from .subjects.subject import callable_name
 from .subjects.tensor_function import Traced
 
 SHOWN = 10_000
@@ -109,7 +109,9 @@ def _check(
 
     def make() -> Traced:
         arrays = {name: np.array(x.detach()._data) for name, x in tensors.items()}
-        subject = (PytorchFunction if backward else ForwardFunction)(call, arrays, wrt=wanted, title=name_of(func))
+        subject = (PytorchFunction if backward else ForwardFunction)(
+            call, arrays, wrt=wanted, title=callable_name(func)
+        )
         subjects[:] = [subject]
         return SecondOrder(subject, 0) if order == 2 else subject
 
@@ -119,11 +121,11 @@ def _check(
     fixed = None
     if any(x is not None for x in tolerances) or extra[0]:
         fixed = tuple(d if x is None else x for x, d in zip(tolerances, (EPS, ATOL, RTOL), strict=True))
-    report = run_check(make, Place(name_of(func)), Options(fast=fast, tolerances=fixed))
+    report = run_check(make, Place(callable_name(func)), Options(fast=fast, tolerances=fixed))
     if report.error is not None:
         raise report.error
     if report.verdict != "pass":
-        text = text_of(report, subjects[0] if order is None and subjects else None)
+        text = failure_message(report, subjects[0] if order is None and subjects else None)
         if connected and backward:
             text = complaint(make(), extra[0], False, False, linear=False) or text
         if not connected:
@@ -193,7 +195,7 @@ def depends(result: Any) -> bool | None:
     return any(x.requires_grad for x in parts) if parts else None
 
 
-def text_of(report: CheckReport, subject: PytorchFunction | None) -> str:
+def failure_message(report: CheckReport, subject: PytorchFunction | None) -> str:
     """Return a report as an exception's message; the subject knows which output an element belongs to."""
     lines = []
     for item in report.inputs:

@@ -19,7 +19,7 @@ from .directions.judge import judge_along
 from .directions.look import PLAN, Directions, Outcome
 from .directions.taylor import STEPS, taylor_of
 from .judgement.kink import settle_kinks
-from .judgement.noise import roughness, scatter, solver_tolerance
+from .judgement.noise import roughness, scatter_of_claim, solver_tolerance
 from .judgement.report import input_checks
 from .judgement.symmetric import symmetrized
 from .judgement.tolerances import FixedJudgement
@@ -265,7 +265,7 @@ def claimed_jacobians(flat: Flat) -> tuple[np.ndarray, np.ndarray]:
 def rounding_of_claim(flat: Flat, analytic: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the slack and the floor of every claimed element."""
     asked = analytic.size <= SCATTER_LIMIT and not flat.subject.traced
-    own_noise = scatter(flat.subject, flat, analytic) if asked else np.zeros_like(analytic)
+    own_noise = scatter_of_claim(flat.subject, flat, analytic) if asked else np.zeros_like(analytic)
     unit = max((float(np.finfo(part.dtype).eps) / 2 for part in flat.parts), default=2.0**-53)
     unit = max(unit, flat.subject.claim_unit or 0.0)
     return rounding_slack(analytic, own_noise, unit)

@@ -9,7 +9,7 @@ from ..errors import GradcliError
 from .call import Call
 
 if TYPE_CHECKING:
-    from ..analysis.compare_formulas import Comparison, EngineAt
+    from ..analysis.compare_formulas import EngineAt, FormulaComparison
     from ..analysis.gradient import Request
     from ..program.base import Program
     from ..results.checks import CheckReport
@@ -27,16 +27,18 @@ def compute_in_digits(
     return in_time(lambda: compute(program, call.values, request, digits), digits, call.asked.timeout or TIMEOUT)
 
 
-def formulas_of(call: Call, program: Program, max_symbols: int, engine_at: EngineAt | None = None) -> Comparison:
+def formulas_of(
+    call: Call, program: Program, max_symbols: int, engine_at: EngineAt | None = None
+) -> FormulaComparison:
     """Return the formulas that a result is to be compared with.
 
     engine_at: the engine's answer for other values of the inputs.
     """
-    from ..analysis.compare_formulas import TIMEOUT, Comparison
+    from ..analysis.compare_formulas import TIMEOUT, FormulaComparison
 
     asked, vector = call.asked, call.vector()
     seconds = asked.timeout or TIMEOUT
-    return Comparison(program, call.values, asked.wrt, asked.out, vector, max_symbols, seconds, engine_at)
+    return FormulaComparison(program, call.values, asked.wrt, asked.out, vector, max_symbols, seconds, engine_at)
 
 
 def check_derivative(call: Call, *, symbolic: bool = False, order: int = 1) -> CheckReport:

@@ -146,7 +146,7 @@ def settle_conditions(conditions: np.ndarray) -> np.ndarray:
     return conditions
 
 
-def numbers(field: Field, values: Any) -> ExactArray:
+def exact_numbers(field: Field, values: Any) -> ExactArray:
     """Return numbers (nested lists, arrays, a number) as an exact array."""
     if isinstance(values, float) and type(values) is not float and not isinstance(values, np.floating):
         plain = np.empty((), object)

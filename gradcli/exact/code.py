@@ -37,7 +37,7 @@ C_NAMES = frozenset(
 )
 
 
-class Names:
+class UniqueNames:
     """The names of a function that is written: none twice, none that the language has."""
 
     def __init__(self, inputs: Inputs, kept: Iterable[str]):
@@ -69,7 +69,7 @@ class Names:
 
 
 def print_all(
-    names: Names, printer: Any, value: Any, derivatives: Derivatives
+    names: UniqueNames, printer: Any, value: Any, derivatives: Derivatives
 ) -> tuple[list[tuple[str, str]], str, list[list[str]]]:
     """Return common parts with their names, the value in terms of these, and the elements of each derivative."""
     parts, rest = names.shared([value, *(e for _, _, found in derivatives for e in found)])
@@ -107,7 +107,7 @@ def float_text(printer: Any, number: Any) -> str:
 class _Python(PythonCodePrinter):
     """Python with the functions of the math module by their bare names, or by others where an input has those."""
 
-    def __init__(self, names: Names):
+    def __init__(self, names: UniqueNames):
         super().__init__({"fully_qualified_modules": False, "strict": True})
         self.names = names
         self.called: dict[tuple[str, str], str] = {}
@@ -149,7 +149,7 @@ def python_code(target: str, inputs: Inputs, value: Any, derivatives: Derivative
 
     derivatives: label, shape and expressions of each.
     """
-    names = Names(inputs, keyword.kwlist)
+    names = UniqueNames(inputs, keyword.kwlist)
     printer = _Python(names)
     parts, word, slopes = print_all(names, printer, value, derivatives)
     returned = [names.free("value")]
@@ -165,7 +165,7 @@ def python_code(target: str, inputs: Inputs, value: Any, derivatives: Derivative
 class _C(C99CodePrinter):
     """C99 whose array elements are indexed."""
 
-    def __init__(self, names: Names):
+    def __init__(self, names: UniqueNames):
         super().__init__({"strict": True, "user_functions": {"Abs": "fabs"}})  # sympy takes abs for whole numbers
         self.names = names
 
@@ -185,7 +185,7 @@ class _C(C99CodePrinter):
 
 def c_code(target: str, inputs: Inputs, value: Any, derivatives: Derivatives) -> str:
     """Return a C function that returns the value and stores the derivatives; arrays are flat, rows first."""
-    names = Names(inputs, C_NAMES)
+    names = UniqueNames(inputs, C_NAMES)
     printer = _C(names)
     wanted = [f"d_{identifier(label)}" for label, _, _ in derivatives]
     pointers = [names.free(name) for name in wanted]

@@ -15,9 +15,9 @@ from typing import Any
 import mpmath
 import numpy as np
 
-from ..rules.exact import map_elements, plain
+from ..rules.exact import map_elements, without_field
 from ..rules.table import Primitive
-from .array import exact, numbers
+from .array import exact, exact_numbers
 from .field import Field, Literal
 
 
@@ -46,7 +46,7 @@ class Multiprecision(Field):
         return mp.mpf(repr(float(x))) if self.decimal else mp.mpf(float(x))
 
     def given(self, name: str, value: Any) -> Any:
-        return numbers(self, value)
+        return exact_numbers(self, value)
 
     def as_float(self, x: Any) -> float | None:
         return None if isinstance(x, self.context.mpc) else float(x)
@@ -113,15 +113,15 @@ class Multiprecision(Field):
 
             x = self.number(xs[place])
             mp = self.context
-            found = slope(mp, along, x) if single and abs(x) > mp.ldexp(1, -mp.prec) else None
+            found = numeric_slope(mp, along, x) if single and abs(x) > mp.ldexp(1, -mp.prec) else None
             if found is None or not abs(found * x) > mp.ldexp(abs(along(x)), -mp.prec):  # lost beside the value
-                found = settle(mp, lambda: slope(mp, along, x))
+                found = settle(mp, lambda: numeric_slope(mp, along, x))
             if found is not None and self.is_complex(x) and not primitive.holomorphic:
-                upwards = settle(mp, lambda: slope(mp, lambda t: along(x + 1j * t), mp.mpf(0)))
+                upwards = settle(mp, lambda: numeric_slope(mp, lambda t: along(x + 1j * t), mp.mpf(0)))
                 found = None if upwards is None else found + 1j * upwards  # dL/dRe + i dL/dIm
             return self.by_rule(primitive, place, xs[: len(operands)], params) if found is None else found
 
-        result = exact(map_elements(derivative, (*map(plain, operands), *more)))
+        result = exact(map_elements(derivative, (*map(without_field, operands), *more)))
         return np.conj(result) if primitive.holomorphic else result
 
     def by_rule(self, primitive: Primitive, place: int, xs: tuple, params: dict) -> Any:
@@ -176,7 +176,7 @@ def settle(mp: Any, work: Callable[[], Any]) -> Any:
     return now
 
 
-def slope(mp: Any, function: Callable, x: Any) -> Any:
+def numeric_slope(mp: Any, function: Callable, x: Any) -> Any:
     """Return the derivative of a function of one number; None at a kink, a jump, or where it is not finite."""
     digits = mp.prec
     step = mp.ldexp(1, -digits - 10)

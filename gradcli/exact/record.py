@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import GradcliError
-from ..rules.exact import NoTwinError, map_elements, plain
+from ..rules.exact import NoTwinError, map_elements, without_field
 from ..rules.shapes import fit
 from ..rules.table import Primitive
 from ..tape.leaf import AccumulateGrad
@@ -22,7 +22,7 @@ from ..tape.rule import Rule, to_parents
 from ..tape.tensor import Tensor
 from ..tape.views import track_view
 from ..tape.vjps import run_rules
-from .array import COMPARISONS, ExactArray, as_plain, exact, numbers, settle_conditions
+from .array import COMPARISONS, ExactArray, as_plain, exact, exact_numbers, settle_conditions
 from .field import Field, Literal
 
 
@@ -60,10 +60,10 @@ class Exact(Engine):
             self.make_exact(x)  # so that the view shares its memory
         raw = x._data if isinstance(x, Tensor) else x
         if isinstance(raw, ExactArray | list | tuple):
-            return numbers(self.field, raw) if isinstance(raw, list | tuple) else raw
+            return exact_numbers(self.field, raw) if isinstance(raw, list | tuple) else raw
         kind = np.asarray(raw).dtype.kind
         if kind in "fcO" or (kind in "iu" and primitive.kind == "elementwise"):
-            return numbers(self.field, raw)
+            return exact_numbers(self.field, raw)
         return raw
 
     def compute(self, primitive: Primitive, raws: tuple, params: dict) -> Any:
@@ -95,7 +95,7 @@ class Exact(Engine):
             return out
         if out.dtype.kind in "iub" and not any(isinstance(x, ExactArray) and x.dtype.kind == "O" for x in raws):
             return out.view(np.ndarray)  # places and masks stay what they are
-        return out if out.dtype == object else numbers(self.field, out)  # of nothing NumPy makes a plain number
+        return out if out.dtype == object else exact_numbers(self.field, out)  # of nothing NumPy makes a plain number
 
     def combine_conditions(self, primitive: Primitive, raws: tuple) -> Any:
         """Return a sum or product of conditions, which as in NumPy is a condition. Raises TypeError for the rest."""
@@ -143,7 +143,7 @@ class Exact(Engine):
 
     def array(self, g: Any) -> ExactArray:
         found = exact(g)
-        return found if isinstance(found, ExactArray) else numbers(self.field, g)
+        return found if isinstance(found, ExactArray) else exact_numbers(self.field, g)
 
     # -- what programs ask for -----------------------------------------------------------------------------
 
@@ -168,7 +168,7 @@ class Exact(Engine):
         base = tensor if tensor._base is None else tensor._base
         if base._data.dtype.kind not in "fc":
             return
-        self.convert(base, numbers(self.field, base._data))
+        self.convert(base, exact_numbers(self.field, base._data))
         for view in base._views.living() if base._views is not None else ():
             data: Any = base._data
             for primitive, params in view._chain:
@@ -185,7 +185,7 @@ class Exact(Engine):
             tensor._data, tensor._key = data, None
 
     def lift(self, x: Any) -> Tensor:
-        return Tensor._wrap(numbers(self.field, x), None)
+        return Tensor._wrap(exact_numbers(self.field, x), None)
 
     def constant(self, x: Tensor) -> Tensor:
         held = map_elements(self.field.as_constant, (as_plain(x._data),)) if x._data.dtype == object else x._data
@@ -208,9 +208,9 @@ class Exact(Engine):
     def whole_numbers(self, x: Tensor) -> Any:
         """Return an index that was computed as integers, or a mask. Raises GradcliError for other numbers."""
         if x._data.size and self.is_condition(x._data):
-            decided = [self.field.decide(e) for e in plain(x._data).ravel().tolist()]
+            decided = [self.field.decide(e) for e in without_field(x._data).ravel().tolist()]
             return np.array(decided, bool).reshape(x._data.shape)
-        found = [self.field.as_float(e) for e in plain(x._data).ravel().tolist()]
+        found = [self.field.as_float(e) for e in without_field(x._data).ravel().tolist()]
         if not all(e is not None and e.is_integer() and abs(e) < 2**62 for e in found):
             raise GradcliError("an index must be made of whole numbers in the array's range", kind="shape")
         integers = np.array(found, np.intp).reshape(x._data.shape)
@@ -218,7 +218,7 @@ class Exact(Engine):
 
     def is_condition(self, x: Any) -> bool:
         """Return whether an array holds relations, or true and false, and no numbers."""
-        return x.dtype == object and all(map(self.field.is_condition, plain(x).ravel().tolist()))
+        return x.dtype == object and all(map(self.field.is_condition, without_field(x).ravel().tolist()))
 
 
 BOOLEAN = {"add": "logical_or", "multiply": "logical_and", "subtract": "", "negative": ""}

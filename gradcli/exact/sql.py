@@ -8,7 +8,7 @@ import sympy
 from sympy.printing.codeprinter import CodePrinter, PrintMethodNotImplementedError
 from sympy.printing.precedence import precedence
 
-from .code import EXACT, Derivatives, Inputs, Names, nest_lists
+from .code import EXACT, Derivatives, Inputs, UniqueNames, nest_lists
 
 FUNCTIONS = (
     "exp log:ln sin cos tan cot asin acos atan atan2 sinh cosh tanh asinh acosh atanh sign Abs:abs floor "
@@ -33,7 +33,7 @@ class _Sql(CodePrinter):
     language = "SQL"
     printmethod = "_sql"
 
-    def __init__(self, names: Names):
+    def __init__(self, names: UniqueNames):
         super().__init__({"strict": True})
         self.known_functions = NAMED
         self.names = names
@@ -111,7 +111,7 @@ def quote(name: str) -> str:
 
 def sql_code(target: str, inputs: Inputs, value: Any, derivatives: Derivatives) -> str:
     """Return columns of a SELECT: the value, and d_NAME for every input; arrays as arrays, one in another by rows."""
-    printer = _Sql(Names(inputs, ()))
+    printer = _Sql(UniqueNames(inputs, ()))
     wanted = [("value", (), [value]), *((f"d_{label}", shape, found) for label, shape, found in derivatives)]
     columns = [
         f"{nest_lists([printer._print(e) for e in found], shape, 'ARRAY[')} AS {quote(label)}"

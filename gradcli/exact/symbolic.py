@@ -11,7 +11,7 @@ import sympy
 
 from ..errors import GradcliError
 from ..results.labels import label
-from ..rules.exact import map_elements, plain
+from ..rules.exact import map_elements, without_field
 from ..rules.table import Primitive
 from .array import ExactArray, exact
 from .field import Field, Literal
@@ -92,7 +92,7 @@ class Symbolic(Field):
 
     def given(self, name: str, value: Any) -> Any:
         """Return symbols of an input's shape. Raises GradcliError for a complex input."""
-        elements = plain(value).ravel().tolist()
+        elements = without_field(value).ravel().tolist()
         if any(
             isinstance(e, complex) or (isinstance(e, sympy.Basic) and e.is_extended_real is False) for e in elements
         ):
@@ -103,7 +103,9 @@ class Symbolic(Field):
             )
         symbols = symbols_for(name, np.shape(value))
         self.point.update(
-            (s, self.number(e)) for s, e in zip(plain(symbols).ravel().tolist(), elements, strict=True) if e == e
+            (s, self.number(e))
+            for s, e in zip(without_field(symbols).ravel().tolist(), elements, strict=True)
+            if e == e
         )
         return symbols
 
@@ -168,7 +170,7 @@ class Symbolic(Field):
             formula = twin(*xs[:place], t, *xs[place + 1 :])
             return sympy.diff(formula, t).subs(t, xs[place])
 
-        return exact(map_elements(derivative, (*map(plain, operands), *more)))
+        return exact(map_elements(derivative, (*map(without_field, operands), *more)))
 
     def guard(self, function: Callable, primitive: Primitive, params: dict) -> Callable:
         """Return a twin that makes its arguments exact numbers first."""

@@ -159,12 +159,12 @@ def scalar(func: Callable, name: str, strict: bool) -> Callable:
 
 
 def vectors(v: Any, like: list[Tensor], many: bool, name: str) -> list[Tensor]:
-    """Return the given vectors as the pass needs them; ones for a single number. Raises errors as `fitting` does."""
-    given = fitting(v, [cover(x) for x in like], many, name)
+    """Return the given vectors as the pass needs them; 1 for a number. Raises errors as `check_vectors` does."""
+    given = check_vectors(v, [cover(x) for x in like], many, name)
     return check_cotangents(given, like) if given is not None else [Tensor._wrap(np.ones_like(like[0]._data), None)]
 
 
-def fitting(v: Any, like: Sequence[Tensor], many: bool, name: str) -> tuple[Tensor, ...] | None:
+def check_vectors(v: Any, like: Sequence[Tensor], many: bool, name: str) -> tuple[Tensor, ...] | None:
     """Return the given vectors, None for none. Raises RuntimeError when they are needed, or do not fit.
 
     like: what they belong to, outputs for vjp and inputs otherwise.
@@ -238,7 +238,7 @@ def second_product(product: Callable, name: str) -> Callable:
     ) -> tuple[Any, Any]:
         many = isinstance(inputs, tuple | list)
         given = check_tensors(inputs, f"The inputs given to {name}")
-        fitting(v, given, many, name)
+        check_vectors(v, given, many, name)
         ones = unpack_parts([Tensor._wrap(np.ones(tuple(x.shape), x.dtype.dtype), None) for x in given], many)
         values: list[Tensor] = []
         single = scalar(func, name, strict)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 
-def places(module: Any) -> Iterator[tuple[str, dict, str]]:
+def registered_places(module: Any) -> Iterator[tuple[str, dict, str]]:
     """Yield (dotted name, registry, key) of every parameter and buffer of a module, shared ones at all places."""
     for path, part in module.named_modules(remove_duplicate=False):
         for registry in (part._parameters, part._buffers):
@@ -21,7 +21,7 @@ def substitute_parameters(module: Any, tensors: Mapping[str, Any], tie_weights: 
 
     tie_weights: what is shared under several names is replaced under all of them.
     """
-    known = [(name, registry, key, registry[key]) for name, registry, key in places(module)]
+    known = [(name, registry, key, registry[key]) for name, registry, key in registered_places(module)]
     by_identity = {id(old): tensors[name] for name, _, _, old in known if name in tensors and old is not None}
     try:
         for name, registry, key, old in known:
@@ -58,7 +58,7 @@ def functional_call(
             )
         tensors.update(part)
     if strict:
-        known = {name for name, registry, key in places(module) if registry[key] is not None}
+        known = {name for name, registry, key in registered_places(module) if registry[key] is not None}
         for title, names in (("Unexpected", tensors.keys() - known), ("Missing", known - tensors.keys())):
             if names:
                 listed = ", ".join(f'"{name}"' for name in sorted(names))

@@ -37,11 +37,11 @@ def vmap(
         leaves, rebuild = flatten((args, kwargs))
         prefix = tuple(in_dims) if isinstance(in_dims, list) else in_dims
         dims = [*spread_prefix(prefix, args, "in_dims"), *[0] * len(flatten(kwargs)[0])]
-        title = f"vmap({name_of(func)}, in_dims={in_dims}, ...)(<inputs>)"
+        title = f"vmap({mapped_name(func)}, in_dims={in_dims}, ...)(<inputs>)"
         if not leaves:
             raise ValueError(
-                f"vmap({name_of(func)})(<inputs>): got no inputs. Maybe you forgot to add inputs, or you are trying "
-                "to vmap over a function with no inputs. The latter is unsupported."
+                f"vmap({mapped_name(func)})(<inputs>): got no inputs. Maybe you forgot to add inputs, or you are "
+                "trying to vmap over a function with no inputs. The latter is unsupported."
             )
         dims = check_dims(dims, leaves, title)
         moved = [x if d is None else entry("moveaxis").function(x, d, 0) for x, d in zip(leaves, dims, strict=True)]
@@ -62,7 +62,7 @@ def vmap(
     return mapped
 
 
-def name_of(func: Callable) -> str:
+def mapped_name(func: Callable) -> str:
     return getattr(func, "__name__", repr(func))
 
 
@@ -176,13 +176,15 @@ def log_loop(func: Callable, reason: Exception) -> None:
     """Log that a function is called point by point."""
     import logging
 
-    logging.getLogger("gradcli").info("%s cannot be batched and is called point by point: %s", name_of(func), reason)
+    logging.getLogger("gradcli").info(
+        "%s cannot be batched and is called point by point: %s", mapped_name(func), reason
+    )
 
 
 def tensor_only(x: Any, func: Callable) -> Tensor:
     """Return a result. Raises ValueError for what is no tensor."""
     if not isinstance(x, Tensor):
-        name = name_of(func)
+        name = mapped_name(func)
         raise ValueError(
             f"vmap({name}, ...): `{name}` must only return Tensors, got type {type(x)}. Did you mean to set "
             "out_dims= to None for output?"

@@ -24,7 +24,7 @@ def read_file(spec: str, name: str, limit: int) -> np.ndarray:
     Raises GradcliError, also for more than `limit` elements.
     """
     source = open_source(spec, name, limit)
-    return few(check_numbers(attempt(source, READERS[source.kind]), source), source)
+    return few(check_numbers(read_and_close(source, READERS[source.kind]), source), source)
 
 
 def read_names(spec: str, limit: int) -> dict[str, np.ndarray]:
@@ -47,7 +47,7 @@ def read_names(spec: str, limit: int) -> dict[str, np.ndarray]:
             kind="usage",
         )
     head = f"{spec}:" if not source.key else f"{spec}."
-    return {key: read_file(head + key, key, limit) for key in attempt(source, names)}
+    return {key: read_file(head + key, key, limit) for key in read_and_close(source, names)}
 
 
 def read_columns(spec: str, limit: int) -> dict[str, np.ndarray | GradcliError]:
@@ -59,7 +59,7 @@ def read_columns(spec: str, limit: int) -> dict[str, np.ndarray | GradcliError]:
     separators = {"csv": ",", "tsv": "\t", "txt": None}
     if source.kind not in separators:
         raise source.error(" is no .csv, .tsv or .txt file", kind="usage")
-    table = attempt(source, lambda source: Rows(source, separators[source.kind]))
+    table = read_and_close(source, lambda source: Rows(source, separators[source.kind]))
     names = table.rows[0][1]
     if not is_heading(names):
         raise source.error(" has no heading", "its first row has to name the columns")
@@ -73,7 +73,7 @@ def read_columns(spec: str, limit: int) -> dict[str, np.ndarray | GradcliError]:
     return found
 
 
-def attempt(source: Source, read: Callable[[Source], Any]) -> Any:
+def read_and_close(source: Source, read: Callable[[Source], Any]) -> Any:
     """Return what is read of a source, and close it. Raises GradcliError."""
     name, path = source.name, source.path
     try:

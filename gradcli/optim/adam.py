@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..tape.dtypes import defaults
-from .optimizer import Optimizer, own, refuse_unless
+from .optimizer import Optimizer, own_tensor, refuse_unless
 
 
 class Adam(Optimizer):
@@ -51,8 +51,8 @@ class Adam(Optimizer):
     def update(self, data: np.ndarray, grad: np.ndarray, state: dict[str, Any], group: dict[str, Any]) -> None:
         names = ("exp_avg", "exp_avg_sq", *(("max_exp_avg_sq",) if group["amsgrad"] else ()))
         if not state:
-            state["step"] = own(np.zeros((), defaults.float))
-            state.update({name: own(np.zeros_like(data)) for name in names})
+            state["step"] = own_tensor(np.zeros((), defaults.float))
+            state.update({name: own_tensor(np.zeros_like(data)) for name in names})
         state["step"]._array()[...] += 1
         if group["weight_decay"] and group["decoupled_weight_decay"]:
             data *= 1 - float(group["lr"]) * group["weight_decay"]

@@ -173,6 +173,6 @@ def refuse_unless(settings: Iterable[tuple[bool, str]]) -> None:
             raise ValueError(message)
 
 
-def own(raw: np.ndarray) -> Tensor:
+def own_tensor(raw: np.ndarray) -> Tensor:
     """Return an array that nobody else holds as a tensor."""
     return Tensor._wrap(raw, None)

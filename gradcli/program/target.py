@@ -97,14 +97,16 @@ def load_program(target: Target) -> Program:
 
 def at_address(text: str, target: Target) -> Program:
     """Return the program at an address, unless nothing may be executed."""
-    from .elsewhere.address import Wishes, open_address, refuse_to_execute
+    from .elsewhere.address import CallOptions, open_address, refuse_to_execute
     from .elsewhere.program import ElsewhereProgram
 
     if target.safe:
         refuse_to_execute(text)
     refuse_arguments(target, f"{text} runs elsewhere, and")
     more: dict[str, Any] = {"config": target.config, "timeout": target.timeout, **target.derivatives}
-    return ElsewhereProgram(lambda given, out, wrt: open_address(text, Wishes(out=out, wrt=wrt, **more))(given), text)
+    return ElsewhereProgram(
+        lambda given, out, wrt: open_address(text, CallOptions(out=out, wrt=wrt, **more))(given), text
+    )
 
 
 def expression(source: str, origin: str | None, title: str, target: Target) -> Program:

@@ -35,7 +35,7 @@ def shade(x: Any, largest: float) -> str:
     return f"bold {colour}" if ratio >= 0.5 else colour if ratio >= 0.01 else f"dim {colour}"
 
 
-def places(length: int, edge: int | None = None) -> list[int | None]:
+def shown_positions(length: int, edge: int | None = None) -> list[int | None]:
     """Return the positions to show along an axis; None stands for those left out. edge: how many at either end."""
     if length <= (LONG if edge is None else 2 * edge + 1):
         return list(range(length))
@@ -64,10 +64,12 @@ def block(array: np.ndarray, cell: Any, digits: int, dots: str, edge: int | None
     if array.size == 0:
         return Text("empty", style="dim")
     if array.ndim == 1:
-        return row_text([None if i is None else array[i] for i in places(len(array), edge)], cell, dots, None)
-    rows = places(array.shape[0])
+        return row_text(
+            [None if i is None else array[i] for i in shown_positions(len(array), edge)], cell, dots, None
+        )
+    rows = shown_positions(array.shape[0])
     if array.ndim == 2:
-        columns = places(array.shape[1], edge)
+        columns = shown_positions(array.shape[1], edge)
         widths = [
             None if j is None else max(len(number(array[i, j], digits)) for i in rows if i is not None)
             for j in columns
@@ -97,7 +99,7 @@ def width_of(text: Text) -> int:
     return max(map(len, text.plain.split("\n")))
 
 
-def fitting(array: np.ndarray | None, style: Style, coloured: bool, width: int) -> Text:
+def elide_to_width(array: np.ndarray | None, style: Style, coloured: bool, width: int) -> Text:
     """Return an array as text that is no wider than `width`, where eliding can do that."""
     text = Text()
     for edge in EDGES:
@@ -161,7 +163,7 @@ def below_each_other(headings: tuple[str, ...], rows: list[Row], shapes: list[st
         table.add_column(overflow="fold")
         for heading, pair in zip(headings[2:], row.arrays, strict=True):
             if pair is not None:
-                text = fitting(pair[0], style, pair[1], style.size[0] - label)
+                text = elide_to_width(pair[0], style, pair[1], style.size[0] - label)
                 table.add_row(Text(f"  {heading}", style="dim"), text)
         parts.append(table)
     return parts

@@ -18,7 +18,7 @@ SHORT = 22
 """The longest value, in characters, that is shown whole."""
 
 
-class Line(NamedTuple):
+class TreeLine(NamedTuple):
     """One line of a tree. again: the node was shown above, with all that is below it."""
 
     prefix: str
@@ -26,7 +26,7 @@ class Line(NamedTuple):
     again: bool
 
 
-def tree(result: Graph, unicode: bool) -> Iterator[Line]:
+def tree(result: Graph, unicode: bool) -> Iterator[TreeLine]:
     """Yield the lines of a graph as a tree from its outputs down; a shared node is written out once.
 
     Raises GradcliError for a graph so deep that its indentation would fill the memory.
@@ -45,7 +45,7 @@ def tree(result: Graph, unicode: bool) -> Iterator[Line]:
             raise GradcliError(
                 "the graph is too deep for a tree", hint="leave --all out, or use -f dot or -f json", kind="limit"
             )
-        yield Line(own, node, again)
+        yield TreeLine(own, node, again)
         if again:
             continue
         shown.add(place)
@@ -64,7 +64,7 @@ def title(node: GraphNode) -> str:
     return f"{node.label} = {node.formula}"
 
 
-def head(line: Line) -> str:
+def head(line: TreeLine) -> str:
     """Return what a line of a tree begins with, behind its prefix."""
     return title(line.node) + (" (shown above)" if line.again and line.node.inputs else "")
 
@@ -97,7 +97,7 @@ def nest_values(value: np.ndarray, digits: int) -> str:
     return f"[{', '.join(parts)}]"
 
 
-def facts(line: Line, style: Style, values: bool) -> list[str]:
+def facts(line: TreeLine, style: Style, values: bool) -> list[str]:
     """Return the columns beside a line of a tree: operation, shape, module, line, hooks, value and gradient."""
     node = line.node
     if line.again:

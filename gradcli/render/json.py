@@ -20,7 +20,7 @@ from ..results.transforms import Hessian, Jacobian, Products
 from . import Style, graph_json, renders  # noqa: F401 - it registers graphs and traces
 from .check_elements import ElementRow, rows_of
 from .exact import agreement_json
-from .json_document import as_plain_data, document, head, optional, present, text_of
+from .json_document import as_plain_data, document, head, json_line, optional, present
 
 
 @renders()
@@ -236,7 +236,7 @@ def error(problem: GradcliError) -> str:
         "hint": problem.hint,
         "exit": problem.exit_code,
     }
-    return text_of({"error": parts})
+    return json_line({"error": parts})
 
 
 @renders()

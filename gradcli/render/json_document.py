@@ -37,7 +37,7 @@ def as_plain_data(x: Any, precision: int | None = None) -> Any:
 
 def document(style: Style, target: str, **parts: Any) -> str:
     """Return a document with the keys that all have."""
-    return text_of({**head(style, target), **parts})
+    return json_line({**head(style, target), **parts})
 
 
 def head(style: Style, target: str) -> dict[str, Any]:
@@ -50,7 +50,7 @@ def present(**parts: Any) -> dict[str, Any]:
     return {name: part for name, part in parts.items() if part not in (None, "", [], {})}
 
 
-def text_of(found: dict[str, Any]) -> str:
+def json_line(found: dict[str, Any]) -> str:
     """Return JSON in a line, without characters that a terminal obeys."""
     text = json.dumps(found, ensure_ascii=False, allow_nan=False)
     return (text if text.isprintable() else CONTROL.sub(lambda c: f"\\u{ord(c[0]):04x}", text)) + "\n"

@@ -26,12 +26,12 @@ def difference_text(check: Comparison) -> str:
     place = label("", worst.place)
     name = "value" if worst.input is None else f"d/d{worst.input}"
     return (
-        f"{name}{place}: locked {number_text(worst.locked)} ± {worst.locked_error:.2g}, "
-        f"now {number_text(worst.now)} ± {worst.now_error:.2g}"
+        f"{name}{place}: locked {lock_number(worst.locked)} ± {worst.locked_error:.2g}, "
+        f"now {lock_number(worst.now)} ± {worst.now_error:.2g}"
     )
 
 
-def number_text(x: Any) -> str:
+def lock_number(x: Any) -> str:
     return str(complex(x)) if np.iscomplexobj(x) else repr(float(x))
 
 

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from ..results.labels import labels
 from . import Style
-from .arrays import EDGES, places, plain_table, shade, shape_text
+from .arrays import EDGES, plain_table, shade, shape_text, shown_positions
 from .braille_canvas import SHADES, SHADES_PLAIN
 from .numbers import number
 
@@ -55,10 +55,10 @@ def label_matrix(flat: np.ndarray, rows: list[str], columns: list[str], style: S
             return dots
         return Text(number(flat[i, j], style.precision or 6), style=shade(flat[i, j], largest), no_wrap=True)
 
-    down = places(len(rows))
+    down = shown_positions(len(rows))
     left = max((cell_len(rows[i]) for i in down if i is not None), default=0)
     for edge in EDGES:
-        across = places(len(columns), edge)
+        across = shown_positions(len(columns), edge)
         cells = [[cell(i, j) for j in across] for i in down]
         numbers = [max(map(len, column)) for column in zip(*cells, strict=True)]
         heads = [dots.plain if j is None else columns[j] for j in across]

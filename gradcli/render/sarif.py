@@ -10,7 +10,7 @@ from .. import __version__
 from ..results.checks import CheckReport, CheckSummary
 from . import Style, renders
 from .checks import LEVELS, headline
-from .json_document import text_of
+from .json_document import json_line
 from .tsv import render_checklist
 
 renders("sarif")(render_checklist)
@@ -28,7 +28,7 @@ def render_checksummary(result: CheckSummary, style: Style) -> str:
         "originalUriBaseIds": {"SRCROOT": {"uri": Path.cwd().as_uri() + "/"}},
         "results": [result_of(check, rules) for check in found],
     }
-    return text_of({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]})
+    return json_line({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]})
 
 
 def rule_of(check: CheckReport) -> str:

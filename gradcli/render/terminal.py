@@ -12,7 +12,7 @@ from rich.text import Text
 from ..errors import visible
 from ..results.checks import CheckReport, InputCheck
 from . import Style
-from .arrays import fitting
+from .arrays import elide_to_width
 from .check_elements import ElementRow, rows_of
 from .checks import basis, headline, taylor_lines
 from .formulas import agreements
@@ -22,7 +22,7 @@ def head_of(result: Any, style: Style) -> list[Any]:
     """Return the value of the output, its lines under each other beside the name, and an empty line."""
     output = result.output or "value"
     left = cell_len(output) + 1
-    value = fitting(result.value, style, False, style.size[0] - left)
+    value = elide_to_width(result.value, style, False, style.size[0] - left)
     lines = [Text(" " * left) + line if i else line for i, line in enumerate(value.split("\n", allow_blank=True))]
     return [Text(f"{output} ", style="bold") + Text("\n").join(lines), Text("")]
 

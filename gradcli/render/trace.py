@@ -29,7 +29,7 @@ class Words(NamedTuple):
 Line = list[Words]
 
 
-def array_text(x: np.ndarray | None, style: Style) -> str:
+def array_on_a_line(x: np.ndarray | None, style: Style) -> str:
     """Return an array on one line; of a long one, its shape and its beginning."""
     if x is None:
         return ""
@@ -53,7 +53,11 @@ def forward(run: Pass, style: Style) -> list[Line]:
     left = [f"{item.label} = {item.formula}" if item.formula else item.label for item in run.forward]
     width = min(max(map(len, left), default=0), 40)
     return [
-        [Words(f"  {text:<{width}} = {array_text(item.value, style)}" if item.value is not None else f"  {text}")]
+        [
+            Words(
+                f"  {text:<{width}} = {array_on_a_line(item.value, style)}" if item.value is not None else f"  {text}"
+            )
+        ]
         for text, item in zip(left, run.forward, strict=True)
     ]
 
@@ -73,39 +77,39 @@ def step(found: Step, style: Style) -> list[Line]:
     arrow = "→" if style.unicode else "->"
     for hook in found.hooks:
         same = np.array_equal(hook.before, hook.after, equal_nan=True)
-        change = "" if same else f" becomes {array_text(hook.after, style)}"
-        add(Words(f"hook {hook.name}: {array_text(hook.before, style)}{change}", "hook"))
+        change = "" if same else f" becomes {array_on_a_line(hook.after, style)}"
+        add(Words(f"hook {hook.name}: {array_on_a_line(hook.before, style)}{change}", "hook"))
     if found.incoming is not None and not found.leaf:
-        add(Words("gradient in  ", "dim"), Words(array_text(found.incoming, style)))
+        add(Words("gradient in  ", "dim"), Words(array_on_a_line(found.incoming, style)))
     for flow in found.flows:
         lines.extend(flow_lines(found, flow, style, arrow))
     if found.captured:
-        add(Words(f"returned for {found.label}: {array_text(found.incoming, style)}", "leaf"))
+        add(Words(f"returned for {found.label}: {array_on_a_line(found.incoming, style)}", "leaf"))
     elif found.leaf:
         sum_of = ""
         if found.before is not None and found.incoming is not None:
-            sum_of = f"{array_text(found.before, style)} + {array_text(found.incoming, style)} = "
-        add(Words(f"{found.label}.grad = {sum_of}{array_text(found.after, style)}", "leaf"))
+            sum_of = f"{array_on_a_line(found.before, style)} + {array_on_a_line(found.incoming, style)} = "
+        add(Words(f"{found.label}.grad = {sum_of}{array_on_a_line(found.after, style)}", "leaf"))
     return lines
 
 
 def flow_lines(found: Step, flow: Flow, style: Style, arrow: str) -> list[Line]:
     """Return what is sent to one operand: the rule in symbols, the numbers, and where they go."""
     rule = f"{flow.slope} = {flow.formula}" if flow.slope else flow.formula
-    local = array_text(flow.local, style)
+    local = array_on_a_line(flow.local, style)
     if flow.slope and local and local != flow.formula:
         rule += f" = {local}"
-    sent = array_text(flow.grad, style)
+    sent = array_on_a_line(flow.grad, style)
     product = ""
     if flow.local is not None and found.incoming is not None and not (flow.local.ndim == 0 and flow.local == 1):
         times = "·" if style.unicode else "*"
         spread = np.broadcast(found.incoming, flow.local).shape != flow.grad.shape
-        product = f"{array_text(found.incoming, style)} {times} {local} = " if not spread else ""
+        product = f"{array_on_a_line(found.incoming, style)} {times} {local} = " if not spread else ""
     elif found.incoming is not None and np.shape(found.incoming) != flow.grad.shape and flow.slope:
         product = "summed: "
     end = f"{product}{sent} {arrow} {flow.to}"
     if flow.total is not None:
-        end += f", now {array_text(flow.total, style)}"
+        end += f", now {array_on_a_line(flow.total, style)}"
     if len(rule) + len(end) > 70:
         return [[Words(f"     {rule}")], [Words(f"       {end}", "sent")]]
     return [[Words(f"     {rule}   "), Words(end, "sent")]]

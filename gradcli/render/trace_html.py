@@ -7,7 +7,7 @@ from . import Style, renders
 from .graph import title, value_text
 from .html_page import escape, fragment, of_class, page, scroll
 from .layered_layout import HEIGHT, box_width, draw_layers, edge_path
-from .trace import Line, array_text, forward, heading, step
+from .trace import Line, array_on_a_line, forward, heading, step
 
 MOST = 300
 """Nodes beyond which there is no picture."""
@@ -158,9 +158,9 @@ def picture_of(run: Pass, number: int, style: Style) -> str:
         below[found.label] = [flow.to for flow in found.flows]
         if found.incoming is not None:
             total = found.after if found.leaf and found.after is not None else found.incoming
-            gradients[found.label] = f"∂ {array_text(total, style)}"
+            gradients[found.label] = f"∂ {array_on_a_line(total, style)}"
     formulas = {item.label: item.formula for item in run.forward}
-    values = {item.label: array_text(item.value, style) for item in run.forward if item.value is not None}
+    values = {item.label: array_on_a_line(item.value, style) for item in run.forward if item.value is not None}
     boxes = {
         label: [
             cut(f"{label} = {formulas[label]}" if formulas.get(label) else label),

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from ..results.graphs import Graph
 from . import Style, renders
-from .graph import Line, facts, head, tree
+from .graph import TreeLine, facts, head, tree
 
 LOOKS = {"leaf": "green", "output": "bold yellow", "folded": "blue", "intermediate": ""}
 FACTS = {
@@ -32,7 +32,7 @@ GAP = 2
 class Drawing:
     """A graph, drawn for the width that there is: columns that do not fit are left out."""
 
-    def __init__(self, lines: list[Line], rows: list[dict[str, str]], values: bool):
+    def __init__(self, lines: list[TreeLine], rows: list[dict[str, str]], values: bool):
         self.lines = lines
         self.rows = rows
         self.values = values
@@ -61,12 +61,12 @@ class Drawing:
         return table
 
 
-def first_of(line: Line) -> Text:
+def first_of(line: TreeLine) -> Text:
     """Return what stands at the left: the branches, and what the node is."""
     return Text(line.prefix, "dim") + Text(head(line), "dim" if line.again else LOOKS[line.node.kind])
 
 
-def with_values_below(line: Line, row: dict[str, str]) -> Text:
+def with_values_below(line: TreeLine, row: dict[str, str]) -> Text:
     """Return a line of the tree, and value and gradient below it: for a terminal too narrow for columns."""
     indent = line.prefix.replace("├─", "│ ").replace("└─", "  ").replace("|-", "| ").replace("`-", "  ")
     told = [Text(f"{name} {row[name]}", FACTS[name]) for name in ("value", "gradient") if row[name]]

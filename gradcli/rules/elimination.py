@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from .exact import Field, by_name, map_elements, plain
+from .exact import Field, by_name, map_elements, without_field
 
 
 def over_stacks(function: Callable) -> Callable:
     """Return a function of one matrix (and others beside it) as one of stacks of them."""
 
     def call(field: Field, *operands: Any, **params: Any) -> Any:
-        arrays = [plain(x) for x in operands]
+        arrays = [without_field(x) for x in operands]
         lead = np.broadcast_shapes(*(x.shape[:-2] for x in arrays))
         arrays = [np.broadcast_to(x, lead + x.shape[-2:]) for x in arrays]
         results = [function(field, *(x[i] for x in arrays), **params) for i in np.ndindex(lead)]
@@ -76,7 +76,7 @@ def exact_det(field: Field, a: np.ndarray) -> Any:
 
 def exact_slogdet(field: Field, a: Any) -> tuple[Any, Any]:
     """The determinant's sign and the logarithm of its size."""
-    found = plain(exact_det(field, a))
+    found = without_field(exact_det(field, a))
     return by_name(field, "sign", found), by_name(field, "log", by_name(field, "abs", found))
 
 
@@ -101,7 +101,7 @@ def exact_cholesky(field: Field, a: np.ndarray) -> np.ndarray:
 
 def exact_solve_triangular(field: Field, a: Any, b: Any, *, lower: bool, unit: bool) -> Any:
     """The solution of a x = b where only a triangle of a counts."""
-    a = plain(a)
+    a = without_field(a)
     half = np.tril(a, -int(unit)) if lower else np.triu(a, int(unit))
     if unit:
         half = half + np.eye(a.shape[-1])

@@ -29,7 +29,7 @@ def map_elements(function: Callable, operands: tuple) -> Any:
     return boxed
 
 
-def plain(x: Any) -> np.ndarray:
+def without_field(x: Any) -> np.ndarray:
     """Return an array without the class that makes NumPy come back here."""
     return np.asarray(x).view(np.ndarray)
 
@@ -41,7 +41,7 @@ def by_name(field: Field, name: str, *operands: Any) -> Any:
 
 def exact_where(field: Field, condition: Any, x: Any, y: Any) -> Any:
     """x where the condition holds, else y."""
-    return map_elements(field.choose, (plain(condition), plain(x), plain(y)))
+    return map_elements(field.choose, (without_field(condition), without_field(x), without_field(y)))
 
 
 def exact_extreme(name: str) -> Callable:
@@ -49,7 +49,7 @@ def exact_extreme(name: str) -> Callable:
 
     def function(field: Field, x: Any, *, axis: tuple[int, ...], keepdims: bool) -> Any:
         combine = np.frompyfunc(field.functions[name], 2, 1)
-        result = plain(x)
+        result = without_field(x)
         for a in sorted(axis):
             result = combine.reduce(result, axis=a, keepdims=True)
         return result if keepdims else squeeze_axes(result, axis)
@@ -65,29 +65,29 @@ def squeeze_axes(x: Any, axis: tuple[int, ...]) -> np.ndarray:
 
 def sum_axes(x: Any, axis: tuple[int, ...]) -> np.ndarray:
     """Return sums over axes, kept as axes."""
-    return np.add.reduce(plain(x), axis=axis, keepdims=True) if axis else plain(x)
+    return np.add.reduce(without_field(x), axis=axis, keepdims=True) if axis else without_field(x)
 
 
 def exact_softmax(field: Field, x: Any, *, axis: tuple[int, ...]) -> Any:
     """exp(x) / sum(exp(x))."""
-    e = by_name(field, "exp", plain(x))
+    e = by_name(field, "exp", without_field(x))
     return e / sum_axes(e, axis)
 
 
 def exact_log_softmax(field: Field, x: Any, *, axis: tuple[int, ...]) -> Any:
     """x - log(sum(exp(x)))."""
-    return plain(x) - by_name(field, "log", sum_axes(by_name(field, "exp", plain(x)), axis))
+    return without_field(x) - by_name(field, "log", sum_axes(by_name(field, "exp", without_field(x)), axis))
 
 
 def exact_logsumexp(field: Field, x: Any, *, axis: tuple[int, ...], keepdims: bool) -> Any:
     """log(sum(exp(x)))."""
-    result = by_name(field, "log", sum_axes(by_name(field, "exp", plain(x)), axis))
+    result = by_name(field, "log", sum_axes(by_name(field, "exp", without_field(x)), axis))
     return result if keepdims else squeeze_axes(result, axis)
 
 
 def exact_norm(field: Field, x: Any, *, axis: tuple[int, ...], keepdims: bool, ord: float) -> Any:
     """The p-norm over axes."""
-    size = by_name(field, "abs", plain(x))
+    size = by_name(field, "abs", without_field(x))
     if ord == np.inf or ord == -np.inf:
         return exact_extreme("maximum" if ord > 0 else "minimum")(field, size, axis=axis, keepdims=keepdims)
     if ord == 0:
@@ -104,7 +104,7 @@ def exact_norm(field: Field, x: Any, *, axis: tuple[int, ...], keepdims: bool, o
 
 def exact_var(field: Field, x: Any, *, axis: tuple[int, ...], keepdims: bool, correction: float) -> Any:
     """Squared deviations from the mean over axes, divided by n - correction."""
-    x = plain(x)
+    x = without_field(x)
     n = int(np.prod([x.shape[a] for a in axis]))
     deviation = x - sum_axes(x, axis) / field.number(n)
     if any(field.is_complex(e) for e in deviation.ravel().tolist()):
@@ -115,24 +115,24 @@ def exact_var(field: Field, x: Any, *, axis: tuple[int, ...], keepdims: bool, co
 
 def exact_std(field: Field, x: Any, **params: Any) -> Any:
     """The square root of the variance."""
-    return by_name(field, "sqrt", plain(exact_var(field, x, **params)))
+    return by_name(field, "sqrt", without_field(exact_var(field, x, **params)))
 
 
 def exact_mean(field: Field, x: Any, *, axis: tuple[int, ...], keepdims: bool) -> Any:
     """The mean over axes."""
-    x = plain(x)
+    x = without_field(x)
     result = sum_axes(x, axis) / field.number(int(np.prod([x.shape[a] for a in axis])))
     return result if keepdims else squeeze_axes(result, axis)
 
 
 def exact_angle(field: Field, x: Any) -> Any:
     """The argument of complex numbers."""
-    return map_elements(lambda e: field.functions["atan2"](*reversed(field.parts(e))), (plain(x),))
+    return map_elements(lambda e: field.functions["atan2"](*reversed(field.parts(e))), (without_field(x),))
 
 
 def exact_part(place: int) -> Callable:
     """Return the real (0) or imaginary (1) parts."""
-    return lambda field, x: map_elements(lambda e: field.parts(e)[place], (plain(x),))
+    return lambda field, x: map_elements(lambda e: field.parts(e)[place], (without_field(x),))
 
 
 def keep_numbers(_: Field, x: Any, **__: Any) -> Any:
@@ -144,10 +144,10 @@ def exact_astype(field: Field, x: Any, *, dtype: np.dtype, source: Any = None) -
     """Another type: exact numbers have none, but whole numbers to index with are plain integers."""
     if dtype.kind not in "iu":
         return x
-    found = [field.as_float(e) for e in plain(x).ravel().tolist()]
+    found = [field.as_float(e) for e in without_field(x).ravel().tolist()]
     return x if any(f is None for f in found) else np.array(found).astype(dtype).reshape(np.shape(x))
 
 
 def exact_logcumsumexp(field: Field, x: Any) -> Any:
     """Logarithms of cumulated sums of exponentials along the last axis."""
-    return by_name(field, "log", np.cumsum(by_name(field, "exp", plain(x)), axis=-1))
+    return by_name(field, "log", np.cumsum(by_name(field, "exp", without_field(x)), axis=-1))

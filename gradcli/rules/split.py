@@ -12,7 +12,7 @@ def cut(x, axis, cuts):
     return tuple(x[at_axis(axis, slice(a, b))] for a, b in edges)
 
 
-def places(indices_or_sections, length):
+def cut_places(indices_or_sections, length):
     """Return where to cut an axis: the given places, or those that make so many parts of nearly one size."""
     if rank(indices_or_sections) > 0:
         return [as_int(i) for i in indices_or_sections]
@@ -27,7 +27,7 @@ def places(indices_or_sections, length):
 def array_split(x, indices_or_sections, axis=0):
     """Cut x into so many parts of nearly one size, or at the given indices, along axis (several results)."""
     axis = negative_axis(axis, rank(x))
-    return cut(x, axis, places(indices_or_sections, shape_of(x)[axis]))
+    return cut(x, axis, cut_places(indices_or_sections, shape_of(x)[axis]))
 
 
 @numpy_function(rounds=lambda x, sections, axis=0: sections)

@@ -83,7 +83,7 @@ def update(target: Tensor, compute: Callable[[], Any]) -> Tensor:
             raise RuntimeError(f"result type {kinds[0]} can't be cast to the desired output type {kinds[1]}")
         result = cast(result, data.dtype)
     if result._data.shape != data.shape:
-        result = spread(result, data.shape)
+        result = broadcast_to_place(result, data.shape)
     node = result._node if state.grad else None
     if node is not None and target._origin is not None:
         raise RuntimeError(why_not(target))
@@ -96,7 +96,7 @@ def update(target: Tensor, compute: Callable[[], Any]) -> Tensor:
     return target
 
 
-def spread(value: Tensor, shape: tuple) -> Tensor:
+def broadcast_to_place(value: Tensor, shape: tuple) -> Tensor:
     """Return what is to be written broadcast to the shape of its place. Raises RuntimeError where it does not fit."""
     try:
         fits = np.broadcast_shapes(value._data.shape, shape) == shape
@@ -267,7 +267,7 @@ def setitem(target: Tensor, key: Any, value: Any) -> None:
     index.result_shape()  # an index that does not fit is told before anything else
     part = None if data.flags.writeable or not index.basic else data[index.view_key]
     check_allowed(target, part, "a view of a leaf Variable")
-    value = fitting(value, target)
+    value = as_type_of(value, target)
     recorded = state.grad and (target._node is not None or value._node is not None)
     if target._base is not None and state.grad:
         if index.basic:
@@ -295,7 +295,7 @@ def setitem(target: Tensor, key: Any, value: Any) -> None:
         _overwrite(target, index, raw, value._node, "CopySlices" if index.basic else "IndexPutBackward0")
 
 
-def fitting(value: Any, target: Tensor) -> Tensor:
+def as_type_of(value: Any, target: Tensor) -> Tensor:
     """Return a value as a Tensor of the target's type. Raises RuntimeError where something would be lost unseen."""
     dtype = target._data.dtype
     if not isinstance(value, Tensor):

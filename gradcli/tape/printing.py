@@ -14,7 +14,7 @@ from .dtypes import COMPLEX_OF, as_dtype, defaults
 
 
 @dataclass
-class Options:
+class PrintOptions:
     """How numbers are laid out: digits after the point, elements from which on axes are elided, and so on."""
 
     precision: int = 4
@@ -24,11 +24,11 @@ class Options:
     sci_mode: bool | None = None
 
 
-options = Options()
+options = PrintOptions()
 PROFILES = {
-    "default": Options(),
-    "short": Options(precision=2, edgeitems=2),
-    "full": Options(threshold=math.inf),
+    "default": PrintOptions(),
+    "short": PrintOptions(precision=2, edgeitems=2),
+    "full": PrintOptions(threshold=math.inf),
 }
 
 
@@ -141,7 +141,7 @@ def body(data: np.ndarray, indent: int, elide: bool, form: Any) -> str:
     return "[" + ("," + "\n" * (data.ndim - 1) + " " * (indent + 1)).join(blocks) + "]"
 
 
-def array_text(data: np.ndarray, indent: int) -> str:
+def layout_text(data: np.ndarray, indent: int) -> str:
     """Return the elements of an array as PyTorch lays them out."""
     if data.size == 0:
         return "[]"
@@ -157,7 +157,7 @@ def tensor_text(tensor: Any, prefix: str = "tensor(") -> str:
     if data.dtype == object:
         return f"{prefix}{str(data.tolist()) if data.ndim else data[()]})"
     indent = len(prefix)
-    text = prefix + array_text(data, indent)
+    text = prefix + layout_text(data, indent)
     suffixes = []
     usual = (defaults.float, COMPLEX_OF[defaults.float], np.dtype(np.int64), np.dtype(np.bool_))
     if (data.size == 0 and data.shape != (0,)) or (data.size and not options.edgeitems):

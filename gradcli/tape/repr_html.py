@@ -33,7 +33,7 @@ def tensor_html(tensor: Any) -> str:
 def array_html(name: str, data: np.ndarray) -> str:
     """Return an array of at most two axes as a table, long axes elided."""
     rows = np.atleast_2d(data)
-    places = [shown(length) for length in rows.shape]
+    places = [shown_places(length) for length in rows.shape]
     form = (ComplexFormat if data.dtype.kind == "c" else RealFormat)(data)
     lines = [
         "".join(
@@ -46,6 +46,6 @@ def array_html(name: str, data: np.ndarray) -> str:
     return f"<table>{caption}<tbody>{''.join(f'<tr>{line}</tr>' for line in lines)}</tbody></table>"
 
 
-def shown(length: int) -> list[int | None]:
+def shown_places(length: int) -> list[int | None]:
     """Return the places of an axis that are shown; None stands for those left out."""
     return [*range(EDGE), None, *range(length - EDGE, length)] if length > 2 * EDGE else list(range(length))

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.analysis import digits, transform
-from gradcli.analysis.compare_formulas import Comparison
+from gradcli.analysis.compare_formulas import FormulaComparison
 from gradcli.analysis.gradient import Request, compute_gradient
 from gradcli.errors import GradcliError
 from gradcli.lang.parse import parse
@@ -133,7 +133,9 @@ class Answers:
     def symbolic_agrees(self, seconds: float = 2.0) -> bool | None:
         """Return whether the formulas agree with the gradient; None where they cannot be had."""
         try:
-            comparison = Comparison(self.program, lambda: self.given, timeout=seconds, engine_at=self.gradients_at)
+            comparison = FormulaComparison(
+                self.program, lambda: self.given, timeout=seconds, engine_at=self.gradients_at
+            )
             return all(item.agrees for item in comparison.gradient(self.given, self.parts["grad"]))
         except GradcliError:
             return None

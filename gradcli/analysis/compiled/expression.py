@@ -30,7 +30,7 @@ class RefusedError(GradcliError):
         super().__init__(f"{what} {why}", kind="compile")
 
 
-class Graph:
+class OperationGraph:
     """Keeps the operations of one recording, so that equal ones are one."""
 
     def __init__(self) -> None:
@@ -68,7 +68,7 @@ class Expression(NDArrayOperatorsMixin):
     record_level = 1
     __hash__ = object.__hash__
 
-    def __init__(self, graph: Graph, name: str, operands: tuple, params: dict[str, Any], place: int):
+    def __init__(self, graph: OperationGraph, name: str, operands: tuple, params: dict[str, Any], place: int):
         self.graph, self.name, self.operands, self.params, self.place = graph, name, operands, params, place
 
     @property
@@ -133,7 +133,7 @@ LIKE_ARRAYS: dict[Any, Callable] = {
 """What rules ask of arrays besides arithmetic."""
 
 
-def graph_of(operands: Iterable[Any]) -> Graph:
+def graph_of(operands: Iterable[Any]) -> OperationGraph:
     return next(x.graph for x in operands if isinstance(x, Expression))
 
 

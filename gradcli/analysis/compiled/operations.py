@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...rules.table import TABLE
-from .expression import HELD, INPUT, SELECT, Expression, Graph, RefusedError, below, refuse
+from .expression import HELD, INPUT, SELECT, Expression, OperationGraph, RefusedError, below, refuse
 
 CALLS = {
     "arccos": "acos", "arccosh": "acosh", "arcsin": "asin", "arcsinh": "asinh", "arctan": "atan", "arctan2": "atan2",
@@ -39,20 +39,20 @@ INLINE = {
 """Arithmetic and choices, as NumPy has them: nan where an operand of maximum is, and 0 for the sign of 0."""
 
 
-def logaddexp(graph: Graph, x: Any, y: Any) -> Any:
+def logaddexp(graph: OperationGraph, x: Any, y: Any) -> Any:
     """log(exp(x) + exp(y)): the larger and what the smaller adds; for equal ones, also infinite, x + log 2."""
     rest = np.log1p(np.exp(-np.absolute(x - y)))
     return graph.apply(SELECT, (np.equal(x, y), x + np.log(2.0), graph.apply("maximum", (x, y), {}) + rest), {})
 
 
-def remainder(graph: Graph, x: Any, y: Any) -> Any:
+def remainder(graph: OperationGraph, x: Any, y: Any) -> Any:
     """x - y floor(x / y), with the sign of y, as Python's."""
     rest, adjusted = divide_rest(graph, x, y)
     signed = graph.apply(SELECT, (equal(graph, rest, 0.0), graph.apply("copysign", (0.0, y), {}), rest), {})
     return graph.apply(SELECT, (adjusted, rest + y, signed), {})
 
 
-def floor_divide(graph: Graph, x: Any, y: Any) -> Any:
+def floor_divide(graph: OperationGraph, x: Any, y: Any) -> Any:
     """floor(x / y), from the remainder, so that rounding of the quotient does no harm; x / y where y is 0."""
     rest, adjusted = divide_rest(graph, x, y)
     quotient = (x - rest) / y
@@ -64,14 +64,14 @@ def floor_divide(graph: Graph, x: Any, y: Any) -> Any:
     return graph.apply(SELECT, (equal(graph, y, 0.0), x / y, whole), {})
 
 
-def divide_rest(graph: Graph, x: Any, y: Any) -> tuple[Any, Any]:
+def divide_rest(graph: OperationGraph, x: Any, y: Any) -> tuple[Any, Any]:
     """Return the remainder with the sign of x, and whether that of Python differs from it."""
     rest = graph.apply("fmod", (x, y), {})
     other = graph.apply("not_equal", (graph.apply("less", (rest, 0.0), {}), graph.apply("less", (y, 0.0), {})), {})
     return rest, graph.apply("logical_and", (graph.apply("not_equal", (rest, 0.0), {}), other), {})
 
 
-def equal(graph: Graph, x: Any, y: Any) -> Any:
+def equal(graph: OperationGraph, x: Any, y: Any) -> Any:
     return graph.apply("equal", (x, y), {})
 
 
@@ -87,12 +87,12 @@ def whole_power(x: Any, y: Any) -> Any:
     return np.sqrt(x) if y == 0.5 else np.float64(1) if y == 0.0 else None
 
 
-def logaddexp2(graph: Graph, x: Any, y: Any) -> Any:
+def logaddexp2(graph: OperationGraph, x: Any, y: Any) -> Any:
     rest = np.log1p(np.exp2(-np.absolute(x - y))) / np.log(2.0)
     return graph.apply(SELECT, (equal(graph, x, y), x + 1.0, graph.apply("maximum", (x, y), {}) + rest), {})
 
 
-def x_log(graph: Graph, x: Any, y: Any, logarithm: str = "log") -> Any:
+def x_log(graph: OperationGraph, x: Any, y: Any, logarithm: str = "log") -> Any:
     """x log(y); 0 where x is 0 and y a number."""
     zero = graph.apply("logical_and", (equal(graph, x, 0.0), equal(graph, y, y)), {})
     return graph.apply(SELECT, (zero, 0.0, graph.apply("multiply", (x, graph.apply(logarithm, (y,), {})), {})), {})
@@ -112,7 +112,7 @@ SPECIAL: dict[str, Callable] = {
 class Lowered:
     """Expressions in terms of what C has: CALLS and INLINE."""
 
-    def __init__(self, graph: Graph):
+    def __init__(self, graph: OperationGraph):
         self.graph = graph
         self.done: dict[int, Any] = {}
         self.active: set[str] = set()

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 
 from ...errors import GradcliError
-from ...exact.array import ExactArray, as_plain, exact, numbers, settle_conditions
+from ...exact.array import ExactArray, as_plain, exact, exact_numbers, settle_conditions
 from ...exact.field import Field
 from ...exact.record import Exact, computing, name_for_users
 from ...program.base import Program, silence_prints
 from ...rules.exact import map_elements
 from ...rules.table import Primitive
 from ...tape.modes import no_grad
-from .expression import CONDITIONS, HELD, SELECT, Expression, Graph, RefusedError, number
+from .expression import CONDITIONS, HELD, SELECT, Expression, OperationGraph, RefusedError, number
 
 WHOLE = frozenset(
     "where mean sum var std norm reshape expand_dims squeeze broadcast_to transpose swapaxes astype clone copy_to "
@@ -34,7 +34,7 @@ class Expressions(Field):
     lazy_pieces = False
     constants: Mapping[str, Any] = {}
 
-    def __init__(self, graph: Graph, columns: tuple[str, ...]):
+    def __init__(self, graph: OperationGraph, columns: tuple[str, ...]):
         self.graph, self.columns = graph, columns
         self.functions = {"sqrt": self.compare("sqrt"), "abs": self.compare("absolute")}
 
@@ -48,7 +48,7 @@ class Expressions(Field):
     def given(self, name: str, value: Any) -> Any:
         """Return an input: its elements where it has a column, else its value."""
         if name not in self.columns:
-            return numbers(self, value)
+            return exact_numbers(self, value)
         found = np.empty(np.shape(value), object)
         for index in np.ndindex(found.shape):
             found[index] = self.graph.input(name, index)
@@ -121,13 +121,13 @@ def record(
     given: Mapping[str, np.ndarray],
     columns: tuple[str, ...],
     out: str | None = None,
-    graph: Graph | None = None,
-) -> tuple[Any, Graph]:
+    graph: OperationGraph | None = None,
+) -> tuple[Any, OperationGraph]:
     """Return the output of a program as an expression, or as a number where it depends on no column, and its graph.
 
     given: values of the inputs; those of columns say only which shape a row has. Raises RefusedError.
     """
-    graph = graph or Graph()
+    graph = graph or OperationGraph()
     try:
         with computing(Recorder(Expressions(graph, columns))), no_grad(), silence_prints(program):
             output = program.run(given, wrt=(), out=out).output

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .expression import INPUT, Expression, Graph, RefusedError, below
+from .expression import INPUT, Expression, OperationGraph, RefusedError, below
 from .operations import CALLS, INLINE, Lowered
 
 BLOCK = 512
@@ -82,7 +82,7 @@ class Writer:
     def text(self, x: Any, level: int, name: str = "") -> str:
         """Return how a result is read in a loop of a level."""
         if not isinstance(x, Expression):
-            return constant(x)
+            return c_constant(x)
         if x.name == INPUT:
             return f"x{self.places[x.place]}[i]"
         if x.is_condition:
@@ -138,7 +138,7 @@ def loop(lines: list[str]) -> list[str]:
     )
 
 
-def constant(x: Any) -> str:
+def c_constant(x: Any) -> str:
     """Return a number as C has it, with all its bits."""
     if isinstance(x, bool | np.bool_):
         return str(int(x))
@@ -149,7 +149,7 @@ def constant(x: Any) -> str:
     return f"({float(x).hex()})" if x < 0 or np.signbit(x) else float(x).hex()
 
 
-def write_source(graph: Graph, inputs: list[Expression], outputs: list[Any]) -> str:
+def write_source(graph: OperationGraph, inputs: list[Expression], outputs: list[Any]) -> str:
     """Return the C of a function of columns: void evaluate(size_t rows, const double *const *x, double *const *y).
 
     Raises RefusedError, naming what is not compiled.

@@ -34,7 +34,7 @@ def find_rewritings(program: Program, right: Exactness) -> tuple[Rewriting, ...]
             kind="usage",
         )
     source = program.parsed.source.strip()
-    search = Search(program, right)
+    search = RewriteSearch(program, right)
     own = search.measure((), source)
     assert own is not None
     found: list[Rewriting] = []
@@ -59,7 +59,7 @@ def gains(item: Rewriting, own: Rewriting) -> bool:
     return item.value > own.value + GAIN or item.gradient > own.gradient + GAIN
 
 
-class Search:
+class RewriteSearch:
     """Measures other ways to write a program, against the program's own right values."""
 
     def __init__(self, program: ExpressionProgram, right: Exactness):

@@ -28,7 +28,7 @@ from .text import TextPoints
 STREAM = "-"
 
 
-class Wishes(NamedTuple):
+class SweepOptions(NamedTuple):
     """The options of a sweep. shard: (3, 16) is the third of sixteen. jobs: processes. dask: its scheduler."""
 
     output: str = STREAM
@@ -116,7 +116,9 @@ def inputs_of(program: Program, columns: Sequence[str]) -> list[str] | None:
     return None
 
 
-def plan_sweep(program: Program, recipe: Recipe, points: Points, given: Mapping[str, Any], wishes: Wishes) -> Sweep:
+def plan_sweep(
+    program: Program, recipe: Recipe, points: Points, given: Mapping[str, Any], wishes: SweepOptions
+) -> Sweep:
     """Return what is to be done. Raises GradcliError for names, rows and outputs that cannot be used."""
     ending = form_of(wishes.output)
     if wishes.dask is not None:
@@ -169,7 +171,7 @@ def compile_rows(question: Question, first: Mapping[str, np.ndarray]) -> tuple[i
     return ROWS, None
 
 
-def run_sweep(sweep: Sweep, path: str, wishes: Wishes, tell: Tell, stream: Callable[[bytes], None]) -> Swept:
+def run_sweep(sweep: Sweep, path: str, wishes: SweepOptions, tell: Tell, stream: Callable[[bytes], None]) -> Swept:
     """Do what is missing of a sweep, and put the parts together.
 
     path: the table as the user named it. tell: is told of rows as they are done. stream: takes the bytes of a result
@@ -185,7 +187,7 @@ def run_sweep(sweep: Sweep, path: str, wishes: Wishes, tell: Tell, stream: Calla
     return Swept(sweep.recipe.text, sweep.stop - sweep.start, bad, seconds, wishes.output)
 
 
-def fill_file(sweep: Sweep, wanted: dict[str, Any], wishes: Wishes, tell: Tell) -> int:
+def fill_file(sweep: Sweep, wanted: dict[str, Any], wishes: SweepOptions, tell: Tell) -> int:
     """Do the parts of a file that are missing, and join them; return its number of rows that are not finite.
 
     wanted: what it is made from. Raises GradcliError for a file that was made from something else.
@@ -220,7 +222,7 @@ def fill_file(sweep: Sweep, wanted: dict[str, Any], wishes: Wishes, tell: Tell) 
     return sum(done.values())
 
 
-def run_missing(sweep: Sweep, missing: list[int], wishes: Wishes, tell: Tell) -> Iterator[int]:
+def run_missing(sweep: Sweep, missing: list[int], wishes: SweepOptions, tell: Tell) -> Iterator[int]:
     """Do parts, here or elsewhere; yield the number of each when it is done."""
     if wishes.dask is not None:
         from .workers import run_on_dask
@@ -233,7 +235,7 @@ def run_missing(sweep: Sweep, missing: list[int], wishes: Wishes, tell: Tell) ->
     return run_here(sweep, missing, tell)
 
 
-def stream_parts(sweep: Sweep, wishes: Wishes, tell: Tell, stream: Callable[[bytes], None]) -> Iterator[int]:
+def stream_parts(sweep: Sweep, wishes: SweepOptions, tell: Tell, stream: Callable[[bytes], None]) -> Iterator[int]:
     """Hand on every part as soon as those before it are; yield its number of rows that are not finite."""
     folder = Folder(sweep.folder, sweep.ending)
     stream(heading(sweep.names, ","))

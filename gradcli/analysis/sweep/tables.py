@@ -160,7 +160,7 @@ class ParquetPoints(Points):
             table = batches.send(min(step, stop - first))
             self.cursor = (first + table.num_rows, batches)
             yield Block(
-                {name: as_array(table.column(name)) for name in inputs},
+                {name: column_as_array(table.column(name)) for name in inputs},
                 {name: table.column(name) for name in kept},
                 table.num_rows,
             )
@@ -198,11 +198,11 @@ def as_rows(items: list) -> np.ndarray:
     return whole
 
 
-def as_array(column: Any) -> np.ndarray:
+def column_as_array(column: Any) -> np.ndarray:
     """Return a column of Arrow's as floats: rows of lists as a matrix if all are as long, else as single arrays."""
     kind, types = column.type, import_module("pyarrow").types
     if not (types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)):
-        return np.concatenate([as_floats(chunk) for chunk in column.chunks]) if column.num_chunks else np.empty(0)
+        return np.concatenate([arrow_floats(chunk) for chunk in column.chunks]) if column.num_chunks else np.empty(0)
     parts = [as_lists(chunk) for chunk in column.chunks]
     if all(x.dtype != object and x.shape[1:] == parts[0].shape[1:] for x in parts):
         return np.concatenate(parts)
@@ -214,14 +214,14 @@ def as_lists(array: Any) -> np.ndarray:
     if array.null_count or not hasattr(array, "offsets") or array.type.value_type.num_fields:
         missing = [np.nan] * getattr(array.type, "list_size", 1)
         return as_rows([missing if row is None else row for row in array.to_pylist()])
-    ends = as_floats(array.offsets).astype(int)
-    numbers = as_floats(array.flatten())
+    ends = arrow_floats(array.offsets).astype(int)
+    numbers = arrow_floats(array.flatten())
     if (np.diff(ends) == ends[1] - ends[0]).all():
         return numbers.reshape(len(array), -1)
     return as_rows(np.split(numbers, (ends - ends[0])[1:-1]))
 
 
-def as_floats(array: Any) -> np.ndarray:
+def arrow_floats(array: Any) -> np.ndarray:
     """Return numbers of Arrow's as floats, nan for null.
 
     Arrow's own way loads pandas where that is installed, in 0.2 s.

@@ -41,7 +41,7 @@ def diagnose(flat: Flat, judgement: Judgement) -> tuple[Finding, ...]:
 def place_in(flat: Flat, judgement: Judgement) -> tuple[Finding, ...]:
     """Return where wrong elements are, of claims that are known at these alone."""
     cases = (Case(flat, judgement, k) for k in range(len(flat.subject.wrt)))
-    return tuple(finding for case in cases if case.wrong.any() for finding in place_of(case))
+    return tuple(finding for case in cases if case.wrong.any() for finding in places_of_wrong(case))
 
 
 def block_findings(case: Case) -> list[Finding]:
@@ -64,11 +64,11 @@ def block_findings(case: Case) -> list[Finding]:
         found = pattern(case)
         if found is not None:
             kind, text = found
-            return [Finding(kind, f"{case.name}: {text}", case.name), *place_of(case)]
-    return place_of(case)
+            return [Finding(kind, f"{case.name}: {text}", case.name), *places_of_wrong(case)]
+    return places_of_wrong(case)
 
 
-def place_of(case: Case) -> list[Finding]:
+def places_of_wrong(case: Case) -> list[Finding]:
     """Return where the wrong elements are, when they are few among many."""
     count, total = int(case.wrong.sum()), case.wrong.size
     if total < 2 or count > max(1, total // 4):

@@ -10,7 +10,7 @@ import numpy as np
 from .patterns import Case
 
 
-def candidates(case: Case) -> Iterator[tuple[str, np.ndarray]]:
+def forgotten_quantities(case: Case) -> Iterator[tuple[str, np.ndarray]]:
     """Yield quantities that a forgotten factor or term is often made of, one value per element."""
     x = case.x
     with np.errstate(all="ignore"):
@@ -56,7 +56,7 @@ def chain_factor(case: Case) -> tuple[str, str] | None:
     """A factor that varies with the element is missing, or too many."""
     if not enough(case, case.wrong) or case.array.dtype.kind == "c":
         return None
-    for name, q in candidates(case):
+    for name, q in forgotten_quantities(case):
         if not np.isfinite(q).all() or np.ptp(np.abs(q)) < 1e-9 * np.abs(q).max():
             continue
         with np.errstate(all="ignore"):
@@ -78,7 +78,7 @@ def term(case: Case) -> tuple[str, str] | None:
     gap = np.where(np.isfinite(case.r), case.a - case.r, 0.0)
     if not enough(case, case.wrong) or case.array.dtype.kind == "c":
         return None
-    pairs: Iterator[tuple[str, np.ndarray]] = chain(constant_term(case), candidates(case))
+    pairs: Iterator[tuple[str, np.ndarray]] = chain(constant_term(case), forgotten_quantities(case))
     for name, q in pairs:
         if not np.isfinite(q).all():
             continue

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..judgement.verdict import FAIL, PASS, UNSURE
-from ..reference.differences import PAIRS, REACH, Line
+from ..reference.differences import PAIRS, REACH, SampledLine
 from ..reference.jacobian import MARGIN, SURE
 from ..reference.line import estimate
 from .look import Directions, excess
@@ -29,7 +29,7 @@ class Part(NamedTuple):
     error: float
 
 
-class Leaf(NamedTuple):
+class ElementFinding(NamedTuple):
     """What is found of one element: claimed and numeric derivative with its error, and a state as in `verdict`."""
 
     claimed: float
@@ -50,8 +50,8 @@ class GroupTesting:
         self.look, self.flat, self.claim = look, look.flat, look.claim
         self.row = int(np.argmax(np.max([excess(look, k) for k in range(len(look.lines))], axis=0)))
         self.weights = self.claim.weights[self.row : self.row + 1]
-        self.leaves: dict[int, Leaf] = {}
-        self.lines: dict[int, Line] = {}
+        self.leaves: dict[int, ElementFinding] = {}
+        self.lines: dict[int, SampledLine] = {}
         self.parts: dict[tuple[int, int, int], Part] = {}
         for k, slope in enumerate(look.slopes):
             claimed = float(look.compare(k)[0][self.row])
@@ -59,7 +59,7 @@ class GroupTesting:
             self.parts[k, 0, self.flat.size] = part
             if look.axes and is_certain(look, k)[self.row]:
                 claimed, value, error = (x / float(self.flat.scales[k]) for x in part)
-                self.leaves[k] = Leaf(claimed, value, error, FAIL)
+                self.leaves[k] = ElementFinding(claimed, value, error, FAIL)
 
     def search(self) -> bool:
         """Look at elements until what is off is explained; return whether it is. Raises OutOfCallsError."""
@@ -160,12 +160,12 @@ class GroupTesting:
         if (k, begin, end) in self.parts and not closely:
             return
         direction = self.only(k, begin, end)
-        line = Line(self.flat, direction, self.weights, self.look.drift)
+        line = SampledLine(self.flat, direction, self.weights, self.look.drift)
         slope = line.search(np.zeros(1)) if closely else line.romberg(STEPS)
         claimed = float(self.claim.along(direction)[self.row])
         self.parts[k, begin, end] = Part(claimed, float(slope.value[0]), float(slope.error[0]))
 
-    def look_at(self, i: int) -> Leaf:
+    def look_at(self, i: int) -> ElementFinding:
         """Return what is to be said about one element. Raises OutOfCallsError."""
         scale = float(self.flat.scales[i])
         line, claimed = self.line_of(i), float(self.claim.along(self.unit(i))[self.row]) / scale
@@ -175,14 +175,14 @@ class GroupTesting:
         if slope.resolved[0] and not first.bent[0]:
             value, error = float(slope.value[0]) / scale, float(slope.error[0]) / scale
             wrong = not abs(claimed - value) * scale <= self.room(self.unit(i), claimed * scale, error * scale)
-            return Leaf(claimed, value, error, FAIL if wrong else PASS)
+            return ElementFinding(claimed, value, error, FAIL if wrong else PASS)
         if self.flat.subject.most_calls is not None:
-            return Leaf(
+            return ElementFinding(
                 claimed, float(slope.value[0]) / scale, float(slope.error[0]) / scale, UNSURE, "a kink, or noise"
             )
         return self.look_closely(i, claimed)
 
-    def look_closely(self, i: int, claimed: float) -> Leaf:
+    def look_closely(self, i: int, claimed: float) -> ElementFinding:
         """Return what is to be said about an element at which no symmetric fit is to be trusted."""
 
         def along(offsets: np.ndarray) -> np.ndarray:
@@ -192,15 +192,15 @@ class GroupTesting:
         found = estimate(along, self.flat.coordinate(i), float(self.flat.scales[i]), f0, self.flat.unit)
         value, error, kind = float(found.value[0]), float(found.error[0]), found.kind[0]
         if kind in ("jump", "none"):
-            return Leaf(claimed, claimed, np.inf, UNSURE, "no numeric derivative can be had here")
+            return ElementFinding(claimed, claimed, np.inf, UNSURE, "no numeric derivative can be had here")
         if kind == "kink":
             low, high = sorted((float(found.left[0]), float(found.right[0])))
             room = MARGIN * max(float(found.left_error[0]), float(found.right_error[0]))
             inside = low - room <= claimed <= high + room
-            return Leaf(claimed, value, error, PASS if inside else FAIL, "a kink")
+            return ElementFinding(claimed, value, error, PASS if inside else FAIL, "a kink")
         scale = float(self.flat.scales[i])
         wrong = not abs(claimed - value) * scale <= self.room(self.unit(i), claimed * scale, error * scale)
-        return Leaf(claimed, value, error, FAIL if wrong else PASS)
+        return ElementFinding(claimed, value, error, FAIL if wrong else PASS)
 
     def unit(self, i: int) -> np.ndarray:
         """Return a direction along one element, as long as its scale."""
@@ -208,10 +208,10 @@ class GroupTesting:
         direction[i] = self.flat.scales[i]
         return direction
 
-    def line_of(self, i: int) -> Line:
+    def line_of(self, i: int) -> SampledLine:
         """Return the line along one element; its values are kept for other combinations of outputs."""
         if i not in self.lines:
-            self.lines[i] = Line(self.flat, self.unit(i), self.weights, self.look.drift)
+            self.lines[i] = SampledLine(self.flat, self.unit(i), self.weights, self.look.drift)
         return self.lines[i]
 
 

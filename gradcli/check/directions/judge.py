@@ -11,18 +11,18 @@ from ...results.checks import Finding, InputCheck
 from ..judgement.digits import digits_of
 from ..judgement.symmetric import symmetrized
 from ..judgement.verdict import PASS, UNSURE
-from ..reference.differences import Line, Slope
+from ..reference.differences import SampledLine, Slope
 from ..reference.jacobian import MARGIN
 from ..subjects.flatten import Flat
 from ..subjects.subject import OutOfCallsError
-from .group_testing import STEPS, GroupTesting, Leaf, Part, certain
+from .group_testing import STEPS, ElementFinding, GroupTesting, Part, certain
 from .look import DRIFT, PLAN, TINY, Directions, Outcome, is_cheap, short_of_calls, too_few, too_noisy
 
 
 class WrongElements(GroupTesting):
     """The search for wrong elements, and its report."""
 
-    def output_of(self, i: int) -> tuple[int, Leaf]:
+    def output_of(self, i: int) -> tuple[int, ElementFinding]:
         """Return the output whose derivative for a wrong element is off most, and that derivative.
 
         Where only combinations of outputs are pulled back, halves of them lead there; this needs no values.
@@ -52,7 +52,7 @@ class WrongElements(GroupTesting):
 
     def along_outputs(self, i: int, weights: np.ndarray) -> Slope:
         """Return slopes of combinations of outputs along an element that was looked at, from values that are kept."""
-        line = Line(self.flat, self.unit(i), weights, self.look.drift)
+        line = SampledLine(self.flat, self.unit(i), weights, self.look.drift)
         line.kept = self.line_of(i).kept
         return line.romberg(STEPS)
 
@@ -131,7 +131,7 @@ class WrongElements(GroupTesting):
         findings = findings if explained else findings or self.count()
         return Outcome("fail", tuple(found), products, "", findings, notes, len(self.leaves))
 
-    def cases(self, output: int, worst: Leaf, place: int) -> SimpleNamespace:
+    def cases(self, output: int, worst: ElementFinding, place: int) -> SimpleNamespace:
         """Return what is known as a judgement on one row: elements that agree along the directions are as claimed."""
         row = self.claim.row(output)
         a = np.full((1, self.flat.size), np.nan) if row is None else row[None].copy()

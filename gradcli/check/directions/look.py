@@ -15,7 +15,7 @@ import numpy as np
 from ...results.checks import Evidence, Finding, InputCheck, WorstElement
 from ..judgement.digits import digits_of
 from ..judgement.verdict import COARSE, SMALL
-from ..reference.differences import LIMIT, MORE, PAIRS, PER_FIT, REACH, WIDTHS, Line, Slope
+from ..reference.differences import LIMIT, MORE, PAIRS, PER_FIT, REACH, WIDTHS, SampledLine, Slope
 from ..reference.jacobian import MARGIN
 from ..subjects.flatten import Flat
 from .claim import Claim, draw_signs
@@ -70,7 +70,7 @@ class Directions:
         """Begin with a function, or anew with the same one on a part of the space."""
         self.flat, self.rng = flat, np.random.default_rng(self.seed)
         self.drift = np.zeros(len(flat.f0))
-        self.lines: list[Line] = []
+        self.lines: list[SampledLine] = []
         self.slopes: list[Slope] = []
         self.searched = False
         self.axes = flat.size == 1 or (self.wanted is None and (flat.size == 2 and self.left >= PLAN - 2))
@@ -84,10 +84,10 @@ class Directions:
             return math.inf
         return subject.most_calls - subject.calls - (0 if self.slopes else subject.claim_calls)
 
-    def draw(self, k: int) -> Line:
+    def draw(self, k: int) -> SampledLine:
         """Return line k, in a random direction or along an element."""
         signs = np.eye(self.flat.size)[k] if self.axes else draw_signs(self.rng, self.flat.size)
-        return Line(self.flat, signs * self.flat.scales, np.zeros((0, len(self.flat.f0))), self.drift)
+        return SampledLine(self.flat, signs * self.flat.scales, np.zeros((0, len(self.flat.f0))), self.drift)
 
     def first_look(self) -> None:
         """Take the calls that are enough for a derivative that agrees. Raises OutOfCallsError."""

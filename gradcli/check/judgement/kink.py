@@ -45,7 +45,7 @@ def settle_kinks(flat: Flat, judgement: Judgement, seed: int) -> None:
         return
     slopes = Slopes(flat, np.random.default_rng(seed))
     for j in sorted(rows):
-        row = Row(slopes, judgement, j)
+        row = KinkRow(slopes, judgement, j)
         if row.adds_up() or (flat.size <= MOST and row.measured_at_x().adds_up()):
             continue
         columns = row.meeting_columns()
@@ -120,7 +120,7 @@ class Slopes:
         return 2 * found[1] - found[0]
 
 
-class Row:
+class KinkRow:
     """One output at a kink: its one-sided derivatives along the axes, the claimed values, and what they form."""
 
     def __init__(self, slopes: Slopes, judgement: Judgement, j: int):
@@ -133,7 +133,7 @@ class Row:
         self.uncertain = np.where(np.isfinite(error), error, 0.0) * flat.scales
         self.uncertain[kinked] = 0.0
 
-    def measured_at_x(self) -> Row:
+    def measured_at_x(self) -> KinkRow:
         """Return this row with derivatives along the axes from steps as small as those along other directions."""
         unit = np.eye(self.flat.size)
         value, error = self.along(np.concatenate([unit, -unit]))

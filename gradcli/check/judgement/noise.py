@@ -15,7 +15,7 @@ NEIGHBOURS = 3
 """Points a few rounding units away at which a derivative is asked again to see its own rounding."""
 
 
-def scatter(subject: Subject, flat: Flat, analytic: np.ndarray) -> np.ndarray:
+def scatter_of_claim(subject: Subject, flat: Flat, analytic: np.ndarray) -> np.ndarray:
     """Return how much the claimed derivative changes a few rounding units away from the point."""
     most = np.zeros_like(analytic)
     for near in neighbours(subject):

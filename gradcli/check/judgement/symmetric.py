@@ -146,12 +146,12 @@ def triangle_read(flat: Flat, name: str) -> tuple[np.ndarray, str] | None:
     room = 2 * np.abs(flat.f0 - flat.value_again()) + ROUNDING * flat.unit * np.abs(flat.f0)
     still = []
     for unread in (upper, lower):
-        found = value_at(flat, name, np.where(unread, moved(x, AWAY), x))
+        found = value_at(flat, name, np.where(unread, move_elements(x, AWAY), x))
         still.append(found is not None and bool((np.abs(found - flat.f0) <= room).all()))
     if still[0] != still[1]:
         read, word = (lower, "upper") if still[0] else (upper, "lower")
         return read, f"the {word} triangle is not read: judged on the space of symmetric matrices"
-    near = moved(x, NEAR)
+    near = move_elements(x, NEAR)
     taken = (value_at(flat, name, np.where(triangle, near, x)) is not None for triangle in (upper, lower))
     if not any(taken) and value_at(flat, name, mean(near)) is not None:
         return upper | lower, "only symmetric matrices are taken: judged on the space of these"
@@ -166,7 +166,7 @@ def value_at(flat: Flat, name: str, x: np.ndarray) -> np.ndarray | None:
         return None
 
 
-def moved(x: np.ndarray, part: float) -> np.ndarray:
+def move_elements(x: np.ndarray, part: float) -> np.ndarray:
     """Return a matrix whose elements are moved by about a part of the largest."""
     rng = np.random.default_rng(0)
     size = part * float(np.abs(x).max() or 1.0)

@@ -26,7 +26,7 @@ class Mutant(NamedTuple):
     relative_error: float | None = None
 
 
-class Function:
+class SourceFunction:
     """A function in the text of its file: FunctionDef, or a name that is bound to a lambda."""
 
     def __init__(self, source: str, names: Sequence[str], path: str):
@@ -135,7 +135,7 @@ def returns(node: ast.AST) -> Iterator[ast.Return]:
             yield from returns(child)
 
 
-def numeric_mutants(function: Function) -> Iterator[Mutant]:
+def numeric_mutants(function: SourceFunction) -> Iterator[Mutant]:
     """Yield mutants whose results are changed."""
     source = function.numeric()
     for k in range(1, DIGITS + 1):
@@ -151,7 +151,7 @@ def numeric_mutants(function: Function) -> Iterator[Mutant]:
         yield Mutant(name, source, kind)
 
 
-def source_mutants(function: Function) -> list[Mutant]:
+def source_mutants(function: SourceFunction) -> list[Mutant]:
     """Return mutants with one change of the source each."""
     found: dict[str, Mutant] = {}
     keeping = function.keeping()
@@ -192,7 +192,7 @@ def shorten(text: str) -> str:
     return text if len(text) <= 48 else text[:47] + "…"
 
 
-def changes(function: Function, node: Any) -> Iterator[str]:
+def changes(function: SourceFunction, node: Any) -> Iterator[str]:
     """Yield what may stand for a piece of code: a term or factor less, another sign, an index or constant moved."""
     if isinstance(node, ast.BinOp):
         left, right = f"({function.text(node.left)})", f"({function.text(node.right)})"

@@ -18,7 +18,7 @@ from typing import Any
 from ...errors import GradcliError
 from ...program.target import read_source
 from ...results.mutants import MutantRun, Mutation
-from .mutants import Function, Mutant, numeric_mutants, source_mutants
+from .mutants import Mutant, SourceFunction, numeric_mutants, source_mutants
 
 HOST = str(Path(__file__).with_name("in_command"))
 """The folder with what runs inside the command, in whatever Python that is."""
@@ -28,7 +28,7 @@ PATIENCE, LEAST_SECONDS = 5.0, 10.0
 """How many times longer than without a mutant a run may take, and how long at least."""
 
 
-class Run:
+class CommandRun:
     """What came of one run of the command. status: the exit code, None where it had to be ended."""
 
     def __init__(self, status: int | None, seconds: float):
@@ -40,7 +40,7 @@ class Mutator:
 
     def __init__(self, path: str, name: str, command: Sequence[str]):
         self.path, self.name, self.command = path, name, list(command)
-        self.function = Function(read_source(path), name.split("."), path)
+        self.function = SourceFunction(read_source(path), name.split("."), path)
         self.mutants: list[Mutant] = [*numeric_mutants(self.function), *source_mutants(self.function)]
         self.folder = ""
         self.process: subprocess.Popen | None = None
@@ -103,11 +103,11 @@ class Mutator:
                 raise GradcliError(f"cannot run {command[0]}: {error.strerror}", kind="usage") from None
         return self.process
 
-    def run(self, which: str, seconds: float | None = None) -> Run:
+    def run(self, which: str, seconds: float | None = None) -> CommandRun:
         """Run the command with a mutant, or with the original to `record` its calls."""
         return self.run_in_session(which, seconds) if self.is_pytest else self.run_alone(which, seconds)
 
-    def run_alone(self, which: str, seconds: float | None) -> Run:
+    def run_alone(self, which: str, seconds: float | None) -> CommandRun:
         """Run the command in a process of its own."""
         start = time.perf_counter()
         process = self.start(self.command, self.environment(GRADCLI_MUTANT=which))
@@ -116,9 +116,9 @@ class Mutator:
         except subprocess.TimeoutExpired:
             status = None
         self.end()
-        return Run(status, time.perf_counter() - start)
+        return CommandRun(status, time.perf_counter() - start)
 
-    def run_in_session(self, which: str, seconds: float | None) -> Run:
+    def run_in_session(self, which: str, seconds: float | None) -> CommandRun:
         """Run the tests in a fork of one session of pytest, started when it is first wanted."""
         if self.process is None:
             self.start_session()
@@ -128,9 +128,9 @@ class Mutator:
             self.orders.flush()
             answer = self.results.readline()
         if not answer:
-            return Run(4, 0.0)
+            return CommandRun(4, 0.0)
         found = json.loads(answer)
-        return Run(found["status"], found["seconds"])
+        return CommandRun(found["status"], found["seconds"])
 
     def start_session(self) -> None:
         """Start pytest, which collects its tests and waits for orders."""
@@ -212,7 +212,7 @@ def mutate(
     return Mutation(target, tuple(runs), at_least, equal, found["calls"], time.perf_counter() - start)
 
 
-def refuse(mutator: Mutator, first: Run, found: dict[str, Any], target: str) -> None:
+def refuse(mutator: Mutator, first: CommandRun, found: dict[str, Any], target: str) -> None:
     """Raise GradcliError where nothing would be learned."""
     words = " ".join(mutator.command)
     if first.status != 0:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ...program.elsewhere.base import moved
+from ...program.elsewhere.base import point_beside
 from ...results.checks import Finding
 from ..subjects.flatten import Flat
 from ..subjects.subject import CheckError
@@ -30,7 +30,7 @@ def staleness(flat: Flat, seed: int) -> Finding | None:
         return None
     drawn = np.random.default_rng(seed + 11).standard_normal(len(flat.f0))
     cotangent = drawn.astype(flat.out.real.dtype).view(flat.out_dtype).reshape(flat.out_shape)
-    away = {**subject.at, **moved({name: subject.at[name] for name in subject.wrt})}
+    away = {**subject.at, **point_beside({name: subject.at[name] for name in subject.wrt})}
     try:
         late = subject.late_pull(subject.at, cotangent, away)
     except CheckError:  # the function is not defined there, or changes in place what backward needs

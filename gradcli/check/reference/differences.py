@@ -50,7 +50,7 @@ class Slope(NamedTuple):
     rough: np.ndarray
 
 
-class Line:
+class SampledLine:
     """Values of combinations of outputs along x + t d.
 
     weights: (R, m), the combinations. noise: what values are known to scatter by at least. All values that were asked

@@ -33,11 +33,11 @@ def constants_in(source: str) -> Iterator[float]:
     for node in ast.walk(tree):
         sign = -1.0 if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) else 1.0
         constant = node.operand if isinstance(node, ast.UnaryOp) else node
-        if isinstance(constant, ast.Constant) and is_number(constant.value):
+        if isinstance(constant, ast.Constant) and is_input_number(constant.value):
             yield sign * float(constant.value)  # type: ignore[arg-type]
 
 
-def is_number(x: Any) -> bool:
+def is_input_number(x: Any) -> bool:
     """Return whether something is a real number of a size that an input may have."""
     return isinstance(x, int | float) and not isinstance(x, bool) and abs(x) < LARGEST and math.isfinite(x)
 
@@ -47,7 +47,7 @@ def constants_of(functions: Iterable[Callable]) -> list[float]:
     found: dict[float, None] = {}
     for function in functions:
         for x in reached_from(function):
-            if is_number(x):
+            if is_input_number(x):
                 found[float(x)] = None
             if hasattr(x, "__code__"):
                 try:
@@ -76,7 +76,7 @@ def candidates(
         tied(base, rng),
         mixed(base, [*SPECIAL, *constants], rng),
         scaled(base, rng),
-        whole(base, rng),
+        whole_numbers(base, rng),
         single(base, [*constants, *SPECIAL], rng),
         drawn(base, rng),
     ]
@@ -104,7 +104,7 @@ def tied(base: Mapping[str, np.ndarray], rng: np.random.Generator) -> Iterator[P
     if sum(x.size for x in base.values()) < 2:
         return
     while True:
-        flat = joined(base)
+        flat = joined_inputs(base)
         size = len(flat)
         count = size if rng.random() < 0.2 else int(rng.integers(2, min(size, 4) + 1))
         places = rng.choice(size, count, replace=False)
@@ -129,7 +129,7 @@ def scaled(base: Mapping[str, np.ndarray], rng: np.random.Generator) -> Iterator
         yield {name: sign * base[name] * 10.0 ** rng.uniform(-2, 2) for name, sign in signs.items()}
 
 
-def whole(base: Mapping[str, np.ndarray], rng: np.random.Generator) -> Iterator[Point]:
+def whole_numbers(base: Mapping[str, np.ndarray], rng: np.random.Generator) -> Iterator[Point]:
     """Yield points of small whole numbers."""
     while True:
         most = int(rng.choice([1, 3, 10]))
@@ -138,7 +138,7 @@ def whole(base: Mapping[str, np.ndarray], rng: np.random.Generator) -> Iterator[
 
 def single(base: Mapping[str, np.ndarray], values: Iterable[float], rng: np.random.Generator) -> Iterator[Point]:
     """Yield the point with one element changed to a special value; nothing for one number."""
-    flat = joined(base)
+    flat = joined_inputs(base)
     while len(flat) > 1:
         for value in values:
             changed = flat.copy()
@@ -153,7 +153,7 @@ def drawn(base: Mapping[str, np.ndarray], rng: np.random.Generator) -> Iterator[
         yield {name: size * rng.standard_normal(x.shape) for name, x in base.items()}
 
 
-def joined(point: Mapping[str, np.ndarray]) -> np.ndarray:
+def joined_inputs(point: Mapping[str, np.ndarray]) -> np.ndarray:
     """Return the elements of all inputs as one vector."""
     return np.concatenate([x.reshape(-1) for x in point.values()])
 

@@ -17,9 +17,9 @@ from ..options import Options
 from ..run import Place, run_check
 from ..saved_points import written
 from ..subjects.flatten import Flat
-from ..subjects.subject import CheckError, Subject, WrongShapeError, as_point, name_of
+from ..subjects.subject import CheckError, Subject, WrongShapeError, as_point, callable_name
 from .candidates import Point, candidates, constants_in, constants_of
-from .screen import Line, compare_along_line
+from .screen import ElementSlopes, compare_along_line
 from .shrink import shrink
 
 LEAST_JUDGED = 12
@@ -37,7 +37,7 @@ BOUNDARIES = 12
 BISECTIONS = 60
 
 
-class Search:
+class PointSearch:
     """The search of one check. base: a point of its own, with all inputs."""
 
     def __init__(self, check: Any, base: Mapping[str, Any]):
@@ -95,7 +95,7 @@ class Search:
         flat = Flat(subject)
         place = int(flat.edges[subject.wrt.index(item.name)] + np.ravel_multi_index(worst.place, x.shape))
         row = flat.row_of(worst.output, worst.output_part)
-        line = Line(flat, place, row)
+        line = ElementSlopes(flat, place, row)
         if line.agrees(worst.analytic):
             return False
         return (
@@ -201,7 +201,7 @@ def search(check: Any, report: CheckReport, count: int, saved: Sequence[Mapping[
     """
     base = check.point(np.random.default_rng(check.options.seed))
     try:
-        hunt = Search(check, base)
+        hunt = PointSearch(check, base)
     except CheckError:
         return report
     for point in saved:
@@ -219,7 +219,7 @@ def search(check: Any, report: CheckReport, count: int, saved: Sequence[Mapping[
     return with_point(hunt, shrink(found, hunt.fails, hunt.varied), report, f"the smallest point, from {where}")
 
 
-def first_failing(hunt: Search, report: CheckReport, count: int) -> Point | None:
+def first_failing(hunt: PointSearch, report: CheckReport, count: int) -> Point | None:
     """Return a failing point: of those of the declaration, else of those that are suspicious."""
     check = hunt.check
     if report.verdict == "fail":
@@ -237,7 +237,7 @@ def first_failing(hunt: Search, report: CheckReport, count: int) -> Point | None
     return None
 
 
-def with_point(hunt: Search, point: Point, before: CheckReport, how: str) -> CheckReport:
+def with_point(hunt: PointSearch, point: Point, before: CheckReport, how: str) -> CheckReport:
     """Return the report of a failing point, which names it."""
     report = hunt.judge(point, blame=True)
     found = FoundPoint(point, declaration_of(hunt.check, point))
@@ -248,5 +248,5 @@ def declaration_of(check: Any, point: Point) -> str:
     """Return the line that declares a check at a point."""
     at = ", ".join(f"{json.dumps(name, ensure_ascii=False)}: {written(x)}" for name, x in point.items())
     claims = [(key, getattr(check, key)) for key in ("grad", "vjp", "jvp")]
-    by_hand = [f"{key}={name}" for key, x in claims if x is not None and (name := name_of(x)).isidentifier()]
+    by_hand = [f"{key}={name}" for key, x in claims if x is not None and (name := callable_name(x)).isidentifier()]
     return f"@gradcli.check({', '.join(['at={' + at + '}', *by_hand])})"

@@ -77,7 +77,7 @@ def claimed_parts(flat: Flat, weights: np.ndarray) -> np.ndarray:
     return weights @ flat.jacobian(subject.jacobian(subject.at))
 
 
-class Line:
+class ElementSlopes:
     """Slopes of one output along one element, over steps from its size (or 1) down to its rounding, tenfold each."""
 
     def __init__(self, flat: Flat, place: int, row: int):

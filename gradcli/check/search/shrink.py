@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 
-from .candidates import Point, joined, split
+from .candidates import Point, joined_inputs, split
 
 MOST_CALLS = 150
 MOST_DROPPED = 24
@@ -41,7 +41,7 @@ class Shrinking:
 
     def values(self) -> np.ndarray:
         """Return the elements of the inputs that may change."""
-        return joined(self.part())
+        return joined_inputs(self.part())
 
     def part(self) -> Point:
         """Return the inputs that may change."""
@@ -114,7 +114,7 @@ class Shrinking:
         simpler = split(changed, self.part())
         like = self.part()
         simpler = {name: x.astype(like[name].dtype) for name, x in simpler.items()}
-        if not complexity(joined(simpler)) < complexity(flat):
+        if not complexity(joined_inputs(simpler)) < complexity(flat):
             return False
         return self.accept({**self.point, **simpler})
 

@@ -15,7 +15,7 @@ from ...program.elsewhere.dispatch import adapter_of, framework_call
 from ...program.elsewhere.framework import expanded, is_under
 from .external import Claimed
 from .hand_written import HandWritten
-from .subject import CheckError, name_of
+from .subject import CheckError, callable_name
 
 
 def claimed_by(
@@ -38,7 +38,7 @@ def second_order(first: Claimed, seed: int) -> Claimed:
     return Claimed(first.program.vjp_function(vector.astype(out.dtype)))
 
 
-def hand_written(
+def hand_written_subject(
     f: Callable, at: Mapping[str, Any], claims: Mapping[str, Callable | None], wrt: Sequence[str] | None
 ) -> HandWritten:
     """Return a function with derivatives by hand, of which a framework runs some.
@@ -69,7 +69,7 @@ class Flattened:
 
     def __init__(self, function: Callable, arguments: Arguments, role: str):
         self.function, self.arguments, self.role = function, arguments, role
-        self.__name__ = name_of(function)
+        self.__name__ = callable_name(function)
         self.engine = engine_of(function, None)
         self.converts = False
 

@@ -13,9 +13,9 @@ from .subject import (
     CheckError,
     Subject,
     WrongShapeError,
+    as_kind_of_input,
+    callable_name,
     copied,
-    fitting,
-    name_of,
     plain_array,
     raised,
 )
@@ -66,7 +66,7 @@ class HandWritten(Subject):
     def value(self, arrays: Mapping[str, np.ndarray]) -> np.ndarray:
         """Return f at arrays by name."""
         self.count()
-        found = np.array(plain_array(self.call(self.f, arrays, name_of(self.f)), name_of(self.f)))
+        found = np.array(plain_array(self.call(self.f, arrays, callable_name(self.f)), callable_name(self.f)))
         self.shape = found.shape
         return found
 
@@ -77,7 +77,7 @@ class HandWritten(Subject):
             return self.rows(arrays, out)
         if self.grad is None:
             return self.columns(arrays, out)
-        parts = self.parts(self.call(self.grad, arrays, name_of(self.grad)), name_of(self.grad))
+        parts = self.parts(self.call(self.grad, arrays, callable_name(self.grad)), callable_name(self.grad))
         return {name: self.fitted(parts[name], out, name) for name in self.wrt}
 
     def fitted(self, part: Any, out: np.ndarray, name: str) -> np.ndarray:
@@ -85,14 +85,14 @@ class HandWritten(Subject):
 
         Raises WrongShapeError, and CheckError for complex outputs of complex inputs, which have no single derivative.
         """
-        raw, is_complex = plain_array(part, f"{name_of(self.grad)} for '{name}'"), out.dtype.kind == "c"
+        raw, is_complex = plain_array(part, f"{callable_name(self.grad)} for '{name}'"), out.dtype.kind == "c"
         if is_complex and self.at[name].dtype.kind == "c":
             raise CheckError(
-                f"{name_of(self.f)} returns complex numbers for the complex input '{name}': a backward by hand can "
-                "be checked (vjp), or a gradient of its real part and of its imaginary part, one by one"
+                f"{callable_name(self.f)} returns complex numbers for the complex input '{name}': a backward by hand "
+                "can be checked (vjp), or a gradient of its real part and of its imaginary part, one by one"
             )
         if not is_complex:
-            raw = fitting(raw, self.at[name], name)
+            raw = as_kind_of_input(raw, self.at[name], name)
         wanted = out.shape + self.at[name].shape
         if raw.shape != wanted:
             one_number = raw.ndim == 0 and math.prod(wanted) == 1
@@ -127,7 +127,7 @@ class HandWritten(Subject):
     def push(self, arrays: Mapping[str, np.ndarray], tangents: Mapping[str, np.ndarray]) -> np.ndarray:
         """Return what the jvp makes of tangents; inputs without one stay fixed. Raises WrongShapeError."""
         assert self.jvp is not None
-        what = name_of(self.jvp)
+        what = callable_name(self.jvp)
         ordered = tuple(tangents.get(name, np.zeros_like(x, dtype=tangent_type(x))) for name, x in arrays.items())
         given = tuple(x[()] if x.ndim == 0 else x.copy() for x in ordered)
         raw = plain_array(self.call(self.jvp, arrays, what, given), what)
@@ -165,14 +165,14 @@ class HandWritten(Subject):
     def pull(self, arrays: Mapping[str, np.ndarray], cotangent: np.ndarray) -> dict[str, np.ndarray]:
         """Return what the vjp makes of a cotangent, by input name. Raises WrongShapeError."""
         assert self.vjp is not None
-        what, found = name_of(self.vjp), {}
+        what, found = callable_name(self.vjp), {}
         parts = self.parts(self.call(self.vjp, arrays, what, cotangent if cotangent.ndim else cotangent[()]), what)
         for name in self.wrt:
             x = self.at[name]
             raw = plain_array(parts[name], f"{what} for '{name}'")
             if cotangent.dtype.kind == "c" and x.dtype.kind != "c":
                 raw = raw.real
-            raw = fitting(raw, x, name)
+            raw = as_kind_of_input(raw, x, name)
             if raw.shape != x.shape and not (raw.ndim == 0 and x.size == 1):
                 raise WrongShapeError(
                     f"{what} gives '{name}' a gradient of shape {raw.shape}; it must have shape {x.shape}"

@@ -74,7 +74,7 @@ class ComplexError(CheckError):
     """The derivative for a real input has an imaginary part."""
 
 
-def fitting(raw: np.ndarray, like: np.ndarray, name: str) -> np.ndarray:
+def as_kind_of_input(raw: np.ndarray, like: np.ndarray, name: str) -> np.ndarray:
     """Return a gradient as the input's kind of number.
 
     An imaginary part for a real input is dropped where it is no more than rounding. Raises ComplexError.
@@ -249,6 +249,6 @@ def as_point(name: str, x: Any) -> np.ndarray:
     return raw
 
 
-def name_of(function: Any) -> str:
+def callable_name(function: Any) -> str:
     """Return a callable's name, as messages call it."""
     return getattr(function, "__name__", None) or type(function).__name__

@@ -16,7 +16,7 @@ from ...program.outputs import arrays_in, layout_of
 from ...results.checks import InputCheck
 from ...tape.modes import no_grad
 from ...tape.tensor import Tensor
-from .subject import CheckError, NoForwardError, Subject, copied, name_of, raised
+from .subject import CheckError, NoForwardError, Subject, callable_name, copied, raised
 
 
 class Traced(Subject):
@@ -27,7 +27,7 @@ class Traced(Subject):
     def __init__(self, f: Callable, at: Mapping[str, Any], *, wrt: Sequence[str] | None = None, title: str = ""):
         super().__init__(at, wrt)
         self.f = f
-        self.title = title or name_of(f)
+        self.title = title or callable_name(f)
         self.batchable = True
 
     def call(self, tensors: Sequence[Tensor]) -> Tensor:
@@ -42,9 +42,9 @@ class Traced(Subject):
             raise raised(self.title, error) from error
         finally:
             copied.end()
-        found = list(arrays_in(result, is_float))
+        found = list(arrays_in(result, is_float_tensor))
         self.layout = layout_of(found, lambda x: x.dtype.is_complex)
-        return joined([x for _, x in found], result, self.title)
+        return join_outputs([x for _, x in found], result, self.title)
 
     def noted(self, result: Any) -> Any:
         """Return a result, of which there may be something to note."""
@@ -166,12 +166,12 @@ def tensor(x: np.ndarray) -> Tensor:
     return Tensor._wrap(np.array(x)[()] if np.ndim(x) == 0 else np.array(x), None)
 
 
-def is_float(x: Any) -> bool:
+def is_float_tensor(x: Any) -> bool:
     """Return whether something is a Tensor of floating-point or complex numbers."""
     return isinstance(x, Tensor) and (x.dtype.is_floating_point or x.dtype.is_complex)
 
 
-def joined(found: list[Tensor], result: Any, title: str) -> Tensor:
+def join_outputs(found: list[Tensor], result: Any, title: str) -> Tensor:
     """Return the Tensors of a function's result as one real Tensor; several are flattened and joined.
 
     Complex outputs become pairs of real and imaginary parts, along a last axis.

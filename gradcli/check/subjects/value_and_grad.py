@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from .subject import CheckError, name_of
+from .subject import CheckError, callable_name
 
 
 def value_and_gradient(f: Callable) -> tuple[Callable, Callable]:
@@ -18,7 +18,7 @@ def value_and_gradient(f: Callable) -> tuple[Callable, Callable]:
             found = f(*arguments, **named)
             if not isinstance(found, tuple | list) or len(found) != 2:
                 what = f"{len(found)} things" if isinstance(found, tuple | list) else type(found).__name__
-                raise CheckError(f"{name_of(f)} returned {what}, not (value, gradient)")
+                raise CheckError(f"{callable_name(f)} returned {what}, not (value, gradient)")
             return found[which]
 
         return call

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import GradcliError
-from ...program.elsewhere.address import Wishes, open_address, refuse_to_execute
+from ...program.elsewhere.address import CallOptions, open_address, refuse_to_execute
 from ...program.elsewhere.base import Arrays, Elsewhere, ElsewhereError
 from ...program.parameters import check_known
 from ...results.checks import CheckReport
@@ -75,7 +75,7 @@ class DeclaredAddress(RemoteCheck):
 
         @functools.cache
         def opened() -> Callable[[Arrays], Elsewhere]:
-            return open_address(text, Wishes(grad=grad, vjp=vjp, jvp=jvp, wrt=chosen, config=document))
+            return open_address(text, CallOptions(grad=grad, vjp=vjp, jvp=jvp, wrt=chosen, config=document))
 
         def make(inputs: Arrays) -> Elsewhere:
             return opened()(inputs)
@@ -96,7 +96,7 @@ def of_address(target: Any, wanted: Any) -> Check | CheckReport:
     start = time.perf_counter()
     rng = np.random.default_rng(wanted.options.get("seed", 0))
     own, outputs = sort_shapes(text, wanted.shapes)
-    wishes = Wishes(
+    wishes = CallOptions(
         grad=wanted.grad,
         vjp=wanted.vjp,
         jvp=wanted.jvp,

@@ -63,7 +63,7 @@ def of_target(target: Target, wanted: Wanted) -> list[Check | CheckReport]:
     path, colon, name = text.partition(".py:")
     by_hand = any(wanted.claims.values()) or wanted.value_and_grad
     if colon and not target.inline and by_hand:
-        return [hand_written(path + ".py", name, target, wanted)]
+        return [hand_written_check(path + ".py", name, target, wanted)]
     if colon and not target.inline and (check := by_framework(path + ".py", name, target, wanted)) is not None:
         return [check]
     if not target.inline and text.endswith(".py") and os.path.isfile(text) and mentions_checks(text):
@@ -92,7 +92,7 @@ def of_file(path: str, target: Target, wanted: Wanted) -> list[Check | CheckRepo
     return [with_options(check, wanted) for check in found]
 
 
-def hand_written(path: str, name: str, target: Target, wanted: Wanted) -> Check:
+def hand_written_check(path: str, name: str, target: Target, wanted: Wanted) -> Check:
     """Return the check of a function against the derivative in its file."""
     if target.safe:
         raise GradcliError(f"--safe: {path} is Python, which would have to be executed", kind="usage")

@@ -155,7 +155,7 @@ def in_digits(subject: Traced, blocks: dict[str, np.ndarray], digits: int, seed:
         differences.append(rows)
         exact_values.append(truths)
         value = middle if value is None else value
-    judge(np.array(differences, float), np.array(exact_values, float), directions, digits, found)
+    judge_digits(np.array(differences, float), np.array(exact_values, float), directions, digits, found)
     value_digits(subject, sharp, np.asarray(value), np.array(exact_values[0], float), directions, found)
 
 
@@ -164,7 +164,7 @@ def difference(sharp: Sharp, claimed: float, truth: Any) -> float:
     return np.nan if truth is None else float(sharp.mp.mpf(float(claimed)) - truth)
 
 
-def judge(
+def judge_digits(
     errors: np.ndarray, truth: np.ndarray, directions: list[dict[str, np.ndarray]], digits: int, found: Witnessed
 ) -> None:
     """Note to how many digits the engine agrees, and accuse what is off by more than its rounding."""

@@ -30,9 +30,9 @@ def with_witnesses(report: CheckReport, subject: Any, digits: int | None, symbol
         try:
             blocks = subject.jacobian(subject.at)
             if digits is not None:
-                attempt(found, f"{digits}-digit", lambda: in_digits(subject, blocks, digits, seed, found))
+                ask_witness(found, f"{digits}-digit", lambda: in_digits(subject, blocks, digits, seed, found))
             if symbolic:
-                attempt(found, "symbolic", lambda: by_formulas(subject, blocks, found))
+                ask_witness(found, "symbolic", lambda: by_formulas(subject, blocks, found))
         except CheckError as error:
             found.notes.append(str(error))
     verdict = "fail" if found.findings else report.verdict
@@ -46,7 +46,7 @@ def with_witnesses(report: CheckReport, subject: Any, digits: int | None, symbol
     )
 
 
-def attempt(found: Witnessed, name: str, work: Any) -> None:
+def ask_witness(found: Witnessed, name: str, work: Any) -> None:
     """Ask a witness; where it has nothing to say, note why."""
     try:
         with within(time_left(LONGEST)):

@@ -19,7 +19,7 @@ def by_formulas(subject: Traced, blocks: dict[str, np.ndarray], found: Witnessed
     import sympy
 
     from ...analysis.compare_formulas import compare_with_engine as compared
-    from ...analysis.symbolic_run import MAX_SYMBOLS, TIMEOUT, plain
+    from ...analysis.symbolic_run import MAX_SYMBOLS, TIMEOUT, as_expressions
     from ...analysis.symbolic_run import derive_in_time as patient
     from ...analysis.symbolic_run import drop_jumps as cleaned
     from ...exact.symbolic import symbols_for
@@ -36,7 +36,7 @@ def by_formulas(subject: Traced, blocks: dict[str, np.ndarray], found: Witnessed
         point = {
             s: sympy.Rational(float(x))
             for name, array in symbols.items()
-            for s, x in zip(plain(array).ravel().tolist(), np.ravel(subject.at[name]).tolist(), strict=True)
+            for s, x in zip(as_expressions(array).ravel().tolist(), np.ravel(subject.at[name]).tolist(), strict=True)
         }
         parts = [
             (
@@ -45,7 +45,7 @@ def by_formulas(subject: Traced, blocks: dict[str, np.ndarray], found: Witnessed
                 [
                     cleaned(sympy.diff(e, s))
                     for e in out.ravel().tolist()
-                    for s in plain(symbols[name]).ravel().tolist()
+                    for s in as_expressions(symbols[name]).ravel().tolist()
                 ],
             )
             for name in subject.wrt
@@ -66,16 +66,16 @@ def formula_of(subject: Traced, symbols: dict[str, Any]) -> np.ndarray:
     """Return the formulas of a function's output."""
     import sympy
 
-    from ...analysis.symbolic_run import plain
+    from ...analysis.symbolic_run import as_expressions
     from ...exact.record import exactly
     from ...exact.symbolic import Symbolic
     from ...tape.tensor import Tensor
 
     if isinstance(subject, SecondOrder):
         first = formula_of(subject.first, {name: x for name, x in symbols.items() if name != subject.vector})
-        vector = plain(symbols[subject.vector]).ravel().tolist()
+        vector = as_expressions(symbols[subject.vector]).ravel().tolist()
         total = sum((v * e for v, e in zip(vector, first.ravel().tolist(), strict=True)), sympy.Integer(0))
-        inputs = [s for name in subject.first.wrt for s in plain(symbols[name]).ravel().tolist()]
+        inputs = [s for name in subject.first.wrt for s in as_expressions(symbols[name]).ravel().tolist()]
         return np.array([sympy.diff(total, s) for s in inputs], object)
     with exactly(Symbolic()), no_grad():
-        return plain(subject.call([Tensor._wrap(s, None) for s in symbols.values()])._data)
+        return as_expressions(subject.call([Tensor._wrap(s, None) for s in symbols.values()])._data)

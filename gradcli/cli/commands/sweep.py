@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from ...analysis.sweep.plan import Wishes, plan_sweep, run_sweep, table_at
+from ...analysis.sweep.plan import SweepOptions, plan_sweep, run_sweep, table_at
 from ...analysis.sweep.run import Recipe
 from ...errors import GradcliError
 from ...program.target import load_program
@@ -63,7 +63,7 @@ def sweep(
         target.text, target.inline, target.argv, call.dtype, target.torch, target.engine, asked.seed,
         asked.max_elements,
     )  # fmt: skip
-    wishes = Wishes(table, asked.wrt, outs or (), diag, keep or (), shard, jobs, dask, restart, compile)
+    wishes = SweepOptions(table, asked.wrt, outs or (), diag, keep or (), shard, jobs, dask, restart, compile)
     with table_at(path) as points:
         plan = plan_sweep(program, recipe, points, given, wishes)
         if plan.refused:

@@ -14,7 +14,7 @@ from ...api.wrap import resolve
 from ...rules import entry
 from ...tape.node import refusing_node
 from ...tape.tensor import Tensor
-from .arguments import compute_into, constant, records_as, rename_function
+from .arguments import as_constant, compute_into, records_as, rename_function
 
 
 def apply(name: str, input: Tensor, inplace: bool = False, *args: Any) -> Tensor:
@@ -114,7 +114,7 @@ def rrelu(
     slopes = np.ones(input.shape)
     below = input.detach().numpy() <= 0
     slopes[below] = source.rng.uniform(lower, upper, (int(below.sum()),))
-    slope = constant(slopes).to(input.dtype)
+    slope = as_constant(slopes).to(input.dtype)
     return compute_into(input, inplace, lambda: where(input > 0, input, slope * input))
 
 

@@ -58,7 +58,7 @@ def run(name: str, *operands: Any, **params: Any) -> Any:
     return record(entry(name), operands, params)
 
 
-def constant(data: Any) -> Tensor:
+def as_constant(data: Any) -> Tensor:
     """Return an array as a tensor that wants no gradient."""
     return Tensor._wrap(np.asarray(data), None)
 
@@ -74,7 +74,7 @@ def reduce_losses(values: Any, reduction: str) -> Any:
 
 def divide_by_count(x: Any, count: float) -> Any:
     """Return x / count, where a count of 0 gives nan rather than an error."""
-    return x / constant(count).to(x.dtype)
+    return x / as_constant(count).to(x.dtype)
 
 
 def loss(name: str, input: Tensor, target: Tensor, reduction: str) -> Tensor:

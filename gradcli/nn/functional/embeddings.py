@@ -7,7 +7,7 @@ import numpy as np
 from ...api.where_search import where
 from ...tape.dtypes import as_dtype
 from ...tape.tensor import Tensor
-from .arguments import constant, records_as
+from .arguments import as_constant, records_as
 
 
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
@@ -23,7 +23,7 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
         num_classes = int(classes.max()) + 1
     elif classes.size and classes.max() >= num_classes:
         raise RuntimeError("Class values must be smaller than num_classes.")
-    return constant((classes[..., None] == np.arange(num_classes)).astype(np.int64))
+    return as_constant((classes[..., None] == np.arange(num_classes)).astype(np.int64))
 
 
 def check_rows(indices: np.ndarray, weight: Tensor) -> None:
@@ -63,5 +63,5 @@ def embedding(
     padding = padding_row(padding_idx, weight.shape[0])
     rows = weight[indices]
     if padding is not None:
-        rows = where(constant((indices == padding)[..., None]), rows.detach(), rows)
+        rows = where(as_constant((indices == padding)[..., None]), rows.detach(), rows)
     return rows

@@ -14,7 +14,7 @@ import numpy as np
 
 from ...rules.resample import Taps
 from ...tape.tensor import Tensor
-from .arguments import constant, per_axis, rename_function, run
+from .arguments import as_constant, per_axis, rename_function, run
 from .convolution import add_batch_axis
 
 
@@ -169,7 +169,7 @@ def pool_maxima(input: Tensor, n: int, name: str, tables_of: Callable, return_in
     """Return the maxima over windows, with their positions if wanted."""
     x, unbatched = add_batch_axis(input, n, name)
     places = largest_positions(x.detach().numpy(), tables_of(x))
-    values, indices = at_places(x, places, n), constant(places)
+    values, indices = at_places(x, places, n), as_constant(places)
     if unbatched:
         values, indices = values.squeeze(0), indices.squeeze(0)
     return (values, indices) if return_indices else values

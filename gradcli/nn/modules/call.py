@@ -55,7 +55,7 @@ def before_forward(module: Any, args: tuple, kwargs: dict) -> tuple[tuple, dict]
                 if not (isinstance(result, tuple) and len(result) == 2):
                     raise RuntimeError(
                         "forward pre-hook must return None or a tuple of (new_args, new_kwargs), "
-                        f"but hook {name_of(hook)!r} of {type(module).__name__} returned {result!r}"
+                        f"but hook {hook_name(hook)!r} of {type(module).__name__} returned {result!r}"
                     )
                 args, kwargs = result
             else:
@@ -98,11 +98,11 @@ def run_hook(kind: str, module: Any, hook: Callable, *given: Any) -> Any:
     try:
         return hook(module, *given)
     except Exception as error:
-        error.add_note(f"raised in the {kind} {name_of(hook)!r} of {type(module).__name__}")
+        error.add_note(f"raised in the {kind} {hook_name(hook)!r} of {type(module).__name__}")
         raise
 
 
-def name_of(hook: Any) -> str:
+def hook_name(hook: Any) -> str:
     return getattr(hook, "__name__", type(hook).__name__)
 
 
@@ -179,7 +179,7 @@ class BackwardWatch:
                 if result is not None and not (isinstance(result, tuple) and all(x is None for x in result)):
                     raise RuntimeError(
                         "Backward hook for Modules where no input requires gradient should always return None or "
-                        f"None for all gradients; hook {name_of(hook)!r} did not."
+                        f"None for all gradients; hook {hook_name(hook)!r} did not."
                     )
         return tuple(shown[i] for i in places) if self.pre_hooks else None
 
@@ -217,7 +217,7 @@ class BackwardWatch:
         if len(parts) != len(shown):
             raise RuntimeError(
                 f"{what} returned an invalid number of {name}, got {len(parts)}, but expected {len(shown)} "
-                f"(hook {name_of(hook)!r} of {type(self.module).__name__})"
+                f"(hook {hook_name(hook)!r} of {type(self.module).__name__})"
             )
         return tuple(
             new if new is None or old is None or new is old else check_hook_result(new, old, hook)

@@ -15,7 +15,7 @@ from .base import Arrays, Elsewhere
 ANSWER_SECONDS = 60.0
 
 
-class Wishes(NamedTuple):
+class CallOptions(NamedTuple):
     """What a call of the command asks of a function elsewhere.
 
     grad, vjp, jvp: declarations of derivatives in C. shapes: of outputs. out, wrt: the output that is meant, and the
@@ -37,7 +37,7 @@ class Wishes(NamedTuple):
         return self.timeout or ANSWER_SECONDS
 
 
-def open_address(text: str, wishes: Wishes) -> Callable[[Arrays], Elsewhere]:
+def open_address(text: str, wishes: CallOptions) -> Callable[[Arrays], Elsewhere]:
     """Return what makes the function at an address from values of its inputs; all use one connection or process.
 
     Raises GradcliError for an address that cannot be, and for wishes that have no meaning there.
@@ -61,7 +61,7 @@ def refuse_to_execute(text: str) -> None:
         raise GradcliError(f"--safe: {text} would have to be executed", kind="usage")
 
 
-def open_library(path: str, declaration: str, wishes: Wishes) -> Callable[[Arrays], Elsewhere]:
+def open_library(path: str, declaration: str, wishes: CallOptions) -> Callable[[Arrays], Elsewhere]:
     from .library import Library, host
 
     if not os.path.isfile(path):
@@ -71,7 +71,7 @@ def open_library(path: str, declaration: str, wishes: Wishes) -> Callable[[Array
     return lambda inputs: Library(path, declaration, inputs, process, wishes)
 
 
-def open_fmu(path: str, wishes: Wishes) -> Callable[[Arrays], Elsewhere]:
+def open_fmu(path: str, wishes: CallOptions) -> Callable[[Arrays], Elsewhere]:
     from .fmu import Fmu, host
 
     refuse_config(wishes, path)
@@ -79,7 +79,7 @@ def open_fmu(path: str, wishes: Wishes) -> Callable[[Arrays], Elsewhere]:
     return lambda inputs: Fmu(path, inputs, process, wishes)
 
 
-def open_process(text: str, wishes: Wishes) -> Callable[[Arrays], Elsewhere]:
+def open_process(text: str, wishes: CallOptions) -> Callable[[Arrays], Elsewhere]:
     from .process import Process
     from .umbridge import UmBridge
 
@@ -93,7 +93,7 @@ def open_process(text: str, wishes: Wishes) -> Callable[[Arrays], Elsewhere]:
     return lambda inputs: UmBridge(text, process.ask, process.close, inputs, config, wishes)
 
 
-def open_server(text: str, wishes: Wishes) -> Callable[[Arrays], Elsewhere]:
+def open_server(text: str, wishes: CallOptions) -> Callable[[Arrays], Elsewhere]:
     """Return what makes the function of a server: an UM-Bridge model, or a Tesseract where none is named."""
     from .http import Server
 
@@ -112,7 +112,7 @@ def open_server(text: str, wishes: Wishes) -> Callable[[Arrays], Elsewhere]:
     return lambda inputs: UmBridge(text, ask, server.close, inputs, config, wishes, server.model)
 
 
-def read_config(wishes: Wishes) -> dict[str, Any]:
+def read_config(wishes: CallOptions) -> dict[str, Any]:
     """Return the object that --config holds. Raises GradcliError for anything else."""
     if wishes.config is None:
         return {}
@@ -125,7 +125,7 @@ def read_config(wishes: Wishes) -> dict[str, Any]:
     return found
 
 
-def refuse_config(wishes: Wishes, text: str) -> None:
+def refuse_config(wishes: CallOptions, text: str) -> None:
     """Raise GradcliError where a config has no use."""
     if wishes.config is not None:
         raise GradcliError(f"--config: {text} takes none; UM-Bridge models do", kind="usage")

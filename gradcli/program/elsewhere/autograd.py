@@ -45,7 +45,7 @@ class AutogradCall(FrameworkCall):
 
     def join_result(self, result: Any) -> Any:
         """Return an output as one real array. Raises ElsewhereError for one without floating-point numbers."""
-        return join_real(self.note_layout(result, list(arrays_in(result, is_float)), anp.iscomplexobj), anp)
+        return join_real(self.note_layout(result, list(arrays_in(result, is_float_box)), anp.iscomplexobj), anp)
 
     def vjp_function(self, cotangent: np.ndarray) -> AutogradCall:
         names = list(self.inputs)
@@ -64,7 +64,7 @@ def leaf(x: np.ndarray) -> Any:
     return np.array(x) if np.ndim(x) else np.asarray(x)[()]
 
 
-def is_float(x: Any) -> bool:
+def is_float_box(x: Any) -> bool:
     """Return whether something is an array of floating-point or complex numbers, or a box that holds one."""
     raw = x
     while hasattr(raw, "_value"):

@@ -87,7 +87,7 @@ class Elsewhere:
         """Let go of connections and processes."""
 
 
-def moved(at: Arrays) -> dict[str, np.ndarray]:
+def point_beside(at: Arrays) -> dict[str, np.ndarray]:
     """Return a point at some distance from another one."""
     return {name: x + np.asarray(0.05 * (1 + np.abs(x)), x.dtype) for name, x in at.items()}
 

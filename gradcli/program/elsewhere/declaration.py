@@ -60,7 +60,7 @@ def read_declaration(text: str) -> Declaration:
             hint="write the line of the header: 'double f(int n, const double *x)'",
             kind="usage",
         )
-    returns = plain(found["returns"])
+    returns = plain_type(found["returns"])
     if returns not in ("void", *WHOLE, *REAL):
         raise GradcliError(f"'{text}': it returns {returns}, not double, float, int or void", kind="usage")
     rest = found["rest"].strip()
@@ -80,7 +80,7 @@ def read_parameter(word: str, text: str) -> Parameter:
         raise GradcliError(
             f"'{text}': the parameter '{word}' cannot be read", hint="every parameter needs a name", kind="usage"
         )
-    kind, is_array = plain(found["type"]), bool(found["star"] or found["length"])
+    kind, is_array = plain_type(found["type"]), bool(found["star"] or found["length"])
     if (found["star"] and found["length"]) or found["length"].count("[") > 1 or (is_array and kind not in REAL):
         raise GradcliError(f"'{text}': '{word}' is no array of double or float", kind="usage")
     if kind in REAL:
@@ -91,7 +91,7 @@ def read_parameter(word: str, text: str) -> Parameter:
     return Parameter(found["name"], "whole", WHOLE[kind])
 
 
-def plain(words: str) -> str:
+def plain_type(words: str) -> str:
     """Return a type without what does not matter here: `const long int` is long."""
     kind = " ".join(QUALIFIERS.sub(" ", words).split())
     return kind.removesuffix(" int") if kind not in ("int", "unsigned int") else kind

@@ -16,7 +16,7 @@ from .base import Arrays, Elsewhere, ElsewhereError
 from .process import Process
 
 if TYPE_CHECKING:
-    from .address import Wishes
+    from .address import CallOptions
 
 HOST = os.path.join(os.path.dirname(__file__), "fmu_host.py")
 
@@ -30,7 +30,7 @@ class Fmu(Elsewhere):
 
     has_jvp = True
 
-    def __init__(self, title: str, inputs: Arrays, process: Process, wishes: Wishes):
+    def __init__(self, title: str, inputs: Arrays, process: Process, wishes: CallOptions):
         self.process, out, wrt = process, wishes.out, wishes.wrt
         found = self.ask(title, "describe", {})
         own, outputs = found["inputs"], found["outputs"]
@@ -61,12 +61,14 @@ class Fmu(Elsewhere):
         return self.result("evaluate", arrays, {})
 
     def jvp(self, arrays: Arrays, tangents: Arrays) -> np.ndarray:
-        return self.result("differentiate", arrays, {"direction": numbers(tangents)})
+        return self.result("differentiate", arrays, {"direction": flat_numbers(tangents)})
 
     def result(self, method: str, arrays: Arrays, more: dict[str, Any]) -> np.ndarray:
         """Return what a method gives for the outputs."""
         self.calls += method == "evaluate"
-        found = self.ask(self.title, method, {"inputs": numbers(arrays), "outputs": self.outputs, **more})["outputs"]
+        found = self.ask(self.title, method, {"inputs": flat_numbers(arrays), "outputs": self.outputs, **more})[
+            "outputs"
+        ]
         return np.array(found if len(self.outputs) > 1 else found[0], float)
 
     def close(self) -> None:
@@ -98,5 +100,5 @@ def as_number(title: str, name: str, x: Any) -> np.ndarray:
     return raw.astype(float)
 
 
-def numbers(arrays: Arrays) -> dict[str, float]:
+def flat_numbers(arrays: Arrays) -> dict[str, float]:
     return {name: float(x) for name, x in arrays.items()}

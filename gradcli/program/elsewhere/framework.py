@@ -13,7 +13,7 @@ from ...errors import ENDINGS, describe_error
 from ..outputs import Path, layout_of
 from ..parameters import named_parameters
 from .arguments import Arguments, as_array, call_with
-from .base import Arrays, Elsewhere, ElsewhereError, moved
+from .base import Arrays, Elsewhere, ElsewhereError, point_beside
 
 SINGLE = 2.0**-24
 
@@ -56,7 +56,7 @@ class FrameworkCall(Elsewhere):
         """
         try:
             with contextlib.suppress(ElsewhereError):  # what is kept of a first call is then of another point
-                self.value(moved(self.inputs))
+                self.value(point_beside(self.inputs))
                 return
             self.value(self.inputs)
         except ElsewhereError as error:

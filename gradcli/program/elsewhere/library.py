@@ -21,7 +21,7 @@ from .declaration import REAL, Declaration, Parameter, read_declaration
 from .process import Process
 
 if TYPE_CHECKING:
-    from .address import Wishes
+    from .address import CallOptions
 
 REVERSE = ("{}_b", "{}b", "{}_bar", "{}bar", "d{}", "d_{}", "grad_{}", "{}_grad", "g{}", "g_{}", "{}_g")
 """What the cotangent or the gradient of {} is called."""
@@ -42,7 +42,7 @@ class Library(Elsewhere):
         declaration: str,
         inputs: Arrays,
         process: Process,
-        wishes: Wishes,
+        wishes: CallOptions,
     ):
         self.f = read_declaration(declaration)
         self.grad, self.back, self.forward = (

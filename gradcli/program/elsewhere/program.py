@@ -34,7 +34,7 @@ class ElsewhereProgram(Program):
     def run(self, given: Values, *, wrt: Names = None, out: str | None = None, prepare: Prepare = NOTHING) -> Run:
         """Ask for the value; the products follow when backward, or forward mode, comes to it."""
         wanted = list(wrt or ()) or None  # what gives a value alone is made in the same way
-        call = attempt(lambda: self.make(given, out, wanted))
+        call = call_or_raise(lambda: self.make(given, out, wanted))
         if wrt != () and not (call.has_vjp or call.has_jvp):
             raise GradcliError(
                 f"{call.title} gives no derivative",
@@ -61,14 +61,14 @@ class Call(Function):
         """Return the value."""
         ctx.call, ctx.names, ctx.shapes = call, names, [x._data.shape for x in xs]
         ctx.save_for_backward(*xs)
-        return as_tensor(attempt(lambda: call.value({**call.inputs, **arrays_of(names, xs)})))
+        return as_tensor(call_or_raise(lambda: call.value({**call.inputs, **arrays_of(names, xs)})))
 
     @staticmethod
     def backward(ctx: Any, cotangent: Tensor) -> Any:
         """Return the products that it gives; as calls elsewhere where they are to be differentiated themselves."""
         if not (state.grad and ctx.call.has_second):
             return products(ctx, cotangent)
-        product = attempt(lambda: ctx.call.vjp_function(np.asarray(cotangent.detach()._data)))
+        product = call_or_raise(lambda: ctx.call.vjp_function(np.asarray(cotangent.detach()._data)))
         joined = Call.apply(product, list(product.inputs), *ctx.saved_tensors, cotangent)
         ends = np.cumsum([int(np.prod(shape)) for shape in ctx.shapes]).tolist()
         parts = [joined[begin:end] for begin, end in pairwise([0, *ends])] if len(ends) > 1 else [joined]
@@ -87,7 +87,7 @@ class Call(Function):
             )
         given = {name: t for name, t in zip(ctx.names, tangents, strict=True) if t is not None}
         arrays = {**call.inputs, **arrays_of(ctx.names, ctx.saved_tensors)}
-        return as_tensor(attempt(lambda: call.jvp(arrays, arrays_of(given, given.values()))))
+        return as_tensor(call_or_raise(lambda: call.jvp(arrays, arrays_of(given, given.values()))))
 
 
 @functools.partial(once_differentiable, message="what runs elsewhere gives first derivatives only")
@@ -95,7 +95,7 @@ def products(ctx: Any, cotangent: Tensor) -> tuple:
     """Return the products of a cotangent with the derivative that a call gives."""
     call, raw = ctx.call, np.asarray(cotangent.detach()._data)
     arrays = {**call.inputs, **arrays_of(ctx.names, ctx.saved_tensors)}
-    found = attempt(lambda: call.vjp(arrays, raw) if call.has_vjp else by_columns(call, arrays, raw))
+    found = call_or_raise(lambda: call.vjp(arrays, raw) if call.has_vjp else by_columns(call, arrays, raw))
     return None, None, *(as_tensor(found[name]) for name in ctx.names)
 
 
@@ -119,7 +119,7 @@ def as_tensor(x: np.ndarray) -> Tensor:
     return Tensor._wrap(raw[()] if raw.ndim == 0 else raw, None)
 
 
-def attempt(call: Callable[[], Any]) -> Any:
+def call_or_raise(call: Callable[[], Any]) -> Any:
     """Return what a call gives. Raises GradcliError, as of a target that raised."""
     try:
         return call()

@@ -19,7 +19,7 @@ from .base import Arrays, Elsewhere, ElsewhereError, shorten_answer
 from .http import Server
 
 if TYPE_CHECKING:
-    from .address import Wishes
+    from .address import CallOptions
 
 VJP, JVP = "/vector_jacobian_product", "/jacobian_vector_product"
 
@@ -31,7 +31,7 @@ class Tesseract(Elsewhere):
     have. paths: what the server calls the inputs that it differentiates.
     """
 
-    def __init__(self, title: str, server: Server, inputs: Arrays, wishes: Wishes):
+    def __init__(self, title: str, server: Server, inputs: Arrays, wishes: CallOptions):
         self.server, out = server, wishes.out
         document = server.get("/openapi.json")
         paths = document.get("paths") if isinstance(document, dict) else None
@@ -42,7 +42,7 @@ class Tesseract(Elsewhere):
             raise ElsewhereError(f"{title} gives no derivative: it has neither {VJP} nor {JVP}")
         schemas = object_at(object_at(document, "components"), "schemas")
         known = differentiable(schemas, "ApplyInputSchema")
-        outlines = {name: found for name in inputs if (found := outline_of(name, known))}
+        outlines = {name: found for name in inputs if (found := input_outline(name, known))}
         paths = {name: path for name, (path, _) in outlines.items()}
         if not known:  # the server has no schema
             paths = {n: ".".join(f"[{x}]" if isinstance(x, int) else x for x in parts_of(n)) for n in inputs}
@@ -51,7 +51,7 @@ class Tesseract(Elsewhere):
         self.wrt = self.choose(known, wishes.wrt)
         self.refuse_unknown(object_at(schemas, "Apply_InputSchema"))
         self.out, self.outputs = out, list(differentiable(schemas, "ApplyOutputSchema"))
-        if out is not None and self.outputs and outline_of(out, dict.fromkeys(self.outputs)) is None:
+        if out is not None and self.outputs and input_outline(out, dict.fromkeys(self.outputs)) is None:
             raise self.no_output([own_name(path) for path in self.outputs])
         self.shapes: dict[str, tuple[int, ...]] = {}
 
@@ -217,7 +217,7 @@ def own_name(path: str) -> str:
     return re.sub(r"\{(.+?)\}", r"\1", path.replace(".[", "["))
 
 
-def outline_of(name: str, known: Mapping[str, Any]) -> tuple[str, Any] | None:
+def input_outline(name: str, known: Mapping[str, Any]) -> tuple[str, Any] | None:
     """Return the path of an input and its outline; None for one that is not differentiated.
 
     Schemas have layers.[].w for elements of a list, and layers.{}.w for those of an object.

@@ -107,7 +107,9 @@ class TorchCall(FrameworkCall):
         def back(cotangent: np.ndarray) -> dict[str, np.ndarray]:
             seed = torch.from_numpy(np.array(cotangent)).to(out.dtype).reshape(out.shape)
             grads = torch.autograd.grad(out, list(leaves.values()), seed, retain_graph=True, allow_unused=True)
-            return {n: np.zeros_like(at[n]) if g is None else plain(g) for n, g in zip(at, grads, strict=True)}
+            return {
+                n: np.zeros_like(at[n]) if g is None else as_numpy_array(g) for n, g in zip(at, grads, strict=True)
+            }
 
         return back
 
@@ -118,7 +120,9 @@ class TorchCall(FrameworkCall):
             duals = {n: forward_ad.make_dual(self.given(x), tensor(tangents[n])) for n, x in at.items()}
             out = self.join_result(self.result(duals))
             tangent = forward_ad.unpack_dual(out).tangent
-            return np.zeros(tuple(out.shape), plain(out).dtype) if tangent is None else plain(tangent)
+            return (
+                np.zeros(tuple(out.shape), as_numpy_array(out).dtype) if tangent is None else as_numpy_array(tangent)
+            )
 
     def lacks_forward(self, error: BaseException) -> bool:
         text = str(error).lower()
@@ -127,7 +131,7 @@ class TorchCall(FrameworkCall):
 
     def join_result(self, result: Any) -> torch.Tensor:
         """Return an output as one real tensor. Raises ElsewhereError for one without floating-point numbers."""
-        found = list(arrays_in(result, is_float))
+        found = list(arrays_in(result, is_torch_float))
         if not found and isinstance(result, float | np.ndarray | np.floating):
             found = [((), torch.as_tensor(result))]
         parts = self.note_layout(result, found, torch.is_complex, "tensor")
@@ -184,7 +188,9 @@ class ModuleCall(TorchCall):
         arguments = Arguments(inputs, fixed)
         single = single or any(x.dtype == np.float32 for x in arguments.arrays.values())
         self.modules = {False: copy_module(module).double(), True: copy_module(module).float()}
-        values = {n: np.array(plain(p) if n not in given else given[n], np.float64) for n, p in weights.items()}
+        values = {
+            n: np.array(as_numpy_array(p) if n not in given else given[n], np.float64) for n, p in weights.items()
+        }
         self.calling = inputs.keys()
         super().__init__(module, Arguments({**arguments.tree, **values}, fixed), title, single=single)
 
@@ -226,13 +232,18 @@ def calls_in(call: TorchCall) -> list[tuple[Any, tuple, str, str]]:
             values = [*(frame.f_locals[name] for name in names), *rest]
             if not has_setup(function):
                 function = getattr(values.pop(0), "_forward_cls", function)
-            arguments = tuple(map(own, values))
-            found.append((function, arguments, f"{function.__name__}Backward", place_of(function.backward)))
+            arguments = tuple(map(detached_argument, values))
+            found.append((function, arguments, f"{function.__name__}Backward", method_place(function.backward)))
 
     def note(name: str) -> Callable:
         def hook(module: Any, args: tuple, output: Any) -> None:
             found.append(
-                (module, tuple(map(own, args)), f"{name} ({type(module).__name__})", place_of(type(module).forward))
+                (
+                    module,
+                    tuple(map(detached_argument, args)),
+                    f"{name} ({type(module).__name__})",
+                    method_place(type(module).forward),
+                )
             )
 
         return hook
@@ -287,7 +298,7 @@ def as_function(function: Any) -> Callable:
     return call
 
 
-def place_of(method: Any) -> str:
+def method_place(method: Any) -> str:
     """Return where a method is, with the line that returns its result."""
     try:
         lines, start = inspect.getsourcelines(method)
@@ -329,15 +340,15 @@ def tensor(x: np.ndarray) -> torch.Tensor:
     return torch.from_numpy(np.array(x))
 
 
-def own(x: Any) -> Any:
+def detached_argument(x: Any) -> Any:
     """Return an argument apart from the graph."""
     return x.detach().clone() if isinstance(x, torch.Tensor) else x
 
 
-def plain(x: torch.Tensor) -> np.ndarray:
+def as_numpy_array(x: torch.Tensor) -> np.ndarray:
     """Return a tensor as an array."""
     return x.detach().cpu().resolve_conj().resolve_neg().to_dense().numpy()
 
 
-def is_float(x: Any) -> bool:
+def is_torch_float(x: Any) -> bool:
     return isinstance(x, torch.Tensor) and (x.is_floating_point() or x.is_complex())

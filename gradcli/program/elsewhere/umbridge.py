@@ -15,7 +15,7 @@ from ...errors import GradcliError
 from .base import Arrays, Elsewhere, ElsewhereError, GoneError, error_text, shorten_answer
 
 if TYPE_CHECKING:
-    from .address import Wishes
+    from .address import CallOptions
 
 Ask = Callable[[str, dict[str, Any]], Any]
 """Sends a method with its body, and returns the answer. Raises ElsewhereError."""
@@ -31,7 +31,7 @@ class UmBridge(Elsewhere):
         close: Callable[[], None],
         inputs: Arrays,
         config: Mapping[str, Any],
-        wishes: Wishes,
+        wishes: CallOptions,
         model: str = "",
     ):
         self.ask, self.model, self.config = ask, model, config
@@ -83,7 +83,7 @@ class UmBridge(Elsewhere):
     def outputs(self, arrays: Arrays) -> list[np.ndarray]:
         self.calls += 1
         found = self.part("Evaluate", {"input": self.vectors(arrays)}, "output", list)
-        return [numbers(part, f"Evaluate: output {i}") for i, part in enumerate(found)]
+        return [vector_of_numbers(part, f"Evaluate: output {i}") for i, part in enumerate(found)]
 
     def value(self, arrays: Arrays) -> np.ndarray:
         found = self.outputs(arrays)
@@ -96,7 +96,7 @@ class UmBridge(Elsewhere):
     def product(self, method: str, out: int, name: str, arrays: Arrays, key: str, vector: np.ndarray) -> np.ndarray:
         """Return one product with the derivative of one output with respect to one input."""
         body = {"outWrt": out, "inWrt": self.names.index(name), "input": self.vectors(arrays), key: vector.tolist()}
-        return numbers(self.part(method, body, "output", list), method)
+        return vector_of_numbers(self.part(method, body, "output", list), method)
 
     def vjp(self, arrays: Arrays, cotangent: np.ndarray) -> dict[str, np.ndarray]:
         """Return the sums of what Gradient gives for the chosen outputs."""
@@ -149,7 +149,7 @@ def in_order(title: str, inputs: Arrays, sizes: Sequence[int] | None) -> dict[st
     return found
 
 
-def numbers(found: Any, what: str) -> np.ndarray:
+def vector_of_numbers(found: Any, what: str) -> np.ndarray:
     """Return a list of numbers as a vector. Raises ElsewhereError for anything else."""
     try:
         x = np.array(found, float)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from gradcli.check.mutate.mutants import Function, numeric_mutants, source_mutants
+from gradcli.check.mutate.mutants import SourceFunction, numeric_mutants, source_mutants
 from gradcli.errors import GradcliError
 from gradcli.schema import schema_of
 
@@ -215,7 +215,7 @@ def test_an_interrupt_leaves_nothing_behind(project, command):
 
 def test_changes_of_the_source():
     source = "def g(x, i):\n    y = x[i] * 3.0 - x[i - 1]\n    y += 2\n    return -y\n"
-    names = {m.name for m in source_mutants(Function(source, ["g"], "f.py"))}
+    names = {m.name for m in source_mutants(SourceFunction(source, ["g"], "f.py"))}
     assert {
         "line 2: x[i] * 3.0 - x[i - 1] -> x[i] * 3.0",
         "line 2: x[i] * 3.0 - x[i - 1] -> x[i] * 3.0 + x[i - 1]",
@@ -229,7 +229,7 @@ def test_changes_of_the_source():
 
 
 def test_every_mutant_compiles_and_keeps_its_lines():
-    function = Function(LOSSES, ["grad"], "losses.py")
+    function = SourceFunction(LOSSES, ["grad"], "losses.py")
     mutants = [*numeric_mutants(function), *source_mutants(function)]
     assert len(mutants) > 25
     for mutant in mutants:
@@ -240,6 +240,6 @@ def test_every_mutant_compiles_and_keeps_its_lines():
 
 def test_a_function_must_be_in_the_file():
     with pytest.raises(GradcliError, match="defines no function 'loss'"):
-        Function("from a import loss", ["loss"], "f.py")
+        SourceFunction("from a import loss", ["loss"], "f.py")
     with pytest.raises(GradcliError, match="cannot be parsed"):
-        Function("def", ["loss"], "f.py")
+        SourceFunction("def", ["loss"], "f.py")
