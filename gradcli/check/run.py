@@ -273,12 +273,8 @@ def rounding_of_claim(flat: Flat, analytic: np.ndarray) -> tuple[np.ndarray, np.
 
 def judge_closely(flat: Flat, analytic: np.ndarray, seed: int) -> Judgement:
     """Decide every element by its own numeric derivative; then look for what excuses those that seem wrong."""
-    reference = Reference(flat)
-    slack = rounding_of_claim(flat, analytic)
-    if analytic.size:  # without elements the verdict is a pass in every way of checking
-        reference.look()
-    judgement = Judgement(analytic, reference, *slack)
-    if not analytic.size:
+    judgement = Judgement(analytic, Reference(flat), *rounding_of_claim(flat, analytic))
+    if not analytic.size:  # without elements the verdict is a pass in every way of checking
         return judgement
     judgement.run()
     settle_kinks(flat, judgement, seed)

@@ -14,7 +14,7 @@ from ..tape.dtypes import defaults
 from ..tape.tensor import Tensor
 from .base import NOTHING, Names, Prepare, Program, Run, Values, as_leaf, line_of
 from .failures import blame_user_code
-from .parameters import ADVICE, WHOLE, check_known, missing_values, named_parameters, pass_by_name, type_name
+from .parameters import ADVICE, WHOLE, annotation_name, check_known, missing_values, named_parameters, pass_by_name
 
 
 class FunctionProgram(Program):
@@ -36,7 +36,7 @@ class FunctionProgram(Program):
             self.parameters = named_parameters(function, title)
         except (TypeError, ValueError):
             raise GradcliError(f"{title} does not say what its parameters are", hint=ADVICE, kind="usage") from None
-        self.whole = {p.name: kind for p in self.parameters if (kind := type_name(p.annotation)) in WHOLE}
+        self.whole = {p.name: kind for p in self.parameters if (kind := annotation_name(p.annotation)) in WHOLE}
 
     def run(self, given: Values, *, wrt: Names = None, out: str | None = None, prepare: Prepare = NOTHING) -> Run:
         leaves, wanted, counts = self.inputs(given, wrt, out)

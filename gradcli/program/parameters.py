@@ -12,7 +12,7 @@ WHOLE = ("int", "int64", "int32", "long", "LongTensor", "IntTensor")
 """Annotations of parameters that take whole numbers."""
 
 
-def type_name(annotation: Any) -> str:
+def annotation_name(annotation: Any) -> str:
     """Return the name of the type that an annotation names, without its module: LongTensor of torch.LongTensor."""
     name = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", str(annotation))
     return name.rpartition(".")[2]

@@ -117,45 +117,58 @@ def inputs_of(program: Program, columns: Sequence[str]) -> list[str] | None:
 
 
 def plan_sweep(
-    program: Program, recipe: Recipe, points: Points, given: Mapping[str, Any], wishes: SweepOptions
+    program: Program, recipe: Recipe, points: Points, given: Mapping[str, Any], options: SweepOptions
 ) -> Sweep:
     """Return what is to be done. Raises GradcliError for names, rows and outputs that cannot be used."""
-    ending = form_of(wishes.output)
-    if wishes.dask is not None:
+    ending = form_of(options.output)
+    if options.dask is not None:
         need("distributed", "dask", "--dask")
-    if os.path.exists(wishes.output) and os.path.samefile(wishes.output, points.path):
-        raise GradcliError(f"-o {wishes.output}: that is the table of points", hint="name another file", kind="usage")
+    if os.path.exists(options.output) and os.path.samefile(options.output, points.path):
+        raise GradcliError(
+            f"-o {options.output}: that is the table of points", hint="name another file", kind="usage"
+        )
     known = inputs_of(program, points.names)
     columns = choose_inputs(program, given, points, known)
-    check_known(wishes.wrt or (), columns if known is None else known, "--wrt")
-    for name in wishes.keep:
+    check_known(options.wrt or (), columns if known is None else known, "--wrt")
+    for name in options.keep:
         if name not in points.names:
             raise unknown_columns(points, [name])
     question = Question(
         program,
         given,
         columns,
-        tuple(columns if wishes.wrt is None else wishes.wrt),
-        tuple(wishes.outs) or (None,),
-        wishes.diag,
+        tuple(columns if options.wrt is None else options.wrt),
+        tuple(options.outs) or (None,),
+        options.diag,
     )
-    taken = set(result_names(question)).intersection(wishes.keep)
+    taken = set(result_names(question)).intersection(options.keep)
     if taken:
         raise GradcliError(f"--keep {taken.pop()}: the result has a column of that name", kind="usage")
-    points.prepare(columns, wishes.keep)
-    start, stop = (points.rows * k // wishes.shard[1] for k in (wishes.shard[0] - 1, wishes.shard[0]))
+    points.prepare(columns, options.keep)
+    start, stop = (points.rows * k // options.shard[1] for k in (options.shard[0] - 1, options.shard[0]))
     step, loop, refused = 1, "", None
     if points.rows:
         block = next(iter(points.read(0, 1, 1, columns, ()))).inputs
         first = {name: np.stack(list(x)) for name, x in block.items()}
-        if wishes.compile:
+        if options.compile:
             step, refused = compile_rows(question, first)
-        if not wishes.compile or refused:
+        if not options.compile or refused:
             step, loop = rows_at_once(question, first)
-    folder = wishes.output + ".parts"
-    compiled = wishes.compile and not refused
+    folder = options.output + ".parts"
+    compiled = options.compile and not refused
     return Sweep(
-        recipe, question, points, tuple(wishes.keep), folder, ending, start, stop, step, loop, compiled, refused or ""
+        recipe,
+        question,
+        points,
+        tuple(options.keep),
+        folder,
+        ending,
+        start,
+        stop,
+        step,
+        loop,
+        compiled,
+        refused or "",
     )
 
 
@@ -171,29 +184,29 @@ def compile_rows(question: Question, first: Mapping[str, np.ndarray]) -> tuple[i
     return ROWS, None
 
 
-def run_sweep(sweep: Sweep, path: str, wishes: SweepOptions, tell: Tell, stream: Callable[[bytes], None]) -> Swept:
+def run_sweep(sweep: Sweep, path: str, options: SweepOptions, tell: Tell, stream: Callable[[bytes], None]) -> Swept:
     """Do what is missing of a sweep, and put the parts together.
 
     path: the table as the user named it. tell: is told of rows as they are done. stream: takes the bytes of a result
     that goes to standard output.
     """
     begun = time.perf_counter()
-    if wishes.output == STREAM:
+    if options.output == STREAM:
         with tempfile.TemporaryDirectory(prefix="gradcli-") as place:
-            bad = sum(stream_parts(sweep._replace(folder=place), wishes, tell, stream))
+            bad = sum(stream_parts(sweep._replace(folder=place), options, tell, stream))
     else:
-        bad = fill_file(sweep, identity(sweep, path, wishes.shard), wishes, tell)
+        bad = fill_file(sweep, identity(sweep, path, options.shard), options, tell)
     seconds = time.perf_counter() - begun
-    return Swept(sweep.recipe.text, sweep.stop - sweep.start, bad, seconds, wishes.output)
+    return Swept(sweep.recipe.text, sweep.stop - sweep.start, bad, seconds, options.output)
 
 
-def fill_file(sweep: Sweep, wanted: dict[str, Any], wishes: SweepOptions, tell: Tell) -> int:
+def fill_file(sweep: Sweep, wanted: dict[str, Any], options: SweepOptions, tell: Tell) -> int:
     """Do the parts of a file that are missing, and join them; return its number of rows that are not finite.
 
     wanted: what it is made from. Raises GradcliError for a file that was made from something else.
     """
-    record, folder = Record(wishes.output), Folder(sweep.folder, sweep.ending)
-    if wishes.restart or not record.found:
+    record, folder = Record(options.output), Folder(sweep.folder, sweep.ending)
+    if options.restart or not record.found:
         folder.remove()
     else:
         record.check(wanted)
@@ -208,39 +221,39 @@ def fill_file(sweep: Sweep, wanted: dict[str, Any], wishes: SweepOptions, tell: 
         first, last = sweep.bounds(number)
         tell(last - first, count)
     try:
-        for _ in run_missing(sweep, [k for k in range(sweep.parts) if k not in done], wishes, tell):
+        for _ in run_missing(sweep, [k for k in range(sweep.parts) if k not in done], options, tell):
             pass
     finally:
         done = folder.done()
         if sweep.parts and not done:
             folder.remove()
             record.remove()
-    with replacing(wishes.output) as file:
+    with replacing(options.output) as file:
         join_parts([folder.place(k, done[k]) for k in range(sweep.parts)], file, sweep.ending, sweep.names)
     record.write(wanted, sweep.step, sum(done.values()))
     folder.remove()
     return sum(done.values())
 
 
-def run_missing(sweep: Sweep, missing: list[int], wishes: SweepOptions, tell: Tell) -> Iterator[int]:
+def run_missing(sweep: Sweep, missing: list[int], options: SweepOptions, tell: Tell) -> Iterator[int]:
     """Do parts, here or elsewhere; yield the number of each when it is done."""
-    if wishes.dask is not None:
+    if options.dask is not None:
         from .workers import run_on_dask
 
-        return run_on_dask(sweep, missing, wishes.dask, wishes.jobs, tell)
-    if (wishes.jobs or 1) > 1 and len(missing) > 1:
+        return run_on_dask(sweep, missing, options.dask, options.jobs, tell)
+    if (options.jobs or 1) > 1 and len(missing) > 1:
         from .workers import run_at_once
 
-        return run_at_once(sweep, missing, wishes.jobs or 1, tell)
+        return run_at_once(sweep, missing, options.jobs or 1, tell)
     return run_here(sweep, missing, tell)
 
 
-def stream_parts(sweep: Sweep, wishes: SweepOptions, tell: Tell, stream: Callable[[bytes], None]) -> Iterator[int]:
+def stream_parts(sweep: Sweep, options: SweepOptions, tell: Tell, stream: Callable[[bytes], None]) -> Iterator[int]:
     """Hand on every part as soon as those before it are; yield its number of rows that are not finite."""
     folder = Folder(sweep.folder, sweep.ending)
     stream(heading(sweep.names, ","))
     following = 0
-    for _ in run_missing(sweep, list(range(sweep.parts)), wishes, tell):
+    for _ in run_missing(sweep, list(range(sweep.parts)), options, tell):
         done = folder.done()
         while following in done:
             place = folder.place(following, done[following])

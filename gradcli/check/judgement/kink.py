@@ -63,7 +63,7 @@ class Slopes:
 
     def __init__(self, flat: Flat, rng: np.random.Generator):
         self.flat, self.rng = flat, rng
-        self.x = np.concatenate([p.astype(float) for p in flat.parts])
+        self.x = flat.x
 
     def along(self, directions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return one-sided derivatives and their errors: shapes (directions, m).

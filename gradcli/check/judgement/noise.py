@@ -113,7 +113,7 @@ def difference_of_solver(flat: Flat, shape: tuple, j: int, i: int, noise: float)
     calls a solver by name and the difference is no constant part of the derivative. noise: of the values; a
     difference that is not clearly more than it makes is none.
     """
-    x = np.concatenate([part.astype(float) for part in flat.parts])
+    x = flat.x
     scale = float(flat.scales[i])
     for reach in REACHES:
         starts = np.repeat(x[None], len(STARTS), axis=0)

@@ -109,7 +109,7 @@ class Look:
         rows, columns, claimed = self.rows[open_], self.columns[open_], self.claimed[open_]
         chosen, k = np.unique(self.colours[columns], return_inverse=True)
         steps = np.concatenate([PAIRS * reach, NARROW])
-        x = np.concatenate(flat.parts)
+        x = flat.x
         h = np.abs((x + np.where(x < 0, -1.0, 1.0) * (steps[:, None] * flat.scales)) - x)
         values = np.empty((2, len(steps), len(chosen), len(flat.f0)))
         for inputs, mine in self.by_input(chosen):

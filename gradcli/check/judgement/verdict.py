@@ -149,7 +149,8 @@ class Judgement:
         return columns[worst[columns] >= 0]
 
     def run(self) -> None:
-        """Look closely at open columns until the verdict is clear."""
+        """Take the cheap look at all columns, then look closely at open ones until the verdict is clear."""
+        self.reference.look()
         self.cheap()
         for reach in OTHER_REACHES:
             columns = self.order()

@@ -198,7 +198,7 @@ def scatter_of_values(flat: Flat) -> np.ndarray:
     Fourth differences along a random direction, at three spacings; More and Wild (2011), equation 1.4.
     """
     rng = np.random.default_rng(5)
-    x = np.concatenate([part.astype(float) for part in flat.parts])
+    x = flat.x
     direction = rng.choice([-1.0, 1.0], flat.size) * flat.scales
     steps = np.arange(-4, 5)
     unit = max(float(np.finfo(part.dtype).eps) / 2 for part in flat.parts)

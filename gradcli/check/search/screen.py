@@ -31,7 +31,7 @@ def compare_along_line(flat: Flat, rng: np.random.Generator) -> tuple[float, boo
     weights = np.ones(1) if len(flat.f0) == 1 else rng.standard_normal(len(flat.f0))
     parts = claimed_parts(flat, weights) * direction
     claim, size = float(parts.sum()), float(np.abs(parts).max())
-    x = np.concatenate([part.astype(float) for part in flat.parts])
+    x = flat.x
     steps = np.array([WIDE, HALF, 4 * unit ** (1 / 3), 4 * unit**0.5])
     offsets = np.concatenate([steps, -steps])
     values = flat.points(x + offsets[:, None] * direction) @ weights

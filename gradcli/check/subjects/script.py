@@ -17,7 +17,7 @@ from ...tape.tensor import Tensor
 from ..check import Check, refuse_foreign
 from .second import direction
 from .subject import CheckError, Subject
-from .tensor_function import Traced, join_outputs, tensor
+from .tensor_function import Traced, as_one_output, tensor
 
 
 class ScriptSubject(Traced):
@@ -111,7 +111,7 @@ class SecondScript(ScriptSubject):
         vector = tensor(arrays[last]).requires_grad_()
         wanted = [run.leaves[name] for name in self.first.wrt]
         found = grad(run.output, wanted, vector, create_graph=True, materialize_grads=True)
-        return [*(run.leaves[name] for name in names), vector], join_outputs(list(found), found, self.title)
+        return [*(run.leaves[name] for name in names), vector], as_one_output(list(found), found, self.title)
 
     def jacobian(self, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Return the second derivatives by reverse mode."""

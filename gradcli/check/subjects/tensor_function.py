@@ -44,7 +44,7 @@ class Traced(Subject):
             copied.end()
         found = list(arrays_in(result, is_float_tensor))
         self.layout = layout_of(found, lambda x: x.dtype.is_complex)
-        return join_outputs([x for _, x in found], result, self.title)
+        return as_one_output([x for _, x in found], result, self.title)
 
     def noted(self, result: Any) -> Any:
         """Return a result, of which there may be something to note."""
@@ -171,7 +171,7 @@ def is_float_tensor(x: Any) -> bool:
     return isinstance(x, Tensor) and (x.dtype.is_floating_point or x.dtype.is_complex)
 
 
-def join_outputs(found: list[Tensor], result: Any, title: str) -> Tensor:
+def as_one_output(found: list[Tensor], result: Any, title: str) -> Tensor:
     """Return the Tensors of a function's result as one real Tensor; several are flattened and joined.
 
     Complex outputs become pairs of real and imaginary parts, along a last axis.

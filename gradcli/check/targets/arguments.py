@@ -10,7 +10,7 @@ from typing import Any
 
 from ...errors import GradcliError, did_you_mean
 from ...program.elsewhere.framework import as_whole, is_whole
-from ...program.parameters import WHOLE, missing_values, named_parameters, pass_by_name, type_name
+from ...program.parameters import WHOLE, annotation_name, missing_values, named_parameters, pass_by_name
 
 
 def arguments_of(f: Callable, given: Mapping[str, Any], title: str) -> dict[str, Any]:
@@ -35,7 +35,7 @@ def arguments_of(f: Callable, given: Mapping[str, Any], title: str) -> dict[str,
 
 def takes_whole(annotation: Any) -> bool:
     """Return whether an annotation names whole numbers: int, or an array of them such as NDArray[np.int64]."""
-    text = type_name(annotation) if isinstance(annotation, type) else str(annotation)
+    text = annotation_name(annotation) if isinstance(annotation, type) else str(annotation)
     return "float" not in text and any(re.search(rf"\b{word}\b", text) for word in WHOLE)
 
 

@@ -96,7 +96,7 @@ def of_address(target: Any, wanted: Any) -> Check | CheckReport:
     start = time.perf_counter()
     rng = np.random.default_rng(wanted.options.get("seed", 0))
     own, outputs = sort_shapes(text, wanted.shapes)
-    wishes = CallOptions(
+    asked = CallOptions(
         grad=wanted.grad,
         vjp=wanted.vjp,
         jvp=wanted.jvp,
@@ -106,7 +106,7 @@ def of_address(target: Any, wanted: Any) -> Check | CheckReport:
         config=wanted.config,
         timeout=wanted.timeout,
     )
-    make = open_address(text, wishes)
+    make = open_address(text, asked)
     try:
         program = make({**wanted.values, **{name: rng.standard_normal(shape) for name, shape in own.items()}})
     except ElsewhereError as error:

@@ -63,16 +63,16 @@ def sweep(
         target.text, target.inline, target.argv, call.dtype, target.torch, target.engine, asked.seed,
         asked.max_elements,
     )  # fmt: skip
-    wishes = SweepOptions(table, asked.wrt, outs or (), diag, keep or (), shard, jobs, dask, restart, compile)
+    options = SweepOptions(table, asked.wrt, outs or (), diag, keep or (), shard, jobs, dask, restart, compile)
     with table_at(path) as points:
-        plan = plan_sweep(program, recipe, points, given, wishes)
+        plan = plan_sweep(program, recipe, points, given, options)
         if plan.refused:
             messages.note(f"--compile: {plan.refused}; the rows are interpreted")
         if plan.loop:
             messages.note(f"{target.text} is run row by row: {plan.loop}")
         with Progress(plan.stop - plan.start) as progress:
             try:
-                result = run_sweep(plan, path, wishes, progress.tell, streams.write)
+                result = run_sweep(plan, path, options, progress.tell, streams.write)
             except KeyboardInterrupt:
                 if os.path.isdir(plan.folder):
                     messages.note("the parts that are done are kept: the same command goes on from there")

@@ -37,22 +37,22 @@ class CallOptions(NamedTuple):
         return self.timeout or ANSWER_SECONDS
 
 
-def open_address(text: str, wishes: CallOptions) -> Callable[[Arrays], Elsewhere]:
+def open_address(text: str, options: CallOptions) -> Callable[[Arrays], Elsewhere]:
     """Return what makes the function at an address from values of its inputs; all use one connection or process.
 
-    Raises GradcliError for an address that cannot be, and for wishes that have no meaning there.
+    Raises GradcliError for an address that cannot be, and for options that have no meaning there.
     """
     library = LIBRARY.match(text)
     if library and not text.startswith(REMOTE):
-        return open_library(library["path"], library["declaration"], wishes)
+        return open_library(library["path"], library["declaration"], options)
     for name in ("grad", "vjp", "jvp"):
-        if getattr(wishes, name) is not None:
+        if getattr(options, name) is not None:
             raise GradcliError(f"--{name}: {text} says itself what its derivative is", kind="usage")
     if text.startswith("cmd:"):
-        return open_process(text, wishes)
+        return open_process(text, options)
     if is_fmu(text):
-        return open_fmu(text, wishes)
-    return open_server(text, wishes)
+        return open_fmu(text, options)
+    return open_server(text, options)
 
 
 def refuse_to_execute(text: str) -> None:
@@ -61,25 +61,25 @@ def refuse_to_execute(text: str) -> None:
         raise GradcliError(f"--safe: {text} would have to be executed", kind="usage")
 
 
-def open_library(path: str, declaration: str, wishes: CallOptions) -> Callable[[Arrays], Elsewhere]:
+def open_library(path: str, declaration: str, options: CallOptions) -> Callable[[Arrays], Elsewhere]:
     from .library import Library, host
 
     if not os.path.isfile(path):
         raise GradcliError(f"no such file: {path}", kind="file")
-    refuse_config(wishes, path)
-    process = host(path, wishes.seconds)
-    return lambda inputs: Library(path, declaration, inputs, process, wishes)
+    refuse_config(options, path)
+    process = host(path, options.seconds)
+    return lambda inputs: Library(path, declaration, inputs, process, options)
 
 
-def open_fmu(path: str, wishes: CallOptions) -> Callable[[Arrays], Elsewhere]:
+def open_fmu(path: str, options: CallOptions) -> Callable[[Arrays], Elsewhere]:
     from .fmu import Fmu, host
 
-    refuse_config(wishes, path)
-    process = host(path, wishes.seconds)
-    return lambda inputs: Fmu(path, inputs, process, wishes)
+    refuse_config(options, path)
+    process = host(path, options.seconds)
+    return lambda inputs: Fmu(path, inputs, process, options)
 
 
-def open_process(text: str, wishes: CallOptions) -> Callable[[Arrays], Elsewhere]:
+def open_process(text: str, options: CallOptions) -> Callable[[Arrays], Elsewhere]:
     from .process import Process
     from .umbridge import UmBridge
 
@@ -89,35 +89,35 @@ def open_process(text: str, wishes: CallOptions) -> Callable[[Arrays], Elsewhere
         raise GradcliError(f"{text}: {error}", kind="usage") from None
     if not words:
         raise GradcliError(f"{text} names no command", hint="write cmd:COMMAND", kind="usage")
-    process, config = Process(words, text, wishes.seconds), read_config(wishes)
-    return lambda inputs: UmBridge(text, process.ask, process.close, inputs, config, wishes)
+    process, config = Process(words, text, options.seconds), read_config(options)
+    return lambda inputs: UmBridge(text, process.ask, process.close, inputs, config, options)
 
 
-def open_server(text: str, wishes: CallOptions) -> Callable[[Arrays], Elsewhere]:
+def open_server(text: str, options: CallOptions) -> Callable[[Arrays], Elsewhere]:
     """Return what makes the function of a server: an UM-Bridge model, or a Tesseract where none is named."""
     from .http import Server
 
-    server = Server(text, wishes.seconds)
+    server = Server(text, options.seconds)
     if not server.model:
         from .tesseract import Tesseract
 
-        refuse_config(wishes, text)
-        return lambda inputs: Tesseract(text, server, inputs, wishes)
+        refuse_config(options, text)
+        return lambda inputs: Tesseract(text, server, inputs, options)
     from .umbridge import UmBridge
 
     def ask(method: str, body: dict[str, Any]) -> Any:
         return server.post(f"/{method}", body)
 
-    config = read_config(wishes)
-    return lambda inputs: UmBridge(text, ask, server.close, inputs, config, wishes, server.model)
+    config = read_config(options)
+    return lambda inputs: UmBridge(text, ask, server.close, inputs, config, options, server.model)
 
 
-def read_config(wishes: CallOptions) -> dict[str, Any]:
+def read_config(options: CallOptions) -> dict[str, Any]:
     """Return the object that --config holds. Raises GradcliError for anything else."""
-    if wishes.config is None:
+    if options.config is None:
         return {}
     try:
-        found = json.loads(wishes.config)
+        found = json.loads(options.config)
     except (ValueError, RecursionError) as error:
         raise GradcliError(f"--config is no JSON: {error}", kind="usage") from None
     if not isinstance(found, dict):
@@ -125,7 +125,7 @@ def read_config(wishes: CallOptions) -> dict[str, Any]:
     return found
 
 
-def refuse_config(wishes: CallOptions, text: str) -> None:
+def refuse_config(options: CallOptions, text: str) -> None:
     """Raise GradcliError where a config has no use."""
-    if wishes.config is not None:
+    if options.config is not None:
         raise GradcliError(f"--config: {text} takes none; UM-Bridge models do", kind="usage")

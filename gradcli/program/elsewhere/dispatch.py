@@ -9,7 +9,7 @@ from typing import Any
 
 from ...errors import GradcliError, describe_error
 from ..detect_framework import ENGINES
-from ..parameters import WHOLE, check_known, missing_values, type_name
+from ..parameters import WHOLE, annotation_name, check_known, missing_values
 from .base import ElsewhereError
 from .framework import FrameworkCall, as_whole, is_under, is_whole
 
@@ -78,7 +78,7 @@ def framework_arguments(engine: str, function: Any, given: Mapping[str, Any], ti
     missing = [p.name for p in parameters if p.name not in given and p.default is p.empty]
     if missing:
         raise missing_values(title, missing)
-    whole = {p.name for p in parameters if type_name(p.annotation) in WHOLE or type(p.default) is int}
+    whole = {p.name for p in parameters if annotation_name(p.annotation) in WHOLE or type(p.default) is int}
     return {
         n: as_whole(given[n]) if n in whole and is_whole(given[n]) else given[n]
         for n in [*names, *others]

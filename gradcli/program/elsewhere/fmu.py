@@ -30,8 +30,8 @@ class Fmu(Elsewhere):
 
     has_jvp = True
 
-    def __init__(self, title: str, inputs: Arrays, process: Process, wishes: CallOptions):
-        self.process, out, wrt = process, wishes.out, wishes.wrt
+    def __init__(self, title: str, inputs: Arrays, process: Process, options: CallOptions):
+        self.process, out, wrt = process, options.out, options.wrt
         found = self.ask(title, "describe", {})
         own, outputs = found["inputs"], found["outputs"]
         if not found["derivatives"]:

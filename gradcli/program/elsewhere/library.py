@@ -42,20 +42,20 @@ class Library(Elsewhere):
         declaration: str,
         inputs: Arrays,
         process: Process,
-        wishes: CallOptions,
+        options: CallOptions,
     ):
         self.f = read_declaration(declaration)
         self.grad, self.back, self.forward = (
-            text and read_declaration(text) for text in (wishes.grad, wishes.vjp, wishes.jvp)
+            text and read_declaration(text) for text in (options.grad, options.vjp, options.jvp)
         )
         self.advice = f"--grad 'void {self.f.name}_grad(int n, const double *x, double *g)' as its header has it"
         self.has_vjp, self.has_jvp = bool(self.grad or self.back), bool(self.forward)
         names = [p.name for p in self.f.parameters if is_input(p, inputs)]
         super().__init__(f"{path}:{self.f.name}", self.points(names, inputs))
         self.whole = {p.name: inputs[p.name] for p in self.f.parameters if p.kind == "whole" and p.name in inputs}
-        self.wrt = names if wishes.wrt is None else list(wishes.wrt)
-        self.output = self.output_of(wishes.out)
-        self.shape = self.output_shape(wishes.shapes)
+        self.wrt = names if options.wrt is None else list(options.wrt)
+        self.output = self.output_of(options.out)
+        self.shape = self.output_shape(options.shapes)
         self.process = process
         self.recent: tuple[Any, Any] = (None, None)
         for function in (self.f, self.grad, self.back, self.forward):

@@ -31,8 +31,8 @@ class Tesseract(Elsewhere):
     have. paths: what the server calls the inputs that it differentiates.
     """
 
-    def __init__(self, title: str, server: Server, inputs: Arrays, wishes: CallOptions):
-        self.server, out = server, wishes.out
+    def __init__(self, title: str, server: Server, inputs: Arrays, options: CallOptions):
+        self.server, out = server, options.out
         document = server.get("/openapi.json")
         paths = document.get("paths") if isinstance(document, dict) else None
         if not isinstance(paths, dict) or "/apply" not in paths:
@@ -48,7 +48,7 @@ class Tesseract(Elsewhere):
             paths = {n: ".".join(f"[{x}]" if isinstance(x, int) else x for x in parts_of(n)) for n in inputs}
         self.paths = paths
         super().__init__(title, {name: as_dtype(x, outlines.get(name, ("", {}))[1]) for name, x in inputs.items()})
-        self.wrt = self.choose(known, wishes.wrt)
+        self.wrt = self.choose(known, options.wrt)
         self.refuse_unknown(object_at(schemas, "Apply_InputSchema"))
         self.out, self.outputs = out, list(differentiable(schemas, "ApplyOutputSchema"))
         if out is not None and self.outputs and input_outline(out, dict.fromkeys(self.outputs)) is None:

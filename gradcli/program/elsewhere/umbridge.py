@@ -31,7 +31,7 @@ class UmBridge(Elsewhere):
         close: Callable[[], None],
         inputs: Arrays,
         config: Mapping[str, Any],
-        wishes: CallOptions,
+        options: CallOptions,
         model: str = "",
     ):
         self.ask, self.model, self.config = ask, model, config
@@ -44,9 +44,9 @@ class UmBridge(Elsewhere):
             raise ElsewhereError(f"{title} gives no derivative: it supports neither Gradient nor ApplyJacobian")
         super().__init__(title, in_order(title, inputs, self.sizes("InputSizes", "inputSizes")))
         self.names = list(self.inputs)
-        self.wrt = [name for name in self.names if wishes.wrt is None or name in wishes.wrt]
+        self.wrt = [name for name in self.names if options.wrt is None or name in options.wrt]
         self.lengths = self.sizes("OutputSizes", "outputSizes") or [len(part) for part in self.outputs(self.inputs)]
-        self.chosen = range(len(self.lengths)) if wishes.out is None else [self.output_named(wishes.out)]
+        self.chosen = range(len(self.lengths)) if options.out is None else [self.output_named(options.out)]
 
     def output_named(self, out: str) -> int:
         """Return the place of an output. Raises GradcliError when there is none of that name."""
