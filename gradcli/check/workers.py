@@ -5,17 +5,14 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import functools
-import glob
 import math
-import multiprocessing
-import multiprocessing.connection
 import os
 import pickle
 import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -24,6 +21,7 @@ from ..lang.memory import bound
 from ..lang.time_limits import deadline, within
 from ..results.checks import CheckReport
 from .check import Check
+from .forked_process import ForkedProcess, Pipe, with_something_to_read
 from .run import DEFECT
 from .subjects.subject import copied
 
@@ -83,18 +81,12 @@ def in_turn(checks: Sequence[Check], watch: Watch | None) -> Iterator[tuple[int,
 class Worker:
     """A forked process that runs checks by number, one at a time.
 
-    at: the number that it was given last; given: how many it was given. others: pipes that are no business of its.
+    at: the number that it was given last; given: how many it was given. others: pipes of other workers.
     """
 
-    def __init__(self, checks: Sequence[Check], watched: bool, others: Iterable[Any]):
-        context = multiprocessing.get_context("fork")
-        self.pipe, theirs = context.Pipe()
-        stdin = duplicate(0)  # multiprocessing closes the child's
-        self.process = context.Process(target=serve, args=(checks, theirs, stdin, watched, (self.pipe, *others)))
-        self.process.start()
-        theirs.close()
-        if stdin is not None:
-            os.close(stdin)
+    def __init__(self, checks: Sequence[Check], watched: bool, others: Sequence[Pipe]):
+        self.process = ForkedProcess(functools.partial(serve, checks, watched), others)
+        self.pipe = self.process.pipe
         self.checks = checks
         self.at: int | None = None
         self.given = 0
@@ -112,24 +104,20 @@ class Worker:
     def take(self) -> CheckReport | tuple | None:
         """Return the report on the check that was given, or how far it is; None when the process died."""
         with contextlib.suppress(OSError):  # what is there was said in time: this process may have looked late
-            if time.monotonic() > self.end_by and not self.pipe.poll():
+            if time.monotonic() > self.end_by and not with_something_to_read([self.pipe], 0):
                 return None
         with contextlib.suppress(*BROKEN), within(PARTING):  # half a message never ends
-            found = self.pipe.recv()
+            found = self.pipe.receive()
             return found if isinstance(found, CheckReport | tuple) else None
         return None
 
     def end(self, seconds: float) -> int | None:
         """Wait so many seconds for the process to end, then end it; return its status."""
-        late = time.monotonic() > self.end_by and self.process.exitcode is None
-        end = time.monotonic() + (0 if late else seconds)
-        while self.process.exitcode is None and time.monotonic() < end:  # join trusts a descriptor that may be closed
-            time.sleep(0.01)
-        if self.process.exitcode is None:
-            self.process.kill()
-            self.process.join()
+        late = time.monotonic() > self.end_by and self.process.status is None
+        self.process.wait(0 if late else seconds)
+        self.process.kill()
         self.pipe.close()
-        return LATE if late else self.process.exitcode
+        return LATE if late else self.process.status
 
 
 def in_processes(checks: Sequence[Check], jobs: int, watch: Watch | None) -> Iterator[tuple[int, CheckReport]]:
@@ -138,14 +126,14 @@ def in_processes(checks: Sequence[Check], jobs: int, watch: Watch | None) -> Ite
     A check may break its process for those that follow: one that ends in an error there is run in a new one.
     """
     waiting = list(range(len(checks)))[::-1]
-    workers: dict[Any, Worker] = {}
+    workers: dict[Pipe, Worker] = {}
 
     def employ(worker: Worker) -> None:
         workers[worker.pipe] = worker
         worker.give(waiting.pop())
 
     def start() -> Worker:
-        return Worker(checks, watch is not None, workers)
+        return Worker(checks, watch is not None, list(workers))
 
     before = children()
     control(ADOPTION, 1)
@@ -185,9 +173,11 @@ def in_processes(checks: Sequence[Check], jobs: int, watch: Watch | None) -> Ite
 def children() -> set[int]:
     """Return the processes that this one has started, or was given; none where the system does not tell."""
     found: set[int] = set()
-    for place in glob.glob("/proc/self/task/*/children"):
-        with contextlib.suppress(OSError), open(place, encoding="ascii") as file:
-            found.update(map(int, file.read().split()))
+    tasks = "/proc/self/task"
+    with contextlib.suppress(OSError):
+        for task in os.listdir(tasks):
+            with open(f"{tasks}/{task}/children", encoding="ascii") as file:
+                found.update(map(int, file.read().split()))
     return found
 
 
@@ -209,30 +199,21 @@ def control(option: int, value: int) -> None:
         ctypes.CDLL(None).prctl(option, value)
 
 
-def finished(workers: dict[Any, Worker]) -> list[Worker]:
+def finished(workers: dict[Pipe, Worker]) -> list[Worker]:
     """Wait for processes that have something to say, or died."""
     while True:
-        ready: list[Any] = multiprocessing.connection.wait(list(workers), LOOK)
+        ready = with_something_to_read(workers, LOOK)
         found = [
             w
             for pipe, w in workers.items()
-            if pipe in ready or w.process.exitcode is not None or time.monotonic() > w.end_by
+            if pipe in ready or w.process.status is not None or time.monotonic() > w.end_by
         ]
         if found:
             return found
 
 
-def duplicate(number: int) -> int | None:
-    """Return a copy of a file descriptor, None for a closed one."""
-    with contextlib.suppress(OSError):
-        return os.dup(number)
-    return None
-
-
-def serve(checks: Sequence[Check], pipe: Any, stdin: int | None, watched: bool, others: Iterable[Any]) -> None:
+def serve(checks: Sequence[Check], watched: bool, pipe: Pipe) -> None:
     """Run checks by number until None comes, or the process that wants them is gone; tell how far they are."""
-    for other in others:  # the user's code may write to any descriptor
-        other.close()
     last = time.monotonic()
 
     def tell(*how_far: Any) -> None:
@@ -242,16 +223,12 @@ def serve(checks: Sequence[Check], pipe: Any, stdin: int | None, watched: bool, 
             pipe.send(how_far)
 
     control(PARENT_DEATH, signal.SIGKILL)
-    if stdin is not None:
-        os.dup2(stdin, 0)
-        os.close(stdin)
-        sys.stdin = open(0, closefd=False)  # noqa: SIM115 - for the rest of the process
     deadline.give_up = lambda late: os._exit(LATE)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.signal(signal.SIGINT, lambda *_: None)  # the command itself is interrupted, and ends this process
     os.register_at_fork(after_in_child=lambda: setattr(copied, "here", True))
     try:
-        while (at := pipe.recv()) is not None:
+        while (at := pipe.receive()) is not None:
             checks[at].options = checks[at].options._replace(watch=tell if watched else None)
             try:
                 report = checks[at].run()

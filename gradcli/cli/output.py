@@ -144,8 +144,8 @@ class Output:
 
     @property
     def size(self) -> tuple[int, int]:
-        """Columns and lines: the terminal's, or those of a file."""
-        return terminal_size() if self.path is None else FILE_SIZE
+        """Columns and lines: the terminal's, or those of a file and of what is written whole."""
+        return terminal_size() if self.path is None and not self.prints_all else FILE_SIZE
 
     def printed(self, renderable: Any, whole: Any = None) -> str:
         """Return what rich makes of a renderable for this terminal (or file) as text.

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import sysconfig
-import traceback
 from typing import Any
 
 from ..errors import ENDINGS, EXIT_TARGET, GradcliError, NotBatchableError, Span, describe_error, text_of
@@ -28,6 +26,8 @@ WITHOUT_TORCH = "with --torch, `import torch` means gradcli's own engine"
 
 def script_error(error: BaseException, path: str) -> GradcliError:
     """Return what a script raised, with the traceback limited to the script's own frames."""
+    import traceback
+
     frames = [f for f in traceback.extract_tb(error.__traceback__) if own_frame(f.filename, path)]
     trace = "".join(traceback.format_list(frames)).rstrip().replace(f"{BIND}(", "(")
     message = f"{path} raised {describe_error(error)}"
@@ -79,11 +79,16 @@ def own_frame(filename: str, path: str) -> bool:
 
 def users_trace(error: BaseException | None) -> str:
     """Return the frames of an exception that are the user's own, as Python prints them: no library's, nor ours."""
+    if error is None:
+        return ""
+    import sysconfig
+    import traceback
+
     paths = sysconfig.get_paths()
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     others = tuple(place + os.sep for place in (package, paths["stdlib"], paths["platstdlib"]))
     found = []
-    for frame in traceback.extract_tb(error.__traceback__) if error is not None else ():
+    for frame in traceback.extract_tb(error.__traceback__):
         try:
             full, near = os.path.abspath(frame.filename), os.path.relpath(frame.filename)
         except OSError:  # the folder is gone

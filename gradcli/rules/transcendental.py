@@ -199,9 +199,12 @@ elementwise(np.cosh, lambda _, x: np.sinh(x), twin="cosh(x)", doc="Hyperbolic co
 
 
 def tanh_slope_forward(_out, x):
-    """1 / cosh(x)^2 as 4 e / (1 + e)^2 with e = exp(-2 |x|), which neither overflows nor cancels."""
-    e = np.exp(-2 * (np.where(np.real(x) > 0, x, -x) if np.iscomplexobj(x) else np.abs(x)))
-    return 4 * e / (1 + e) ** 2
+    """1 / cosh(x)^2, which does not cancel where out is near 1; of complex x as 4 e / (1 + e)^2, e = exp(-2 |x|)."""
+    if np.iscomplexobj(x):  # 1 / cosh(x) would be nan where cosh overflows
+        e = np.exp(-2 * np.where(np.real(x) > 0, x, -x))
+        return 4 * e / (1 + e) ** 2
+    part = 1 / np.cosh(x)  # squared afterwards: cosh(x)^2 would overflow sooner than the result underflows
+    return part * part
 
 
 tanh_slope: Primitive = elementwise(

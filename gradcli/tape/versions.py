@@ -32,10 +32,13 @@ class _Stamp:
 _stamps: dict[int, _Stamp] = {}
 
 
-class newest:  # noqa: N801 - a namespace
-    """The sequence number of the latest in-place change anywhere (numbers count down)."""
+class _LatestChange:
+    __slots__ = ("seq",)
 
-    seq = 0
+
+newest = _LatestChange()
+"""The sequence number of the latest in-place change anywhere (numbers count down)."""
+newest.seq = 0
 
 
 def memory_of(array: Any) -> Any:

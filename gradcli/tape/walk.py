@@ -37,23 +37,24 @@ def walk(roots: Pairs, plan: Plan) -> None:
                 return
             node, g, owned = waiting.pop(heappop(heap))
         rule = node.rule
-        saves = rule.saves
         if is_special or node.hooks is not None:
             pairs = plan.visit(node, g, owned, waiting)
             if pairs is None:
                 node = None
                 continue
+        elif rule.saves:
+            if newest.seq < node.seq:
+                versions.check_unchanged(node)
+            pairs = rule.send(node, g)
         elif node.leaf:
             plan.reach_leaf(node, g, owned)
             node = None
             continue
         else:
-            if saves and newest.seq < node.seq:
-                versions.check_unchanged(node)
             pairs = rule.send(node, g)
-        if frees and saves:
+        if frees and rule.saves:
             node.free()
-        received, node, owned = g, None, False
+        received, node = g, None
         for parent, part in pairs:
             if parent is None or part is None:
                 continue
@@ -76,8 +77,7 @@ def walk(roots: Pairs, plan: Plan) -> None:
                 heappush(heap, seq)
         if node is None:
             continue
-        if node.leaf:
-            owned = rule.fresh and is_mine(g, received)
+        owned = node.leaf and rule.fresh and is_mine(g, received)
         if heap and heap[0] < first:
             waiting[first] = [node, g, owned]
             heappush(heap, first)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...check.check import Check
-from ...check.saved_points import SavedPoints
 from ...check.workers import run_all
 from ...errors import EXIT_INCONCLUSIVE, EXIT_INTERRUPTED, EXIT_TARGET, GradcliError
 from ...render import PICTURES, TEXT
@@ -18,6 +17,9 @@ from ..check_options import Manner, select_checks
 from ..check_progress import Waiting
 from ..options import target_command
 from ..output import Output, check_writable, write_file
+
+if TYPE_CHECKING:
+    from ...check.saved_points import SavedPoints
 
 EXIT_SKIP = 125
 """What tells `git bisect run` that a revision can be called neither good nor bad."""
@@ -95,6 +97,8 @@ def saved_points(checks: list[Check | CheckReport], path: str | None) -> SavedPo
     """Give checks the points that a file has for them; return the file's content, None without a file."""
     if path is None:
         return None
+    from ...check.saved_points import SavedPoints
+
     saved = SavedPoints(path)
     for check in checks:
         if isinstance(check, Check):
