@@ -34,6 +34,7 @@ _stamps: dict[int, _Stamp] = {}
 
 class _LatestChange:
     __slots__ = ("seq",)
+    seq: int
 
 
 newest = _LatestChange()
