@@ -87,7 +87,7 @@ class PythonProtocols:
         return tensor_text(self)
 
     def _repr_html_(self) -> str:
-        from .repr_html import tensor_html
+        from .printing import tensor_html
 
         return tensor_html(self)
 

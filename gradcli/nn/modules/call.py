@@ -10,10 +10,10 @@ import numpy as np
 
 from ...tape.edges import outline_of
 from ...tape.hooks import check_hook_result
-from ...tape.joint_hooks import is_recorded, record_identity
 from ...tape.modes import state
 from ...tape.tensor import Tensor
 from .hooks import everywhere
+from .joint_hooks import is_recorded, record_identity
 
 OLD_KIND = (
     "Using a non-full backward hook when {reason} is deprecated and will be removed in future versions. This hook "

@@ -6,12 +6,12 @@ import weakref
 from collections.abc import Sequence
 from typing import Any
 
-from ..rules import entry
-from .node import Node, OutputNode, Slots, new_node
-from .record import outline
-from .rule import Rule, to_parents
-from .tensor import Tensor
-from .views import track_view
+from ...rules import entry
+from ...tape.node import Node, OutputNode, Slots, new_node
+from ...tape.record import outline
+from ...tape.rule import Rule, to_parents
+from ...tape.tensor import Tensor
+from ...tape.views import track_view
 
 
 def pass_unchanged(node: Node, g: Slots) -> tuple:
