@@ -14,7 +14,7 @@ import numpy as np
 
 from ..rules.table import ARRAY, Primitive
 from .modes import moded, state, suspended
-from .node import BinaryNode, UnaryNode, next_seq
+from .node import Node, next_seq
 from .parameter import Parameter
 from .record import dispatch, keep_flags
 from .rule import Rule
@@ -54,7 +54,7 @@ def unary(primitive: Primitive) -> Callable[[Any], Any]:
     """Return the recorder of an elementwise function of one operand."""
     keep_out, keep_x = (flag == ARRAY for flag in (*primitive.keeps[0], 0, 0)[:2])
     forward = primitive.forward
-    rule = Rule(primitive.node, elementwise_sender(primitive), primitive.saves, primitive, fresh=True)
+    rule = Rule(primitive.node, elementwise_sender(primitive), primitive.saves, primitive, fresh=True, arity=1)
 
     def function(x: Any) -> Any:
         if (
@@ -69,13 +69,13 @@ def unary(primitive: Primitive) -> Callable[[Any], Any]:
         result._key = key
         parent = x._node
         if parent is not None and (not suspended or state.grad):
-            node = result._node = UnaryNode()
+            node = result._node = Node()
             node.seq = next_seq()
             node.rule = rule
             node.hooks = None
-            node.p = parent
-            node.out = out if keep_out else None
-            node.x = data if keep_x else None
+            node.parent = parent
+            node.kept_out = out if keep_out else None
+            node.kept_x = data if keep_x else None
         else:
             result._node = None
         return result
@@ -92,7 +92,8 @@ def binary(primitive: Primitive, apply: Callable | None = None) -> Callable[[Any
         tuple(flag == ARRAY for flag in keep_flags(primitive, needed))
         for needed in ((True, True), (True, False), (False, True))
     )
-    of_tensors = Rule(primitive.node, elementwise_sender(primitive), primitive.saves, primitive, fresh=True)
+    send = elementwise_sender(primitive)
+    of_tensors = Rule(primitive.node, send, primitive.saves, primitive, fresh=True, arity=2)
     number = primitive.variants[1]
     of_number = of_tensors if number is None else of_tensors.renamed(number)
     forward = apply or primitive.forward
@@ -124,16 +125,16 @@ def binary(primitive: Primitive, apply: Callable | None = None) -> Callable[[Any
         if (p is None and q is None) or (suspended and not state.grad):
             result._node = None
             return result
-        node = result._node = BinaryNode()
+        node = result._node = Node()
         node.seq = next_seq()
         node.rule = rule
         node.hooks = None
-        node.p = p
-        node.q = q
+        node.parent = p
+        node.other_parent = q
         keep_out, keep_x, keep_y = both if p is not None and q is not None else left if q is None else right
-        node.out = out if keep_out else None
-        node.x = a if keep_x else None
-        node.y = b if keep_y else None
+        node.kept_out = out if keep_out else None
+        node.kept_x = a if keep_x else None
+        node.kept_y = b if keep_y else None
         return result
 
     return _give_name(function, primitive)

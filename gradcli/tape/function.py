@@ -35,9 +35,9 @@ class Function:
     def __init_subclass__(cls, **kwargs: Any):
         super().__init_subclass__(**kwargs)
         name = f"{cls.__name__}Backward"
-        cls._backward_cls = type(
-            name, (FunctionNode,), {"_function": cls, "_rule": Rule(name, to_parents(backward_of), saves=True)}
-        )
+        rule = Rule(name, to_parents(backward_of), saves=True)
+        rule.used_up = rule  # it may run again, as long as it does not ask for what was saved
+        cls._backward_cls = type(name, (FunctionNode,), {"_function": cls, "_rule": rule})
 
     def __init__(self, *args: Any, **kwargs: Any):
         warnings.warn(
@@ -116,7 +116,7 @@ def call(cls: Any, args: tuple, kwargs: dict) -> Any:
         else:
             output = cls.forward(ctx, *args, **kwargs)
     outputs = output if isinstance(output, tuple) else (output,)
-    ctx._parents = parents
+    ctx.all_parents = parents
     ctx._inputs = [(x._data.shape, x._data.dtype) if isinstance(x, Tensor) else None for x in args]
     results = finish_outputs(ctx, args, outputs, wanted)
     keep(ctx, results, outputs)
@@ -218,7 +218,7 @@ def keep(ctx: Any, results: list, outputs: tuple) -> None:
             ctx._own.add(id(x))
             place = None
         found.append(Saved(x if place is None else results[place], place))
-    ctx._kept, ctx._to_save = tuple(found), ()
+    ctx.all_kept, ctx._to_save = tuple(found), ()
 
 
 # -- backward ---------------------------------------------------------------------------------------------
@@ -250,7 +250,7 @@ def once_differentiable(function: Callable, message: str = TWICE) -> Callable:
         if not create or (allowed.float_of_grad and not any(getattr(g, "requires_grad", False) for g in grads)):
             return result
         parts = result if isinstance(result, tuple) else (result,)
-        parents = (*ctx._parents, *(g._node for g in grads if isinstance(g, Tensor)))
+        parents = (*ctx.all_parents, *(g._node for g in grads if isinstance(g, Tensor)))
         guarded = tuple(
             barrier(x, message, parents) if isinstance(x, Tensor) and differentiable(x) else x for x in parts
         )

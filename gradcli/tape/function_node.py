@@ -51,10 +51,9 @@ class FunctionNode(Node):
     def __init__(self) -> None:
         self.seq = next_seq()
         self.hooks = None
-        self._freed = False
-        self._parents: tuple = ()
+        self.all_parents = ()
         self._to_save: tuple = ()
-        self._kept: tuple = ()
+        self.all_kept = ()
         self._dirty: tuple = ()
         self._constant: tuple = ()
         self._own: set[int] = set()
@@ -93,9 +92,9 @@ class FunctionNode(Node):
     @property
     def saved_tensors(self) -> tuple:
         """What save_for_backward kept. Raises RuntimeError when it was freed, or changed in place since."""
-        if self._freed:
+        if self.all_kept is None:
             raise RuntimeError(USED_UP)
-        return tuple(None if s is None else self._unpacked(s) for s in self._kept)
+        return tuple(None if s is None else self._unpacked(s) for s in self.all_kept)
 
     def _unpacked(self, saved: Saved) -> Tensor:
         tensor = saved.tensor
@@ -123,11 +122,6 @@ class FunctionNode(Node):
     # -- what the engine calls ---------------------------------------------------------------------------
 
     @property
-    def parents(self) -> tuple:  # type: ignore[override]
-        """The parent of each argument, None where no gradient is wanted."""
-        return self._parents
-
-    @property
     def saved(self) -> Any:
         """Nothing that the engine itself looks after, or what the user calls by this name."""
         return self.__dict__.get("saved", ())
@@ -135,10 +129,6 @@ class FunctionNode(Node):
     @saved.setter
     def saved(self, value: Any) -> None:
         self.__dict__["saved"] = value
-
-    def free(self) -> None:
-        """Let go of what save_for_backward kept."""
-        self._freed, self._kept = True, ()
 
     @property
     def outline(self) -> Any:
@@ -187,7 +177,7 @@ def guard_stashed(x: Tensor, ctx: FunctionNode, how: str) -> Tensor:
         f"{ctx.name()}: backward uses a tensor of shape {list(x.shape)}, {how}, that forward computed. "
         "Its own derivative was not recorded, so second derivatives would silently be wrong: return it as an "
         "output, or compute it again in backward from saved inputs and outputs",
-        ctx._parents,
+        ctx.all_parents,
     )
 
 
@@ -256,7 +246,7 @@ def one_by_one(ctx: Any, given: list, several: bool, create: bool, method: Any) 
 def check_gradients(ctx: Any, grads: Any, create: bool) -> tuple:
     """Return the user's gradients as the engine carries them. Raises RuntimeError for a wrong number or shape."""
     found = list(grads) if isinstance(grads, tuple | list) else [grads]
-    wanted = len(ctx._parents)
+    wanted = len(ctx.all_parents)
     while len(found) > wanted and found[-1] is None:
         found.pop()
     if len(found) != wanted:
@@ -265,7 +255,7 @@ def check_gradients(ctx: Any, grads: Any, create: bool) -> tuple:
         )
     result: list = []
     for i, (g, outline) in enumerate(zip(found, ctx._inputs, strict=True)):
-        if g is None or ctx._parents[i] is None:
+        if g is None or ctx.all_parents[i] is None:
             if g is not None and outline is None:
                 raise RuntimeError(
                     f"function {ctx.name()} returned a gradient different from None at position {i + 1}, but the "

@@ -29,8 +29,8 @@ class AccumulateGrad(Node):
 
     def __init__(self, tensor: Any):
         self.seq = next_seq()
-        self.parents = self.saved = ()
         self.rule = ACCUMULATE
+        self.all_parents = self.all_kept = ()
         self.hooks = None
         self.tensor_ref = weakref.ref(tensor)
         self.data = tensor._data

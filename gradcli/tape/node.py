@@ -14,7 +14,7 @@ import numpy as np
 
 from .dtypes import naming
 from .hooks import table_of
-from .rule import USED_UP, Rule, refuse_again, used_up
+from .rule import USED_UP, Rule, refuse_again
 
 next_seq = itertools.count(0, -1).__next__
 """Sequence numbers count down, so that the smallest is the newest: backward pops them from a min-heap."""
@@ -35,37 +35,67 @@ COUNTED = {
 class Node:
     """One recorded operation.
 
-    seq: its sequence number. parents: one per operand, None where no gradient is wanted. saved: (out, *operands)
-    with None for what the rule does not read. outline: shape and type of the result, a list of them for several,
-    where the recorder noted them. output_nodes: weak references to the nodes of several results. origin: what a
-    mode of recording noted. The last three read as None where they were never set.
+    seq: its sequence number. parents: one per operand, None where no gradient is wanted. saved: (out, *operands) with
+    None for what the rule does not read. outline: shape and type of the result, a list of them for several, where
+    the recorder noted them. output_nodes: weak references to the nodes of several results. origin: what a mode of
+    recording noted. The last three read as None where they were never set.
     A node that the user looks at becomes one of a class with the operation's name.
+
+    Where the rule has an arity of 1 or 2, parents and what is saved are in slots of their own, else in two tuples:
+    with half the containers, Python's collector takes half the time on a deep graph.
     """
 
-    __slots__ = ("__weakref__", "hooks", "origin", "outline", "output_nodes", "parents", "rule", "saved", "seq")
+    __slots__ = (
+        *("__weakref__", "hooks", "origin", "outline", "output_nodes", "rule", "seq"),
+        *("parent", "other_parent", "kept_out", "kept_x", "kept_y"),
+        *("all_parents", "all_kept"),
+    )
     leaf = False
     nameless = True
-    plain: type[Node]
-    """The class without the operation's name."""
     seq: int
     rule: Rule
-    parents: tuple
-    saved: Any
+    parent: Any
+    other_parent: Any
+    kept_out: Any
+    kept_x: Any
+    kept_y: Any
+    all_parents: tuple
+    all_kept: Any
     hooks: Any
     outline: Any
     output_nodes: Any
     origin: Any
+
+    @property
+    def parents(self) -> tuple:
+        """The parent of each operand."""
+        arity = self.rule.arity
+        if arity is None:
+            return self.all_parents
+        return (self.parent,) if arity == 1 else (self.parent, self.other_parent)
+
+    @property
+    def saved(self) -> Any:
+        """What was saved of the result and the operands; None where backward has freed it."""
+        arity = self.rule.arity
+        if arity is None:
+            return self.all_kept
+        return (self.kept_out, self.kept_x) if arity == 1 else (self.kept_out, self.kept_x, self.kept_y)
+
+    @saved.setter
+    def saved(self, value: tuple) -> None:
+        if self.rule.arity is None:
+            self.all_kept = value
+        elif self.rule.arity == 1:
+            self.kept_out, self.kept_x = value
+        else:
+            self.kept_out, self.kept_x, self.kept_y = value
 
     def open(self) -> tuple:
         """Return what was saved. Raises RuntimeError when backward has freed it."""
         if self.rule.send is refuse_again:
             raise RuntimeError(USED_UP)
         return self.saved if self.hooks is None or not self.hooks.packed else unpack(self.saved)
-
-    def free(self) -> None:
-        """Let go of what was saved."""
-        self.saved = ()
-        self.rule = used_up(self.rule.name)
 
     def standing_in(self, parents: tuple, wrap: Callable | None) -> Node:
         """Return a copy for one use, with other parents, and Tensors in place of saved arrays if wrap is given.
@@ -82,9 +112,15 @@ class Node:
             )
             if self.output_nodes is not None and type(first) is tuple:
                 saved = (self._outputs_as_tensors(first, wrap), *saved[1:])
-        copy = object.__new__(self.plain)
+        copy = Node()
         copy.seq, copy.rule, copy.hooks = self.seq, self.rule, None
-        copy.parents, copy.saved = parents, saved
+        if self.rule.arity is None:
+            copy.all_parents = parents
+        elif self.rule.arity == 1:
+            (copy.parent,) = parents
+        else:
+            copy.parent, copy.other_parent = parents
+        copy.saved = saved
         return copy
 
     def _outputs_as_tensors(self, outs: tuple, wrap: Callable) -> tuple:
@@ -150,76 +186,6 @@ class Node:
         raise AttributeError(f"'{self.name()}' object has no attribute '{name}'")
 
 
-Node.plain = Node
-
-
-class UnaryNode(Node):
-    """A node of one parent, as quick recorders make it: without tuples of its own.
-
-    With half the containers, Python's collector takes half the time on a deep graph.
-    """
-
-    __slots__ = ("out", "p", "x")
-
-    @property
-    def parents(self) -> tuple:  # type: ignore[override]
-        """The parent."""
-        return (self.p,)
-
-    @parents.setter
-    def parents(self, value: tuple) -> None:
-        (self.p,) = value
-
-    @property
-    def saved(self) -> Any:  # type: ignore[override]
-        """What was saved of the result and the operand."""
-        return (self.out, self.x)
-
-    @saved.setter
-    def saved(self, value: tuple) -> None:
-        self.out, self.x = value
-
-    def free(self) -> None:
-        """Let go of what was saved."""
-        self.out = self.x = None
-        self.rule = self.rule.used_up  # type: ignore[assignment]
-
-
-UnaryNode.plain = UnaryNode
-
-
-class BinaryNode(Node):
-    """A node of two parents, as quick recorders make it."""
-
-    __slots__ = ("out", "p", "q", "x", "y")
-
-    @property
-    def parents(self) -> tuple:  # type: ignore[override]
-        """The parents."""
-        return (self.p, self.q)
-
-    @parents.setter
-    def parents(self, value: tuple) -> None:
-        self.p, self.q = value
-
-    @property
-    def saved(self) -> Any:  # type: ignore[override]
-        """What was saved of the result and the operands."""
-        return (self.out, self.x, self.y)
-
-    @saved.setter
-    def saved(self, value: tuple) -> None:
-        self.out, self.x, self.y = value
-
-    def free(self) -> None:
-        """Let go of what was saved."""
-        self.out = self.x = self.y = None
-        self.rule = self.rule.used_up  # type: ignore[assignment]
-
-
-BinaryNode.plain = BinaryNode
-
-
 class Packed:
     """What a pack hook returned, and how it becomes raw data again."""
 
@@ -244,8 +210,8 @@ def new_node(rule: Rule, parents: tuple, saved: tuple = (), outline: Any = None)
     node.seq = next_seq()
     node.rule = rule
     node.hooks = None
-    node.parents = parents
-    node.saved = saved
+    node.all_parents = parents
+    node.all_kept = saved
     node.outline = outline
     return node
 
@@ -268,9 +234,9 @@ class OutputNode(Node):
 
     def __init__(self, main: Node, index: int):
         self.seq = next_seq()
-        self.parents = (main,)
-        self.saved = ()
         self.rule = OUTPUT
+        self.parent = main
+        self.kept_out = self.kept_x = None
         self.hooks = None
         self.index = index
 
@@ -281,7 +247,7 @@ class OutputNode(Node):
     @property
     def public(self) -> Node:
         """The node with all the outputs."""
-        return self.parents[0].public
+        return self.parent.public
 
     @property
     def output_nr(self) -> int:
@@ -289,7 +255,7 @@ class OutputNode(Node):
         return self.index
 
 
-OUTPUT = Rule("Output", lambda node, g: ((node.parents[0], Slots({node.index: g})),))
+OUTPUT = Rule("Output", lambda node, g: ((node.parent, Slots({node.index: g})),), arity=1)
 
 
 class Slots(dict):

@@ -22,12 +22,13 @@ class Rule:
 
     send(node, g): pairs of each parent and its cotangent, None where none is wanted. saves: whether the node keeps
     anything that backward frees. fresh: whether a cotangent is memory that nobody else holds, unless it is g itself
-    or a view. primitive, params: the entry of the table and how it was called. broadcast: of an elementwise operation
-    whose operands differ in shape, or are complex, what undoes that: their shapes, the result's rank, whether to
-    conjugate.
+    or a view. primitive, params: the entry of the table and how it was called. arity: 1 or 2 where nodes keep parents
+    and values in slots. broadcast: of an elementwise operation whose operands differ in shape, or are complex, what
+    undoes that: their shapes, the result's rank, whether to conjugate. used_up: the rule of a node that was freed,
+    where it is known beforehand.
     """
 
-    __slots__ = ("broadcast", "fresh", "name", "params", "primitive", "saves", "send", "used_up")
+    __slots__ = ("arity", "broadcast", "fresh", "name", "params", "primitive", "saves", "send", "used_up")
 
     def __init__(
         self,
@@ -39,6 +40,7 @@ class Rule:
         *,
         fresh: bool = False,
         broadcast: tuple | None = None,
+        arity: int | None = None,
     ):
         self.name = name
         self.send = send
@@ -47,7 +49,8 @@ class Rule:
         self.params = {} if params is None else params
         self.fresh = fresh
         self.broadcast = broadcast
-        self.used_up = used_up(name) if fresh and saves else None
+        self.arity = arity
+        self.used_up: Rule | None = None if arity is None else used_up(name, arity)
 
     def vjp(self, node: Any, g: Any) -> tuple:
         """Return one cotangent per parent of a node, None where none is wanted."""
@@ -56,13 +59,20 @@ class Rule:
     def renamed(self, name: str) -> Rule:
         """Return the same rule under another name."""
         return Rule(
-            name, self.send, self.saves, self.primitive, self.params, fresh=self.fresh, broadcast=self.broadcast
+            name,
+            self.send,
+            self.saves,
+            self.primitive,
+            self.params,
+            fresh=self.fresh,
+            broadcast=self.broadcast,
+            arity=self.arity,
         )
 
 
 def to_parents(vjp: Callable[[Any, Any], tuple]) -> Callable[[Any, Any], Iterable[tuple]]:
     """Return what sends the cotangents that a function returns, one per parent, to the parents."""
-    return lambda node, g: zip(node.parents, vjp(node, g), strict=True)
+    return lambda node, g: zip(node.all_parents, vjp(node, g), strict=True)
 
 
 def refuse_again(node: Any, g: Any) -> tuple:
@@ -71,6 +81,8 @@ def refuse_again(node: Any, g: Any) -> tuple:
 
 
 @functools.cache
-def used_up(name: str) -> Rule:
-    """Return the rule of nodes of this name once they were freed."""
-    return Rule(name, refuse_again)
+def used_up(name: str, arity: int | None = None) -> Rule:
+    """Return the rule of nodes of a name and an arity once they were freed."""
+    rule = Rule(name, refuse_again)
+    rule.arity = arity
+    return rule

@@ -17,7 +17,7 @@ from .rule import to_parents
 def run_rules(node: Node, g: Any) -> tuple:
     """Call the vector-Jacobian product of every operand that wants a cotangent."""
     primitive, params = node.rule.primitive, node.rule.params
-    saved, parents = node.saved, node.parents
+    saved, parents = node.all_kept, node.all_parents
     if isinstance(g, Slots):  # rules get a list, None where an output was not used
         g = [g.get(i) for i in range(primitive.outputs)]
     if primitive.arity is None:
@@ -34,13 +34,13 @@ def multiply_by_partials(node: Node, g: Any) -> tuple:
     rule = node.rule
     shapes, ndim, conjugate = rule.broadcast  # type: ignore[misc]
     if rule.primitive.pair is not None and not conjugate:
-        p, q = node.parents
-        products = rule.primitive.pair(g, *node.saved, p is not None, q is not None)
+        p, q = node.all_parents
+        products = rule.primitive.pair(g, *node.all_kept, p is not None, q is not None)
     else:
         products = tuple(
             [
-                None if p is None else times_partial(g, partial, node.saved, rule.params, conjugate)
-                for p, partial in zip(node.parents, rule.primitive.rules, strict=True)
+                None if p is None else times_partial(g, partial, node.all_kept, rule.params, conjugate)
+                for p, partial in zip(node.all_parents, rule.primitive.rules, strict=True)
             ]
         )
     return tuple([x if x is None else fit(x, shape, ndim) for x, shape in zip(products, shapes, strict=True)])
@@ -84,17 +84,17 @@ def elementwise_sender(primitive: Primitive) -> Callable[[Any, Any], Iterable[tu
     if primitive.arity == 1:
         (partial,) = primitive.rules
         if callable(partial):
-            return lambda node, g: ((node.p, g * partial(node.out, node.x)),)
-        return lambda node, g: ((node.p, scale_by_constant(g, partial)),)
+            return lambda node, g: ((node.parent, g * partial(node.kept_out, node.kept_x)),)
+        return lambda node, g: ((node.parent, scale_by_constant(g, partial)),)
     dx, dy = primitive.rules
     if dx == 1 and dy == 1:
-        return lambda node, g: ((node.p, g), (node.q, g))
+        return lambda node, g: ((node.parent, g), (node.other_parent, g))
     if dx is second_operand and dy is first_operand:
         return multiply_by_operands  # the commonest operation is spared two calls: 0.8 of a chain's backward
     dx, dy = (rule if callable(rule) else functools.partial(constant_partial, rule) for rule in (dx, dy))
 
     def send(node: Any, g: Any) -> tuple:
-        p, q, out, x, y = node.p, node.q, node.out, node.x, node.y
+        p, q, out, x, y = node.parent, node.other_parent, node.kept_out, node.kept_x, node.kept_y
         return (p, None if p is None else g * dx(out, x, y)), (q, None if q is None else g * dy(out, x, y))
 
     return send
@@ -102,8 +102,8 @@ def elementwise_sender(primitive: Primitive) -> Callable[[Any, Any], Iterable[tu
 
 def send_pair(pair: Callable[..., tuple], node: Any, g: Any) -> tuple:
     """Send both cotangents where the entry has a better way than two products."""
-    p, q = node.p, node.q
-    first, second = pair(g, node.out, node.x, node.y, p is not None, q is not None)
+    p, q = node.parent, node.other_parent
+    first, second = pair(g, node.kept_out, node.kept_x, node.kept_y, p is not None, q is not None)
     return (p, first), (q, second)
 
 
@@ -114,8 +114,8 @@ def constant_partial(value: float, *_: Any) -> float:
 
 def multiply_by_operands(node: Any, g: Any) -> tuple:
     """Send the cotangents of x y: g y and g x."""
-    p, q = node.p, node.q
-    return (p, None if p is None else g * node.y), (q, None if q is None else g * node.x)
+    p, q = node.parent, node.other_parent
+    return (p, None if p is None else g * node.kept_y), (q, None if q is None else g * node.kept_x)
 
 
 send_by_rules = to_parents(run_rules)

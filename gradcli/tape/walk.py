@@ -12,7 +12,7 @@ from . import versions
 from .hooks import check_hook_result, leaf_hooks, run_tensor_hooks
 from .modes import record_in_this_thread, state
 from .node import Node, Slots
-from .rule import Pairs
+from .rule import Pairs, used_up
 from .tensor import Tensor
 
 Cotangent = Any
@@ -53,7 +53,8 @@ def walk(roots: Pairs, plan: Plan) -> None:
         else:
             pairs = rule.send(node, g)
         if frees and rule.saves:
-            node.free()
+            node.kept_out = node.kept_x = node.kept_y = node.all_kept = None
+            node.rule = rule.used_up or used_up(rule.name)
         received, node = g, None
         for parent, part in pairs:
             if parent is None or part is None:
