@@ -16,7 +16,7 @@ Packages import only what stands above them in this list; a test reads the impor
     program            expressions, scripts, functions: named inputs and an output, run on any values
     analysis           gradients, products, formulas, digits and their loss, graphs, traces, curves and sweeps
     check              numeric derivatives with their error, verdict, diagnosis, finding and running checks
-    render             a result in one format: one module per format
+    render             results as text; a module per format in render/formats
     cli                options, commands, output, messages, exit codes, completion
     schema             the schemas of --json (man/generate writes the manual from these and from the help)
 
@@ -45,9 +45,9 @@ Programs. A kind of target is a subclass of `Program` (`program/base.py`): `run`
 called on Tensors, as its `dtype` says. `load_program` (`program/target.py`) chooses it; what a word on the command
 line means is also asked by `cli/call.py`, `cli/useless_options.py` and `cli/complete.py`.
 
-Formats. `-f NAME` imports `render/NAME.py`, whose functions are registered by the type of result that they take; a
-command lists its `formats=`, and `ENDINGS` (`cli/output.py`) says which names of files ask for one. `cli/commands`
-tells how to add a command.
+Formats. `-f NAME` imports `render/formats/NAME.py`, whose functions are registered by the type of result that they
+take. `FORMATS` beside it says what a format holds and which names of files ask for it; a command lists its
+`formats=`. `cli/commands` tells how to add a command.
 
 The verdict. `check/run.py` leads a check through its stages, which have folders: a `Subject` (`subjects`) has values
 and a claim that pulls or pushes; its products must be linear and fresh (`products`); few directions are looked at

@@ -182,7 +182,7 @@ def defect(error: Exception) -> GradcliError:
 def fail(error: GradcliError, as_json: bool) -> int:
     """Report an error, with --json on standard output as well, and return its exit code."""
     if as_json:
-        from ..render.json import error as document
+        from ..render.formats.json import error as document
 
         with contextlib.suppress(OSError, ValueError, streams.NobodyReadsError):
             streams.write(document(error))

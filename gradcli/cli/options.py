@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from ..errors import EXIT_OK, GradcliError
-from ..render import ARRAYS
+from ..render.formats import ARRAYS
 from . import messages, streams
 from .call import Asked, Call, pick
 from .help import Command

@@ -9,29 +9,10 @@ from typing import Any
 from ..errors import GradcliError, visible
 from ..lang.time_limits import stand_down
 from ..render import Style, render
+from ..render.formats import ENDINGS, FORMATS
 from . import messages, streams
 
 CLOSED = (BrokenPipeError,)
-ENDINGS = {
-    ".json": "json",
-    ".npy": "npy",
-    ".npz": "npz",
-    ".csv": "csv",
-    ".tex": "latex",
-    ".mtx": "mtx",
-    ".dot": "dot",
-    ".gv": "dot",
-    ".mmd": "mermaid",
-    ".py": "python",
-    ".c": "c",
-    ".sql": "sql",
-    ".svg": "svg",
-    ".png": "png",
-    ".pdf": "pdf",
-    ".html": "html",
-    ".htm": "html",
-}
-"""The formats that a file's name asks for."""
 MANY = 1000
 """Elements beyond which a table that shows the ends of arrays says how to have them all."""
 LONGEST = 1000
@@ -42,8 +23,7 @@ PLAIN = str.maketrans("…×·∂²", "~x*d2")
 """What stands for the commonest characters where there is only ASCII, of the same width."""
 FILE_SIZE = (100, 40)
 """Columns and lines of a table in a file."""
-BINARY = (".npz", ".npy", ".svg", ".png", ".pdf")
-PICTURES = (".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff", ".ps", ".eps")
+UNKNOWN_PICTURES = (".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff", ".ps", ".eps")
 """Files in which nobody expects text, and which no command writes with -o."""
 
 
@@ -74,7 +54,7 @@ class Output:
         self.form = form or ("table" if on_terminal else plain)
         kind = os.path.splitext(self.path or "")[1].lower()
         named = plain if kind == ".tsv" else ENDINGS.get(kind)
-        if kind in PICTURES or (named is not None and named not in formats):
+        if kind in UNKNOWN_PICTURES or (named is not None and named not in formats):
             raise GradcliError(
                 f"{command} does not write {kind} files", hint=f"its formats are {', '.join(formats)}", kind="usage"
             )
@@ -96,7 +76,7 @@ class Output:
             check_writable(self.saved)
         if self.path is not None:
             check_writable(self.path)
-        elif f".{self.form}" in BINARY and self.form != "svg" and messages.is_terminal(streams.results()):
+        elif FORMATS[self.form].binary and messages.is_terminal(streams.results()):
             raise GradcliError(
                 f"a .{self.form} file is not written to a terminal",
                 hint=f"write it to a file: -o FILE.{self.form}",
@@ -106,7 +86,7 @@ class Output:
     @property
     def prints_all(self) -> bool:
         """Whether every element is written as text."""
-        return self.form in ("tsv", "csv", "json", "latex")
+        return FORMATS[self.form].whole
 
     @property
     def unicode(self) -> bool:
@@ -194,7 +174,7 @@ class Output:
 
 def most_elements(result: Any) -> int:
     """Return how many elements the largest array of derivatives has."""
-    from ..render.npz import arrays_of
+    from ..render.formats.npz import arrays_of
 
     return max((array.size for array in arrays_of(result).values()), default=0)
 

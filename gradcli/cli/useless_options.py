@@ -12,18 +12,15 @@ from click.core import ParameterSource
 
 from ..errors import GradcliError
 from ..program.elsewhere import LIBRARY, is_elsewhere, is_fmu
+from ..render.formats import CODE, FORMATS
 
-CODE = ("python", "c", "sql")
-WITHOUT_FORMULAS = ("npz", "npy", "mtx", "svg", "png", "pdf")
-"""The formats of numbers that have no place for a formula."""
 UNROUNDED = {
-    "": ("npz", "npy", "svg", "png", "pdf", *CODE),
     "gradcheck": ("json", "sarif", "html"),
     "plot": ("table",),
     "precision": ("table",),
     "lock": ("table", "tsv", "json"),
 }
-"""The formats, of all commands and of single ones, in which numbers are whole, or drawn."""
+"""The formats in which single commands do not round numbers, though the formats could."""
 
 
 class CommandLine:
@@ -97,7 +94,7 @@ RULES = (
     ),
     Rule(
         "symbolic",
-        lambda c: c.command == "gradcheck" or c.form not in WITHOUT_FORMULAS,
+        lambda c: c.command == "gradcheck" or FORMATS[c.form].formulas,
         "{form} files hold no formulas",
         "-f table, tsv, csv, json and latex show them",
     ),
@@ -110,7 +107,7 @@ RULES = (
     ),
     Rule(
         "precision",
-        lambda c: c.form not in (*UNROUNDED[""], *UNROUNDED.get(c.command, ())),
+        lambda c: FORMATS[c.form].rounded and c.form not in UNROUNDED.get(c.command, ()),
         "{command} rounds no numbers in {form}",
     ),
     Rule("precision", lambda c: c.command != "graph" or c.has("values"), "a graph has no numbers without --values"),

@@ -1,7 +1,6 @@
-"""From results to text: one module per format, with a function for each type of result, registered by `renders`.
+"""From results to text: `formats` has a module per format, with a function for each type of result.
 
-What a format does not hold (formulas, rounded numbers) is said in `cli/useless_options.py`; which are binary,
-and which print every element, in `cli/output.py`.
+The other modules write what several formats share, or one part of a result. `renders` registers a function.
 """
 
 from __future__ import annotations
@@ -10,15 +9,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any, NamedTuple
 
-TEXT = ("table", "tsv", "json")
-ARRAYS = (*TEXT, "latex", "npz", "npy", "csv")
-"""The formats that results made of arrays have."""
-PICTURES = ("svg", "png")
-"""The formats that one module draws."""
-PLOTS = (*PICTURES, "pdf")
-"""Those that it draws with matplotlib."""
-HOMES = {**dict.fromkeys(PLOTS, "image_file"), **dict.fromkeys(("python", "c", "sql"), "code")}
-"""The modules of formats that are not called after theirs."""
+from .formats import module_of
 
 
 class Style(NamedTuple):
@@ -56,9 +47,9 @@ def renders(form: str | None = None) -> Callable[[Renderer], Renderer]:
 
 def render(result: Any, form: str, style: Style) -> Any:
     """Return a result as text (`table`: as something rich prints; `npz` and pictures: as bytes)."""
-    home = HOMES.get(form, form)
-    import_module(f"{__name__}.{home}")
-    renderer = RENDERERS.get((home, type(result).__name__))
+    module = module_of(form)
+    import_module(f"{__name__}.formats.{module}")
+    renderer = RENDERERS.get((module, type(result).__name__))
     if renderer is None:
         from ..errors import GradcliError
 

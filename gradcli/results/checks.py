@@ -176,7 +176,7 @@ class CheckReport:
         return self.passed
 
     def _repr_html_(self) -> str:
-        from ..render.html import report_html
+        from ..render.formats.html import report_html
 
         return report_html(self)
 
@@ -192,7 +192,7 @@ class CheckSummary(NamedTuple):
         return sum(check.verdict == verdict for check in self.checks)
 
     def _repr_html_(self) -> str:
-        from ..render.html import summary_html
+        from ..render.formats.html import summary_html
 
         return summary_html(self)
 

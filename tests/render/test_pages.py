@@ -17,7 +17,7 @@ from gradcli.analysis.trace import trace_program
 from gradcli.cli.main import main
 from gradcli.lang.parse import parse
 from gradcli.program.expression import ExpressionProgram
-from gradcli.render.html import MOST_ROWS, element_table
+from gradcli.render.formats.html import MOST_ROWS, element_table
 from gradcli.render.html_page import STYLE
 from gradcli.render.layered_layout import GAP, draw_layers
 from gradcli.results.checks import CheckSummary, Elements, FoundPoint, InputCheck

@@ -27,7 +27,7 @@ ascent(["x * y", "x=3", "y=4", "-f", "tsv"])  # x	0.8 / y	0.6
 
 Its help, options and page of the manual follow (`make man`); `formats=` says which formats there are, those of
 arrays unless given. If it has JSON, `schema/NAME.json` describes the keys. The examples of its epilog are run by
-the tests, with the files of `tests/manual/`. A new type of result gets, in every module of `render` whose format it
-has, a function of it that is marked with `@renders()`; one that holds numbers has `arrays`, in which nan is looked
+the tests, with the files of `tests/manual/`. A new type of result gets, in each module of `render/formats` that it
+has a form in, a function marked with `@renders()`; one that holds numbers has `arrays`, in which nan is looked
 for.
 '''

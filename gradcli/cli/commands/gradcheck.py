@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from ...check.check import Check
 from ...check.workers import run_all
 from ...errors import EXIT_INCONCLUSIVE, EXIT_INTERRUPTED, EXIT_TARGET, GradcliError
-from ...render import PICTURES, TEXT
 from ...render.checks import details
+from ...render.formats import PICTURES, TEXT
 from ...results.checks import CheckList, CheckReport, CheckSummary, CheckTotal
 from .. import messages
 from ..call import Call, pick
@@ -83,7 +83,7 @@ def gradcheck(
         write_file(saved.path, text)
     if junit:
         from ...render import Style
-        from ...render.junit import render_checksummary
+        from ...render.formats.junit import render_checksummary
 
         write_file(junit, render_checksummary(summary, Style()))
     if interrupted:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...analysis.graph import graph_program
-from ...render import PICTURES, TEXT
+from ...render.formats import PICTURES, TEXT
 from ...results.graphs import Graph
 from ..call import Call
 from ..options import target_command

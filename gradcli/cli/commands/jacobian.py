@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ...analysis.transform import compute_jacobian
 from ...errors import GradcliError
-from ...render import ARRAYS, PLOTS
+from ...render.formats import ARRAYS, PLOTS
 from .. import messages
 from ..call import Call
 from ..exact import check_derivative, compute_in_digits, formulas_of

@@ -11,7 +11,7 @@ import click
 
 from ...check.mutate.run import mutate as run_mutants
 from ...errors import GradcliError
-from ...render import TEXT
+from ...render.formats import TEXT
 from ...results.mutants import Mutation
 from .. import messages
 from ..help import Command

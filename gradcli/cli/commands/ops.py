@@ -6,7 +6,7 @@ import click
 
 from ...errors import GradcliError, did_you_mean
 from ...lang.operations import describe
-from ...render import TEXT
+from ...render.formats import TEXT
 from ...results.operations import Operations
 from ...rules import full_table
 from ...rules.table import NAMES

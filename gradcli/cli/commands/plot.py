@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...analysis.plot import bounds, sample_plot
 from ...errors import GradcliError
 from ...lang.values import read_value, split_value
-from ...render import PLOTS, TEXT
+from ...render.formats import PLOTS, TEXT
 from ...results.plots import Curve, Surface
 from ..call import Call
 from ..options import target_command

@@ -8,7 +8,7 @@ from ...analysis.precision import POINTS, measure_precision
 from ...errors import GradcliError
 from ...lang.values import read_values
 from ...program.target import load_program
-from ...render import PICTURES, TEXT
+from ...render.formats import PICTURES, TEXT
 from ...results.precision import Precision
 from ..call import Call
 from ..options import target_command

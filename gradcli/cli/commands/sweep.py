@@ -8,7 +8,7 @@ from ...analysis.sweep.plan import SweepOptions, plan_sweep, run_sweep, table_at
 from ...analysis.sweep.run import Recipe
 from ...errors import GradcliError
 from ...program.target import load_program
-from ...render import TEXT
+from ...render.formats import TEXT
 from ...results.sweeps import Swept
 from .. import messages, streams
 from ..call import Call

@@ -6,14 +6,11 @@ import numpy as np
 
 from ...errors import GradcliError
 from ...lang.values import read_values
+from ...render.formats import CODE
 from ...results.exact import Formulas
 from ..call import Call
 from ..options import target_command
 from ..param_types import shapes_of
-
-FORMATS = ("table", "text", "latex", "python", "c", "sql", "json")
-CODE = ("python", "c", "sql")
-"""The formats that hold a function, or columns."""
 
 
 @target_command(
@@ -21,7 +18,7 @@ CODE = ("python", "c", "sql")
     "gradcli symbolic 'exp(-x**2)' --order 2 --simplify; gradcli symbolic loss.expr -f c; "
     "gradcli symbolic 'x**2 * sin(y)' -f sql",
     "wrt out columns high_order simplify at value_digits symbol_shape steps max_symbols gradient",
-    formats=FORMATS,
+    formats=("table", "text", "latex", *CODE, "json"),
 )
 def symbolic(
     call: Call,

@@ -8,7 +8,7 @@ import click
 
 from ...analysis.trace import trace_program
 from ...errors import GradcliError
-from ...render import TEXT
+from ...render.formats import TEXT
 from ...results.graphs import Trace
 from .. import messages, streams
 from ..call import Call

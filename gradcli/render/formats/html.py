@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..results.checks import CheckList, CheckReport, CheckSummary, Elements, InputCheck
-from . import (
+from ...results.checks import CheckList, CheckReport, CheckSummary, Elements, InputCheck
+from .. import (
     Style,
     renders,
     trace_html,  # noqa: F401 - it registers the page of a trace
 )
-from .check_svg import heat_maps, line_plot
-from .checks import basis, headline, summary_line, worst_text
-from .html_page import MARKS, code, escape, fragment, page, scroll, table
-from .numbers import label_part
+from ..check_svg import heat_maps, line_plot
+from ..checks import basis, headline, summary_line, worst_text
+from ..html_page import MARKS, code, escape, fragment, page, scroll, table
+from ..numbers import label_part
 
 MOST_ROWS = 5000
 """Elements of one input beyond which the table has the worst ones only."""

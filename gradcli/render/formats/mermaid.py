@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ..errors import visible
-from ..results.graphs import Graph, GraphNode
-from . import Style, renders
+from ...errors import visible
+from ...results.graphs import Graph, GraphNode
+from .. import Style, renders
 from .dot import by_scope, label
 
 CLASSES = """\

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import GradcliError, visible
-from ..results.checks import CheckSummary
-from ..results.graphs import Graph
-from ..results.plots import Curve, Surface
-from ..results.precision import Precision
-from ..results.transforms import Jacobian
-from . import Style, mutants, renders  # noqa: F401 - it registers the bars of mutants
-from .braille_canvas import LARGEST, extent
+from ...errors import GradcliError, visible
+from ...results.checks import CheckSummary
+from ...results.graphs import Graph
+from ...results.plots import Curve, Surface
+from ...results.precision import Precision
+from ...results.transforms import Jacobian
+from .. import Style, mutants, renders  # noqa: F401 - it registers the bars of mutants
+from ..braille_canvas import LARGEST, extent
 from .dot import run_graphviz
 
 UNDATED: dict[str, Any] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}

@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import visible
-from ..results import Gradients, Value
-from ..results.exact import Derivative, FormulaMatrix, Formulas, LongNumbers
-from ..results.operations import Operations
-from ..results.transforms import Hessian, Jacobian, Products
-from . import Style, renders
-from .exact import long_elements
-from .numbers import NONE, elements, number
+from ...errors import visible
+from ...results import Gradients, Value
+from ...results.exact import Derivative, FormulaMatrix, Formulas, LongNumbers
+from ...results.operations import Operations
+from ...results.transforms import Hessian, Jacobian, Products
+from .. import Style, renders
+from ..exact import long_elements
+from ..numbers import NONE, elements, number
 
 GREEK = frozenset(
     "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi pi rho sigma tau upsilon phi chi psi "

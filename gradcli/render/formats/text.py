@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ..results.exact import Formulas
-from . import Style, renders
-from .exact import formula_lines, plain_steps
+from ...results.exact import Formulas
+from .. import Style, renders
+from ..exact import formula_lines, plain_steps
 
 
 @renders()

@@ -9,16 +9,16 @@ from rich.console import Group
 from rich.table import Column
 from rich.text import Text
 
-from ..results import Gradients, Value
-from ..results.checks import CheckList, CheckReport, CheckSummary, CheckTotal
-from ..results.operations import Operation, Operations
-from ..results.transforms import Hessian, Jacobian, Products
-from . import Style, formulas, locks, mutants, precision, renders, terminal_plot, trace, tree  # noqa: F401 - they register more
-from .arrays import Row, plain_table, shade, shape_text, table_of_arrays
-from .checks import summary_line
-from .numbers import NONE, number
-from .terminal import again_text, blocks_of, check_text, element_table, head_of, more_of
-from .terminal_plot import heat_maps
+from ...results import Gradients, Value
+from ...results.checks import CheckList, CheckReport, CheckSummary, CheckTotal
+from ...results.operations import Operation, Operations
+from ...results.transforms import Hessian, Jacobian, Products
+from .. import Style, formulas, locks, mutants, precision, renders, terminal_plot, trace, tree  # noqa: F401 - they register more
+from ..arrays import Row, plain_table, shade, shape_text, table_of_arrays
+from ..checks import summary_line
+from ..numbers import NONE, number
+from ..terminal import again_text, blocks_of, check_text, element_table, head_of, more_of
+from ..terminal_plot import heat_maps
 from .tsv import render_checklist as lines_of_checks
 
 
@@ -64,7 +64,7 @@ def render_value(result: Value, style: Style) -> Group:
 @renders()
 def render_jacobian(result: Jacobian, style: Style) -> Group:
     """Return the value, and one labelled matrix or heat map per input."""
-    from .matrix import matrix
+    from ..matrix import matrix
 
     if result.drawn:
         return heat_maps(result, style)
@@ -99,7 +99,7 @@ def sparse_text(item: Any, result: Jacobian) -> Text:
 @renders()
 def render_hessian(result: Hessian, style: Style) -> Group:
     """Return the value, and one labelled matrix or heat map per pair of inputs; for numbers, one for all."""
-    from .matrix import label_matrix, matrix
+    from ..matrix import label_matrix, matrix
 
     names = list(result.inputs)
     whole = result.whole

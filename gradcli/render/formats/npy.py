@@ -6,10 +6,10 @@ import io
 
 import numpy as np
 
-from ..errors import GradcliError
-from ..results import Gradients, Value
-from ..results.transforms import Hessian, Jacobian, Products
-from . import Style, renders
+from ...errors import GradcliError
+from ...results import Gradients, Value
+from ...results.transforms import Hessian, Jacobian, Products
+from .. import Style, renders
 from .npz import arrays_of
 
 

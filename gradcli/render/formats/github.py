@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ..errors import visible
-from ..results.checks import CheckReport, CheckSummary, CheckTotal
-from . import Style, renders
-from .checks import LEVELS, headline, summary_line
+from ...errors import visible
+from ...results.checks import CheckReport, CheckSummary, CheckTotal
+from .. import Style, renders
+from ..checks import LEVELS, headline, summary_line
 from .tsv import render_checklist
 
 renders("github")(render_checklist)

@@ -7,23 +7,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import visible
-from ..results.labels import labels
-from . import Style, renders
-from .exact import formulas_by_element, long_elements
-from .numbers import elements, number, numbers
+from ...errors import visible
+from ...results.labels import labels
+from .. import Style, renders
+from ..exact import formulas_by_element, long_elements
+from ..numbers import elements, number, numbers
 
 if TYPE_CHECKING:
-    from ..results import Gradients, Value
-    from ..results.checks import CheckList, CheckReport, CheckSummary, CheckTotal
-    from ..results.exact import LongNumbers
-    from ..results.graphs import Graph, Trace
-    from ..results.locks import Lock, Verification
-    from ..results.mutants import Mutation
-    from ..results.operations import Operations
-    from ..results.plots import Curve, Surface
-    from ..results.precision import Precision
-    from ..results.transforms import Hessian, Jacobian, Products
+    from ...results import Gradients, Value
+    from ...results.checks import CheckList, CheckReport, CheckSummary, CheckTotal
+    from ...results.exact import LongNumbers
+    from ...results.graphs import Graph, Trace
+    from ...results.locks import Lock, Verification
+    from ...results.mutants import Mutation
+    from ...results.operations import Operations
+    from ...results.plots import Curve, Surface
+    from ...results.precision import Precision
+    from ...results.transforms import Hessian, Jacobian, Products
 
 
 def pair_lines(row: str, above: tuple, column: str, across: tuple, block: np.ndarray, style: Style) -> str:
@@ -122,7 +122,7 @@ def render_checksummary(result: CheckSummary, style: Style) -> str:
 @renders()
 def render_checkreport(result: CheckReport, style: Style) -> str:
     """Return one check in a line: verdict, name, file, line, seconds, reason."""
-    from .checks import headline
+    from ..checks import headline
 
     place = f"{one_line(result.file or '')}\t{result.line or ''}\t{result.seconds:.3f}"
     line = f"{result.verdict}\t{one_line(result.name)}\t{place}\t{one_line(headline(result, style.precision))}\n"
@@ -130,7 +130,7 @@ def render_checkreport(result: CheckReport, style: Style) -> str:
         rate = "rounding" if row.spoilt else "" if row.rate is None else repr(row.rate)
         line += f"taylor\t{one_line(result.name)}\t{row.step!r}\t{row.remainder!r}\t{rate}\n"
     if any(item.elements is not None for item in result.inputs):
-        from .check_elements import element_lines
+        from ..check_elements import element_lines
 
         line += element_lines(result, style)
     return line
@@ -170,7 +170,7 @@ def render_lock(result: Lock, style: Style) -> str:
 @renders()
 def render_verification(result: Verification, style: Style) -> str:
     """Return one line per check: verdict, name, file, the number furthest from its lock."""
-    from .locks import difference_text
+    from ..locks import difference_text
 
     return "".join(
         f"{c.verdict}\t{one_line(c.name)}\t{one_line(c.file or '')}\t{one_line(difference_text(c))}\n"
@@ -195,7 +195,7 @@ def render_graph(result: Graph, style: Style) -> str:
     """
     import json
 
-    from .json_document import as_plain_data
+    from ..json_document import as_plain_data
 
     return "".join(
         row(

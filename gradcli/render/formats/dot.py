@@ -5,10 +5,10 @@ from __future__ import annotations
 import shutil
 import subprocess
 
-from ..errors import EXIT_TARGET, GradcliError, visible
-from ..results.graphs import Graph, GraphNode
-from . import Style, renders
-from .graph import shape_of, title, value_text
+from ...errors import EXIT_TARGET, GradcliError, visible
+from ...results.graphs import Graph, GraphNode
+from .. import Style, renders
+from ..graph import shape_of, title, value_text
 
 LOOKS = {
     "leaf": 'shape=box, style="filled,rounded", fillcolor="#d5e8d4"',

@@ -6,21 +6,21 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import GradcliError
-from ..results import Gradients, Value
-from ..results.checks import CheckList, CheckReport, CheckSummary, Evidence, InputCheck, Taylor
-from ..results.exact import Formulas, LongNumbers
-from ..results.locks import Comparison, Lock, Verification, document_of_lines
-from ..results.mutants import Mutation
-from ..results.operations import Operations
-from ..results.plots import Curve, Surface
-from ..results.precision import Precision
-from ..results.sweeps import Swept
-from ..results.transforms import Hessian, Jacobian, Products
-from . import Style, graph_json, renders  # noqa: F401 - it registers graphs and traces
-from .check_elements import ElementRow, rows_of
-from .exact import agreement_json
-from .json_document import as_plain_data, document, head, json_line, optional, present
+from ...errors import GradcliError
+from ...results import Gradients, Value
+from ...results.checks import CheckList, CheckReport, CheckSummary, Evidence, InputCheck, Taylor
+from ...results.exact import Formulas, LongNumbers
+from ...results.locks import Comparison, Lock, Verification, document_of_lines
+from ...results.mutants import Mutation
+from ...results.operations import Operations
+from ...results.plots import Curve, Surface
+from ...results.precision import Precision
+from ...results.sweeps import Swept
+from ...results.transforms import Hessian, Jacobian, Products
+from .. import Style, graph_json, renders  # noqa: F401 - it registers graphs and traces
+from ..check_elements import ElementRow, rows_of
+from ..exact import agreement_json
+from ..json_document import as_plain_data, document, head, json_line, optional, present
 
 
 @renders()

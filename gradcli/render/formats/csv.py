@@ -7,15 +7,16 @@ import io
 from collections.abc import Iterable
 from typing import Any
 
-from ..results import Gradients, Value
-from ..results.checks import CheckList, CheckReport, CheckSummary
-from ..results.exact import LongNumbers
-from ..results.plots import Curve, Surface
-from ..results.transforms import Hessian, Jacobian, Products
-from . import Style, renders, tsv
-from .check_elements import rows_of
-from .exact import formulas_by_element, long_elements
-from .numbers import elements, number
+from ...results import Gradients, Value
+from ...results.checks import CheckList, CheckReport, CheckSummary
+from ...results.exact import LongNumbers
+from ...results.plots import Curve, Surface
+from ...results.transforms import Hessian, Jacobian, Products
+from .. import Style, renders
+from ..check_elements import rows_of
+from ..exact import formulas_by_element, long_elements
+from ..numbers import elements, number
+from . import tsv
 
 
 def rows_as_csv(heading: tuple[str, ...], rows: Iterable[Iterable[Any]]) -> str:

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ..results import Gradients, Value
-from ..results.transforms import Hessian, Jacobian, Products
-from . import Style, renders
+from ...results import Gradients, Value
+from ...results.transforms import Hessian, Jacobian, Products
+from .. import Style, renders
 
 
 def arrays_of(result: Any) -> dict[str, np.ndarray]:

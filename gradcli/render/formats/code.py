@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..results.exact import Formulas
-from . import Style, renders
+from ...results.exact import Formulas
+from .. import Style, renders
 
 
 @renders()

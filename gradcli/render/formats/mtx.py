@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import io
 
-from ..results.transforms import Jacobian
-from . import Style, renders
+from ...results.transforms import Jacobian
+from .. import Style, renders
 
 
 @renders()

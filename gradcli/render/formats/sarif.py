@@ -6,11 +6,11 @@ import hashlib
 from pathlib import Path
 from typing import Any
 
-from .. import __version__
-from ..results.checks import CheckReport, CheckSummary
-from . import Style, renders
-from .checks import LEVELS, headline
-from .json_document import json_line
+from ... import __version__
+from ...results.checks import CheckReport, CheckSummary
+from .. import Style, renders
+from ..checks import LEVELS, headline
+from ..json_document import json_line
 from .tsv import render_checklist
 
 renders("sarif")(render_checklist)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import xml.etree.ElementTree as ElementTree
 
-from ..results.checks import CheckSummary
-from . import Style, renders
-from .checks import headline
+from ...results.checks import CheckSummary
+from .. import Style, renders
+from ..checks import headline
 
 FORBIDDEN = dict.fromkeys({*range(32), *range(0xD800, 0xE000), 0xFFFE, 0xFFFF} - {9, 10})
 
