@@ -42,7 +42,7 @@ class ElementFinding(NamedTuple):
 class GroupTesting:
     """The search for wrong elements in one combination of outputs, along all directions.
 
-    leaves: what was found of single elements, by their place. parts: what was found of parts of directions, by
+    elements: what was found of single elements, by their place. parts: what was found of parts of directions, by
     number, begin and end.
     """
 
@@ -50,7 +50,7 @@ class GroupTesting:
         self.look, self.flat, self.claim = look, look.flat, look.claim
         self.row = int(np.argmax(np.max([excess(look, k) for k in range(len(look.lines))], axis=0)))
         self.weights = self.claim.weights[self.row : self.row + 1]
-        self.leaves: dict[int, ElementFinding] = {}
+        self.elements: dict[int, ElementFinding] = {}
         self.lines: dict[int, SampledLine] = {}
         self.parts: dict[tuple[int, int, int], Part] = {}
         for k, slope in enumerate(look.slopes):
@@ -59,16 +59,16 @@ class GroupTesting:
             self.parts[k, 0, self.flat.size] = part
             if look.axes and is_certain(look, k)[self.row]:
                 claimed, value, error = (x / float(self.flat.scales[k]) for x in part)
-                self.leaves[k] = ElementFinding(claimed, value, error, FAIL)
+                self.elements[k] = ElementFinding(claimed, value, error, FAIL)
 
     def search(self) -> bool:
         """Look at elements until what is off is explained; return whether it is. Raises OutOfCallsError."""
         for k in sorted(range(len(self.look.lines)), key=lambda k: -excess(self.look, k)[self.row]):
             while self.is_off(k, 0, self.flat.size):
-                place = self.factored() if not self.leaves else self.descend(k)
-                if place is None or place in self.leaves or len(self.wrong) >= MOST:
+                place = self.factored() if not self.elements else self.descend(k)
+                if place is None or place in self.elements or len(self.wrong) >= MOST:
                     return False
-                self.leaves[place] = self.look_at(place)
+                self.elements[place] = self.look_at(place)
                 if self.common is not None:
                     return False
         return True
@@ -77,12 +77,16 @@ class GroupTesting:
     def common(self) -> float | None:
         """The factor by which all is off: the products along all directions, and the elements that were looked at."""
         parts = [self.parts[k, 0, self.flat.size] for k in range(len(self.look.lines))]
-        return self.factor([*parts, *(Part(*leaf[:3]) for leaf in self.leaves.values())]) if len(parts) > 1 else None
+        return (
+            self.factor([*parts, *(Part(*element[:3]) for element in self.elements.values())])
+            if len(parts) > 1
+            else None
+        )
 
     @property
     def wrong(self) -> list[int]:
         """The elements that were found wrong."""
-        return [i for i, leaf in self.leaves.items() if leaf.state == FAIL]
+        return [i for i, element in self.elements.items() if element.state == FAIL]
 
     def factored(self) -> int | None:
         """Return the element to look at first: the largest one where all products are off by one factor."""
@@ -106,13 +110,13 @@ class GroupTesting:
     def gap(self, k: int, begin: int, end: int) -> float:
         """Return how far part of direction k is off, beside what elements that were looked at explain."""
         part, direction = self.parts[k, begin, end], self.look.lines[k].direction
-        known = sum((x.claimed - x.value) * direction[i] for i, x in self.leaves.items() if begin <= i < end)
+        known = sum((x.claimed - x.value) * direction[i] for i, x in self.elements.items() if begin <= i < end)
         return part.claimed - part.value - known
 
     def is_off(self, k: int, begin: int, end: int) -> bool:
         """Return whether part of direction k disagrees."""
         part, direction = self.parts[k, begin, end], self.only(k, begin, end)
-        known = sum(x.error * abs(direction[i]) for i, x in self.leaves.items() if begin <= i < end)
+        known = sum(x.error * abs(direction[i]) for i, x in self.elements.items() if begin <= i < end)
         return not abs(self.gap(k, begin, end)) <= self.room(direction, part.claimed, part.error + known)
 
     def room(self, direction: np.ndarray, claimed: float, error: float) -> float:

@@ -27,9 +27,9 @@ class WrongElements(GroupTesting):
 
         Where only combinations of outputs are pulled back, halves of them lead there; this needs no values.
         """
-        leaf, scale = self.leaves[i], float(self.flat.scales[i])
+        element, scale = self.elements[i], float(self.flat.scales[i])
         if self.claim.single:
-            return self.row, leaf
+            return self.row, element
         whole, places = self.claim.column(i), np.arange(len(self.flat.f0))
         if whole is not None:
             numeric = self.along_outputs(i, np.eye(len(places)))
@@ -46,7 +46,7 @@ class WrongElements(GroupTesting):
         weight = np.eye(1, len(self.flat.f0), j)
         claimed = float(whole[j]) if whole is not None else float(self.flat.pull(weight)[0, i])
         slope = self.along_outputs(i, weight)
-        return j, leaf._replace(
+        return j, element._replace(
             claimed=claimed, value=float(slope.value[0]) / scale, error=float(slope.error[0]) / scale
         )
 
@@ -76,34 +76,34 @@ class WrongElements(GroupTesting):
             return replace(look.outcome("fail", text + more, needed), findings=self.factors())
         if short and needed is not None:
             return short_of_calls(look)
-        reasons = {leaf.reason for leaf in self.leaves.values() if leaf.state == UNSURE}
+        reasons = {element.reason for element in self.elements.values() if element.state == UNSURE}
         return look.outcome("inconclusive", ", ".join(sorted(reasons)) or f"{text}; no single element shows it")
 
     def passed(self) -> Outcome:
         """Return that what disagreed lies within the one-sided derivatives at kinks, or within the noise."""
         look = self.look
         self.correct()
-        kinks = [leaf for leaf in self.leaves.values() if leaf.reason == "a kink"]
+        kinks = [element for element in self.elements.values() if element.reason == "a kink"]
         note = ("a kink: the claimed value lies between the one-sided derivatives",) if kinks else ()
         if look.settled:
-            return replace(look.outcome("pass"), notes=note, closely=len(self.leaves))
+            return replace(look.outcome("pass"), notes=note, closely=len(self.elements))
         return look.outcome("inconclusive", "not all of what disagrees along a direction could be explained")
 
     def correct(self) -> None:
         """Take what elements are off by out of what the directions say of the others."""
         for k, (line, slope) in enumerate(zip(self.look.lines, self.look.slopes, strict=True)):
             value = slope.value.copy()
-            value[self.row] += sum((x.claimed - x.value) * line.direction[i] for i, x in self.leaves.items())
+            value[self.row] += sum((x.claimed - x.value) * line.direction[i] for i, x in self.elements.items())
             self.look.slopes[k] = slope._replace(value=value, bent=np.zeros(len(value), bool))
 
     def failed(self, explained: bool, short: bool) -> Outcome:
         """Return what was found of wrong elements."""
         look, flat = self.look, self.flat
-        worst = max(self.wrong, key=lambda i: abs(self.leaves[i].claimed - self.leaves[i].value) * flat.scales[i])
+        worst = max(self.wrong, key=lambda i: abs(self.elements[i].claimed - self.elements[i].value) * flat.scales[i])
         try:
-            output, leaf = self.output_of(worst)
+            output, element = self.output_of(worst)
         except OutOfCallsError:
-            output, leaf = int(np.argmax(np.abs(self.weights[0]))), self.leaves[worst]
+            output, element = int(np.argmax(np.abs(self.weights[0]))), self.elements[worst]
         products = look.products()
         if explained:
             self.correct()
@@ -115,21 +115,21 @@ class WrongElements(GroupTesting):
                 found.append(item)
                 continue
             place = worst if worst in mine else mine[0]
-            shown = leaf if place == worst else self.leaves[place]
+            shown = element if place == worst else self.elements[place]
             gap = abs(shown.claimed - shown.value)
             relative = gap / abs(shown.value) if abs(shown.value) > MARGIN * shown.error else 0.0
             where = flat.worst(output, place, shown.claimed, shown.value, MARGIN * shown.error)
             found.append(InputCheck(item.name, item.shape, "fail", gap, relative, digits_of(relative), None, where))
         findings = self.factors()
         if not findings and explained:
-            cases = self.cases(output, leaf, worst)
+            cases = self.cases(output, element, worst)
             known = self.claim.rows is not None
             from ..diagnosis.diagnose import diagnose, place_in
 
             findings = diagnose(flat, cases) if known else place_in(flat, cases)  # type: ignore[arg-type]
         notes = ("the budget of calls (--calls) ended the search for more wrong elements",) if short else ()
         findings = findings if explained else findings or self.count()
-        return Outcome("fail", tuple(found), products, "", findings, notes, len(self.leaves))
+        return Outcome("fail", tuple(found), products, "", findings, notes, len(self.elements))
 
     def cases(self, output: int, worst: ElementFinding, place: int) -> SimpleNamespace:
         """Return what is known as a judgement on one row: elements that agree along the directions are as claimed."""
@@ -138,8 +138,8 @@ class WrongElements(GroupTesting):
         value, error = a.copy(), abs(worst.error / worst.value if worst.value else 0.0) * np.abs(a)
         state = np.full(a.shape, PASS)
         for i in self.wrong if self.claim.single else [place]:
-            leaf = worst if i == place else self.leaves[i]
-            a[0, i], value[0, i], error[0, i], state[0, i] = leaf[:4]
+            element = worst if i == place else self.elements[i]
+            a[0, i], value[0, i], error[0, i], state[0, i] = element[:4]
         return SimpleNamespace(analytic=a, value=value, error=error, state=state)
 
     def factors(self) -> tuple[Finding, ...]:
@@ -148,7 +148,7 @@ class WrongElements(GroupTesting):
         for k, name in enumerate(flat.subject.wrt):
             begin, end = int(flat.edges[k]), int(flat.edges[k + 1])
             parts = [part for (_, b, e), part in self.parts.items() if begin <= b and e <= end]
-            parts += [Part(*leaf[:3]) for i, leaf in self.leaves.items() if begin <= i < end]
+            parts += [Part(*element[:3]) for i, element in self.elements.items() if begin <= i < end]
             c = common or (self.factor(parts) if len(parts) >= 3 else None)
             if c is not None and abs(c - 1) > 1e-7 and abs(c) > 1e-9:
                 from ..diagnosis.patterns import ratio_name

@@ -17,10 +17,9 @@ class CentralDifferences(Reference):
     """A reference of central differences with one step; their error is the tolerance."""
 
     def __init__(self, flat: Flat, eps: float, atol: float, rtol: float):
-        self.flat = flat
+        super().__init__(flat)
         self.value = central(flat, np.arange(flat.size), eps)
         self.error = atol + rtol * np.abs(self.value)
-        self.estimates = {}
 
 
 class FixedJudgement(Judgement):

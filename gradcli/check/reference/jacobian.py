@@ -7,6 +7,8 @@ by that is left alone; the others are sampled by `reference.estimate`.
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 
 from ..subjects.flatten import Flat
@@ -70,7 +72,11 @@ class Reference:
         self.same = np.zeros((m, n), bool)
         self.limited = np.zeros((m, n), bool)
         self.estimates: dict[int, tuple[np.ndarray, Estimate]] = {}
-        self.noise = scatter_of_values(flat)
+
+    @functools.cached_property
+    def noise(self) -> np.ndarray:
+        """How much values scatter, by output: it costs calls, and is looked at when it is first needed."""
+        return scatter_of_values(self.flat)
 
     @property
     def settled(self) -> np.ndarray:
