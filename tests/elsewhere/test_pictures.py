@@ -1,0 +1,60 @@
+"""What matplotlib really draws: the picture shows the numbers."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+import pytest
+
+from gradcli.cli.main import main
+
+pytestmark = pytest.mark.framework("matplotlib")
+COMMANDS = {
+    "curve": ("plot", "sin(x)/x", "--over", "x=-10:10"),
+    "surface": ("plot", "x*exp(-x^2-y^2)", "--over", "x=-2:2", "--over", "y=-2:2"),
+    "jacobian": ("jacobian", "stack([x[0], 2*x[1], -3*x[2]])", "x=[1, 2, 3]"),
+    "precision": ("precision", "exp(x)-1", "x=1e-9:1"),
+    "taylor": ("gradcheck", "x^3", "x=2", "--taylor"),
+}
+
+
+def pixels(content: bytes) -> np.ndarray:
+    """Return the colours of a PNG, of shape (rows, columns, 3)."""
+    from matplotlib.image import imread
+
+    return imread(io.BytesIO(content))[..., :3]
+
+
+@pytest.mark.parametrize("ending", ["svg", "png"])
+@pytest.mark.parametrize("what", COMMANDS)
+def test_every_command_that_draws(what, ending, tmp_path):
+    path = tmp_path / f"f.{ending}"
+    assert main([*COMMANDS[what], "-o", str(path)]) == 0
+    if ending == "svg":
+        assert b"<svg" in path.read_bytes()
+    else:
+        picture = pixels(path.read_bytes())
+        assert picture.shape[0] > 300
+        assert picture.shape[1] > 300
+        assert len(np.unique(picture.reshape(-1, 3), axis=0)) > 10
+
+
+def test_a_heat_map_shows_signs_and_zeros(tmp_path):
+    path = tmp_path / "f.png"
+    assert main([*COMMANDS["jacobian"], "-o", str(path)]) == 0
+    picture = pixels(path.read_bytes())
+    red, blue = picture[..., 0] - picture[..., 2] > 0.3, picture[..., 2] - picture[..., 0] > 0.3
+    white = picture.min(axis=-1) > 0.95
+    assert red.sum() > 1000
+    assert blue.sum() > 1000
+    assert white.mean() > 0.3
+
+
+def test_a_curve_that_is_constant_is_level(tmp_path):
+    path = tmp_path / "f.png"
+    assert main(["plot", "0*x + 3", "--over", "x=0:1", "-o", str(path)]) == 0
+    picture = pixels(path.read_bytes())
+    drawn = np.abs(picture - np.array([31, 119, 180]) / 255).max(axis=-1) < 0.02  # matplotlib's first colour
+    rows = np.flatnonzero(drawn.sum(axis=1) > 300)
+    assert 0 < len(rows) < 5
