@@ -13,7 +13,6 @@ from ..rules.shapes import negative_axis
 from ..tape.record import dispatch
 from ..tape.tensor import Tensor
 from ..tape.versions import address_of
-from .shape import movedim
 from .wrap import public
 
 
@@ -43,12 +42,6 @@ def trace(input: Tensor) -> Tensor:
 
 
 @public(node="DiagEmbedBackward0")
-def diagflat(input: Tensor, offset: int = 0) -> Tensor:
-    """The matrix with all elements on a diagonal."""
-    return entry("diagflat").function(input, offset)
-
-
-@public(node="DiagEmbedBackward0")
 def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
     """Matrices, over the new axes dim1 and dim2, with the last axis on a diagonal."""
     first, second = (negative_axis(d, input.ndim + 1) for d in (dim1, dim2))
@@ -57,7 +50,7 @@ def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -
     n = input.shape[-1] + abs(offset)
     index = Index((..., *diagonal_positions(n, n, offset)), (*input.shape[:-1], n, n))
     square = dispatch(entry("put_zeros"), (input,), {"index": index, "lead": ()})
-    return movedim(square, (-2, -1), (first, second))
+    return entry("moveaxis").function(square, (-2, -1), (first, second))
 
 
 def positions_in(input: Tensor) -> np.ndarray:

@@ -87,12 +87,6 @@ def polygamma(n: Any, input: Any) -> Tensor:
     return entry("polygamma").function(n, input)
 
 
-@public(names=("multigammaln",))
-def mvlgamma(input: Tensor, p: int) -> Tensor:
-    """Logarithm of the multivariate gamma function of dimension p."""
-    return entry("mvlgamma").function(input, p)
-
-
 @public
 def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
     """Whether each element is one of the test elements."""
@@ -131,22 +125,6 @@ def imag(input: Tensor) -> Tensor:
     if input.dtype.kind != "c":
         raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
     return entry("imag_part")(input)
-
-
-@public
-def view_as_real(input: Tensor) -> Tensor:
-    """Real and imaginary parts as a last axis of length 2."""
-    if input.dtype.kind != "c":
-        raise RuntimeError("view_as_real is only supported for complex tensors")
-    return entry("view_as_real")(input)
-
-
-@public
-def view_as_complex(input: Tensor) -> Tensor:
-    """Complex numbers from a last axis of length 2."""
-    if input.dtype.dtype not in COMPLEX_OF or input.shape[-1:] != (2,):
-        raise RuntimeError("view_as_complex needs real numbers and a last axis of length 2")
-    return entry("view_as_complex")(input)
 
 
 # -- filling --------------------------------------------------------------------------------------

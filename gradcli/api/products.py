@@ -164,12 +164,6 @@ def cov(input: Tensor, *, correction: int = 1, fweights: Any = None, aweights: A
     return entry("cov").function(input, ddof=correction, fweights=fweights, aweights=aweights)
 
 
-@public
-def corrcoef(input: Tensor) -> Tensor:
-    """Correlation coefficients of the rows; columns are observations."""
-    return entry("corrcoef").function(input)
-
-
 @public(method=False, node="CdistBackward0")
 def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: Any = None) -> Tensor:
     """Distances, in the p-norm, between the rows of x1 and those of x2. Raises RuntimeError for negative p."""

@@ -32,12 +32,6 @@ def cumprod(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
     return running("cumprod", input, dim, dtype)
 
 
-@public(node="LogcumsumexpBackward0")
-def logcumsumexp(input: Tensor, dim: int) -> Tensor:
-    """log(cumsum(exp(input))) along dim."""
-    return entry("logcumsumexp").function(operand(input), dim)
-
-
 def running_extreme(ufunc: np.ufunc, input: Any, dim: int, node: str) -> ValuesIndices:
     """(values, indices) of the extreme so far; nan stays, and the last of equal elements counts."""
     x = operand(input)

@@ -57,12 +57,6 @@ def reshape_as(input: Tensor, other: Tensor) -> Tensor:
 
 
 @public
-def ravel(input: Tensor) -> Tensor:
-    """The elements as one axis."""
-    return reshape(input, (-1,))
-
-
-@public
 def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     """The axes from start_dim to end_dim as one."""
     if input.ndim == 0:
@@ -132,12 +126,6 @@ def squeeze(input: Tensor, dim: Any = None) -> Tensor:
     shape = tuple(input.shape)
     found = dispatch(entry("squeeze"), (input,), {"axis": tuple(a for a in axes if shape and shape[a] == 1)})
     return relabel(found, "SqueezeBackward1" if isinstance(dim, int) else "SqueezeBackward2")
-
-
-@public
-def unsqueeze(input: Tensor, dim: int) -> Tensor:
-    """A new axis of length 1."""
-    return entry("expand_dims").function(input, dim)
 
 
 @public
@@ -226,12 +214,6 @@ def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
     return relabel(entry("roll").function(input, shifts, dims), "RollBackward0")
 
 
-@public(node="Rot90Backward0")
-def rot90(input: Tensor, k: int = 1, dims: Any = (0, 1)) -> Tensor:
-    """The plane of two axes turned by k quarter turns."""
-    return entry("rot90").function(input, k, tuple(dims))
-
-
 def at(x: Tensor, dim: int, item: Any, label: str | None = None) -> Tensor:
     """Return x indexed along one axis, in a node of the given name."""
     axis = negative_axis(dim, x.ndim)
@@ -261,9 +243,3 @@ def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
     if length < 0 or begin + length > size:
         raise RuntimeError(f"start ({begin}) + length ({length}) exceeds dimension size ({size}).")
     return at(input, dim, slice(begin, begin + length))
-
-
-@public(names=("moveaxis",))
-def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
-    """Axes moved to new places."""
-    return entry("moveaxis").function(input, source, destination)

@@ -24,13 +24,13 @@ METHOD_FORMS: dict[str, Callable] = {}
 """Methods whose arguments stand in another order than those of the function of that name."""
 NUMPY_WORDS = {"axis": "dim", "keepdims": "keepdim", "x": "input", "x1": "input", "x2": "other", "a": "input"}
 TORCH_WORDS = {
-    "dim": "axis",
-    "dims": "axis",
-    "keepdim": "keepdims",
-    "diagonal": "k",
-    "input": "x",
-    "other": "y",
+    **dict.fromkeys(("axis", "axes"), ("dim", "dims")),
+    "keepdims": ("keepdim",),
+    "k": ("diagonal", "offset"),
+    "x": ("input",),
+    "y": ("other",),
 }
+"""By the name of an entry's parameter, what PyTorch calls it."""
 
 
 def as_tensor(x: Any) -> Any:
@@ -119,16 +119,24 @@ def from_table(primitive: Primitive) -> Callable:
     quick = recorder_for(primitive)
     if quick is not None:
         return quick
+    code = primitive.signature_model().__code__
+    own = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    words = {word: name for name in own for word in TORCH_WORDS.get(name, ()) if word not in own}
+    node = primitive.node if primitive.kind == "composition" else ""
 
     def function(*args: Any, **kwargs: Any) -> Any:
-        named = {TORCH_WORDS.get(k, k): v for k, v in kwargs.items()}
+        named = {words.get(k, k): v for k, v in kwargs.items()}
         if "x" in named and not args:
             args = (named.pop("x"),)
-        args = tuple(operand(x) if i == 0 and isinstance(x, list | float | int) else x for i, x in enumerate(args))
+        if args and isinstance(args[0], list | float | int):
+            args = (operand(args[0]), *args[1:])
         try:
-            return as_tensor(primitive.function(*args, **named))
+            result = as_tensor(primitive.function(*args, **named))
         except ValueError as error:
             raise as_pytorch(error) from None
+        if type(result) is Tensor and result._base is not None:
+            stand_alone(result, args)
+        return name_nodes(result, node, args) if node else result
 
     function.__name__ = function.__qualname__ = primitive.name
     function.__doc__ = primitive.doc

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .exact import exact_angle, exact_part
-from .shapes import is_complex
+from .shapes import dtype_of, is_complex, shape_of
 from .table import A, Sample, constant, general, linear, numpy_function
 
 
@@ -96,6 +96,20 @@ def view_as_complex(x):
     return x.view(np.result_type(x, np.complex64))[..., 0]
 
 
+def complex_signature(x):
+    """Bind view_as_real. Raises RuntimeError for real numbers."""
+    if x.dtype.kind != "c":
+        raise RuntimeError("view_as_real is only supported for complex tensors")
+    return (x,), {}
+
+
+def pairs_signature(x):
+    """Bind view_as_complex. Raises RuntimeError for anything but pairs of real numbers."""
+    if dtype_of(x).char not in "fd" or shape_of(x)[-1:] != (2,):
+        raise RuntimeError("view_as_complex needs real numbers and a last axis of length 2")
+    return (x,), {}
+
+
 def pairs_vjp(g, _, _x):
     """The pairs as complex numbers."""
     return pairs_as_complex(np.ascontiguousarray(g) if isinstance(g, np.ndarray) else g)
@@ -110,6 +124,7 @@ complex_as_pairs = linear(
     "view_as_real",
     lambda x: np.asarray(x)[..., None].view(x.real.dtype),
     pairs_vjp,
+    bind=complex_signature,
     view=True,
     samples=(),
     public=False,
@@ -119,6 +134,7 @@ pairs_as_complex = linear(
     "view_as_complex",
     view_as_complex,
     complex_vjp,
+    bind=pairs_signature,
     view=True,
     samples=(),
     public=False,

@@ -74,9 +74,10 @@ def _needs(x, name, axes) -> int:
     return axes - 1
 
 
-@numpy_function(Sample(A(3, 4)), Sample(A(2, 3, 2)))
+@numpy_function(Sample(A(3, 4)), Sample(A(2, 3, 2)), node="Rot90")
 def rot90(x, k=1, axes=(0, 1)):
     """The plane of two axes turned by k quarter turns, from the first towards the second."""
+    axes = tuple(axes)
     if len(axes) != 2 or rank(x) < 2:
         raise ValueError(f"rot90 turns two axes, not {axes} of shape {shape_of(x)}")
     first, second = (negative_axis(a, rank(x)) for a in axes)

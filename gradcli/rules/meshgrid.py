@@ -58,7 +58,9 @@ def vander(x, N=None, increasing=False):  # noqa: N803 - NumPy's name
     return powers if increasing else powers[:, ::-1]
 
 
-@numpy_function(Sample(A(3)), Sample(A(2, 2), 1), size=lambda x, k=0: (size_of(x) + abs(as_int(k))) ** 2)
+@numpy_function(
+    Sample(A(3)), Sample(A(2, 2), 1), node="DiagEmbed", size=lambda x, k=0: (size_of(x) + abs(as_int(k))) ** 2
+)
 def diagflat(x, k=0):
     """Matrix with the elements of x on a diagonal."""
     return diag(as_array(x).reshape((-1,)), k)

@@ -190,4 +190,6 @@ def logcumsumexp(x, axis=None):
     return along_last(logcumsumexp_last, x, axis)
 
 
-composition(logcumsumexp, samples=(Sample(A(3, 4), axis=0), Sample(A(2, 3), axis=-1), Sample(A(5))))
+composition(
+    logcumsumexp, node="Logcumsumexp", samples=(Sample(A(3, 4), axis=0), Sample(A(2, 3), axis=-1), Sample(A(5)))
+)

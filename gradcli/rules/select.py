@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-
 import numpy as np
 
 from .index import Index, getitem, put
@@ -210,11 +208,15 @@ def trace(x, offset=0, axis1=0, axis2=1):
     return diagonal(x, offset, axis1, axis2).sum(axis=-1)
 
 
-def triangle_signature(name, x, k=0):
-    """Bind triu and tril."""
-    if rank(x) < 2:
-        raise ValueError(f"{name}: input tensor must have at least 2 dimensions")
-    return (x,), {"k": as_int(k)}
+def triangle_signature(name):
+    """Return what binds triu or tril."""
+
+    def bind(x, k=0):
+        if rank(x) < 2:
+            raise ValueError(f"{name}: input tensor must have at least 2 dimensions")
+        return (x,), {"k": as_int(k)}
+
+    return bind
 
 
 def triu_vjp(g, _, _x, *, k):
@@ -235,7 +237,7 @@ for function, vjp, doc in [
         function.__name__,
         lambda x, *, k, function=function: function(x, k),
         vjp,
-        bind=functools.partial(triangle_signature, function.__name__),
+        bind=triangle_signature(function.__name__),
         numpy=(function,),
         samples=(Sample(A(3, 4)), Sample(A(3, 3), 1), Sample(A(2, 3, 3), -1)),
         pattern=SELECTION,

@@ -88,7 +88,8 @@ class Primitive:
     What users see: aliases, doc, public (whether the language has it), subgradient (what it is at kinks), slope (the
     derivative in words), domain (where it is tested, and may be computed), samples. bind: from the user's arguments
     to operands and parameters, `lambda x, c: ((x, c), {})`; it gives them their names. node, variants: the name of
-    its nodes; those for a number on the left, on the right. numpy, folds, scipy: functions, methods of ufuncs and
+    its nodes (of a composition, of the last one, where PyTorch has one operation); those for a number on the left, on
+    the right. numpy, folds, scipy: functions, methods of ufuncs and
     the name in scipy.special that it stands for. arity: the number of operands, None for any. outputs: of results.
     promote: the places of the operands that are cast to a common type, None for all. view: whether the result shares
     the operand's memory. complex: whether complex operands have a derivative; holomorphic: whether the partial is to
@@ -133,7 +134,7 @@ class Primitive:
         if not options.keys() <= OPTIONS.keys():
             raise TypeError(f"{name}: an entry has no option {', '.join(options.keys() - OPTIONS.keys())}")
         vars(self).update(OPTIONS | options)
-        if not callable(self.node):
+        if not callable(self.node) and (self.node or kind != "composition"):
             self.node = backward_name(self.node or "".join(part[:1].upper() + part[1:] for part in name.split("_")))
         self.cache: dict[Any, Any] = {}
         skip = {"elementwise": 0, "linear": 1}.get(kind, 1 if self.arity is not None else 2)

@@ -6,21 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from ...rules import entry
+from ...rules import fourier  # noqa: F401 - enters the functions of spectra
+from ...rules.table import TABLE
 from ...tape.dtypes import defaults
 from ...tape.tensor import Tensor
 from ..create import make_leaf
-from ..wrap import operand
+from ..wrap import from_table
 
-
-def fftshift(input: Tensor, dim: Any = None) -> Tensor:
-    """The zero frequency moved to the middle of the axes dim (all unless given)."""
-    return entry("fft.fftshift").function(operand(input), dim)
-
-
-def ifftshift(input: Tensor, dim: Any = None) -> Tensor:
-    """fftshift undone."""
-    return entry("fft.ifftshift").function(operand(input), dim)
+fftshift, ifftshift = (from_table(TABLE[f"fft.{name}"]) for name in ("fftshift", "ifftshift"))
 
 
 def fftfreq(n: int, d: float = 1.0, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
