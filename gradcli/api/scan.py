@@ -103,12 +103,7 @@ def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: Any = None, append: 
     if n == 0:
         return x.clone()
     parts = [part for part in (prepend, x, append) if part is not None]
-    x = cat(parts, axis) if len(parts) > 1 else x
-    for _ in range(min(n, x.shape[axis])):
-        high: Any = at(x, axis, slice(1, None))
-        low: Any = at(x, axis, slice(None, -1))
-        x = high ^ low if x.dtype.kind == "b" else high - low
-    return x
+    return entry("diff").function(cat(parts, axis) if len(parts) > 1 else x, n, axis)
 
 
 @public(method=False)
@@ -117,6 +112,8 @@ def gradient(input: Tensor, *, spacing: Any = None, dim: Any = None, edge_order:
 
     spacing: one distance (1 unless given), one per axis, or a tensor of coordinates per axis.
     """
+    from ..rules.differences import slope  # here, because it takes long to import
+
     x = operand(input)
     if edge_order not in (1, 2):
         raise RuntimeError(f"torch.gradient only supports edge_order=1 and edge_order=2, not {edge_order}")
@@ -126,45 +123,9 @@ def gradient(input: Tensor, *, spacing: Any = None, dim: Any = None, edge_order:
     steps = list(spacing) if several else [1 if spacing is None else spacing] * len(axes)
     if len(steps) != len(axes):
         raise RuntimeError(f"gradient got spacing for {len(steps)} axes, and {len(axes)} axes")
-    return tuple(slope_along(x, axis, step, edge_order) for axis, step in zip(axes, steps, strict=True))
-
-
-def slope_along(x: Tensor, axis: int, spacing: Any, edge_order: int) -> Tensor:
-    """Return the derivative along one axis; spacing is a distance or the coordinates."""
-    length = x.shape[axis]
+    length = min((x.shape[axis] for axis in axes), default=3)
     if length <= edge_order:
         raise RuntimeError(
             f"torch.gradient expected each dimension size to be at least edge_order+1, got {length} for {edge_order}"
         )
-    if getattr(spacing, "ndim", 0):
-        steps = (spacing[1:] - spacing[:-1]).reshape((-1,) + (1,) * (-axis - 1))
-        before, after = at(steps, axis, slice(None, -1)), at(steps, axis, slice(1, None))
-        ends = [at(steps, axis, slice(i, i + 1)) for i in (0, 1, length - 2, length - 3)]
-    else:
-        before = after = spacing
-        ends = [spacing] * 4
-    left, middle, right = (at(x, axis, slice(i, length - 2 + i)) for i in range(3))
-    inner = weigh_slopes(left, middle, right, before, after)
-    first = [at(x, axis, slice(i, i + 1)) for i in range(min(3, length))]
-    last = [at(x, axis, slice(length - 1 - i, length - i)) for i in range(min(3, length))]
-    return cat([edge(first, ends[:2], edge_order), inner, -edge(last, ends[2:], edge_order)], axis)
-
-
-def weigh_slopes(left: Tensor, middle: Tensor, right: Tensor, before: Any, after: Any) -> Tensor:
-    """The slope in the middle of three points at distances before and after."""
-    return (
-        right * (before / (after * (before + after)))
-        - left * (after / (before * (before + after)))
-        + middle * ((after - before) / (before * after))
-    )
-
-
-def edge(points: list, steps: list, order: int) -> Tensor:
-    """The slope at the first of two (order 1) or three points, walking inwards."""
-    h = steps[0]
-    if order == 1:
-        return (points[1] - points[0]) / h
-    k = steps[1]
-    return (
-        points[1] * ((h + k) / (h * k)) - points[0] * ((2 * h + k) / (h * (h + k))) - points[2] * (h / (k * (h + k)))
-    )
+    return tuple(slope(x, axis, step, edge_order) for axis, step in zip(axes, steps, strict=True))

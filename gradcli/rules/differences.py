@@ -42,7 +42,7 @@ def diff(x, n=1, axis=-1, prepend=None, append=None):
     ends = [None if y is None else slice_like(y, x, axis) for y in (prepend, append)]
     if ends != [None, None]:
         x = concatenate.function([y for y in (ends[0], x, ends[1]) if y is not None], axis)
-    for _ in range(n):
+    for _ in range(min(n, shape_of(x)[axis])):
         later, earlier = part(x, axis, 1), part(x, axis, 0, -1)
         x = later != earlier if x.dtype.kind == "b" else later - earlier
     return x
@@ -87,27 +87,38 @@ def gradient(x, *varargs, axis=None, edge_order=1):
 
 
 def slope(x, axis, spacing, edge_order):
-    """Return the slope along one negative axis."""
+    """Return the slope along one negative axis; spacing is a distance, or the coordinates."""
     n = shape_of(x)[axis]
     if n < edge_order + 1 or edge_order not in (1, 2):
         raise ValueError(f"gradient: an axis needs at least edge_order + 1 = {edge_order + 1} elements, got {n}")
     if rank(spacing) == 0:
-        h = spacing * np.ones(n - 1, dtype_of(x))
+        before = after = spacing
+        ends = [spacing] * 4
     elif shape_of(spacing) == (n,):
-        h = in_type_of(x, diff(spacing))
+        steps = as_array(in_type_of(x, diff(spacing))).reshape((-1,) + (1,) * (-axis - 1))
+        before, after = part(steps, axis, 0, -1), part(steps, axis, 1)
+        ends = [part(steps, axis, i, i + 1) for i in (0, 1, n - 2, n - 3)]
     else:
         raise ValueError(f"gradient: {n} coordinates are needed along the axis, got shape {shape_of(spacing)}")
-    h = as_array(h).reshape((-1,) + (1,) * (-axis - 1))
-    a, b = part(h, axis, 0, -1), part(h, axis, 1)
-    steps = part(x, axis, 1) - part(x, axis, 0, -1)
-    rates = steps / h
-    before, after = part(rates, axis, 0, -1), part(rates, axis, 1)
-    inside = (b * before + a * after) / (a + b)
-    first, last = part(rates, axis, 0, 1), part(rates, axis, -1)
-    if edge_order == 2:
-        first = first + part(a / (a + b) * (before - after), axis, 0, 1)
-        last = last + part(b / (a + b) * (after - before), axis, -1)
-    return concatenate.function((first, inside, last), axis)
+    left, middle, right = (part(x, axis, i, n - 2 + i) for i in range(3))
+    inside = (
+        right * (before / (after * (before + after)))
+        - left * (after / (before * (before + after)))
+        + middle * ((after - before) / (before * after))
+    )
+    first = [part(x, axis, i, i + 1) for i in range(edge_order + 1)]
+    last = [part(x, axis, n - 1 - i, n - i) for i in range(edge_order + 1)]
+    return concatenate.function((end_slope(first, ends[:2]), inside, -end_slope(last, ends[2:])), axis)
+
+
+def end_slope(points, steps):
+    """The slope at the first of two or three points, walking inwards."""
+    h, k = steps
+    if len(points) == 2:
+        return (points[1] - points[0]) / h
+    return (
+        points[1] * ((h + k) / (h * k)) - points[0] * ((2 * h + k) / (h * (h + k))) - points[2] * (h / (k * (h + k)))
+    )
 
 
 @numpy_function(*CURVES, Sample(A(3, 4), np.array([0, 1, 3, 4])))
