@@ -28,7 +28,7 @@ from . import (  # noqa: F401 - importing them enters their functions
     where_search,
 )
 from .fft import short_time  # noqa: F401
-from .wrap import METHOD_FORMS, METHODS, PUBLIC, resolve
+from .wrap import METHOD_FORMS, METHODS, PUBLIC, rename_function, resolve
 
 NEVER_IN_PLACE = {
     *("requires_grad", "detach", "retain_grad", "view", "reshape", "expand", "clone", "to", "contiguous"),
@@ -64,9 +64,7 @@ def in_place(function: Callable, name: str) -> Callable:
 
     if name[:-1] in SHAPES_IN_PLACE:
         change = change_shape
-    change.__name__ = name
-    change.__doc__ = f"In-place form of {name[:-1]}."
-    return change
+    return rename_function(change, name, f"In-place form of {name[:-1]}.")
 
 
 def known_names() -> set[str]:

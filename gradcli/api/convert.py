@@ -15,7 +15,7 @@ from ..tape.dtypes import result_type as raw_result_type
 from ..tape.record import cast, dispatch
 from ..tape.tensor import Tensor, as_raw
 from .create import check_device, lengths
-from .wrap import public
+from .wrap import public, rename_function
 
 
 @public
@@ -42,9 +42,7 @@ def enter_conversion(name: str) -> None:
     def function(input: Tensor) -> Tensor:
         return cast(input, ALIASES[name].dtype)
 
-    function.__name__ = name
-    function.__doc__ = f"The tensor as {ALIASES[name].name}."
-    public(function)
+    public(rename_function(function, name, f"The tensor as {ALIASES[name].name}."))
 
 
 for _name in ALIASES:

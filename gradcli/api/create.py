@@ -10,7 +10,7 @@ import numpy as np
 from ..errors import add_advice
 from ..tape.dtypes import as_numpy, defaults, refuse_device
 from ..tape.tensor import Size, Tensor, as_raw
-from .wrap import public
+from .wrap import public, rename_function
 
 Number = Any
 
@@ -247,9 +247,7 @@ def like(make: Any, name: str) -> None:
         kind = input._data.dtype if dtype is None else dtype
         return make(tuple(input.shape), *args, dtype=kind, device=device, requires_grad=requires_grad)
 
-    function.__name__ = name
-    function.__doc__ = f"{make.__name__} in the shape and type of input."
-    public(function, method=False)
+    public(rename_function(function, name, f"{make.__name__} in the shape and type of input."), method=False)
 
 
 for _make in (zeros, ones, empty, full):
@@ -273,9 +271,7 @@ def new_maker(make: Any) -> None:
         kind = self._data.dtype if dtype is None else dtype
         return make(*args, dtype=kind, device=device, requires_grad=requires_grad)
 
-    function.__name__ = f"new_{make.__name__}"
-    function.__doc__ = f"{make.__name__} in the type of this tensor."
-    public(function)
+    public(rename_function(function, f"new_{make.__name__}", f"{make.__name__} in the type of this tensor."))
 
 
 for _make in (zeros, ones, empty, full, tensor):

@@ -14,7 +14,7 @@ from ..rules.split import cut, cut_places
 from ..tape.tensor import Tensor, as_raw
 from ..tape.views import one_of_several
 from .shape import at, reshape
-from .wrap import operand, public
+from .wrap import operand, public, rename_function
 
 # -- joining -------------------------------------------------------------------------------------
 
@@ -73,9 +73,7 @@ def stacking(name: str) -> None:
     def function(tensors: Any) -> Tensor:
         return join_by_entry(name, tensors)
 
-    function.__name__ = name
-    function.__doc__ = entry(name).doc
-    public(function, method=False)
+    public(rename_function(function, name, entry(name).doc), method=False)
 
 
 for _name in ("hstack", "vstack", "row_stack", "dstack", "column_stack"):
@@ -110,9 +108,7 @@ def atleast(ndim: int) -> None:
         parts = tuple(entry(name).function(operand(x)) for x in sequence(tensors))
         return parts[0] if len(tensors) == 1 and isinstance(tensors[0], Tensor) else parts
 
-    function.__name__ = name
-    function.__doc__ = entry(name).doc
-    public(function)
+    public(rename_function(function, name, entry(name).doc))
 
 
 for _ndim in (1, 2, 3):
@@ -201,9 +197,7 @@ def splitting(name: str, least: int, axis: int) -> None:
             )
         return tensor_split(input, indices_or_sections, dim)
 
-    function.__name__ = name
-    function.__doc__ = f"Cut into equal parts, or at indices, along axis {axis}."
-    public(function)
+    public(rename_function(function, name, f"Cut into equal parts, or at indices, along axis {axis}."))
 
 
 splitting("hsplit", 1, 1)

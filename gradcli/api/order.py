@@ -10,7 +10,7 @@ from ..rules import entry
 from ..rules.shapes import negative_axis
 from ..tape.record import cast
 from ..tape.tensor import Tensor, as_raw
-from .reduce import ValuesIndices, pick_positions, sum_
+from .reduce import ValuesIndices, pick_in_lanes, pick_only, pick_positions, sum_
 from .wrap import operand, public
 
 
@@ -22,19 +22,6 @@ def order(data: np.ndarray, axis: int, descending: bool = False) -> np.ndarray:
     return data.shape[axis] - 1 - np.flip(flipped, axis)
 
 
-def pick_in_lanes(x: Tensor, indices: np.ndarray, axis: int, keepdim: bool, node: str) -> ValuesIndices:
-    """(values, indices) of one element per lane; indices has length 1 along axis."""
-    values, positions = pick_positions(x, indices, axis, node), Tensor._wrap(indices, None)
-    if keepdim:
-        return ValuesIndices(values, positions)
-    return ValuesIndices(values.squeeze(axis), positions.squeeze(axis))
-
-
-def alone(x: Tensor) -> ValuesIndices:
-    """(values, indices) of a 0-d tensor's only element."""
-    return ValuesIndices(x.clone(), Tensor._wrap(np.zeros((), np.int64), None))
-
-
 # -- in order -------------------------------------------------------------------------------------
 
 
@@ -44,7 +31,7 @@ def sort(input: Any, dim: int = -1, descending: bool = False, stable: bool = Tru
     x = operand(input)
     axis = negative_axis(dim, x.ndim)
     if x.ndim == 0:
-        return alone(x)
+        return pick_only(x)
     indices = order(as_raw(x), axis, descending)
     return ValuesIndices(pick_positions(x, indices, axis, "SortBackward0"), Tensor._wrap(indices, None))
 
@@ -70,7 +57,7 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
     if not 0 <= k <= (input.shape[axis] if input.ndim else 1):
         raise RuntimeError("selected index k out of range")
     if input.ndim == 0:
-        return alone(input)
+        return pick_only(input)
     indices = np.take(order(as_raw(input), axis, largest), np.arange(k), axis=axis)
     return ValuesIndices(pick_positions(input, indices, axis, "TopkBackward0"), Tensor._wrap(indices, None))
 
@@ -82,7 +69,7 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Val
     if not 1 <= k <= (input.shape[axis] if input.ndim else 1):
         raise RuntimeError(f"kthvalue(): selected number k={k} is out of range")
     if input.ndim == 0:
-        return alone(input)
+        return pick_only(input)
     indices = np.take(order(as_raw(input), axis), [k - 1], axis=axis)
     return pick_in_lanes(input, indices, axis, keepdim, "KthvalueBackward0")
 
@@ -97,7 +84,7 @@ def middle(input: Any, dim: int | None, keepdim: bool, ignore_nan: bool, node: s
         return entry("lower_median").function(x, ignore_nan=ignore_nan)
     axis = negative_axis(dim, x.ndim)
     if x.ndim == 0:
-        return alone(x)
+        return pick_only(x)
     data = as_raw(x)
     ranks, missing = order(data, axis), (data != data).sum(axis, keepdims=True)
     length = data.shape[axis]
@@ -126,7 +113,7 @@ def mode(input: Any, dim: int = -1, keepdim: bool = False) -> ValuesIndices:
     x = operand(input)
     axis = negative_axis(dim, x.ndim)
     if x.ndim == 0:
-        return alone(x)
+        return pick_only(x)
     data = np.moveaxis(as_raw(x), axis, -1)
     ranks = order(data, -1)
     ordered = np.take_along_axis(data, ranks, -1)

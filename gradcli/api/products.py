@@ -12,7 +12,7 @@ from ..tape.modes import allowed
 from ..tape.operators import multiply, stacks_text, types_error
 from ..tape.tensor import Tensor, as_raw
 from .reduce import reduce_by_entry
-from .wrap import operand, public
+from .wrap import operand, public, rename_function
 
 
 def rank_text(name: str, ranks: tuple[int, int], first: int, second: int) -> str:
@@ -38,9 +38,7 @@ def of_ranks(name: str, ranks: tuple[int, int]) -> None:
             raise types_error(input, other)
         return multiply_matrices(input, other)
 
-    function.__name__ = name
-    function.__doc__ = f"Matrix product of tensors with {ranks[0]} and {ranks[1]} axes."
-    public(function)
+    public(rename_function(function, name, f"Matrix product of tensors with {ranks[0]} and {ranks[1]} axes."))
 
 
 for _name, _ranks in {"mm": (2, 2), "mv": (2, 1), "bmm": (3, 3), "dot": (1, 1)}.items():

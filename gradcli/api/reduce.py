@@ -12,7 +12,7 @@ from ..rules.shapes import negative_axes, negative_axis
 from ..tape.dtypes import defaults
 from ..tape.record import cast, dispatch, relabel
 from ..tape.tensor import Tensor, as_raw
-from .wrap import operand, public, stand_alone
+from .wrap import operand, public, rename_function, stand_alone
 
 ValuesIndices = namedtuple("ValuesIndices", ["values", "indices"])
 
@@ -68,78 +68,29 @@ def logsumexp(input: Any, dim: Any, keepdim: bool = False) -> Tensor:
     return reduce_by_entry("logsumexp", x, dim, keepdim, None if x.dtype.kind in "fcO" else defaults.float)
 
 
-def variance_by_entry(
-    name: str, input: Any, dim: Any, unbiased: bool | None, keepdim: bool, correction: Any
-) -> Tensor:
-    """Variance or standard deviation; the denominator is n - correction, n - 1 unless given."""
-    if operand(input).dtype.kind not in "fcO":
-        raise RuntimeError("std and var only support floating point and complex dtypes")
-    if isinstance(dim, bool):
-        dim, unbiased = None, dim
-    if correction is None:
-        correction = 1 if unbiased is None or unbiased else 0
-    return reduce_by_entry(name, input, dim, keepdim, correction=correction)
+def enter_variance(name: str, doc: str, entry: str, with_mean: bool = False) -> None:
+    """Enter a variance or standard deviation; the denominator is n - correction, n - 1 unless given."""
+
+    def function(
+        input: Any, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: Any = None
+    ) -> Any:
+        if operand(input).dtype.kind not in "fcO":
+            raise RuntimeError("std and var only support floating point and complex dtypes")
+        if isinstance(dim, bool):
+            dim, unbiased = None, dim
+        if correction is None:
+            correction = 1 if unbiased is None or unbiased else 0
+        result = reduce_by_entry(entry, input, dim, keepdim, correction=correction)
+        return (result, mean(input, dim, keepdim)) if with_mean else result
+
+    node = f"{entry.title()}MeanBackward0" if with_mean else None
+    public(rename_function(function, name, doc), node=node)
 
 
-def axis_or_flag(dim: Any) -> Any:
-    """Return dim unless it is the flag `unbiased` in its place."""
-    return None if isinstance(dim, bool) else dim
-
-
-@public
-def var(
-    input: Any,
-    dim: Any = None,
-    unbiased: bool | None = None,
-    keepdim: bool = False,
-    *,
-    correction: Any = None,
-) -> Tensor:
-    """Variance over dim; divides by n - 1 unless correction says otherwise."""
-    return variance_by_entry("var", input, dim, unbiased, keepdim, correction)
-
-
-@public
-def std(
-    input: Any,
-    dim: Any = None,
-    unbiased: bool | None = None,
-    keepdim: bool = False,
-    *,
-    correction: Any = None,
-) -> Tensor:
-    """Standard deviation over dim; divides by n - 1 unless correction says otherwise."""
-    return variance_by_entry("std", input, dim, unbiased, keepdim, correction)
-
-
-@public(node="VarMeanBackward0")
-def var_mean(
-    input: Any,
-    dim: Any = None,
-    unbiased: bool | None = None,
-    keepdim: bool = False,
-    *,
-    correction: Any = None,
-) -> Any:
-    """Variance and mean."""
-    return variance_by_entry("var", input, dim, unbiased, keepdim, correction), mean(
-        input, axis_or_flag(dim), keepdim
-    )
-
-
-@public(node="StdMeanBackward0")
-def std_mean(
-    input: Any,
-    dim: Any = None,
-    unbiased: bool | None = None,
-    keepdim: bool = False,
-    *,
-    correction: Any = None,
-) -> Any:
-    """Standard deviation and mean."""
-    return variance_by_entry("std", input, dim, unbiased, keepdim, correction), mean(
-        input, axis_or_flag(dim), keepdim
-    )
+enter_variance("var", "Variance over dim; divides by n - 1 unless correction says otherwise.", "var")
+enter_variance("std", "Standard deviation over dim; divides by n - 1 unless correction says otherwise.", "std")
+enter_variance("var_mean", "Variance and mean.", "var", with_mean=True)
+enter_variance("std_mean", "Standard deviation and mean.", "std", with_mean=True)
 
 
 def pick_positions(x: Tensor, indices: np.ndarray, dim: int, node: str) -> Tensor:
@@ -147,6 +98,20 @@ def pick_positions(x: Tensor, indices: np.ndarray, dim: int, node: str) -> Tenso
     from ..rules.select import lanes
 
     return dispatch(entry("getitem"), (x,), {"index": lanes(x.shape, indices, dim), "label": node})
+
+
+def pick_in_lanes(x: Tensor, indices: np.ndarray, axis: int, keepdim: bool, node: str) -> ValuesIndices:
+    """(values, indices) of one element per lane; indices has length 1 along axis."""
+    values = pick_positions(x, indices, axis, node)
+    if not keepdim:
+        values, indices = relabel(values.squeeze(axis), node), indices.squeeze(axis)
+        stand_alone(values, ())
+    return ValuesIndices(values, Tensor._wrap(indices, None))
+
+
+def pick_only(x: Tensor) -> ValuesIndices:
+    """(values, indices) of a 0-d tensor's only element."""
+    return ValuesIndices(x.clone(), Tensor._wrap(np.zeros((), np.int64), None))
 
 
 def check_some(name: str, x: Tensor, dim: Any) -> None:
@@ -171,16 +136,11 @@ def extreme(name: str, input: Any, dim: Any, keepdim: bool) -> Any:
     if isinstance(dim, Tensor):
         return entry({"max": "maximum", "min": "minimum"}[name])(x, dim)
     if x.ndim == 0:
-        return ValuesIndices(x.clone(), Tensor._wrap(np.zeros((), np.int64), None))
+        return pick_only(x)
     axis = negative_axis(dim, x.ndim)
     find = np.argmax if name == "max" else np.argmin
     indices = find(x._data, axis=axis, keepdims=True)
-    node = f"{name.title()}Backward0"
-    values = pick_positions(x, indices, axis, node)
-    if not keepdim:
-        values, indices = relabel(values.squeeze(axis), node), indices.squeeze(axis)
-        stand_alone(values, ())
-    return ValuesIndices(values, Tensor._wrap(indices, None))
+    return pick_in_lanes(x, indices, axis, keepdim, f"{name.title()}Backward0")
 
 
 @public

@@ -10,7 +10,7 @@ from ..rules import entry
 from ..rules.shapes import negative_axis
 from ..tape.tensor import Tensor, as_raw
 from .join import cat
-from .reduce import ValuesIndices, for_adding_up, pick_positions
+from .reduce import ValuesIndices, for_adding_up, pick_only, pick_positions
 from .shape import at
 from .wrap import operand, public
 
@@ -37,7 +37,7 @@ def running_extreme(ufunc: np.ufunc, input: Any, dim: int, node: str) -> ValuesI
     x = operand(input)
     axis = negative_axis(dim, x.ndim)
     if x.ndim == 0:
-        return ValuesIndices(x.clone(), Tensor._wrap(np.zeros((), np.int64), None))
+        return pick_only(x)
     data = as_raw(x)
     attained = (data == ufunc.accumulate(data, axis=axis)) | (data != data)
     steps = np.arange(data.shape[axis]).reshape((-1,) + (1,) * (-axis - 1))

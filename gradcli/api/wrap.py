@@ -72,10 +72,8 @@ def public(
             return result if node is None else name_nodes(result, node, (*args, *kwargs.values()))
 
         call.__qualname__ = call.__name__
-        for name in (
-            function.__name__.rstrip("_") if function.__name__ in RESERVED else function.__name__,
-            *names,
-        ):
+        own = function.__name__
+        for name in (own.rstrip("_") if own in RESERVED else own, *names):
             PUBLIC[name] = call
             if method:
                 METHODS.add(name)
@@ -97,21 +95,15 @@ def stand_alone(result: Tensor, operands: tuple) -> None:
         result._data = np.ascontiguousarray(result._data)
 
 
-RESERVED = {
-    "max_",
-    "min_",
-    "sum_",
-    "all_",
-    "any_",
-    "pow_",
-    "abs_",
-    "round_",
-    "complex_",
-    "range_",
-    "type_",
-    "float_",
-}
+RESERVED = {"max_", "min_", "sum_", "all_", "any_", "pow_", "round_", "complex_", "type_"}
 """Functions here that carry an underscore only because Python has a builtin of their name."""
+
+
+def rename_function(function: Callable, name: str, doc: str | None) -> Callable:
+    """Return a function under its own name."""
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
+    return function
 
 
 def from_table(primitive: Primitive) -> Callable:
@@ -138,9 +130,7 @@ def from_table(primitive: Primitive) -> Callable:
             stand_alone(result, args)
         return name_nodes(result, node, args) if node else result
 
-    function.__name__ = function.__qualname__ = primitive.name
-    function.__doc__ = primitive.doc
-    return function
+    return rename_function(function, primitive.name, primitive.doc)
 
 
 def resolve(name: str) -> Callable | None:

@@ -8,7 +8,7 @@ from typing import Any
 from ...rules.fourier import DOCS, KINDS, transform
 from ...tape.tensor import Tensor
 from ..matrix_operands import as_torch
-from ..wrap import operand
+from ..wrap import operand, rename_function
 
 
 def run_transform(kind: str, title: str, input: Any, sizes: Any, dim: Any, norm: Any) -> Tensor:
@@ -25,8 +25,7 @@ def one_axis(kind: str) -> Callable:
     def function(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
         return run_transform(kind, kind, input, None if n is None else (n,), (dim,), norm)
 
-    function.__doc__ = f"{DOCS[kind]} along dim, cut or filled up with zeros to n elements."
-    return give_name(function, kind)
+    return rename_function(function, kind, f"{DOCS[kind]} along dim, cut or filled up with zeros to n elements.")
 
 
 def several_axes(kind: str, name: str, default: Any) -> Callable:
@@ -35,14 +34,7 @@ def several_axes(kind: str, name: str, default: Any) -> Callable:
     def function(input: Tensor, s: Any = None, dim: Any = default, norm: str | None = None) -> Tensor:
         return run_transform(kind, name, input, s, dim, norm)
 
-    function.__doc__ = f"{DOCS[kind]} over dim, cut or filled up with zeros to the lengths s."
-    return give_name(function, name)
-
-
-def give_name(function: Callable, name: str) -> Callable:
-    """Return a function with a name."""
-    function.__name__ = function.__qualname__ = name
-    return function
+    return rename_function(function, name, f"{DOCS[kind]} over dim, cut or filled up with zeros to the lengths s.")
 
 
 FUNCTIONS: dict[str, Callable] = {}

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...rules import entry
 from ...tape.tensor import Tensor, as_raw
-from ..wrap import operand
+from ..wrap import operand, rename_function
 
 Recurrence = tuple[Callable, Callable]
 
@@ -49,9 +49,8 @@ def polynomial(name: str, recurrence: Recurrence, shifted: bool) -> Callable:
             before, p = p, step(k, x, p, before)
         return out
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"Polynomial of degree n of the family {name.replace('_', ' ')}; 0 for negative n."
-    return function
+    family = name.replace("_", " ")
+    return rename_function(function, name, f"Polynomial of degree n of the family {family}; 0 for negative n.")
 
 
 POLYNOMIALS: dict[str, Callable] = {name: polynomial(name, rule, False) for name, rule in FAMILIES.items()}

@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 
 from ...api import norms, reduce
+from ...api.arithmetic import softplus  # noqa: F401 - also the function of nn.functional
 from ...api.random import source
 from ...api.where_search import where
-from ...api.wrap import resolve
+from ...api.wrap import rename_function, resolve
 from ...rules import entry
 from ...tape.node import refusing_node
 from ...tape.tensor import Tensor
-from .arguments import as_constant, compute_into, records_as, rename_function
+from .arguments import as_constant, compute_into, records_as
 
 
 def apply(name: str, input: Tensor, inplace: bool = False, *args: Any) -> Tensor:
@@ -150,11 +151,6 @@ def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     if lambd < 0:
         raise RuntimeError(f"lambda must be greater or equal to 0, but found to be {lambd}.")
     return apply("softshrink", input, False, lambd)
-
-
-def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
-    """log(1 + exp(beta input)) / beta; input itself where beta input exceeds the threshold."""
-    return apply("softplus", input, False, beta, threshold)
 
 
 def softsign(input: Tensor) -> Tensor:

@@ -16,9 +16,12 @@ from ...tape.tensor import Tensor
 
 
 def records_as(node: str) -> Callable[[Callable], Callable]:
-    """Name the nodes of a function's results as PyTorch does, which has one operation for it."""
+    """Name the nodes of a function's results as PyTorch does where it has one operation for it; "" for none."""
 
     def decorate(function: Callable) -> Callable:
+        if not node:
+            return function
+
         @functools.wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
             return name_nodes(function(*args, **kwargs), node, (*args, *kwargs.values()))
@@ -26,14 +29,6 @@ def records_as(node: str) -> Callable[[Callable], Callable]:
         return call
 
     return decorate
-
-
-def rename_function(function: Callable, name: str, doc: str, node: str = "") -> Callable:
-    """Return a function under its own name. node: the name of its results' nodes, where it has one."""
-    function = records_as(node)(function) if node else function
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = doc
-    return function
 
 
 def per_axis(value: Any, n: int, name: str) -> tuple[int, ...]:

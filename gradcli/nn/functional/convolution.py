@@ -6,9 +6,10 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from ...api.wrap import rename_function
 from ...rules.sliding_windows import Windows
 from ...tape.tensor import Tensor
-from .arguments import per_axis, records_as, rename_function, run
+from .arguments import per_axis, records_as, run
 
 
 def add_batch_axis(input: Tensor, n: int, name: str) -> tuple[Tensor, bool]:
@@ -101,6 +102,7 @@ def paddings(padding: Any, kernel: tuple, stride: tuple, dilation: tuple) -> tup
 
 
 def conv(n: int, name: str) -> Callable:
+    @records_as("ConvolutionBackward0")
     def function(
         input: Tensor,
         weight: Tensor,
@@ -123,15 +125,12 @@ def conv(n: int, name: str) -> Callable:
             )
         return multiply_windows("convolve_windows", x, weight, groups, windows, bias, unbatched)
 
-    return rename_function(
-        function,
-        name,
-        f"Convolve {n}-dimensional input (N, C, ...) or (C, ...) with weight (O, C / groups, ...).",
-        "ConvolutionBackward0",
-    )
+    doc = f"Convolve {n}-dimensional input (N, C, ...) or (C, ...) with weight (O, C / groups, ...)."
+    return rename_function(function, name, doc)
 
 
 def conv_transpose(n: int, name: str) -> Callable:
+    @records_as("ConvolutionBackward0")
     def function(
         input: Tensor,
         weight: Tensor,
@@ -158,12 +157,8 @@ def conv_transpose(n: int, name: str) -> Callable:
         windows = Windows(size, tuple(kernel), strides, dilations, tuple((p, p) for p in around), tuple(out))
         return multiply_windows("unconvolve_windows", x, weight, groups, windows, bias, unbatched).contiguous()
 
-    return rename_function(
-        function,
-        name,
-        f"The transpose of conv{n}d as a map of its input; weight (C, O / groups, ...).",
-        "ConvolutionBackward0",
-    )
+    doc = f"The transpose of conv{n}d as a map of its input; weight (C, O / groups, ...)."
+    return rename_function(function, name, doc)
 
 
 conv1d, conv2d, conv3d = (conv(n, f"conv{n}d") for n in (1, 2, 3))

@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from ...api.wrap import rename_function
 from ...rules.resample import Taps
 from ...tape.tensor import Tensor
-from .arguments import as_constant, per_axis, rename_function, run
+from .arguments import as_constant, per_axis, records_as, run
 from .convolution import add_batch_axis
 
 
@@ -87,6 +88,7 @@ def count_seen(table: np.ndarray) -> np.ndarray:
 
 
 def avg_pool(n: int, name: str) -> Callable:
+    @records_as(f"AvgPool{n}DBackward0" if n > 1 else "")
     def function(
         input: Tensor,
         kernel_size: Any,
@@ -117,10 +119,11 @@ def avg_pool(n: int, name: str) -> Callable:
         return out.squeeze(0) if unbatched else out
 
     doc = f"Average over windows of the last {n} axes of (N, C, ...) or (C, ...)."
-    return rename_function(function, name, doc, f"AvgPool{n}DBackward0" if n > 1 else "")
+    return rename_function(function, name, doc)
 
 
 def adaptive_avg_pool(n: int, name: str) -> Callable:
+    @records_as(f"AdaptiveAvgPool{n}DBackward0" if n > 1 else "")
     def function(input: Tensor, output_size: Any) -> Tensor:
         x, unbatched = add_batch_axis(input, n, name)
         tables = adaptive_tables(x, n, output_size)
@@ -128,7 +131,7 @@ def adaptive_avg_pool(n: int, name: str) -> Callable:
         return out.squeeze(0) if unbatched else out
 
     doc = f"Averages over windows that share the last {n} axes among output_size outputs."
-    return rename_function(function, name, doc, f"AdaptiveAvgPool{n}DBackward0" if n > 1 else "")
+    return rename_function(function, name, doc)
 
 
 avg_pool1d, avg_pool2d, avg_pool3d = (avg_pool(n, f"avg_pool{n}d") for n in (1, 2, 3))
@@ -178,6 +181,7 @@ def pool_maxima(input: Tensor, n: int, name: str, tables_of: Callable, return_in
 def max_pool(n: int, name: str) -> tuple[Callable, Callable]:
     """Return the max pool in n dimensions, and the form that returns the positions, too."""
 
+    @records_as(f"MaxPool{n}DWithIndicesBackward0" if n > 1 else "")
     def function(
         input: Tensor,
         kernel_size: Any,
@@ -193,19 +197,18 @@ def max_pool(n: int, name: str) -> tuple[Callable, Callable]:
         return pool_maxima(input, n, name, tables, return_indices)
 
     doc = f"Largest element of each window of the last {n} axes."
-    node = f"MaxPool{n}DWithIndicesBackward0" if n > 1 else ""
-    return rename_function(function, name, doc, node), with_indices(function, name)
+    return rename_function(function, name, doc), with_indices(function, name)
 
 
 def adaptive_max_pool(n: int, name: str) -> tuple[Callable, Callable]:
     """Return the adaptive max pool in n dimensions, and the form that returns the positions, too."""
 
+    @records_as(f"AdaptiveMaxPool{n}DBackward0" if n > 1 else "")
     def function(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
         return pool_maxima(input, n, name, lambda x: adaptive_tables(x, n, output_size), return_indices)
 
     doc = f"Maxima over windows that share the last {n} axes among output_size outputs."
-    node = f"AdaptiveMaxPool{n}DBackward0" if n > 1 else ""
-    return rename_function(function, name, doc, node), with_indices(function, name)
+    return rename_function(function, name, doc), with_indices(function, name)
 
 
 def with_indices(function: Callable, name: str) -> Callable:
