@@ -36,8 +36,8 @@ TORCH_WORDS = {
 def as_tensor(x: Any) -> Any:
     """Return a raw result as a Tensor, also inside a tuple."""
     if isinstance(x, tuple):
-        return tuple(as_tensor(item) for item in x)
-    return x if isinstance(x, Tensor) else Tensor._wrap(as_raw(x), None)
+        return tuple(map(operand, x))
+    return operand(x)
 
 
 def operand(x: Any) -> Any:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import GradcliError
+from ..rules.shapes import kept_shape
 from ..rules.table import ELEMENTWISE, LANES, PRODUCT, REDUCTION, SELECTION
 from ..tape.node import Node
 from ..tape.tensor import Tensor
@@ -79,19 +80,18 @@ class Pattern:
 
     def reduced(self, axis: tuple, keepdims: bool) -> Pattern:
         """Return the pattern of a reduction over negative axes."""
-        kept = tuple(n for i, n in enumerate(self.shape) if i - len(self.shape) not in axis)
-        final = tuple(1 if i - len(self.shape) in axis else n for i, n in enumerate(self.shape)) if keepdims else kept
-        order = [i for i in range(len(self.shape)) if i - len(self.shape) not in axis]
-        order += [i for i in range(len(self.shape)) if i - len(self.shape) in axis]
+        kept = tuple(n for i, n in enumerate(self.shape, -len(self.shape)) if i not in axis)
+        final = kept_shape(self.shape, axis) if keepdims else kept
+        last = range(-len(axis), 0)
         lanes = int(np.prod([self.shape[a] for a in axis]))
         if self.maps is not None and len(self.maps) * lanes <= FEW:
             maps = []
             for m in self.maps:
-                moved = m.transpose(order).reshape((*kept, lanes))
+                moved = np.moveaxis(m, axis, last).reshape((*kept, lanes))
                 maps += [moved[..., i].reshape(final) for i in range(lanes)]
             return Pattern(final, maps, inputs=self.inputs)
         size = int(np.prod(self.shape))
-        places = np.arange(size).reshape(self.shape).transpose(order).reshape((-1, lanes))
+        places = np.moveaxis(np.arange(size).reshape(self.shape), axis, last).reshape((-1, lanes))
         return Pattern(final, None, gather_pattern(places, size) @ self.as_matrix(), self.inputs)
 
 

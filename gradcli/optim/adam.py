@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from ..tape.dtypes import defaults
-from .optimizer import Optimizer, own_tensor, refuse_unless
+from ..tape.tensor import Tensor
+from .optimizer import Optimizer, refuse_unless
 
 
 class Adam(Optimizer):
@@ -51,8 +52,8 @@ class Adam(Optimizer):
     def update(self, data: np.ndarray, grad: np.ndarray, state: dict[str, Any], group: dict[str, Any]) -> None:
         names = ("exp_avg", "exp_avg_sq", *(("max_exp_avg_sq",) if group["amsgrad"] else ()))
         if not state:
-            state["step"] = own_tensor(np.zeros((), defaults.float))
-            state.update({name: own_tensor(np.zeros_like(data)) for name in names})
+            state["step"] = Tensor._wrap(np.zeros((), defaults.float), None)
+            state.update({name: Tensor._wrap(np.zeros_like(data), None) for name in names})
         state["step"]._array()[...] += 1
         if group["weight_decay"] and group["decoupled_weight_decay"]:
             data *= 1 - float(group["lr"]) * group["weight_decay"]

@@ -171,8 +171,3 @@ def refuse_unless(settings: Iterable[tuple[bool, str]]) -> None:
     for holds, message in settings:
         if not holds:
             raise ValueError(message)
-
-
-def own_tensor(raw: np.ndarray) -> Tensor:
-    """Return an array that nobody else holds as a tensor."""
-    return Tensor._wrap(raw, None)

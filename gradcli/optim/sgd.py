@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from .optimizer import Optimizer, own_tensor, refuse_unless
+from ..tape.tensor import Tensor
+from .optimizer import Optimizer, refuse_unless
 
 
 class SGD(Optimizer):
@@ -52,7 +53,7 @@ class SGD(Optimizer):
             grad = grad + group["weight_decay"] * data
         if momentum:
             if state.get("momentum_buffer") is None:
-                state["momentum_buffer"] = own_tensor(np.array(grad))
+                state["momentum_buffer"] = Tensor._wrap(np.array(grad), None)
                 buffer = grad
             else:
                 buffer = state["momentum_buffer"]._array()

@@ -34,7 +34,7 @@ def qr_vjp(gs, outs, _, *, mode):
     upper = np.triu(gr @ adjoint(r) - adjoint(q) @ gq, 1)
     diagonal = np.real(np.diagonal(gr @ adjoint(r) - adjoint(q) @ gq, 0, -2, -1))
     middle = upper + adjoint(upper) + diagonal[..., None] * np.eye(q.shape[-1], dtype=diagonal.dtype)
-    return solve_right(adjoint(r), gq + q @ middle, lower=True)
+    return solve_right(adjoint(r), gq + q @ middle)
 
 
 qr_outputs = general(

@@ -9,7 +9,7 @@ import numpy as np
 from .movement import moveaxis
 from .scan import cumprod, cumsum
 from .select import sort, take_along_axis
-from .shapes import as_array, dtype_of, negative_axes, rank, raw, shape_of
+from .shapes import as_array, dtype_of, kept_shape, negative_axes, rank, raw, shape_of
 from .table import A, Sample, numpy_function
 
 REDUCED = (Sample(A(3, 4)), Sample(A(3, 4), axis=0), Sample(A(2, 3, 4), axis=(0, -1), keepdims=True))
@@ -81,8 +81,7 @@ def ranked_value(x, q, axis, keepdims, method, ignore_nan):
     lower, upper = (take_along_axis(rows, i.astype(np.intp), -1) for i in (low, np.minimum(low + 1, n - 1)))
     out = lower + np.where(share > 0, upper - lower, 0.0) * share
     out = np.where(missing == n if ignore_nan else missing > 0, np.asarray(np.nan, kind), out)
-    kept = tuple(1 if i - rank(x) in axis else n for i, n in enumerate(shape_of(x)))
-    return moveaxis(out, -1, 0).reshape(q.shape + (kept if keepdims else lead))
+    return moveaxis(out, -1, 0).reshape(q.shape + (kept_shape(shape_of(x), axis) if keepdims else lead))
 
 
 @numpy_function(*RANKED)

@@ -78,9 +78,9 @@ solve_triangular = general(
 )
 
 
-def solve_right(a, b, *, lower, unit=False):
-    """The X with X A = B."""
-    return adjoint(solve_triangular(adjoint(a), adjoint(b), lower=not lower, unit=unit))
+def solve_right(a, b):
+    """The X with X A = B for a lower triangular A."""
+    return adjoint(solve_triangular(adjoint(a), adjoint(b), lower=False, unit=False))
 
 
 # -- Cholesky ------------------------------------------------------------------------------------
@@ -90,7 +90,7 @@ def cholesky_vjp(g, out, _):
     """Murray 2016, "Differentiation of the Cholesky decomposition": the symmetric form."""
     middle = adjoint(out) @ g
     half = (np.tril(middle) + np.tril(middle, -1)) * 0.5
-    grad = solve_right(out, solve_triangular(adjoint(out), half, lower=False, unit=False), lower=True)
+    grad = solve_right(out, solve_triangular(adjoint(out), half, lower=False, unit=False))
     return 0.5 * (grad + adjoint(grad))
 
 
@@ -198,14 +198,14 @@ def lu_vjp(gs, outs, _):
     low, up = lu_parts(lu[..., :size, :size])
     g_low = g_up = g[..., :size, :size]
     if m > n:
-        g_below = solve_right(adjoint(up), g[..., size:, :], lower=True)
+        g_below = solve_right(adjoint(up), g[..., size:, :])
         g_up = g_up - adjoint(lu[..., size:, :]) @ g_below
     if n > m:
         g_right = solve_triangular(adjoint(low), g[..., :, size:], lower=False, unit=True)
         g_low = g_low - g_right @ adjoint(lu[..., :, size:])
     middle = np.tril(adjoint(low) @ np.tril(g_low, -1), -1) + np.triu(np.triu(g_up) @ adjoint(up))
     left = solve_triangular(adjoint(low), middle, lower=False, unit=True)
-    grad = solve_right(adjoint(up), left, lower=True)
+    grad = solve_right(adjoint(up), left)
     if m > n:
         grad = np.concatenate([grad, g_below], axis=-2)
     if n > m:

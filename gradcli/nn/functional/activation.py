@@ -11,11 +11,11 @@ from ...api import norms, reduce
 from ...api.arithmetic import softplus  # noqa: F401 - also the function of nn.functional
 from ...api.random import source
 from ...api.where_search import where
-from ...api.wrap import rename_function, resolve
+from ...api.wrap import operand, rename_function, resolve
 from ...rules import entry
 from ...tape.node import refusing_node
 from ...tape.tensor import Tensor
-from .arguments import as_constant, compute_into, records_as
+from .arguments import compute_into, records_as
 
 
 def apply(name: str, input: Tensor, inplace: bool = False, *args: Any) -> Tensor:
@@ -115,7 +115,7 @@ def rrelu(
     slopes = np.ones(input.shape)
     below = input.detach().numpy() <= 0
     slopes[below] = source.rng.uniform(lower, upper, (int(below.sum()),))
-    slope = as_constant(slopes).to(input.dtype)
+    slope = operand(slopes).to(input.dtype)
     return compute_into(input, inplace, lambda: where(input > 0, input, slope * input))
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ...api.wrap import operand
 from ...rules import entry
 from ...tape import inplace
 from ...tape.record import dispatch, name_nodes, record
@@ -53,11 +54,6 @@ def run(name: str, *operands: Any, **params: Any) -> Any:
     return record(entry(name), operands, params)
 
 
-def as_constant(data: Any) -> Tensor:
-    """Return an array as a tensor that wants no gradient."""
-    return Tensor._wrap(np.asarray(data), None)
-
-
 def reduce_losses(values: Any, reduction: str) -> Any:
     """Return the mean, the sum, or the values themselves. Raises ValueError for another reduction."""
     if reduction == "none":
@@ -69,7 +65,7 @@ def reduce_losses(values: Any, reduction: str) -> Any:
 
 def divide_by_count(x: Any, count: float) -> Any:
     """Return x / count, where a count of 0 gives nan rather than an error."""
-    return x / as_constant(count).to(x.dtype)
+    return x / operand(count).to(x.dtype)
 
 
 def loss(name: str, input: Tensor, target: Tensor, reduction: str) -> Tensor:

@@ -9,13 +9,14 @@ import numpy as np
 
 from ...api.reduce import of_floats, pick_positions
 from ...api.where_search import where
+from ...api.wrap import operand
 from ...errors import add_advice
 from ...rules import entry
 from ...rules.losses import class_index
 from ...tape.record import dispatch
 from ...tape.tensor import Tensor
 from .activation import logsigmoid
-from .arguments import as_constant, divide_by_count, loss, reduce_losses
+from .arguments import divide_by_count, loss, reduce_losses
 
 
 def check_target(x: Tensor, target: Tensor) -> None:
@@ -85,15 +86,15 @@ def loss_at_each(
     taken = pick_positions(scores, np.expand_dims(classes, axis), axis - scores.ndim, "NllLossBackward0")
     losses = -taken.squeeze(axis)
     if weight is None:
-        weights: Any = as_constant(places.astype(scores.dtype))
+        weights: Any = operand(places.astype(scores.dtype))
         spread = scores
     else:
-        weights = where(as_constant(places), weight[classes], 0.0)
+        weights = where(operand(places), weight[classes], 0.0)
         losses = losses * weights
         spread = scores * weight.reshape(-1, *(1,) * (scores.ndim - 1 - axis))
     if smoothing:
         losses = losses * (1 - smoothing) - spread.sum(axis) * (smoothing / scores.shape[axis])
-    losses = where(as_constant(places), losses, 0.0)
+    losses = where(operand(places), losses, 0.0)
     return losses.sum() / weights.sum() if reduction == "mean" else reduce_losses(losses, reduction)
 
 

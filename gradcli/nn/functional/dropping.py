@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 
 from ...api.random import source
+from ...api.wrap import operand
 from ...rules.rectifiers import SELU_ALPHA, SELU_SCALE
 from ...tape.tensor import Tensor
-from .arguments import as_constant, compute_into
+from .arguments import compute_into
 
 
 def draw_mask(input: Tensor, p: float, channels: bool) -> Tensor:
@@ -15,7 +16,7 @@ def draw_mask(input: Tensor, p: float, channels: bool) -> Tensor:
     shape = tuple(input.shape)
     if channels:
         shape = shape[:2] + (1,) * (len(shape) - 2)
-    return as_constant(source.rng.random(shape) < 1 - p).to(input.dtype)
+    return operand(source.rng.random(shape) < 1 - p).to(input.dtype)
 
 
 def drop_elements(input: Tensor, p: float, training: bool, inplace: bool, channels: bool, alpha: bool) -> Tensor:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from ...api.where_search import where
+from ...api.wrap import operand
 from ...tape.dtypes import as_dtype
 from ...tape.tensor import Tensor
-from .arguments import as_constant, records_as
+from .arguments import records_as
 
 
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
@@ -23,7 +24,7 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
         num_classes = int(classes.max()) + 1
     elif classes.size and classes.max() >= num_classes:
         raise RuntimeError("Class values must be smaller than num_classes.")
-    return as_constant((classes[..., None] == np.arange(num_classes)).astype(np.int64))
+    return operand((classes[..., None] == np.arange(num_classes)).astype(np.int64))
 
 
 def check_rows(indices: np.ndarray, weight: Tensor) -> None:
@@ -63,5 +64,5 @@ def embedding(
     padding = padding_row(padding_idx, weight.shape[0])
     rows = weight[indices]
     if padding is not None:
-        rows = where(as_constant((indices == padding)[..., None]), rows.detach(), rows)
+        rows = where(operand((indices == padding)[..., None]), rows.detach(), rows)
     return rows

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from ...api.wrap import rename_function
+from ...api.wrap import operand, rename_function
 from ...rules.resample import Taps
 from ...tape.tensor import Tensor
-from .arguments import as_constant, per_axis, records_as, run
+from .arguments import per_axis, records_as, run
 from .convolution import add_batch_axis
 
 
@@ -172,7 +172,7 @@ def pool_maxima(input: Tensor, n: int, name: str, tables_of: Callable, return_in
     """Return the maxima over windows, with their positions if wanted."""
     x, unbatched = add_batch_axis(input, n, name)
     places = largest_positions(x.detach().numpy(), tables_of(x))
-    values, indices = at_places(x, places, n), as_constant(places)
+    values, indices = at_places(x, places, n), operand(places)
     if unbatched:
         values, indices = values.squeeze(0), indices.squeeze(0)
     return (values, indices) if return_indices else values

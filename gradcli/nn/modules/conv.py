@@ -119,20 +119,8 @@ class TransposedConvolution(Convolution):
     ):
         if padding_mode != "zeros":
             raise ValueError(f'Only "zeros" padding mode is supported for {type(self).__name__}')
-        super().__init__(
-            in_channels,
-            out_channels,
-            kernel_size,
-            stride,
-            padding,
-            dilation,
-            groups,
-            bias,
-            padding_mode,
-            device,
-            dtype,
-            output_padding,
-        )
+        settings = (stride, padding, dilation, groups, bias, padding_mode, device, dtype, output_padding)
+        super().__init__(in_channels, out_channels, kernel_size, *settings)
 
     def forward(self, input: Tensor, output_size: Any = None) -> Tensor:
         """Apply the transposed convolution; output_size settles how much of the border is there."""
@@ -154,15 +142,13 @@ class TransposedConvolution(Convolution):
         return extra
 
 
-def convolution(n: int) -> Any:
-    doc = f"Convolution of (N, C, ...) or (C, ...) along {n} axes; weight (out_channels, in_channels / groups, ...)."
-    return type(f"Conv{n}d", (Convolution,), {"_axes": n, "__doc__": doc, "__module__": __name__})
+def along_axes(base: type, name: str, n: int, doc: str) -> Any:
+    return type(f"{name}{n}d", (base,), {"_axes": n, "__doc__": doc.format(n=n), "__module__": __name__})
 
 
-def transposed_convolution(n: int) -> Any:
-    doc = f"Transposed convolution along {n} axes; weight (in_channels, out_channels / groups, ...)."
-    return type(f"ConvTranspose{n}d", (TransposedConvolution,), {"_axes": n, "__doc__": doc, "__module__": __name__})
-
-
-Conv1d, Conv2d, Conv3d = map(convolution, (1, 2, 3))
-ConvTranspose1d, ConvTranspose2d, ConvTranspose3d = map(transposed_convolution, (1, 2, 3))
+WEIGHED = "Convolution of (N, C, ...) or (C, ...) along {n} axes; weight (out_channels, in_channels / groups, ...)."
+TRANSPOSED = "Transposed convolution along {n} axes; weight (in_channels, out_channels / groups, ...)."
+Conv1d, Conv2d, Conv3d = (along_axes(Convolution, "Conv", n, WEIGHED) for n in (1, 2, 3))
+ConvTranspose1d, ConvTranspose2d, ConvTranspose3d = (
+    along_axes(TransposedConvolution, "ConvTranspose", n, TRANSPOSED) for n in (1, 2, 3)
+)

@@ -26,8 +26,7 @@ class Walkable:
 
     def children(self) -> Iterator[Any]:
         """Yield the modules directly inside."""
-        for _, child in self.named_children():
-            yield child
+        return (child for _, child in self.named_children())
 
     def named_modules(
         self, memo: set | None = None, prefix: str = "", remove_duplicate: bool = True
@@ -45,8 +44,7 @@ class Walkable:
 
     def modules(self) -> Iterator[Any]:
         """Yield this module and all inside it, each one once."""
-        for _, module in self.named_modules():
-            yield module
+        return (module for _, module in self.named_modules())
 
     def _named_members(self, registry: str, prefix: str, recurse: bool, remove_duplicate: bool) -> Iterator:
         seen = set()
@@ -67,8 +65,7 @@ class Walkable:
 
     def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
         """Yield the parameters."""
-        for _, parameter in self.named_parameters(recurse=recurse):
-            yield parameter
+        return (parameter for _, parameter in self.named_parameters(recurse=recurse))
 
     def named_buffers(
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
@@ -78,8 +75,7 @@ class Walkable:
 
     def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
         """Yield the buffers."""
-        for _, buffer in self.named_buffers(recurse=recurse):
-            yield buffer
+        return (buffer for _, buffer in self.named_buffers(recurse=recurse))
 
     def apply(self, fn: Callable) -> Any:
         """Call fn(module) for all modules inside, then this one."""
