@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from ..rules import entry
+from ..rules.qr import apply_reflections
 from ..rules.qr import geqrf as table_geqrf
-from ..rules.qr import reflected
 from ..rules.spectral import svd as table_svd
 from ..rules.triangular import cholesky_solve as table_cholesky_solve
 from ..rules.triangular import lu_factor, lu_parts, permutation, solve_triangular
@@ -108,8 +108,8 @@ def geqrf(input: Tensor) -> tuple:
 def ormqr(input: Tensor, tau: Tensor, other: Tensor, left: bool = True, transpose: bool = False) -> Tensor:
     """Q @ other (other @ Q unless left), or with Q^H, for the Q of Householder reflections that geqrf gives."""
     if not left:
-        return reflected(input, tau, other.mH, transpose=not transpose).mH
-    return reflected(input, tau, other, transpose=transpose)
+        return apply_reflections(input, tau, other.mH, transpose=not transpose).mH
+    return apply_reflections(input, tau, other, transpose=transpose)
 
 
 @public
@@ -122,7 +122,7 @@ def orgqr(input: Tensor, tau: Tensor) -> Tensor:
             f"got shapes {list(input.shape)} and {list(tau.shape)}"
         )
     identity = np.where(True, np.eye(*input.shape[-2:], dtype=input.dtype), input)
-    return reflected(input, tau, identity)
+    return apply_reflections(input, tau, identity)
 
 
 # -- triangular factors --------------------------------------------------------------------------

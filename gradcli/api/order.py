@@ -77,7 +77,7 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Val
 # -- middles --------------------------------------------------------------------------------------
 
 
-def middle(input: Any, dim: int | None, keepdim: bool, ignore_nan: bool, node: str) -> Any:
+def find_medians(input: Any, dim: int | None, keepdim: bool, ignore_nan: bool, node: str) -> Any:
     """The median of all elements, or (values, indices) of the lower medians along dim."""
     x = operand(input)
     if dim is None:
@@ -98,13 +98,13 @@ def middle(input: Any, dim: int | None, keepdim: bool, ignore_nan: bool, node: s
 @public
 def median(input: Any, dim: int | None = None, keepdim: bool = False) -> Any:
     """The lower median of all elements (nan if one is); with dim (values, indices)."""
-    return middle(input, dim, keepdim, False, "MedianBackward1")
+    return find_medians(input, dim, keepdim, False, "MedianBackward1")
 
 
 @public
 def nanmedian(input: Any, dim: int | None = None, keepdim: bool = False) -> Any:
     """The lower median of all elements that are not nan; with dim (values, indices)."""
-    return middle(input, dim, keepdim, True, "NanmedianBackward1")
+    return find_medians(input, dim, keepdim, True, "NanmedianBackward1")
 
 
 @public(node="ModeBackward0")
@@ -130,7 +130,9 @@ def mode(input: Any, dim: int = -1, keepdim: bool = False) -> ValuesIndices:
 INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
 
 
-def between(input: Any, q: Any, dim: int | None, keepdim: bool, interpolation: str, ignore_nan: bool) -> Tensor:
+def find_quantiles(
+    input: Any, q: Any, dim: int | None, keepdim: bool, interpolation: str, ignore_nan: bool
+) -> Tensor:
     """The quantiles q over dim, one more axis in front where q is a vector."""
     if interpolation not in INTERPOLATIONS:
         raise RuntimeError(
@@ -151,12 +153,12 @@ def between(input: Any, q: Any, dim: int | None, keepdim: bool, interpolation: s
         axis = negative_axis(dim, x.ndim)
         kept = shape[:axis] + [1] + shape[axis % len(shape) + 1 :] if shape else []
         x = x.movedim(axis, -1) if shape else x.reshape((1,))
-    out = of_sorted(x, q.reshape((-1,)), interpolation, ignore_nan)
+    out = interpolate_ranks(x, q.reshape((-1,)), interpolation, ignore_nan)
     rest = [n for i, n in enumerate(kept, -len(kept)) if i != axis] if dim is not None else []
     return out.movedim(-1, 0).reshape([*q.shape, *(kept if keepdim else rest)])
 
 
-def of_sorted(x: Tensor, q: Tensor, interpolation: str, ignore_nan: bool) -> Tensor:
+def interpolate_ranks(x: Tensor, q: Tensor, interpolation: str, ignore_nan: bool) -> Tensor:
     """The quantiles q of the last axis, as the last axis."""
     ordered = sort(x, -1)[0]
     data, length = as_raw(ordered), x.shape[-1]
@@ -183,7 +185,7 @@ def quantile(
     input: Any, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
 ) -> Tensor:
     """The q-th quantiles over dim (of all elements without it); nan where an element is."""
-    return between(input, q, dim, keepdim, interpolation, False)
+    return find_quantiles(input, q, dim, keepdim, interpolation, False)
 
 
 @public
@@ -191,7 +193,7 @@ def nanquantile(
     input: Any, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
 ) -> Tensor:
     """The q-th quantiles of the elements that are not nan."""
-    return between(input, q, dim, keepdim, interpolation, True)
+    return find_quantiles(input, q, dim, keepdim, interpolation, True)
 
 
 # -- sums without nan -----------------------------------------------------------------------------

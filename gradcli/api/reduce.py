@@ -126,7 +126,7 @@ def check_some(name: str, x: Tensor, dim: Any) -> None:
         raise IndexError(f"{name}(): Expected reduction dim {dim} to have non-zero size.")
 
 
-def extreme(name: str, input: Any, dim: Any, keepdim: bool) -> Any:
+def find_extreme(name: str, input: Any, dim: Any, keepdim: bool) -> Any:
     """The largest or smallest of all elements, per lane with its position, or of two tensors."""
     x = operand(input)
     check_some(name, x, dim)
@@ -146,13 +146,13 @@ def extreme(name: str, input: Any, dim: Any, keepdim: bool) -> Any:
 @public
 def max_(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
     """Largest element; with dim (values, indices); with a second tensor the larger of both."""
-    return extreme("max", input, dim, keepdim)
+    return find_extreme("max", input, dim, keepdim)
 
 
 @public
 def min_(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
     """Smallest element; with dim (values, indices); with a second tensor the smaller of both."""
-    return extreme("min", input, dim, keepdim)
+    return find_extreme("min", input, dim, keepdim)
 
 
 @public
@@ -190,7 +190,7 @@ def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tens
     return Tensor._wrap(np.asarray(np.argmin(input._data, axis=dim, keepdims=keepdim and dim is not None)), None)
 
 
-def truth(reduce: Any, input: Tensor, dim: Any, keepdim: bool) -> Tensor:
+def reduce_truth(reduce: Any, input: Tensor, dim: Any, keepdim: bool) -> Tensor:
     """Reduce truth values over dim; those of uint8 are uint8, as in PyTorch."""
     raw = as_raw(input)
     out = np.asarray(reduce(raw, axis=tuple(dim) if isinstance(dim, list) else dim, keepdims=keepdim))
@@ -200,16 +200,16 @@ def truth(reduce: Any, input: Tensor, dim: Any, keepdim: bool) -> Tensor:
 @public
 def all_(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
     """Whether all elements are true, over dim."""
-    return truth(np.all, input, dim, keepdim)
+    return reduce_truth(np.all, input, dim, keepdim)
 
 
 @public
 def any_(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
     """Whether any element is true, over dim."""
-    return truth(np.any, input, dim, keepdim)
+    return reduce_truth(np.any, input, dim, keepdim)
 
 
-def of_floats(name: str, input: Tensor, dim: int | None, dtype: Any = None) -> Tensor:
+def softmax_by_entry(name: str, input: Tensor, dim: int | None, dtype: Any = None) -> Tensor:
     """Return softmax or its logarithm. Raises NotImplementedError for whole numbers, as PyTorch does."""
     x = input if dtype is None else input.to(dtype)
     axis = -1 if dim is None else negative_axis(dim, max(x.ndim, 1))
@@ -222,10 +222,10 @@ def of_floats(name: str, input: Tensor, dim: int | None, dtype: Any = None) -> T
 @public
 def softmax(input: Tensor, dim: int | None = None, *, dtype: Any = None) -> Tensor:
     """exp(input) / sum(exp(input)) over dim."""
-    return of_floats("softmax", input, dim, dtype)
+    return softmax_by_entry("softmax", input, dim, dtype)
 
 
 @public
 def log_softmax(input: Tensor, dim: int | None = None, *, dtype: Any = None) -> Tensor:
     """Logarithm of softmax."""
-    return of_floats("log_softmax", input, dim, dtype)
+    return softmax_by_entry("log_softmax", input, dim, dtype)

@@ -15,7 +15,7 @@ from .shape import at
 from .wrap import operand, public
 
 
-def running(name: str, input: Any, dim: int, dtype: Any) -> Tensor:
+def scan_along(name: str, input: Any, dim: int, dtype: Any) -> Tensor:
     """Run a scan of the table along dim."""
     return entry(name).function(for_adding_up(input, dtype), dim)
 
@@ -23,13 +23,13 @@ def running(name: str, input: Any, dim: int, dtype: Any) -> Tensor:
 @public
 def cumsum(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
     """Cumulative sum along dim."""
-    return running("cumsum", input, dim, dtype)
+    return scan_along("cumsum", input, dim, dtype)
 
 
 @public
 def cumprod(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
     """Cumulative product along dim."""
-    return running("cumprod", input, dim, dtype)
+    return scan_along("cumprod", input, dim, dtype)
 
 
 def running_extreme(ufunc: np.ufunc, input: Any, dim: int, node: str) -> ValuesIndices:

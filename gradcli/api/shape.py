@@ -8,7 +8,7 @@ import numpy as np
 
 from ..rules import entry
 from ..rules.index import Index
-from ..rules.movement import resolved
+from ..rules.movement import fill_in_length
 from ..rules.shapes import fit, negative_axes, negative_axis
 from ..tape.dtypes import DType, as_numpy
 from ..tape.record import dispatch, relabel
@@ -74,7 +74,7 @@ def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
     """One axis split into several."""
     axis = negative_axis(dim, input.ndim) + input.ndim
     shape = tuple(input.shape)
-    parts = resolved((shape[axis],), lengths((sizes,)))
+    parts = fill_in_length((shape[axis],), lengths((sizes,)))
     return reshape(input, (*shape[:axis], *parts, *shape[axis + 1 :]))
 
 
@@ -94,12 +94,12 @@ def t(input: Tensor) -> Tensor:
     return relabel(view, "TBackward0")
 
 
-def resized(self: Tensor, *sizes: Any) -> Tensor:
+def method_resize(self: Tensor, *sizes: Any) -> Tensor:
     """The same elements in another shape: the old name of view."""
     return view(self, *sizes)
 
 
-METHOD_FORMS["resize"] = resized
+METHOD_FORMS["resize"] = method_resize
 METHODS.add("resize")
 
 

@@ -56,7 +56,7 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
 @public
 def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
     """input with one slice along dim replaced."""
-    return slice_replaced(input, src, dim, int(index), "SelectScatter")
+    return replace_slice(input, src, dim, int(index), "SelectScatter")
 
 
 @public
@@ -64,10 +64,10 @@ def slice_scatter(
     input: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
 ) -> Tensor:
     """input with input[start:end:step] along dim replaced."""
-    return slice_replaced(input, src, dim, slice(start, end, step), "SliceScatter")
+    return replace_slice(input, src, dim, slice(start, end, step), "SliceScatter")
 
 
-def slice_replaced(input: Tensor, src: Tensor, dim: int, item: Any, node: str) -> Tensor:
+def replace_slice(input: Tensor, src: Tensor, dim: int, item: Any, node: str) -> Tensor:
     """Return input with src at an item of one axis. Raises RuntimeError for another shape."""
     index = Index(at_axis(negative_axis(dim, input.ndim), item), tuple(input.shape))
     if tuple(src.shape) != index.result_shape():

@@ -57,7 +57,7 @@ def vmap(
                 for x, d in zip(moved, dims, strict=True)
             ]
             parts.append(batch_or_loop(func, chunk, dims, rebuild, stop - start, randomness))
-        return join_chunks(parts, out_dims)
+        return join_results(parts, out_dims)
 
     return mapped
 
@@ -199,7 +199,7 @@ def unwrap_level(x: Any, kind: type, size: int, func: Callable) -> Tensor:
     return x.unsqueeze(0).expand(size, *x.shape)
 
 
-def join_chunks(parts: list[tuple[list, Callable]], out_dims: Any) -> Any:
+def join_results(parts: list[tuple[list, Callable]], out_dims: Any) -> Any:
     """Return the results of all chunks, joined, with the mapped axis where out_dims says."""
     build = parts[0][1]
     columns = list(zip(*(outputs for outputs, _ in parts), strict=True))

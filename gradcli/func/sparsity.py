@@ -54,7 +54,7 @@ class Pattern:
         indices = columns[keep]
         return csr_array((np.ones(len(indices), bool), indices, starts), shape=(size, self.inputs))
 
-    def selected(self, places: np.ndarray) -> Pattern:
+    def select(self, places: np.ndarray) -> Pattern:
         """Return the pattern of elements chosen by position, -1 for those that are constant."""
         flat = places.ravel()
         if self.maps is not None:
@@ -76,9 +76,9 @@ class Pattern:
         if self.maps is not None:
             return Pattern(shape, [np.broadcast_to(m, shape) for m in self.maps], inputs=self.inputs)
         size = int(np.prod(self.shape))
-        return self.selected(np.broadcast_to(np.arange(size).reshape(self.shape), shape))
+        return self.select(np.broadcast_to(np.arange(size).reshape(self.shape), shape))
 
-    def reduced(self, axis: tuple, keepdims: bool) -> Pattern:
+    def reduce(self, axis: tuple, keepdims: bool) -> Pattern:
         """Return the pattern of a reduction over negative axes."""
         kept = tuple(n for i, n in enumerate(self.shape, -len(self.shape)) if i not in axis)
         final = kept_shape(self.shape, axis) if keepdims else kept
@@ -164,11 +164,11 @@ def result_pattern(node: Node, operands: list[Pattern | None]) -> Pattern:
     if primitive.pattern == SELECTION:
         return move_positions(primitive, params, operands, node)
     if primitive.pattern == REDUCTION:
-        return present[0].reduced(params["axis"], params["keepdims"])
+        return present[0].reduce(params["axis"], params["keepdims"])
     if primitive.pattern == LANES:
         axis = params.get("axis", (-1,))
         axis = axis if isinstance(axis, tuple) else (axis,)
-        return union([p.broadcast(shape).reduced(axis, True).broadcast(shape) for p in present])
+        return union([p.broadcast(shape).reduce(axis, True).broadcast(shape) for p in present])
     if primitive.pattern == PRODUCT:
         known = multiply_patterns(node, operands) if len(present) == 1 and len(operands) == 2 else None
         known = known or (rows_and_columns(operands[-2:], shape) if len(operands) == 2 or len(present) == 1 else None)
@@ -188,7 +188,7 @@ def move_positions(primitive: Any, params: dict, operands: list[Pattern | None],
         size = int(np.prod(p.shape))
         numbers = np.arange(1, size + 1).reshape(p.shape)
         others = [numbers if j == i else np.zeros(operand_shape(node, j, p), int) for j in range(len(operands))]
-        results.append(p.selected(np.asarray(primitive.forward(*others, **params)) - 1))
+        results.append(p.select(np.asarray(primitive.forward(*others, **params)) - 1))
     return union(results)
 
 

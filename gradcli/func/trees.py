@@ -29,11 +29,11 @@ def _walk(tree: Any, leaves: list) -> Callable[[Any], Any]:
         parts = [_walk(tree[key], leaves) for key in keys]
         order = list(tree)
 
-        def rebuilt(values: Any) -> Any:
+        def rebuild_dictionary(values: Any) -> Any:
             found = dict(zip(keys, [part(values) for part in parts], strict=True))
             return kind((key, found[key]) for key in order)
 
-        return rebuilt
+        return rebuild_dictionary
     if isinstance(tree, tuple | list):
         parts = [_walk(item, leaves) for item in tree]
         if hasattr(tree, "_fields"):

@@ -125,7 +125,7 @@ def as_real(x, kind):
     return x if x.dtype.kind == "f" else x.astype(np.float64)
 
 
-def resized(x, lengths):
+def fit_lengths(x, lengths):
     """x cut, or filled up with zeros at the end, to lengths given by negative axis."""
     shape = shape_of(x)
     cut = {axis: n for axis, n in lengths.items() if n < shape[axis]}
@@ -171,13 +171,13 @@ def transform(x, kind, sizes=None, axes=None, norm=None):
     inverse = kind in ("ifft", "irfft", "ihfft")
     stored = dict(zip(axes, lengths, strict=True))
     if kind in ("fft", "ifft"):
-        return dft(resized(as_complex(x), stored), axis=axes, inverse=inverse, scale=scale)
+        return dft(fit_lengths(as_complex(x), stored), axis=axes, inverse=inverse, scale=scale)
     if kind in ("rfft", "ihfft"):
-        out = rdft(resized(as_real(x, kind), stored), axis=last, scale=scale)
+        out = rdft(fit_lengths(as_real(x, kind), stored), axis=last, scale=scale)
         out = out if kind == "rfft" else out.conj()
         return dft(out, axis=rest, inverse=inverse, scale=1.0) if rest else out
     stored[last] = lengths[-1] // 2 + 1
-    x = resized(as_complex(x), stored)
+    x = fit_lengths(as_complex(x), stored)
     x = dft(x, axis=rest, inverse=inverse, scale=1.0) if rest else x
     return hdft(x if kind == "irfft" else x.conj(), axis=last, n=lengths[-1], scale=scale)
 

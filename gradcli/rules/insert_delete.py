@@ -32,10 +32,10 @@ def pad(x, pad_width, mode="constant", *, constant_values=0, **options):
         return replace(base, x, index=Index(inside, base.shape))
     if mode not in ("edge", "reflect", "symmetric", "wrap") or options.get("reflect_type", "even") != "even":
         raise TypeError(f"gradcli cannot record np.pad with mode={mode!r} and {options}")
-    return getitem.function(x.reshape((-1,)), np.pad(numbered(shape), pad_width, mode=mode))  # type: ignore[call-overload]
+    return getitem.function(x.reshape((-1,)), np.pad(number_elements(shape), pad_width, mode=mode))  # type: ignore[call-overload]
 
 
-def numbered(shape):
+def number_elements(shape):
     """Return the number of each element, in a shape."""
     return np.arange(np.prod(shape, dtype=np.intp)).reshape(shape)
 
@@ -57,7 +57,7 @@ def resize(x, new_shape):
     x = as_array(x).reshape((-1,))
     if not shape_of(x)[0]:
         return np.zeros(shape)
-    return getitem.function(x, numbered(shape) % shape_of(x)[0])
+    return getitem.function(x, number_elements(shape) % shape_of(x)[0])
 
 
 # -- inserting and leaving out -------------------------------------------------------------------

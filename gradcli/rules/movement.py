@@ -31,10 +31,10 @@ def batch_broadcast(size, operands, _flags, params):
 def reshape_signature(x, *shape):
     """Bind reshape(x, 2, 3) and reshape(x, (2, 3)); one length may be -1."""
     wanted = as_shape(shape[0] if len(shape) == 1 else shape)
-    return (x,), {"shape": resolved(shape_of(x), wanted)}
+    return (x,), {"shape": fill_in_length(shape_of(x), wanted)}
 
 
-def resolved(old: Shape, wanted: Shape) -> Shape:
+def fill_in_length(old: Shape, wanted: Shape) -> Shape:
     """Return `wanted` with its -1 replaced; raises ValueError when the sizes do not match."""
     size, known = math.prod(old), math.prod([n for n in wanted if n != -1])
     if -1 in wanted and known and size % known == 0 and wanted.count(-1) == 1:

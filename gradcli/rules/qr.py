@@ -86,7 +86,7 @@ geqrf = general(
 )
 
 
-def reflected(vectors, scales, x, *, transpose=False):
+def apply_reflections(vectors, scales, x, *, transpose=False):
     """Apply Q = H_1 H_2 ... (or its adjoint) to x, with H_i = 1 - scale_i v_i v_i^H.
 
     vectors: below the diagonal of column i stands what follows the 1 of v_i, as LAPACK's geqrf leaves it

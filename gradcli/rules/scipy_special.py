@@ -102,7 +102,7 @@ scipy_function(
 # -- functions of an order or of shapes that are not differentiated ------------------------------
 
 
-def shaped(name: str, count: int) -> Any:
+def orders_signature(name: str, count: int) -> Any:
     """Return what binds name(order, ..., x). Raises RuntimeError when one of the first operands requires grad."""
 
     def bind(*operands):
@@ -122,7 +122,7 @@ def of_order(name: str, slope: Any, doc: str, twin: str, orders: tuple, domain: 
         lambda x, *, order: function(*(in_floats_of(x, n) for n in order), x),
         slope,
         name=name,
-        bind=shaped(name, len(orders)),
+        bind=orders_signature(name, len(orders)),
         complex=False,
         domain=(domain,),
         samples=(Sample(*orders, A(3, 4)), Sample(*(np.array([n, n + 1]) for n in orders), A(3, 2))),

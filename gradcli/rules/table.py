@@ -201,12 +201,12 @@ class Primitive:
         Raises TypeError naming the function and its parameters when the arguments do not fit.
         """
         if self.kind == "composition":
-            return self._checked(self.forward, args, kwargs)
+            return self._call(self.forward, args, kwargs)
         if self.bind is None:
             if len(args) != self.arity or kwargs:
-                self._checked(self.signature_model(), args, kwargs)
+                self._call(self.signature_model(), args, kwargs)
             return self(*args)
-        operands, params = self._checked(self.bind, args, kwargs)
+        operands, params = self._call(self.bind, args, kwargs)
         return self(*operands, **params)
 
     def signature_model(self) -> Callable:
@@ -215,7 +215,7 @@ class Primitive:
             return self.forward
         return self.bind or (unary_signature, binary_signature, ternary_signature)[(self.arity or 1) - 1]
 
-    def _checked(self, target: Callable, args: tuple, kwargs: dict) -> Any:
+    def _call(self, target: Callable, args: tuple, kwargs: dict) -> Any:
         try:
             return target(*args, **kwargs)
         except TypeError:

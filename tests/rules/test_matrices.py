@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose
 
 from gradcli.rules import entry
 from gradcli.rules.matrix_functions import pinv_with
-from gradcli.rules.qr import reflected
+from gradcli.rules.qr import apply_reflections
 from gradcli.rules.table import REAL, A, Sample
 from gradcli.rules.triangular import cholesky_solve, lu_factor, lu_parts, permutation
 from gradcli.tape.backward import grad
@@ -96,7 +96,7 @@ CASES = [
     ("pinv symmetric", lambda x: pinv_with(x, 0.0, 1e-12, hermitian=True), SQUARE),
     ("pinv complex", lambda x: parts(np.linalg.pinv(c(x))), (A(2, 3, 2),)),
     ("exp complex", lambda x: parts(entry("matrix_exp").function(c(x) / 3)), (A(2, 2, 2),)),
-    ("reflections", lambda x, t: reflected(x, t, np.eye(4, 3, dtype=x.dtype)), (A(4, 3), A(2))),
+    ("reflections", lambda x, t: apply_reflections(x, t, np.eye(4, 3, dtype=x.dtype)), (A(4, 3), A(2))),
     ("norm complex", lambda x: np.linalg.norm(c(x), "nuc", (1, 2)), COMPLEX),
     ("fft", lambda x: parts(np.fft.fft(x, 5, norm="ortho")), (A(3, 4),)),
     ("ifft", lambda x: parts(np.fft.ifftn(c(x), (2, 3), (0, 2))), (A(2, 2, 3),)),

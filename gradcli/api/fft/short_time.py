@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...rules import entry
-from ...rules.fourier import resized, transform
+from ...rules.fourier import fit_lengths, transform
 from ...rules.index import Index, put
 from ...tape.tensor import Tensor, as_raw
 from ..wrap import operand, public
@@ -39,7 +39,7 @@ def center_window(window: Any, win_length: int, n_fft: int, dtype: Any) -> Any:
     before = (n_fft - win_length) // 2
     if win_length == n_fft:
         return window
-    return entry("roll").function(resized(window, {-1: n_fft}), before)
+    return entry("roll").function(fit_lengths(window, {-1: n_fft}), before)
 
 
 @public
@@ -125,4 +125,4 @@ def istft(
     total = put(squares, index=index, lead=())[start:stop]
     if not total.shape[0] or abs(as_raw(total)).min() < 1e-11:
         raise RuntimeError("istft: the windows overlap to 0 somewhere; choose another window or hop_length")
-    return resized(signal[..., start:stop] / total, {-1: stop - start})
+    return fit_lengths(signal[..., start:stop] / total, {-1: stop - start})

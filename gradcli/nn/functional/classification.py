@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...api.reduce import of_floats, pick_positions
+from ...api.reduce import pick_positions, softmax_by_entry
 from ...api.where_search import where
 from ...api.wrap import operand
 from ...errors import add_advice
@@ -144,7 +144,7 @@ def cross_entropy(
         )
     if probabilities and ignore_index >= 0:
         raise RuntimeError("ignore_index is not supported for floating point target")
-    scores = of_floats("log_softmax", input, axis)
+    scores = softmax_by_entry("log_softmax", input, axis)
     if not probabilities:
         return class_losses(scores, target, weight, ignore_index, reduction, label_smoothing)
     if label_smoothing:

@@ -52,7 +52,7 @@ class Convolution(Module):
         self.in_channels, self.out_channels = in_channels, out_channels
         self.kernel_size = per_axis(kernel_size, n, "kernel_size")
         self.stride, self.dilation = per_axis(stride, n, "stride"), per_axis(dilation, n, "dilation")
-        self.padding = self._checked_padding(padding)
+        self.padding = self._check_padding(padding)
         self.output_padding = per_axis(output_padding, n, "output_padding")
         self.groups, self.padding_mode, self.transposed = groups, padding_mode, self._transposed
         first, second = (in_channels, out_channels) if self._transposed else (out_channels, in_channels)
@@ -60,7 +60,7 @@ class Convolution(Module):
         self.register_parameter("bias", parameter(out_channels, dtype=dtype, device=device) if bias else None)
         self.reset_parameters()
 
-    def _checked_padding(self, padding: Any) -> Any:
+    def _check_padding(self, padding: Any) -> Any:
         if not isinstance(padding, str):
             return per_axis(padding, self._axes, "padding")
         if padding not in ("same", "valid"):
