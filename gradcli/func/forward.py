@@ -20,7 +20,15 @@ from ..tape.tensor import Tensor
 from ..tape.vjps import times_partial
 from ..tape.walk import Plan, reachable
 from .chunks import chunk_rows
-from .pullback import assemble_blocks, basis, check_cotangents, check_jacobian_size, cover_products, join_chunks
+from .pullback import (
+    assemble_blocks,
+    basis,
+    check_cotangents,
+    check_jacobian_size,
+    cover_products,
+    join_chunks,
+    tensor_or_zeros,
+)
 from .trace import Argnums, Trace, trace_function
 from .trees import flatten
 
@@ -93,7 +101,7 @@ class Forward:
         return joined if isinstance(rows[0], list) else joined[0]
 
     def unwrap(self, result: Any) -> Any:
-        """Return a custom function's tangents as this pass carries them."""
+        """Return tangents that are Tensors as this pass carries them."""
         if isinstance(result, list):
             return [self.unwrap(x) for x in result]
         return result if self.create or result is None else result._data
@@ -149,7 +157,7 @@ class Forward:
         lead = next(tuple(t.shape[: int(self.batched)]) for t in tangents if t is not None)
         found = [None if p is None else plan.wanted.get(p._node) for p in probes]
         found = [
-            t if p is None else self.zeros(lead, p) if t is None else self.as_complex(t, p)
+            t if p is None else self.unwrap(tensor_or_zeros(None, p, lead)) if t is None else self.as_complex(t, p)
             for t, p in zip(found, probes, strict=True)
         ]
         return found if isinstance(node.outline, list) else found[0]
@@ -164,10 +172,6 @@ class Forward:
         if kind_of(t) == "c" or kind_of(like) != "c":
             return t
         return t + np.zeros((), like._data.dtype) if self.create else t.astype(like._data.dtype)
-
-    def zeros(self, lead: tuple, like: Tensor) -> Any:
-        raw = np.zeros(lead + like._data.shape, like._data.dtype)
-        return Tensor._wrap(raw, None) if self.create else raw
 
 
 def kind_of(t: Any) -> str:

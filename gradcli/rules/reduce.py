@@ -120,7 +120,7 @@ general(
     lower_median,
     extreme_vjp,
     bind=lambda x, axis=None, keepdims=False, ignore_nan=False: (
-        reduction_signature(x, axis, keepdims)[0],
+        (x,),
         {**reduction_signature(x, axis, keepdims)[1], "ignore_nan": ignore_nan},
     ),
     node="Median",

@@ -20,13 +20,14 @@ LUFactor = namedtuple("LUFactor", ["LU", "pivots"])
 LUFactorEx = namedtuple("LUFactorEx", ["LU", "pivots", "info"])
 
 
-def call_unless_failed(function: Callable, x: Tensor, info: Tensor) -> Any:
-    """Return function(x) with nan in place of the result of matrices that info says failed."""
-    failed = as_raw(info) != 0
+def call_unless_failed(function: Callable, x: Tensor, info: Tensor, vectors: bool = False) -> Any:
+    """Return function(x), matrices or vectors, with nan in place of the result of matrices that info says failed."""
+    failed = as_raw(info)[..., None] != 0
     if not failed.any():
         return function(x)
-    failed = failed[..., None, None]
-    return np.where(failed, np.nan, function(np.where(failed, np.eye(x.shape[-1], dtype=x.dtype), x)))
+    matrices = failed[..., None]
+    result = function(np.where(matrices, np.eye(x.shape[-1], dtype=x.dtype), x))
+    return np.where(failed if vectors else matrices, np.nan, result)
 
 
 def check_info(info: Tensor, check_errors: bool, message: str) -> None:

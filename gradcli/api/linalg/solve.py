@@ -60,12 +60,7 @@ def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = Fa
     """The solution, nan for singular matrices, and the place of the first zero pivot (0: none)."""
     info = singular(A)
     check_info(info, check_errors, "linalg.solve_ex: the input matrix is singular")
-    failed = as_raw(info) != 0
-    if not failed.any():
-        return SolveEx(solve(A, B, left=left), info)
-    failed = failed[..., None, None]
-    result = solve(np.where(failed, np.eye(A.shape[-1], dtype=A.dtype), A), B, left=left)
-    return SolveEx(np.where(failed[..., 0] if is_vector(A, B) else failed, np.nan, result), info)
+    return SolveEx(call_unless_failed(lambda a: solve(a, B, left=left), A, info, is_vector(A, B)), info)
 
 
 @on_matrices(square=True)

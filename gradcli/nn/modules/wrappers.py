@@ -13,23 +13,22 @@ KEYWORD, EITHER = inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_O
 
 
 class Applied(Module):
-    """A module that calls a function of `nn.functional` with its settings, which are its attributes.
+    """A module that calls a function of `nn.functional` with its settings: its attributes, named by `__signature__`.
 
     Derived classes are made by `module_for`. `_tensors` are settings that hold a tensor or None and become
     buffers; `_shown` are those to print, None for all but inplace, which is printed where it is set.
     """
 
     _function = ""
-    _settings: dict[str, Any] = {}  # noqa: RUF012 - replaced, never changed
     _tensors: tuple[str, ...] = ()
     _shown: tuple[str, ...] | None = None
     _modes = False
-    _signature: inspect.Signature
+    __signature__: inspect.Signature
 
     def __init__(self, *args: Any, **kwargs: Any):
         super().__init__()
         try:
-            given = self._signature.bind(*args, **kwargs)
+            given = self.__signature__.bind(*args, **kwargs)
         except TypeError as error:
             raise TypeError(f"{type(self).__name__}(): {error}") from None
         given.apply_defaults()
@@ -44,7 +43,7 @@ class Applied(Module):
         """Complete the settings, or refuse them."""
 
     def forward(self, *inputs: Any, **named: Any) -> Any:
-        settings = {name: getattr(self, name) for name in self._settings}
+        settings = {name: getattr(self, name) for name in self.__signature__.parameters}
         if self._modes:
             settings["training"] = self.training
         return getattr(functional, self._function)(*inputs, **named, **settings)
@@ -52,7 +51,7 @@ class Applied(Module):
     def extra_repr(self) -> str:
         names = self._shown
         if names is None:
-            names = tuple(n for n in self._settings if n != "inplace" or self.inplace)
+            names = tuple(n for n in self.__signature__.parameters if n != "inplace" or self.inplace)
         return ", ".join(
             str(getattr(self, n[1:])) if n.startswith("=") else f"{n}={getattr(self, n)!r}" for n in names
         )
@@ -82,9 +81,7 @@ def module_for(
         "__doc__": doc,
         "__module__": module,
         "__signature__": signature,
-        "_signature": signature,
         "_function": function,
-        "_settings": settings,
         "_tensors": tensors,
         "_shown": shown,
         "_modes": modes,
