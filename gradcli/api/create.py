@@ -238,7 +238,7 @@ def logspace(
     return make_leaf(np.logspace(start, end, steps, base=base), dtype or defaults.float, requires_grad, device)
 
 
-def like(make: Any, name: str) -> None:
+def like(make: Any) -> None:
     """Enter the form of a maker that takes shape and type from a tensor."""
 
     def function(
@@ -247,11 +247,12 @@ def like(make: Any, name: str) -> None:
         kind = input._data.dtype if dtype is None else dtype
         return make(tuple(input.shape), *args, dtype=kind, device=device, requires_grad=requires_grad)
 
-    public(rename_function(function, name, f"{make.__name__} in the shape and type of input."), method=False)
+    name = make.__name__
+    public(rename_function(function, f"{name}_like", f"{name} in the shape and type of input."), method=False)
 
 
 for _make in (zeros, ones, empty, full):
-    like(_make, f"{_make.__name__}_like")
+    like(_make)
 
 
 @public

@@ -10,8 +10,8 @@ import numpy as np
 
 from ..rules import entry
 from ..rules.index import Index
-from ..rules.select import at_axis, lanes
-from ..rules.shapes import negative_axis
+from ..rules.select import lanes
+from ..rules.shapes import at_axis, negative_axis
 from ..tape.record import dispatch
 from ..tape.tensor import Tensor, as_raw
 from ..tape.torch_errors import BoundsError

@@ -79,7 +79,7 @@ def randperm(n: int, *, dtype: Any = np.int64, device: Any = None, requires_grad
 
 
 for _make in (rand, randn):
-    like(_make, f"{_make.__name__}_like")
+    like(_make)
 
 
 @public(method=False)

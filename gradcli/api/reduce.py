@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..rules import entry
+from ..rules.select import lanes
 from ..rules.shapes import negative_axes, negative_axis
 from ..tape.dtypes import defaults
 from ..tape.record import cast, dispatch, relabel
@@ -95,8 +96,6 @@ enter_variance("std_mean", "Standard deviation and mean.", "std", with_mean=True
 
 def pick_positions(x: Tensor, indices: np.ndarray, dim: int, node: str) -> Tensor:
     """Return the elements at integer positions along dim, in a node of the given name."""
-    from ..rules.select import lanes
-
     return dispatch(entry("getitem"), (x,), {"index": lanes(x.shape, indices, dim), "label": node})
 
 

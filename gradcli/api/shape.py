@@ -9,7 +9,7 @@ import numpy as np
 from ..rules import entry
 from ..rules.index import Index
 from ..rules.movement import fill_in_length
-from ..rules.shapes import fit, negative_axes, negative_axis
+from ..rules.shapes import at_axis, fit, negative_axes, negative_axis
 from ..tape.dtypes import DType, as_numpy
 from ..tape.record import dispatch, relabel
 from ..tape.tensor import Tensor, as_raw
@@ -216,8 +216,7 @@ def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
 
 def at(x: Tensor, dim: int, item: Any, label: str | None = None) -> Tensor:
     """Return x indexed along one axis, in a node of the given name."""
-    axis = negative_axis(dim, x.ndim)
-    key = (..., item) + (slice(None),) * (-axis - 1)
+    key = at_axis(negative_axis(dim, x.ndim), item)
     if label is None:
         return x[key]
     return dispatch(entry("getitem"), (x,), {"index": Index(key, tuple(x.shape)), "label": label})

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..rules.index import Index
-from ..rules.select import at_axis
-from ..rules.shapes import negative_axis
+from ..rules.shapes import at_axis, negative_axis
 from ..tape.tensor import Tensor, as_raw
 from .gather_scatter import add_at, broadcast_to_index, positions, set_at
 from .shape import expand

@@ -12,7 +12,7 @@ import numpy as np
 from ...api.wrap import operand
 from ...rules import entry
 from ...tape import inplace
-from ...tape.record import dispatch, name_nodes, record
+from ...tape.record import dispatch, name_nodes
 from ...tape.tensor import Tensor
 
 
@@ -47,11 +47,6 @@ def per_axis(value: Any, n: int, name: str) -> tuple[int, ...]:
 def compute_into(input: Tensor, inplace_: bool, function: Callable[[], Any]) -> Any:
     """Return function(), written into input where that is asked for."""
     return inplace.update(input, function) if inplace_ else function()
-
-
-def run(name: str, *operands: Any, **params: Any) -> Any:
-    """Record an entry of the table with these operands and parameters."""
-    return record(entry(name), operands, params)
 
 
 def reduce_losses(values: Any, reduction: str) -> Any:

@@ -7,9 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 from ...api.wrap import rename_function
+from ...rules import entry
 from ...rules.sliding_windows import Windows
 from ...tape.tensor import Tensor
-from .arguments import per_axis, records_as, run
+from .arguments import per_axis, records_as
 
 
 def add_batch_axis(input: Tensor, n: int, name: str) -> tuple[Tensor, bool]:
@@ -56,8 +57,7 @@ def multiply_windows(
     name: str, x: Tensor, weight: Tensor, groups: int, windows: Windows, bias: Tensor | None, unbatched: bool
 ) -> Tensor:
     """Record a product of windows and weights by groups of channels; add the bias, and take off an added N."""
-    out = run(
-        name,
+    out = entry(name)(
         x.reshape(x.shape[0], groups, x.shape[1] // groups, *x.shape[2:]),
         weight.reshape(groups, weight.shape[0] // groups, *weight.shape[1:]),
         windows=windows,
@@ -188,7 +188,7 @@ def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
     x, unbatched = add_batch_axis(input, 2, "unfold")
     batch, channels, *size = x.shape
     windows = column_windows(size, kernel_size, dilation, padding, stride)
-    cut = run("unfold_windows", x, windows=windows).permute(0, 1, 4, 5, 2, 3)
+    cut = entry("unfold_windows")(x, windows=windows).permute(0, 1, 4, 5, 2, 3)
     out = cut.reshape(batch, channels * math.prod(windows.kernel), math.prod(windows.out))
     return out.squeeze(0) if unbatched else out
 
@@ -206,5 +206,5 @@ def fold(
             f"fold needs input (N, multiple of {area}, {count}) for this output size, got {list(input.shape)}"
         )
     parted = x.reshape(x.shape[0], x.shape[1] // area, *windows.kernel, *windows.out)
-    out = run("fold_windows", parted.permute(0, 1, 4, 5, 2, 3), windows=windows)
+    out = entry("fold_windows")(parted.permute(0, 1, 4, 5, 2, 3), windows=windows)
     return out.squeeze(0) if unbatched else out

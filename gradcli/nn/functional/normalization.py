@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from ...rules import entry
 from ...rules.shapes import Shape
 from ...tape.modes import no_grad
 from ...tape.tensor import Tensor
-from .arguments import records_as, run
+from .arguments import records_as
 
 
 def affine(x: Tensor, weight: Tensor | None, bias: Tensor | None, shape: Shape | None = None) -> Tensor:
@@ -53,7 +54,7 @@ def layer_norm(
 ) -> Tensor:
     """(input - mean) / sqrt(variance + eps) * weight + bias over the last axes."""
     shape = check_last("layer_norm", input, normalized_shape, weight, bias)
-    out = run("standardize", input, axis=tuple(range(-len(shape), 0)), eps=eps)
+    out = entry("standardize")(input, axis=tuple(range(-len(shape), 0)), eps=eps)
     return affine(out, weight, bias)
 
 
@@ -81,7 +82,7 @@ def group_norm(
         )
     size = channels // num_groups * math.prod(input.shape[2:])
     parted = input.reshape(batch, num_groups, size)
-    out = run("standardize", parted, axis=(-1,), eps=eps).reshape(tuple(input.shape))
+    out = entry("standardize")(parted, axis=(-1,), eps=eps).reshape(tuple(input.shape))
     return affine(out, weight, bias, along_channels(input))
 
 
@@ -119,7 +120,7 @@ def batch_norm(
     if count == 1:
         raise ValueError(f"Expected more than 1 value per channel when training, got input size {input.shape}")
     move_towards(running_mean, running_var, input, axes, momentum)
-    out = run("standardize", input, axis=tuple(i - input.ndim for i in axes), eps=eps)
+    out = entry("standardize")(input, axis=tuple(i - input.ndim for i in axes), eps=eps)
     return affine(out, weight, bias, shape)
 
 
@@ -152,5 +153,5 @@ def instance_norm(
     if math.prod(input.shape[2:]) == 1:
         raise ValueError(f"Expected more than 1 spatial element when training, got input size {input.shape}")
     move_towards(running_mean, running_var, input, axes, momentum)
-    out = run("standardize", input, axis=tuple(i - input.ndim for i in axes), eps=eps)
+    out = entry("standardize")(input, axis=tuple(i - input.ndim for i in axes), eps=eps)
     return affine(out, weight, bias, along_channels(input))

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from ...api.shape import at
+from ...rules import entry
 from ...rules.index import Index
 from ...tape.record import relabel
 from ...tape.tensor import Tensor
-from .arguments import run
 
 
 def pad(input: Tensor, pad: Any, mode: str = "constant", value: float | None = None) -> Tensor:
@@ -53,8 +53,8 @@ def constant_pad(input: Tensor, pairs: list, value: Any) -> Tensor:
     place = [slice(max(a, 0), m - max(b, 0)) for m, (a, b) in zip(shape, around, strict=True)]
     index = Index(tuple(place), shape)
     if value == 0:
-        return run("put_zeros", input, index=index, lead=())
-    return run("setitem", np.full(shape, value, input.dtype), input, index=index)
+        return entry("put_zeros")(input, index=index, lead=())
+    return entry("setitem")(np.full(shape, value, input.dtype), input, index=index)
 
 
 def positions(mode: str, length: int, before: int, behind: int) -> np.ndarray:

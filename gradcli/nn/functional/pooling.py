@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 
 from ...api.wrap import operand, rename_function
+from ...rules import entry
 from ...rules.resample import Taps
 from ...tape.tensor import Tensor
-from .arguments import per_axis, records_as, run
+from .arguments import per_axis, records_as
 from .convolution import add_batch_axis
 
 
@@ -79,7 +80,7 @@ def sum_windows(x: Tensor, tables: list, divisors: list) -> Tensor:
         axis = i - len(tables)
         weights = (table >= 0) / np.reshape(np.asarray(divisor, float), (-1, 1))
         taps = Taps(np.maximum(table, 0), weights, x.shape[axis])
-        x = run("resample", x, taps=taps, axis=axis, back=False)
+        x = entry("resample")(x, taps=taps, axis=axis, back=False)
     return x
 
 

@@ -8,8 +8,9 @@ from typing import Any
 
 from ...api.shape import broadcast_tensors
 from ...api.where_search import where
+from ...rules import entry
 from ...tape.tensor import Tensor
-from .arguments import divide_by_count, loss, records_as, reduce_losses, run
+from .arguments import divide_by_count, loss, records_as, reduce_losses
 
 
 def weigh_losses(values: Tensor, weight: Tensor | None, reduction: str) -> Tensor:
@@ -154,7 +155,7 @@ def kl_div(
     if log_target:
         losses = target.exp() * (target - input)
     else:
-        losses = run("x_log_x", target) - target * input
+        losses = entry("x_log_x")(target) - target * input
     if reduction == "batchmean":
         return divide_by_count(losses.sum(), input.shape[0]) if input.ndim else losses
     return reduce_losses(losses, reduction)
