@@ -84,8 +84,7 @@ def enter_variance(name: str, doc: str, entry: str, with_mean: bool = False) -> 
         result = reduce_by_entry(entry, input, dim, keepdim, correction=correction)
         return (result, mean(input, dim, keepdim)) if with_mean else result
 
-    node = f"{entry.title()}MeanBackward0" if with_mean else None
-    public(rename_function(function, name, doc), node=node)
+    public(rename_function(function, name, doc), node=f"{entry.title()}MeanBackward0" if with_mean else "")
 
 
 enter_variance("var", "Variance over dim; divides by n - 1 unless correction says otherwise.", "var")

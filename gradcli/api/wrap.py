@@ -45,12 +45,28 @@ def operand(x: Any) -> Any:
     return x if isinstance(x, Tensor) else Tensor._wrap(as_raw(x), None)
 
 
+def records_as(node: str) -> Callable[[Callable], Callable]:
+    """Name the nodes of a function's results as PyTorch does where it has one operation for it; "" for none."""
+
+    def decorate(function: Callable) -> Callable:
+        if not node:
+            return function
+
+        @functools.wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            return name_nodes(function(*args, **kwargs), node, (*args, *kwargs.values()))
+
+        return call
+
+    return decorate
+
+
 def public(
     function: Callable | None = None,
     *,
     names: tuple[str, ...] = (),
     method: bool = True,
-    node: str | None = None,
+    node: str = "",
 ) -> Any:
     """Enter a function under PyTorch's name(s); NumPy's words for its arguments are accepted as well.
 
@@ -59,6 +75,8 @@ def public(
     """
 
     def enter(function: Callable) -> Callable:
+        function = records_as(node)(function)
+
         @functools.wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
             if kwargs:
@@ -69,7 +87,7 @@ def public(
                 raise as_pytorch(error, [x for x in args if isinstance(x, Tensor)]) from None
             if type(result) is Tensor and result._base is not None:
                 stand_alone(result, (*args, *kwargs.values()))
-            return result if node is None else name_nodes(result, node, (*args, *kwargs.values()))
+            return result
 
         call.__qualname__ = call.__name__
         own = function.__name__
@@ -128,9 +146,9 @@ def from_table(primitive: Primitive) -> Callable:
             raise as_pytorch(error) from None
         if type(result) is Tensor and result._base is not None:
             stand_alone(result, args)
-        return name_nodes(result, node, args) if node else result
+        return result
 
-    return rename_function(function, primitive.name, primitive.doc)
+    return records_as(node)(rename_function(function, primitive.name, primitive.doc))
 
 
 def resolve(name: str) -> Callable | None:

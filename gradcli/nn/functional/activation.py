@@ -11,11 +11,11 @@ from ...api import norms, reduce
 from ...api.arithmetic import softplus  # noqa: F401 - also the function of nn.functional
 from ...api.random import source
 from ...api.where_search import where
-from ...api.wrap import operand, rename_function, resolve
+from ...api.wrap import operand, records_as, rename_function, resolve
 from ...rules import entry
 from ...tape.node import refusing_node
 from ...tape.tensor import Tensor
-from .arguments import compute_into, records_as
+from .arguments import compute_into
 
 
 def apply(name: str, input: Tensor, inplace: bool = False, *args: Any) -> Tensor:

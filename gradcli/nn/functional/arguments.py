@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -12,24 +11,8 @@ import numpy as np
 from ...api.wrap import operand
 from ...rules import entry
 from ...tape import inplace
-from ...tape.record import dispatch, name_nodes
+from ...tape.record import dispatch
 from ...tape.tensor import Tensor
-
-
-def records_as(node: str) -> Callable[[Callable], Callable]:
-    """Name the nodes of a function's results as PyTorch does where it has one operation for it; "" for none."""
-
-    def decorate(function: Callable) -> Callable:
-        if not node:
-            return function
-
-        @functools.wraps(function)
-        def call(*args: Any, **kwargs: Any) -> Any:
-            return name_nodes(function(*args, **kwargs), node, (*args, *kwargs.values()))
-
-        return call
-
-    return decorate
 
 
 def per_axis(value: Any, n: int, name: str) -> tuple[int, ...]:

@@ -6,11 +6,11 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from ...api.wrap import rename_function
+from ...api.wrap import records_as, rename_function
 from ...rules import entry
 from ...rules.sliding_windows import Windows
 from ...tape.tensor import Tensor
-from .arguments import per_axis, records_as
+from .arguments import per_axis
 
 
 def add_batch_axis(input: Tensor, n: int, name: str) -> tuple[Tensor, bool]:

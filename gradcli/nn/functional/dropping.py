@@ -19,13 +19,17 @@ def draw_mask(input: Tensor, p: float, channels: bool) -> Tensor:
     return operand(source.rng.random(shape) < 1 - p).to(input.dtype)
 
 
+def check_probability(p: float) -> None:
+    if not 0 <= p <= 1:
+        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+
+
 def drop_elements(input: Tensor, p: float, training: bool, inplace: bool, channels: bool, alpha: bool) -> Tensor:
     """Drop elements or channels. Raises ValueError unless 0 <= p <= 1.
 
     alpha: the dropped ones get selu's lowest value, and a linear map restores mean and variance.
     """
-    if not 0 <= p <= 1:
-        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+    check_probability(p)
     if not training or p == 0:
         return input
     kept = draw_mask(input, p, channels)

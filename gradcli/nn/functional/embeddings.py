@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from ...api.where_search import where
-from ...api.wrap import operand
+from ...api.wrap import operand, records_as
 from ...tape.dtypes import as_dtype
 from ...tape.tensor import Tensor
-from .arguments import records_as
 
 
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from ...api.wrap import records_as
 from ...rules import entry
 from ...rules.shapes import Shape
 from ...tape.modes import no_grad
 from ...tape.tensor import Tensor
-from .arguments import records_as
 
 
 def affine(x: Tensor, weight: Tensor | None, bias: Tensor | None, shape: Shape | None = None) -> Tensor:

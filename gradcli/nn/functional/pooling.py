@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from ...api.wrap import operand, rename_function
+from ...api.wrap import operand, records_as, rename_function
 from ...rules import entry
 from ...rules.resample import Taps
 from ...tape.tensor import Tensor
-from .arguments import per_axis, records_as
+from .arguments import per_axis
 from .convolution import add_batch_axis
 
 

@@ -8,9 +8,10 @@ from typing import Any
 
 from ...api.shape import broadcast_tensors
 from ...api.where_search import where
+from ...api.wrap import records_as
 from ...rules import entry
 from ...tape.tensor import Tensor
-from .arguments import divide_by_count, loss, records_as, reduce_losses
+from .arguments import divide_by_count, loss, reduce_losses
 
 
 def weigh_losses(values: Tensor, weight: Tensor | None, reduction: str) -> Tensor:

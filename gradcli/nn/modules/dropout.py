@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..functional.dropping import check_probability
 from .wrappers import Applied, module_for
 
 
@@ -12,8 +13,7 @@ class Dropping(Applied):
 
     def check(self) -> None:
         """Raise ValueError unless 0 <= p <= 1."""
-        if not 0 <= self.p <= 1:
-            raise ValueError(f"dropout probability has to be between 0 and 1, but got {self.p}")
+        check_probability(self.p)
 
 
 def dropout_class(name: str, function: str, doc: str) -> type:
