@@ -9,7 +9,7 @@ import numpy as np
 from ..rules import entry
 from ..rules.index import Index
 from ..rules.select import diagonal_positions
-from ..rules.shapes import negative_axis
+from ..rules.shapes import lay_along, negative_axis
 from ..tape.record import dispatch
 from ..tape.tensor import Tensor
 from ..tape.versions import address_of
@@ -87,8 +87,7 @@ def memory_places(input: Tensor) -> np.ndarray:
         data = np.ascontiguousarray(data)
     steps = [s // data.itemsize for s in data.strides]
     where = sum(
-        (np.arange(n) * s).reshape((-1,) + (1,) * (data.ndim - i - 1))
-        for i, (n, s) in enumerate(zip(data.shape, steps, strict=True))
+        lay_along(np.arange(n) * s, i - data.ndim) for i, (n, s) in enumerate(zip(data.shape, steps, strict=True))
     )
     found = np.full(int(np.max(where, initial=-1)) + 1, -1)
     found[where] = positions_in(input)
@@ -110,7 +109,7 @@ def strided_places(input: Tensor, size: Any, stride: Any, storage_offset: int | 
         offset = (address_of(base) - address_of(data)) // data.itemsize
     where = np.full(size, offset + (storage_offset or 0))
     for i, (n, s) in enumerate(zip(size, stride, strict=True)):
-        where = where + (np.arange(n) * s).reshape((-1,) + (1,) * (len(size) - i - 1))
+        where = where + lay_along(np.arange(n) * s, i - len(size))
     memory = memory_places(input)
     if where.size and not 0 <= where.min() <= where.max() < memory.size:
         raise RuntimeError(

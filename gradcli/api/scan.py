@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..rules import entry
-from ..rules.shapes import negative_axis
+from ..rules.shapes import lay_along, negative_axis
 from ..tape.tensor import Tensor, as_raw
 from .join import cat
 from .reduce import ValuesIndices, for_adding_up, pick_only, pick_positions
@@ -40,7 +40,7 @@ def running_extreme(ufunc: np.ufunc, input: Any, dim: int, node: str) -> ValuesI
         return pick_only(x)
     data = as_raw(x)
     attained = (data == ufunc.accumulate(data, axis=axis)) | (data != data)
-    steps = np.arange(data.shape[axis]).reshape((-1,) + (1,) * (-axis - 1))
+    steps = lay_along(np.arange(data.shape[axis]), axis)
     indices = np.maximum.accumulate(np.where(attained, steps, 0), axis=axis)
     return ValuesIndices(pick_positions(x, indices, axis, node), Tensor._wrap(indices, None))
 
@@ -69,7 +69,7 @@ def trapezia(y: Any, x: Any, dx: float, dim: int) -> Tensor:
         return heights * dx
     x = operand(x)
     if x.ndim == 1:
-        steps = (x[1:] - x[:-1]).reshape((-1,) + (1,) * (-dim - 1))
+        steps = lay_along(x[1:] - x[:-1], dim)
     else:
         axis = dim + y.ndim - x.ndim if dim + y.ndim < x.ndim and x.ndim > y.ndim else dim
         steps = at(x, axis, slice(1, None)) - at(x, axis, slice(None, -1))

@@ -11,7 +11,18 @@ from .index import getitem
 from .join import concatenate
 from .matrix_products import matmul
 from .select import take_along_axis
-from .shapes import as_array, as_int, at_axis, dtype_of, in_type_of, negative_axes, negative_axis, rank, shape_of
+from .shapes import (
+    as_array,
+    as_int,
+    at_axis,
+    dtype_of,
+    in_type_of,
+    lay_along,
+    negative_axes,
+    negative_axis,
+    rank,
+    shape_of,
+)
 from .size_limits import size_of
 from .table import A, Sample, constant, numpy_function
 
@@ -95,7 +106,7 @@ def slope(x, axis, spacing, edge_order):
         before = after = spacing
         ends = [spacing] * 4
     elif shape_of(spacing) == (n,):
-        steps = as_array(in_type_of(x, diff(spacing))).reshape((-1,) + (1,) * (-axis - 1))
+        steps = lay_along(as_array(in_type_of(x, diff(spacing))), axis)
         before, after = part(steps, axis, 0, -1), part(steps, axis, 1)
         ends = [part(steps, axis, i, i + 1) for i in (0, 1, n - 2, n - 3)]
     else:
@@ -128,7 +139,7 @@ def trapezoid(y, x=None, dx=1.0, axis=-1):
     axis = negative_axis(axis, rank(y))
     if x is not None:
         x = as_array(x)
-        dx = diff(x).reshape((-1,) + (1,) * (-axis - 1)) if rank(x) == 1 else diff(x, axis=axis)
+        dx = lay_along(diff(x), axis) if rank(x) == 1 else diff(x, axis=axis)
     return ((part(y, axis, 1) + part(y, axis, 0, -1)) * dx / 2.0).sum(axis=axis)
 
 

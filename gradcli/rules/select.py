@@ -6,7 +6,7 @@ import numpy as np
 
 from .index import Index, getitem, put
 from .movement import moveaxis
-from .shapes import as_int, at_axis, lead_of, negative_axis, rank, raw, shape_of
+from .shapes import as_int, at_axis, lay_along, lead_of, negative_axis, rank, raw, shape_of
 from .size_limits import count_repeated, size_of
 from .table import SELECTION, A, Sample, constant, general, linear, no_gradient, numpy_function
 
@@ -34,7 +34,7 @@ def repeat(x, repeats, axis=None):
 
 def lanes(shape, indices, axis) -> Index:
     """Return the index that picks, per lane along a negative axis, the elements at integer positions."""
-    grid = [np.arange(n).reshape((-1,) + (1,) * (len(shape) - i - 1)) for i, n in enumerate(indices.shape)]
+    grid = [lay_along(np.arange(n), i - len(shape)) for i, n in enumerate(indices.shape)]
     grid[axis] = indices.astype(np.intp)
     return Index(tuple(grid), tuple(shape))
 

@@ -97,6 +97,11 @@ def at_axis(axis: int, item: Any) -> tuple:
     return (..., item) + (slice(None),) * (-axis - 1)
 
 
+def lay_along(x: Any, axis: int) -> Any:
+    """Return a vector with axes of length 1 behind it, so that it lies along a negative axis."""
+    return x.reshape((-1,) + (1,) * (-axis - 1))
+
+
 def fit(g: Any, shape: Shape, ndim: int) -> Any:
     """Sum the cotangent `g` of a broadcast result of rank `ndim` back to an operand's `shape`.
 

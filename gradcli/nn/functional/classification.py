@@ -13,6 +13,7 @@ from ...api.wrap import operand
 from ...errors import add_advice
 from ...rules import entry
 from ...rules.losses import class_index
+from ...rules.shapes import lay_along
 from ...tape.record import dispatch
 from ...tape.tensor import Tensor
 from .activation import logsigmoid
@@ -91,7 +92,7 @@ def loss_at_each(
     else:
         weights = where(operand(places), weight[classes], 0.0)
         losses = losses * weights
-        spread = scores * weight.reshape(-1, *(1,) * (scores.ndim - 1 - axis))
+        spread = scores * lay_along(weight, axis - scores.ndim)
     if smoothing:
         losses = losses * (1 - smoothing) - spread.sum(axis) * (smoothing / scores.shape[axis])
     losses = where(operand(places), losses, 0.0)
@@ -150,7 +151,7 @@ def cross_entropy(
     if label_smoothing:
         target = target * (1 - label_smoothing) + label_smoothing / classes
     if weight is not None:
-        scores = scores * weight.reshape(-1, *(1,) * (len(shape) - 1 - axis))
+        scores = scores * lay_along(weight, axis - len(shape))
     losses = -(scores * target).sum(axis)
     if reduction == "mean":
         return divide_by_count(losses.sum(), math.prod(shape) / classes)

@@ -8,6 +8,7 @@ from typing import Any
 
 from ...api.wrap import records_as, rename_function
 from ...rules import entry
+from ...rules.shapes import lay_along
 from ...rules.sliding_windows import Windows
 from ...tape.tensor import Tensor
 from .arguments import per_axis
@@ -64,7 +65,7 @@ def multiply_windows(
     )
     out = out.reshape(out.shape[0], out.shape[1] * out.shape[2], *out.shape[3:])
     if bias is not None:
-        out = out + bias.reshape(-1, *(1,) * (out.ndim - 2))
+        out = out + lay_along(bias, 1 - out.ndim)
     return out.squeeze(0) if unbatched else out
 
 
