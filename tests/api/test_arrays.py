@@ -217,3 +217,20 @@ WRONG = [
 def test_what_is_wrong_is_said(call, kind, words):
     with pytest.raises(kind, match=words):
         call()
+
+
+@pytest.mark.parametrize(
+    ("pytorch", "plain", "node"),
+    [
+        (lambda x: gradcli.rot90(input=x, dims=(1, 0)), lambda a: np.rot90(a, 1, (1, 0)), "Rot90Backward0"),
+        (lambda x: gradcli.diagflat(input=x, offset=1), lambda a: np.diagflat(a, 1), "DiagEmbedBackward0"),
+        (lambda x: x.logcumsumexp(dim=0), lambda a: np.logaddexp.accumulate(a, 0), "LogcumsumexpBackward0"),
+        (lambda x: x.unsqueeze(dim=1), lambda a: a[:, None], "UnsqueezeBackward0"),
+        (lambda x: x.triu(diagonal=1), lambda a: np.triu(a, 1), "TriuBackward0"),
+    ],
+)
+def test_entries_take_pytorch_words_and_name_their_last_node(pytorch, plain, node):
+    a = np.arange(6.0).reshape(2, 3)
+    out = pytorch(gradcli.tensor(a, requires_grad=True))
+    np.testing.assert_allclose(out.detach().numpy(), plain(a))
+    assert out.grad_fn.name() == node

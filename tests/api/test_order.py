@@ -163,3 +163,12 @@ WRONG = [
 def test_wrong_arguments(call):
     with pytest.raises(RuntimeError):
         call(gradcli.tensor(X))
+
+
+@pytest.mark.parametrize("name", ["median", "nanmedian", "kthvalue", "mode"])
+def test_elements_of_lanes_stand_for_themselves_in_one_node(name):
+    x = gradcli.tensor(X, requires_grad=True)
+    pick = getattr(x, name)
+    values, indices = pick(2, dim=1) if name == "kthvalue" else pick(dim=1)
+    assert values.grad_fn.name().startswith(f"{name.title()}Backward")
+    assert values._base is None and indices._base is None
