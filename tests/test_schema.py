@@ -54,6 +54,7 @@ gradcheck 'abs(x)' x=0 --json
 gradcheck 'x * [1, 2]' x='[1, 2]' --json
 gradcheck samples --json
 gradcheck samples --list --json
+gradcheck 'x**2' x=2 --list --json
 plot 'x^2 + a' --over x=-1:1 a=2 --points 5 --json
 plot 'log(x) * y' --over x=-1:1 --over y=0:1 --points 5 --json
 precision '(exp(x)-1)/x' x=1e-9:1 --points 5 --repair --json

@@ -67,21 +67,25 @@ class FormulaComparison:
         return tuple(derive_in_time(self.timeout, work))
 
     def explain(self, item: Agreement, parts: tuple, values: Mapping[str, np.ndarray]) -> Agreement:
-        """Return a disagreement, or what rounding explains of it: there the error changes from point to point."""
+        """Return a disagreement, or what rounding explains of it: there the error changes from point to point.
+
+        Rounding errors beside the point are of the size of that at the point.
+        """
         assert self.engine_at is not None
         label, _, exprs = parts
         rng = np.random.default_rng(0)
-        errors = []
+        errors, sizes = [], []
         for _ in range(6):
             near = {name: np.asarray(x * (1 + 1e-3 * rng.uniform(-1, 1, np.shape(x)))) for name, x in values.items()}
             mine = np.asarray(self.engine_at(near)[label]).ravel()
             point = point_of(self.symbols, near)
             exact = np.array([complex(as_number(number_at(resolve_unknown(e), point))).real for e in exprs])
-            errors.append((mine - exact) / np.max(np.abs(exact), initial=1e-300))
+            sizes.append(np.max(np.abs(exact), initial=1e-300))
+            errors.append((mine - exact) / sizes[-1])
         mean, spread = np.abs(np.mean(errors, axis=0)), np.std(errors, axis=0)
-        if not (mean <= 2 * spread + 1e-9).all():
-            return item
         lost = float(np.max(np.abs(errors)))
+        if not (mean <= 2 * spread + 1e-9).all() or not item.error <= 100 * lost * max(sizes):
+            return item
         note = f"rounding leaves the engine's value about {max(-np.log10(max(lost, 1e-17)), 0):.0f} right digits here"
         return item._replace(agrees=True, notes=(*item.notes, note), decided=False)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -16,11 +17,10 @@ from ..lang.time_limits import any_length, time_left, within
 from ..program.base import Program, Run, silence_prints
 from ..results.exact import LongNumbers
 from ..rules.exact import map_elements, without_field
-from ..rules.shapes import is_complex
 from ..tape.backward import backward
 from ..tape.tensor import Tensor
 from .gradient import Request, check_output, run_backward, run_for
-from .traced_run import check_real
+from .traced_run import check_real, check_real_inputs
 
 TIMEOUT = 20.0
 MORE = 400
@@ -198,9 +198,7 @@ def hessian_in_digits(program: Program, read: Read, request: Request, digits: in
         with exactly(field):
             values = {n: field.given(n, x) for n, x in read().items()}
             value, centre, run = gradient_at(program, values, request, field)
-            for n, leaf in run.leaves.items():
-                if is_complex(leaf):
-                    raise GradcliError(f"'{n}' is complex; second derivatives are those of real inputs", kind="shape")
+            check_real_inputs(run.leaves.items())
             inputs = {n: without_field(leaf._data).copy() for n, leaf in run.leaves.items()}
             columns: dict[tuple[str, str], list] = {}
             for other, x in inputs.items():
@@ -214,8 +212,8 @@ def hessian_in_digits(program: Program, read: Read, request: Request, digits: in
                         slopes = second_slope(field, step, sides[0][n], centre[n], sides[1][n])
                         columns.setdefault((n, other), []).append(slopes)
         blocks = {}
-        for (n, other), parts in columns.items():
-            block = unbox(np.array(parts, object)).reshape(inputs[other].shape + inputs[n].shape)
+        for n, other in itertools.product(inputs, inputs):
+            block = unbox(np.array(columns[n, other], object)).reshape(inputs[other].shape + inputs[n].shape)
             order = [*range(inputs[other].ndim, block.ndim), *range(inputs[other].ndim)]
             blocks[f"{n}/{other}"] = block.transpose(order)
         return value, blocks, run.output_name

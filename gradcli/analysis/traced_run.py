@@ -100,6 +100,17 @@ def check_real(output: Tensor) -> None:
         )
 
 
+def check_real_inputs(inputs: Iterable[tuple[str, Tensor]]) -> None:
+    """Raise GradcliError for a complex input, by its name: second derivatives are those of real ones."""
+    for name, x in inputs:
+        if is_complex(x):
+            raise GradcliError(
+                f"'{name}' is complex; second derivatives are those of real inputs",
+                hint="write it as x + 1j*y with real x and y, or choose real inputs with --wrt",
+                kind="shape",
+            )
+
+
 @contextlib.contextmanager
 def reword_engine_errors() -> Iterator[None]:
     """Turn what the engine raises into a GradcliError."""

@@ -18,7 +18,7 @@ from ..program.base import Program
 from ..program.parameters import check_known
 from ..results.transforms import Hessian, Jacobian, JacobianBlock, Products
 from ..tape.tensor import Tensor
-from .traced_run import Recorded, reword_engine_errors
+from .traced_run import Recorded, check_real_inputs, reword_engine_errors
 
 PRINTED = 10
 """The part of the limit on elements that may be written as text, where each takes a line and its time."""
@@ -125,6 +125,7 @@ def compute_hessian(
     run = Recorded(program, given, wrt, out)
     run.scalar("a Hessian")
     inputs = run.trace.inputs
+    check_real_inputs(zip(run.names, inputs, strict=True))
     total = sum(x._data.size for x in inputs)
     check_elements(total, total, max_elements, "Hessian", printed)
     with reword_engine_errors():

@@ -80,7 +80,7 @@ class Hook:
                     hint="take real(...) of it",
                     kind="value",
                 )
-            if recorded:
+            if recorded or result._data.dtype == gradient._data.dtype:
                 return result
             return Tensor._wrap(np.asarray(result._data, gradient._data.dtype)[()], None)
 
