@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+import click
 import numpy as np
 
 from ..errors import GradcliError
@@ -17,6 +18,7 @@ from ..lang.values import read_json_values, read_value, read_values
 from ..program.elsewhere import is_elsewhere
 from ..program.target import Target, load_program
 from . import messages
+from .help import examples_of
 from .output import Output
 
 if TYPE_CHECKING:
@@ -127,11 +129,7 @@ class Call:
     def target(self) -> Target:
         """Return the target. Raises GradcliError where there is none."""
         if self.asked.expression is None and not self.asked.words:
-            raise GradcliError(
-                "no TARGET given",
-                hint=f"for example: gradcli {self.command} 'x**2 * sin(y)' x=2 y=3",
-                kind="usage",
-            )
+            raise no_target()
         text = self.asked.words[0] if self.asked.expression is None else self.asked.expression
         return self.as_target(text, inline=self.inline)
 
@@ -247,6 +245,12 @@ class Call:
                 )
             hooks.append(Hook(as_written(name), action, self.settings, self.asked.safe, sys.stdout))
         return hooks
+
+
+def no_target() -> GradcliError:
+    """Return the error of a command line without a TARGET."""
+    example = examples_of(click.get_current_context().command)[0]
+    return GradcliError("no TARGET given", hint=f"for example: {example}", kind="usage")
 
 
 def is_language(text: str) -> bool:

@@ -17,7 +17,7 @@ from ..errors import GradcliError
 from ..lang.time_limits import CPU_SECONDS, Bound, bounded
 from ..results.checks import CheckReport
 from . import messages
-from .call import Asked, Call
+from .call import Asked, Call, no_target
 from .param_types import shapes_of
 
 VALUE = re.compile(r"@.|[^\W\d][\w.\[\]]*=[^=]")
@@ -55,9 +55,7 @@ def select_checks(call: Call, manner: Manner) -> list[Check | CheckReport]:
     if call.asked.expression is not None:
         targets.insert(0, call.as_target(call.asked.expression, inline=True))
     if not targets:
-        raise GradcliError(
-            "no TARGET given", hint="for example: gradcli gradcheck 'x**2 * sin(y)' x=2 y=3", kind="usage"
-        )
+        raise no_target()
     with bounded(call.bound(targets[0])):
         found = checks_of(targets, wanted_of(call, manner))
     every = manner.show == "all" or call.output.form == "csv"  # which holds every element

@@ -91,8 +91,10 @@ def choose_inputs(
             raise GradcliError(f"'{name}' has a column and a value", hint=f"leave out {name}=...", kind="usage")
     columns = points.names if known is None else tuple(name for name in known if name in points.names)
     missing = program.missing({**given, **dict.fromkeys(columns, np.zeros(()))})
+    if known == []:
+        raise GradcliError("the program has no inputs, so there is nothing to differentiate", kind="name")
     if missing or not columns:
-        raise unknown_columns(points, missing or known or ["anything that the program takes"])
+        raise unknown_columns(points, missing or known or [])
     return columns
 
 
