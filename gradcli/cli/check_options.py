@@ -78,7 +78,7 @@ def select_checks(call: Call, manner: Manner) -> list[Check | CheckReport]:
     exact = any(c.name == pattern for c in found if isinstance(c, Check))
     chosen = [c for c in found if pattern is None or isinstance(c, CheckReport) or is_meant(c, pattern, exact)]
     if not chosen:
-        raise GradcliError(f"-k {pattern}: no check has that in its name", hint="--list shows them", kind="usage")
+        raise GradcliError(f"-k {pattern}: no check has that in its name", hint="--list shows them", kind="name")
     return chosen
 
 

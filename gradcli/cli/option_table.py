@@ -104,7 +104,9 @@ OPTIONS: dict[str, Callable] = {
     "rtol": option("--rtol X", "Fixed relative tolerance, as in PyTorch.", type=Finite()),
     "atol": option("--atol X", "Fixed absolute tolerance, as in PyTorch.", type=Finite()),
     "eps": option("--eps X", "Fixed step of the differences, as in PyTorch.", type=Finite(positive=True)),
-    "keyword": option("-k PATTERN", "Only checks with this in their name.", name="keyword"),
+    "keyword": option(
+        "-k PATTERN", "Only the check of this name; if there is none, those with it in their name.", name="keyword"
+    ),
     "show": option(
         "--show",
         "all: every element, claimed and numeric, also of what is right (worst).",

@@ -41,7 +41,7 @@ def checks_of(targets: Sequence[Target], wanted: Wanted) -> list[Check | CheckRe
         raise GradcliError(
             f"nothing to check in {names}",
             hint="declare checks with @gradcli.check(at=..., grad=...), or name a function: FILE.py:f --grad g",
-            kind="usage",
+            kind="file",
         )
     return found
 

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 EXIT_SKIP = 125
 """What tells `git bisect run` that a revision can be called neither good nor bad."""
-NOT_YET = ("file", "name", "syntax")
-"""Errors that a revision gives in which the target is not there yet, or broken."""
 
 
 @target_command(
@@ -68,7 +66,7 @@ def gradcheck(
     try:
         checks = select_checks(call, manner)
     except GradcliError as error:
-        if not bisect or (error.kind not in NOT_YET and error.exit_code != EXIT_TARGET):
+        if not bisect or error.kind == "usage":
             raise
         messages.report(error)
         return EXIT_SKIP

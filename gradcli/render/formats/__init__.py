@@ -41,7 +41,7 @@ FORMATS = {
     "pdf": Format((".pdf",), "image_file", binary=True, formulas=False, rounded=False),
     "html": Format((".html", ".htm")),
     "github": Format(),
-    "sarif": Format(),
+    "sarif": Format((".sarif",)),
     "junit": Format(),
 }
 ENDINGS = {ending: name for name, form in FORMATS.items() for ending in form.endings}
