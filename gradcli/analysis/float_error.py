@@ -109,12 +109,16 @@ def same(x: Any, better: Any) -> bool:
 
 
 def points_between(low: float, high: float, count: int, dtype: Any) -> np.ndarray:
-    """Return points of a range: evenly spaced; growing by a factor over a wide one; and away from a zero inside."""
+    """Return points of a range: evenly spaced; growing by a factor over a wide one; and away from a zero inside.
+
+    Both ends are among them.
+    """
     if low <= 0 <= high:
         ends = [end for end in (low, high) if end]
-        near = 2 * count // 3 // len(ends)
-        parts = [np.sign(end) * np.geomspace(NEAREST * max(-low, high), abs(end), near) for end in ends]
-        x = np.concatenate([*parts, [0.0], np.linspace(low, high, count - near * len(ends) + 1)[1:-1]])
+        near = max(2 * count // 3 // len(ends), 1)
+        parts = [np.sign(end) * np.geomspace(abs(end), NEAREST * max(-low, high), near) for end in ends]
+        zero = [0.0][: count - near * len(ends)]
+        x = np.concatenate([*parts, zero, np.linspace(low, high, count - near * len(ends) + 1)[1:-1]])
     elif max(low / high, high / low) >= WIDE:
         x = np.geomspace(low, high, count)
     else:

@@ -15,8 +15,13 @@ from ..results.locks import SCHEMA, document_of_lines
 
 
 def plain_of(x: Any) -> Any:
-    """Return an array as nested lists, a number as a number; types other than float64 are named beside."""
+    """Return an array as nested lists, a number as a number; types other than float64 are named beside.
+
+    So is the shape of an array without elements, of which lists keep only the lengths before the first zero.
+    """
     raw = np.asarray(x)
+    if not raw.size and raw.ndim > 1:
+        return {"dtype": raw.dtype.name, "shape": [*raw.shape], "data": []}
     if raw.dtype.kind == "c":
         data: Any = np.stack([raw.real, raw.imag], -1)
         return {"dtype": raw.dtype.name, "data": plain_of(data.astype(float))}
@@ -34,6 +39,8 @@ def array_of(data: Any) -> np.ndarray:
         if not isinstance(data, dict):
             return np.array(data, float)
         dtype = np.dtype(data["dtype"])
+        if "shape" in data:
+            return np.empty(0, dtype).reshape(data["shape"])
         raw = np.array(data["data"], float if dtype.kind in "fc" else dtype)
         return (raw[..., 0] + 1j * raw[..., 1]).astype(dtype) if dtype.kind == "c" else raw.astype(dtype)
     except (TypeError, LookupError, ArithmeticError) as error:

@@ -227,6 +227,13 @@ def test_points_near_a_zero_inside(ends):
     assert (np.diff(x) > 0).all() and 35 <= len(x) <= 40 and np.abs(x[x != 0]).min() < 1e-11
 
 
+@pytest.mark.parametrize("count", range(2, 9))
+@pytest.mark.parametrize("ends", [(0.0, 1.0), (-1.0, 0.0), (-2.0, 3.0), (1.0, 2.0), (1e-9, 1.0)])
+def test_few_points_reach_both_ends(ends, count):
+    x = points_between(*ends, count, np.float64)
+    assert (x[0], x[-1]) == ends and len(x) <= count
+
+
 def test_extremes_are_right_where_the_type_ends(capsys):
     assert set(measured(capsys, "exp(x)", "x=-800:800")["value"]) >= {15.954589770191003}
     found = measured(capsys, "exp(x)", "x=-800:800")

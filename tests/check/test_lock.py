@@ -131,3 +131,11 @@ def test_errors_are_rounded_up():
     rounded = rounded_up(errors)
     assert (rounded >= errors).all()
     np.testing.assert_allclose(rounded, [0, 1.3e-14, 0.01, 5], rtol=1e-12)
+
+
+@pytest.mark.parametrize("shape", ["0", "0,3", "3,0", "2,0,3"])
+def test_arrays_without_elements_keep_their_shape(shape, folder, capsys):
+    for program in ("x^2", "sum(x^2)"):
+        assert main(["lock", program, f"x=zeros({shape})", "-o", "g.lock"]) == 0
+        assert verified(capsys, 0)[program]["verdict"] == "same"
+    pytest.importorskip("jsonschema").validate(json.loads((folder / "g.lock").read_text()), schema_of("lock"))
