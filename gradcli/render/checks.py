@@ -61,8 +61,11 @@ def basis(check: CheckReport) -> str:
 def agreement(check: CheckReport) -> str:
     """Return what a pass says: to how many digits a derivative agrees, and which error would have been seen."""
     if check.evidence is not None and check.evidence.directions:
-        digits = min(item.digits for item in check.inputs)
-        hidden = max(item.resolution or 0.0 for item in check.inputs)
+        known = [item for item in check.inputs if item.resolution is not None]
+        if not known:
+            return "the derivative is zero along random directions"
+        digits = min(item.digits for item in known)
+        hidden = max(item.resolution or 0.0 for item in known)
         return (
             f"random directions agree to {digits:.1f} digits; a single wrong element, off by {hidden:.1g} of its "
             f"input's "

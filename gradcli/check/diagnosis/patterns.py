@@ -26,6 +26,10 @@ CONSTANTS = {
 }
 
 
+LEFT = 0.1
+"""The part of a wrong element's difference that a pattern may leave."""
+
+
 class Case:
     """One input's block: claimed a and reference r, as (rows, elements), with the room that r's error leaves."""
 
@@ -66,18 +70,35 @@ class Case:
         return 3 * MARGIN * float(np.quantile(relative, 0.9)) if relative.size else 0.0
 
     def room(self, expected: np.ndarray) -> np.ndarray:
-        """Return how far claimed values may be from expected ones that were made of reference values."""
+        """Return how far claimed values may be from expected ones that were made of reference values.
+
+        What is left of a wrong element's difference is small beside it.
+        """
         own = np.where(np.isfinite(self.error), self.error, 0.0)
-        return np.abs(expected) * (3e-6 + self.typical) + MARGIN * own + 1e-300
+        relative = np.abs(expected) * (3e-6 + self.typical)
+        with np.errstate(all="ignore"):
+            left = np.where(self.wrong, LEFT * np.abs(self.a - self.r), np.inf)
+        return np.fmin(relative, left) + MARGIN * own + 1e-300
 
     def explains(self, expected: np.ndarray, where: np.ndarray | None = None) -> bool:
-        """Return whether the claimed values equal the expected ones, at known places."""
+        """Return whether the claimed values equal the expected ones, at known places.
+
+        Nothing explains a wrong element that is not held against one value: at a kink, or where there is none.
+        """
+        if self.unexplainable:
+            return False
         known = np.isfinite(self.r) & np.isfinite(expected)
         if where is not None:
             known &= where
         if not known.any() or not np.isfinite(self.a[known]).all():
             return False
         return bool((np.abs(self.a - expected) <= self.room(expected))[known].all())
+
+    @functools.cached_property
+    def unexplainable(self) -> bool:
+        """Whether an element is wrong within its reference's interval, or without one."""
+        with np.errstate(all="ignore"):
+            return bool((self.wrong & ~(np.abs(self.a - self.r) > MARGIN * self.error) & np.isfinite(self.a)).any())
 
     @property
     def known(self) -> np.ndarray:

@@ -82,6 +82,10 @@ class WrongElements(GroupTesting):
     def passed(self) -> Outcome:
         """Return that what disagreed lies within the one-sided derivatives at kinks, or within the noise."""
         look = self.look
+        unsure = {element.reason: self.flat.label(i)[:2] for i, element in self.elements.items() if element.state == UNSURE}
+        if unsure:
+            texts = [f"{name}{list(index) or ''}: {reason}" for reason, (name, index) in unsure.items()]
+            return look.outcome("inconclusive", "; ".join(texts))
         self.correct()
         kinks = [element for element in self.elements.values() if element.reason == "a kink"]
         note = ("a kink: the claimed value lies between the one-sided derivatives",) if kinks else ()
@@ -92,9 +96,10 @@ class WrongElements(GroupTesting):
     def correct(self) -> None:
         """Take what elements are off by out of what the directions say of the others."""
         for k, (line, slope) in enumerate(zip(self.look.lines, self.look.slopes, strict=True)):
-            value = slope.value.copy()
+            value, error = slope.value.copy(), slope.error.copy()
             value[self.row] += sum((x.claimed - x.value) * line.direction[i] for i, x in self.elements.items())
-            self.look.slopes[k] = slope._replace(value=value, bent=np.zeros(len(value), bool))
+            error[self.row] += sum(x.error * abs(line.direction[i]) for i, x in self.elements.items())
+            self.look.slopes[k] = slope._replace(value=value, error=error, bent=np.zeros(len(value), bool))
 
     def failed(self, explained: bool, short: bool) -> Outcome:
         """Return what was found of wrong elements."""
@@ -118,7 +123,7 @@ class WrongElements(GroupTesting):
             shown = element if place == worst else self.elements[place]
             gap = abs(shown.claimed - shown.value)
             relative = gap / abs(shown.value) if abs(shown.value) > MARGIN * shown.error else 0.0
-            where = flat.worst(output, place, shown.claimed, shown.value, MARGIN * shown.error)
+            where = flat.worst(output, place, shown.claimed, shown.value, MARGIN * shown.error, shown.sides)
             found.append(InputCheck(item.name, item.shape, "fail", gap, relative, digits_of(relative), None, where))
         findings = self.factors()
         if not findings and explained:
@@ -140,6 +145,7 @@ class WrongElements(GroupTesting):
         for i in self.wrong if self.claim.single else [place]:
             element = worst if i == place else self.elements[i]
             a[0, i], value[0, i], error[0, i], state[0, i] = element[:4]
+            value[0, i] = np.nan if element.sides else element.value
         return SimpleNamespace(analytic=a, value=value, error=error, state=state)
 
     def factors(self) -> tuple[Finding, ...]:

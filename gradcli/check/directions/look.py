@@ -161,7 +161,8 @@ class Directions:
         effects = self.effects()
         matter = effects > SMALL * effects.max(axis=1, keepdims=True, initial=0.0)
         least = COARSE * np.where(matter, effects, np.inf).min(axis=1, initial=np.inf)
-        nothing = np.abs(self.claim.weights) @ (1e4 * self.rounding())  # zeros: beside them values stand still
+        changes = np.max([line.change() for line in self.lines], axis=0)
+        nothing = np.abs(self.claim.weights) @ np.maximum(1e4 * self.rounding(), SMALL * changes)  # beside zeros
         return np.where(np.isfinite(least), least, nothing)
 
     @property
@@ -179,7 +180,7 @@ class Directions:
             found = line.search(enough if self.agrees(k) else np.maximum(enough, self.compare(k)[1] / 100))
             use = (found.error < self.slopes[k].error) | (found.resolved & (not self.agrees(k)))
             merged = Slope(*(np.where(use, b, a) for a, b in zip(self.slopes[k], found, strict=True)))
-            self.slopes[k] = merged._replace(bent=self.slopes[k].bent & ~found.resolved)
+            self.slopes[k] = merged._replace(bent=self.slopes[k].bent & ~(found.resolved & line.is_straight()))
 
     def for_noise(self) -> int | None:
         """Return how many calls would average noise as far as is needed; None where no number would.
@@ -187,7 +188,7 @@ class Directions:
         Fits, before they were made, are taken to know eight times as much as the first look.
         """
         wanted = float((self.hideable() / np.maximum(self.needed(), TINY)).max()) / (1 if self.searched else 8)
-        calls = max(self.plan, self.flat.subject.calls) + PER_FIT * (4 + MORE + 3 * wanted**2)
+        calls = max(self.plan, self.flat.subject.calls) + PER_FIT * (4 + MORE + 3 * min(wanted, LIMIT) ** 2)
         return int(float(f"{calls:.1e}")) if calls < LIMIT else None
 
     def for_search(self) -> int:
@@ -264,26 +265,34 @@ def too_few(flat: Flat, needed: int | None, bought: str = "") -> str:
     return f"{text}{bought}; " + (f"{needed} would" if needed else "no number would")
 
 
+def could_hide(look: Directions) -> str:
+    """Return how large a wrong element could be that directions do not show."""
+    hidden, largest = look.hideable(), look.effects().max(axis=1)
+    if not largest.all():
+        return f"an element that changes values by {hidden.max():.2g} could hide"
+    return f"an element off by {(hidden / largest).max():.2g} of the largest could hide"
+
+
 def short_of_calls(look: Directions) -> Outcome:
     """Return that a budget ended before anything was decided."""
     most = look.flat.subject.most_calls or 0
     needed: int | None = look.plan if look.plan > most else look.for_search()
-    if look.agree:
+    if not look.agree and most >= look.for_search():  # what that takes was had: averages took it
+        needed = None
+    elif look.agree:
         needed = look.for_noise()
         if most < look.plan:  # of noise nothing is known yet
             needed = max(look.plan, min(needed or LIMIT, look.for_search()))
     needed = needed if needed is None else max(needed, most + PLAN)
-    hidden = float((look.hideable() / np.maximum(look.effects().max(axis=1), TINY)).max())
     digits = min((item.digits for item in look.inputs("inconclusive")), default=0.0)
-    bought = f": directions agree to {digits:.1f} digits, an element off by {hidden:.2g} of the largest could hide"
+    bought = f": directions agree to {digits:.1f} digits, {could_hide(look)}"
     return look.outcome("inconclusive", too_few(look.flat, needed, bought if look.agree else ""), needed)
 
 
 def too_noisy(look: Directions) -> Outcome:
     """Return that noise hides what matters, and how many calls would average it."""
     needed = look.for_noise()
-    hidden = float((look.hideable() / np.maximum(look.effects().max(axis=1), TINY)).max())
     more = f"; averaged over about {needed} calls (--calls) it would" if needed else ""
     noise = f"values scatter by about {look.noise():.1g} relative"
-    text = f"{noise}: an element off by {hidden:.2g} of the largest could hide, so that it does not decide{more}"
+    text = f"{noise}: {could_hide(look)}, so that it does not decide{more}"
     return look.outcome("inconclusive", text, needed)

@@ -23,9 +23,15 @@ HALF = POINTS[: NODES // 2]
 CHEBYSHEV = np.linalg.inv(np.polynomial.chebyshev.chebvander(HALF, NODES - 1)[:, 1:NODES:2])
 """From odd values at positive nodes to odd coefficients."""
 AT_CENTRE = np.array([k if k % 4 == 1 else -k for k in range(1, NODES, 2)], float)
+CLOSE = POINTS[NODES // 2 - 1 : NODES // 2 - 6 : -1]
+"""The nodes next to the point, by which one side of it is judged ..."""
+TO_POINT = tuple(np.linalg.inv(np.vander(nodes, increasing=True))[0] for nodes in (CLOSE, CLOSE[:-1]))
+"""... and what all of them, and all but one, extrapolate to at the point."""
 TAIL = 3
 PER_FIT = NODES - 1
 """Calls of a fit."""
+PLATEAU = 0.1
+"""The part of its size that a plateau of noise has at least in the narrowest fit: one of an edge or a kink has less."""
 MORE, MOST = 10, 30
 """Fits that are averaged where noise hides what is wanted, and how many at most without a budget."""
 LIMIT = 300_000
@@ -71,6 +77,11 @@ class SampledLine:
                 self.kept[float(t)] = values[k], values[len(new) + k]
         found = [self.kept[float(t)] for t in h]
         return np.array([up for up, _ in found]), np.array([down for _, down in found])
+
+    def change(self) -> np.ndarray:
+        """Return how much outputs are seen to change at most beside the point, over the whole direction: (m,)."""
+        gaps = [np.fmax(abs(up - self.flat.f0), abs(down - self.flat.f0)) / t for t, (up, down) in self.kept.items()]
+        return np.fmax.reduce(gaps)
 
     def floor(self, up: np.ndarray, down: np.ndarray) -> np.ndarray:
         """Return what the combined values scatter by at least: rounding, and noise that is known of."""
@@ -131,16 +142,39 @@ class SampledLine:
         error = np.where(np.isfinite(value), error, np.inf)
         return Slope(value, error, np.zeros(len(value), bool), noise, tail <= FLAT * floor, error)
 
+    def one_sided(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return slopes from the left and from the right, and their errors, from fits that were made: (2, R)."""
+        best = np.full((2, len(self.weights)), np.nan)
+        least = np.full(best.shape, np.inf)
+        for width in (w for w in WIDTHS if float(CLOSE[0] * w) in self.kept):
+            up, down = self.pairs(CLOSE * width)
+            rounding = SAFETY * self.floor(up, down) * (np.abs(TO_POINT[0]) / (CLOSE * width)).sum()
+            gaps = np.stack([self.flat.f0 - down, up - self.flat.f0]) @ self.weights.T
+            slopes = gaps / (CLOSE * width)[:, None]
+            value, other = TO_POINT[0] @ slopes, TO_POINT[1] @ slopes[:, :-1]
+            error = np.abs(value - other) + rounding
+            best, least = np.where(error < least, value, best), np.fmin(error, least)
+        return best, least
+
+    def is_straight(self) -> np.ndarray:
+        """Return where slopes from the left and from the right are seen to be the same: (R,)."""
+        (left, right), errors = self.one_sided()
+        room = errors.sum(axis=0)
+        return (np.abs(right - left) <= room) & (room <= BENT * np.maximum(np.abs(left), np.abs(right)))
+
     def search(self, enough: np.ndarray) -> Slope:
         """Return the best of fits of falling widths, down to where noise, and not their degree, limits them.
 
-        enough: errors below which no better is looked for. Raises OutOfCallsError.
+        A plateau that does not fall with the width is noise, unless the narrowest fit is without it: then it is an
+        edge or a kink beside the point. enough: errors below which no better is looked for. Raises OutOfCallsError.
         """
         fits: list[Slope] = []
         for width in WIDTHS:
             fits.append(self.fit(width))
-            if len(fits) > 1:  # a plateau that does not fall with the width is noise
+            if len(fits) > 1:
                 same = fits[-1].noise > 0.5 * fits[-2].noise
+                if (same & ~fits[-1].resolved).any():
+                    same &= fits[-1].resolved | (self.fit(WIDTHS[-1]).noise > PLATEAU * fits[-1].noise)
                 fits[-2:] = [fit._replace(resolved=fit.resolved | same) for fit in fits[-2:]]
             if np.any([fit.resolved for fit in fits], axis=0).all():
                 break
