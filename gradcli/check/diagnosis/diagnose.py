@@ -51,9 +51,9 @@ def block_findings(case: Case) -> list[Finding]:
         zero,
         float32,
         whole_factor,
+        conjugate,
         transposed,
         symmetric_part,
-        conjugate,
         rolled,
         part_sign,
         part_zero,
@@ -84,12 +84,14 @@ def places_of_wrong(case: Case) -> list[Finding]:
 
 
 def times(case: Case) -> str:
-    """Return which multiple of the derivative the only wrong element is, to the digits that are known."""
+    """Return which multiple of the derivative the only wrong element is, to the digits that are known and tell."""
     (row,), (column,) = np.nonzero(case.wrong)
     a, r, error = case.a[row, column], case.r[row, column], case.error[row, column]
     if not np.isfinite(a / r) or not a or error > 1e-2 * abs(r):
         return ""
     digits = int(np.clip(-np.log10(error / abs(r) + 1e-300), 2, 6))
+    if abs(a / r - 1) < 10.0 ** (1 - digits):
+        return f", off by {abs(a / r - 1):.2g} relative"
     return f", {float(a / r):.{digits}g} times the derivative"
 
 

@@ -26,6 +26,7 @@ CONSTANTS = {
 }
 
 
+PARTS_OF_OUTPUT = {"": "", "re": "the real part of ", "im": "the imaginary part of "}
 LEFT = 0.1
 """The part of a wrong element's difference that a pattern may leave."""
 
@@ -59,7 +60,7 @@ class Case:
         part, *others = {which for _, which in rows}
         depths = zip(*(path for path, _ in rows), strict=False)
         shared = [keys[0] for keys in itertools.takewhile(lambda keys: len({*keys}) == 1, depths)]
-        word = {"re": "the real part of ", "im": "the imaginary part of "}.get(part, "") if not others else ""
+        word = PARTS_OF_OUTPUT[part] if not others else ""
         several = len(self.flat.subject.layout) > 1
         return f", all in {word}out{shared or ''}" if word or (several and shared) else ""
 
@@ -231,14 +232,18 @@ def symmetric_part(case: Case) -> tuple[str, str] | None:
 
 
 def conjugate(case: Case) -> tuple[str, str] | None:
-    """Imaginary parts with the wrong sign."""
+    """The derivative of one part of an output, real or imaginary, with respect to the other, with the wrong sign."""
     if case.array.dtype.kind != "c":
         return None
-    expected = case.r.copy()
-    expected[:, 1::2] *= -1
-    return (
-        ("conjugate", "the gradient is the complex conjugate of the derivative") if case.explains(expected) else None
-    )
+    imaginary = np.array([case.flat.row(j)[1] == "im" for j in range(case.out_size)])
+    if len(case.r) != case.out_size:
+        imaginary = np.zeros(len(case.r), bool)
+    signs = np.where(imaginary[:, None] == (np.arange(case.r.shape[1]) % 2 == 1), 1.0, -1.0)
+    if not case.explains(case.r * signs):
+        return None
+    if imaginary.any():
+        return "conjugate", "the gradient is that of the complex conjugate: a conj is missing, or one too many"
+    return "conjugate", "the gradient is the complex conjugate of the derivative"
 
 
 def rolled(case: Case) -> tuple[str, str] | None:
@@ -305,7 +310,20 @@ def part_factor(case: Case) -> tuple[str, str] | None:
 
 def where_text(case: Case) -> str:
     """Return where the wrong elements are, in words."""
-    columns, shape = np.flatnonzero(case.wrong.any(axis=0)), case.array.shape
+    columns = np.flatnonzero(case.wrong.any(axis=0))
+    rows = np.flatnonzero(case.wrong.any(axis=1))
+    if len(columns) == case.wrong.shape[1] and case.wrong.sum() < len(rows) * len(columns):
+        return f"in {int(case.wrong.sum())} of {case.wrong.size} elements of the Jacobian"
+    if len(rows) == 1 < len(case.wrong) == case.out_size:
+        path, part = case.flat.row(int(rows[0]))
+        out = PARTS_OF_OUTPUT[part] + f"out{list(path) or ''}"
+        return f"in {out}" if len(columns) == case.wrong.shape[1] else f"{place_text(case, columns)} of {out}"
+    return place_text(case, columns)
+
+
+def place_text(case: Case, columns: np.ndarray) -> str:
+    """Return where elements of an input are, in words."""
+    shape = case.array.shape
     if len(columns) == 1:
         return f"at {case.index_of(int(columns[0]))}"
     places, parts = columns, ""

@@ -78,6 +78,10 @@ NOTHING = 1e-3
 MOST = 3
 """Elements that are looked at."""
 STEP = 1e-3
+FINE = 1e-9
+"""A step, in units of the scale, that float32 does not see ..."""
+COARSE_UNITS = 100.0
+"""... and over which a claim in float64 changes by so many of its rounding units."""
 
 
 def solver_tolerance(flat: Flat, judgement: Judgement) -> str | None:
@@ -131,10 +135,25 @@ def difference_of_solver(flat: Flat, shape: tuple, j: int, i: int, noise: float)
         if not size.max() > seen or size.min() < NOTHING * size.max():
             return None
         ratio = difference / numeric
+        if is_coarse(flat, shape, j, i, np.ptp([c[j, i] for c in claimed if c is not None]) / reach):
+            return None
         named = np.ptp(ratio) > ERRATIC * np.abs(ratio).max() and calls_solver(getattr(flat.subject, "f", None))
         if named or roughness_of(difference) > ERRATIC:
             return float(size.max() / np.abs(numeric).max())
     return None
+
+
+def is_coarse(flat: Flat, shape: tuple, j: int, i: int, change: float) -> bool:
+    """Return whether a claim stands still over a step over which the function moves: it is computed in float32.
+
+    change: how much the claim changes over the scale of element i.
+    """
+    moved = flat.x.copy()
+    moved[i] += FINE * float(flat.scales[i])
+    here, there = (claimed_at(flat, {**flat.subject.at, **flat.arrays_at(x)}, shape) for x in (flat.x, moved))
+    if here is None or there is None or here[j, i] != there[j, i] or flat.points(moved[None])[0, j] == flat.f0[j]:
+        return False
+    return bool(FINE * change > COARSE_UNITS * np.finfo(float).eps * abs(here[j, i]))
 
 
 def slopes_at(flat: Flat, starts: np.ndarray, i: int, step: float) -> np.ndarray:

@@ -31,7 +31,7 @@ TAIL = 3
 PER_FIT = NODES - 1
 """Calls of a fit."""
 PLATEAU = 0.1
-"""The part of its size that a plateau of noise has at least in the narrowest fit: one of an edge or a kink has less."""
+"""The part of its size that a plateau of noise keeps in the narrowest fit; one of an edge or a kink does not."""
 MORE, MOST = 10, 30
 """Fits that are averaged where noise hides what is wanted, and how many at most without a budget."""
 LIMIT = 300_000

@@ -1,0 +1,70 @@
+"""What is said of a wrong derivative, and what is better left unsaid."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gradcli import check_gradient
+
+X = np.array([0.3, 1.0, 2.5])
+
+
+def texts(report: Any) -> list[str]:
+    """Return the diagnosis of a fail."""
+    assert report.verdict == "fail"
+    return [finding.text for finding in report.diagnosis]
+
+
+def test_nothing_explains_a_value_outside_a_kink():
+    report = check_gradient(
+        lambda x: np.abs(x).sum(), at={"x": np.array([-1.0, 0, 2])}, grad=lambda x: np.where(x, np.sign(x), 1.5)
+    )
+    assert texts(report) == ["x: a single element is wrong, at index [1]; the other 2 are right"]
+
+
+def test_errors_that_differ_are_not_the_same_relative_error():
+    errors = 1 + 1e-6 * np.array([0.1, 0.3, 0.8])
+    assert texts(check_gradient(lambda x: np.sin(x).sum(), at={"x": X}, grad=lambda x: np.cos(x) * errors)) == []
+    (text,) = texts(check_gradient(lambda x: np.sin(x).sum(), at={"x": X}, grad=lambda x: np.cos(x) * (1 + 1e-6)))
+    assert "the same relative error, 1e-06" in text
+
+
+def test_a_tiny_relative_error_is_not_called_one_times_the_derivative():
+    errors = 1 + 1e-7 * np.array([0, 1.0, 0])
+    found = texts(check_gradient(lambda x: np.sin(x).sum(), at={"x": X}, grad=lambda x: np.cos(x) * errors))
+    assert "at index [1], off by 1e-07 relative; the other 2 are right" in found[-1]
+
+
+def test_a_missing_conjugate_is_no_transposition():
+    z = X + 1j * X[::-1] ** 2
+    report = check_gradient(lambda z: z * z, at={"z": z}, vjp=lambda g, z: g * 2 * z)
+    assert "conj is missing" in texts(report)[0]
+
+
+def test_the_output_is_named_that_is_off_by_a_factor():
+    report = check_gradient(
+        lambda x: np.array([x @ x, np.prod(x), x.sum()]),
+        at={"x": X},
+        grad=lambda x: np.array([2 * x, np.prod(x) / x, 2 * np.ones(3)]),
+    )
+    assert texts(report)[0].endswith("in out[2]")
+
+
+def test_places_all_over_the_jacobian_are_counted_in_it():
+    def softmax(x: np.ndarray) -> np.ndarray:
+        return np.exp(x) / np.exp(x).sum()
+
+    report = check_gradient(softmax, at={"x": X}, vjp=lambda g, x: g * softmax(x) * (1 - softmax(x)))
+    assert "zero in 6 of 9 elements of the Jacobian" in texts(report)[0]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_claim_in_float32_is_no_solver_in_the_function(seed):
+    x = np.random.default_rng(seed).standard_normal(3)
+    report = check_gradient(
+        lambda x: np.exp(x).sum(), at={"x": x}, grad=lambda x: np.exp(x.astype(np.float32)).astype(float)
+    )
+    assert any("precision lost to float32" in text for text in texts(report))
