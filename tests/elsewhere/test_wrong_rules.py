@@ -272,6 +272,23 @@ def test_blame_names_the_function_and_the_module():
 
 
 @pytest.mark.framework("torch")
+def test_blame_shows_a_backward_of_one_line():
+    import torch
+
+    class Cube(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x**3
+
+        @staticmethod
+        def backward(ctx, g): return g * ctx.saved_tensors[0] ** 2  # fmt: skip
+
+    report = check_gradient(lambda x: Cube.apply(x).sum(), at={"x": X})
+    assert report.blame.splitlines()[1].strip().startswith("def backward")
+
+
+@pytest.mark.framework("torch")
 def test_dropout_in_training_is_not_decidable_and_in_evaluation_right():
     import torch
 

@@ -82,7 +82,9 @@ class WrongElements(GroupTesting):
     def passed(self) -> Outcome:
         """Return that what disagreed lies within the one-sided derivatives at kinks, or within the noise."""
         look = self.look
-        unsure = {element.reason: self.flat.label(i)[:2] for i, element in self.elements.items() if element.state == UNSURE}
+        unsure = {
+            element.reason: self.flat.label(i)[:2] for i, element in self.elements.items() if element.state == UNSURE
+        }
         if unsure:
             texts = [f"{name}{list(index) or ''}: {reason}" for reason, (name, index) in unsure.items()]
             return look.outcome("inconclusive", "; ".join(texts))

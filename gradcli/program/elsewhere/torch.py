@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import inspect
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -304,7 +305,7 @@ def method_place(method: Any) -> str:
         lines, start = inspect.getsourcelines(method)
     except (OSError, TypeError):
         return str(getattr(method, "__qualname__", method))
-    last = max((k for k, line in enumerate(lines) if line.strip().startswith("return")), default=0)
+    last = max((k for k, line in enumerate(lines) if re.search(r"\breturn\b", line)), default=len(lines) - 1)
     text = lines[last].strip()
     return f"{inspect.getsourcefile(method)}:{start + last}\n    {text}\n    {'^' * len(text)}"
 
