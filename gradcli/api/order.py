@@ -127,17 +127,15 @@ def mode(input: Any, dim: int = -1, keepdim: bool = False) -> ValuesIndices:
 
 # -- quantiles ------------------------------------------------------------------------------------
 
-INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
-
 
 def find_quantiles(
     input: Any, q: Any, dim: int | None, keepdim: bool, interpolation: str, ignore_nan: bool
 ) -> Tensor:
     """The quantiles q over dim, one more axis in front where q is a vector."""
-    if interpolation not in INTERPOLATIONS:
-        raise RuntimeError(
-            f"quantile() interpolation must be one of {', '.join(INTERPOLATIONS)}, but got {interpolation}"
-        )
+    from ..rules.quantiles import METHODS  # here, because few programs need it
+
+    if interpolation not in METHODS:
+        raise RuntimeError(f"quantile() interpolation must be one of {', '.join(METHODS)}, but got {interpolation}")
     x = operand(input)
     if 0 in x.shape:
         raise RuntimeError("quantile() input tensor must be non-empty")
