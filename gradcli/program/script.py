@@ -17,6 +17,7 @@ from ..tape import leaf as leaves
 from ..tape.modes import enable_grad
 from ..tape.record import recorder
 from ..tape.tensor import Tensor
+from ..tape.walk import reachable
 from .base import NOTHING, Names, Prepare, Program, Run, Values, is_module, line_of
 from .failures import exit_text, python_syntax_error, script_error
 from .instrument import BIND, LAST, instrument, last_names
@@ -54,7 +55,10 @@ class ScriptProgram(Program):
         """
         execution = self.execute(given, prepare)
         wanted = None if wrt is None else list(wrt)
-        leaves = execution.leaves(every_name=bool(wanted))
+        output = None
+        if (execution.made or wanted == []) and (not execution.backwards or out is not None):
+            output = execution.output(out)
+        leaves = execution.leaves(every_name=bool(wanted), output=output)
         if not leaves and wanted != []:
             raise GradcliError(
                 f"{self.path}: the script made no tensor that requires grad",
@@ -64,9 +68,6 @@ class ScriptProgram(Program):
         if wanted is not None:
             check_known(wanted, leaves, "--wrt")
             leaves = {name: leaves[name] for name in wanted}
-        output = None
-        if not execution.backwards or out is not None:
-            output = execution.output(out)
         if not execution.prepared:
             prepare.tensors(execution.tensors())
         modules = execution.modules()
@@ -198,8 +199,10 @@ class Execution:
                 found.update(named_tensors(name, value))
         return found
 
-    def leaves(self, every_name: bool = False) -> dict[str, Tensor]:
+    def leaves(self, every_name: bool = False, output: Tensor | None = None) -> dict[str, Tensor]:
         """Return the leaves that require grad: named ones, then unnamed ones that were used, by their line.
+
+        Used are those that have a gradient, and those that the output depends on.
 
         One with several names has its first, or every_name: a loop over parameters leaves one behind.
         """
@@ -208,8 +211,10 @@ class Execution:
             first = {id(t): n for n, t in reversed(leaves.items())}
             leaves = {n: t for n, t in leaves.items() if first[id(t)] == n}
         known = {id(t) for t in leaves.values()}
+        reached = set() if output is None or output._node is None else set(reachable([output._node]))
         for tensor, line in self.made:
-            if id(tensor) not in known and tensor._node is not None and tensor._grad is not None:
+            used = tensor._grad is not None or tensor._node in reached
+            if id(tensor) not in known and tensor._node is not None and used:
                 known.add(id(tensor))
                 name = f"leaf@line {line}"
                 count = sum(other == name or other.startswith(f"{name}#") for other in leaves)
