@@ -96,7 +96,7 @@ def compute_gradient(program: Program, given: Mapping[str, np.ndarray], request:
         run_backward(output, request)
     read = gradient_of if program.is_script else grad_array
     inputs = tuple(InputGradient(name, np.array(leaf._data), read(leaf)) for name, leaf in run.leaves.items())
-    retained = {name: read(t) for name, t in request.retained.items()}
+    retained = {name: read(t) for name, t in request.retained.items() if name not in run.leaves}
     value = value_of(run) if request.with_value or output is not None else None
     detached = output is not None and output._node is None
     return Gradients(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Container
 from typing import Any
 
@@ -28,10 +29,15 @@ MOST_COUNTED = 10**30
 
 
 class Count(click.IntRange):
-    """A whole number with a bound on either side, so that no count makes a command hang."""
+    """A whole number, also as 1e6, with a bound on either side, so that no count makes a command hang."""
 
     def __init__(self, most: int, *, least: int = 1):
         super().__init__(least, most)
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        short = re.fullmatch(r"(\d+)[eE]\+?(\d{1,2})", str(value))
+        value = value if short is None else str(int(short[1]) * 10 ** int(short[2]))
+        return super().convert(value, param, ctx)
 
 
 class Finite(click.ParamType):
