@@ -154,6 +154,7 @@ class Judgement:
         self.cheap()
         for reach in OTHER_REACHES:
             columns = self.order()
+            columns = columns[~self.surely_wrong()[:, columns].any(axis=0)]
             if len(columns):
                 self.reference.look(columns, reach)
                 self.cheap()
@@ -174,10 +175,14 @@ class Judgement:
     def accuse_cheaply(self) -> None:
         """Decide the rest by the cheap look, once enough wrong elements are confirmed."""
         open_ = self.state == UNSURE
+        self.state[self.surely_wrong()] = FAIL
+        self.confirm(open_)
+
+    def surely_wrong(self) -> np.ndarray:
+        """Return which open entries are off by far more than the cheap look may be."""
         with np.errstate(all="ignore"):
             off = np.abs(self.analytic - self.value)
-            self.state[open_ & (off > SURE * self.error + self.slack + self.floor)] = FAIL
-        self.confirm(open_)
+            return (self.state == UNSURE) & (off > SURE * self.error + self.slack + self.floor)
 
     def wrong(self) -> dict[int, list[int]]:
         """Return the columns of wrong entries, by row."""

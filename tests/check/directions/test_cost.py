@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from gradcli.check.check import Check
@@ -52,3 +54,27 @@ def test_a_small_point_is_shrunk():
     report = Check(counted.value, {"x": (3,)}, grad=counted.gradient).run()
     assert any(note.startswith("the smallest failing point found: x=[") for note in report.notes)
     assert not any("-0.0" in note for note in report.notes)
+
+
+def test_a_small_point_has_no_zeros_of_its_own():
+    report = Check(lambda x: x @ x, {"x": (3,)}, grad=lambda x: x).run()
+    assert [finding.kind for finding in report.diagnosis] == ["factor"]
+
+
+def test_what_is_surely_wrong_is_not_looked_at_again():
+    counted = Counted(slice(None))
+    report = Check(counted.value, {"x": (500,)}, grad=counted.gradient).run()
+    assert report.verdict == "fail"
+    assert counted.calls < 20 * 500
+
+
+def test_elements_that_would_take_seconds_are_looked_at_along_directions():
+    counted = Counted(None)
+
+    def slow(x):
+        time.sleep(1e-4)
+        return counted.value(x)
+
+    report = Check(slow, {"x": (SIZE,)}, grad=counted.gradient).run()
+    assert report.verdict == "pass" and report.evidence.directions
+    assert counted.calls < 100
