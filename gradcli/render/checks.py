@@ -39,7 +39,7 @@ def worst_text(item: InputCheck, precision: int | None = None) -> str:
 
 def relative_text(worst: WorstElement | None) -> str:
     """Return how far the worst element is off, relative to a reference that is not zero."""
-    if worst is None or worst.sides is not None or not abs(worst.numeric) > worst.numeric_error:
+    if worst is None or worst.sides is not None or not worst.numeric_error < abs(worst.numeric) < float("inf"):
         return ""
     return f" (relative error {abs(worst.analytic - worst.numeric) / abs(worst.numeric):.3g})"
 

@@ -99,7 +99,8 @@ class Case:
     def unexplainable(self) -> bool:
         """Whether an element is wrong within its reference's interval, or without one."""
         with np.errstate(all="ignore"):
-            return bool((self.wrong & ~(np.abs(self.a - self.r) > MARGIN * self.error) & np.isfinite(self.a)).any())
+            held = np.isfinite(self.r) & (np.abs(self.a - self.r) > MARGIN * self.error)
+            return bool((self.wrong & ~held & np.isfinite(self.a)).any())
 
     @property
     def known(self) -> np.ndarray:

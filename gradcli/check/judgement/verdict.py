@@ -248,7 +248,7 @@ class Judgement:
                 "no numeric derivative can be had here: "
                 + (f"beside the point {trouble}" if trouble else "nan, infinities or a singularity in reach"),
             )
-        if np.isinf(value):
+        if np.isinf(value) and (kind != "kink" or a == value):
             return self.unsure(j, i, "the derivative is infinite at this point") if a == value else FAIL
         if np.isinf(a) and self.margin * error > COARSE * abs(value) and abs(value) + error > OVERFLOWING:
             return self.unsure(j, i, "the derivative is larger than any number, or its size is not known")

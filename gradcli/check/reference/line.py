@@ -28,6 +28,8 @@ BESIDE = 10.0
 """Fits up to so many scales of x wide are averaged: in wider ones it is not noise alone that they are off by."""
 RATIO = 4.0
 """Between the half-widths of consecutive fits."""
+LEAST_POWER = 0.05
+"""The powers of a step that slopes grow with which are neither those of a smooth function, 0, nor of a jump, 1."""
 TOP = 0.3
 """The first half-width, in units of the scale of x."""
 LEVELS = 24
@@ -97,7 +99,7 @@ class Decision(Plateaus):
         stairs = self.on_stairs(result)
         if self.far:
             self.doubt_constants(result, ~stairs)
-        sharp, jump = self.kinked() & ~stairs, self.jumps() & ~stairs
+        sharp, jump = (self.kinked() | self.steepens()) & ~stairs, self.jumps() & ~stairs
         found &= ~sharp & ~jump
         self.settle_noise(result, found, chosen, sharp | jump | stairs)
         self.compare_small_steps(result, found & ~stairs, self.widths[chosen])
@@ -140,6 +142,18 @@ class Decision(Plateaus):
         could_show = below & (4 * noise < 0.3 * size) & np.isfinite(gap)
         return (longest_run(same) >= 3) & begins & ~could_show.any(axis=0)
 
+    def steepens(self) -> np.ndarray:
+        """Return where slopes from one side grow like a power of the step, as those of a root at 0."""
+        found = np.zeros(len(self.f0), bool)
+        small = self.small
+        with np.errstate(all="ignore"):
+            apart = np.diff(np.log(small.steps))[:, None]
+            for slopes in (small.left, small.right):
+                power = -np.diff(np.log(np.abs(slopes)), axis=0) / apart
+                seen = (small.visible < 0.01 * np.abs(slopes)).all(axis=0)
+                found |= seen & (power.min(axis=0) > LEAST_POWER) & (power.max(axis=0) < 1 - LEAST_POWER)
+        return found
+
     def jumps(self) -> np.ndarray:
         """Return where the function does not approach its value at 0 from both sides."""
         found = np.zeros(len(self.f0), bool)
@@ -170,7 +184,7 @@ class Decision(Plateaus):
         result.right[where], result.right_error[where] = right[where], right_error[where]
         has_left, has_right = np.isfinite(left_error) & ~jump, np.isfinite(right_error) & ~jump
         with np.errstate(all="ignore"):
-            apart = ~(np.abs(left - right) <= left_error + right_error)
+            apart = (left != right) & ~(np.abs(left - right) <= left_error + right_error)
             both = where & has_left & has_right
             result.put(both & ~apart, (left + right) / 2, np.maximum(left_error, right_error), "smooth")
             half = np.abs(left - right) / 2 + left_error + right_error

@@ -104,3 +104,25 @@ def test_a_thousand_inputs_with_zeros_among_them():
         claimed = np.where(x == 0, at_zero, x > 0)
         assert verdict(lambda x: relu(x).sum(), claimed, x) == "pass"
     assert verdict(lambda x: relu(x).sum(), np.where(x == 0, 2.0, x > 0), x) == "fail"
+
+
+@pytest.mark.parametrize(
+    "claimed, verdict", [(0, "pass"), (5, "pass"), (-5, "fail"), (np.nan, "fail"), (np.inf, "inconclusive")]
+)
+def test_where_a_root_begins_one_side_is_infinitely_steep(claimed, verdict):
+    report = check_gradient(
+        lambda x: np.sqrt(np.maximum(x, 0)).sum(),
+        at={"x": np.array([0.0, 1.0])},
+        grad=lambda x: np.where(x > 0, 0.5 / np.sqrt(np.maximum(x, 0.1)), claimed),
+    )
+    assert report.verdict == verdict
+    if verdict == "fail":
+        assert report.inputs[0].worst.sides == pytest.approx((0, np.inf), abs=1e-12)
+
+
+def test_a_cube_root_is_infinitely_steep_on_both_sides():
+    report = check_gradient(
+        lambda x: np.cbrt(x).sum(), at={"x": np.array([0.0, 1.0])}, grad=lambda x: np.where(x > 0, 1 / 3, 0)
+    )
+    assert report.verdict == "fail" and report.inputs[0].worst.numeric == np.inf
+    assert [finding.kind for finding in report.diagnosis] == ["single element"]
