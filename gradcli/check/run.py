@@ -126,7 +126,7 @@ def judge(subject: Subject, options: Options, report: Callable[..., CheckReport]
         if options.taylor and look.slopes:
             report = functools.partial(report, taylor=taylor_of(look))
         if found is not None:
-            return report_along(look.flat, found, bent, options, report)
+            return report_along(look.flat, found, bent or unsteadiness(look), options, report)
     reason = undecidable(flat)
     if reason is not None:
         return report("inconclusive", reason)
@@ -292,6 +292,14 @@ def judge_closely(flat: Flat, analytic: np.ndarray, seed: int) -> Judgement:
 def is_wrong(subject: Subject) -> bool:
     """Return whether a part of a function fails its own check."""
     return run_check(lambda: subject, Place("a part"), Options(blame=False)).verdict in ("fail", "error")
+
+
+def unsteadiness(look: Directions) -> Finding | None:
+    """Return what a second call of a gradient tells of which directions were taken; None where there was none."""
+    claim = look.claim if look.slopes else None
+    if claim is None or claim.whole is None or claim.again is None:
+        return None
+    return next(iter(unsteady_finding(claim.whole, claim.again)), None)
 
 
 def unsteady_finding(first: np.ndarray, second: np.ndarray) -> tuple[Finding, ...]:

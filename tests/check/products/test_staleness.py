@@ -44,3 +44,16 @@ def test_a_function_that_is_not_defined_elsewhere_is_not_accused():
         return x**2
 
     assert check_gradient(f, at={"x": X}).verdict == "pass"
+
+
+@pytest.mark.parametrize("options", [{}, {"fast": True}, {"calls": 100}])
+def test_a_gradient_that_adds_up_over_calls_fails_by_elements_and_along_directions(options):
+    total = np.zeros(3)
+
+    def gradient(x):
+        total[:] += 2 * x
+        return total.copy()
+
+    report = check_gradient(lambda x: x @ x, at={"x": np.array([1.0, 2, 4])}, grad=gradient, **options)
+    assert report.verdict == "fail"
+    assert report.diagnosis[0].kind == "accumulated"
