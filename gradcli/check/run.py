@@ -36,7 +36,7 @@ DEFECT = "a defect of gradcli, please report it"
 """What is said where nobody foresaw an error."""
 SCATTER_LIMIT = 200_000
 """Elements of a Jacobian up to which a hand-written derivative is called again, to see its own rounding."""
-SLOW = 0.5
+SLOW = 2.0
 """Seconds that one call per element may take for all elements to be looked at."""
 EXCUSE_LIMIT = 5_000_000
 """Elements up to which that is done once more for what was held against it."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from gradcli.check.check import Check
@@ -66,15 +64,3 @@ def test_what_is_surely_wrong_is_not_looked_at_again():
     report = Check(counted.value, {"x": (500,)}, grad=counted.gradient).run()
     assert report.verdict == "fail"
     assert counted.calls < 20 * 500
-
-
-def test_elements_that_would_take_seconds_are_looked_at_along_directions():
-    counted = Counted(None)
-
-    def slow(x):
-        time.sleep(1e-4)
-        return counted.value(x)
-
-    report = Check(slow, {"x": (SIZE,)}, grad=counted.gradient).run()
-    assert report.verdict == "pass" and report.evidence.directions
-    assert counted.calls < 100
