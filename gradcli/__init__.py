@@ -160,14 +160,14 @@ def __getattr__(name: str) -> Any:
         return [n for n in __dir__() if not n.startswith("_") and n not in SUBMODULES]
     if name.startswith("__"):
         raise AttributeError(f"module 'gradcli' has no attribute '{name}'")
-    found = _find(name)
-    if found is None and name not in CONSTANTS:
+    attribute = _find(name)
+    if attribute is None and name not in CONSTANTS:
         from .api import known_names
         from .errors import describe_missing
 
         raise AttributeError(describe_missing(name, [*known_names(), *HOMES, *DTYPE_NAMES, *SUBMODULES]))
-    globals()[name] = found
-    return found
+    globals()[name] = attribute
+    return attribute
 
 
 def __dir__() -> list[str]:

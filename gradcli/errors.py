@@ -72,8 +72,8 @@ def shorten(text: str) -> str:
     """Return a message or hint in which quoted pieces and pieces without blanks have a bounded length."""
     import re
 
-    def brief_quote(found: re.Match) -> str:
-        return f"'{brief(found[1])}'"
+    def brief_quote(match: re.Match) -> str:
+        return f"'{brief(match[1])}'"
 
     text = re.sub(r"(?<!\w)'([^'\n]*)'(?!\w)", brief_quote, text)
     return re.sub(rf"\S{{{MOST_UNBROKEN - 1},}}[^\s:;,]", lambda found: brief(found[0]), text)
@@ -204,8 +204,8 @@ def did_you_mean(word: str, known) -> str | None:
     for name in known:
         if name != word and len(name) == len(word) and name.translate(LOOK_ALIKES) == word.translate(LOOK_ALIKES):
             return f"did you mean '{name}'? {strange_letters(word if not word.isascii() else name)}"
-    found = nearest(word, known)
-    return f"did you mean '{found[0]}'?" if found else None
+    names = nearest(word, known)
+    return f"did you mean '{names[0]}'?" if names else None
 
 
 def strange_letters(word: str) -> str:

@@ -77,32 +77,34 @@ class StepComparison:
         self.losses: list[Loss] = []
         self.known: dict[Any, float] = {}
 
-    def note(self, node: Any, kind: str, before: float, after: float, parts: list, found: Any, right: Any) -> None:
+    def note(self, node: Any, kind: str, before: float, after: float, parts: list, computed: Any, right: Any) -> None:
         """Take down a step; of arrays the numbers are left out."""
-        single = np.size(found) == 1 and all(np.size(x) == 1 for x in parts)
+        single = np.size(computed) == 1 and all(np.size(x) == 1 for x in parts)
         span, _ = self.labels.place(node)
-        numbers = [float(np.real(np.ravel(x)[0])) for x in (*parts, found, right)] if single else [np.nan] * 2
+        numbers = [float(np.real(np.ravel(x)[0])) for x in (*parts, computed, right)] if single else [np.nan] * 2
         line = None if span is None or observed_run.is_only_line(span) else span.line
-        found, right = numbers[-2:]
+        computed, right = numbers[-2:]
         self.losses.append(
-            Loss(self.of, self.at, kind, self.formula(node), line, before, after, tuple(numbers[:-2]), found, right)
+            Loss(
+                self.of, self.at, kind, self.formula(node), line, before, after, tuple(numbers[:-2]), computed, right
+            )
         )
 
     def formula(self, node: Any) -> str:
         """Return an operation in the program's words."""
         return self.labels.place(node)[1] or self.labels.formula(node) or self.labels.label(node)
 
-    def digits(self, found: Any, right: Any) -> float:
+    def digits(self, computed: Any, right: Any) -> float:
         """Return the right digits of a number or an array on the way; those of the type for what is no real data.
 
         What overflows or underflows has none: what follows may need its digits.
         """
-        if right is None or np.shape(found) != np.shape(right) or np.asarray(right).dtype != object:
+        if right is None or np.shape(computed) != np.shape(right) or np.asarray(right).dtype != object:
             return self.right.full
         exacts = np.asarray(right).view(np.ndarray)
-        if (is_lost(np.asarray(found)) & (exacts != 0)).any():
+        if (is_lost(np.asarray(computed)) & (exacts != 0)).any():
             return 0.0
-        return float(np.nan_to_num(self.right.digits(found, exacts), nan=self.right.full))
+        return float(np.nan_to_num(self.right.digits(computed, exacts), nan=self.right.full))
 
     def forward(self, node: Any, mine: Observation | None, exacts: Observation | None) -> None:
         """Compare the result of an operation, given the digits of its operands."""
@@ -130,13 +132,13 @@ class StepComparison:
                 before = min(self.digits(*way) for way in ways)
                 self.note(mine.node, "sum", before, arrived, [x for x, _ in ways], mine.incoming, exacts.incoming)
                 self.losses[-1] = self.losses[-1]._replace(ways=tuple(senders[mine.node]))
-            for parent, found, right in zip(mine.node.parents, mine.sent, exacts.sent, strict=False):
-                if parent is None or found is None or right is None:
+            for parent, computed, right in zip(mine.node.parents, mine.sent, exacts.sent, strict=False):
+                if parent is None or computed is None or right is None:
                     continue
-                received.setdefault(parent, []).append((found, right))
+                received.setdefault(parent, []).append((computed, right))
                 senders.setdefault(parent, []).append(self.formula(mine.node))
-                after = self.digits(found, right)
+                after = self.digits(computed, right)
                 if origin is None or self.known.get(mine.node, self.right.full) > after + LEAST:
-                    self.note(mine.node, "backward", arrived, after, [mine.incoming], found, right)
+                    self.note(mine.node, "backward", arrived, after, [mine.incoming], computed, right)
                 elif arrived - after > LEAST:
                     self.losses.append(origin)

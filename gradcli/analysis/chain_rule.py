@@ -49,11 +49,14 @@ def chain_rule(
     lines = [line for chain in chains for line in chain.lines()]
     if len(chains) == 1:
         return tuple(lines)
-    for found in (d for derivatives in results.values() for d in derivatives):
-        end = "" if found.value is None else f" = {found.value}"
-        left = rf"\left({printing.latex_name(found.name)}\right)_{{\mathrm{{grad}}}}"
+    for derivative in (d for derivatives in results.values() for d in derivatives):
+        end = "" if derivative.value is None else f" = {derivative.value}"
+        left = rf"\left({printing.latex_name(derivative.name)}\right)_{{\mathrm{{grad}}}}"
         lines.append(
-            Formula(f"{found.name}.grad = {found.formula.text}{end}", f"{left} = {found.formula.latex}{end}")
+            Formula(
+                f"{derivative.name}.grad = {derivative.formula.text}{end}",
+                f"{left} = {derivative.formula.latex}{end}",
+            )
         )
     return tuple(lines)
 
@@ -155,9 +158,9 @@ class Chain:
             value = self.number(step.incoming, chain[-1][0])
             texts, latex = (" = ".join(dict.fromkeys(part)) for part in zip(*chain, strict=True))
             return [Formula(f"  {left} = {texts}{value}", rf"\quad {left_latex} = {latex}{value}")]
-        found = self.results.get(label, ())
-        chain += [(d.formula.text, d.formula.latex) for d in found if d.name == label]
-        chain += [(d.value, d.value) for d in found if d.name == label and d.value is not None]
+        derivatives = self.results.get(label, ())
+        chain += [(d.formula.text, d.formula.latex) for d in derivatives if d.name == label]
+        chain += [(d.value, d.value) for d in derivatives if d.name == label and d.value is not None]
         lines: list[Formula] = []
         for text, latex in dict.fromkeys(chain):
             lines.append(
@@ -165,7 +168,7 @@ class Chain:
                 if lines
                 else Formula(f"{left} = {text}", f"{left_latex} = {latex}")
             )
-        for d in found:
+        for d in derivatives:
             if d.name != label:
                 value = "" if d.value is None else f" = {d.value}"
                 lines.append(
@@ -192,9 +195,9 @@ class Chain:
         latex = " + ".join(
             product([printing.latex(x, names) for x in pair], pair, r"\left({}\right)", r" \cdot ") for pair in pairs
         )
-        found = sympy.Add(*(above * slope for above, slope in pairs))
-        if len(printing.text(found)) <= LONGEST:
-            self.totals[label] = found
+        combined = sympy.Add(*(above * slope for above, slope in pairs))
+        if len(printing.text(combined)) <= LONGEST:
+            self.totals[label] = combined
         return [(text, latex)] if len(text) <= 3 * LONGEST else []
 
 
@@ -242,5 +245,5 @@ def expression_of(formula: str) -> Any:
 
 def write_latex(formula: str) -> str:
     """Return a formula as LaTeX where it can be read as one, else as text."""
-    found = expression_of(formula)
-    return rf"\text{{{formula}}}" if found is None else printing.latex(found)
+    expression = expression_of(formula)
+    return rf"\text{{{formula}}}" if expression is None else printing.latex(expression)

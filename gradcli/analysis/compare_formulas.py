@@ -48,14 +48,14 @@ class FormulaComparison:
         self.symbols = derive_in_time(timeout, lambda: Symbols(program, self.given, wrt, out, max_symbols, vector))
 
     def against(
-        self, found: Callable[[], list], values: Mapping[str, np.ndarray], engine: Mapping[str, np.ndarray]
+        self, derive: Callable[[], list], values: Mapping[str, np.ndarray], engine: Mapping[str, np.ndarray]
     ) -> tuple[Agreement, ...]:
         """Return how expressions compare with the engine's arrays, by label. values: those of all inputs."""
         at = {**dict(values), **self.given}
 
         def work() -> list[Agreement]:
             point = point_of(self.symbols, at)
-            expressions = found()
+            expressions = derive()
             items = compare_with_engine(expressions, point, engine)
             if self.engine_at is None or all(item.agrees for item in items):
                 return items
@@ -115,7 +115,9 @@ class FormulaComparison:
         ]
 
 
-def compare_with_engine(found: list, point: dict[Any, Any], engine: Mapping[str, np.ndarray]) -> list[Agreement]:
+def compare_with_engine(
+    expressions: list, point: dict[Any, Any], engine: Mapping[str, np.ndarray]
+) -> list[Agreement]:
     """Return the agreement of expressions with the engine's numbers.
 
     Tolerances follow from the formula itself: how much it changes when the point moves by a rounding error.
@@ -124,7 +126,7 @@ def compare_with_engine(found: list, point: dict[Any, Any], engine: Mapping[str,
     sizes = [np.abs(np.asarray(x, complex)).ravel() for x in engine.values()]
     sizes.append(np.abs([complex(as_number(x)) for x in point.values()]))
     largest = max((float(np.max(x[np.isfinite(x)], initial=1.0)) for x in sizes), default=1.0)
-    for name, shape, exprs in found:
+    for name, shape, exprs in expressions:
         exprs = [resolve_unknown(e) for e in exprs]
         numbers = [number_at(e, point) for e in exprs]
         ours = np.asarray(engine[name]).reshape(-1).tolist()

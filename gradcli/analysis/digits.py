@@ -89,8 +89,8 @@ def write_digits(x: np.ndarray, better: np.ndarray, digits: int) -> np.ndarray:
     for index in np.ndindex(np.shape(x)):
         right = right_digits(x[index], better[index], digits)
         fallen = abs(better[index]) < abs(x[index]) * ROUNDING  # with the precision: this is rounding alone
-        found = better[index] * 0 if fallen else better[index]
-        out[index] = digits_text(found, right, short=bool(fallen or x[index] == found))
+        written = better[index] * 0 if fallen else better[index]
+        out[index] = digits_text(written, right, short=bool(fallen or x[index] == written))
     return out
 
 
@@ -140,8 +140,8 @@ def gradient_in_digits(program: Program, read: Read, request: Request, digits: i
         unreached.update(n for n, leaf in run.leaves.items() if program.is_script and leaf._grad is None)
         return value, grads, run.output_name
 
-    found = compute_twice(program, "grad", work, digits)
-    return found._replace(parts={**found.parts, **dict.fromkeys(unreached)}, with_value=request.with_value)
+    numbers = compute_twice(program, "grad", work, digits)
+    return numbers._replace(parts={**numbers.parts, **dict.fromkeys(unreached)}, with_value=request.with_value)
 
 
 def jacobian_in_digits(program: Program, read: Read, request: Request, digits: int) -> LongNumbers:

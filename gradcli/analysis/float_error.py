@@ -62,19 +62,19 @@ class Exactness:
         for i, (at, right) in enumerate(zip(self.x, self.found, strict=True)):
             if right is None:
                 continue
-            found = compute_gradient(program, self.values(float(at)), self.request)
-            value[i] = self.digits(found.value, right[0])
-            for item in found.inputs:
+            computed = compute_gradient(program, self.values(float(at)), self.request)
+            value[i] = self.digits(computed.value, right[0])
+            for item in computed.inputs:
                 column = gradients.setdefault(item.name, np.full(len(self.x), np.nan))
                 column[i] = self.digits(item.grad, right[1][item.name])
         return value, gradients
 
-    def digits(self, found: Any, right: Any) -> float:
+    def digits(self, computed: Any, right: Any) -> float:
         """Return the right digits of the worst element of an array; nan where there is nothing to compare with."""
-        pairs = zip(np.ravel(found).tolist(), np.ravel(right).tolist(), strict=True)
+        pairs = zip(np.ravel(computed).tolist(), np.ravel(right).tolist(), strict=True)
         return float(min((self.digits_of_one(a, b) for a, b in pairs), default=self.full))
 
-    def digits_of_one(self, found: complex, right: Any) -> float:
+    def digits_of_one(self, computed: complex, right: Any) -> float:
         """Return how many digits of a number are right, at most those of the type.
 
         What is beyond the largest number is rightly inf, what is below the smallest rightly 0.
@@ -83,9 +83,9 @@ class Exactness:
         right = mp.mpmathify(right)
         if not mp.isfinite(right):
             return np.nan
-        if not np.isfinite(found):
-            return self.full if abs(right) > self.largest and np.sign(found) == int(mp.sign(right)) else 0.0
-        error = abs(mp.mpmathify(found) - right)
+        if not np.isfinite(computed):
+            return self.full if abs(right) > self.largest and np.sign(computed) == int(mp.sign(right)) else 0.0
+        error = abs(mp.mpmathify(computed) - right)
         if 2 * error <= self.smallest:
             return self.full
         return min(max(float(-mp.log10(error / abs(right))), 0.0), self.full) if right else 0.0

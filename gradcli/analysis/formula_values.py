@@ -23,15 +23,15 @@ GUARD = 10
 
 def every_input(symbols: Symbols) -> dict[str, np.ndarray]:
     """Return the symbols of all inputs: also of those that are not differentiated."""
-    found = dict(symbols.inputs)
+    expressions = dict(symbols.inputs)
     for name, tensor in symbols.run.names.items():
         data = getattr(tensor, "_data", None)
         if isinstance(data, ExactArray):
             elements = as_expressions(data).ravel().tolist()
             own = elements and all(isinstance(e, sympy.Symbol) for e in elements)
             if own and elements[0].name.partition("[")[0] == name:
-                found.setdefault(name, as_expressions(data))
-    return found
+                expressions.setdefault(name, as_expressions(data))
+    return expressions
 
 
 def point_of(symbols: Symbols, at: Mapping[str, Any]) -> dict[Any, Any]:
@@ -66,10 +66,10 @@ def number_at(expr: Any, point: Mapping[Any, Any], digits: int = DIGITS) -> Any:
 
 def evaluate_at(expr: Any, point: Mapping[Any, Any], digits: int) -> str:
     """Return an expression's value at a point as text."""
-    found = number_at(expr, point, digits)
-    if found in (sympy.zoo, sympy.nan):
+    value = number_at(expr, point, digits)
+    if value in (sympy.zoo, sympy.nan):
         return sides(expr, point)
-    return Rounded(digits).doprint(found).replace("oo", "inf")
+    return Rounded(digits).doprint(value).replace("oo", "inf")
 
 
 class Rounded(StrPrinter):
@@ -98,10 +98,10 @@ def sides(expr: Any, point: Mapping[Any, Any]) -> str:
     return "nan"
 
 
-def as_number(found: Any) -> complex | float:
+def as_number(value: Any) -> complex | float:
     """Return a value of sympy's as a float (complex where it is)."""
     try:
-        number = complex(found)
+        number = complex(value)
     except TypeError:
         return float("nan")
     return number.real if number.imag == 0 else number

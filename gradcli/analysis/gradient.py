@@ -207,8 +207,8 @@ def gradient_of(tensor: Tensor) -> np.ndarray | None:
 
 def grad_array(tensor: Tensor) -> np.ndarray:
     """Return a tensor's gradient as an array; zeros where it has none: the output does not depend on the tensor."""
-    found = gradient_of(tensor)
-    return np.zeros(tensor._data.shape, tensor._data.dtype) if found is None else found
+    gradient = gradient_of(tensor)
+    return np.zeros(tensor._data.shape, tensor._data.dtype) if gradient is None else gradient
 
 
 def first_nan(program: Program, given: Mapping[str, np.ndarray], request: Request) -> tuple[str, Span | None] | None:

@@ -69,14 +69,14 @@ def graph_program(
     paths = module_paths(run)
     ends = {root.public for root in roots}
     leaves = watch.passes[-1].leaves if watch.passes else {}
-    found = [
+    described = [
         describe_node(node, numbers, labels, paths, node in ends, cotangents.found if values else None, leaves)
         for node in nodes
     ]
     outputs = tuple(dict.fromkeys(numbers[root.public] for root in roots))
-    if len(found) > FOLD_ABOVE and not everything:
-        found, outputs = fold_modules(found, outputs)
-    return Graph(program.title, tuple(found), outputs, values)
+    if len(described) > FOLD_ABOVE and not everything:
+        described, outputs = fold_modules(described, outputs)
+    return Graph(program.title, tuple(described), outputs, values)
 
 
 def describe_node(
@@ -123,10 +123,10 @@ def scope_of(node: Any, labels: Labels, paths: dict[int, str]) -> tuple[str, ...
 
 def noted_outline(node: Any) -> tuple[Any, Any]:
     """Return the shape and type of a result that was not observed, as far as its node noted them."""
-    found = node.outline
-    if isinstance(found, list) and found:
-        found = found[0]
-    return (found[0], str(found[1])) if isinstance(found, tuple) and len(found) == 2 else (None, None)
+    outline = node.outline
+    if isinstance(outline, list) and outline:
+        outline = outline[0]
+    return (outline[0], str(outline[1])) if isinstance(outline, tuple) and len(outline) == 2 else (None, None)
 
 
 def hook_names(node: Any) -> tuple[str, ...]:
@@ -157,8 +157,8 @@ def fold_modules(nodes: list[GraphNode], outputs: tuple[int, ...]) -> tuple[list
             kind="limit",
         )
     numbers = {node.number: i + 1 for i, members in enumerate(groups.values()) for node in members}
-    found = [merge_nodes(members, numbers, set(outputs)) for members in groups.values()]
-    return found, tuple(dict.fromkeys(numbers[i] for i in outputs))
+    folded = [merge_nodes(members, numbers, set(outputs)) for members in groups.values()]
+    return folded, tuple(dict.fromkeys(numbers[i] for i in outputs))
 
 
 def group_of(node: GraphNode) -> Any:

@@ -49,9 +49,9 @@ class Labels:
         return self.names.get((node.public, node.output_nr))
 
     def label(self, node: Any) -> str:
-        found = self.name(node)
-        if found is not None:
-            return found
+        name = self.name(node)
+        if name is not None:
+            return name
         public = node.public
         label = self.labels.get(public, public.name())
         several = public is not node or isinstance(getattr(observation_of(public), "result", None), tuple)
@@ -59,17 +59,17 @@ class Labels:
 
     def operands(self, node: Any, seen: Observation) -> list[Any]:
         """Return the operands of an observed operation: labels, and numbers for constants that are scalars."""
-        found: list[Any] = []
+        operands: list[Any] = []
         for parent, raw in zip(node.parents, seen.operands, strict=False):
             if parent is not None:
-                found.append(self.label(parent))
+                operands.append(self.label(parent))
             elif id(raw) in self.constants:
-                found.append(self.constants[id(raw)])
+                operands.append(self.constants[id(raw)])
             elif np.ndim(raw) == 0 and np.asarray(raw).dtype.kind in "iuf":
-                found.append(float(raw))
+                operands.append(float(raw))
             else:
-                found.append(op_formulas.constant_text(raw))
-        return found
+                operands.append(op_formulas.constant_text(raw))
+        return operands
 
     def formula(self, node: Any) -> str:
         """Return what a node computed; for nodes that were not observed, a call of the operation's name."""

@@ -30,8 +30,8 @@ class ObservedPass:
         self.roots = roots
         self.leaves = {node: value_of(node) for node in reachable(roots) if node.leaf}
         self.line: int | None = None if frame is None else frame.f_lineno
-        found = {} if frame is None else {**frame.f_globals, **frame.f_locals}
-        self.names = {name: x for name, x in found.items() if isinstance(x, Tensor)}
+        variables = {} if frame is None else {**frame.f_globals, **frame.f_locals}
+        self.names = {name: x for name, x in variables.items() if isinstance(x, Tensor)}
 
 
 class Watch:
@@ -125,5 +125,5 @@ def value_of(node: Any) -> Any:
     """Return the value of a node's (first) output (of a leaf: at present), None where it was not observed."""
     if node.leaf:
         return np.array(node.variable._data)
-    found = getattr(observation_of(node), "result", None)
-    return found[0] if isinstance(found, tuple) else found
+    result = getattr(observation_of(node), "result", None)
+    return result[0] if isinstance(result, tuple) else result

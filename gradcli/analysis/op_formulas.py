@@ -162,10 +162,10 @@ def slope_text(rule: Any, operands: Sequence[Any], result: str, params: dict) ->
     """
     if rule is no_gradient:
         return None
-    found = formula_of(rule)
-    if found is None:
+    formula = formula_of(rule)
+    if formula is None:
         return None
-    names, body = found
+    names, body = formula
     given = dict(zip(names, (result, *operands), strict=False))
     given.update({k: v for k, v in params.items() if isinstance(v, int | float)})
     parts: dict[str, ast.expr] = {

@@ -41,13 +41,13 @@ LIBRARIES = {
 """What formulas as code are written with."""
 
 
-def simplify_in_time(found: list, seconds: float) -> tuple[list, bool]:
+def simplify_in_time(formulas: list, seconds: float) -> tuple[list, bool]:
     """Return expressions simplified, as far as that takes no longer; and whether it was finished."""
     try:
         with within(time_left(seconds)):
-            return [(label, shape, [sympy.simplify(e) for e in exprs]) for label, shape, exprs in found], True
+            return [(label, shape, [sympy.simplify(e) for e in exprs]) for label, shape, exprs in formulas], True
     except TimeIsUp:
-        return found, False
+        return formulas, False
 
 
 def derive_formulas(
@@ -76,13 +76,13 @@ def derive_formulas(
 
     def differentiated() -> tuple[Symbols, list]:
         symbols = Symbols(program, given, wrt, out, max_symbols, vector)
-        found = derivatives(symbols, order)
-        return symbols, [(label, shape, [resolve_unknown(e) for e in exprs]) for label, shape, exprs in found]
+        expressions = derivatives(symbols, order)
+        return symbols, [(label, shape, [resolve_unknown(e) for e in exprs]) for label, shape, exprs in expressions]
 
-    symbols, found = derive_in_time(timeout, differentiated)
+    symbols, formulas = derive_in_time(timeout, differentiated)
     spent = time.monotonic() - start
     if simplify:
-        found, done = simplify_in_time(found, timeout)
+        formulas, done = simplify_in_time(formulas, timeout)
         if not done:
             notes.append(f"simplifying took longer than {timeout:g} s, so the formulas are not simplified")
 
@@ -102,14 +102,14 @@ def derive_formulas(
         ]
         slopes = [
             derivative(label, e)
-            for name, shape, exprs in found
+            for name, shape, exprs in formulas
             for label, e in zip(labels(name, shape), exprs, strict=True)
         ]
         text = ""
         if code:
             writer = {"python": functions.python_code, "c": functions.c_code, "sql": sql_code}[code]
             inputs = [(name, array.shape) for name, array in known.items()]
-            text = write_code(writer, code, symbols, inputs, found)
+            text = write_code(writer, code, symbols, inputs, formulas)
         lines: tuple[Formula, ...] = ()
         if steps:
             from .chain_rule import chain_rule
@@ -135,16 +135,16 @@ def derive_formulas(
     return derive_in_time(timeout, derive, spent)
 
 
-def matrix_of(symbols: Symbols, found: list[Derivative], order: int) -> FormulaMatrix | None:
+def matrix_of(symbols: Symbols, formulas: list[Derivative], order: int) -> FormulaMatrix | None:
     """Return the derivatives as a matrix: the Jacobian of several outputs, or the Hessian for several symbols."""
     columns = [label for name, x in symbols.inputs.items() for label in labels(name, x.shape)]
     if is_vector(symbols):
         rows, n = labels("", symbols.output.shape), len(columns)
-        entries = tuple(tuple(found[i * n : i * n + n]) for i in range(len(rows)))
+        entries = tuple(tuple(formulas[i * n : i * n + n]) for i in range(len(rows)))
         return FormulaMatrix("jacobian", tuple(rows), tuple(columns), entries)
     if order != 2 or len(columns) < 2 or symbols.grads is not None:
         return None
-    pairs = {tuple(d.name.split("/")): d for d in found}
+    pairs = {tuple(d.name.split("/")): d for d in formulas}
     return FormulaMatrix(
         "hessian",
         tuple(columns),
@@ -153,12 +153,12 @@ def matrix_of(symbols: Symbols, found: list[Derivative], order: int) -> FormulaM
     )
 
 
-def write_code(writer: Callable, code: str, symbols: Symbols, inputs: list, found: list) -> str:
+def write_code(writer: Callable, code: str, symbols: Symbols, inputs: list, formulas: list) -> str:
     """Return the formulas as code. Raises GradcliError for functions that the language does not have."""
     from sympy.printing.codeprinter import PrintMethodNotImplementedError
 
     try:
-        return writer(symbols.title, inputs, resolve_unknown(scalar(symbols)), found)
+        return writer(symbols.title, inputs, resolve_unknown(scalar(symbols)), formulas)
     except PrintMethodNotImplementedError as error:
         found_name = re.search(r">: (\w[\w ]*)", str(error))
         library = LIBRARIES[code]

@@ -192,7 +192,7 @@ def is_vector(symbols: Symbols) -> bool:
 
 def scalar(symbols: Symbols) -> Any:
     """Return the output's expression, or its product with the vector. Raises GradcliError unless it is single."""
-    found = symbols.output.ravel().tolist()
+    elements = symbols.output.ravel().tolist()
     if symbols.vector is not None:
         field = Symbolic()
         if symbols.vector.shape != symbols.output.shape:
@@ -202,11 +202,11 @@ def scalar(symbols: Symbols) -> Any:
                 kind="shape",
             )
         weights = symbols.vector.ravel().tolist()
-        return sympy.Add(*(field.number(w) * e for w, e in zip(weights, found, strict=True)))
-    if len(found) != 1:
+        return sympy.Add(*(field.number(w) * e for w, e in zip(weights, elements, strict=True)))
+    if len(elements) != 1:
         raise GradcliError(
             f"the output has shape {symbols.output.shape}; second derivatives and code need a single number",
             hint="sum it, choose an element with --out, or give --gradient",
             kind="shape",
         )
-    return sympy.sympify(found[0])
+    return sympy.sympify(elements[0])

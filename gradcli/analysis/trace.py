@@ -118,10 +118,10 @@ def raw(tensor: Any) -> np.ndarray | None:
     """Return a copy of the numbers of a tensor, or of the cotangent of one output; None for None."""
     if tensor is None:
         return None
-    found = np.array(tensor.detach()._data)
-    if found.dtype == object and isinstance(found[()], Slots):  # what one of several outputs hands on
-        (found,) = found[()].values()
-    return np.array(found)
+    numbers = np.array(tensor.detach()._data)
+    if numbers.dtype == object and isinstance(numbers[()], Slots):  # what one of several outputs hands on
+        (numbers,) = numbers[()].values()
+    return np.array(numbers)
 
 
 def local_values(node: Any) -> tuple[Any, ...]:
@@ -129,15 +129,15 @@ def local_values(node: Any) -> tuple[Any, ...]:
     seen = observation_of(node)
     if seen is None or seen.primitive.kind != "elementwise":
         return ()
-    found: list[Any] = []
+    slopes: list[Any] = []
     for parent, rule in zip(node.parents, seen.primitive.rules, strict=True):
         if parent is None:
-            found.append(None)
+            slopes.append(None)
         elif not callable(rule):
-            found.append(np.float64(rule))
+            slopes.append(np.float64(rule))
         else:
-            found.append(np.array(rule(seen.result, *seen.operands, **seen.params)))
-    return tuple(found)
+            slopes.append(np.array(rule(seen.result, *seen.operands, **seen.params)))
+    return tuple(slopes)
 
 
 LAST = 0

@@ -104,11 +104,11 @@ def compute_jacobian(
                 blocks = reverse_blocks(trace, chunk_size, retain=True)
             parts = [np.array(block._data, order="C") for block in blocks[0]]
             without_false_nan(trace, [parts])
-    found = tuple(
+    jacobian_blocks = tuple(
         JacobianBlock(name, np.array(x._data), None if sparse else part, part if sparse else None)
         for name, x, part in zip(run.names, inputs, parts, strict=True)
     )
-    return Jacobian(run.title, run.value, found, run.output_name, products, run.unused)
+    return Jacobian(run.title, run.value, jacobian_blocks, run.output_name, products, run.unused)
 
 
 def compute_hessian(
@@ -130,12 +130,12 @@ def compute_hessian(
     check_elements(total, total, max_elements, "Hessian", printed)
     with reword_engine_errors():
         second, known = run.gradient_trace()
-        found = [
+        rows_of_blocks = [
             [np.array(block._data, order="C") for block in row]
             for row in reverse_blocks(second, chunk_size, retain=True)
         ]
-        without_false_nan(second, found)
-        rows = dict(zip(known, found, strict=True))
+        without_false_nan(second, rows_of_blocks)
+        rows = dict(zip(known, rows_of_blocks, strict=True))
     blocks = {
         name: {
             other: rows[i][j] if i in rows else np.zeros(x._data.shape + y._data.shape)
@@ -160,15 +160,15 @@ def compute_vjp(
         )
     seed = run.vector(vector, run.output, "--gradient")
     with reword_engine_errors():
-        found = pull(run.trace, [(run.output, seed)], False, False)
-    return compute_products(run, "vjp", found)
+        cotangents = pull(run.trace, [(run.output, seed)], False, False)
+    return compute_products(run, "vjp", cotangents)
 
 
-def compute_products(run: Recorded, kind: str, found: list) -> Products:
+def compute_products(run: Recorded, kind: str, products: list) -> Products:
     """Return one product per input; zeros where the output does not depend on it."""
     parts = {
         name: np.zeros_like(x._data) if g is None else np.asarray(getattr(g, "_data", g))
-        for name, x, g in zip(run.names, run.trace.inputs, found, strict=True)
+        for name, x, g in zip(run.names, run.trace.inputs, products, strict=True)
     }
     return Products(run.title, kind, run.value, parts, run.output_name, run.unused)
 
@@ -197,8 +197,8 @@ def compute_jvp(
     run = Recorded(program, given, wrt, out)
     directions = tangents(run, tangent)
     with reword_engine_errors():
-        (found,) = push_all(run.trace, directions, False)
-    part = np.zeros_like(run.value) if found is None else np.asarray(found)
+        (pushed,) = push_all(run.trace, directions, False)
+    part = np.zeros_like(run.value) if pushed is None else np.asarray(pushed)
     return Products(run.title, "jvp", run.value, {run.output_name or "out": part}, run.output_name, run.unused)
 
 
@@ -216,11 +216,11 @@ def compute_hvp(
     directions = tangents(run, tangent)
     with reword_engine_errors():
         second, known = run.gradient_trace()
-        found: list[Any] = [None] * len(directions)
+        parts: list[Any] = [None] * len(directions)
         try:
             for i, t in zip(known, push_all(second, directions, False), strict=True):
-                found[i] = t
+                parts[i] = t
         except (RuntimeError, GradcliError):  # without a forward derivative: a Hessian is symmetric
             pairs = list(zip(second.outputs, (directions[i] for i in known), strict=True))
-            found = pull(second, pairs, False, False)
-    return compute_products(run, "hvp", found)
+            parts = pull(second, pairs, False, False)
+    return compute_products(run, "hvp", parts)

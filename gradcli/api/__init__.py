@@ -41,9 +41,9 @@ SHAPES_IN_PLACE = {"t", "transpose", "swapaxes", "swapdims", "squeeze", "unsquee
 
 def method(name: str) -> Callable | None:
     """Return the method `name` of Tensors; `name_` is the in-place form of a method."""
-    found = METHOD_FORMS.get(name) or resolve(name)
-    if found is not None:
-        return found if name in METHODS else None
+    function = METHOD_FORMS.get(name) or resolve(name)
+    if function is not None:
+        return function if name in METHODS else None
     if name.endswith("_") and not name.startswith("_") and name[:-1] not in NEVER_IN_PLACE:
         plain = METHOD_FORMS.get(name[:-1]) or resolve(name[:-1])
         if plain is not None and name[:-1] in METHODS:

@@ -52,9 +52,9 @@ for _name in ALIASES:
 @public
 def astype(input: Tensor, dtype: Any) -> Tensor:
     """The tensor in another type."""
-    found = as_numpy(dtype)
-    assert found is not None
-    return cast(input, found)
+    wanted = as_numpy(dtype)
+    assert wanted is not None
+    return cast(input, wanted)
 
 
 @public

@@ -89,9 +89,9 @@ def memory_places(input: Tensor) -> np.ndarray:
     where = sum(
         lay_along(np.arange(n) * s, i - data.ndim) for i, (n, s) in enumerate(zip(data.shape, steps, strict=True))
     )
-    found = np.full(int(np.max(where, initial=-1)) + 1, -1)
-    found[where] = positions_in(input)
-    return found
+    places = np.full(int(np.max(where, initial=-1)) + 1, -1)
+    places[where] = positions_in(input)
+    return places
 
 
 def strided_places(input: Tensor, size: Any, stride: Any, storage_offset: int | None, name: str) -> np.ndarray:

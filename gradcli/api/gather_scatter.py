@@ -27,18 +27,18 @@ def positions(index: Any, size: int, name: str, wrap: bool = False, dim: int | N
 
     dim: the axis that it is for, None for all of them.
     """
-    found = as_raw(index)
-    if found.dtype.kind not in "iu":
-        raise RuntimeError(f"{name}(): expected an index tensor of integers, got {found.dtype}")
+    places = as_raw(index)
+    if places.dtype.kind not in "iu":
+        raise RuntimeError(f"{name}(): expected an index tensor of integers, got {places.dtype}")
     low = -size if wrap else 0
-    if found.size and not low <= found.min() <= found.max() < size:
-        bad = found.max() if found.max() >= size else found.min()
+    if places.size and not low <= places.min() <= places.max() < size:
+        bad = places.max() if places.max() >= size else places.min()
         if dim is None:
             raise IndexError(f"out of range: tried to access index {bad} on a tensor of {size} elements.")
         if name == "index_select":
             raise IndexError("index out of range in self")
         raise BoundsError(f"index {bad} is out of bounds for dimension {dim} with size {size}")
-    return found.astype(np.intp, copy=False)
+    return places.astype(np.intp, copy=False)
 
 
 def as_vector(x: Any) -> Any:
@@ -49,29 +49,29 @@ def as_vector(x: Any) -> Any:
 def lane_index(input: Tensor, dim: int, index: Any, name: str) -> Index:
     """Return the index that visits, per lane along dim, the positions given by an index tensor."""
     axis = negative_axis(dim, input.ndim)
-    found = as_vector(positions(index, input.shape[axis], name, dim=axis + input.ndim))
-    if not found.size:
-        return Index((np.zeros(found.shape, np.intp),) * input.ndim, tuple(input.shape))
-    if found.ndim != input.ndim:
+    places = as_vector(positions(index, input.shape[axis], name, dim=axis + input.ndim))
+    if not places.size:
+        return Index((np.zeros(places.shape, np.intp),) * input.ndim, tuple(input.shape))
+    if places.ndim != input.ndim:
         raise RuntimeError(
             f"Index tensor must have the same number of dimensions as input tensor ({name}), "
-            f"got {found.ndim} and {input.ndim}"
+            f"got {places.ndim} and {input.ndim}"
         )
-    if any(n > m for i, (n, m) in enumerate(zip(found.shape, input.shape, strict=True)) if i - input.ndim != axis):
+    if any(n > m for i, (n, m) in enumerate(zip(places.shape, input.shape, strict=True)) if i - input.ndim != axis):
         raise RuntimeError(
-            f"Size does not match at some dimension: expected index {list(found.shape)} to be smaller than self "
+            f"Size does not match at some dimension: expected index {list(places.shape)} to be smaller than self "
             f"{list(input.shape)} apart from dimension {dim} ({name})"
         )
-    return lanes(tuple(input.shape), found, axis)
+    return lanes(tuple(input.shape), places, axis)
 
 
 def slice_index(input: Tensor, dim: int, index: Any, name: str) -> Index:
     """Return the index that visits slices along dim."""
     axis = negative_axis(dim, input.ndim)
-    found = as_vector(positions(index, input.shape[axis], name, dim=axis + input.ndim))
-    if found.ndim != 1:
-        raise RuntimeError(f"{name}(): Index is supposed to be a vector, got {found.ndim} axes")
-    return Index(at_axis(axis, found), tuple(input.shape))
+    places = as_vector(positions(index, input.shape[axis], name, dim=axis + input.ndim))
+    if places.ndim != 1:
+        raise RuntimeError(f"{name}(): Index is supposed to be a vector, got {places.ndim} axes")
+    return Index(at_axis(axis, places), tuple(input.shape))
 
 
 def takes_scalars(function: Callable) -> Callable:
@@ -176,10 +176,10 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False)
     x = as_vector(input)
     if not index.numel():
         return x.reshape((-1,))[:0].reshape(tuple(index.shape))
-    found = dispatch(
+    picked = dispatch(
         entry("getitem"), (x,), {"index": lane_index(x, dim, index, "gather"), "label": "GatherBackward0"}
     )
-    return found.reshape(tuple(index.shape)) if found.ndim != index.ndim else found
+    return picked.reshape(tuple(index.shape)) if picked.ndim != index.ndim else picked
 
 
 @public
@@ -193,9 +193,9 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
             f"but got {input.ndim} dimensions for input, and {indices.ndim} dimensions for indices"
         )
     axis = negative_axis(dim, input.ndim)
-    found = positions(indices, input.shape[axis], "take_along_dim", True, axis + input.ndim)
+    places = positions(indices, input.shape[axis], "take_along_dim", True, axis + input.ndim)
     shape = np.broadcast_shapes(*(with_length(tuple(x.shape), axis, 1) for x in (input, indices)))
-    wide = np.broadcast_to(found % max(input.shape[axis], 1), with_length(shape, axis, found.shape[axis]))
+    wide = np.broadcast_to(places % max(input.shape[axis], 1), with_length(shape, axis, places.shape[axis]))
     return gather(expand(input, with_length(shape, axis, input.shape[axis])), dim, Tensor._wrap(wide, None))
 
 

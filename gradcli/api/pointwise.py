@@ -90,8 +90,8 @@ def polygamma(n: Any, input: Any) -> Tensor:
 @public
 def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
     """Whether each element is one of the test elements."""
-    found = np.isin(as_raw(elements), as_raw(test_elements), assume_unique=assume_unique, invert=invert)
-    return Tensor._wrap(found, None)
+    mask = np.isin(as_raw(elements), as_raw(test_elements), assume_unique=assume_unique, invert=invert)
+    return Tensor._wrap(mask, None)
 
 
 # -- parts of complex numbers ---------------------------------------------------------------------

@@ -38,8 +38,8 @@ def for_adding_up(x: Any, dtype: Any) -> Tensor:
 @public
 def sum_(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """Sum over dim."""
-    found = reduce_by_entry("sum", for_adding_up(input, dtype), dim, keepdim)
-    return found if dim is None else relabel(found, "SumBackward1")
+    total = reduce_by_entry("sum", for_adding_up(input, dtype), dim, keepdim)
+    return total if dim is None else relabel(total, "SumBackward1")
 
 
 @public
@@ -58,8 +58,8 @@ def mean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = Non
 def prod(input: Any, dim: int | None = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """Product over dim."""
     x = for_adding_up(input, dtype)
-    found = reduce_by_entry("prod", x, dim, keepdim) if x.ndim else x.clone()
-    return relabel(found, "ProdBackward0" if dim is None else "ProdBackward1")
+    product = reduce_by_entry("prod", x, dim, keepdim) if x.ndim else x.clone()
+    return relabel(product, "ProdBackward0" if dim is None else "ProdBackward1")
 
 
 @public

@@ -124,8 +124,8 @@ def squeeze(input: Tensor, dim: Any = None) -> Tensor:
         return entry("squeeze").function(input)
     axes = negative_axes(dim, max(input.ndim, 1))
     shape = tuple(input.shape)
-    found = dispatch(entry("squeeze"), (input,), {"axis": tuple(a for a in axes if shape and shape[a] == 1)})
-    return relabel(found, "SqueezeBackward1" if isinstance(dim, int) else "SqueezeBackward2")
+    squeezed = dispatch(entry("squeeze"), (input,), {"axis": tuple(a for a in axes if shape and shape[a] == 1)})
+    return relabel(squeezed, "SqueezeBackward1" if isinstance(dim, int) else "SqueezeBackward2")
 
 
 @public

@@ -54,10 +54,10 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
 @public
 def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     """Positions of the elements that are not 0."""
-    found = np.nonzero(as_raw(input))
+    positions = np.nonzero(as_raw(input))
     if as_tuple:
-        return tuple(Tensor._wrap(places, None) for places in found)
-    return Tensor._wrap(np.stack(found, -1), None)
+        return tuple(Tensor._wrap(places, None) for places in positions)
+    return Tensor._wrap(np.stack(positions, -1), None)
 
 
 @public
@@ -88,19 +88,19 @@ def searchsorted(
     order = None if sorter is None else as_raw(sorter)
     where_equal: Any = "right" if right or side == "right" else "left"
     if rows.ndim == 1:
-        found = np.searchsorted(rows, values, where_equal, order)
+        places = np.searchsorted(rows, values, where_equal, order)
     elif rows.shape[:-1] != values.shape[:-1]:
         raise RuntimeError(
             "searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries "
             f"tensor and input value tensor must match, but we got {list(rows.shape)} and {list(values.shape)}"
         )
     else:
-        found = np.empty(values.shape, np.int64)
+        places = np.empty(values.shape, np.int64)
         for place in np.ndindex(rows.shape[:-1]):
-            found[place] = np.searchsorted(
+            places[place] = np.searchsorted(
                 rows[place], values[place], where_equal, None if order is None else order[place]
             )
-    return Tensor._wrap(np.asarray(found, np.int32 if out_int32 else np.int64), None)
+    return Tensor._wrap(np.asarray(places, np.int32 if out_int32 else np.int64), None)
 
 
 @public
@@ -117,8 +117,8 @@ def unique(
     values, inverse, counts = np.unique(as_raw(input), return_inverse=True, return_counts=True, axis=dim)
     inverse = inverse.reshape(input.shape if dim is None else -1)
     wanted = [values] + [inverse] * return_inverse + [counts] * return_counts
-    found = tuple(Tensor._wrap(x, None) for x in wanted)
-    return found if len(found) > 1 else found[0]
+    results = tuple(Tensor._wrap(x, None) for x in wanted)
+    return results if len(results) > 1 else results[0]
 
 
 @public

@@ -153,14 +153,14 @@ def from_table(primitive: Primitive) -> Callable:
 
 def resolve(name: str) -> Callable | None:
     """Return the function of this name: PyTorch's version where it has one of its own, else the table's."""
-    found = PUBLIC.get(name)
-    if found is None and not name.startswith("_"):
+    function = PUBLIC.get(name)
+    if function is None and not name.startswith("_"):
         primitive = lookup(name)
         if primitive is not None:
-            found = PUBLIC[name] = from_table(primitive)
+            function = PUBLIC[name] = from_table(primitive)
             if primitive.arity != 0:
                 METHODS.add(name)
-    return found
+    return function
 
 
 def missing(module: str, names: Callable[[], Any]) -> Callable[[str], Any]:
@@ -188,8 +188,8 @@ def lazy(package: str, names: Mapping[str, str], *submodules: str) -> tuple[list
             return import_module(f"{package}.{name}")
         if name not in homes:
             return absent(name)
-        found = getattr(import_module(f"{package}.{homes[name]}"), name)
-        vars(sys.modules[package])[name] = found
-        return found
+        attribute = getattr(import_module(f"{package}.{homes[name]}"), name)
+        vars(sys.modules[package])[name] = attribute
+        return attribute
 
     return offered, getattr_

@@ -42,13 +42,13 @@ class Pipe:
         return pickle.loads(self._read(int.from_bytes(self._read(HEADER), "little")))
 
     def _read(self, count: int) -> bytes:
-        found = bytearray()
-        while len(found) < count:
-            piece = os.read(self.reads, min(count - len(found), PIECE))
+        content = bytearray()
+        while len(content) < count:
+            piece = os.read(self.reads, min(count - len(content), PIECE))
             if not piece:
                 raise EOFError
-            found += piece
-        return bytes(found)
+            content += piece
+        return bytes(content)
 
     def close(self) -> None:
         """Close this end."""

@@ -174,15 +174,15 @@ def rounded_up(x: np.ndarray) -> np.ndarray:
     """Return errors with two digits, not smaller, so that lines of a file change only with what they say."""
     with np.errstate(all="ignore"):
         unit = 10.0 ** (np.floor(np.log10(x)) - 1)
-        found = np.where(x > 0, np.ceil(x / unit) * unit, 0.0)
-    return np.vectorize(lambda e: float(f"{e:.2g}"), otypes=[float])(found) if x.size else found
+        rounded = np.where(x > 0, np.ceil(x / unit) * unit, 0.0)
+    return np.vectorize(lambda e: float(f"{e:.2g}"), otypes=[float])(rounded) if x.size else rounded
 
 
 def libraries() -> dict[str, str]:
     """Return the versions of what computes: those of the known libraries that are loaded, too."""
-    found = {"gradcli": __version__, "python": platform.python_version(), "numpy": np.__version__}
+    versions = {"gradcli": __version__, "python": platform.python_version(), "numpy": np.__version__}
     loaded = {name: getattr(sys.modules.get(name), "__version__", None) for name in LIBRARIES}
-    return {**found, **{name: str(version) for name, version in loaded.items() if version is not None}}
+    return {**versions, **{name: str(version) for name, version in loaded.items() if version is not None}}
 
 
 def is_named(entry: Mapping[str, Any]) -> bool:
@@ -192,28 +192,28 @@ def is_named(entry: Mapping[str, Any]) -> bool:
 
 def read_lock(path: str) -> Lock:
     """Return the content of a lock file. Raises GradcliError."""
-    found = read_document(path, "checks", "locked gradients")
+    document = read_document(path, "checks", "locked gradients")
     keys = {"file", "check", "at", "value", "value_error", "grad", "error"}
-    if not all(isinstance(entry, dict) and keys <= entry.keys() and is_named(entry) for entry in found["checks"]):
+    if not all(isinstance(entry, dict) and keys <= entry.keys() and is_named(entry) for entry in document["checks"]):
         raise GradcliError(
             f"{path} is no file of locked gradients", hint="gradcli lock -o FILE writes one", kind="file"
         )
-    parts = (found.get("settings") or {}, found.get("libraries") or {}, tuple(found["checks"]))
-    return Lock(str(found.get("target", path)), *parts)
+    parts = (document.get("settings") or {}, document.get("libraries") or {}, tuple(document["checks"]))
+    return Lock(str(document.get("target", path)), *parts)
 
 
 def verify(path: str, locked: Lock, checks: Sequence[Check | CheckReport]) -> Verification:
     """Return what became of the gradients of a lock, at the points that it names."""
     present = dict(keyed(only_checks(checks)))
-    found = []
+    comparisons = []
     for entry in locked.entries:
         check = present.pop((entry["file"], entry["check"]), None)
         gone = Comparison(entry["check"], entry["file"] or None, "gone")
-        found.append(gone if check is None else compare(path, entry, check))
-    found += [Comparison(name, file or None, "new") for file, name in present]
+        comparisons.append(gone if check is None else compare(path, entry, check))
+    comparisons += [Comparison(name, file or None, "new") for file, name in present]
     now = libraries()
     versions = tuple((n, v, now[n]) for n, v in locked.libraries.items() if n in now and now[n] != v)
-    return Verification(path, tuple(sorted(found, key=lambda c: (c.file or "", c.name))), versions)
+    return Verification(path, tuple(sorted(comparisons, key=lambda c: (c.file or "", c.name))), versions)
 
 
 def compare(path: str, entry: Mapping[str, Any], check: Check) -> Comparison:

@@ -41,14 +41,14 @@ class PytorchFunction(Traced):
     def noted(self, result: Any) -> Any:
         """Return a result; note shapes and types of its parts. Raises AssertionError when they were others before."""
         parts = result if isinstance(result, tuple | list) else (result,)
-        found = [(tuple(x.shape), x.dtype) for x in parts if isinstance(x, Tensor)]
+        outlines = [(tuple(x.shape), x.dtype) for x in parts if isinstance(x, Tensor)]
         if self.outlines is None:
-            self.outlines = found
+            self.outlines = outlines
         for word, place in (("shape", 0), ("dtype", 1)):
-            if [x[place] for x in found] != [x[place] for x in self.outlines]:
+            if [x[place] for x in outlines] != [x[place] for x in self.outlines]:
                 self.changed = AssertionError(
                     f"the function must return outputs with the same {word} when inputs are perturbed: got "
-                    f"{[x[place] for x in self.outlines]}, then {[x[place] for x in found]}"
+                    f"{[x[place] for x in self.outlines]}, then {[x[place] for x in outlines]}"
                 )
                 raise self.changed
         return result
@@ -60,12 +60,12 @@ class PytorchFunction(Traced):
     def values(self, stacks: Mapping[str, np.ndarray], count: int, like: np.ndarray) -> np.ndarray:
         """Return f at many points; one by one where outputs change their form, which then is told."""
         try:
-            found = super().values(stacks, count, like)
+            outputs = super().values(stacks, count, like)
         except ValueError:
-            found = Subject.values(self, stacks, count, like)
+            outputs = Subject.values(self, stacks, count, like)
         if self.changed is not None:
             raise CheckError(str(self.changed)) from self.changed
-        return found
+        return outputs
 
     def place_of(self, worst: WorstElement) -> tuple[int, Path, str]:
         """Return which output an element belongs to, its index there, and which part it is."""
@@ -98,8 +98,8 @@ class ForwardFunction(PytorchFunction):
         seed = np.zeros(x.shape, x._data.dtype)
         seed[index] = 1
         seeds = [Tensor._wrap(seed[()], None) if i == place else None for i in range(len(places))]
-        (found,) = push_all(record, seeds, False)
-        return np.zeros(out.shape, out._data.dtype) if found is None else np.asarray(found)
+        (tangent,) = push_all(record, seeds, False)
+        return np.zeros(out.shape, out._data.dtype) if tangent is None else np.asarray(tangent)
 
 
 def complaint(subject: Traced, nondet_tol: float, batched: bool, forward: bool, *, linear: bool = True) -> str | None:

@@ -89,8 +89,8 @@ def run_check(make: Callable[[], Subject], place: Place, options: Options | None
             subject = make()
             subject.watch = options.watch
             checked = judge(subject, options, report)
-            found = guilty() if checked.verdict == "fail" and options.calls is None else None
-            return replace(checked, blame=found)
+            blamed = guilty() if checked.verdict == "fail" and options.calls is None else None
+            return replace(checked, blame=blamed)
     except WrongShapeError as error:
         finding = Finding("shape", "the gradient has a wrong shape")
         return report("fail", str(error), diagnosis=(finding,), blame=guilty())
@@ -122,11 +122,11 @@ def judge(subject: Subject, options: Options, report: Callable[..., CheckReport]
     if along:
         bent = within_budget(flat, options.seed)
         look = Directions(flat, options.seed, STEPS if options.taylor else None)
-        found = judge_along(look)
+        outcome = judge_along(look)
         if options.taylor and look.slopes:
             report = functools.partial(report, taylor=taylor_of(look))
-        if found is not None:
-            return report_along(look.flat, found, bent or unsteadiness(look), options, report)
+        if outcome is not None:
+            return report_along(look.flat, outcome, bent or unsteadiness(look), options, report)
     reason = undecidable(flat)
     if reason is not None:
         return report("inconclusive", reason)
@@ -202,21 +202,21 @@ def within_budget(flat: Flat, seed: int) -> Finding | None:
 
 
 def report_along(
-    flat: Flat, found: Outcome, bent: Finding | None, options: Options, report: Callable[..., CheckReport]
+    flat: Flat, outcome: Outcome, bent: Finding | None, options: Options, report: Callable[..., CheckReport]
 ) -> CheckReport:
     """Return the report on what directions told."""
-    findings = (() if bent is None else (bent,)) + found.findings
-    verdict = "fail" if bent is not None else found.verdict
-    notes = (*flat.subject.notes, *found.notes, *(undecided_note(item) for item in found.inputs if item.hidden))
-    message = bent.text if bent is not None and found.verdict != "fail" else found.message
+    findings = (() if bent is None else (bent,)) + outcome.findings
+    verdict = "fail" if bent is not None else outcome.verdict
+    notes = (*flat.subject.notes, *outcome.notes, *(undecided_note(item) for item in outcome.inputs if item.hidden))
+    message = bent.text if bent is not None and outcome.verdict != "fail" else outcome.message
     message = message or flat.subject.restriction
     checked = report(
         verdict,
         message,
-        inputs=found.inputs,
+        inputs=outcome.inputs,
         diagnosis=findings,
         notes=notes,
-        evidence=found.evidence(flat),
+        evidence=outcome.evidence(flat),
     )
     try:
         return with_adjoint_test(checked, flat.subject, options.seed)

@@ -56,14 +56,14 @@ def read_document(path: str, key: str, what: str) -> dict[str, Any]:
     try:
         with open(path, encoding="utf-8") as file:
             text = file.read(MOST_TEXT + 1)
-        found = json.loads(text) if len(text) <= MOST_TEXT else None
+        document = json.loads(text) if len(text) <= MOST_TEXT else None
     except OSError as error:
         raise GradcliError(f"cannot read {path}: {error.strerror}", kind="file") from None
     except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict) or found.get("schema") != SCHEMA or not isinstance(found.get(key), list):
+        document = None
+    if not isinstance(document, dict) or document.get("schema") != SCHEMA or not isinstance(document.get(key), list):
         raise GradcliError(f"{path} is no file of {what}", hint="delete it, or name another", kind="file")
-    return found
+    return document
 
 
 class SavedPoints:

@@ -107,8 +107,8 @@ class Worker:
             if time.monotonic() > self.end_by and not with_something_to_read([self.pipe], 0):
                 return None
         with contextlib.suppress(*BROKEN), within(PARTING):  # half a message never ends
-            found = self.pipe.receive()
-            return found if isinstance(found, CheckReport | tuple) else None
+            message = self.pipe.receive()
+            return message if isinstance(message, CheckReport | tuple) else None
         return None
 
     def end(self, seconds: float) -> int | None:
@@ -172,13 +172,13 @@ def in_processes(checks: Sequence[Check], jobs: int, watch: Watch | None) -> Ite
 
 def children() -> set[int]:
     """Return the processes that this one has started, or was given; none where the system does not tell."""
-    found: set[int] = set()
+    numbers: set[int] = set()
     tasks = "/proc/self/task"
     with contextlib.suppress(OSError):
         for task in os.listdir(tasks):
             with open(f"{tasks}/{task}/children", encoding="ascii") as file:
-                found.update(map(int, file.read().split()))
-    return found
+                numbers.update(map(int, file.read().split()))
+    return numbers
 
 
 def end_leftovers(known: set[int]) -> None:
@@ -203,13 +203,13 @@ def finished(workers: dict[Pipe, Worker]) -> list[Worker]:
     """Wait for processes that have something to say, or died."""
     while True:
         ready = with_something_to_read(workers, LOOK)
-        found = [
+        done = [
             w
             for pipe, w in workers.items()
             if pipe in ready or w.process.status is not None or time.monotonic() > w.end_by
         ]
-        if found:
-            return found
+        if done:
+            return done
 
 
 def serve(checks: Sequence[Check], watched: bool, pipe: Pipe) -> None:

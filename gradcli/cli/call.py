@@ -203,21 +203,21 @@ class Call:
         """Return the columns of a file that are inputs without another value. Raises GradcliError."""
         from ..lang.files import read_columns
 
-        found = {as_written(n): x for n, x in read_columns(path, self.settings.max_elements).items()}
-        inputs = program.input_names(found)
-        left_out = [n for n in found if n in given or (inputs is not None and n not in inputs)]
+        columns = {as_written(n): x for n, x in read_columns(path, self.settings.max_elements).items()}
+        inputs = program.input_names(columns)
+        left_out = [n for n in columns if n in given or (inputs is not None and n not in inputs)]
         for name in left_out:
             messages.detail(f"the column '{name}' is not used")
-            del found[name]
-        if not found:
+            del columns[name]
+        if not columns:
             raise GradcliError(
                 f"--columns has no use here: no column of {path} is an input without a value",
                 hint="leave out --columns, or the values of inputs that are columns",
                 kind="usage",
             )
-        for problem in (x for x in found.values() if isinstance(x, GradcliError) and inputs is not None):
+        for problem in (x for x in columns.values() if isinstance(x, GradcliError) and inputs is not None):
             raise problem
-        return {n: x for n, x in found.items() if not isinstance(x, GradcliError)}
+        return {n: x for n, x in columns.items() if not isinstance(x, GradcliError)}
 
     def request(self, **more: Any) -> Request:
         """Return what --wrt, --out, --gradient and --hook ask of a gradient, and more."""

@@ -57,26 +57,26 @@ def select_checks(call: Call, manner: Manner) -> list[Check | CheckReport]:
     if not targets:
         raise no_target()
     with bounded(call.bound(targets[0])):
-        found = checks_of(targets, wanted_of(call, manner))
+        checks = checks_of(targets, wanted_of(call, manner))
     every = manner.show == "all" or call.output.form == "csv"  # which holds every element
     for option in ("fast", "calls", "taylor"):
         if every and getattr(manner, option):
             message = f"--{option} looks along directions, so there are no elements to show"
             raise GradcliError(message, hint=f"leave out --{option}", kind="usage")
-    for check in (c for c in found if isinstance(c, Check)):
+    for check in (c for c in checks if isinstance(c, Check)):
         check.options = check.options._replace(
             bound=bound_of(check, call.asked.timeout), elements=every or call.output.form == "html"
         )
         check.arguments = f"-- {shlex.join(call.asked.argv)}" if call.asked.argv else ""
         if check.is_script and str(check.file).endswith(".py"):
             messages.note(f"{check.file} declares no checks: it is run as a script, and its own gradient is checked")
-    if manner.samples and not any(isinstance(c, Check) and c.random for c in found):
+    if manner.samples and not any(isinstance(c, Check) and c.random for c in checks):
         raise GradcliError(
             "--samples has no use here: the point is given", hint="--shape x=3 draws an input at random", kind="usage"
         )
     pattern = call.asked.keyword
-    exact = any(c.name == pattern for c in found if isinstance(c, Check))
-    chosen = [c for c in found if pattern is None or isinstance(c, CheckReport) or is_meant(c, pattern, exact)]
+    exact = any(c.name == pattern for c in checks if isinstance(c, Check))
+    chosen = [c for c in checks if pattern is None or isinstance(c, CheckReport) or is_meant(c, pattern, exact)]
     if not chosen:
         raise GradcliError(f"-k {pattern}: no check has that in its name", hint="--list shows them", kind="name")
     return chosen
@@ -145,7 +145,7 @@ allow_inconclusive seed samples timeout show"""
 
 def repeated_options() -> str:
     """Return the options given that change what is checked, as they would be typed again; shapes first."""
-    context, found = click.get_current_context(), []
+    context, words = click.get_current_context(), []
     options = [p for p in context.command.params if isinstance(p, click.Option) and p.name not in APART.split()]
     for option in sorted(options, key=lambda option: option.name != "shapes"):
         name, flag = str(option.name), max(option.opts, key=len)
@@ -153,5 +153,5 @@ def repeated_options() -> str:
             continue
         given = context.params[name]
         texts = given if isinstance(given, tuple) else (",".join(given) if isinstance(given, list) else given,)
-        found += [flag] if option.is_flag else [f"{flag} {shlex.quote(str(text))}" for text in texts]
-    return " ".join(found)
+        words += [flag] if option.is_flag else [f"{flag} {shlex.quote(str(text))}" for text in texts]
+    return " ".join(words)

@@ -30,17 +30,17 @@ def items(values: Iterable[str], incomplete: str, head: str = "") -> Items:
 def entries(incomplete: str, endings: tuple[str, ...] = (), head: str = "") -> Items:
     """Return folders, and files with one of the endings (all without any), beside the incomplete path."""
     folder, name = os.path.split(incomplete)
-    found = []
+    items = []
     with os.scandir(os.path.expanduser(folder) or ".") as inside:
         for entry in sorted(inside, key=lambda e: e.name):
             if not entry.name.startswith(name) or (entry.name.startswith(".") and not name):
                 continue
             path = head + incomplete[: len(incomplete) - len(name)] + entry.name
             if entry.is_dir():
-                found.append(item(path + "/"))
+                items.append(item(path + "/"))
             elif not endings or entry.name.endswith(endings):
-                found.append(item(path))
-    return found
+                items.append(item(path))
+    return items
 
 
 def array_files(incomplete: str, head: str = "") -> Items:
@@ -134,8 +134,8 @@ def targets(incomplete: str, folders: bool) -> Items:
     """Return files that can be targets, and what a Python file defines."""
     path, colon, _ = incomplete.partition(".py:")
     if not colon:
-        found = entries(incomplete, FILE_ENDINGS)
-        return found if not folders or not incomplete.endswith("/") else [CompletionItem(incomplete, "plain"), *found]
+        files = entries(incomplete, FILE_ENDINGS)
+        return files if not folders or not incomplete.endswith("/") else [CompletionItem(incomplete, "plain"), *files]
     return [
         CompletionItem(f"{path}.py:{node.name}", "plain", (ast.get_docstring(node) or "").partition("\n")[0] or None)
         for node in definitions(path + ".py")
@@ -156,11 +156,11 @@ def words(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
     first = not given and ctx.params.get("expression") is None
     if ctx.info_name == "sweep" and len(given) == (ctx.params.get("expression") is None):
         return entries(incomplete, TABLES)
-    found = targets(incomplete, several) if first or several else []
+    items_ = targets(incomplete, several) if first or several else []
     if not first:
         taken = {word.partition("=")[0] for word in given}
-        found += items((f"{name}=" for name in names_here(ctx)[0] if name not in taken), incomplete)
-    return found
+        items_ += items((f"{name}=" for name in names_here(ctx)[0] if name not in taken), incomplete)
+    return items_
 
 
 def inputs(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
@@ -178,8 +178,8 @@ def hooks(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
     if not sign:
         return items((f"{name}=" for name in names_here(ctx)[1]), incomplete)
     ways = items(["print"], incomplete, f"{name}=")
-    found = targets(action, False) if action else []
-    return ways + [item(f"{name}={x.value}") for x in found if not x.value.endswith(".expr")]
+    files = targets(action, False) if action else []
+    return ways + [item(f"{name}={x.value}") for x in files if not x.value.endswith(".expr")]
 
 
 def complete_input(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:

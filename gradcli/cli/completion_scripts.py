@@ -81,8 +81,8 @@ class Complete(ShellComplete):
             head = incomplete.partition("=")[0] + "="
         elif args and re.match(r"-[^=]+\Z", args[-1]):  # a last option without its value would void the whole parse
             args, incomplete = args[:-1], f"{args[-1]}={incomplete}"
-        found = super().get_completions(args, incomplete)
-        return [CompletionItem(head + item.value, item.type, item.help) for item in found]
+        items = super().get_completions(args, incomplete)
+        return [CompletionItem(head + item.value, item.type, item.help) for item in items]
 
 
 class Bash(Complete, BashComplete):
@@ -141,8 +141,8 @@ def answer_shell(cli: click.Command, instruction: str) -> int:
     """Print what a script asks for, SHELL_complete; whatever goes wrong, print nothing at all."""
     shell, _, _ = instruction.partition("_")
     try:
-        found: Any = SHELLS[shell](cli, {}, "gradcli", "").complete()
-        sys.stdout.write(found + "\n" if found else "")
+        answer: Any = SHELLS[shell](cli, {}, "gradcli", "").complete()
+        sys.stdout.write(answer + "\n" if answer else "")
         sys.stdout.flush()
     except Exception:
         return 1

@@ -70,8 +70,8 @@ class LazyGroup(click.Group):
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[Any]:
         from click.shell_completion import CompletionItem
 
-        found = [CompletionItem(name, help=text) for name, text in COMMANDS.items() if name.startswith(incomplete)]
-        return found + click.Command.shell_complete(self, ctx, incomplete)
+        commands = [CompletionItem(name, help=text) for name, text in COMMANDS.items() if name.startswith(incomplete)]
+        return commands + click.Command.shell_complete(self, ctx, incomplete)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
@@ -208,9 +208,9 @@ def formats_asked(words: list[str]) -> set[str]:
     """Return the formats that a command line names in any spelling, even if it cannot be parsed."""
     asked = {"json"} if "--json" in words else set()
     for word, following in pairwise([*words, ""]):
-        found = re.fullmatch(r"(?:-[qvh]*f|--format(?:=|$))(.*)", word)
-        if found:
-            asked.add(found[1] or following)
+        option = re.fullmatch(r"(?:-[qvh]*f|--format(?:=|$))(.*)", word)
+        if option:
+            asked.add(option[1] or following)
     return asked
 
 

@@ -104,24 +104,24 @@ def shapes_of(texts: tuple[str, ...], limit: int, values: Container[str]) -> dic
     """Return the shapes of --shape x=3,4 (x= for a single number) by name. Raises GradcliError, also for values."""
     from ..check.validation import MOST_AXES
 
-    found: dict[str, tuple[int, ...]] = {}
+    shapes: dict[str, tuple[int, ...]] = {}
     for text in texts:
         name, sign, lengths = text.partition("=")
         name = as_written(name)
         parts = lengths.strip().removesuffix(",").split(",") if lengths.strip() else []
         if not sign or not name or not all(p.strip().isdecimal() and p.strip().isascii() for p in parts):
             raise GradcliError(f"--shape {text}: write NAME=LENGTHS", hint="for example --shape x=3,4", kind="usage")
-        if name in found:
+        if name in shapes:
             raise GradcliError(f"--shape: '{name}' is given twice", kind="usage")
         if len(parts) > MOST_AXES:
             raise GradcliError(f"--shape {name}: {len(parts)} axes are too many; NumPy has {MOST_AXES}", kind="limit")
-        found[name] = tuple(int(p) for p in parts)
-        if math.prod(found[name]) > limit:
+        shapes[name] = tuple(int(p) for p in parts)
+        if math.prod(shapes[name]) > limit:
             raise GradcliError(
-                f"--shape {text}: it would have {math.prod(found[name])} elements; the limit is {limit}",
+                f"--shape {text}: it would have {math.prod(shapes[name])} elements; the limit is {limit}",
                 hint="raise it with --max-elements if there is memory for it",
                 kind="limit",
             )
-    if both := [name for name in found if name in values]:
+    if both := [name for name in shapes if name in values]:
         raise GradcliError(f"'{both[0]}' is given a value and a shape", hint="give one of them", kind="usage")
-    return found
+    return shapes

@@ -72,16 +72,16 @@ def print_all(
     names: UniqueNames, printer: Any, value: Any, derivatives: Derivatives
 ) -> tuple[list[tuple[str, str]], str, list[list[str]]]:
     """Return common parts with their names, the value in terms of these, and the elements of each derivative."""
-    parts, rest = names.shared([value, *(e for _, _, found in derivatives for e in found)])
+    parts, rest = names.shared([value, *(e for _, _, elements in derivatives for e in elements)])
     body = [(name, printer.doprint(part)) for name, part in parts]
     words = iter([printer.doprint(e) for e in rest])
-    return body, next(words), [list(islice(words, len(found))) for _, _, found in derivatives]
+    return body, next(words), [list(islice(words, len(elements))) for _, _, elements in derivatives]
 
 
 def identifier(name: str) -> str:
     """Return a name that programming languages take: net.0.weight becomes net_0_weight."""
-    found = re.sub(r"\W", "_", name)
-    return f"_{found}" if found[:1].isdigit() else found
+    word = re.sub(r"\W", "_", name)
+    return f"_{word}" if word[:1].isdigit() else word
 
 
 def doc(target: str) -> str:
@@ -100,8 +100,8 @@ def nest_lists(words: list[str], shape: tuple[int, ...], left: str = "[") -> str
 
 def float_text(printer: Any, number: Any) -> str:
     """Return a number rounded, as a printer of code writes it."""
-    found = float(number)
-    return repr(found) if math.isfinite(found) else printer.doprint(sympy.oo if found > 0 else -sympy.oo)
+    rounded = float(number)
+    return repr(rounded) if math.isfinite(rounded) else printer.doprint(sympy.oo if rounded > 0 else -sympy.oo)
 
 
 class _Python(PythonCodePrinter):

@@ -58,8 +58,8 @@ class Multiprecision(Field):
         return isinstance(x, self.context.mpc)
 
     def parts(self, x: Any) -> tuple[Any, Any]:
-        found = self.number(x)
-        return found.real, found.imag
+        number = self.number(x)
+        return number.real, number.imag
 
     def compare(self, name: str) -> Callable | None:
         """Return the functions that ask for nan and infinity; NumPy compares by itself."""
@@ -113,13 +113,13 @@ class Multiprecision(Field):
 
             x = self.number(xs[place])
             mp = self.context
-            found = numeric_slope(mp, along, x) if single and abs(x) > mp.ldexp(1, -mp.prec) else None
-            if found is None or not abs(found * x) > mp.ldexp(abs(along(x)), -mp.prec):  # lost beside the value
-                found = settle(mp, lambda: numeric_slope(mp, along, x))
-            if found is not None and self.is_complex(x) and not primitive.holomorphic:
+            slope = numeric_slope(mp, along, x) if single and abs(x) > mp.ldexp(1, -mp.prec) else None
+            if slope is None or not abs(slope * x) > mp.ldexp(abs(along(x)), -mp.prec):  # lost beside the value
+                slope = settle(mp, lambda: numeric_slope(mp, along, x))
+            if slope is not None and self.is_complex(x) and not primitive.holomorphic:
                 upwards = settle(mp, lambda: numeric_slope(mp, lambda t: along(x + 1j * t), mp.mpf(0)))
-                found = None if upwards is None else found + 1j * upwards  # dL/dRe + i dL/dIm
-            return self.by_rule(primitive, place, xs[: len(operands)], params) if found is None else found
+                slope = None if upwards is None else slope + 1j * upwards  # dL/dRe + i dL/dIm
+            return self.by_rule(primitive, place, xs[: len(operands)], params) if slope is None else slope
 
         result = exact(map_elements(derivative, (*map(without_field, operands), *more)))
         return np.conj(result) if primitive.holomorphic else result

@@ -97,8 +97,8 @@ def text(expr: Any) -> str:
 
 def latex(expr: Any, names: Mapping[Any, str] | None = None) -> str:
     """Return an expression in LaTeX; elements of arrays get indices below. names: how to write some symbols."""
-    found = {s: latex_name(s.name) for s in expr.free_symbols} if hasattr(expr, "free_symbols") else {}
-    return sympy.latex(expr, symbol_names={**found, **(names or {})})
+    latex_names = {s: latex_name(s.name) for s in expr.free_symbols} if hasattr(expr, "free_symbols") else {}
+    return sympy.latex(expr, symbol_names={**latex_names, **(names or {})})
 
 
 def latex_name(name: str) -> str:

@@ -142,8 +142,8 @@ class Exact(Engine):
         return tuple(x.real if x is not None and i else x for x, i in zip(arrays, real, strict=True))
 
     def array(self, g: Any) -> ExactArray:
-        found = exact(g)
-        return found if isinstance(found, ExactArray) else exact_numbers(self.field, g)
+        numbers = exact(g)
+        return numbers if isinstance(numbers, ExactArray) else exact_numbers(self.field, g)
 
     # -- what programs ask for -----------------------------------------------------------------------------
 
@@ -202,18 +202,18 @@ class Exact(Engine):
         if x._data.ndim or x._node is not None or x._data.dtype != object:
             return x
         element = x._data.item()
-        found = self.field.as_float(element)
-        return int(found) if found is not None and found.is_integer() and element - int(found) == 0 else x
+        rounded = self.field.as_float(element)
+        return int(rounded) if rounded is not None and rounded.is_integer() and element - int(rounded) == 0 else x
 
     def whole_numbers(self, x: Tensor) -> Any:
         """Return an index that was computed as integers, or a mask. Raises GradcliError for other numbers."""
         if x._data.size and self.is_condition(x._data):
             decided = [self.field.decide(e) for e in without_field(x._data).ravel().tolist()]
             return np.array(decided, bool).reshape(x._data.shape)
-        found = [self.field.as_float(e) for e in without_field(x._data).ravel().tolist()]
-        if not all(e is not None and e.is_integer() and abs(e) < 2**62 for e in found):
+        numbers = [self.field.as_float(e) for e in without_field(x._data).ravel().tolist()]
+        if not all(e is not None and e.is_integer() and abs(e) < 2**62 for e in numbers):
             raise GradcliError("an index must be made of whole numbers in the array's range", kind="shape")
-        integers = np.array(found, np.intp).reshape(x._data.shape)
+        integers = np.array(numbers, np.intp).reshape(x._data.shape)
         return integers if integers.ndim else int(integers)
 
     def is_condition(self, x: Any) -> bool:

@@ -112,9 +112,9 @@ def quote(name: str) -> str:
 def sql_code(target: str, inputs: Inputs, value: Any, derivatives: Derivatives) -> str:
     """Return columns of a SELECT: the value, and d_NAME for every input; arrays as arrays, one in another by rows."""
     printer = _Sql(UniqueNames(inputs, ()))
-    wanted = [("value", (), [value]), *((f"d_{label}", shape, found) for label, shape, found in derivatives)]
+    wanted = [("value", (), [value]), *((f"d_{label}", shape, elements) for label, shape, elements in derivatives)]
     columns = [
-        f"{nest_lists([printer._print(e) for e in found], shape, 'ARRAY[')} AS {quote(label)}"
-        for label, shape, found in wanted
+        f"{nest_lists([printer._print(e) for e in elements], shape, 'ARRAY[')} AS {quote(label)}"
+        for label, shape, elements in wanted
     ]
     return ",\n".join(columns) + "\n"

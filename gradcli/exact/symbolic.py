@@ -83,12 +83,12 @@ class Symbolic(Field):
         return self.met_nan and x.has(Unknown)
 
     def as_number(self, x: Any) -> Any:
-        found = self.number(x)
-        if found in (sympy.true, sympy.false):
-            return sympy.Integer(int(bool(found)))
-        if isinstance(found, sympy.logic.boolalg.Boolean) and not isinstance(found, sympy.Symbol):
-            return sympy.Piecewise((1, found), (0, True))
-        return found
+        value = self.number(x)
+        if value in (sympy.true, sympy.false):
+            return sympy.Integer(int(bool(value)))
+        if isinstance(value, sympy.logic.boolalg.Boolean) and not isinstance(value, sympy.Symbol):
+            return sympy.Piecewise((1, value), (0, True))
+        return value
 
     def given(self, name: str, value: Any) -> Any:
         """Return symbols of an input's shape. Raises GradcliError for a complex input."""
@@ -115,18 +115,18 @@ class Symbolic(Field):
 
     def decide(self, condition: Any) -> bool:
         """Return whether a condition holds for the values that the inputs were given."""
-        found = sympy.sympify(condition).xreplace(self.point)
-        if found not in (sympy.true, sympy.false):
+        truth = sympy.sympify(condition).xreplace(self.point)
+        if truth not in (sympy.true, sympy.false):
             raise GradcliError(
                 "which elements a mask takes depends on the inputs, and these have no values",
                 hint="give values to the inputs, or choose with where(condition, x, y)",
                 kind="exact",
             )
-        return bool(found)
+        return bool(truth)
 
     def as_float(self, x: Any) -> float | None:
-        found = self.number(x)
-        return float(found) if found.is_real and found.is_number else None
+        value = self.number(x)
+        return float(value) if value.is_real and value.is_number else None
 
     def is_condition(self, x: Any) -> bool:
         return isinstance(x, bool | np.bool_ | sympy.logic.boolalg.Boolean) and not isinstance(x, sympy.Symbol)

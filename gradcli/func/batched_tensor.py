@@ -134,8 +134,8 @@ class Batched(Tensor):
         if any(isinstance(x, Batched) for x in (*outputs, *values)):
             refuse()
         targets, retain, create, only, unused = given
-        found = grad(outputs, targets, values, retain, create, only, unused, True, materialize)
-        return tuple(None if g is None else kind.of(g) for g in found)
+        gradients = grad(outputs, targets, values, retain, create, only, unused, True, materialize)
+        return tuple(None if g is None else kind.of(g) for g in gradients)
 
     @classmethod
     def of(cls, value: Any) -> Batched:

@@ -155,12 +155,12 @@ class Forward:
         plan.run(roots)
         assert plan.wanted is not None
         lead = next(tuple(t.shape[: int(self.batched)]) for t in tangents if t is not None)
-        found = [None if p is None else plan.wanted.get(p._node) for p in probes]
-        found = [
+        results = [None if p is None else plan.wanted.get(p._node) for p in probes]
+        results = [
             t if p is None else self.unwrap(tensor_or_zeros(None, p, lead)) if t is None else self.as_complex(t, p)
-            for t, p in zip(found, probes, strict=True)
+            for t, p in zip(results, probes, strict=True)
         ]
-        return found if isinstance(node.outline, list) else found[0]
+        return results if isinstance(node.outline, list) else results[0]
 
     def probe(self, shape: tuple, dtype: np.dtype) -> Tensor:
         """Return a cotangent to ask a rule with: zeros, which want a gradient unless they are integers."""
@@ -222,8 +222,8 @@ def push_all(record: Trace, tangents: list, create: bool) -> list:
     """
     seeds = {x._node: t if create else t._data for x, t in zip(record.inputs, tangents, strict=True) if t is not None}
     batched = any(t is not None and t.ndim > x.ndim for x, t in zip(record.inputs, tangents, strict=True))
-    found = Forward(batched, create).push([out._node for out in record.outputs if out._node is not None], seeds)
-    return [None if out._node is None else found.get(out._node) for out in record.outputs]
+    pushed = Forward(batched, create).push([out._node for out in record.outputs if out._node is not None], seeds)
+    return [None if out._node is None else pushed.get(out._node) for out in record.outputs]
 
 
 def jacfwd(

@@ -160,8 +160,8 @@ def forward_products(record: Trace, colours: np.ndarray, count: int) -> np.ndarr
 
 def push_rows(record: Trace, seeds: list[Tensor], count: int) -> np.ndarray:
     """Return the tangents of all outputs as rows, one per seed."""
-    found = push_all(record, list(seeds), False)
-    return np.concatenate([flatten_products(t, count, out) for t, out in zip(found, record.outputs, strict=True)], 1)
+    pushed = push_all(record, list(seeds), False)
+    return np.concatenate([flatten_products(t, count, out) for t, out in zip(pushed, record.outputs, strict=True)], 1)
 
 
 def reverse_products(record: Trace, colours: np.ndarray, count: int) -> np.ndarray:
@@ -169,10 +169,10 @@ def reverse_products(record: Trace, colours: np.ndarray, count: int) -> np.ndarr
     chunks = []
     for wanted in groups_of(record, count):
         seeds = zip(record.outputs, seeds_of(record.outputs, colours, wanted), strict=True)
-        found = pull(record, list(seeds), True, False)
+        products = pull(record, list(seeds), True, False)
         chunks.append(
             np.concatenate(
-                [flatten_products(g, len(wanted), x) for g, x in zip(found, record.inputs, strict=True)], 1
+                [flatten_products(g, len(wanted), x) for g, x in zip(products, record.inputs, strict=True)], 1
             )
         )
     return np.concatenate(chunks)

@@ -135,20 +135,20 @@ def sparsity(outputs: Sequence[Tensor], inputs: Sequence[Tensor]) -> list[Patter
     Positions count through the elements of all inputs, in order. Raises GradcliError for a pattern that is
     not sparse.
     """
-    found: dict[Node, Pattern] = {}
+    patterns: dict[Node, Pattern] = {}
     total = sum(x._data.size for x in inputs)
     start = 0
     kind = np.int32 if total < 2**31 else np.int64
     for x in inputs:
         places = np.arange(start, start + x._data.size, dtype=kind).reshape(x._data.shape)
-        found[x._node] = Pattern(x._data.shape, [places], inputs=total)
+        patterns[x._node] = Pattern(x._data.shape, [places], inputs=total)
         start += x._data.size
     for node in reachable([out._node for out in outputs if out._node is not None]):
-        if node not in found:
-            operands = [None if p is None else found.get(p) for p in node.parents]
+        if node not in patterns:
+            operands = [None if p is None else patterns.get(p) for p in node.parents]
             if any(p is not None for p in operands):
-                found[node] = result_pattern(node, operands)
-    return [None if out._node is None else found.get(out._node) for out in outputs]
+                patterns[node] = result_pattern(node, operands)
+    return [None if out._node is None else patterns.get(out._node) for out in outputs]
 
 
 def result_pattern(node: Node, operands: list[Pattern | None]) -> Pattern:

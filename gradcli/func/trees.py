@@ -30,8 +30,8 @@ def _walk(tree: Any, leaves: list) -> Callable[[Any], Any]:
         order = list(tree)
 
         def rebuild_dictionary(values: Any) -> Any:
-            found = dict(zip(keys, [part(values) for part in parts], strict=True))
-            return kind((key, found[key]) for key in order)
+            items = dict(zip(keys, [part(values) for part in parts], strict=True))
+            return kind((key, items[key]) for key in order)
 
         return rebuild_dictionary
     if isinstance(tree, tuple | list):

@@ -239,10 +239,10 @@ class Evaluator:
 
     def _call(self, node: tree.Call) -> Any:
         name = node.function
-        found = None if name in SPECIAL else find_function(name)
-        args = tuple(self.argument(parameter(found, i), x) for i, x in enumerate(node.args))
+        primitive = None if name in SPECIAL else find_function(name)
+        args = tuple(self.argument(parameter(primitive, i), x) for i, x in enumerate(node.args))
         named = {k: self.argument(k, x) for k, x in zip(node.keywords, node.values, strict=True)}
-        if found is None and name not in SPECIAL:
+        if primitive is None and name not in SPECIAL:
             if name in self.names:
                 raise not_called(name, self.program.span(node))
             raise GradcliError(
@@ -262,13 +262,13 @@ class Evaluator:
             return self.choose(node, *args)
         if name in ("array", "const"):
             return self.guard(node, special_form, name, args, named)
-        assert found is not None
-        if found.arity != 0 and args and not isinstance(args[0], tuple | list) and found.name != "polygamma":
+        assert primitive is not None
+        if primitive.arity != 0 and args and not isinstance(args[0], tuple | list) and primitive.name != "polygamma":
             args = (lift_number(args[0]), *args[1:])
-        args = tuple(self.guard(node, as_parameter, parameter(found, i), x) for i, x in enumerate(args))
+        args = tuple(self.guard(node, as_parameter, parameter(primitive, i), x) for i, x in enumerate(args))
         named = {k: self.guard(node, as_parameter, k, x) for k, x in named.items()}
-        self.guard(node, limits.check_call, found.name, args, named, self.settings.max_elements)
-        return self.note_place(name, args, self.guard(node, call_entry, found, args, named), node)
+        self.guard(node, limits.check_call, primitive.name, args, named, self.settings.max_elements)
+        return self.note_place(name, args, self.guard(node, call_entry, primitive, args, named), node)
 
     def argument(self, name: str, node: tree.Expr) -> Any:
         """Return an argument; a list stays one where the parameter of that name takes arrays in a list."""

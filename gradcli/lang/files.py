@@ -35,10 +35,10 @@ def read_names(spec: str, limit: int) -> dict[str, np.ndarray]:
     def names(source: Source) -> list[str]:
         if source.kind == "npz":
             return list(members_of(source))
-        found = parse_json(source)
-        if not isinstance(found, dict):
+        document = parse_json(source)
+        if not isinstance(document, dict):
             raise GradcliError(f"{place} holds no names", hint=f"write NAME={place}", kind="usage")
-        return list(found)
+        return list(document)
 
     if source.kind not in ("npz", "json") or (source.kind == "npz" and source.key):
         raise GradcliError(
@@ -63,14 +63,14 @@ def read_columns(spec: str, limit: int) -> dict[str, np.ndarray | GradcliError]:
     names = table.rows[0][1]
     if not is_heading(names):
         raise source.error(" has no heading", "its first row has to name the columns")
-    found: dict[str, np.ndarray | GradcliError] = {}
+    columns: dict[str, np.ndarray | GradcliError] = {}
     for name in filter(None, names):
         table.source = source._replace(name=name)
         try:
-            found[name] = few(table.column(name), table.source)
+            columns[name] = few(table.column(name), table.source)
         except GradcliError as error:
-            found[name] = error
-    return found
+            columns[name] = error
+    return columns
 
 
 def read_and_close(source: Source, read: Callable[[Source], Any]) -> Any:
@@ -166,10 +166,10 @@ def members_of(source: Source) -> dict[str, tuple[Any, str]]:
         archive = ZipFile(source.file)
     except BadZipFile:
         raise source.error(" is no .npz archive") from None
-    found = {member.removesuffix(".npy"): (archive, member) for member in archive.namelist()}
-    if not found:
+    members = {member.removesuffix(".npy"): (archive, member) for member in archive.namelist()}
+    if not members:
         raise source.error(" holds no arrays")
-    return found
+    return members
 
 
 def from_npz(source: Source) -> np.ndarray:
@@ -199,9 +199,9 @@ def from_json(source: Source) -> np.ndarray:
             raise source.error(f" must hold numbers in nested lists, not {brief(repr(x))}", kind="value")
         return float(x)
 
-    found = parse_json(source)
+    document = parse_json(source)
     try:
-        return np.array(plain(found))
+        return np.array(plain(document))
     except RecursionError:
         raise source.error(" is nested too deeply", kind="limit") from None
     except (ValueError, OverflowError) as error:
@@ -216,8 +216,8 @@ def parse_json(source: Source) -> Any:
     try:
         if not text.strip():
             raise source.error(" is empty or was read before")
-        found = json.loads(text)
-        return part_of(found, source.key, source) if source.key else found
+        document = json.loads(text)
+        return part_of(document, source.key, source) if source.key else document
     except json.JSONDecodeError as error:
         raise source.error(f" is no JSON: {error}") from None
     except RecursionError:
@@ -226,15 +226,15 @@ def parse_json(source: Source) -> Any:
         raise source.error(f": {readable(error)}", kind="value") from None
 
 
-def part_of(found: Any, key: str, source: Source) -> Any:
+def part_of(document: Any, key: str, source: Source) -> Any:
     """Return the part of a document under a key: `a`, or `a.b` for one inside another. Raises GradcliError."""
-    if isinstance(found, dict) and key in found:
-        return found[key]
+    if isinstance(document, dict) and key in document:
+        return document[key]
     heads = [key[: m.start()] for m in re.finditer(r"\.", key)]
     for head in heads:
-        if isinstance(found, dict) and head in found:
-            return part_of(found[head], key[len(head) + 1 :], source)
-    listed = f"its keys are {', '.join(found)}" if isinstance(found, dict) and found else "there are no keys"
+        if isinstance(document, dict) and head in document:
+            return part_of(document[head], key[len(head) + 1 :], source)
+    listed = f"its keys are {', '.join(document)}" if isinstance(document, dict) and document else "there are no keys"
     raise source.error(f" has no key '{key}'", brief(listed))
 
 

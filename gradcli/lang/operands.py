@@ -135,8 +135,8 @@ PLACES = frozenset({"condition", "indices", "index", "indices_or_sections", "kth
 @functools.cache
 def parameters(primitive: Primitive) -> tuple[str, ...]:
     """Return the names of the parameters that take one positional argument each."""
-    found = inspect.signature(primitive.signature_model()).parameters.values()
-    return tuple(p.name if p.kind is p.POSITIONAL_OR_KEYWORD else "" for p in found)
+    given = inspect.signature(primitive.signature_model()).parameters.values()
+    return tuple(p.name if p.kind is p.POSITIONAL_OR_KEYWORD else "" for p in given)
 
 
 def parameter(primitive: Primitive | None, place: int) -> str:

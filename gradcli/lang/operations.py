@@ -46,13 +46,13 @@ class Inlined(ast.NodeTransformer):
     def visit_Call(self, node: ast.Call) -> Any:
         self.generic_visit(node)
         name = node.func.id if isinstance(node.func, ast.Name) else ""
-        found, entry = self.known.get(name), NAMES.get(name)
-        if isinstance(found, Primitive) and found.public:
-            return ast.Call(ast.Name(found.name), node.args, node.keywords)
+        meant, entry = self.known.get(name), NAMES.get(name)
+        if isinstance(meant, Primitive) and meant.public:
+            return ast.Call(ast.Name(meant.name), node.args, node.keywords)
         handed_on = all(isinstance(k.value, ast.Name) and k.value.id == k.arg for k in node.keywords)
         if not handed_on or (entry is not None and entry.public):
             return node
-        formula = formula_of(found) if inspect.isfunction(found) and entry is None else None
+        formula = formula_of(meant) if inspect.isfunction(meant) and entry is None else None
         if entry is not None and entry.twin:
             formula = list(OPERANDS), ast.parse(entry.twin, mode="eval").body
         if formula is None or len(formula[0]) < len(node.args):
@@ -69,12 +69,12 @@ def constants_of(path: str) -> dict[str, ast.expr]:
     """Return the formulas of the constants that a Python file gives names to."""
     with open(path, encoding="utf-8") as file:
         body = ast.parse(file.read()).body
-    found: dict[str, ast.expr] = {}
+    formulas: dict[str, ast.expr] = {}
     for node in body:
         if isinstance(node, ast.ImportFrom) and node.level == 1:
             home = os.path.join(os.path.dirname(path), f"{node.module}.py")
             named = {alias.name for alias in node.names if alias.name.isupper()}
-            found |= {n: x for n, x in constants_of(home).items() if n in named} if named else {}
+            formulas |= {n: x for n, x in constants_of(home).items() if n in named} if named else {}
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name | ast.Tuple):
             target, value = node.targets[0], node.value
             pairs = (
@@ -82,8 +82,8 @@ def constants_of(path: str) -> dict[str, ast.expr]:
             )
             for name, formula in [(target, value)] if isinstance(target, ast.Name) else pairs:
                 if isinstance(name, ast.Name):
-                    found[name.id] = formula
-    return found
+                    formulas[name.id] = formula
+    return formulas
 
 
 class Renamed(ast.NodeTransformer):
@@ -103,14 +103,14 @@ def formula_of(rule: Any) -> tuple[list[str], ast.expr] | None:
     """
     if not callable(rule):
         return [], ast.Constant(rule)
-    found = getattr(rule, "__wrapped__", rule)
-    code = found.__code__
+    function = getattr(rule, "__wrapped__", rule)
+    code = function.__code__
     names = list(code.co_varnames[: code.co_argcount])
-    if found.__name__ == "<lambda>":
-        body = lambda_body(found)
-        return None if body is None else (names, Inlined(found.__globals__).visit(copy.deepcopy(body)))
+    if function.__name__ == "<lambda>":
+        body = lambda_body(function)
+        return None if body is None else (names, Inlined(function.__globals__).visit(copy.deepcopy(body)))
     try:
-        body = ast.parse((inspect.getdoc(found) or "").split("\n")[0].split(";")[0].rstrip("."), mode="eval").body
+        body = ast.parse((inspect.getdoc(function) or "").split("\n")[0].split(";")[0].rstrip("."), mode="eval").body
     except SyntaxError:
         return None
     read = {node.id for node in ast.walk(body) if isinstance(node, ast.Name)}
@@ -128,14 +128,14 @@ def rule_text(rule: Any) -> str:
         return f"{rule:g}"
     if rule is no_gradient:
         return "none"
-    found = getattr(rule, "__wrapped__", rule)
-    if found.__name__ == "<lambda>":
+    function = getattr(rule, "__wrapped__", rule)
+    if function.__name__ == "<lambda>":
         formula = formula_of(rule)
         if formula is None:
             return "see its source"
         given = dict(zip(formula[0][1:], map(ast.Name, OPERANDS), strict=False))
         return expression_text(Renamed(given).visit(formula[1]))
-    return (inspect.getdoc(found) or found.__name__).split("\n")[0].rstrip(".")
+    return (inspect.getdoc(function) or function.__name__).split("\n")[0].rstrip(".")
 
 
 def derivatives(entry: Primitive) -> tuple[tuple[str, str], ...]:

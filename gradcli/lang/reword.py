@@ -69,9 +69,9 @@ WORDINGS = (
 def readable(error: Exception, args: tuple = ()) -> str:
     """Return an exception's message without Python's and NumPy's wording. args: what was computed with."""
     text = (getattr(error, "plain", str(error)) or type(error).__name__).removeprefix("ValueError: ").split("\n")[0]
-    found = re.match(r"ufunc '(\w+)' (not supported for the input types|did not contain a loop)", text)
-    if found:
-        return f"{found[1]} is not defined for {kinds_of(args)} numbers"
+    ufunc = re.match(r"ufunc '(\w+)' (not supported for the input types|did not contain a loop)", text)
+    if ufunc:
+        return f"{ufunc[1]} is not defined for {kinds_of(args)} numbers"
     if isinstance(error, TypeError | AttributeError | RuntimeError) and PYTHON.search(text):
         odd = next((ODD[type(x)] for x in args if type(x) in ODD), None)
         if odd is None:
@@ -86,8 +86,8 @@ def kinds_of(args: tuple) -> str:
     """Return the kinds of numbers among the arguments: real, complex."""
     raw = [getattr(x, "_data", x) for x in args]
     numbers = [x for x in raw if isinstance(x, np.ndarray | np.generic | float | int | complex)]
-    found = [KINDS.get(np.asarray(x).dtype.kind, "such") for x in numbers]
-    return " and ".join(dict.fromkeys(found)) or "such"
+    words = [KINDS.get(np.asarray(x).dtype.kind, "such") for x in numbers]
+    return " and ".join(dict.fromkeys(words)) or "such"
 
 
 SIGNS = {
@@ -126,13 +126,13 @@ def keyword_as_name(text: str, line: int) -> re.Match | None:
     """Return the first keyword in a line of a text that does not parse, if with names for keywords it would."""
     start = sum(len(row) + 1 for row in text.split("\n")[: line - 1])
     end = (text + "\n").index("\n", start)
-    found = [m for m in re.compile(r"(?<![\w.])[a-z]+\b").finditer(text, start, end) if m.group() in WORDS]
+    keywords = [m for m in re.compile(r"(?<![\w.])[a-z]+\b").finditer(text, start, end) if m.group() in WORDS]
     renamed = list(text)
-    for match in found:
+    for match in keywords:
         renamed[match.end() - 1] = "_"
     with contextlib.suppress(SyntaxError, ValueError, RecursionError, MemoryError):
         ast.parse("".join(renamed))
-        return found[0] if found else None
+        return keywords[0] if keywords else None
     return None
 
 

@@ -157,5 +157,5 @@ def nearest_file(path: str) -> str | None:
     folder = os.path.dirname(path) or "."
     if not os.path.isdir(folder):
         return f"there is no folder {folder}"
-    found = nearest(os.path.basename(path), os.listdir(folder))
-    return f"did you mean '{os.path.join(os.path.dirname(path), found[0])}'?" if found else None
+    names = nearest(os.path.basename(path), os.listdir(folder))
+    return f"did you mean '{os.path.join(os.path.dirname(path), names[0])}'?" if names else None

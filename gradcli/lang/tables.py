@@ -86,10 +86,10 @@ class Rows:
 
     def number(self, cell: str, row: int) -> float | complex:
         """Return a cell as a number. Raises GradcliError for text."""
-        found = parse_cell(cell)
-        if found is None:
+        number = parse_cell(cell)
+        if number is None:
             raise self.source.error(f", row {row}: '{cell}' is no number")
-        return found
+        return number
 
 
 def from_text(separator: str | None) -> Any:

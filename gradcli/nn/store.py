@@ -52,11 +52,11 @@ def load(f: Any, map_location: Any = None, *, weights_only: bool = True, mmap: b
     """
     where = f if isinstance(f, str | os.PathLike) else "the file"
     try:
-        found = np.load(f, allow_pickle=False)
-        if isinstance(found, np.ndarray):
+        archive = np.load(f, allow_pickle=False)
+        if isinstance(archive, np.ndarray):
             raise ValueError("one array without a name")
-        with found:
-            return {name: Tensor._wrap(np.array(found[name]), None) for name in found.files}
+        with archive:
+            return {name: Tensor._wrap(np.array(archive[name]), None) for name in archive.files}
     except (ValueError, zipfile.BadZipFile, EOFError) as error:
         raise ValueError(f"{where} holds no state written by save() ({error}); pickled data is refused") from None
 

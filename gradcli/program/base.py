@@ -147,9 +147,9 @@ def silence_prints(program: Program) -> Iterator[None]:
             program.stdout = saved
 
 
-def is_module(found: Any) -> bool:
+def is_module(x: Any) -> bool:
     """Return whether something is a module or a class of modules; does not import them for that."""
     modules = sys.modules.get("gradcli.nn.modules.module")
     if modules is None:
         return False
-    return issubclass(found if isinstance(found, type) else type(found), modules.Module)
+    return issubclass(x if isinstance(x, type) else type(x), modules.Module)

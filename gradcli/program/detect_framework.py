@@ -37,8 +37,8 @@ def framework_of(function: Any) -> str | None:
 
 def engine_of(function: Any, wanted: str | None) -> str | None:
     """Return the framework that is to run a function, chosen or led to by its code; None for gradcli's own engine."""
-    found = wanted if wanted is not None else framework_of(function) or framework_around(function)
-    return found if found in ADAPTED else None
+    engine = wanted if wanted is not None else framework_of(function) or framework_around(function)
+    return engine if engine in ADAPTED else None
 
 
 def framework_around(function: Any) -> str | None:
@@ -47,12 +47,12 @@ def framework_around(function: Any) -> str | None:
     if not isinstance(code, CodeType):
         return None
     used = set(names_in(code))
-    found = {framework_behind(x) for x in variables.values() if isinstance(x, ModuleType)} - {None}
+    frameworks = {framework_behind(x) for x in variables.values() if isinstance(x, ModuleType)} - {None}
     modules = (x for name, x in variables.items() if name in used)
     names_own = any(isinstance(x, ModuleType) and x.__name__.startswith("gradcli") for x in variables.values())
-    if len(found) != 1 or names_own or any(callable(x) or isinstance(x, ModuleType) for x in modules):
+    if len(frameworks) != 1 or names_own or any(callable(x) or isinstance(x, ModuleType) for x in modules):
         return None
-    return found.pop()
+    return frameworks.pop()
 
 
 def framework_imported(source: str) -> str | None:

@@ -35,10 +35,10 @@ def script_error(error: BaseException, path: str) -> GradcliError:
     for line in notes if isinstance(notes, list | tuple) else ():
         message += f"\n  {text_of(line)}"
     hint = hint_on_import(error, path) if isinstance(error, ImportError) else None
-    found = GradcliError(message + (f"\n{trace}" if trace else ""), hint=hint, kind="target", exit_code=EXIT_TARGET)
-    found.cause = error
-    found.cause_line = (frames[-1].filename, frames[-1].lineno or 0) if frames else None
-    return found
+    failure = GradcliError(message + (f"\n{trace}" if trace else ""), hint=hint, kind="target", exit_code=EXIT_TARGET)
+    failure.cause = error
+    failure.cause_line = (frames[-1].filename, frames[-1].lineno or 0) if frames else None
+    return failure
 
 
 def hint_on_import(error: ImportError, path: str) -> str | None:
@@ -87,7 +87,7 @@ def users_trace(error: BaseException | None) -> str:
     paths = sysconfig.get_paths()
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     others = tuple(place + os.sep for place in (package, paths["stdlib"], paths["platstdlib"]))
-    found = []
+    frames = []
     for frame in traceback.extract_tb(error.__traceback__):
         try:
             full, near = os.path.abspath(frame.filename), os.path.relpath(frame.filename)
@@ -96,8 +96,8 @@ def users_trace(error: BaseException | None) -> str:
         if frame.filename.startswith("<") or full.startswith(others) or "-packages" + os.sep in full:
             continue
         frame.filename = full if near.startswith(os.pardir) else near
-        found.append(frame)
-    return "".join(traceback.format_list(found)).rstrip()
+        frames.append(frame)
+    return "".join(traceback.format_list(frames)).rstrip()
 
 
 @contextlib.contextmanager

@@ -70,15 +70,15 @@ class FunctionProgram(Program):
 
     def whole_numbers(self, given: Values) -> dict[str, Any]:
         """Return the given values of parameters that take whole numbers: ints, and Tensors of int64."""
-        found: dict[str, Any] = {}
+        values: dict[str, Any] = {}
         for name in self.whole.keys() & given.keys():
             raw = np.asarray(given[name])
             with np.errstate(invalid="ignore"):
                 whole = raw.astype(np.int64) if raw.dtype.kind in "iuf" else None
             if whole is None or (whole != raw).any():
                 raise GradcliError(f"{self.title}: '{name}' takes whole numbers", kind="value")
-            found[name] = int(whole) if self.whole[name] == "int" and not whole.ndim else Tensor._wrap(whole, None)
-        return found
+            values[name] = int(whole) if self.whole[name] == "int" and not whole.ndim else Tensor._wrap(whole, None)
+        return values
 
     def missing(self, given: Mapping[str, Any]) -> list[str]:
         empty = inspect.Parameter.empty

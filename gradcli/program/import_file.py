@@ -26,18 +26,18 @@ def load_module(path: str, stdout: Any = None, folders: Folders | None = None, s
 
 def find_in(module: Any, path: str, name: str) -> Any:
     """Return what a dotted name means in a module. Raises GradcliError when it is not there, or raises."""
-    found: Any = module
+    attribute: Any = module
     for part in as_written(name).split("."):
         with blame_user_code(path, f"{path}:{name}"):
-            known = [n for n in vars(found) if not n.startswith("__")] if hasattr(found, "__dict__") else []
-            if not hasattr(found, part):
+            known = [n for n in vars(attribute) if not n.startswith("__")] if hasattr(attribute, "__dict__") else []
+            if not hasattr(attribute, part):
                 raise GradcliError(f"{path} defines no '{part}'", hint=did_you_mean(part, known), kind="name")
-            found = getattr(found, part)
-    return found
+            attribute = getattr(attribute, part)
+    return attribute
 
 
-def check_callable(found: Any, path: str, name: str) -> Any:
+def check_callable(function: Any, path: str, name: str) -> Any:
     """Return what a file calls by a name. Raises GradcliError for what cannot be called."""
-    if not callable(found):
-        raise GradcliError(f"{path}:{name} is {type(found).__name__}, not a function", kind="usage")
-    return found
+    if not callable(function):
+        raise GradcliError(f"{path}:{name} is {type(function).__name__}, not a function", kind="usage")
+    return function

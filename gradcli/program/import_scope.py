@@ -89,8 +89,8 @@ class Surroundings:
         """Find what a library imports outside the folder, if it is there; leave the rest to Python."""
         if path is not None or self.is_own(importing_file()):
             return None
-        found = PathFinder.find_spec(name, [place for place in sys.path if os.path.abspath(place) != self.root])
-        return found if found is not None and found.loader is not None else None
+        spec = PathFinder.find_spec(name, [place for place in sys.path if os.path.abspath(place) != self.root])
+        return spec if spec is not None and spec.loader is not None else None
 
     def load(self, path: str, stdout: Any = None, source: str | None = None) -> Any:
         """Execute a Python file as a module, unless these surroundings have it already, and return it.
@@ -133,8 +133,8 @@ class Surroundings:
         if name in self.outer:
             others = places_of(self.outer[name]) or [""]
         else:
-            found = PathFinder.find_spec(name, self.outer_path)
-            others = [found.origin] if found is not None and found.origin else []
+            spec = PathFinder.find_spec(name, self.outer_path)
+            others = [spec.origin] if spec is not None and spec.origin else []
         if name in sys.stdlib_module_names or not all(same_file(other, path) for other in others):
             return f"{name}_{zlib.crc32(os.fsencode(self.root)):08x}"
         return name

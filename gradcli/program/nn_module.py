@@ -55,20 +55,20 @@ class ModuleProgram(FunctionProgram):
         return functional_call(self.module, weights, tuple(bare), named)
 
 
-def module_program(found: Any, title: str, path: str, dtype: Any) -> ModuleProgram:
+def module_program(module: Any, title: str, path: str, dtype: Any) -> ModuleProgram:
     """Return the program of a module, or of a class of modules that can be made without arguments."""
-    if isinstance(found, type):
+    if isinstance(module, type):
         needed = [
             p.name
-            for p in inspect.signature(found).parameters.values()
+            for p in inspect.signature(module).parameters.values()
             if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
         ]
         if needed:
             raise GradcliError(
                 f"{title} needs {', '.join(repr(name) for name in needed)} to be made",
-                hint=f"make one in the file, net = {found.__name__}(...), and write {path}:net",
+                hint=f"make one in the file, net = {module.__name__}(...), and write {path}:net",
                 kind="usage",
             )
         with blame_user_code(path, title):
-            found = found()
-    return ModuleProgram(found, title, path, dtype)
+            module = module()
+    return ModuleProgram(module, title, path, dtype)

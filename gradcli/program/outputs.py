@@ -31,11 +31,11 @@ def arrays_in(result: Any, is_float: Callable[[Any], bool], path: Path = ()) -> 
             yield from arrays_in(part, is_float, (*path, key if isinstance(key, int) else str(key)))
 
 
-def layout_of(found: Sequence[tuple[Path, Any]], is_complex: Callable[[Any], bool]) -> tuple[OutputPart, ...]:
+def layout_of(arrays: Sequence[tuple[Path, Any]], is_complex: Callable[[Any], bool]) -> tuple[OutputPart, ...]:
     """Return what the arrays of an output are; one alone needs no path."""
-    alone = len(found) == 1
+    alone = len(arrays) == 1
     return tuple(
-        OutputPart(() if alone else path, tuple(getattr(x, "shape", ())), is_complex(x)) for path, x in found
+        OutputPart(() if alone else path, tuple(getattr(x, "shape", ())), is_complex(x)) for path, x in arrays
     )
 
 

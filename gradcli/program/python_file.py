@@ -27,9 +27,9 @@ def as_function(function: Any) -> Callable:
     return call
 
 
-def refuse_foreign(found: Any, title: str) -> None:
+def refuse_foreign(function: Any, title: str) -> None:
     """Raise GradcliError for code of a framework: gradcli's engine would run its values, and never its rules."""
-    framework = framework_of(found)
+    framework = framework_of(function)
     if framework is not None:
         raise GradcliError(
             f"{title} uses {FRAMEWORKS[framework]}, whose own derivative rules gradcli's engine does not run",
@@ -43,18 +43,18 @@ def load_function(path: str, name: str, target: Any, source: str) -> Program:
     """Return the program of a function that a file with that text defines. Raises GradcliError when there is none."""
     if not name:
         raise GradcliError(f"{path}: no name after the colon", hint=f"write {path}:FUNCTION", kind="usage")
-    found = find_in(load_module(path, target.stdout, target.folders, source), path, name)
-    engine = engine_of(found, target.engine)
+    function = find_in(load_module(path, target.stdout, target.folders, source), path, name)
+    engine = engine_of(function, target.engine)
     if engine is not None:
         from .elsewhere.program import framework_program
 
-        check_callable(found, path, name)
-        return framework_program(engine, found, f"{path}:{name}", target.dtype == "float32")
-    refuse_foreign(found, f"{path}:{name}")
-    if isinstance(found, type) and issubclass(found, Function):
-        return FunctionProgram(as_function(found), f"{path}:{name}", path, target.dtype, joins=True)
-    if is_module(found):
+        check_callable(function, path, name)
+        return framework_program(engine, function, f"{path}:{name}", target.dtype == "float32")
+    refuse_foreign(function, f"{path}:{name}")
+    if isinstance(function, type) and issubclass(function, Function):
+        return FunctionProgram(as_function(function), f"{path}:{name}", path, target.dtype, joins=True)
+    if is_module(function):
         from .nn_module import module_program
 
-        return module_program(found, f"{path}:{name}", path, target.dtype)
-    return FunctionProgram(check_callable(found, path, name), f"{path}:{name}", path, target.dtype)
+        return module_program(function, f"{path}:{name}", path, target.dtype)
+    return FunctionProgram(check_callable(function, path, name), f"{path}:{name}", path, target.dtype)

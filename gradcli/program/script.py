@@ -193,11 +193,11 @@ class Execution:
 
     def tensors(self) -> dict[str, Any]:
         """Return all tensors that the script's global names lead to."""
-        found: dict[str, Any] = {}
+        tensors: dict[str, Any] = {}
         for name, value in list(self.module.__dict__.items()):
             if isinstance(name, str) and not name.startswith("__"):
-                found.update(named_tensors(name, value))
-        return found
+                tensors.update(named_tensors(name, value))
+        return tensors
 
     def leaves(self, every_name: bool = False, output: Tensor | None = None) -> dict[str, Tensor]:
         """Return the leaves that require grad: named ones, then unnamed ones that were used, by their line.
@@ -248,8 +248,8 @@ class Execution:
         )
 
     def modules(self) -> dict[str, Any]:
-        found = self.module.__dict__.items()
-        return {n: x for n, x in found if isinstance(n, str) and is_made_module(x)}
+        variables = self.module.__dict__.items()
+        return {n: x for n, x in variables if isinstance(n, str) and is_made_module(x)}
 
 
 def current_folder() -> str | None:

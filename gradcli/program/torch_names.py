@@ -128,10 +128,10 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
             raise ModuleNotFoundError(f"gradcli has no {spec.name}", name=spec.name) from None
         for value in list(vars(real).values()):
             offer_as_torch(value)
-        found = Names(spec.name, real, self.extras.get(spec.name))
+        module = Names(spec.name, real, self.extras.get(spec.name))
         if callable(real) and not isinstance(real, type):
-            found.__class__ = CallableNames
-        return found
+            module.__class__ = CallableNames
+        return module
 
     def exec_module(self, module: ModuleType) -> None:
         """There is nothing to execute."""
@@ -171,18 +171,18 @@ LIKE_OURS = tuple(f"gradcli.{name}." for name in ("nn", "optim"))
 """Where our modules have PyTorch's names."""
 
 
-def offer_as_torch(found: Any) -> Any:
+def offer_as_torch(offered: Any) -> Any:
     """Return what a module offers; a class prints as one of PyTorch's from then on."""
-    if isinstance(found, type) and found.__module__.startswith(LIKE_OURS):
-        renamed[found] = found.__module__
-        found.__module__ = "torch" + found.__module__.removeprefix("gradcli")
-    return found
+    if isinstance(offered, type) and offered.__module__.startswith(LIKE_OURS):
+        renamed[offered] = offered.__module__
+        offered.__module__ = "torch" + offered.__module__.removeprefix("gradcli")
+    return offered
 
 
 def item_of_size(self: Size, key: Any) -> Any:
     """A part of a size is a size."""
-    found = tuple.__getitem__(self, key)
-    return Size(found) if isinstance(key, slice) else found
+    part = tuple.__getitem__(self, key)
+    return Size(part) if isinstance(key, slice) else part
 
 
 @contextlib.contextmanager
@@ -209,8 +209,8 @@ def as_torch() -> Iterator[None]:
     finally:
         sys.meta_path.remove(finder)
         give_names(shown)
-        for found in list(renamed):
-            found.__module__ = renamed.pop(found)
+        for offered in list(renamed):
+            offered.__module__ = renamed.pop(offered)
         del Size.__getitem__
         for name in [n for n in sys.modules if n.split(".")[0] in TOPS]:
             del sys.modules[name]

@@ -49,12 +49,12 @@ class ElementRow(NamedTuple):
 
 def rows_of(item: InputCheck) -> Iterator[ElementRow]:
     """Yield all elements of an input, the input's fastest."""
-    found = item.elements
-    if found is not None:
-        for j, row in enumerate(found.rows):
-            for i, column in enumerate(found.columns):
-                numbers = (found.claimed[j, i], found.numeric[j, i], found.error[j, i])
-                yield ElementRow(*row, *column, *numbers, str(found.verdicts[j, i]))
+    elements = item.elements
+    if elements is not None:
+        for j, row in enumerate(elements.rows):
+            for i, column in enumerate(elements.columns):
+                numbers = (elements.claimed[j, i], elements.numeric[j, i], elements.error[j, i])
+                yield ElementRow(*row, *column, *numbers, str(elements.verdicts[j, i]))
 
 
 def element_lines(check: CheckReport, style: Style) -> str:

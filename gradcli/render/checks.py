@@ -46,16 +46,16 @@ def relative_text(worst: WorstElement | None) -> str:
 
 def basis(check: CheckReport) -> str:
     """Return what a verdict rests on."""
-    found = check.evidence
-    if found is None or not found.elements:
+    evidence = check.evidence
+    if evidence is None or not evidence.elements:
         return ""
-    elements = "1 element" if found.elements == 1 else f"{found.elements} elements"
-    if found.directions:
-        count = len(found.directions)
-        return f"{elements} along {count} direction{'s' * (count > 1)}, by values at {found.points} points"
-    some = "" if found.closely == found.elements else f"{found.closely} of them "
-    closely = f", {some}looked at closely" if found.closely else ""
-    return f"{elements}{closely}, by values at {found.points} points"
+    elements = "1 element" if evidence.elements == 1 else f"{evidence.elements} elements"
+    if evidence.directions:
+        count = len(evidence.directions)
+        return f"{elements} along {count} direction{'s' * (count > 1)}, by values at {evidence.points} points"
+    some = "" if evidence.closely == evidence.elements else f"{evidence.closely} of them "
+    closely = f", {some}looked at closely" if evidence.closely else ""
+    return f"{elements}{closely}, by values at {evidence.points} points"
 
 
 def agreement(check: CheckReport) -> str:

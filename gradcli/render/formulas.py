@@ -49,19 +49,19 @@ def power_text(n: int, style: Style) -> str:
 
 def formula_matrix(result: Formulas, style: Style) -> Group:
     """Return a Jacobian or a Hessian of formulas with names of rows and columns; a list where that is too wide."""
-    found = result.matrix
-    assert found is not None
-    head = Text(f"{found.kind.capitalize()} of {result.function}", style="bold")
-    names = [row if found.kind == "hessian" else result.function + row for row in found.rows]
+    matrix = result.matrix
+    assert matrix is not None
+    head = Text(f"{matrix.kind.capitalize()} of {result.function}", style="bold")
+    names = [row if matrix.kind == "hessian" else result.function + row for row in matrix.rows]
     cells = [
         [d.formula.pretty + ("" if d.value is None else f"\n= {d.value}") for d in entries]
-        for entries in found.entries
+        for entries in matrix.entries
     ]
-    columns = [names, *([name, *column] for name, *column in zip(found.columns, *cells, strict=True))]
+    columns = [names, *([name, *column] for name, *column in zip(matrix.columns, *cells, strict=True))]
     widths = [max(cell_len(line) for cell in column for line in cell.split("\n")) for column in columns]
     if sum(widths) + 3 * len(widths) > style.size[0]:
         return Group(head, *(Text(f"{name}  {text}") for name, text in formula_lines(result)))
-    headings = (Column(column, no_wrap=True, vertical="middle") for column in ("", *found.columns))
+    headings = (Column(column, no_wrap=True, vertical="middle") for column in ("", *matrix.columns))
     table = plain_table(*headings, gap=3)
     for name, row in zip(names, cells, strict=True):
         table.add_row(Text(name, style="bold"), *(Text(cell, style="cyan") for cell in row))

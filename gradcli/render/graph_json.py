@@ -16,7 +16,7 @@ def render_graph(result: Graph, style: Style) -> str:
 
 
 def graph_node(node: GraphNode, style: Style, values: bool) -> dict[str, Any]:
-    found: dict[str, Any] = {
+    document: dict[str, Any] = {
         "id": node.number,
         "kind": node.kind,
         "op": node.op,
@@ -31,11 +31,11 @@ def graph_node(node: GraphNode, style: Style, values: bool) -> dict[str, Any]:
         "scope": list(node.scope),
     }
     if node.operations > 1:
-        found["operations"] = node.operations
+        document["operations"] = node.operations
     if values:
-        found["value"] = optional(node.value, style)
-        found["grad"] = optional(node.grad, style)
-    return found
+        document["value"] = optional(node.value, style)
+        document["grad"] = optional(node.grad, style)
+    return document
 
 
 @renders(form="json")
@@ -57,7 +57,7 @@ def render_trace(result: Trace, style: Style) -> str:
 
 
 def trace_step(step: Step, style: Style) -> dict[str, Any]:
-    found: dict[str, Any] = {
+    document: dict[str, Any] = {
         "step": step.number,
         "op": step.op,
         "label": step.label,
@@ -70,9 +70,9 @@ def trace_step(step: Step, style: Style) -> dict[str, Any]:
         ],
     }
     if step.leaf:
-        found["grad"] = {"before": optional(step.before, style), "after": optional(step.after, style)}
-        return found
-    found["sends"] = [
+        document["grad"] = {"before": optional(step.before, style), "after": optional(step.after, style)}
+        return document
+    document["sends"] = [
         {
             "to": flow.to,
             "derivative": flow.slope,
@@ -83,4 +83,4 @@ def trace_step(step: Step, style: Style) -> dict[str, Any]:
         }
         for flow in step.flows
     ]
-    return found
+    return document

@@ -50,9 +50,9 @@ def present(**parts: Any) -> dict[str, Any]:
     return {name: part for name, part in parts.items() if part not in (None, "", [], {})}
 
 
-def json_line(found: dict[str, Any]) -> str:
+def json_line(document: dict[str, Any]) -> str:
     """Return JSON in a line, without characters that a terminal obeys."""
-    text = json.dumps(found, ensure_ascii=False, allow_nan=False)
+    text = json.dumps(document, ensure_ascii=False, allow_nan=False)
     return (text if text.isprintable() else CONTROL.sub(lambda c: f"\\u{ord(c[0]):04x}", text)) + "\n"
 
 

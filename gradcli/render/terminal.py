@@ -34,10 +34,10 @@ def blocks_of(items: list[Any]) -> list[Any]:
 def more_of(result: Any, style: Style) -> list[Any]:
     """Return what formulas and other answers say of a result, where that was asked for."""
     symbolic = getattr(result, "symbolic", ())
-    found: list[Any] = [agreements(symbolic)] if symbolic else []
+    parts: list[Any] = [agreements(symbolic)] if symbolic else []
     for report in getattr(result, "witnesses", ()):
-        found += [Text(""), check_text(report, style)]
-    return found
+        parts += [Text(""), check_text(report, style)]
+    return parts
 
 
 MARKS = {"pass": ("✓", "+", "green"), "fail": ("✗", "x", "bold red"), "inconclusive": ("?", "?", "yellow")}

@@ -62,12 +62,12 @@ def forward(run: Pass, style: Style) -> list[Line]:
     ]
 
 
-def step(found: Step, style: Style) -> list[Line]:
-    head = found.label if found.leaf else f"{found.label} = {found.formula}"
+def step(step_: Step, style: Style) -> list[Line]:
+    head = step_.label if step_.leaf else f"{step_.label} = {step_.formula}"
     lines = [
         [
-            Words(f"{found.number:>3}  {head}", "step"),
-            Words(f"   {found.op}" + (f"  line {found.line}" if found.line else ""), "dim"),
+            Words(f"{step_.number:>3}  {head}", "step"),
+            Words(f"   {step_.op}" + (f"  line {step_.line}" if step_.line else ""), "dim"),
         ]
     ]
 
@@ -75,25 +75,25 @@ def step(found: Step, style: Style) -> list[Line]:
         lines.append([Words("     "), *words])
 
     arrow = "→" if style.unicode else "->"
-    for hook in found.hooks:
+    for hook in step_.hooks:
         same = np.array_equal(hook.before, hook.after, equal_nan=True)
         change = "" if same else f" becomes {array_on_a_line(hook.after, style)}"
         add(Words(f"hook {hook.name}: {array_on_a_line(hook.before, style)}{change}", "hook"))
-    if found.incoming is not None and not found.leaf:
-        add(Words("gradient in  ", "dim"), Words(array_on_a_line(found.incoming, style)))
-    for flow in found.flows:
-        lines.extend(flow_lines(found, flow, style, arrow))
-    if found.captured:
-        add(Words(f"returned for {found.label}: {array_on_a_line(found.incoming, style)}", "leaf"))
-    elif found.leaf:
+    if step_.incoming is not None and not step_.leaf:
+        add(Words("gradient in  ", "dim"), Words(array_on_a_line(step_.incoming, style)))
+    for flow in step_.flows:
+        lines.extend(flow_lines(step_, flow, style, arrow))
+    if step_.captured:
+        add(Words(f"returned for {step_.label}: {array_on_a_line(step_.incoming, style)}", "leaf"))
+    elif step_.leaf:
         sum_of = ""
-        if found.before is not None and found.incoming is not None:
-            sum_of = f"{array_on_a_line(found.before, style)} + {array_on_a_line(found.incoming, style)} = "
-        add(Words(f"{found.label}.grad = {sum_of}{array_on_a_line(found.after, style)}", "leaf"))
+        if step_.before is not None and step_.incoming is not None:
+            sum_of = f"{array_on_a_line(step_.before, style)} + {array_on_a_line(step_.incoming, style)} = "
+        add(Words(f"{step_.label}.grad = {sum_of}{array_on_a_line(step_.after, style)}", "leaf"))
     return lines
 
 
-def flow_lines(found: Step, flow: Flow, style: Style, arrow: str) -> list[Line]:
+def flow_lines(origin: Step, flow: Flow, style: Style, arrow: str) -> list[Line]:
     """Return what is sent to one operand: the rule in symbols, the numbers, and where they go."""
     rule = f"{flow.slope} = {flow.formula}" if flow.slope else flow.formula
     local = array_on_a_line(flow.local, style)
@@ -101,11 +101,11 @@ def flow_lines(found: Step, flow: Flow, style: Style, arrow: str) -> list[Line]:
         rule += f" = {local}"
     sent = array_on_a_line(flow.grad, style)
     product = ""
-    if flow.local is not None and found.incoming is not None and not (flow.local.ndim == 0 and flow.local == 1):
+    if flow.local is not None and origin.incoming is not None and not (flow.local.ndim == 0 and flow.local == 1):
         times = "·" if style.unicode else "*"
-        spread = np.broadcast(found.incoming, flow.local).shape != flow.grad.shape
-        product = f"{array_on_a_line(found.incoming, style)} {times} {local} = " if not spread else ""
-    elif found.incoming is not None and np.shape(found.incoming) != flow.grad.shape and flow.slope:
+        spread = np.broadcast(origin.incoming, flow.local).shape != flow.grad.shape
+        product = f"{array_on_a_line(origin.incoming, style)} {times} {local} = " if not spread else ""
+    elif origin.incoming is not None and np.shape(origin.incoming) != flow.grad.shape and flow.slope:
         product = "summed: "
     end = f"{product}{sent} {arrow} {flow.to}"
     if flow.total is not None:
@@ -139,5 +139,5 @@ def trace_lines(result: Trace, style: Style) -> Iterator[Text]:
     for i, run in enumerate(result.passes, result.first):
         yield joined([*([[]] if i > result.first else []), [Words("forward", "step")], *forward(run, style), []])
         yield joined([heading(run, i, result.total > 1)])
-        for found in run.steps:
-            yield joined([[], *step(found, style)])
+        for each in run.steps:
+            yield joined([[], *step(each, style)])

@@ -107,7 +107,7 @@ def render_trace(result: Trace, style: Style) -> str:
     body.append("<div>")
     for i, run in enumerate(result.passes):
         body.append(f"<section><h2>{markup([heading(run, i + 1, several)])}</h2>")
-        body += [step_markup(found, run, i + 1, style) for found in run.steps]
+        body += [step_markup(each, run, i + 1, style) for each in run.steps]
         lines = f'<pre tabindex="0">{markup(forward(run, style))}</pre>'
         body.append(f"<details open><summary>forward</summary>{lines}</details>")
         body.append("</section>")
@@ -132,19 +132,19 @@ def node_id(number: int, place: int) -> str:
 
 def places_of(run: Pass) -> dict[str, int]:
     """Return the number of every label of a pass, the output's first."""
-    labels = [found.label for found in run.steps]
-    labels += [flow.to for found in run.steps for flow in found.flows]
+    labels = [each.label for each in run.steps]
+    labels += [flow.to for each in run.steps for flow in each.flows]
     return {label: i for i, label in enumerate(dict.fromkeys(labels))}
 
 
-def step_markup(found: Step, run: Pass, number: int, style: Style) -> str:
+def step_markup(step_: Step, run: Pass, number: int, style: Style) -> str:
     """Return one step, with what it lights up in the picture."""
     places = places_of(run)
-    own = node_id(number, places[found.label])
-    to = [node_id(number, places[flow.to]) for flow in found.flows]
+    own = node_id(number, places[step_.label])
+    to = [node_id(number, places[flow.to]) for flow in step_.flows]
     edges = " ".join(f"{own}{end}" for end in to)
     marks = f'data-pass="{number}" data-node="{own}" data-to="{" ".join(to)}" data-edges="{edges}"'
-    return f"<div class='step' {marks}><pre tabindex='0'>{markup(step(found, style))}</pre></div>"
+    return f"<div class='step' {marks}><pre tabindex='0'>{markup(step(step_, style))}</pre></div>"
 
 
 def picture_of(run: Pass, number: int, style: Style) -> str:
@@ -154,11 +154,11 @@ def picture_of(run: Pass, number: int, style: Style) -> str:
         return ""
     below: dict[str, list[str]] = {label: [] for label in places}
     gradients: dict[str, str] = {}
-    for found in run.steps:
-        below[found.label] = [flow.to for flow in found.flows]
-        if found.incoming is not None:
-            total = found.after if found.leaf and found.after is not None else found.incoming
-            gradients[found.label] = f"∂ {array_on_a_line(total, style)}"
+    for each in run.steps:
+        below[each.label] = [flow.to for flow in each.flows]
+        if each.incoming is not None:
+            total = each.after if each.leaf and each.after is not None else each.incoming
+            gradients[each.label] = f"∂ {array_on_a_line(total, style)}"
     formulas = {item.label: item.formula for item in run.forward}
     values = {item.label: array_on_a_line(item.value, style) for item in run.forward if item.value is not None}
     boxes = {
@@ -169,7 +169,7 @@ def picture_of(run: Pass, number: int, style: Style) -> str:
         ]
         for label in places
     }
-    leaves = {found.label for found in run.steps if found.leaf}
+    leaves = {each.label for each in run.steps if each.leaf}
     svg = drawing(
         {
             label: (node_id(number, places[label]), lines, "leaf" if label in leaves else "")
@@ -188,13 +188,13 @@ def cut(text: str) -> str:
 
 def drawing(boxes: dict, below: dict, about: str) -> str:
     """Return a graph as SVG. boxes: for each node its id, lines of text (the last one its gradient) and class."""
-    found = draw_layers({node: box_width(*lines) for node, (_, lines, _) in boxes.items()}, below)
+    layers = draw_layers({node: box_width(*lines) for node, (_, lines, _) in boxes.items()}, below)
     parts = [
         f'<path class="edge" id="{boxes[top][0]}{boxes[bottom][0]}" d="{edge_path(points)}"/>'
-        for (top, bottom), points in found.edges.items()
+        for (top, bottom), points in layers.edges.items()
     ]
     for node, (name, lines, look) in boxes.items():
-        x, y, width = found.boxes[node]
+        x, y, width = layers.boxes[node]
         middle = f'x="{x:.1f}" text-anchor="middle"'
         texts = "".join(
             f'<text {middle} y="{y - 12 + 16 * i:.1f}"{of_class("grad" if i == 2 else "")}>{escape(line)}</text>'
@@ -204,7 +204,7 @@ def drawing(boxes: dict, below: dict, about: str) -> str:
         corner = f'x="{x - width / 2:.1f}" y="{y - HEIGHT / 2:.1f}"'
         rect = f'<rect class="box" {corner} width="{width:.1f}" height="{HEIGHT}" rx="4"/>'
         parts.append(f'<g id="{name}" class="{look}">{rect}{texts}</g>')
-    width, height = found.size
+    width, height = layers.size
     size = f'viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" height="{height:.0f}"'
     return f'<svg {size} role="img" aria-label="{escape(about)}">{"".join(parts)}</svg>'
 
@@ -216,7 +216,7 @@ def trace_html(result: Trace) -> str:
     """Return what a notebook shows of a trace: the picture, and all steps below each other."""
     parts = [ALL_SHOWN]
     for i, run in enumerate(result.passes):
-        parts += [picture_of(run, i + 1, Style()), *(step_markup(found, run, i + 1, Style()) for found in run.steps)]
+        parts += [picture_of(run, i + 1, Style()), *(step_markup(each, run, i + 1, Style()) for each in run.steps)]
     return fragment("\n".join(parts))
 
 

@@ -81,10 +81,10 @@ def lookup(name: str) -> Primitive | None:
 
 def entry(name: str) -> Primitive:
     """Return the entry called `name`. Raises KeyError when there is none."""
-    found = lookup(name)
-    if found is None:
+    primitive = lookup(name)
+    if primitive is None:
         raise KeyError(f"the table has no entry {name!r}")
-    return found
+    return primitive
 
 
 def by_numpy(function: Any) -> Primitive | None:

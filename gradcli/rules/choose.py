@@ -53,10 +53,10 @@ def unique_values(x):
 @numpy_function(public=False)
 def unique(x, return_index=False, return_inverse=False, return_counts=False, axis=None):
     """The different elements (slices along axis) in rising order, with places and counts where asked."""
-    found = np.unique(raw(x), True, return_inverse, return_counts, axis)
+    results = np.unique(raw(x), True, return_inverse, return_counts, axis)
     x = as_array(x)
-    values = take(x, found[1], axis)
-    rest = (*found[1:2], *found[2:]) if return_index else found[2:]
+    values = take(x, results[1], axis)
+    rest = (*results[1:2], *results[2:]) if return_index else results[2:]
     return (values, *rest) if rest else values
 
 

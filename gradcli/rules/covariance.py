@@ -41,16 +41,16 @@ def cov(x, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=N
         products = centred * both
         norm = total - ddof * ((both * weights).sum() / total if aweights is not None else 1.0)
     scale = 1 / norm if norm > 0 else np.inf
-    found = mm(products, centred.conj().swapaxes(0, 1)) * scale
-    return found.reshape(()) if shape_of(found) == (1, 1) else found
+    covariance = mm(products, centred.conj().swapaxes(0, 1)) * scale
+    return covariance.reshape(()) if shape_of(covariance) == (1, 1) else covariance
 
 
 @numpy_function(Sample(A(3, 4)), Sample(A(5, 2), rowvar=False))
 def corrcoef(x, y=None, rowvar=True):
     """Correlation coefficients of the variables in the rows (columns, unless rowvar) of x and y."""
-    found = cov(x, y, rowvar)
-    if rank(found) == 0:
-        return found / found
-    spread = np.sqrt(found.diagonal().real)
-    found = found / spread[:, None] / spread[None, :]
-    return found if is_complex(found) else clip(found, -1.0, 1.0)
+    covariance = cov(x, y, rowvar)
+    if rank(covariance) == 0:
+        return covariance / covariance
+    spread = np.sqrt(covariance.diagonal().real)
+    covariance = covariance / spread[:, None] / spread[None, :]
+    return covariance if is_complex(covariance) else clip(covariance, -1.0, 1.0)

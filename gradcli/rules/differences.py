@@ -93,8 +93,8 @@ def gradient(x, *varargs, axis=None, edge_order=1):
         spacings *= len(axes)
     if len(spacings) != len(axes):
         raise TypeError(f"gradient: {len(spacings)} spacings for {len(axes)} axes")
-    found = tuple(slope(x, a, h, edge_order) for a, h in zip(axes, spacings, strict=True))
-    return found[0] if len(found) == 1 else found
+    slopes = tuple(slope(x, a, h, edge_order) for a, h in zip(axes, spacings, strict=True))
+    return slopes[0] if len(slopes) == 1 else slopes
 
 
 def slope(x, axis, spacing, edge_order):

@@ -76,8 +76,8 @@ def exact_det(field: Field, a: np.ndarray) -> Any:
 
 def exact_slogdet(field: Field, a: Any) -> tuple[Any, Any]:
     """The determinant's sign and the logarithm of its size."""
-    found = without_field(exact_det(field, a))
-    return by_name(field, "sign", found), by_name(field, "log", by_name(field, "abs", found))
+    det = without_field(exact_det(field, a))
+    return by_name(field, "sign", det), by_name(field, "log", by_name(field, "abs", det))
 
 
 @over_stacks

@@ -144,8 +144,8 @@ def exact_astype(field: Field, x: Any, *, dtype: np.dtype, source: Any = None) -
     """Another type: exact numbers have none, but whole numbers to index with are plain integers."""
     if dtype.kind not in "iu":
         return x
-    found = [field.as_float(e) for e in without_field(x).ravel().tolist()]
-    return x if any(f is None for f in found) else np.array(found).astype(dtype).reshape(np.shape(x))
+    numbers = [field.as_float(e) for e in without_field(x).ravel().tolist()]
+    return x if any(f is None for f in numbers) else np.array(numbers).astype(dtype).reshape(np.shape(x))
 
 
 def exact_logcumsumexp(field: Field, x: Any) -> Any:

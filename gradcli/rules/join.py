@@ -200,8 +200,8 @@ def _depth_and_rank(arrays) -> tuple[int, int]:
     """Return how deep the lists are nested and the largest rank among their arrays."""
     if not isinstance(arrays, list):
         return 0, rank(arrays)
-    found = [_depth_and_rank(x) for x in arrays]
-    return 1 + max(d for d, _ in found), max(n for _, n in found)
+    pairs = [_depth_and_rank(x) for x in arrays]
+    return 1 + max(d for d, _ in pairs), max(n for _, n in pairs)
 
 
 def _block(arrays, depth, ndim, level):

@@ -114,11 +114,11 @@ def apply_along_axis(func1d, axis, x, *args, **kwargs):
     axis = negative_axis(axis, rank(x))
     lanes = moveaxis(x, axis, -1)
     lead = shape_of(lanes)[:-1]
-    found = [as_array(func1d(lanes[place], *args, **kwargs)) for place in np.ndindex(lead)]
-    if not found:
+    results = [as_array(func1d(lanes[place], *args, **kwargs)) for place in np.ndindex(lead)]
+    if not results:
         raise ValueError("apply_along_axis needs at least one vector")
-    inner = shape_of(found[0])
-    out = np.stack(found).reshape(lead + inner)
+    inner = shape_of(results[0])
+    out = np.stack(results).reshape(lead + inner)
     place = axis + rank(x)
     return moveaxis(out, tuple(range(len(lead), rank(out))), tuple(range(place, place + len(inner))))
 

@@ -137,8 +137,8 @@ def neighbours(name: str, before: float, after: float, extra: Any = None, shown:
 
     def slope(out, x, *, order):
         (v,) = order
-        found = family[name](x, order=(v - 1,)) * before + family[name](x, order=(v + 1,)) * after
-        return found if extra is None else found + extra(out, x)
+        slope_of_both = family[name](x, order=(v - 1,)) * before + family[name](x, order=(v + 1,)) * after
+        return slope_of_both if extra is None else slope_of_both + extra(out, x)
 
     slope.__doc__ = f"{before} * {name}(v - 1, x) {'+' if after > 0 else '-'} {abs(after)} * {name}(v + 1, x){shown}"
     return slope

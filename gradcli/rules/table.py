@@ -243,9 +243,9 @@ def recorder_of(operands: Iterable[Any]) -> Callable | None:
     best, level = None, -1
     for x in operands:
         kind = type(x)
-        found = getattr(kind, "__record__", None)
-        if found is not None and kind.record_level > level:
-            best, level = found, kind.record_level
+        recorder = getattr(kind, "__record__", None)
+        if recorder is not None and kind.record_level > level:
+            best, level = recorder, kind.record_level
     return best
 
 

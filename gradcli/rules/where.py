@@ -24,8 +24,8 @@ flat = elementwise(
 
 def step(condition, x):
     """where(condition, 1, 0); recorded as flat in x: second derivatives are 0 then, as in PyTorch, and not absent."""
-    found = mask(condition, x)
-    return found if isinstance(x, np.ndarray | np.generic) else flat(found, x)
+    steps = mask(condition, x)
+    return steps if isinstance(x, np.ndarray | np.generic) else flat(steps, x)
 
 
 # -- larger and smaller ---------------------------------------------------------------------------

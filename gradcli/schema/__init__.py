@@ -45,14 +45,14 @@ def schema_of(name: str) -> dict[str, Any]:
 
 def closure(part: Any, definitions: dict[str, Any]) -> set[str]:
     """Return the names of all definitions that a schema uses, directly or through others."""
-    found: set[str] = set()
+    names: set[str] = set()
     waiting = list(references(part))
     while waiting:
         name = waiting.pop()
-        if name not in found:
-            found.add(name)
+        if name not in names:
+            names.add(name)
             waiting += references(definitions[name])
-    return found
+    return names
 
 
 def references(part: Any) -> Iterator[str]:

@@ -141,16 +141,16 @@ def as_numpy(dtype: Any) -> np.dtype | None:
 
 def as_dtype(dtype: Any) -> DType:
     """Return the DType of a NumPy type."""
-    found = DTYPES.get(dtype)
-    return found if found is not None else DTYPES.setdefault(dtype, DType(str(dtype), dtype))
+    known = DTYPES.get(dtype)
+    return known if known is not None else DTYPES.setdefault(dtype, DType(str(dtype), dtype))
 
 
 def set_default_dtype(dtype: Any) -> None:
     """Set the floating-point type of tensors made from Python floats. Raises TypeError for other kinds."""
-    found = as_numpy(dtype)
-    if found is None or found.kind != "f":
+    default = as_numpy(dtype)
+    if default is None or default.kind != "f":
         raise TypeError(f"only floating-point types are supported as the default type, not {dtype!r}")
-    defaults.float = found
+    defaults.float = default
 
 
 def get_default_dtype() -> DType:
@@ -177,8 +177,8 @@ def result_type(operands: list) -> np.dtype:
             group, dtype = (0 if x.ndim else 1), x.dtype
         else:
             group, dtype = 2, number_type(x)
-        found = groups[group]
-        groups[group] = dtype if found is None else join(found, dtype)
+        joined = groups[group]
+        groups[group] = dtype if joined is None else join(joined, dtype)
     result: np.dtype | None = None
     for dtype in groups:
         if dtype is not None and (result is None or RANK[dtype.kind] > RANK[result.kind]):

@@ -59,8 +59,8 @@ class Metadata(NamedTuple):
 
 def input_metadata(node: Any) -> list[Metadata]:
     """Return shape and type of each gradient that a node gets: one per output of its operation."""
-    found = node.outline
-    outlines = found if isinstance(found, list) else [outline_of(node)]
+    outline = node.outline
+    outlines = outline if isinstance(outline, list) else [outline_of(node)]
     return [Metadata(Size(shape), as_dtype(dtype)) for shape, dtype in outlines]
 
 
@@ -83,10 +83,10 @@ def run_node(node: Any, *grads: Any) -> Any:
         else given[0]
     )
     parts = node.rule.vjp(node.standing_in(node.parents, Tensor._wrap if create else None), slots)
-    found = [None if g is None else g if create else Tensor._wrap(g, None) for g in parts]
-    while len(found) > 1 and node.parents[len(found) - 1] is None:
-        found.pop()  # Python numbers get no gradient
-    return found[0] if len(found) == 1 else tuple(found)
+    results = [None if g is None else g if create else Tensor._wrap(g, None) for g in parts]
+    while len(results) > 1 and node.parents[len(results) - 1] is None:
+        results.pop()  # Python numbers get no gradient
+    return results[0] if len(results) == 1 else tuple(results)
 
 
 Node.__call__ = run_node  # type: ignore[method-assign]

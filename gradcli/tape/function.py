@@ -171,7 +171,7 @@ def finish_outputs(ctx: Any, args: tuple, outputs: tuple, wanted: bool) -> list:
 
 def find_changed_inputs(ctx: Any, args: tuple, outputs: tuple, wanted: bool) -> set[int]:
     """Return the ids of what forward changed in place. Raises RuntimeError where that is not allowed."""
-    found = set()
+    changed = set()
     for x in ctx._dirty:
         versions.mark_changed(x._array())
         if not any(x is y for y in outputs):
@@ -195,8 +195,8 @@ def find_changed_inputs(ctx: Any, args: tuple, outputs: tuple, wanted: bool) -> 
                     f"{ctx.name()}: your Function modifies inplace an input that is a view of another Tensor; such a "
                     "Function must return that one Tensor only. clone() the view first"
                 )
-        found.add(id(x))
-    return found
+        changed.add(id(x))
+    return changed
 
 
 def output_tensor(x: Tensor, given: bool, dirty: bool) -> Tensor:
@@ -208,17 +208,17 @@ def output_tensor(x: Tensor, given: bool, dirty: bool) -> Tensor:
 
 def keep(ctx: Any, results: list, outputs: tuple) -> None:
     """Take over what save_for_backward was given."""
-    found: list[Saved | None] = []
+    saved: list[Saved | None] = []
     for x in ctx._to_save:
         if x is None:
-            found.append(None)
+            saved.append(None)
             continue
         place = next((i for i, y in enumerate(outputs) if y is x), None)
         if place is not None and ctx._output_nodes[place] is None:
             ctx._own.add(id(x))
             place = None
-        found.append(Saved(x if place is None else results[place], place))
-    ctx.all_kept, ctx._to_save = tuple(found), ()
+        saved.append(Saved(x if place is None else results[place], place))
+    ctx.all_kept, ctx._to_save = tuple(saved), ()
 
 
 # -- backward ---------------------------------------------------------------------------------------------

@@ -214,12 +214,12 @@ def cotangent(ctx: Any, i: int, g: Any) -> Any:
 
 def hide_stashed(ctx: Any) -> dict:
     """Put barriers in place of tensors that forward stashed on ctx; return what was there."""
-    found = {}
+    hidden = {}
     for name, x in list(ctx.__dict__.items()):
         if isinstance(x, Tensor) and x._node is None and id(x) not in ctx._own and differentiable(x):
-            found[name] = x
+            hidden[name] = x
             setattr(ctx, name, guard_stashed(x, ctx, f"stashed as ctx.{name}"))
-    return found
+    return hidden
 
 
 def one_by_one(ctx: Any, given: list, several: bool, create: bool, method: Any) -> tuple:
@@ -245,16 +245,17 @@ def one_by_one(ctx: Any, given: list, several: bool, create: bool, method: Any) 
 
 def check_gradients(ctx: Any, grads: Any, create: bool) -> tuple:
     """Return the user's gradients as the engine carries them. Raises RuntimeError for a wrong number or shape."""
-    found = list(grads) if isinstance(grads, tuple | list) else [grads]
+    returned = list(grads) if isinstance(grads, tuple | list) else [grads]
     wanted = len(ctx.all_parents)
-    while len(found) > wanted and found[-1] is None:
-        found.pop()
-    if len(found) != wanted:
+    while len(returned) > wanted and returned[-1] is None:
+        returned.pop()
+    if len(returned) != wanted:
         raise RuntimeError(
-            f"function {ctx.name()} returned an incorrect number of gradients (expected {wanted}, got {len(found)})"
+            f"function {ctx.name()} returned an incorrect number of gradients (expected {wanted}, got "
+            f"{len(returned)})"
         )
     result: list = []
-    for i, (g, outline) in enumerate(zip(found, ctx._inputs, strict=True)):
+    for i, (g, outline) in enumerate(zip(returned, ctx._inputs, strict=True)):
         if g is None or ctx.all_parents[i] is None:
             if g is not None and outline is None:
                 raise RuntimeError(

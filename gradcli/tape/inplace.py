@@ -118,14 +118,14 @@ def copy_history(target: Tensor, source: Tensor) -> Tensor:
 
 def newer_than(start: int, node: Node) -> list[Node]:
     """Return the nodes recorded since the sequence number `start` that lead to a node, oldest first."""
-    found = {node}
+    newer = {node}
     stack = [node]
     while stack:
         for parent in stack.pop().parents:
-            if parent is not None and parent.seq < start and parent not in found:
-                found.add(parent)
+            if parent is not None and parent.seq < start and parent not in newer:
+                newer.add(parent)
                 stack.append(parent)
-    return sorted(found, key=lambda each: -each.seq)
+    return sorted(newer, key=lambda each: -each.seq)
 
 
 def _write(data: np.ndarray, out: Any, nodes: list[Node], by: str = "") -> None:

@@ -198,10 +198,10 @@ class Packed:
 
 def unpack(saved: tuple) -> tuple:
     """Return saved values as they were before hooks packed them: the last operand first, as PyTorch does."""
-    found = []
+    values = []
     for x in reversed(saved):
-        found.append(x.unpack(x.content) if type(x) is Packed else unpack(x) if type(x) is tuple else x)
-    return tuple(reversed(found))
+        values.append(x.unpack(x.content) if type(x) is Packed else unpack(x) if type(x) is tuple else x)
+    return tuple(reversed(values))
 
 
 def new_node(rule: Rule, parents: tuple, saved: tuple = (), outline: Any = None) -> Node:

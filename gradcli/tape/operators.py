@@ -50,11 +50,11 @@ recorders: dict[str, Callable] = {}
 
 def recorder_for(primitive: Primitive) -> Callable | None:
     """Return the quick recorder of an elementwise entry of one or two operands alone; None for any other entry."""
-    found = recorders.get(primitive.name)
-    if found is None and primitive.kind == "elementwise" and primitive.bind is None and primitive.arity in (1, 2):
+    recorder = recorders.get(primitive.name)
+    if recorder is None and primitive.kind == "elementwise" and primitive.bind is None and primitive.arity in (1, 2):
         made = unary(primitive) if primitive.arity == 1 else binary(primitive)
-        found = recorders.setdefault(primitive.name, made)
-    return found
+        recorder = recorders.setdefault(primitive.name, made)
+    return recorder
 
 
 SYMMETRIC = ("add", "mul")

@@ -57,15 +57,15 @@ def call_ufunc(ufunc: np.ufunc, inputs: tuple, kwargs: dict) -> Any:
 @functools.cache
 def entry_of(function: Any) -> Primitive | None:
     """Return the entry for a function of NumPy's, or a ufunc of scipy.special, or None."""
-    found = by_numpy(function)
+    primitive = by_numpy(function)
     name = function.__name__
-    if found is not None:
-        return found
+    if primitive is not None:
+        return primitive
     if getattr(np, name, None) is function:
-        found = lookup(name)
+        primitive = lookup(name)
     elif getattr(sys.modules.get("scipy.special"), name, None) is function:
-        found = by_scipy(name)
-    return found if found is not None and found.public else None
+        primitive = by_scipy(name)
+    return primitive if primitive is not None and primitive.public else None
 
 
 # -- functions -----------------------------------------------------------------------------------
@@ -147,16 +147,16 @@ def reduce_with_where(primitive: Primitive, args: tuple, kwargs: dict) -> Any:
     if (chosen is not None and name not in (*NEUTRAL, "mean")) or (initial is not None and name not in JOIN):
         raise TypeError(f"gradcli cannot record np.{name} with where= or initial=")
     if chosen is None:
-        found = primitive.function(*args, **kwargs)
+        reduced = primitive.function(*args, **kwargs)
     elif name == "mean":
         total = reduce_with_where(entry("sum"), args, {**kwargs, "where": chosen})
         axis = kwargs.get("axis", args[1] if len(args) > 1 else None)
         there = np.broadcast_to(raw(chosen), args[0].shape)
-        found = total / there.sum(axis=axis, keepdims=kwargs.get("keepdims", False))
+        reduced = total / there.sum(axis=axis, keepdims=kwargs.get("keepdims", False))
     else:
         x = np.where(raw(chosen), args[0], np.asarray(NEUTRAL[name], args[0].dtype.dtype))
-        found = primitive.function(x, *args[1:], **kwargs)
-    return found if initial is None else JOIN[name](found, initial)
+        reduced = primitive.function(x, *args[1:], **kwargs)
+    return reduced if initial is None else JOIN[name](reduced, initial)
 
 
 def raw(x: Any) -> Any:

@@ -175,9 +175,9 @@ def begin(mode: Engine | Mode) -> None:
 
 def end(mode: Engine | Mode) -> None:
     """Take a mode away; others that began since stay."""
-    above, found = None, state.recorder
-    while found is not mode:
-        above, found = found, found.below
+    above, current = None, state.recorder
+    while current is not mode:
+        above, current = current, current.below
     if above is not None:
         above.below = mode.below
     else:
@@ -283,15 +283,15 @@ def outline(out: Any) -> Any:
 
 def keep_flags(primitive: Primitive, needed: tuple[bool, ...]) -> tuple[int, ...]:
     """Return what to save for (out, *operands) when the `needed` operands want a gradient."""
-    found = primitive.cache.get(needed)
-    if found is None:
+    flags = primitive.cache.get(needed)
+    if flags is None:
         rules = [keeps for keeps, want in zip(primitive.keeps, needed, strict=True) if want]
         size = 1 + len(needed)
         padded = [tuple(keeps) + (0,) * (size - len(keeps)) for keeps in rules]
-        found = primitive.cache[needed] = tuple(
+        flags = primitive.cache[needed] = tuple(
             max([keeps[i] for keeps in padded], key=STRENGTH.index) for i in range(size)
         )
-    return found
+    return flags
 
 
 def keep_by_flag(flag: int, x: Any) -> Any:

@@ -144,7 +144,7 @@ def name_in_messages(name: str) -> str:
     return f"torch::autograd::{name}" if name.startswith("Copy") else re.sub(r"Backward\d*$", "", name)
 
 
-def text_of_change(dtype: Any, shape: Any, origin: str, found: int, expected: int) -> str:
+def text_of_change(dtype: Any, shape: Any, origin: str, version: int, expected: int) -> str:
     """Return the message that something is at another version than expected."""
     advice = (
         "the backtrace further above shows the operation that failed to compute its gradient. The variable in "
@@ -155,6 +155,6 @@ def text_of_change(dtype: Any, shape: Any, origin: str, found: int, expected: in
     )
     return (
         "one of the variables needed for gradient computation has been modified by an inplace operation: "
-        f"[torch.{dtype.title}Tensor {list(shape)}]{origin} is at version {found}; expected version {expected} "
+        f"[torch.{dtype.title}Tensor {list(shape)}]{origin} is at version {version}; expected version {expected} "
         f"instead. Hint: {advice}"
     )

@@ -305,14 +305,14 @@ class Plan:
 
 def reachable(starts: Iterable[Node]) -> list[Node]:
     """Return all nodes that the starts lead to, oldest first."""
-    found = set(starts)
-    stack = list(found)
+    nodes = set(starts)
+    stack = list(nodes)
     while stack:
         for parent in stack.pop().parents:
-            if parent is not None and parent not in found:
-                found.add(parent)
+            if parent is not None and parent not in nodes:
+                nodes.add(parent)
                 stack.append(parent)
-    return sorted(found, key=lambda node: -node.seq)
+    return sorted(nodes, key=lambda node: -node.seq)
 
 
 def paths_to(nodes: Iterable[Node], wanted: Iterable[Node]) -> set[Node]:

@@ -58,8 +58,10 @@ class Compiled:
         inputs = [by_element(columns.get(name), self.question.given.get(name), size, shapes[name]) for name in shapes]
         outputs = [np.empty((int(np.prod(shape)), size)) for shape in result_shapes(self.question, shapes)]
         function(size, addresses(inputs), addresses(outputs))
-        found = (x.T.reshape(size, *s) for x, s in zip(outputs, result_shapes(self.question, shapes), strict=True))
-        return dict(zip(self.names, found, strict=True))
+        columns_of_results = (
+            x.T.reshape(size, *s) for x, s in zip(outputs, result_shapes(self.question, shapes), strict=True)
+        )
+        return dict(zip(self.names, columns_of_results, strict=True))
 
 
 def by_element(column: Any, value: Any, size: int, shape: tuple[int, ...]) -> np.ndarray:

@@ -150,14 +150,14 @@ def number(x: Any) -> Any:
 
 def below(roots: Iterable[Any]) -> list[Expression]:
     """Return all that expressions are made of, the earliest first."""
-    found: dict[int, Expression] = {}
+    by_place: dict[int, Expression] = {}
     waiting = [x for x in roots if isinstance(x, Expression)]
     while waiting:
         x = waiting.pop()
-        if x.place not in found:
-            found[x.place] = x
+        if x.place not in by_place:
+            by_place[x.place] = x
             waiting += [y for y in x.operands if isinstance(y, Expression)]
-    return [found[place] for place in sorted(found)]
+    return [by_place[place] for place in sorted(by_place)]
 
 
 def differentiate(output: Any, inputs: Sequence[Expression]) -> list[Any]:

@@ -49,10 +49,10 @@ class Expressions(Field):
         """Return an input: its elements where it has a column, else its value."""
         if name not in self.columns:
             return exact_numbers(self, value)
-        found = np.empty(np.shape(value), object)
-        for index in np.ndindex(found.shape):
-            found[index] = self.graph.input(name, index)
-        return exact(found)
+        elements = np.empty(np.shape(value), object)
+        for index in np.ndindex(elements.shape):
+            elements[index] = self.graph.input(name, index)
+        return exact(elements)
 
     def as_float(self, x: Any) -> float | None:
         """Return a constant; None for what depends on the row."""
@@ -112,8 +112,8 @@ class Recorder(Exact):
 
     def condition(self, name: str, *xs: Any) -> Any:
         """Return a condition, as true or false where it is known."""
-        found = self.field.graph.apply(name, xs, {})  # type: ignore[attr-defined]
-        return found if isinstance(found, Expression) else bool(found)
+        condition = self.field.graph.apply(name, xs, {})  # type: ignore[attr-defined]
+        return condition if isinstance(condition, Expression) else bool(condition)
 
 
 def record(
@@ -138,5 +138,5 @@ def record(
         raise cause if isinstance(cause, RefusedError) else RefusedError(f"the program ({error.message})") from None
     if output is None or np.size(output._data) != 1:
         raise RefusedError("an output that is no single number")
-    found = np.asarray(output._data).view(np.ndarray).item()
-    return found.astype(float) if isinstance(found, Expression) else number(found), graph
+    value = np.asarray(output._data).view(np.ndarray).item()
+    return value.astype(float) if isinstance(value, Expression) else number(value), graph

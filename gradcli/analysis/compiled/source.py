@@ -58,26 +58,26 @@ class Writer:
 
     def last_uses(self) -> dict[int, int]:
         """Return the last level at which each result is read from memory; those read in their own loop have none."""
-        found: dict[int, int] = {}
+        uses: dict[int, int] = {}
         for x in self.order:
             for y in self.numbers_in(x):
                 if y.name in CALLS or x.name in CALLS or self.level[x.place] > self.level[y.place]:
-                    found[y.place] = max(found.get(y.place, 0), self.level[x.place])
+                    uses[y.place] = max(uses.get(y.place, 0), self.level[x.place])
         end = max(self.level.values(), default=0) + 1
         for x in self.outputs:
             if isinstance(x, Expression) and x.name in CALLS:
-                found[x.place] = end
-        return found
+                uses[x.place] = end
+        return uses
 
     def numbers_in(self, x: Expression) -> list[Expression]:
         """Return the operands of an operation that are results, also those of conditions, written in place."""
-        found = []
+        operands = []
         for y in x.operands:
             if isinstance(y, Expression) and y.is_condition:
-                found += self.numbers_in(y)
+                operands += self.numbers_in(y)
             elif isinstance(y, Expression) and y.name != INPUT:
-                found.append(y)
-        return found
+                operands.append(y)
+        return operands
 
     def text(self, x: Any, level: int, name: str = "") -> str:
         """Return how a result is read in a loop of a level."""

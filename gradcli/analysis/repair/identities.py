@@ -66,14 +66,14 @@ Rule = tuple[str, tree.Expr, str]
 @functools.cache
 def rules() -> list[Rule]:
     """Return name, pattern and replacement of every rewriting; those that need a function we lack are left out."""
-    found = []
+    rewritings = []
     for line in re.sub(r"\n +", " ", TABLE).strip().splitlines():
         name, _, items = line.partition(": ")
         for item in items.split("; "):
             pattern, _, text = item.strip().partition(" -> ")
             if all(map(find_function, re.findall(r"(\w+)\(", text))):
-                found.append((name, parse(pattern).statements[0].value, text))
-    return found
+                rewritings.append((name, parse(pattern).statements[0].value, text))
+    return rewritings
 
 
 def match(pattern: tree.Expr, node: tree.Expr, bound: Bindings) -> Iterator[Bindings]:

@@ -37,14 +37,14 @@ def find_rewritings(program: Program, right: Exactness) -> tuple[Rewriting, ...]
     search = RewriteSearch(program, right)
     own = search.measure((), source)
     assert own is not None
-    found: list[Rewriting] = []
+    rewritings: list[Rewriting] = []
     for names, text in ways_to_write(source, search.runs):
         measured = search.measure(names, text)
         if measured is not None and gains(measured, own):
-            found.append(measured)
-    found.sort(key=score, reverse=True)
-    kept = [own, *found[:SHOWN]]
-    for base in (own, *found[:1]):  # a branch where the formula as it is, or the best way to write it, is bad
+            rewritings.append(measured)
+    rewritings.sort(key=score, reverse=True)
+    kept = [own, *rewritings[:SHOWN]]
+    for base in (own, *rewritings[:1]):  # a branch where the formula as it is, or the best way to write it, is bad
         kept += [item for item in search.branches(base) if gains(item, base)]
     return own, *sorted(kept[1:], key=score, reverse=True)
 
@@ -74,7 +74,7 @@ class RewriteSearch:
         return self.measured[text]
 
     def try_out(self, names: tuple[str, ...], text: str) -> Rewriting | None:
-        known = np.array([found is not None for found in self.right.found])
+        known = np.array([right is not None for right in self.right.found])
         try:
             other = ExpressionProgram(parse(text), text, self.program.settings, self.program.dtype)
             value, gradients = self.right.count_digits(other)
@@ -101,14 +101,16 @@ class RewriteSearch:
         centre, coefficients = self.expansion
         if coefficients is None:
             return []
-        found = []
+        branches = []
         for name, text, terms in series_branches(base.program, self.right, centre, coefficients):
             measured = self.measure((*base.names, name), text)
             if measured is not None:
-                found.append((measured, terms))
-        found.sort(key=lambda item: score(item[0]), reverse=True)
-        better = [min((terms for _, terms in found[:i]), default=terms + 1) for i, (_, terms) in enumerate(found)]
-        return [item for (item, terms), fewest in zip(found, better, strict=True) if terms < fewest][:BRANCHES]
+                branches.append((measured, terms))
+        branches.sort(key=lambda item: score(item[0]), reverse=True)
+        better = [
+            min((terms for _, terms in branches[:i]), default=terms + 1) for i, (_, terms) in enumerate(branches)
+        ]
+        return [item for (item, terms), fewest in zip(branches, better, strict=True) if terms < fewest][:BRANCHES]
 
     def worst_point(self) -> float:
         value, gradients = self.right.count_digits(self.program)

@@ -51,11 +51,11 @@ def taylor(program: Program, right: Exactness, centre: float) -> list[Any] | Non
     if not all(map(mp.isfinite, values)):
         return None
     powers = mp.matrix([[mp.mpf(k) ** j for j in range(count)] for k in places])
-    found = mp.lu_solve(powers, mp.matrix(values))
+    scaled = mp.lu_solve(powers, mp.matrix(values))
     small = mp.mpf(10) ** -SURE
-    if abs(found[count - 1]) > small * max(map(abs, found)):  # the differences do not become smaller: a singularity
+    if abs(scaled[count - 1]) > small * max(map(abs, scaled)):  # the differences do not become smaller: a singularity
         return None
-    coefficients = [c / step**j for j, c in enumerate(found)][:TERMS]
+    coefficients = [c / step**j for j, c in enumerate(scaled)][:TERMS]
     largest = max(map(abs, coefficients))
     return [c if abs(c) > small * largest else mp.zero for c in coefficients] if largest else None
 
@@ -139,6 +139,6 @@ def write_polynomial(coefficients: list[Any], variable: str) -> str:
 def as_fraction(x: Any) -> Fraction | None:
     """Return a number of many digits as a fraction of whole numbers, where 60 digits of it say so."""
     mp = x.context
-    found = Fraction(int(mp.nint(x * mp.mpf(10) ** 100)), 10**100).limit_denominator(10**25)
-    right = found and abs(mp.mpf(found.numerator) / found.denominator - x) < abs(x) * mp.mpf(10) ** -60
-    return found if right else None
+    fraction = Fraction(int(mp.nint(x * mp.mpf(10) ** 100)), 10**100).limit_denominator(10**25)
+    right = fraction and abs(mp.mpf(fraction.numerator) / fraction.denominator - x) < abs(x) * mp.mpf(10) ** -60
+    return fraction if right else None

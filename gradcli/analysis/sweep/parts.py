@@ -62,14 +62,14 @@ class Folder:
 
     def done(self) -> dict[int, int]:
         """Return the parts that are there, and the number of rows in each that are not finite."""
-        found = {}
+        counts = {}
         with contextlib.suppress(FileNotFoundError):
             for name in os.listdir(self.path):
                 number, _, rest = name.partition(".")
                 count, _, ending = rest.partition(".")
                 if number.isdigit() and count.isdigit() and f".{ending}" == self.ending:
-                    found[int(number)] = int(count)
-        return found
+                    counts[int(number)] = int(count)
+        return counts
 
     def place(self, number: int, not_finite: int) -> str:
         return os.path.join(self.path, f"{number:07d}.{not_finite}{self.ending}")

@@ -53,10 +53,10 @@ def digest(x: np.ndarray) -> str:
     return hashlib.sha256(np.ascontiguousarray(x).tobytes()).hexdigest()[:16]
 
 
-def is_record(found: Any) -> bool:
-    if not isinstance(found, dict) or not isinstance(found.get("made from"), dict):
+def is_record(document: Any) -> bool:
+    if not isinstance(document, dict) or not isinstance(document.get("made from"), dict):
         return False
-    block, bad = found.get("block"), found.get("not_finite")
+    block, bad = document.get("block"), document.get("not_finite")
     return isinstance(block, int) and block > 0 and (bad is None or isinstance(bad, int))
 
 
@@ -69,8 +69,8 @@ class Record:
         self.found: dict[str, Any] = {}
         if os.path.exists(output) or os.path.isdir(f"{output}.parts"):
             with contextlib.suppress(OSError, ValueError, RecursionError), open(self.path, encoding="utf-8") as file:
-                found = json.load(file)
-                self.found = found if is_record(found) else {}
+                document = json.load(file)
+                self.found = document if is_record(document) else {}
 
     def check(self, wanted: dict[str, Any]) -> None:
         """Raise GradcliError where the output, whole or in parts, was made from something else."""

@@ -84,8 +84,8 @@ class Interpreted:
     def __call__(self, columns: Columns) -> dict[str, np.ndarray]:
         size = len(next(iter(columns.values())))
         with silence_prints(self.question.program):
-            found = self.evaluate(columns, 0, size)
-        return dict(zip(self.names, found, strict=True))
+            results = self.evaluate(columns, 0, size)
+        return dict(zip(self.names, results, strict=True))
 
     def evaluate(self, columns: Columns, start: int, stop: int) -> list[np.ndarray]:
         """Return the results of rows `start` to `stop`; where that fails, of both halves, down to the row at fault.
@@ -107,9 +107,9 @@ class Interpreted:
         try:
             if self.looped:
                 raise reason
-            found = self.one_by_one(part)
+            results = self.one_by_one(part)
             self.looped = "it does what cannot be mapped"
-            return found
+            return results
         except Exception as error:
             if not isinstance(error.__context__, np.linalg.LinAlgError):
                 raise RowError(row, reason if isinstance(reason, GradcliError) else error) from error
@@ -163,9 +163,9 @@ class Interpreted:
             given = {**q.given, **{name: x[i] for name, x in columns.items()}}
             row: list[Any] = []
             for out in q.outs:
-                found = compute_gradient(q.program, given, Request(wrt=q.wrt, out=out))
-                slopes = {item.name: item.grad for item in found.inputs}
-                row += [np.ravel(np.asarray(found.value))[0], *(slopes[name] for name in q.wrt)]
+                gradients = compute_gradient(q.program, given, Request(wrt=q.wrt, out=out))
+                slopes = {item.name: item.grad for item in gradients.inputs}
+                row += [np.ravel(np.asarray(gradients.value))[0], *(slopes[name] for name in q.wrt)]
                 if q.diag:
                     row += diagonals(q, given, out)
             rows.append(row)
@@ -175,11 +175,11 @@ class Interpreted:
 def diagonals(q: Question, given: Mapping[str, np.ndarray], out: str | None) -> list[np.ndarray]:
     """Return the second derivatives by each element of each input at one point."""
     blocks = compute_hessian(q.program, given, wrt=q.wrt, out=out).blocks
-    found = []
+    rows = []
     for name in q.wrt:
         shape = np.shape(given[name]) if name in given else ()
-        found.append(np.diagonal(np.reshape(blocks[name][name], (int(np.prod(shape)),) * 2)).reshape(shape))
-    return found
+        rows.append(np.diagonal(np.reshape(blocks[name][name], (int(np.prod(shape)),) * 2)).reshape(shape))
+    return rows
 
 
 def check_scalar(output: Tensor) -> None:
@@ -250,11 +250,11 @@ def by_shape(evaluate: EvaluateBlock, columns: Columns) -> dict[str, np.ndarray]
     for rows in groups.values():
         part = {name: np.stack(list(x[rows])) if x.dtype == object else x[rows] for name, x in columns.items()}
         try:
-            found = evaluate(part)
+            of_shape = evaluate(part)
         except RowError as error:
             error.row = rows[error.row]
             raise
-        for name, x in found.items():
+        for name, x in of_shape.items():
             whole = results.setdefault(name, np.empty(size, object if x.ndim > 1 else x.dtype))
             for place, item in zip(rows, x, strict=True):
                 whole[place] = item

@@ -107,7 +107,7 @@ def results(sweep: Sweep, number: int, evaluate: EvaluateBlock, tell: Tell | Non
     start, stop = sweep.bounds(number)
     for block in sweep.points.read(start, stop, sweep.step, sweep.question.columns, sweep.kept):
         try:
-            found = by_shape(evaluate, block.inputs)
+            columns = by_shape(evaluate, block.inputs)
         except RowError as error:
             raise GradcliError(
                 f"row {start + error.row + 1}: {error.message}",
@@ -116,16 +116,16 @@ def results(sweep: Sweep, number: int, evaluate: EvaluateBlock, tell: Tell | Non
                 kind=error.kind,
                 exit_code=error.exit_code,
             ) from None
-        for name, x in found.items():
+        for name, x in columns.items():
             if x.dtype.kind == "c":
                 raise GradcliError(f"{name} is complex; a sweep writes real numbers", kind="value")
         bad = np.zeros(block.rows, bool)
-        found = {name: finite_or_nan(x, bad) for name, x in found.items()}
+        columns = {name: finite_or_nan(x, bad) for name, x in columns.items()}
         count = int(bad.sum())
         if tell is not None:
             tell(block.rows, count)
         start += block.rows
-        yield {**found, **block.kept}, count
+        yield {**columns, **block.kept}, count
 
 
 def finite_or_nan(x: np.ndarray, bad: np.ndarray) -> np.ndarray:

@@ -32,10 +32,10 @@ def matrix_norm(
     dtype: Any = None,
 ) -> Tensor:
     """Norm of matrices: 'fro', 'nuc', inf, -inf, 1, -1, 2 or -2."""
-    found = table_matrix_norm(A if dtype is None else A.to(dtype), ord, dim, keepdim)
+    norm = table_matrix_norm(A if dtype is None else A.to(dtype), ord, dim, keepdim)
     if isinstance(ord, str) or ord in (2, -2):
-        return found
-    return relabel(found, "AmaxBackward0" if ord > 0 else "AminBackward0")
+        return norm
+    return relabel(norm, "AmaxBackward0" if ord > 0 else "AminBackward0")
 
 
 @on_matrices(axes=0)

@@ -20,17 +20,17 @@ if TYPE_CHECKING:
 
 def calls_in(subject: Traced) -> list[tuple[Any, type, tuple]]:
     """Return (node, Function, arguments) for every custom function that one run calls, in order."""
-    found: list[tuple[Any, type, tuple]] = []
+    calls: list[tuple[Any, type, tuple]] = []
 
     def watch(node: Any, function: type, args: tuple) -> None:
-        found.append((node, function, tuple(x.detach().clone() if isinstance(x, Tensor) else x for x in args)))
+        calls.append((node, function, tuple(x.detach().clone() if isinstance(x, Tensor) else x for x in args)))
 
     functions.watchers.append(watch)
     try:
         subject.recorded(subject.at, tuple(i for i, n in enumerate(subject.at) if n in subject.wrt))
     finally:
         functions.watchers.remove(watch)
-    return found
+    return calls
 
 
 def alone(subject: Traced, node: Any, function: Any, args: tuple) -> Traced | None:

@@ -34,8 +34,8 @@ def diagnose(flat: Flat, judgement: Judgement) -> tuple[Finding, ...]:
     swapped = swap(cases)
     if swapped is not None:
         return (swapped,)
-    found = [finding for case in cases if case.wrong.any() for finding in block_findings(case)]
-    return tuple(dict.fromkeys(found))
+    findings = [finding for case in cases if case.wrong.any() for finding in block_findings(case)]
+    return tuple(dict.fromkeys(findings))
 
 
 def place_in(flat: Flat, judgement: Judgement) -> tuple[Finding, ...]:
@@ -61,9 +61,9 @@ def block_findings(case: Case) -> list[Finding]:
         chain_factor,
         term,
     ):
-        found = pattern(case)
-        if found is not None:
-            kind, text = found
+        match = pattern(case)
+        if match is not None:
+            kind, text = match
             return [Finding(kind, f"{case.name}: {text}", case.name), *places_of_wrong(case)]
     return places_of_wrong(case)
 

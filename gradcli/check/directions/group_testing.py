@@ -197,13 +197,13 @@ class GroupTesting:
             return self.flat.along(np.full(len(offsets), i), offsets) @ self.weights.T
 
         f0 = self.weights @ self.flat.f0
-        found = estimate(along, self.flat.coordinate(i), float(self.flat.scales[i]), f0, self.flat.unit)
-        value, error, kind = float(found.value[0]), float(found.error[0]), found.kind[0]
+        slope = estimate(along, self.flat.coordinate(i), float(self.flat.scales[i]), f0, self.flat.unit)
+        value, error, kind = float(slope.value[0]), float(slope.error[0]), slope.kind[0]
         if kind in ("jump", "none"):
             return ElementFinding(claimed, claimed, np.inf, UNSURE, "no numeric derivative can be had here")
         if kind == "kink":
-            room = MARGIN * max(float(found.left_error[0]), float(found.right_error[0]))
-            return at_kink(claimed, float(found.left[0]), float(found.right[0]), room)
+            room = MARGIN * max(float(slope.left_error[0]), float(slope.right_error[0]))
+            return at_kink(claimed, float(slope.left[0]), float(slope.right[0]), room)
         scale = float(self.flat.scales[i])
         wrong = not abs(claimed - value) * scale <= self.room(self.unit(i), claimed * scale, error * scale)
         return ElementFinding(claimed, value, error, FAIL if wrong else PASS)

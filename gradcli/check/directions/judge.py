@@ -115,18 +115,18 @@ class WrongElements(GroupTesting):
         if explained:
             self.correct()
         inputs = look.inputs("pass" if explained else "inconclusive")
-        found = []
+        checks = []
         for item in inputs:
             mine = [i for i in self.wrong if flat.label(i)[0] == item.name]
             if not mine:
-                found.append(item)
+                checks.append(item)
                 continue
             place = worst if worst in mine else mine[0]
             shown = element if place == worst else self.elements[place]
             gap = abs(shown.claimed - shown.value)
             relative = gap / abs(shown.value) if abs(shown.value) > MARGIN * shown.error else 0.0
             where = flat.worst(output, place, shown.claimed, shown.value, MARGIN * shown.error, shown.sides)
-            found.append(InputCheck(item.name, item.shape, "fail", gap, relative, digits_of(relative), None, where))
+            checks.append(InputCheck(item.name, item.shape, "fail", gap, relative, digits_of(relative), None, where))
         findings = self.factors()
         if not findings and explained:
             cases = self.cases(output, element, worst)
@@ -136,7 +136,7 @@ class WrongElements(GroupTesting):
             findings = diagnose(flat, cases) if known else place_in(flat, cases)  # type: ignore[arg-type]
         notes = ("the budget of calls (--calls) ended the search for more wrong elements",) if short else ()
         findings = findings if explained else findings or self.count()
-        return Outcome("fail", tuple(found), products, "", findings, notes, len(self.elements))
+        return Outcome("fail", tuple(checks), products, "", findings, notes, len(self.elements))
 
     def cases(self, output: int, worst: ElementFinding, place: int) -> SimpleNamespace:
         """Return what is known as a judgement on one row: elements that agree along the directions are as claimed."""
@@ -152,7 +152,7 @@ class WrongElements(GroupTesting):
 
     def factors(self) -> tuple[Finding, ...]:
         """Return by which factor all of an input is off, where every part of it that was looked at is off by that."""
-        found, flat, common = [], self.flat, self.common
+        findings, flat, common = [], self.flat, self.common
         for k, name in enumerate(flat.subject.wrt):
             begin, end = int(flat.edges[k]), int(flat.edges[k + 1])
             parts = [part for (_, b, e), part in self.parts.items() if begin <= b and e <= end]
@@ -165,8 +165,8 @@ class WrongElements(GroupTesting):
                     flat=flat, typical=max(abs(p.error / p.value) for p in parts or self.parts.values())
                 )
                 kind, text = ratio_name(case, c) or ("factor", f"constant factor {c:.6g} on all elements")  # type: ignore
-                found.append(Finding(kind, f"{name}: {text}", name))
-        return tuple(found)
+                findings.append(Finding(kind, f"{name}: {text}", name))
+        return tuple(findings)
 
     def count(self) -> tuple[Finding, ...]:
         """Return that some elements are wrong, where not all of them were looked for."""

@@ -177,10 +177,10 @@ class Directions:
             if self.agrees(k) and (self.hideable() <= self.needed()).all():
                 continue
             self.searched = True
-            found = line.search(enough if self.agrees(k) else np.maximum(enough, self.compare(k)[1] / 100))
-            use = (found.error < self.slopes[k].error) | (found.resolved & (not self.agrees(k)))
-            merged = Slope(*(np.where(use, b, a) for a, b in zip(self.slopes[k], found, strict=True)))
-            self.slopes[k] = merged._replace(bent=self.slopes[k].bent & ~(found.resolved & line.is_straight()))
+            slope = line.search(enough if self.agrees(k) else np.maximum(enough, self.compare(k)[1] / 100))
+            use = (slope.error < self.slopes[k].error) | (slope.resolved & (not self.agrees(k)))
+            merged = Slope(*(np.where(use, b, a) for a, b in zip(self.slopes[k], slope, strict=True)))
+            self.slopes[k] = merged._replace(bent=self.slopes[k].bent & ~(slope.resolved & line.is_straight()))
 
     def for_noise(self) -> int | None:
         """Return how many calls would average noise as far as is needed; None where no number would.
@@ -211,7 +211,7 @@ class Directions:
             claimed, gap, _ = self.compare(k)
             relative = gap / np.maximum(self.claim.size(line.direction, claimed), TINY)
             digits, most = min(digits, digits_of(float(relative.max()))), max(most, float(gap.max()))
-        found = []
+        checks = []
         for k, name in enumerate(flat.subject.wrt):
             columns = slice(int(flat.edges[k]), int(flat.edges[k + 1]))
             mine = effects if self.claim.rows is None else effects[:, columns]
@@ -225,8 +225,8 @@ class Directions:
             worst = max(
                 (x for i in range(columns.start, columns.stop) if (x := self.element(i))), default=None, key=off
             )
-            found.append(InputCheck(name, shape, verdict, most, error, digits, resolution, worst, small, below))
-        return tuple(found)
+            checks.append(InputCheck(name, shape, verdict, most, error, digits, resolution, worst, small, below))
+        return tuple(checks)
 
     def element(self, i: int) -> WorstElement | None:
         """Return what is known of one element, where a direction is along it."""

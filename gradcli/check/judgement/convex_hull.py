@@ -17,16 +17,16 @@ def components(count: int, pairs: np.ndarray) -> list[list[int]]:
 
 def distinct(points: np.ndarray, close: float) -> tuple[np.ndarray, np.ndarray]:
     """Return points (rows) that are no closer than that to one another, and how often each was seen."""
-    found: list[np.ndarray] = []
+    kept: list[np.ndarray] = []
     counts: list[int] = []
     for point in points:
-        near = [k for k, other in enumerate(found) if np.abs(point - other).max() <= close]
+        near = [k for k, other in enumerate(kept) if np.abs(point - other).max() <= close]
         if near:
             counts[near[0]] += 1
         else:
-            found.append(point)
+            kept.append(point)
             counts.append(1)
-    return np.array(found), np.array(counts)
+    return np.array(kept), np.array(counts)
 
 
 def nearest(points: np.ndarray, target: np.ndarray) -> np.ndarray:

@@ -99,16 +99,16 @@ class Slopes:
 
     def random(self, count: int, columns: np.ndarray) -> np.ndarray:
         """Return random directions in which some elements move: half of them near corners of a cube."""
-        found = np.zeros((count, self.flat.size))
+        directions = np.zeros((count, self.flat.size))
         smooth = self.rng.uniform(-1, 1, (count, len(columns)))
         corners = self.rng.choice([-1.0, 1.0], smooth.shape) * self.rng.uniform(0.5, 1, smooth.shape)
-        found[:, columns] = np.where(np.arange(count)[:, None] % 2, smooth, corners)
-        return found
+        directions[:, columns] = np.where(np.arange(count)[:, None] % 2, smooth, corners)
+        return directions
 
     def gradients(self, directions: np.ndarray, columns: np.ndarray) -> np.ndarray:
         """Return the limits of gradients along directions towards x: (directions, columns, m), scaled."""
         flat, k = self.flat, len(columns)
-        found = []
+        slopes = []
         for radius in (RADIUS, RADIUS / 2):
             points = np.repeat((self.x + radius * directions * flat.scales)[:, None], 2 * k, axis=1)
             places, step = np.arange(k), radius / 100 * flat.scales[columns]
@@ -116,8 +116,8 @@ class Slopes:
             points[:, k + places, columns] -= step
             width = points[:, places, columns] - points[:, k + places, columns]
             values = flat.points(points.reshape((-1, flat.size))).reshape((len(directions), 2, k, -1))
-            found.append((values[:, 0] - values[:, 1]) / width[..., None] * flat.scales[columns][:, None])
-        return 2 * found[1] - found[0]
+            slopes.append((values[:, 0] - values[:, 1]) / width[..., None] * flat.scales[columns][:, None])
+        return 2 * slopes[1] - slopes[0]
 
 
 class KinkRow:
@@ -170,10 +170,10 @@ class KinkRow:
             candidates = np.arange(self.flat.size)
         if len(candidates) > MOST:
             return np.flatnonzero(self.left != self.right)
-        found = self.slopes.gradients(self.slopes.random(16, candidates), candidates)[..., self.j]
-        spread = np.ptp(found, axis=0) + np.abs(self.left - self.right)[candidates]
-        meeting = candidates[spread > 100 * CLOSE * np.abs(found).max(initial=0.0)]
-        return meeting if len(meeting) > 1 and np.isfinite(found).all() else None
+        gradients = self.slopes.gradients(self.slopes.random(16, candidates), candidates)[..., self.j]
+        spread = np.ptp(gradients, axis=0) + np.abs(self.left - self.right)[candidates]
+        meeting = candidates[spread > 100 * CLOSE * np.abs(gradients).max(initial=0.0)]
+        return meeting if len(meeting) > 1 and np.isfinite(gradients).all() else None
 
     def blocks(self, columns: np.ndarray) -> list[np.ndarray]:
         """Return the elements that meet, in groups whose derivatives add up."""
@@ -190,17 +190,17 @@ class KinkRow:
         total, size = self.added(directions)
         apart = (np.abs(value - total) > CLOSE * size + 10 * error).reshape((-1, 4)).any(axis=1)
         groups = components(len(columns), pairs[apart])
-        found = [columns[group] for group in groups]
+        blocks = [columns[group] for group in groups]
         probes = self.slopes.random(PROBES, columns)
         together, error = self.along(probes)
         parts = np.zeros(PROBES)
-        for group in found:
+        for group in blocks:
             inside = np.zeros_like(probes)
             inside[:, group] = probes[:, group]
             value, more = self.along(inside)
             parts, error = parts + value, error + more
         if (np.abs(together - parts) <= 10 * CLOSE * np.abs(probes).max() * self.size(columns) + 10 * error).all():
-            return found
+            return blocks
         return [columns]
 
     def size(self, columns: np.ndarray) -> float:
@@ -229,10 +229,10 @@ class KinkRow:
         straight = np.abs((gradients * probes[:, block]).sum(axis=1) - value) <= room + 10 * error
         if straight.mean() > MOSTLY:  # the others were taken across a kink
             close = 10 * CLOSE * np.abs(gradients).max()
-            found, counts = distinct(gradients[straight], close)
-            corners = found[counts > 1]
+            seen, counts = distinct(gradients[straight], close)
+            corners = seen[counts > 1]
             # a gradient seen once is a corner that others may hide behind, or a mean across a kink
-            if len(corners) and all(distance(corners, once) <= close for once in found[counts == 1]):
+            if len(corners) and all(distance(corners, once) <= close for once in seen[counts == 1]):
                 return bool(distance(corners, claimed) <= close)
         return self.by_supports(block, claimed, gradients)
 

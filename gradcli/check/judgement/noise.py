@@ -175,7 +175,7 @@ def roughness_of(values: np.ndarray) -> float:
 def claimed_at(flat: Flat, arrays: Mapping[str, np.ndarray], shape: tuple) -> np.ndarray | None:
     """Return the claimed derivative at inputs by name; None where it has none."""
     try:
-        found = flat.jacobian(flat.subject.jacobian(arrays))
+        claimed = flat.jacobian(flat.subject.jacobian(arrays))
     except CheckError:
         return None
-    return found if found.shape == shape else None
+    return claimed if claimed.shape == shape else None

@@ -18,10 +18,10 @@ VERDICTS = np.array(["pass", "fail", "inconclusive", "hidden"])
 
 def input_checks(flat: Flat, judgement: Judgement, every: bool = False) -> tuple[InputCheck, ...]:
     """Return what was found, input by input; where every element is wanted, with all of them."""
-    found = tuple(one_input(flat, judgement, k) for k in range(len(flat.subject.wrt)))
+    checks = tuple(one_input(flat, judgement, k) for k in range(len(flat.subject.wrt)))
     if not every:
-        return found
-    return tuple(with_elements(flat, judgement, k, item) for k, item in enumerate(found))
+        return checks
+    return tuple(with_elements(flat, judgement, k, item) for k, item in enumerate(checks))
 
 
 def with_elements(flat: Flat, judgement: Judgement, k: int, item: InputCheck) -> InputCheck:

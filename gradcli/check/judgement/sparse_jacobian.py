@@ -72,10 +72,10 @@ def pulled(record: Trace, rows: np.ndarray, columns: np.ndarray, m: int, matrix:
     most = int(np.bincount(columns).max())
     colours, count = color_greedily(columns, rows, m, most, matrix.T.tocsr())
     seeds = (colours == np.arange(count)[:, None]).astype(float).reshape((count, *out.shape))
-    found = pull(record, [(out, Tensor._wrap(seeds, None))], True, False)
+    gradients = pull(record, [(out, Tensor._wrap(seeds, None))], True, False)
     products = [
         np.zeros((count, x._data.size)) if g is None else np.asarray(g).reshape((count, -1))
-        for g, x in zip(found, record.inputs, strict=True)
+        for g, x in zip(gradients, record.inputs, strict=True)
     ]
     return np.concatenate(products, axis=1)[colours[rows], columns]
 
@@ -118,8 +118,8 @@ class Look:
             points = np.empty((2, *moves.shape))
             np.add(x[first:last], moves, out=points[0])
             np.subtract(x[first:last], moves, out=points[1])
-            found = flat.points(points.reshape((-1, last - first)), inputs)
-            values[:, :, mine] = found.reshape((2, len(steps), len(mine), -1))
+            outputs = flat.points(points.reshape((-1, last - first)), inputs)
+            values[:, :, mine] = outputs.reshape((2, len(steps), len(mine), -1))
         up, down = values.reshape((2, len(steps), -1)).take(k * len(flat.f0) + rows, axis=2)
         base = flat.f0[rows]
         reached = (np.abs(WEIGHTS)[:, None] / h[:COUNT]).sum(axis=0)[columns]

@@ -71,9 +71,9 @@ class Symmetrized(Subject):
 
     def values(self, stacks: Mapping[str, np.ndarray], count: int, like: np.ndarray) -> np.ndarray:
         """Return f at many points."""
-        found = self.subject.values(self.symmetrize(stacks), count, like)
+        outputs = self.subject.values(self.symmetrize(stacks), count, like)
         self.trouble = self.subject.trouble
-        return found
+        return outputs
 
     def jacobian(self, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Return the claim's symmetric part."""
@@ -83,7 +83,7 @@ class Symmetrized(Subject):
         self, arrays: Mapping[str, np.ndarray], cotangents: Sequence[np.ndarray]
     ) -> list[dict[str, np.ndarray]]:
         """Return the symmetric parts of claimed products."""
-        return [self.symmetrize(found) for found in self.subject.pulls(self.symmetrize(arrays), cotangents)]
+        return [self.symmetrize(products) for products in self.subject.pulls(self.symmetrize(arrays), cotangents)]
 
     def pull(self, arrays: Mapping[str, np.ndarray], cotangent: np.ndarray) -> dict[str, np.ndarray]:
         """Return the symmetric part of a claimed product."""
@@ -146,8 +146,8 @@ def triangle_read(flat: Flat, name: str) -> tuple[np.ndarray, str] | None:
     room = 2 * np.abs(flat.f0 - flat.value_again()) + ROUNDING * flat.unit * np.abs(flat.f0)
     still = []
     for unread in (upper, lower):
-        found = value_at(flat, name, np.where(unread, move_elements(x, AWAY), x))
-        still.append(found is not None and bool((np.abs(found - flat.f0) <= room).all()))
+        moved = value_at(flat, name, np.where(unread, move_elements(x, AWAY), x))
+        still.append(moved is not None and bool((np.abs(moved - flat.f0) <= room).all()))
     if still[0] != still[1]:
         read, word = (lower, "upper") if still[0] else (upper, "lower")
         return read, f"the {word} triangle is not read: judged on the space of symmetric matrices"

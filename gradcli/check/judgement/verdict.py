@@ -166,10 +166,10 @@ class Judgement:
                 self.accuse_cheaply()
                 break
             rows = np.flatnonzero(self.state[:, i] == UNSURE)
-            found = self.reference.look_closely(int(i), rows)
+            estimate = self.reference.look_closely(int(i), rows)
             self.take_in((rows, i))
             self.closely += len(rows)
-            wrong += self.decide(int(i), rows, found)
+            wrong += self.decide(int(i), rows, estimate)
         self.hide()
 
     def accuse_cheaply(self) -> None:
@@ -226,18 +226,18 @@ class Judgement:
         for j, i in np.argwhere(self.state == FAIL):
             self.state[j, i] = self.unsure(int(j), int(i), reason)
 
-    def decide(self, i: int, rows: np.ndarray, found: Estimate) -> int:
+    def decide(self, i: int, rows: np.ndarray, estimate: Estimate) -> int:
         """Decide rows of a column by their close look; return 1 if an entry is wrong."""
         wrong = 0
         for k, j in enumerate(rows):
-            self.state[j, i] = self.entry(int(j), i, k, found)
+            self.state[j, i] = self.entry(int(j), i, k, estimate)
             wrong = wrong or int(self.state[j, i] == FAIL)
         return wrong
 
-    def entry(self, j: int, i: int, k: int, found: Estimate) -> int:
+    def entry(self, j: int, i: int, k: int, estimate: Estimate) -> int:
         """Return what is to be said about entry (j, i), whose estimate is the k-th."""
-        a, kind = float(self.analytic[j, i]), found.kind[k]
-        value, error = float(found.value[k]), float(found.error[k])
+        a, kind = float(self.analytic[j, i]), estimate.kind[k]
+        value, error = float(estimate.value[k]), float(estimate.error[k])
         if kind == "jump":
             return self.unsure(j, i, "the function jumps at this point")
         if kind == "none":
@@ -255,12 +255,12 @@ class Judgement:
         if not np.isfinite(a):
             return FAIL
         if kind == "kink":
-            return self.entry_at_kink(j, i, k, found)
+            return self.entry_at_kink(j, i, k, estimate)
         if abs(a - value) <= self.room(error, (j, i)):
             return self.entry_within(
                 j, i, "the function is too noisy" if kind == "noise" else "rounding hides the derivative"
             )
-        other, other_error = float(found.other[k]), float(found.other_error[k])
+        other, other_error = float(estimate.other[k]), float(estimate.other_error[k])
         informed = np.isfinite(other) and self.room(other_error, (j, i)) <= COARSE * abs(other)
         contradicts = abs(other - value) > CONTRADICTION * other_error
         if informed and contradicts and abs(a - other) <= self.room(other_error, (j, i)):
@@ -270,10 +270,10 @@ class Judgement:
             return HIDDEN
         return FAIL
 
-    def entry_at_kink(self, j: int, i: int, k: int, found: Estimate) -> int:
+    def entry_at_kink(self, j: int, i: int, k: int, estimate: Estimate) -> int:
         """Return what is to be said about an entry between one-sided derivatives."""
-        low, high = sorted((float(found.left[k]), float(found.right[k])))
-        room = float(self.room(max(float(found.left_error[k]), float(found.right_error[k])), (j, i)))
+        low, high = sorted((float(estimate.left[k]), float(estimate.right[k])))
+        room = float(self.room(max(float(estimate.left_error[k]), float(estimate.right_error[k])), (j, i)))
         if not low - room <= self.analytic[j, i] <= high + room:
             return FAIL
         if room > COARSE * (high - low):

@@ -40,15 +40,15 @@ class SourceFunction:
             self.starts.append(self.starts[-1] + len(row))
         scope: Any = self.tree
         for k, name in enumerate(names):
-            found = [node for node in members(scope) if defines(node, name, last=k == len(names) - 1)]
-            if not found:
+            definitions = [node for node in members(scope) if defines(node, name, last=k == len(names) - 1)]
+            if not definitions:
                 known = [n.name for n in members(scope) if isinstance(n, ast.FunctionDef | ast.ClassDef)]
                 raise GradcliError(
                     f"{path} defines no function '{'.'.join(names)}'",
                     hint=did_you_mean(name, known) or "mutants are made of a function's own source",
                     kind="name",
                 )
-            scope = found[-1]
+            scope = definitions[-1]
         is_assigned = isinstance(scope, ast.Assign | ast.AnnAssign)
         self.node: Any = scope.value if is_assigned else scope
         self.is_lambda = isinstance(self.node, ast.Lambda)
@@ -153,7 +153,7 @@ def numeric_mutants(function: SourceFunction) -> Iterator[Mutant]:
 
 def source_mutants(function: SourceFunction) -> list[Mutant]:
     """Return mutants with one change of the source each."""
-    found: dict[str, Mutant] = {}
+    mutants: dict[str, Mutant] = {}
     keeping = function.keeping()
     body = [function.node.body] if function.is_lambda else function.node.body
     for node in (n for part in body for n in walk_code(part)):
@@ -166,9 +166,9 @@ def source_mutants(function: SourceFunction) -> list[Mutant]:
                 continue
             line = node.lineno
             name = f"line {line}: {shorten(function.text(node))} -> {shorten(new)}"
-            found.setdefault(text, Mutant(name, text, line=line))
-    step = -(-len(found) // MOST) if found else 1
-    return list(found.values())[::step]
+            mutants.setdefault(text, Mutant(name, text, line=line))
+    step = -(-len(mutants) // MOST) if mutants else 1
+    return list(mutants.values())[::step]
 
 
 def walk_code(node: ast.AST) -> Iterator[Any]:

@@ -129,8 +129,8 @@ class Mutator:
             answer = self.results.readline()
         if not answer:
             return CommandRun(4, 0.0)
-        found = json.loads(answer)
-        return CommandRun(found["status"], found["seconds"])
+        report = json.loads(answer)
+        return CommandRun(report["status"], report["seconds"])
 
     def start_session(self) -> None:
         """Start pytest, which collects its tests and waits for orders."""
@@ -166,10 +166,10 @@ class Mutator:
 
     def measured(self) -> dict[str, Any]:
         """Return what the recorded calls told: of the process that called the function most."""
-        found: list[dict[str, Any]] = [{"loaded": False, "calls": 0, "sizes": []}]
+        reports: list[dict[str, Any]] = [{"loaded": False, "calls": 0, "sizes": []}]
         for place in sorted(Path(self.folder).glob("measured-*.json")):
-            found.append(json.loads(place.read_text(encoding="utf-8")))
-        return max(found, key=lambda m: (bool(m["sizes"]), m["calls"], m["loaded"]))
+            reports.append(json.loads(place.read_text(encoding="utf-8")))
+        return max(reports, key=lambda m: (bool(m["sizes"]), m["calls"], m["loaded"]))
 
 
 def mutate(
@@ -188,10 +188,10 @@ def mutate(
         )
     with Mutator(path + ".py", name, command) as mutator:
         first = mutator.run("record")
-        found = mutator.measured()
-        refuse(mutator, first, found, target)
+        report = mutator.measured()
+        refuse(mutator, first, report, target)
         seconds = timeout or max(LEAST_SECONDS, PATIENCE * first.seconds)
-        chosen = list(different(mutator.mutants, found["sizes"]))
+        chosen = list(different(mutator.mutants, report["sizes"]))
         runs = []
         for number, error, call in watch(chosen):
             mutant = mutator.mutants[number]
@@ -209,10 +209,10 @@ def mutate(
                 )
             )
         equal = len(mutator.mutants) - len(chosen)
-    return Mutation(target, tuple(runs), at_least, equal, found["calls"], time.perf_counter() - start)
+    return Mutation(target, tuple(runs), at_least, equal, report["calls"], time.perf_counter() - start)
 
 
-def refuse(mutator: Mutator, first: CommandRun, found: dict[str, Any], target: str) -> None:
+def refuse(mutator: Mutator, first: CommandRun, report: dict[str, Any], target: str) -> None:
     """Raise GradcliError where nothing would be learned."""
     words = " ".join(mutator.command)
     if first.status != 0:
@@ -222,7 +222,7 @@ def refuse(mutator: Mutator, first: CommandRun, found: dict[str, Any], target: s
             hint="it has to pass first",
             kind="usage",
         )
-    if not found["loaded"]:
+    if not report["loaded"]:
         raise GradcliError(
             f"'{words}' never imports {mutator.path}, so that no mutant of {target} could be noticed",
             hint="is another copy installed? name the file that is imported",

@@ -62,14 +62,14 @@ def adjoint_test(subject: Subject, seed: int) -> tuple[float, float]:
     for _ in range(1 if subject.traced else 3):
         tangents, w = {name: draw(subject.at[name]) for name in subject.wrt}, draw(out)
         forward, reverse, size = products_of_both_modes(subject, subject.at, tangents, w)
-        found = digits_of(abs(forward - reverse) / size)
-        if np.isnan(found):
-            return found, least
-        if found < least:  # nothing but rounding scatters as much between points that are rounding units apart
+        digits = digits_of(abs(forward - reverse) / size)
+        if np.isnan(digits):
+            return digits, least
+        if digits < least:  # nothing but rounding scatters as much between points that are rounding units apart
             near = [products_of_both_modes(subject, at, tangents, w)[:2] for at in neighbours(subject)]
             if abs(forward - reverse) <= OWN_NOISE * float(np.abs(np.array(near) - (forward, reverse)).max()):
                 return np.nan, least
-        worst = min(worst, found)
+        worst = min(worst, digits)
     return worst, least
 
 

@@ -37,9 +37,9 @@ def nonlinearity(flat: Flat, seed: int) -> Finding | None:
 
     if subject.has_pull:
         words = ("backward not multiplied by grad_output: a gradient of zeros", "backward", "grad_output")
-        found = bend(flat, flat.pull, draw_cotangent, room, *words)
-        if found is not None:
-            return found
+        finding = bend(flat, flat.pull, draw_cotangent, room, *words)
+        if finding is not None:
+            return finding
     if subject.has_push and not subject.traced:
         words = ("jvp not multiplied by its tangents: tangents of zeros", "jvp", "its tangents")
         return bend(flat, flat.push, draw_tangent, room, *words)

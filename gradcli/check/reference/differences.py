@@ -75,8 +75,8 @@ class SampledLine:
             values = self.flat.points(self.flat.x + offsets[:, None] * self.direction)
             for k, t in enumerate(new):
                 self.kept[float(t)] = values[k], values[len(new) + k]
-        found = [self.kept[float(t)] for t in h]
-        return np.array([up for up, _ in found]), np.array([down for _, down in found])
+        pairs = [self.kept[float(t)] for t in h]
+        return np.array([up for up, _ in pairs]), np.array([down for _, down in pairs])
 
     def change(self) -> np.ndarray:
         """Return how much outputs are seen to change at most beside the point, over the whole direction: (m,)."""
@@ -189,10 +189,10 @@ class SampledLine:
         while (best.error > enough).any() and width < 20:
             width *= 4
             fit = self.fit(width)
-            found = better(best, fit._replace(resolved=fit.resolved | (fit.noise <= 2 * best.noise)))
-            if not (found.error < 0.7 * best.error).any():
+            wider = better(best, fit._replace(resolved=fit.resolved | (fit.noise <= 2 * best.noise)))
+            if not (wider.error < 0.7 * best.error).any():
                 break
-            best = found
+            best = wider
         return best
 
     def average(self, best: Slope, fits: list[Slope], enough: np.ndarray) -> Slope:
@@ -218,5 +218,5 @@ def better(one: Slope, other: Slope) -> Slope:
     """Return of two slopes the one with the smaller error, where it is resolved, for each combination."""
     first, second = (np.where(s.resolved, s.error, np.inf) for s in (one, other))
     use = (second < first) | (np.isinf(first) & np.isinf(second) & (other.error < one.error))
-    found = [np.where(use, b, a) for a, b in zip(one, other, strict=True)]
-    return Slope(*found)._replace(noise=np.minimum(one.noise, other.noise))
+    parts = [np.where(use, b, a) for a, b in zip(one, other, strict=True)]
+    return Slope(*parts)._replace(noise=np.minimum(one.noise, other.noise))

@@ -163,12 +163,12 @@ class Reference:
             return flat.along(np.full(len(offsets), i), offsets)[:, rows]
 
         with np.errstate(all="ignore"):
-            found = estimate(line, flat.coordinate(i), float(flat.scales[i]), flat.f0[rows], flat.unit)
-        self.estimates[i] = (rows, found)
-        use = found.kind != "none"
-        self.value[rows[use], i] = found.value[use]
-        self.error[rows, i] = np.where(use, found.error, np.inf)
-        return found
+            fit = estimate(line, flat.coordinate(i), float(flat.scales[i]), flat.f0[rows], flat.unit)
+        self.estimates[i] = (rows, fit)
+        use = fit.kind != "none"
+        self.value[rows[use], i] = fit.value[use]
+        self.error[rows, i] = np.where(use, fit.error, np.inf)
+        return fit
 
     def hidden_by_rounding(self) -> np.ndarray:
         """Return slopes that a function may have which does not change where it was looked at."""
@@ -191,10 +191,10 @@ class Reference:
 
     def sides(self, j: int, i: int) -> tuple[float, float] | None:
         """Return the left and the right derivative of entry (j, i), None where no kink was seen."""
-        rows, found = self.estimates.get(i, (np.zeros(0, int), None))
+        rows, fit = self.estimates.get(i, (np.zeros(0, int), None))
         for k in np.flatnonzero(rows == j):
-            if found is not None and found.kind[k] == "kink":
-                return float(found.left[k]), float(found.right[k])
+            if fit is not None and fit.kind[k] == "kink":
+                return float(fit.left[k]), float(fit.right[k])
         return None
 
 

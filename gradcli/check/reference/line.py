@@ -90,19 +90,19 @@ class Decision(Plateaus):
         result = Estimate(len(self.f0))
         usable = np.where(self.rounded, self.errors, np.inf)
         chosen = usable.argmin(axis=0)
-        found = np.isfinite(usable[chosen, self.columns])
-        result.put(found, self.values[chosen, self.columns], self.errors[chosen, self.columns], "smooth")
+        fitted = np.isfinite(usable[chosen, self.columns])
+        result.put(fitted, self.values[chosen, self.columns], self.errors[chosen, self.columns], "smooth")
         result.noise = self.noise[chosen, self.columns]
-        result.width = np.where(found, self.widths[chosen], np.nan)
+        result.width = np.where(fitted, self.widths[chosen], np.nan)
         self.hear_wider(result, chosen)
         self.doubt_hidden_kinks(result, chosen)
         stairs = self.on_stairs(result)
         if self.far:
             self.doubt_constants(result, ~stairs)
         sharp, jump = (self.kinked() | self.steepens()) & ~stairs, self.jumps() & ~stairs
-        found &= ~sharp & ~jump
-        self.settle_noise(result, found, chosen, sharp | jump | stairs)
-        self.compare_small_steps(result, found & ~stairs, self.widths[chosen])
+        fitted &= ~sharp & ~jump
+        self.settle_noise(result, fitted, chosen, sharp | jump | stairs)
+        self.compare_small_steps(result, fitted & ~stairs, self.widths[chosen])
         open_ = (result.kind == "none") | sharp | jump
         if open_.any():
             self.look_aside(result, open_, jump)
@@ -144,30 +144,30 @@ class Decision(Plateaus):
 
     def steepens(self) -> np.ndarray:
         """Return where slopes from one side grow like a power of the step, as those of a root at 0."""
-        found = np.zeros(len(self.f0), bool)
+        steep = np.zeros(len(self.f0), bool)
         small = self.small
         with np.errstate(all="ignore"):
             apart = np.diff(np.log(small.steps))[:, None]
             for slopes in (small.left, small.right):
                 power = -np.diff(np.log(np.abs(slopes)), axis=0) / apart
                 seen = (small.visible < 0.01 * np.abs(slopes)).all(axis=0)
-                found |= seen & (power.min(axis=0) > LEAST_POWER) & (power.max(axis=0) < 1 - LEAST_POWER)
-        return found
+                steep |= seen & (power.min(axis=0) > LEAST_POWER) & (power.max(axis=0) < 1 - LEAST_POWER)
+        return steep
 
     def jumps(self) -> np.ndarray:
         """Return where the function does not approach its value at 0 from both sides."""
-        found = np.zeros(len(self.f0), bool)
+        jumps = np.zeros(len(self.f0), bool)
         for gaps in (self.small.up_gap[:7], self.small.down_gap[:7]):
             middle = np.sort(gaps, axis=0)[3]  # the median, which would load numpy.ma
             with np.errstate(all="ignore"):
                 steady = (np.abs(gaps - middle) <= 0.05 * np.abs(middle)).all(axis=0)
-            found |= steady & (np.abs(middle) > 1e3 * self.unit * self.small.largest[0])
-        return found
+            jumps |= steady & (np.abs(middle) > 1e3 * self.unit * self.small.largest[0])
+        return jumps
 
-    def compare_small_steps(self, result: Estimate, found: np.ndarray, widths: np.ndarray) -> None:
+    def compare_small_steps(self, result: Estimate, fitted: np.ndarray, widths: np.ndarray) -> None:
         """Where slopes over steps inside a smooth fit contradict it, note them as a second candidate."""
         small = self.small
-        for j in np.flatnonzero(found & (result.kind == "smooth")):
+        for j in np.flatnonzero(fitted & (result.kind == "smooth")):
             inside = (small.steps < 0.5 * widths[j]) & np.isfinite(small.central[:, j]) & ~small.constant[:, j]
             bounds = 4 * small.visible[:, j]
             slack = np.abs(result.value[j]) * (small.steps / widths[j]) ** 2

@@ -174,7 +174,7 @@ class Plateaus:
         doubtful &= self.widths[widest] < APART * self.unit_of_x
         result.error[doubtful] = np.maximum(result.error, change / self.widths[widest])[doubtful]
 
-    def settle_noise(self, result: Estimate, found: np.ndarray, chosen: np.ndarray, skip: np.ndarray) -> None:
+    def settle_noise(self, result: Estimate, fitted: np.ndarray, chosen: np.ndarray, skip: np.ndarray) -> None:
         """Where wide fits share one plateau far above rounding, that is noise, or structure that they do not resolve.
 
         It is structure where narrower fits resolve a curve that goes on beside them, and where few steps make the
@@ -182,7 +182,7 @@ class Plateaus:
         and does not see the noise: then what wide fits say counts. The narrow one is a second candidate, unless
         it is a constant that rounding explains.
         """
-        far_apart = found & (self.widths[chosen] > APART * self.unit_of_x)
+        far_apart = fitted & (self.widths[chosen] > APART * self.unit_of_x)
         member = self.plateau(np.where(far_apart, self.far, 0))
         noisy = member.any(axis=0) & ~skip
         if not noisy.any():
@@ -201,18 +201,18 @@ class Plateaus:
             error = np.where(grows, np.fmax(error, HALF_GAP * level / self.widths[pick]), error)
         self.hiding |= noisy & grows
         curves = self.resolve_curves(result, noisy, member)
-        flat = found & self.constant[chosen, self.columns]
+        flat = fitted & self.constant[chosen, self.columns]
         single = flat & (level <= SINGLE * self.small.largest[-1])
         high = level > self.stair
         genuine = far_apart & ~single & (high | ~flat)
         few = self.spread_of(member) < FEW
         noisy &= ~curves & ~(genuine & few)
-        narrow = noisy & found & (self.widths[chosen] < self.widths[pick])
+        narrow = noisy & fitted & (self.widths[chosen] < self.widths[pick])
         with np.errstate(all="ignore"):
             precise = result.error < np.maximum(error, 0.01 * np.abs(result.value))
         other = narrow & np.where(flat, genuine | (few & high), precise)
         result.other[other], result.other_error[other] = result.value[other], result.error[other]
-        self.take(result, narrow | (noisy & ~found), pick, error, "noise")
+        self.take(result, narrow | (noisy & ~fitted), pick, error, "noise")
 
     def plateau(self, begin: np.ndarray) -> np.ndarray:
         """Return which fits share a plateau: of those that rounding does not explain, from index `begin` on."""
@@ -243,7 +243,7 @@ class Plateaus:
         Such a curve goes on at two and four times the width. Stairs do not, however smooth they are in between:
         there the next edge shows. Returns where it is so.
         """
-        found = np.zeros(len(self.f0), bool)
+        resolved = np.zeros(len(self.f0), bool)
         with np.errstate(all="ignore"):
             seen = THROUGH * self.noise[np.argmax(member, axis=0), self.columns]
             member = member & (self.noise > seen)
@@ -255,11 +255,11 @@ class Plateaus:
             mine = where & (first == k)
             twice = centred(self.line, self.x, 2 * self.widths[k], self.unit)
             before, after = self.noise[k], self.noise[max(k - 1, 0)]
-            found |= mine & twice.finite & (twice.noise <= SUDDEN * before) & ~(after > SUDDEN * twice.noise)
+            resolved |= mine & twice.finite & (twice.noise <= SUDDEN * before) & ~(after > SUDDEN * twice.noise)
         curved = self.curved & (np.arange(len(self.errors))[:, None] >= first)
         narrow = np.where(curved, self.errors, np.inf).argmin(axis=0)
-        self.take(result, found, narrow, self.errors[narrow, self.columns], "smooth")
-        return found
+        self.take(result, resolved, narrow, self.errors[narrow, self.columns], "smooth")
+        return resolved
 
     def spread_of(self, member: np.ndarray) -> np.ndarray:
         """Return in how many steps the fits that share a plateau change, on average."""

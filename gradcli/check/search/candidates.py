@@ -44,17 +44,17 @@ def is_input_number(x: Any) -> bool:
 
 def constants_of(functions: Iterable[Callable]) -> list[float]:
     """Return the numbers in the source of functions and of what they call, and the numbers that they refer to."""
-    found: dict[float, None] = {}
+    constants: dict[float, None] = {}
     for function in functions:
         for x in reached_from(function):
             if is_input_number(x):
-                found[float(x)] = None
+                constants[float(x)] = None
             if hasattr(x, "__code__"):
                 try:
-                    found.update(dict.fromkeys(constants_in(inspect.getsource(x.__code__))))
+                    constants.update(dict.fromkeys(constants_in(inspect.getsource(x.__code__))))
                 except (OSError, TypeError):
                     continue
-    return list(found)
+    return list(constants)
 
 
 def beside(constant: float) -> tuple[float, ...]:

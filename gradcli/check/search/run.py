@@ -108,16 +108,16 @@ class PointSearch:
     def usual_size(self) -> float:
         """The largest element of the gradient at the search's own point."""
         with np.errstate(all="ignore"):
-            found = np.abs(np.concatenate([np.ravel(x) for x in self.subject.jacobian(self.subject.at).values()]))
-        return float(found[np.isfinite(found)].max(initial=0.0))
+            sizes = np.abs(np.concatenate([np.ravel(x) for x in self.subject.jacobian(self.subject.at).values()]))
+        return float(sizes[np.isfinite(sizes)].max(initial=0.0))
 
     def constants(self) -> list[float]:
         """Return the numbers in the source of the function and its derivative, and the inputs that do not vary."""
         check = self.check
         functions = [f for f in (check.f, check.origin, check.grad, check.vjp, check.jvp) if callable(f)]
         fixed = [float(x) for name, x in self.base.items() if name not in self.varied and np.ndim(x) == 0]
-        found = [*constants_in(check.source or ""), *constants_of(dict.fromkeys(functions)), *fixed]
-        return list(dict.fromkeys(found))
+        numbers = [*constants_in(check.source or ""), *constants_of(dict.fromkeys(functions)), *fixed]
+        return list(dict.fromkeys(numbers))
 
     def boundary(self, beyond: Point) -> list[Point]:
         """Return the last point on the way to one without a value that has one, and points beside it."""
@@ -148,7 +148,7 @@ class PointSearch:
         """Return what the filter lets through of `count` points, the worst first; nan and infinite claims take turns
         with finite ones.
         """
-        found: list[tuple[float, int, Point]] = []
+        suspicious: list[tuple[float, int, Point]] = []
         ends: list[Point] = []
         boundaries = 0
         stream = candidates(self.varied, self.constants(), self.rng)
@@ -162,9 +162,9 @@ class PointSearch:
                 boundaries += 1
                 ends += self.boundary(point)
             elif gap:
-                found.append((gap, -number, point))
-        found.sort(key=lambda item: item[:2], reverse=True)
-        kinds = [[point for gap, _, point in found if np.isfinite(gap) == finite] for finite in (True, False)]
+                suspicious.append((gap, -number, point))
+        suspicious.sort(key=lambda item: item[:2], reverse=True)
+        kinds = [[point for gap, _, point in suspicious if np.isfinite(gap) == finite] for finite in (True, False)]
         turns = [point for pair in zip_longest(*kinds) for point in pair if point is not None]
         return turns[: max(LEAST_JUDGED, count // 10)]
 
@@ -183,8 +183,8 @@ class PointSearch:
         worst = 0.0
         try:
             for _ in range(DIRECTIONS):
-                found, kink = compare_along_line(flat, self.rng)
-                worst = max(worst, found)
+                gap, kink = compare_along_line(flat, self.rng)
+                worst = max(worst, gap)
                 if worst or not kink:
                     break
         except WrongShapeError:
@@ -209,14 +209,14 @@ def search(check: Any, report: CheckReport, count: int, saved: Sequence[Mapping[
             return with_point(hunt, dict(point), report, "a point that was saved fails again")
     if not count:
         return report
-    found = first_failing(hunt, report, count)
-    if found is None:
+    failing = first_failing(hunt, report, count)
+    if failing is None:
         none = (
             "none at which the claim is wrong" if report.verdict != "fail" else "none shows more than the point above"
         )
         return replace(report, notes=(*report.notes, f"searched {count} points: {none}"))
     where = "the declared point" if report.verdict == "fail" else f"one of {count} points"
-    return with_point(hunt, shrink(found, hunt.fails, hunt.varied), report, f"the smallest point, from {where}")
+    return with_point(hunt, shrink(failing, hunt.fails, hunt.varied), report, f"the smallest point, from {where}")
 
 
 def first_failing(hunt: PointSearch, report: CheckReport, count: int) -> Point | None:
@@ -240,8 +240,8 @@ def first_failing(hunt: PointSearch, report: CheckReport, count: int) -> Point |
 def with_point(hunt: PointSearch, point: Point, before: CheckReport, how: str) -> CheckReport:
     """Return the report of a failing point, which names it."""
     report = hunt.judge(point, blame=True)
-    found = FoundPoint(point, declaration_of(hunt.check, point))
-    return replace(report, notes=(*report.notes, how), found=found, seconds=before.seconds + report.seconds)
+    smallest = FoundPoint(point, declaration_of(hunt.check, point))
+    return replace(report, notes=(*report.notes, how), found=smallest, seconds=before.seconds + report.seconds)
 
 
 def declaration_of(check: Any, point: Point) -> str:

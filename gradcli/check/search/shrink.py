@@ -73,13 +73,13 @@ class Shrinking:
 
     def taken(self, length: int, places: np.ndarray) -> Point:
         """Return the point with some places of all axes of a length."""
-        found = {}
+        arrays = {}
         for name, x in self.point.items():
             for axis in range(x.ndim):
                 if x.shape[axis] == length:
                     x = np.take(x, places, axis=axis)
-            found[name] = x
-        return found
+            arrays[name] = x
+        return arrays
 
     def simplify(self) -> None:
         """Replace values by simpler ones, equal ones together."""

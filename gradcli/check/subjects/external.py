@@ -58,9 +58,9 @@ class Claimed(Subject):
         """Return the output."""
         self.count()
         with calling():
-            found = np.array(plain_array(self.program.value(arrays), self.program.title))
-        self.shape = found.shape
-        return found
+            out = np.array(plain_array(self.program.value(arrays), self.program.title))
+        self.shape = out.shape
+        return out
 
     def pull(self, arrays: Mapping[str, np.ndarray], cotangent: np.ndarray) -> dict[str, np.ndarray]:
         """Return the claimed product with a cotangent. Raises WrongShapeError."""
@@ -90,9 +90,9 @@ class Claimed(Subject):
         """Return the claimed product with tangents. Raises WrongShapeError."""
         self.count(self.program.runs_for_products)
         with calling():
-            found = self.program.jvp(arrays, tangents)
+            product = self.program.jvp(arrays, tangents)
         shape = self.output(arrays).shape if self.shape is None else self.shape
-        return self.in_shape(found, shape, "the derivative along a direction")
+        return self.in_shape(product, shape, "the derivative along a direction")
 
     def in_shape(self, x: object, shape: tuple[int, ...], what: str) -> np.ndarray:
         """Return an array that must have a shape."""
@@ -111,13 +111,13 @@ class Claimed(Subject):
             return {
                 name: np.reshape([row[name] for row in rows], (*out.shape, *self.at[name].shape)) for name in self.wrt
             }
-        found = {}
+        blocks = {}
         self.claims = "jvp"
         for name in self.wrt:
             pushed = [self.push(arrays, {name: unit}) for unit in unit_arrays(self.at[name])]
             whole = np.stack(pushed, -1) if pushed else np.zeros((*out.shape, 0))
-            found[name] = whole.reshape((*out.shape, *self.at[name].shape))
-        return found
+            blocks[name] = whole.reshape((*out.shape, *self.at[name].shape))
+        return blocks
 
     def blame(self, is_wrong: Callable[[Subject], bool]) -> str | None:
         """Return the first part of the function that is wrong by itself, and its place."""

@@ -153,11 +153,11 @@ class Flat:
 
     def arrays_at(self, x: np.ndarray) -> dict[str, np.ndarray]:
         """Return the inputs to differentiate, by name, at a real vector."""
-        found = {}
+        arrays = {}
         for k, name in enumerate(self.subject.wrt):
             part = x[self.edges[k] : self.edges[k + 1]].astype(self.parts[k].dtype)
-            found[name] = part.view(self.arrays[k].dtype).reshape(self.arrays[k].shape)
-        return found
+            arrays[name] = part.view(self.arrays[k].dtype).reshape(self.arrays[k].shape)
+        return arrays
 
     def evaluate(self, stacks: dict[str, np.ndarray], count: int) -> np.ndarray:
         """Return f at stacked inputs as real vectors."""

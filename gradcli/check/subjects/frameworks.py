@@ -115,8 +115,8 @@ class Flattened:
     def flat(self, result: Any) -> Any:
         """Return a result with arrays of NumPy; gradients as a dict by path where the arguments are nested."""
         if self.role in ("f", "jvp"):
-            found = as_array(result)
-            return result if found is None else found
+            array = as_array(result)
+            return result if array is None else array
         names = list(self.arguments.tree)
         nested = list(self.arguments.arrays) != names
         if nested:
@@ -136,5 +136,5 @@ class Flattened:
 
 def plain_part(x: Any) -> Any:
     """Return an array of any framework as one of NumPy; anything else as it is."""
-    found = as_array(x) if hasattr(x, "shape") else None
-    return x if found is None else found
+    array = as_array(x) if hasattr(x, "shape") else None
+    return x if array is None else array

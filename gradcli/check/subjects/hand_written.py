@@ -66,9 +66,9 @@ class HandWritten(Subject):
     def value(self, arrays: Mapping[str, np.ndarray]) -> np.ndarray:
         """Return f at arrays by name."""
         self.count()
-        found = np.array(plain_array(self.call(self.f, arrays, callable_name(self.f)), callable_name(self.f)))
-        self.shape = found.shape
-        return found
+        out = np.array(plain_array(self.call(self.f, arrays, callable_name(self.f)), callable_name(self.f)))
+        self.shape = out.shape
+        return out
 
     def jacobian(self, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Return what the hand-written derivative gives."""
@@ -165,7 +165,7 @@ class HandWritten(Subject):
     def pull(self, arrays: Mapping[str, np.ndarray], cotangent: np.ndarray) -> dict[str, np.ndarray]:
         """Return what the vjp makes of a cotangent, by input name. Raises WrongShapeError."""
         assert self.vjp is not None
-        what, found = callable_name(self.vjp), {}
+        what, products = callable_name(self.vjp), {}
         parts = self.parts(self.call(self.vjp, arrays, what, cotangent if cotangent.ndim else cotangent[()]), what)
         for name in self.wrt:
             x = self.at[name]
@@ -177,8 +177,8 @@ class HandWritten(Subject):
                 raise WrongShapeError(
                     f"{what} gives '{name}' a gradient of shape {raw.shape}; it must have shape {x.shape}"
                 )
-            found[name] = raw.reshape(x.shape)
-        return found
+            products[name] = raw.reshape(x.shape)
+        return products
 
     @property
     def has_pull(self) -> bool:

@@ -81,12 +81,12 @@ class ScriptSubject(Traced):
         if run.output is not None:
             return super().jacobian(arrays)
         shape = np.shape(run.backwards[0])
-        found = {}
+        blocks = {}
         for name in self.wrt:
             x = run.leaves[name]
             g = np.zeros(x._data.shape, x._data.dtype) if x._grad is None else np.asarray(x._grad._data)
-            found[name] = g.reshape(shape + x._data.shape)
-        return found
+            blocks[name] = g.reshape(shape + x._data.shape)
+        return blocks
 
 
 class SecondScript(ScriptSubject):
@@ -110,8 +110,8 @@ class SecondScript(ScriptSubject):
             raise CheckError(f"{self.first.title} does not depend on its leaves through recorded operations")
         vector = tensor(arrays[last]).requires_grad_()
         wanted = [run.leaves[name] for name in self.first.wrt]
-        found = grad(run.output, wanted, vector, create_graph=True, materialize_grads=True)
-        return [*(run.leaves[name] for name in names), vector], as_one_output(list(found), found, self.title)
+        products = grad(run.output, wanted, vector, create_graph=True, materialize_grads=True)
+        return [*(run.leaves[name] for name in names), vector], as_one_output(list(products), products, self.title)
 
     def jacobian(self, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Return the second derivatives by reverse mode."""
@@ -137,8 +137,8 @@ class ScriptCheck(Check):
 
 def leaves_of(script: ScriptProgram, given: Mapping[str, Any], out: str | None) -> dict[str, np.ndarray]:
     """Return the values of the leaves of a script that names lead to, each once. Raises GradcliError."""
-    found: dict[str, Tensor] = {}
+    leaves: dict[str, Tensor] = {}
     for name, leaf in script.run(given, out=out).leaves.items():
-        if "@" not in name and not any(leaf is other for other in found.values()):
-            found[name] = leaf
-    return {name: np.array(leaf._data) for name, leaf in found.items()}
+        if "@" not in name and not any(leaf is other for other in leaves.values()):
+            leaves[name] = leaf
+    return {name: np.array(leaf._data) for name, leaf in leaves.items()}

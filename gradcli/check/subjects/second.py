@@ -39,8 +39,8 @@ class SecondOrder(Traced):
             result = self.first.call(xs)
             if result._node is None:
                 raise CheckError(f"{self.first.title} does not depend on its inputs through recorded operations")
-            found = grad(result, inputs, v, create_graph=True, materialize_grads=True)
-        return tuple(found)
+            products = grad(result, inputs, v, create_graph=True, materialize_grads=True)
+        return tuple(products)
 
 
 def direction(subject: Traced, seed: int) -> tuple[str, np.ndarray]:

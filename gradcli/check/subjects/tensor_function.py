@@ -42,9 +42,9 @@ class Traced(Subject):
             raise raised(self.title, error) from error
         finally:
             copied.end()
-        found = list(arrays_in(result, is_float_tensor))
-        self.layout = layout_of(found, lambda x: x.dtype.is_complex)
-        return as_one_output([x for _, x in found], result, self.title)
+        outputs = list(arrays_in(result, is_float_tensor))
+        self.layout = layout_of(outputs, lambda x: x.dtype.is_complex)
+        return as_one_output([x for _, x in outputs], result, self.title)
 
     def noted(self, result: Any) -> Any:
         """Return a result, of which there may be something to note."""
@@ -111,14 +111,14 @@ class Traced(Subject):
         if out._node is None:
             return {name: np.zeros_like(arrays[name]) for name in self.wrt}
         try:
-            found = pull(record, [(out, Tensor._wrap(cotangent, None))], False, False)
+            products = pull(record, [(out, Tensor._wrap(cotangent, None))], False, False)
         except ENDINGS:
             raise
         except BaseException as error:
             raise raised("backward", error) from error
         return {
             name: np.zeros_like(arrays[name]) if g is None else np.asarray(g)
-            for name, g in zip(self.wrt, found, strict=True)
+            for name, g in zip(self.wrt, products, strict=True)
         }
 
     has_push = True
@@ -171,14 +171,14 @@ def is_float_tensor(x: Any) -> bool:
     return isinstance(x, Tensor) and (x.dtype.is_floating_point or x.dtype.is_complex)
 
 
-def as_one_output(found: list[Tensor], result: Any, title: str) -> Tensor:
+def as_one_output(outputs: list[Tensor], result: Any, title: str) -> Tensor:
     """Return the Tensors of a function's result as one real Tensor; several are flattened and joined.
 
     Complex outputs become pairs of real and imaginary parts, along a last axis.
     """
     from ...rules import entry
 
-    parts = [as_pairs(x) for x in found]
+    parts = [as_pairs(x) for x in outputs]
     if parts:
         return parts[0] if len(parts) == 1 else entry("concatenate").function([x.reshape(-1) for x in parts])
     if isinstance(result, Tensor):

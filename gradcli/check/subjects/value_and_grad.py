@@ -15,11 +15,11 @@ def value_and_gradient(f: Callable) -> tuple[Callable, Callable]:
     def part(which: int) -> Callable:
         @functools.wraps(f)
         def call(*arguments: Any, **named: Any) -> Any:
-            found = f(*arguments, **named)
-            if not isinstance(found, tuple | list) or len(found) != 2:
-                what = f"{len(found)} things" if isinstance(found, tuple | list) else type(found).__name__
+            pair = f(*arguments, **named)
+            if not isinstance(pair, tuple | list) or len(pair) != 2:
+                what = f"{len(pair)} things" if isinstance(pair, tuple | list) else type(pair).__name__
                 raise CheckError(f"{callable_name(f)} returned {what}, not (value, gradient)")
-            return found[which]
+            return pair[which]
 
         return call
 

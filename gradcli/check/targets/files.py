@@ -47,11 +47,11 @@ def mentions_checks(path: str) -> bool:
 
 def files_in(folder: str) -> list[str]:
     """Return the Python files below a folder that may declare checks, sorted; hidden folders are left out."""
-    found = []
+    paths = []
     for place, folders, names in os.walk(folder):
         folders[:] = sorted(f for f in folders if not f.startswith(".") and f not in ("__pycache__", "node_modules"))
-        found += [os.path.join(place, name) for name in sorted(names) if name.endswith(".py")]
-    return [path for path in found if mentions_checks(path)]
+        paths += [os.path.join(place, name) for name in sorted(names) if name.endswith(".py")]
+    return [path for path in paths if mentions_checks(path)]
 
 
 def declared_in(path: str, folders: Folders, stdout: Any = None) -> list[Check] | CheckReport:
@@ -68,15 +68,17 @@ def declared_in(path: str, folders: Folders, stdout: Any = None) -> list[Check] 
         return CheckReport(
             path, path, None, "error", time.perf_counter() - start, message=error.message, hint=error.hint
         )
-    found = REGISTRY[before:]
+    declared = REGISTRY[before:]
     del REGISTRY[before:]
-    if not any(belongs(check, path) for check in found):  # the file may have been there already, for a function of it
-        found += [check for check in REGISTRY if belongs(check, path)]
+    if not any(
+        belongs(check, path) for check in declared
+    ):  # the file may have been there already, for a function of it
+        declared += [check for check in REGISTRY if belongs(check, path)]
         REGISTRY[:] = [check for check in REGISTRY if not belongs(check, path)]
-    for check in found:
+    for check in declared:
         check.file = path if check.file is None or belongs(check, path) else near(check.file)
         check.surroundings = folders.of(path)
-    return found
+    return declared
 
 
 def belongs(check: Check, path: str) -> bool:
@@ -86,5 +88,5 @@ def belongs(check: Check, path: str) -> bool:
 
 def near(path: str) -> str:
     """Return a path from here for what is below the working directory."""
-    found = os.path.relpath(path)
-    return path if found.startswith(os.pardir) else found
+    relative = os.path.relpath(path)
+    return path if relative.startswith(os.pardir) else relative

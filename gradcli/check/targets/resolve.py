@@ -30,20 +30,20 @@ def checks_of(targets: Sequence[Target], wanted: Wanted) -> list[Check | CheckRe
     A Python file without checks is checked as a script when it is named alone, and left out among others. Raises
     GradcliError for targets that do not exist, and when nothing is declared.
     """
-    found: list[Check | CheckReport] = []
+    checks: list[Check | CheckReport] = []
     folders = Folders()
     for target in targets:
         target.folders = folders
         if len(targets) == 1 or target.inline or not is_file_without_checks(target.text):
-            found += of_target(target, wanted)
-    if not found:
+            checks += of_target(target, wanted)
+    if not checks:
         names = ", ".join(target.text for target in targets)
         raise GradcliError(
             f"nothing to check in {names}",
             hint="declare checks with @gradcli.check(at=..., grad=...), or name a function: FILE.py:f --grad g",
             kind="file",
         )
-    return found
+    return checks
 
 
 def is_file_without_checks(path: str) -> bool:
@@ -84,12 +84,12 @@ def of_file(path: str, target: Target, wanted: Wanted) -> list[Check | CheckRepo
     wanted.refuse_for(path)
     refuse_arguments(target, f"{path} declares checks, so it")
     assert target.folders is not None
-    found = declared_in(path, target.folders, target.stdout)
-    if isinstance(found, CheckReport):
-        return [found]
-    for check in found:
+    declared = declared_in(path, target.folders, target.stdout)
+    if isinstance(declared, CheckReport):
+        return [declared]
+    for check in declared:
         check.repeated = wanted.repeated
-    return [with_options(check, wanted) for check in found]
+    return [with_options(check, wanted) for check in declared]
 
 
 def hand_written_check(path: str, name: str, target: Target, wanted: Wanted) -> Check:
@@ -139,23 +139,23 @@ def by_framework(path: str, name: str, target: Target, wanted: Wanted) -> Check 
         return None
     start = time.perf_counter()
     try:
-        found = find_in(load_module(path, target.stdout, target.folders, read_source(path)), path, name)
+        function = find_in(load_module(path, target.stdout, target.folders, read_source(path)), path, name)
     except GradcliError as error:
         if error.exit_code != EXIT_TARGET:
             raise
         return CheckReport(
             f"{path}:{name}", path, None, "error", time.perf_counter() - start, message=error.message, hint=error.hint
         )
-    engine = engine_of(found, wanted.options.get("engine"))
+    engine = engine_of(function, wanted.options.get("engine"))
     if engine is None:
         return None
     if wanted.out is not None:
         raise GradcliError("--out names a variable of a program; a function has one output", kind="usage")
-    check_callable(found, path, name)
+    check_callable(function, path, name)
     with surroundings_of(target):
-        at = framework_arguments(engine, found, by_path(wanted.at), f"{path}:{name}")
+        at = framework_arguments(engine, function, by_path(wanted.at), f"{path}:{name}")
     check = Check(
-        found,
+        function,
         at,
         wrt=wanted.wrt,
         name=target.text,

@@ -67,11 +67,11 @@ class Sharp:
                 f"the inputs have {total} elements; second derivatives are taken of at most {MOST_COLUMNS}"
             )
         vector = self.given(subject.vector, arrays[subject.vector]).ravel()
-        found = []
+        products = []
         for direction in directions_of(first, 0):
             up, down = (self.of(first, self.moved(at, direction, sign)) for sign in (1, -1))
-            found.append(sum(v * (a - c) / (2 * self.step) for v, a, c in zip(vector, up, down, strict=True)))
-        return np.array(found, object)
+            products.append(sum(v * (a - c) / (2 * self.step) for v, a, c in zip(vector, up, down, strict=True)))
+        return np.array(products, object)
 
     def given(self, name: str, x: np.ndarray) -> np.ndarray:
         """Return an array in this precision."""
@@ -100,13 +100,13 @@ def directions_of(subject: Traced, seed: int) -> list[dict[str, np.ndarray]]:
     """Return unit vectors of all input elements, or random signs where there are many."""
     sizes = {name: np.size(subject.at[name]) for name in subject.wrt}
     if sum(sizes.values()) <= MOST_COLUMNS:
-        found = []
+        directions = []
         for name in subject.wrt:
             for k in range(sizes[name]):
                 unit = np.zeros(sizes[name])
                 unit[k] = 1.0
-                found.append({name: unit.reshape(np.shape(subject.at[name]))})
-        return found
+                directions.append({name: unit.reshape(np.shape(subject.at[name]))})
+        return directions
     rng = np.random.default_rng(seed)
     return [
         {name: rng.choice([-1.0, 1.0], np.shape(subject.at[name])) for name in subject.wrt} for _ in range(DIRECTIONS)
@@ -132,7 +132,7 @@ def nearby(at: dict[str, np.ndarray], wrt: Sequence[str], rng: np.random.Generat
     return near
 
 
-def in_digits(subject: Traced, blocks: dict[str, np.ndarray], digits: int, seed: int, found: Witnessed) -> None:
+def in_digits(subject: Traced, blocks: dict[str, np.ndarray], digits: int, seed: int, witnessed: Witnessed) -> None:
     """Compare the engine's derivative with differences in high precision.
 
     Its own rounding is seen by comparing at more points close by: what stays the same there is no rounding.
@@ -155,8 +155,8 @@ def in_digits(subject: Traced, blocks: dict[str, np.ndarray], digits: int, seed:
         differences.append(rows)
         exact_values.append(truths)
         value = middle if value is None else value
-    judge_digits(np.array(differences, float), np.array(exact_values, float), directions, digits, found)
-    value_digits(subject, sharp, np.asarray(value), np.array(exact_values[0], float), directions, found)
+    judge_digits(np.array(differences, float), np.array(exact_values, float), directions, digits, witnessed)
+    value_digits(subject, sharp, np.asarray(value), np.array(exact_values[0], float), directions, witnessed)
 
 
 def difference(sharp: Sharp, claimed: float, truth: Any) -> float:
@@ -165,7 +165,7 @@ def difference(sharp: Sharp, claimed: float, truth: Any) -> float:
 
 
 def judge_digits(
-    errors: np.ndarray, truth: np.ndarray, directions: list[dict[str, np.ndarray]], digits: int, found: Witnessed
+    errors: np.ndarray, truth: np.ndarray, directions: list[dict[str, np.ndarray]], digits: int, witnessed: Witnessed
 ) -> None:
     """Note to how many digits the engine agrees, and accuse what is off by more than its rounding."""
     size = np.maximum(np.abs(truth), 1e-3 * np.nanmax(np.abs(truth), axis=(1, 2), keepdims=True, initial=0.0))
@@ -173,7 +173,7 @@ def judge_digits(
         relative = errors / np.where(size == 0, 1.0, size)
     worst = float(np.nanmax(np.abs(relative[0]), initial=0.0))
     right = digits_of(worst)
-    found.digits.append((f"{digits}-digit", right))
+    witnessed.digits.append((f"{digits}-digit", right))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         mean, noise = np.nanmean(relative, axis=0), np.nanstd(relative, axis=0)
@@ -181,12 +181,12 @@ def judge_digits(
     wrong = (np.abs(mean) > 2 * noise + floor) & (np.abs(relative[0]) > floor)
     if not wrong.any():
         if right < LOST:
-            found.notes.append(f"{ROUNDED} the engine's derivative only {right:.1f} right digits here")
+            witnessed.notes.append(f"{ROUNDED} the engine's derivative only {right:.1f} right digits here")
         return
     place = np.unravel_index(int(np.nanargmax(np.where(wrong, np.abs(relative[0]), -1.0))), wrong.shape)
     exact_value = truth[0][place]
     claimed = exact_value + errors[0][place]
-    found.findings.append(
+    witnessed.findings.append(
         Finding(
             "exact",
             f"{digits}-digit arithmetic refutes it: {named(directions[place[0]])} claimed {claimed:.17g}, "
@@ -210,7 +210,7 @@ def value_digits(
     value: np.ndarray,
     truth: np.ndarray,
     directions: list[dict[str, np.ndarray]],
-    found: Witnessed,
+    witnessed: Witnessed,
 ) -> None:
     """Note where the float64 value itself has lost digits, and the condition number that explains it."""
     rounded = np.asarray(subject.value(subject.at)).ravel()
@@ -228,6 +228,6 @@ def value_digits(
     total = float(np.nansum(np.abs(truth[:, at]) * np.array(steps)))
     condition = float(sharp.mp.mpf(total) / abs(value[at]))  # as a float the value may be 0
     why = "" if condition > 1e3 else ": cancellation on the way, for the function itself is well conditioned"
-    found.notes.append(
+    witnessed.notes.append(
         f"the float64 value itself has only {max(worst, 0):.1f} right digits (condition number {condition:.2g}){why}"
     )

@@ -18,11 +18,11 @@ def with_witnesses(report: CheckReport, subject: Any, digits: int | None, symbol
     """Return a report with what further witnesses say. A derivative that they refute fails."""
     if report.verdict == "error":
         return report
-    found = Witnessed()
+    witnessed = Witnessed()
     if report.inputs:
-        found.digits.append(("numeric", min(numeric_digits(item) for item in report.inputs)))
+        witnessed.digits.append(("numeric", min(numeric_digits(item) for item in report.inputs)))
     if not subject.traced:
-        found.notes.append("exact witnesses need a function of Tensors; this one is called with plain arrays")
+        witnessed.notes.append("exact witnesses need a function of Tensors; this one is called with plain arrays")
     else:
         from .multiprecise import in_digits
         from .symbolic import by_formulas
@@ -30,31 +30,31 @@ def with_witnesses(report: CheckReport, subject: Any, digits: int | None, symbol
         try:
             blocks = subject.jacobian(subject.at)
             if digits is not None:
-                ask_witness(found, f"{digits}-digit", lambda: in_digits(subject, blocks, digits, seed, found))
+                ask_witness(witnessed, f"{digits}-digit", lambda: in_digits(subject, blocks, digits, seed, witnessed))
             if symbolic:
-                ask_witness(found, "symbolic", lambda: by_formulas(subject, blocks, found))
+                ask_witness(witnessed, "symbolic", lambda: by_formulas(subject, blocks, witnessed))
         except CheckError as error:
-            found.notes.append(str(error))
-    verdict = "fail" if found.findings else report.verdict
+            witnessed.notes.append(str(error))
+    verdict = "fail" if witnessed.findings else report.verdict
     return replace(
         report,
         verdict=verdict,
-        message=found.findings[0].text if found.findings and report.verdict != "fail" else report.message,
-        witnesses=(*report.witnesses, *found.digits),
-        diagnosis=(*report.diagnosis, *found.findings),
-        notes=(*report.notes, *found.notes),
+        message=witnessed.findings[0].text if witnessed.findings and report.verdict != "fail" else report.message,
+        witnesses=(*report.witnesses, *witnessed.digits),
+        diagnosis=(*report.diagnosis, *witnessed.findings),
+        notes=(*report.notes, *witnessed.notes),
     )
 
 
-def ask_witness(found: Witnessed, name: str, work: Any) -> None:
+def ask_witness(witnessed: Witnessed, name: str, work: Any) -> None:
     """Ask a witness; where it has nothing to say, note why."""
     try:
         with within(time_left(LONGEST)):
             work()
     except TimeIsUp:
-        found.notes.append(f"no {name} witness: it takes too long")
+        witnessed.notes.append(f"no {name} witness: it takes too long")
     except (GradcliError, CheckError, TypeError, AttributeError, ValueError) as error:
-        found.notes.append(f"no {name} witness: {str(error).splitlines()[0]}")
+        witnessed.notes.append(f"no {name} witness: {str(error).splitlines()[0]}")
 
 
 def numeric_digits(item: InputCheck) -> float:

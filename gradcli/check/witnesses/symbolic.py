@@ -14,7 +14,7 @@ from ..subjects.tensor_function import Traced
 from .answers import ROUNDED, Witnessed
 
 
-def by_formulas(subject: Traced, blocks: dict[str, np.ndarray], found: Witnessed) -> None:
+def by_formulas(subject: Traced, blocks: dict[str, np.ndarray], witnessed: Witnessed) -> None:
     """Compare the engine's derivative with sympy's."""
     import sympy
 
@@ -56,10 +56,10 @@ def by_formulas(subject: Traced, blocks: dict[str, np.ndarray], found: Witnessed
         block = np.abs(np.asarray(blocks[item.name]))
         largest = float(np.max(block[np.isfinite(block)], initial=0.0)) or 1.0
         error = item.error / largest
-        found.digits.append((f"symbolic {item.name}", digits_of(error)))
-        found.notes += [f"{item.name}: {note}" for note in item.notes]
-        if not item.agrees and not any(note.startswith(ROUNDED) for note in found.notes):
-            found.findings.append(Finding("symbolic", f"sympy's formula for {item.name} disagrees", item.name))
+        witnessed.digits.append((f"symbolic {item.name}", digits_of(error)))
+        witnessed.notes += [f"{item.name}: {note}" for note in item.notes]
+        if not item.agrees and not any(note.startswith(ROUNDED) for note in witnessed.notes):
+            witnessed.findings.append(Finding("symbolic", f"sympy's formula for {item.name} disagrees", item.name))
 
 
 def formula_of(subject: Traced, symbols: dict[str, Any]) -> np.ndarray:

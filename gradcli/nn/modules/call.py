@@ -239,8 +239,8 @@ def pass_identity(values: tuple) -> tuple[tuple, list[int], Any]:
 
 def put_at(grads: tuple, places: list[int], count: int) -> tuple:
     """Return gradients at their places among `count`, None elsewhere."""
-    found = dict(zip(places, grads, strict=True))
-    return tuple(found.get(i) for i in range(count))
+    by_place = dict(zip(places, grads, strict=True))
+    return tuple(by_place.get(i) for i in range(count))
 
 
 # -- backward hooks of the old kind ---------------------------------------------------------------

@@ -271,8 +271,8 @@ class ParameterList(Module):
     def __getitem__(self, index: Any) -> Any:
         if not isinstance(index, slice) and not -len(self) <= index < len(self):
             raise IndexError(f"index {index} is out of range")
-        found = list(self)[index]
-        return ParameterList(found) if isinstance(index, slice) else found
+        chosen = list(self)[index]
+        return ParameterList(chosen) if isinstance(index, slice) else chosen
 
     def __setitem__(self, index: Any, value: Any) -> None:
         self._parameters[str(range(len(self))[index])] = as_parameter(value)

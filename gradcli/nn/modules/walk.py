@@ -90,12 +90,12 @@ class Walkable:
         """Return the module of a dotted name. Raises AttributeError where there is none."""
         module: Any = self
         for name in target.split(".") if target else ():
-            found = getattr(module, name, MISSING)
-            if found is MISSING:
+            child = getattr(module, name, MISSING)
+            if child is MISSING:
                 raise AttributeError(f"{type(module).__name__} has no attribute `{name}`")
-            if not isinstance(found, Walkable):
+            if not isinstance(child, Walkable):
                 raise AttributeError(f"`{name}` is not an nn.Module")
-            module = found
+            module = child
         return module
 
     def set_submodule(self, target: str, module: Any) -> None:

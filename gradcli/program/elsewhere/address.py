@@ -117,12 +117,12 @@ def read_config(options: CallOptions) -> dict[str, Any]:
     if options.config is None:
         return {}
     try:
-        found = json.loads(options.config)
+        config = json.loads(options.config)
     except (ValueError, RecursionError) as error:
         raise GradcliError(f"--config is no JSON: {error}", kind="usage") from None
-    if not isinstance(found, dict):
+    if not isinstance(config, dict):
         raise GradcliError("--config is no JSON object", hint="for example --config '{\"level\": 2}'", kind="usage")
-    return found
+    return config
 
 
 def refuse_config(options: CallOptions, text: str) -> None:

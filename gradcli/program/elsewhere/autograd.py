@@ -33,15 +33,15 @@ class AutogradCall(FrameworkCall):
         vjp, out = make_vjp(self.function_of(list(at)), tuple(map(leaf, at.values())))
 
         def back(cotangent: np.ndarray) -> dict[str, np.ndarray]:
-            found = vjp(leaf(np.asarray(cotangent, np.asarray(out).dtype).reshape(np.shape(out))))
-            return {name: np.conj(np.asarray(x)) for name, x in zip(at, found, strict=True)}
+            products = vjp(leaf(np.asarray(cotangent, np.asarray(out).dtype).reshape(np.shape(out))))
+            return {name: np.conj(np.asarray(x)) for name, x in zip(at, products, strict=True)}
 
         return back
 
     def push(self, at: Arrays, tangents: Arrays) -> np.ndarray:
         ahead = make_jvp(self.function_of(list(at)), tuple(map(leaf, at.values())))
-        out, found = ahead(tuple(leaf(tangents[name]) for name in at))
-        return np.zeros(np.shape(out)) if found is None else np.asarray(found)
+        out, tangent = ahead(tuple(leaf(tangents[name]) for name in at))
+        return np.zeros(np.shape(out)) if tangent is None else np.asarray(tangent)
 
     def join_result(self, result: Any) -> Any:
         """Return an output as one real array. Raises ElsewhereError for one without floating-point numbers."""
@@ -52,8 +52,8 @@ class AutogradCall(FrameworkCall):
 
         def product(*given: Any) -> tuple:
             back, out = make_vjp(self.function_of(names), autograd.builtins.tuple(given[:-1]))
-            found = back(anp.reshape(given[-1], anp.shape(out)))
-            return tuple(anp.conj(found[i]) for i in range(len(names)))
+            products = back(anp.reshape(given[-1], anp.shape(out)))
+            return tuple(anp.conj(products[i]) for i in range(len(names)))
 
         given = {**self.inputs, free_name("gradient", self.inputs): cotangent}
         return AutogradCall(product, Arguments(given), f"the derivative of {self.title}")

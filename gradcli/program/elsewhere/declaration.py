@@ -53,42 +53,42 @@ class Declaration(NamedTuple):
 
 def read_declaration(text: str) -> Declaration:
     """Return what a declaration says. Raises GradcliError for what is none, and for types that are not known."""
-    found = DECLARATION.match(text)
-    if not found:
+    match = DECLARATION.match(text)
+    if not match:
         raise GradcliError(
             f"'{text}' is no declaration of a C function",
             hint="write the line of the header: 'double f(int n, const double *x)'",
             kind="usage",
         )
-    returns = plain_type(found["returns"])
+    returns = plain_type(match["returns"])
     if returns not in ("void", *WHOLE, *REAL):
         raise GradcliError(f"'{text}': it returns {returns}, not double, float, int or void", kind="usage")
-    rest = found["rest"].strip()
+    rest = match["rest"].strip()
     words = [] if rest in ("", "void") else rest.split(",")
     parameters = tuple(read_parameter(word.strip(), text) for word in words)
     names = [p.name for p in parameters]
     if len(set(names)) != len(names):
         raise GradcliError(f"'{text}': two parameters have the same name", kind="usage")
-    return Declaration(found["name"], "void" if returns == "void" else (WHOLE | REAL)[returns], parameters)
+    return Declaration(match["name"], "void" if returns == "void" else (WHOLE | REAL)[returns], parameters)
 
 
 def read_parameter(word: str, text: str) -> Parameter:
     """Return what one parameter is. Raises GradcliError."""
     bare = re.sub(r"\*\s*(?:const|restrict|__restrict|__restrict__)\s*", "*", word)
-    found = PARAMETER.match(bare)
-    if not found:
+    match = PARAMETER.match(bare)
+    if not match:
         raise GradcliError(
             f"'{text}': the parameter '{word}' cannot be read", hint="every parameter needs a name", kind="usage"
         )
-    kind, is_array = plain_type(found["type"]), bool(found["star"] or found["length"])
-    if (found["star"] and found["length"]) or found["length"].count("[") > 1 or (is_array and kind not in REAL):
+    kind, is_array = plain_type(match["type"]), bool(match["star"] or match["length"])
+    if (match["star"] and match["length"]) or match["length"].count("[") > 1 or (is_array and kind not in REAL):
         raise GradcliError(f"'{text}': '{word}' is no array of double or float", kind="usage")
     if kind in REAL:
-        is_input = bool(re.search(r"\bconst\b", found["type"]))
-        return Parameter(found["name"], ("input" if is_input else "output") if is_array else "number", REAL[kind])
+        is_input = bool(re.search(r"\bconst\b", match["type"]))
+        return Parameter(match["name"], ("input" if is_input else "output") if is_array else "number", REAL[kind])
     if kind not in WHOLE:
         raise GradcliError(f"'{text}': '{word}' has a type that is not known: {kind}", kind="usage")
-    return Parameter(found["name"], "whole", WHOLE[kind])
+    return Parameter(match["name"], "whole", WHOLE[kind])
 
 
 def plain_type(words: str) -> str:

@@ -58,9 +58,9 @@ def framework_call(
         whole = [name for name, x in given.items() if is_whole(x) and (wrt is None or fixed(name))]
         for names in [*([name] for name in whole), whole] if len(whole) > 1 else [whole] * bool(whole):
             with contextlib.suppress(ElsewhereError):
-                found = made(names)
-                found.notes = (*found.notes, f"{', '.join(names)} taken as whole, and not differentiated")
-                return found
+                call = made(names)
+                call.notes = (*call.notes, f"{', '.join(names)} taken as whole, and not differentiated")
+                return call
         raise error from error.__cause__
 
 

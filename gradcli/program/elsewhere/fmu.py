@@ -32,9 +32,9 @@ class Fmu(Elsewhere):
 
     def __init__(self, title: str, inputs: Arrays, process: Process, options: CallOptions):
         self.process, out, wrt = process, options.out, options.wrt
-        found = self.ask(title, "describe", {})
-        own, outputs = found["inputs"], found["outputs"]
-        if not found["derivatives"]:
+        description = self.ask(title, "describe", {})
+        own, outputs = description["inputs"], description["outputs"]
+        if not description["derivatives"]:
             raise ElsewhereError(f"{title} gives no derivative: it does not provide directional derivatives")
         for name in inputs:
             if name not in own:
@@ -66,10 +66,10 @@ class Fmu(Elsewhere):
     def result(self, method: str, arrays: Arrays, more: dict[str, Any]) -> np.ndarray:
         """Return what a method gives for the outputs."""
         self.calls += method == "evaluate"
-        found = self.ask(self.title, method, {"inputs": flat_numbers(arrays), "outputs": self.outputs, **more})[
+        parts = self.ask(self.title, method, {"inputs": flat_numbers(arrays), "outputs": self.outputs, **more})[
             "outputs"
         ]
-        return np.array(found if len(self.outputs) > 1 else found[0], float)
+        return np.array(parts if len(self.outputs) > 1 else parts[0], float)
 
     def close(self) -> None:
         self.process.close()

@@ -70,10 +70,10 @@ def main(path, folder):
         request = json.loads(line)
         try:
             model = model or Model(path, folder)
-            found = getattr(model, request["method"])(request)
+            answer = getattr(model, request["method"])(request)
         except Exception as error:
-            found, model = {"error": f"{type(error).__name__}: {error}"}, None
-        print(json.dumps({**found, "id": request["id"]}), file=answers, flush=True)
+            answer, model = {"error": f"{type(error).__name__}: {error}"}, None
+        print(json.dumps({**answer, "id": request["id"]}), file=answers, flush=True)
 
 
 if __name__ == "__main__":

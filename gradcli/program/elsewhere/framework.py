@@ -150,13 +150,13 @@ class FrameworkCall(Elsewhere):
         return call_with(self.function, self.arguments.filled(leaves, self.constant))
 
     def note_layout(
-        self, result: Any, found: Sequence[tuple[Path, Any]], is_complex: Callable[[Any], bool], word: str = "array"
+        self, result: Any, arrays: Sequence[tuple[Path, Any]], is_complex: Callable[[Any], bool], word: str = "array"
     ) -> list[Any]:
         """Return the arrays found in an output; note which they are. Raises ElsewhereError for none."""
-        if not found:
+        if not arrays:
             raise ElsewhereError(f"{self.title} returned {type(result).__name__}, and no {word} of real numbers")
-        self.layout = layout_of(found, is_complex)
-        return [x for _, x in found]
+        self.layout = layout_of(arrays, is_complex)
+        return [x for _, x in arrays]
 
     def precision(self, narrow: bool) -> contextlib.AbstractContextManager:
         """Return a context in which the framework computes in single or in double precision."""
@@ -184,10 +184,10 @@ class FrameworkCall(Elsewhere):
         return self.array(x)
 
     def plain(self, out: Any) -> np.ndarray:
-        found = as_array(out)
-        if found is None:
+        array = as_array(out)
+        if array is None:
             raise ElsewhereError(f"{self.title} returned {type(out).__name__}, which is no array")
-        return found
+        return array
 
     def evaluate(self, at: Arrays) -> Any:
         """Return the joined output, without a graph."""

@@ -59,11 +59,11 @@ class JaxCall(FrameworkCall):
         """
         compiled = jax.jit(self.evaluate_as_written)
         try:
-            found = compiled(arrays)
+            again = compiled(arrays)
         except Exception:  # its code asks for values
             return None
         room = 1e-4 if out.dtype.itemsize < 8 else 1e-9
-        return compiled if jnp.allclose(found, out, rtol=room, atol=0, equal_nan=True) else None
+        return compiled if jnp.allclose(again, out, rtol=room, atol=0, equal_nan=True) else None
 
     def function_of(self, names: Sequence[str]) -> Callable:
         """Return the joined output as a function of arrays in order."""
@@ -74,8 +74,8 @@ class JaxCall(FrameworkCall):
         out, vjp = jax.vjp(self.function_of(list(at)), *map(jnp.asarray, at.values()))
 
         def back(cotangent: np.ndarray) -> dict[str, np.ndarray]:
-            found = vjp(jnp.asarray(cotangent, out.dtype).reshape(out.shape))
-            return {name: np.conj(np.asarray(x)) for name, x in zip(at, found, strict=True)}
+            products = vjp(jnp.asarray(cotangent, out.dtype).reshape(out.shape))
+            return {name: np.conj(np.asarray(x)) for name, x in zip(at, products, strict=True)}
 
         return back
 
@@ -92,8 +92,8 @@ class JaxCall(FrameworkCall):
         """Return an output as one real array. Raises ElsewhereError for one without floating-point numbers."""
         leaves = jax.tree_util.tree_leaves_with_path(result)
         arrays = [(tuple(map(key_of, path)), jnp.asarray(x)) for path, x in leaves if not isinstance(x, str)]
-        found = [(path, x) for path, x in arrays if jnp.issubdtype(x.dtype, jnp.inexact)]
-        return join_real(self.note_layout(result, found, jnp.iscomplexobj), jnp)
+        inexact = [(path, x) for path, x in arrays if jnp.issubdtype(x.dtype, jnp.inexact)]
+        return join_real(self.note_layout(result, inexact, jnp.iscomplexobj), jnp)
 
     def vjp_function(self, cotangent: np.ndarray) -> JaxCall:
         names = list(self.inputs)
@@ -118,5 +118,5 @@ def enable_x64(wanted: bool) -> contextlib.AbstractContextManager:
 
 def key_of(step: Any) -> int | str:
     """Return an index, a key or a name on the way to a leaf."""
-    found = next(getattr(step, name) for name in ("key", "idx", "name") if hasattr(step, name))
-    return found if isinstance(found, int) else str(found)
+    key = next(getattr(step, name) for name in ("key", "idx", "name") if hasattr(step, name))
+    return key if isinstance(key, int) else str(key)

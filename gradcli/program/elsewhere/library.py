@@ -80,7 +80,7 @@ class Library(Elsewhere):
         if not names:
             hint = "add to the command line: x=1"
             raise GradcliError(f"{self.f.name} needs a value for an input", hint=hint, kind="name")
-        found = {}
+        points = {}
         for p in self.f.parameters:
             if p.name in names:
                 x = np.asarray(inputs[p.name])
@@ -88,23 +88,23 @@ class Library(Elsewhere):
                     raise GradcliError(f"{self.f.name}: '{p.name}' must be real numbers", kind="value")
                 if p.kind == "number" and x.ndim:
                     raise GradcliError(f"{self.f.name}: '{p.name}' is a single number", kind="shape")
-                found[p.name] = (x if p.kind == "number" else np.atleast_1d(x)).astype(p.type)
-        return found
+                points[p.name] = (x if p.kind == "number" else np.atleast_1d(x)).astype(p.type)
+        return points
 
     def output_of(self, out: str | None) -> Parameter:
         """Return the parameter that is the output, or what is returned, under the function's name."""
         if self.f.returns in REAL.values():
-            found = [Parameter(self.f.name, "number", self.f.returns)]
+            candidates = [Parameter(self.f.name, "number", self.f.returns)]
         else:
-            found = [p for p in self.f.parameters if p.kind == "output" and p.name not in self.inputs]
+            candidates = [p for p in self.f.parameters if p.kind == "output" and p.name not in self.inputs]
         if out is not None:
-            found = [p for p in found if p.name == out]
-        if len(found) != 1:
+            candidates = [p for p in candidates if p.name == out]
+        if len(candidates) != 1:
             names = ", ".join(p.name for p in self.f.parameters if p.kind == "output" and p.name not in self.inputs)
             what = f"several outputs: {names}" if names else "no output: it returns no number, and has no double *"
             hint = f"choose one with --out: {names}" if names else None
             raise GradcliError(f"{self.f.name} has {what}", hint=hint, kind="usage")
-        return found[0]
+        return candidates[0]
 
     def output_shape(self, shapes: Mapping[str, tuple[int, ...]]) -> tuple[int, ...]:
         """Return the shape of the output. Raises GradcliError when it cannot be known."""
@@ -123,23 +123,23 @@ class Library(Elsewhere):
     def sizes(self, function: Declaration) -> dict[str, int]:
         """Return the values of a function's integers. Raises GradcliError for one that cannot be known."""
         arrays = [p.name for p in self.f.parameters if p.name in self.inputs and p.kind != "number"]
-        found: dict[str, int] = {}
+        sizes: dict[str, int] = {}
         of_first = False
         for p in function.parameters:
             if p.kind != "whole":
                 continue
             own = [name for name in arrays if p.name in (f"n{name}", f"n_{name}", f"{name}_n", f"len_{name}")]
             if p.name in self.whole:
-                found[p.name] = whole_number(p.name, self.whole[p.name])
+                sizes[p.name] = whole_number(p.name, self.whole[p.name])
             elif p.name == "m":
-                found[p.name] = math.prod(self.shape)
+                sizes[p.name] = math.prod(self.shape)
             elif own:
-                found[p.name] = self.inputs[own[0]].size
+                sizes[p.name] = self.inputs[own[0]].size
             elif arrays and not of_first:
-                found[p.name], of_first = self.inputs[arrays[0]].size, True
+                sizes[p.name], of_first = self.inputs[arrays[0]].size, True
             else:
                 raise missing_values(function.name, [p.name])
-        return found
+        return sizes
 
     def roles(self, function: Declaration, habits: Iterable[str]) -> dict[str, str]:
         """Return what each array and number of a derivative stands for, by its name.
@@ -150,14 +150,14 @@ class Library(Elsewhere):
         known = [*self.inputs, self.output.name]
         parameters = [p for p in function.parameters if p.kind != "whole"]
         belongs = {habit.format(name): f"{name}'" for name in known for habit in habits}
-        found = {p.name: p.name if p.name in known else belongs.get(p.name, "") for p in parameters}
+        roles = {p.name: p.name if p.name in known else belongs.get(p.name, "") for p in parameters}
         into, back = self.sides(function)
         for side, kinds in ((back, ("output",)), (self.wrt, ("output",)), (into, ("input", "number"))):
-            free = [p.name for p in parameters if not found[p.name] and p.kind in kinds]
-            wanted = [f"{name}'" for name in side if f"{name}'" not in found.values()]
+            free = [p.name for p in parameters if not roles[p.name] and p.kind in kinds]
+            wanted = [f"{name}'" for name in side if f"{name}'" not in roles.values()]
             if free and len(free) == len(wanted):
-                found.update(zip(free, wanted, strict=True))
-        if open_ := [name for name, role in found.items() if not role]:
+                roles.update(zip(free, wanted, strict=True))
+        if open_ := [name for name, role in roles.items() if not role]:
             raise GradcliError(
                 f"{function.name}: what '{open_[0]}' stands for is not clear",
                 hint=f"name it after an input or the output: {self.wrt[0]}_b, d{self.wrt[0]} or grad_{self.wrt[0]}",
@@ -165,9 +165,9 @@ class Library(Elsewhere):
             )
         returned = back if function.returns in REAL.values() and len(back) == 1 else []
         wanted = [name for name in back if name in self.wrt or name == self.output.name]
-        if lacking := [name for name in wanted if f"{name}'" not in found.values() and name not in returned]:
+        if lacking := [name for name in wanted if f"{name}'" not in roles.values() and name not in returned]:
             raise GradcliError(f"{function.name} gives no derivative for '{lacking[0]}'", kind="usage")
-        return found
+        return roles
 
     def sides(self, function: Declaration) -> tuple[list[str], list[str]]:
         """Return what a derivative takes products with, and what it gives derivatives of, by name."""
@@ -228,22 +228,22 @@ class Library(Elsewhere):
                 name = role[:-1]
                 values[p.name] = given[name] if name in into and name in given else np.zeros(shapes[name])
         returned, after = self.call(function, values)
-        found = {
+        results = {
             role[:-1]: after[name].reshape(shapes[role[:-1]])
             for name, role in roles.items()
             if name in after and role.endswith("'") and role[:-1] in back
         }
-        if function.returns in REAL.values() and len(back) == 1 and back[0] not in found:
-            found[back[0]] = np.array(returned, function.returns).reshape(shapes[back[0]])
-        return found
+        if function.returns in REAL.values() and len(back) == 1 and back[0] not in results:
+            results[back[0]] = np.array(returned, function.returns).reshape(shapes[back[0]])
+        return results
 
     def vjp(self, arrays: Arrays, cotangent: np.ndarray) -> dict[str, np.ndarray]:
         """Return what the backward pass gives, or the product with the gradient."""
         if self.back:
             return self.derivative(self.back, REVERSE, arrays, {self.output.name: cotangent})
         assert self.grad
-        found = self.derivative(self.grad, REVERSE, arrays, {})
-        return {name: np.tensordot(cotangent, found[name], cotangent.ndim) for name in self.wrt}
+        gradients = self.derivative(self.grad, REVERSE, arrays, {})
+        return {name: np.tensordot(cotangent, gradients[name], cotangent.ndim) for name in self.wrt}
 
     def jvp(self, arrays: Arrays, tangents: Arrays) -> np.ndarray:
         assert self.forward

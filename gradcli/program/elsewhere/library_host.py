@@ -42,10 +42,10 @@ def main(path):
         try:
             if library is None:
                 library = ctypes.CDLL(path)
-            found = call(library, json.loads(line))
+            answer = call(library, json.loads(line))
         except Exception as error:
-            found = {"error": f"{error}"}
-        print(json.dumps(found), file=answers, flush=True)
+            answer = {"error": f"{error}"}
+        print(json.dumps(answer), file=answers, flush=True)
 
 
 if __name__ == "__main__":

@@ -147,11 +147,11 @@ class Process:
             self.rest[fd] = last
         answer = None
         for line in lines:
-            found = object_in(line) if answers else None
-            if found is None or found.pop("id", self.number) != self.number:
+            message = object_in(line) if answers else None
+            if message is None or message.pop("id", self.number) != self.number:
                 self.show(line)
             elif answer is None:
-                answer = found
+                answer = message
             else:
                 self.surplus = True
                 self.show(line)
@@ -199,10 +199,10 @@ def object_in(line: bytearray) -> dict[str, Any] | None:
     if not line.lstrip().startswith(b"{"):
         return None
     try:
-        found = json.loads(line)
+        document = json.loads(line)
     except (ValueError, RecursionError):
         return None
-    return found if isinstance(found, dict) else None
+    return document if isinstance(document, dict) else None
 
 
 def end(process: Any, owner: int) -> None:

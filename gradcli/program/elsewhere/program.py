@@ -95,19 +95,19 @@ def products(ctx: Any, cotangent: Tensor) -> tuple:
     """Return the products of a cotangent with the derivative that a call gives."""
     call, raw = ctx.call, np.asarray(cotangent.detach()._data)
     arrays = {**call.inputs, **arrays_of(ctx.names, ctx.saved_tensors)}
-    found = call_or_raise(lambda: call.vjp(arrays, raw) if call.has_vjp else by_columns(call, arrays, raw))
-    return None, None, *(as_tensor(found[name]) for name in ctx.names)
+    results = call_or_raise(lambda: call.vjp(arrays, raw) if call.has_vjp else by_columns(call, arrays, raw))
+    return None, None, *(as_tensor(results[name]) for name in ctx.names)
 
 
 def by_columns(call: Elsewhere, arrays: Arrays, cotangent: np.ndarray) -> dict[str, np.ndarray]:
     """Return the products with a cotangent from products with every unit tangent."""
-    found = {}
+    results = {}
     for name in call.wrt:
         x = arrays[name]
-        found[name] = np.reshape(
+        results[name] = np.reshape(
             [np.vdot(cotangent, call.jvp(arrays, {name: unit})) for unit in unit_arrays(x)], x.shape
         )
-    return found
+    return results
 
 
 def arrays_of(names: Iterable[str], tensors: Iterable[Any]) -> dict[str, np.ndarray]:

@@ -42,7 +42,7 @@ class Tesseract(Elsewhere):
             raise ElsewhereError(f"{title} gives no derivative: it has neither {VJP} nor {JVP}")
         schemas = object_at(object_at(document, "components"), "schemas")
         known = differentiable(schemas, "ApplyInputSchema")
-        outlines = {name: found for name in inputs if (found := input_outline(name, known))}
+        outlines = {name: outline for name in inputs if (outline := input_outline(name, known))}
         paths = {name: path for name, (path, _) in outlines.items()}
         if not known:  # the server has no schema
             paths = {n: ".".join(f"[{x}]" if isinstance(x, int) else x for x in parts_of(n)) for n in inputs}
@@ -57,22 +57,22 @@ class Tesseract(Elsewhere):
 
     def choose(self, known: Mapping[str, Any], wrt: Sequence[str] | None) -> list[str]:
         """Return the inputs to differentiate. Raises GradcliError for one that cannot be."""
-        found = list(self.paths)
+        names = list(self.paths)
         for name in wrt or ():
-            if name not in found:
+            if name not in names:
                 raise GradcliError(
                     f"--wrt: {self.title} does not differentiate '{name}'",
                     hint=f"it does {', '.join(map(own_name, known))}",
                     kind="name",
                 )
-        if not found:
+        if not names:
             words = " ".join(f"{own_name(path).replace('[]', '[0]')}=1" for path in known) or "x=1"
             raise GradcliError(
                 f"{self.title} needs values for what it differentiates",
                 hint=f"add to the command line: {words}",
                 kind="name",
             )
-        return found if wrt is None else list(wrt)
+        return names if wrt is None else list(wrt)
 
     def refuse_unknown(self, schema: Mapping[str, Any]) -> None:
         """Raise GradcliError for inputs that the schema lacks, and for those without a value."""
@@ -89,15 +89,15 @@ class Tesseract(Elsewhere):
     def apply(self, arrays: Arrays) -> dict[str, Any]:
         """Return the outputs as the server gives them; see from the first what there is."""
         self.calls += 1
-        found = self.document("/apply", {"inputs": self.nested(arrays)})
+        answer = self.document("/apply", {"inputs": self.nested(arrays)})
         if not self.shapes:
-            paths = [path for template in self.outputs or found for path in paths_in(found, template)]
+            paths = [path for template in self.outputs or answer for path in paths_in(answer, template)]
             known = {own_name(path): path for path in paths}
             if self.out is not None and self.out not in known:
                 raise self.no_output(known)
             self.outputs = paths if self.out is None else [known[self.out]]
-            self.shapes = {name: decode(at_path(found, name), name).shape for name in self.outputs}
-        return found
+            self.shapes = {name: decode(at_path(answer, name), name).shape for name in self.outputs}
+        return answer
 
     def no_output(self, known: Iterable[str]) -> GradcliError:
         """Return that an output is none of those that there are."""
@@ -109,14 +109,14 @@ class Tesseract(Elsewhere):
 
     def document(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
         """Return an answer that is an object. Raises ElsewhereError."""
-        found = self.server.post(path, body)
-        if not isinstance(found, dict):
-            raise ElsewhereError(f"{path}: the answer is no object: {shorten_answer(found)}")
-        return found
+        answer = self.server.post(path, body)
+        if not isinstance(answer, dict):
+            raise ElsewhereError(f"{path}: the answer is no object: {shorten_answer(answer)}")
+        return answer
 
-    def join_result(self, found: Mapping[str, Any]) -> np.ndarray:
+    def join_result(self, answer: Mapping[str, Any]) -> np.ndarray:
         """Return outputs by name as one array: the only one in its shape, several end to end."""
-        parts = [decode(at_path(found, name), name) for name in self.outputs]
+        parts = [decode(at_path(answer, name), name) for name in self.outputs]
         for name, part in zip(self.outputs, parts, strict=True):
             if part.shape != self.shapes[name]:
                 raise ElsewhereError(
@@ -137,8 +137,8 @@ class Tesseract(Elsewhere):
         }
         wanted = {name: self.paths[name] for name in self.wrt}
         body = {"vjp_inputs": list(wanted.values()), "vjp_outputs": self.outputs, "cotangent_vector": vector}
-        found = self.document(VJP, {"inputs": self.nested(arrays), **body})
-        return {name: decode(at_path(found, path), f"{VJP}: '{name}'") for name, path in wanted.items()}
+        answer = self.document(VJP, {"inputs": self.nested(arrays), **body})
+        return {name: decode(at_path(answer, path), f"{VJP}: '{name}'") for name, path in wanted.items()}
 
     def jvp(self, arrays: Arrays, tangents: Arrays) -> np.ndarray:
         if not self.shapes:
@@ -153,15 +153,15 @@ class Tesseract(Elsewhere):
 
 def differentiable(schemas: Mapping[str, Any], name: str) -> dict[str, Any]:
     """Return what a schema can be differentiated by: shape and type by name, where it tells them."""
-    found = object_at(schemas, name).get("differentiable_arrays", {})
-    if isinstance(found, dict):
-        return dict(found)
-    return {name: {} for name in found if isinstance(name, str)} if isinstance(found, list) else {}
+    listed = object_at(schemas, name).get("differentiable_arrays", {})
+    if isinstance(listed, dict):
+        return dict(listed)
+    return {name: {} for name in listed if isinstance(name, str)} if isinstance(listed, list) else {}
 
 
-def object_at(found: Mapping[str, Any], key: str) -> dict[str, Any]:
+def object_at(document: Mapping[str, Any], key: str) -> dict[str, Any]:
     """Return the object under a key, an empty one where there is none."""
-    inner = found.get(key)
+    inner = document.get(key)
     return inner if isinstance(inner, dict) else {}
 
 
@@ -179,31 +179,31 @@ def encode(x: np.ndarray) -> Any:
     return {"object_type": "array", "shape": list(x.shape), "dtype": str(x.dtype), "data": data}
 
 
-def decode(found: Any, what: str) -> np.ndarray:
+def decode(document: Any, what: str) -> np.ndarray:
     """Return an array from JSON. Raises ElsewhereError."""
     try:
-        if not isinstance(found, dict):
-            return np.array(found, float)
-        data, dtype = found["data"], np.dtype(found["dtype"])
+        if not isinstance(document, dict):
+            return np.array(document, float)
+        data, dtype = document["data"], np.dtype(document["dtype"])
         if dtype.kind not in "biufc":
             raise TypeError
         if data["encoding"] == "base64":
-            return np.frombuffer(base64.b64decode(data["buffer"]), dtype).reshape(found["shape"])
-        return np.array(data["buffer"], dtype).reshape(found["shape"])
+            return np.frombuffer(base64.b64decode(data["buffer"]), dtype).reshape(document["shape"])
+        return np.array(data["buffer"], dtype).reshape(document["shape"])
     except (KeyError, TypeError, ValueError, OverflowError):
-        raise ElsewhereError(f"{what} is no array: {shorten_answer(found)}") from None
+        raise ElsewhereError(f"{what} is no array: {shorten_answer(document)}") from None
 
 
-def at_path(found: Mapping[str, Any], path: str) -> Any:
+def at_path(document: Mapping[str, Any], path: str) -> Any:
     """Return what stands under a path, as one key or inside objects and lists. Raises ElsewhereError."""
-    if path in found:
-        return found[path]
-    inner: Any = found
+    if path in document:
+        return document[path]
+    inner: Any = document
     for part in parts_of(own_name(path)):
         try:
             inner = inner[part]
         except (KeyError, IndexError, TypeError):
-            raise ElsewhereError(f"the answer has no '{path}': {shorten_answer(found)}") from None
+            raise ElsewhereError(f"the answer has no '{path}': {shorten_answer(document)}") from None
     return inner
 
 
@@ -234,11 +234,11 @@ def input_outline(name: str, known: Mapping[str, Any]) -> tuple[str, Any] | None
     return None
 
 
-def paths_in(found: Any, template: str) -> list[str]:
+def paths_in(answer: Any, template: str) -> list[str]:
     """Return the paths in an answer that a schema's path stands for."""
-    if template in found:
+    if template in answer:
         return [template]
-    paths: list[tuple[str, Any]] = [("", found)]
+    paths: list[tuple[str, Any]] = [("", answer)]
     for word in template.split("."):
         if word == "[]":
             paths = [(f"{path}.[{i}]", x) for path, inner in paths for i, x in enumerate(inner)]

@@ -52,8 +52,8 @@ class TorchCall(FrameworkCall):
         if isinstance(function, type) and issubclass(function, torch.nn.Module):
             function = instance_of(function, title)
         if isinstance(function, torch.nn.Module):
-            found = super().signature(forward_of(function), title)
-            return found and (found[0], [name for name, p in function.named_parameters() if p.requires_grad])
+            signature = super().signature(forward_of(function), title)
+            return signature and (signature[0], [name for name, p in function.named_parameters() if p.requires_grad])
         return super().signature(function, title)
 
     def __init__(self, function: Callable, arguments: Arguments, title: str, *, single: bool = False):
@@ -132,10 +132,10 @@ class TorchCall(FrameworkCall):
 
     def join_result(self, result: Any) -> torch.Tensor:
         """Return an output as one real tensor. Raises ElsewhereError for one without floating-point numbers."""
-        found = list(arrays_in(result, is_torch_float))
-        if not found and isinstance(result, float | np.ndarray | np.floating):
-            found = [((), torch.as_tensor(result))]
-        parts = self.note_layout(result, found, torch.is_complex, "tensor")
+        tensors = list(arrays_in(result, is_torch_float))
+        if not tensors and isinstance(result, float | np.ndarray | np.floating):
+            tensors = [((), torch.as_tensor(result))]
+        parts = self.note_layout(result, tensors, torch.is_complex, "tensor")
         pairs = [torch.view_as_real(x.resolve_conj()) if x.is_complex() else x for x in parts]
         if len(pairs) == 1:
             return pairs[0]
@@ -162,8 +162,8 @@ class TorchCall(FrameworkCall):
     def parts(self) -> Iterator[tuple[Elsewhere, str]]:
         """Yield the custom Functions and the submodules that one run calls, each as a call of its own."""
         with self.running("", self.single), torch.enable_grad():
-            found = calls_in(self)
-        for function, arguments, title, place in found:
+            calls = calls_in(self)
+        for function, arguments, title, place in calls:
             given = {f"argument {i}": x for i, x in enumerate(arguments)}
             with contextlib.suppress(ElsewhereError):
                 if isinstance(function, torch.nn.Module):
@@ -222,7 +222,7 @@ def calls_in(call: TorchCall) -> list[tuple[Any, tuple, str, str]]:
         return call.join_result(call.result({name: as_given(x) for name, x in leaves.items()}))
 
     functions = {f.forward.__code__: f for f in functions_in(run().grad_fn) if hasattr(f.forward, "__code__")}
-    found: list[tuple[Any, tuple, str, str]] = []
+    calls: list[tuple[Any, tuple, str, str]] = []
 
     def watch(frame: Any, event: str, _: Any) -> None:
         function = functions.get(frame.f_code)
@@ -234,11 +234,11 @@ def calls_in(call: TorchCall) -> list[tuple[Any, tuple, str, str]]:
             if not has_setup(function):
                 function = getattr(values.pop(0), "_forward_cls", function)
             arguments = tuple(map(detached_argument, values))
-            found.append((function, arguments, f"{function.__name__}Backward", method_place(function.backward)))
+            calls.append((function, arguments, f"{function.__name__}Backward", method_place(function.backward)))
 
     def note(name: str) -> Callable:
         def hook(module: Any, args: tuple, output: Any) -> None:
-            found.append(
+            calls.append(
                 (
                     module,
                     tuple(map(detached_argument, args)),
@@ -262,7 +262,7 @@ def calls_in(call: TorchCall) -> list[tuple[Any, tuple, str, str]]:
         sys.setprofile(before)
         for handle in handles:
             handle.remove()
-    return found
+    return calls
 
 
 def forward_of(module: Any) -> Callable:
@@ -314,13 +314,13 @@ def tensors_behind(function: Any) -> list[Any]:
     """Return the tensors in single precision that a function's code leads to, each once."""
     if isinstance(function, torch.nn.Module):
         return []
-    found: dict[int, Any] = {}
+    tensors: dict[int, Any] = {}
     for x in reached_from(function):
         inside = [*x.parameters(), *x.buffers()] if isinstance(x, torch.nn.Module) else [x]
-        found |= {
+        tensors |= {
             id(t): t for t in inside if isinstance(t, torch.Tensor) and t.dtype in (torch.float32, torch.complex64)
         }
-    return list(found.values())
+    return list(tensors.values())
 
 
 def copy_module(module: Any) -> Any:

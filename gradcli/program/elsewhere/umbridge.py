@@ -82,16 +82,16 @@ class UmBridge(Elsewhere):
 
     def outputs(self, arrays: Arrays) -> list[np.ndarray]:
         self.calls += 1
-        found = self.part("Evaluate", {"input": self.vectors(arrays)}, "output", list)
-        return [vector_of_numbers(part, f"Evaluate: output {i}") for i, part in enumerate(found)]
+        parts = self.part("Evaluate", {"input": self.vectors(arrays)}, "output", list)
+        return [vector_of_numbers(part, f"Evaluate: output {i}") for i, part in enumerate(parts)]
 
     def value(self, arrays: Arrays) -> np.ndarray:
-        found = self.outputs(arrays)
-        if [len(part) for part in found] != self.lengths:
+        parts = self.outputs(arrays)
+        if [len(part) for part in parts] != self.lengths:
             raise ElsewhereError(
-                f"Evaluate: outputs of length {[len(part) for part in found]}; OutputSizes says {self.lengths}"
+                f"Evaluate: outputs of length {[len(part) for part in parts]}; OutputSizes says {self.lengths}"
             )
-        return np.concatenate([found[i] for i in self.chosen])
+        return np.concatenate([parts[i] for i in self.chosen])
 
     def product(self, method: str, out: int, name: str, arrays: Arrays, key: str, vector: np.ndarray) -> np.ndarray:
         """Return one product with the derivative of one output with respect to one input."""
@@ -101,14 +101,14 @@ class UmBridge(Elsewhere):
     def vjp(self, arrays: Arrays, cotangent: np.ndarray) -> dict[str, np.ndarray]:
         """Return the sums of what Gradient gives for the chosen outputs."""
         parts = np.split(cotangent, np.cumsum([self.lengths[i] for i in self.chosen])[:-1])
-        found = {}
+        sums = {}
         for name in self.wrt:
             products = [
                 self.product("Gradient", i, name, arrays, "sens", part)
                 for i, part in zip(self.chosen, parts, strict=True)
             ]
-            found[name] = add_vectors(products, "Gradient")
-        return found
+            sums[name] = add_vectors(products, "Gradient")
+        return sums
 
     def jvp(self, arrays: Arrays, tangents: Arrays) -> np.ndarray:
         """Return the sums of what ApplyJacobian gives for the inputs, for the chosen outputs end to end."""
@@ -138,25 +138,25 @@ def in_order(title: str, inputs: Arrays, sizes: Sequence[int] | None) -> dict[st
         raise GradcliError(
             f"{title} needs a value for {listed}", hint=f"add to the command line: {words}", kind="name"
         )
-    found = {}
+    vectors = {}
     for i, name in enumerate(names):
         x = np.atleast_1d(np.asarray(inputs[name]))
         if x.dtype.kind not in "biuf" or x.ndim != 1:
             raise GradcliError(f"{title}: '{name}' must be a vector of real numbers", kind="shape")
         if sizes is not None and len(x) != sizes[i]:
             raise GradcliError(f"{title}: '{name}' has {len(x)} elements; the model takes {sizes[i]}", kind="shape")
-        found[name] = x.astype(float)
-    return found
+        vectors[name] = x.astype(float)
+    return vectors
 
 
-def vector_of_numbers(found: Any, what: str) -> np.ndarray:
+def vector_of_numbers(numbers: Any, what: str) -> np.ndarray:
     """Return a list of numbers as a vector. Raises ElsewhereError for anything else."""
     try:
-        x = np.array(found, float)
+        x = np.array(numbers, float)
     except (TypeError, ValueError, OverflowError):
         x = None
     if x is None or x.ndim != 1:
-        raise ElsewhereError(f"{what} is no vector of numbers: {shorten_answer(found)}")
+        raise ElsewhereError(f"{what} is no vector of numbers: {shorten_answer(numbers)}")
     return x
 
 

@@ -155,7 +155,7 @@ def taylor_part(taylor: Taylor) -> dict[str, Any]:
 
 
 def check_part(check: CheckReport) -> dict[str, Any]:
-    found = check.found and {
+    point = check.found and {
         "at": {name: as_plain_data(np.asarray(x)) for name, x in check.found.at.items()},
         "line": check.found.line,
     }
@@ -176,7 +176,7 @@ def check_part(check: CheckReport) -> dict[str, Any]:
         "evidence": None if check.evidence is None else evidence_part(check.evidence),
         "witnesses": {name: round(digits, 2) for name, digits in check.witnesses},
         **({} if check.taylor is None else {"taylor": taylor_part(check.taylor)}),
-        **({"found": found} if found else {}),
+        **({"found": point} if point else {}),
     }
 
 
@@ -270,8 +270,8 @@ def by_pair(parts: dict[str, Any]) -> dict[str, dict[str, Any]]:
 @renders()
 def render_formulas(result: Formulas, style: Style) -> str:
     def one(d: Any) -> dict[str, Any]:
-        found = {"name": d.name, "text": d.formula.text, "latex": d.formula.latex}
-        return found if d.value is None else {**found, "at": d.value}
+        formula = {"name": d.name, "text": d.formula.text, "latex": d.formula.latex}
+        return formula if d.value is None else {**formula, "at": d.value}
 
     matrix = result.matrix and {
         **result.matrix._asdict(),

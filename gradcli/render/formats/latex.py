@@ -134,8 +134,8 @@ def render_hessian(result: Hessian, style: Style) -> str:
     lines = []
     if result.whole is not None:
         names_of = list(result.blocks)
-        found = {item.name: item.latex.item() for item in result.symbolic}
-        formulas = [[found[f"{a}/{b}"] for b in names_of] for a in names_of] if found else []
+        by_pair = {item.name: item.latex.item() for item in result.symbolic}
+        formulas = [[by_pair[f"{a}/{b}"] for b in names_of] for a in names_of] if by_pair else []
         sign = "=" if all(item.agrees for item in result.symbolic) else r"\neq"
         written = f"{array(np.array(formulas, object), None)} {sign} " if formulas else ""
         return rf"\nabla^{{2}} {output} = {written}{array(result.whole, style.precision)}" + "\n"
@@ -181,17 +181,17 @@ def latex_value(d: Derivative) -> str:
     return d.formula.latex + ("" if d.value is None else f" = {d.value}")
 
 
-def formula_matrix(found: FormulaMatrix, function: str) -> str:
+def formula_matrix(matrix: FormulaMatrix, function: str) -> str:
     """Return the equation of a Jacobian or a Hessian."""
-    if found.kind == "hessian":
+    if matrix.kind == "hessian":
         left = rf"\nabla^{{2}} {function}"
     else:
         above, below = (
             ", ".join(element(name) for name in names)
-            for names in ([f"{function}{row}" for row in found.rows], found.columns)
+            for names in ([f"{function}{row}" for row in matrix.rows], matrix.columns)
         )
-        left = rf"\frac{{\partial ({above})}}{{\partial {below if len(found.columns) == 1 else f'({below})'}}}"
-    rows = (" & ".join(latex_value(d) for d in row) for row in found.entries)
+        left = rf"\frac{{\partial ({above})}}{{\partial {below if len(matrix.columns) == 1 else f'({below})'}}}"
+    rows = (" & ".join(latex_value(d) for d in row) for row in matrix.entries)
     return left + r" = \begin{bmatrix} " + r" \\ ".join(rows) + " \\end{bmatrix}\n"
 
 

@@ -19,14 +19,14 @@ SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 @renders()
 def render_checksummary(result: CheckSummary, style: Style) -> str:
-    found = [check for check in result.checks if check.verdict in LEVELS]
-    rules = sorted({rule_of(check) for check in found})
+    reported = [check for check in result.checks if check.verdict in LEVELS]
+    rules = sorted({rule_of(check) for check in reported})
     driver = {"name": "gradcli", "version": __version__, "rules": [describe_rule(rule) for rule in rules]}
     run = {
         "tool": {"driver": driver},
         "columnKind": "unicodeCodePoints",
         "originalUriBaseIds": {"SRCROOT": {"uri": Path.cwd().as_uri() + "/"}},
-        "results": [result_of(check, rules) for check in found],
+        "results": [result_of(check, rules) for check in reported],
     }
     return json_line({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]})
 
@@ -54,7 +54,7 @@ def result_of(check: CheckReport, rules: list[str]) -> dict[str, Any]:
     if check.replay:
         lines.append(f"repeat with: {check.replay}")
     name = f"{check.file or ''}\0{check.name}".encode(errors="backslashreplace")
-    found: dict[str, Any] = {
+    result: dict[str, Any] = {
         "ruleId": rule,
         "ruleIndex": rules.index(rule),
         "level": LEVELS[check.verdict],
@@ -65,8 +65,8 @@ def result_of(check: CheckReport, rules: list[str]) -> dict[str, Any]:
         place: dict[str, Any] = {"artifactLocation": artifact(check.file)}
         if check.line:
             place["region"] = {"startLine": check.line}
-        found["locations"] = [{"physicalLocation": place}]
-    return found
+        result["locations"] = [{"physicalLocation": place}]
+    return result
 
 
 def artifact(file: str) -> dict[str, str]:

@@ -55,8 +55,8 @@ class Job:
         inner = [c for c in code.co_consts if isinstance(c, types.CodeType) and c.co_name == names[0]]
         if len(names) == 1:
             inner = [c for c in inner if c.co_firstlineno == self.line]
-        found = [self.find_code(c, names[1:]) for c in reversed(inner)]
-        return next((c for c in found if c is not None), None)
+        codes = [self.find_code(c, names[1:]) for c in reversed(inner)]
+        return next((c for c in codes if c is not None), None)
 
     def find_live(self):
         """Note the functions of this code that exist already."""
@@ -116,8 +116,8 @@ def hook(job):
         rewritten, cached = rewrite._rewrite_test, rewrite._read_pyc
 
         def rewrite_test(path, config):
-            found = rewritten(path, config)
-            return (found[0], job.compile(str(path))) if job.text and job.is_target(str(path)) else found
+            module = rewritten(path, config)
+            return (module[0], job.compile(str(path))) if job.text and job.is_target(str(path)) else module
 
         def read_pyc(path, *rest):
             return None if job.is_target(str(path)) else cached(path, *rest)
@@ -176,15 +176,15 @@ def apply(x):
 
 def finish(job):
     """Write what the recorded calls tell, for the process that started the command."""
-    found = {"loaded": job.loaded, "calls": job.count, "sizes": []}
+    report = {"loaded": job.loaded, "calls": job.count, "sizes": []}
     if job.calls:
         try:
-            found["sizes"] = measure(job)
+            report["sizes"] = measure(job)
         except Exception as error:
-            found["trouble"] = repr(error)
+            report["trouble"] = repr(error)
     path = os.path.join(job.folder, f"measured-{os.getpid()}.json")
     with open(path + ".new", "w", encoding="utf-8") as file:
-        json.dump(found, file)
+        json.dump(report, file)
     os.replace(path + ".new", path)
 
 

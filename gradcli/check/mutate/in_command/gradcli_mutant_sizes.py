@@ -91,7 +91,7 @@ def measure(job):
     rng, until = random.Random(0), time.perf_counter() + SECONDS
     original = function_with(job, job.find_code(compile(job.original, job.file, "exec")))
     others = [function_with(job, job.find_code(compile(m["source"], job.file, "exec"))) for m in job.mutants]
-    found = [{"relative": None, "raises": False, "test": None} for _ in others]
+    sizes = [{"relative": None, "raises": False, "test": None} for _ in others]
     with warnings.catch_warnings(), numpy.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         for number in range(POINTS):
@@ -103,9 +103,9 @@ def measure(job):
                 expected = attempt(original, point)
             if expected is None or time.perf_counter() > until:
                 continue
-            for mutant, other, entry in zip(job.mutants, others, found, strict=True):
+            for mutant, other, entry in zip(job.mutants, others, sizes, strict=True):
                 compare(job, mutant, other, entry, point, expected)
-    return found
+    return sizes
 
 
 def compare(job, mutant, other, entry, point, expected):
@@ -164,10 +164,10 @@ def moved(x, rng):
     if is_array(x) and x.dtype.kind == "f":
         draws = numpy.random.default_rng(rng.randrange(2**32))
         scale = float(numpy.abs(x[numpy.isfinite(x)]).mean()) if numpy.isfinite(x).any() else 0.0
-        found = x * (1 + 0.3 * draws.standard_normal(x.shape)) + 0.1 * scale * draws.standard_normal(x.shape)
+        changed = x * (1 + 0.3 * draws.standard_normal(x.shape)) + 0.1 * scale * draws.standard_normal(x.shape)
         if x.size <= LARGEST:
-            found = numpy.array([float(f"{y:.3g}") for y in found.reshape(-1)]).reshape(x.shape)
-        return found.astype(x.dtype)
+            changed = numpy.array([float(f"{y:.3g}") for y in changed.reshape(-1)]).reshape(x.shape)
+        return changed.astype(x.dtype)
     return x
 
 
@@ -177,8 +177,8 @@ def leaves(x):
         return [leaf for y in x.values() for leaf in leaves(y)]
     if isinstance(x, (tuple, list)) and not all(isinstance(y, (int, float)) for y in x):
         return [leaf for y in x for leaf in leaves(y)]
-    found = as_numbers(x)
-    return [] if found is None else [found]
+    numbers = as_numbers(x)
+    return [] if numbers is None else [numbers]
 
 
 def as_numbers(x):
@@ -187,11 +187,11 @@ def as_numbers(x):
 
     for convert in (numpy.asarray, lambda y: y.toarray(), lambda y: y.detach().numpy()):
         try:
-            found = numpy.asarray(convert(x))
+            array = numpy.asarray(convert(x))
         except Exception:
             continue
-        if found.dtype.kind in "fciub":
-            return found.reshape(-1).astype(complex if found.dtype.kind == "c" else float)
+        if array.dtype.kind in "fciub":
+            return array.reshape(-1).astype(complex if array.dtype.kind == "c" else float)
     return None
 
 
