@@ -196,7 +196,7 @@ def hessian_in_digits(program: Program, read: Read, request: Request, digits: in
         field = Multiprecision(3 * precision + 20)
         step = field.context.mpf(10) ** (-precision - 5)
         with exactly(field):
-            values = {n: field.given(n, x) for n, x in read().items()}
+            values = {n: field.input_array(n, x) for n, x in read().items()}
             value, centre, run = gradient_at(program, values, request, field)
             check_real_inputs(run.leaves.items())
             inputs = {n: without_field(leaf._data).copy() for n, leaf in run.leaves.items()}

@@ -27,7 +27,7 @@ class Cotangents:
     def __init__(self) -> None:
         self.found: dict[Any, np.ndarray] = {}
 
-    def started(self, _: ObservedPass, nodes: list[Any]) -> None:
+    def on_start(self, _: ObservedPass, nodes: list[Any]) -> None:
         """Watch the nodes of a graph."""
         for node in nodes:
             if node.public is node or node.output_nr == 0:
@@ -56,7 +56,7 @@ def graph_program(
     is no graph.
     """
     cotangents = Cotangents()
-    run, watch = watch_program(program, given, request, cotangents.started if values else None, differentiate=values)
+    run, watch = watch_program(program, given, request, cotangents.on_start if values else None, differentiate=values)
     if run.output is not None:
         roots = [run.output._node]
     elif watch.passes:

@@ -39,14 +39,14 @@ class Watch:
 
     def __init__(self, started: Callable[[ObservedPass, list[Any]], None] | None = None):
         self.passes: list[ObservedPass] = []
-        self.started = started
+        self.on_start = started
         self.modules: list[Any] = []
 
     def see(self, kind: str, outputs: tuple) -> None:
         roots = [x._node for x in outputs if isinstance(x, Tensor) and x._node is not None]
         self.passes.append(ObservedPass(kind, roots, calling_frame()))
-        if self.started is not None:
-            self.started(self.passes[-1], reachable(roots))
+        if self.on_start is not None:
+            self.on_start(self.passes[-1], reachable(roots))
 
     @contextlib.contextmanager
     def watching(self) -> Iterator[None]:

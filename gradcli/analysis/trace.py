@@ -46,7 +46,7 @@ class BackwardRecorder:
         self.passes: list[tuple[observed_run.ObservedPass, list[Event]]] = []
         self.hooked: dict[Any, list[HookCall]] = {}
 
-    def started(self, which: observed_run.ObservedPass, nodes: list[Any]) -> None:
+    def on_start(self, which: observed_run.ObservedPass, nodes: list[Any]) -> None:
         """Follow the nodes of a graph that backward is about to run through."""
         if self.only is not None and self.count != self.only:
             del self.passes[-1:]  # the one before was not wanted
@@ -152,7 +152,7 @@ def trace_program(
     Raises GradcliError where nothing runs backward, or not so often.
     """
     recorder = BackwardRecorder(only)
-    run, _ = observed_run.watch_program(program, given, request, recorder.started)
+    run, _ = observed_run.watch_program(program, given, request, recorder.on_start)
     count = recorder.count
     if not count:
         raise GradcliError("nothing ran backward", kind="target")

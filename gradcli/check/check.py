@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 
 from ..errors import ENDINGS, GradcliError, TimeIsUp
-from ..lang.time_limits import bounded, time_left, within
+from ..lang.time_limits import enforce, time_left, within
 from ..program.detect_framework import FRAMEWORKS, engine_of, framework_of
 from ..results.checks import CheckReport
 from .options import Options, tolerances_of
 from .run import Place, run_check
-from .subjects.frameworks import claimed_by, hand_written_subject, second_order
-from .subjects.subject import CheckError, Subject, callable_name, raised
+from .subjects.frameworks import claim_of_framework, hand_written_subject, second_order
+from .subjects.subject import CheckError, Subject, as_check_error, callable_name
 from .subjects.value_and_grad import value_and_gradient
 from .validation import complaints, is_shape, point_of
 
@@ -109,7 +109,7 @@ class Check:
             except ENDINGS:
                 raise
             except BaseException as error:
-                raise raised(callable_name(self.at), error) from error
+                raise as_check_error(callable_name(self.at), error) from error
         return point_of(at, rng, self.options.max_elements)
 
     @property
@@ -134,7 +134,7 @@ class Check:
         engine = engine_of(self.origin, self.options.engine)
         if engine is not None:
             refuse_foreign(framework_of(self.origin), self.name, engine)
-            claimed = claimed_by(engine, self.origin, at, self.name, self.wrt, self.single)
+            claimed = claim_of_framework(engine, self.origin, at, self.name, self.wrt, self.single)
             return claimed if self.options.order == 1 else second_order(claimed, self.options.seed)
         refuse_foreign(framework_of(self.origin), self.name)
         from .subjects.tensor_function import Traced
@@ -157,7 +157,7 @@ class Check:
         start = time.perf_counter()
         with self.surroundings, settings_kept():
             try:
-                with bounded(self.options.bound):
+                with enforce(self.options.bound):
                     report = self.worst()
                     if not (self.options.search or self.saved) or report.verdict == "error":
                         return report

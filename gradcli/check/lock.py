@@ -13,7 +13,7 @@ import numpy as np
 
 from .. import __version__
 from ..errors import EXIT_TARGET, GradcliError
-from ..lang.time_limits import bounded
+from ..lang.time_limits import enforce
 from ..results.checks import CheckReport
 from ..results.locks import Comparison, Difference, Lock, Verification
 from .check import Check
@@ -116,19 +116,19 @@ def own_rounding(subject: Subject, x: np.ndarray) -> np.ndarray:
     return unit * (OWN_UNITS * size + LARGEST_UNITS * size.max(initial=0.0))
 
 
-def known_at(check: Check, at: Mapping[str, Any] | None = None) -> Known:
+def compute_at(check: Check, at: Mapping[str, Any] | None = None) -> Known:
     """Return what a check gives at a point, or at its own. Raises CheckError."""
     with (
         check.surroundings,
         contextlib.redirect_stdout(sys.stdout),
         contextlib.redirect_stderr(sys.stderr),
         np.errstate(all="ignore"),
-        bounded(check.options.bound),
+        enforce(check.options.bound),
     ):
         return Known(check.subject(check.point(np.random.default_rng(check.options.seed)) if at is None else at))
 
 
-def keyed(checks: Sequence[Check]) -> Iterator[tuple[tuple[str, str], Check]]:
+def add_keys(checks: Sequence[Check]) -> Iterator[tuple[tuple[str, str], Check]]:
     """Yield checks with their file and name, sorted; a second one of a name gets a number."""
     seen: dict[tuple[str, str], int] = {}
     rows = []
@@ -142,9 +142,9 @@ def keyed(checks: Sequence[Check]) -> Iterator[tuple[tuple[str, str], Check]]:
 def lock(target: str, checks: Sequence[Check | CheckReport], settings: Mapping[str, Any]) -> Lock:
     """Return value, gradient and their errors of every check. Raises GradcliError where one cannot be computed."""
     entries = []
-    for (file, name), check in keyed(only_checks(checks)):
+    for (file, name), check in add_keys(only_checks(checks)):
         try:
-            known = known_at(check)
+            known = compute_at(check)
         except CheckError as error:
             raise GradcliError(f"{name}: {error}", kind="target", exit_code=EXIT_TARGET) from error
         grads = {key: x for key, x in known.numbers.items() if key is not None}
@@ -154,9 +154,9 @@ def lock(target: str, checks: Sequence[Check | CheckReport], settings: Mapping[s
                 "check": name,
                 "at": {key: plain_of(x) for key, x in known.at.items()},
                 "value": plain_of(known.numbers[None]),
-                "value_error": plain_of(rounded_up(known.errors[None])),
+                "value_error": plain_of(round_up(known.errors[None])),
                 "grad": {key: plain_of(x) for key, x in grads.items()},
-                "error": {key: plain_of(rounded_up(known.errors[key])) for key in grads},
+                "error": {key: plain_of(round_up(known.errors[key])) for key in grads},
             }
         )
     return Lock(target, settings, libraries(), tuple(entries))
@@ -170,7 +170,7 @@ def only_checks(checks: Sequence[Check | CheckReport]) -> list[Check]:
     return [check for check in checks if isinstance(check, Check)]
 
 
-def rounded_up(x: np.ndarray) -> np.ndarray:
+def round_up(x: np.ndarray) -> np.ndarray:
     """Return errors with two digits, not smaller, so that lines of a file change only with what they say."""
     with np.errstate(all="ignore"):
         unit = 10.0 ** (np.floor(np.log10(x)) - 1)
@@ -204,7 +204,7 @@ def read_lock(path: str) -> Lock:
 
 def verify(path: str, locked: Lock, checks: Sequence[Check | CheckReport]) -> Verification:
     """Return what became of the gradients of a lock, at the points that it names."""
-    present = dict(keyed(only_checks(checks)))
+    present = dict(add_keys(only_checks(checks)))
     comparisons = []
     for entry in locked.entries:
         check = present.pop((entry["file"], entry["check"]), None)
@@ -226,7 +226,7 @@ def compare(path: str, entry: Mapping[str, Any], check: Check) -> Comparison:
     except (ValueError, TypeError, AttributeError, KeyError):
         raise GradcliError(f"{path}: the line of {name} holds no numbers", kind="file") from None
     try:
-        now = known_at(check, at)
+        now = compute_at(check, at)
     except CheckError as error:
         return Comparison(name, file, "error", message=str(error))
     if shapes := different_shapes(old, now.numbers):

@@ -38,7 +38,7 @@ class PytorchFunction(Traced):
         """Return the tensor that stands for an input; it requires grad where that is checked."""
         return tensor(x).requires_grad_(name in self.wrt)
 
-    def noted(self, result: Any) -> Any:
+    def note_result(self, result: Any) -> Any:
         """Return a result; note shapes and types of its parts. Raises AssertionError when they were others before."""
         parts = result if isinstance(result, tuple | list) else (result,)
         outlines = [(tuple(x.shape), x.dtype) for x in parts if isinstance(x, Tensor)]
@@ -93,7 +93,7 @@ class ForwardFunction(PytorchFunction):
 
     def column(self, arrays: Mapping[str, np.ndarray], places: tuple[int, ...], place: int, index: tuple) -> Any:
         """Return the derivative for one element of an input. Each comes from a call of its own, as in PyTorch."""
-        record = self.recorded(arrays, places)
+        record = self.record_call(arrays, places)
         x, (out,) = record.inputs[place], record.outputs
         seed = np.zeros(x.shape, x._data.dtype)
         seed[index] = 1
@@ -108,7 +108,7 @@ def complaint(subject: Traced, nondet_tol: float, batched: bool, forward: bool, 
     It must be linear (0 gives 0), give the same twice up to nondet_tol, and agree with itself on a batch, if that
     is asked for, and with forward mode.
     """
-    record = subject.recorded(subject.at, tuple(i for i, n in enumerate(subject.at) if n in subject.wrt))
+    record = subject.record_call(subject.at, tuple(i for i, n in enumerate(subject.at) if n in subject.wrt))
     (out,) = record.outputs
     if out._node is None:
         return None

@@ -21,7 +21,7 @@ from .directions.taylor import STEPS, taylor_of
 from .judgement.kink import settle_kinks
 from .judgement.noise import roughness, scatter_of_claim, solver_tolerance
 from .judgement.report import input_checks
-from .judgement.symmetric import symmetrized
+from .judgement.symmetric import restrict_to_symmetric
 from .judgement.tolerances import FixedJudgement
 from .judgement.verdict import Judgement, rounding_slack
 from .options import Options
@@ -173,7 +173,7 @@ def judge_elements(
         evidence=Evidence(analytic.size, judgement.closely, flat.calls),
     )
     if judgement.verdict != "pass" and bent is None and options.tolerances is None:
-        narrower = symmetrized(flat)
+        narrower = restrict_to_symmetric(flat)
         on_symmetric = None if narrower is None else judge(narrower, options, report)
         if on_symmetric is not None and all(item.verdict == "pass" for item in on_symmetric.inputs):
             return on_symmetric

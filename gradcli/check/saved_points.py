@@ -98,7 +98,7 @@ class SavedPoints:
         return document_of_lines({"schema": SCHEMA}, "points", ordered)
 
 
-def written(x: Any) -> str:
+def write_array(x: Any) -> str:
     """Return an array as Python: a list of float64, another type by name."""
     raw = np.asarray(x)
     text = repr(raw.tolist())

@@ -141,7 +141,7 @@ def in_processes(checks: Sequence[Check], jobs: int, watch: Watch | None) -> Ite
         for _ in range(min(jobs, len(checks))):
             employ(start())
         while workers:
-            for worker in finished(workers):
+            for worker in wait_for_workers(workers):
                 place, report = worker.at, worker.take()
                 assert place is not None
                 if isinstance(report, tuple):
@@ -150,7 +150,7 @@ def in_processes(checks: Sequence[Check], jobs: int, watch: Watch | None) -> Ite
                     continue
                 del workers[worker.pipe]
                 if dead := report is None:
-                    report = crashed(checks[place], worker.end(PARTING))
+                    report = report_crash(checks[place], worker.end(PARTING))
                 if report.verdict == "error" and worker.given > 1 and report.message != late(checks[place]):
                     if not dead:
                         worker.end(0)
@@ -199,7 +199,7 @@ def control(option: int, value: int) -> None:
         ctypes.CDLL(None).prctl(option, value)
 
 
-def finished(workers: dict[Pipe, Worker]) -> list[Worker]:
+def wait_for_workers(workers: dict[Pipe, Worker]) -> list[Worker]:
     """Wait for processes that have something to say, or died."""
     while True:
         ready = with_something_to_read(workers, LOOK)
@@ -233,9 +233,9 @@ def serve(checks: Sequence[Check], watched: bool, pipe: Pipe) -> None:
             try:
                 report = checks[at].run()
             except KeyboardInterrupt:
-                report = failed(checks[at], "the function raised KeyboardInterrupt")
+                report = report_failure(checks[at], "the function raised KeyboardInterrupt")
             except BaseException as error:
-                report = failed(checks[at], f"{DEFECT}: {describe_error(error)}")
+                report = report_failure(checks[at], f"{DEFECT}: {describe_error(error)}")
             copied.end()
             pipe.send(replace(report, error=None))
     except (EOFError, OSError):
@@ -244,11 +244,11 @@ def serve(checks: Sequence[Check], watched: bool, pipe: Pipe) -> None:
         os._exit(1)
 
 
-def crashed(check: Check, code: int | None) -> CheckReport:
+def report_crash(check: Check, code: int | None) -> CheckReport:
     """Return the report of a check whose process died."""
     how = f"signal {-code}" if code is not None and code < 0 else f"status {code}"
     message = late(check) if code == LATE else None
-    return failed(check, message or f"the process died ({how})")
+    return report_failure(check, message or f"the process died ({how})")
 
 
 def late(check: Check) -> str | None:
@@ -256,6 +256,6 @@ def late(check: Check) -> str | None:
     return None if check.options.bound is None else check.options.bound.error().message
 
 
-def failed(check: Check, message: str) -> CheckReport:
+def report_failure(check: Check, message: str) -> CheckReport:
     """Return the report of a check that came to no end of its own."""
     return CheckReport(check.name, check.file, check.line, "error", 0.0, message=message)

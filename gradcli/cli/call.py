@@ -13,7 +13,7 @@ import numpy as np
 from ..errors import GradcliError
 from ..lang.memory import bound_memory
 from ..lang.settings import DEFAULT_MAX_ELEMENTS, Settings, as_written
-from ..lang.time_limits import CPU_SECONDS, Bound, bounded
+from ..lang.time_limits import CPU_SECONDS, Bound, enforce
 from ..lang.values import read_json_values, read_value, read_values
 from ..program.elsewhere import is_elsewhere
 from ..program.target import Target, load_program
@@ -176,7 +176,7 @@ class Call:
 
     def bound_time(self, target: Target) -> None:
         """End the call when a target takes longer than it may."""
-        self.held.enter_context(bounded(self.bound(target)))
+        self.held.enter_context(enforce(self.bound(target)))
 
     def program(self) -> tuple[Program, dict[str, Any]]:
         """Return the program and the values given for its inputs."""

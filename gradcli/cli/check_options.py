@@ -14,7 +14,7 @@ from ..check.options import tolerances_of
 from ..check.targets.request import Wanted, only_given
 from ..check.targets.resolve import checks_of
 from ..errors import GradcliError
-from ..lang.time_limits import CPU_SECONDS, Bound, bounded
+from ..lang.time_limits import CPU_SECONDS, Bound, enforce
 from ..results.checks import CheckReport
 from . import messages
 from .call import Asked, Call, no_target
@@ -56,7 +56,7 @@ def select_checks(call: Call, manner: Manner) -> list[Check | CheckReport]:
         targets.insert(0, call.as_target(call.asked.expression, inline=True))
     if not targets:
         raise no_target()
-    with bounded(call.bound(targets[0])):
+    with enforce(call.bound(targets[0])):
         checks = checks_of(targets, wanted_of(call, manner))
     every = manner.show == "all" or call.output.form == "csv"  # which holds every element
     for option in ("fast", "calls", "taylor"):

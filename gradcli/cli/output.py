@@ -104,7 +104,7 @@ class Output:
         """Render a result, or a part of one, and write it."""
         rendered = render(result, self.form, Style(self.precision, self.unicode, self.command, self.size))
         if self.form == "table":
-            rendered = self.printed(rendered, self.numbers_of(result))
+            rendered = self.print_text(rendered, self.numbers_of(result))
         self.write(rendered)
         if self.form == "table" and (count := most_elements(result)) > MANY and "npy" in self.formats:
             messages.note(f"the table shows the ends of {count} elements: -o FILE.npy writes them all")
@@ -127,7 +127,7 @@ class Output:
         """Columns and lines: the terminal's, or those of a file and of what is written whole."""
         return terminal_size() if self.path is None and not self.prints_all else FILE_SIZE
 
-    def printed(self, renderable: Any, whole: Any = None) -> str:
+    def print_text(self, renderable: Any, whole: Any = None) -> str:
         """Return what rich makes of a renderable for this terminal (or file) as text.
 
         whole: what must not be cut: lines become as long as it needs, even longer than the terminal is wide.

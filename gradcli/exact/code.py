@@ -60,7 +60,7 @@ class UniqueNames:
         self.taken.add(name)
         return name
 
-    def shared(self, exprs: Sequence[Any]) -> tuple[list[tuple[str, Any]], list[Any]]:
+    def share_parts(self, exprs: Sequence[Any]) -> tuple[list[tuple[str, Any]], list[Any]]:
         """Return common parts with their names, and the expressions in terms of them."""
         symbols = sympy.numbered_symbols("t", exclude=[sympy.Symbol(name) for name in self.taken])
         parts, rest = sympy.cse(list(exprs), symbols=symbols, optimizations="basic")
@@ -72,7 +72,7 @@ def print_all(
     names: UniqueNames, printer: Any, value: Any, derivatives: Derivatives
 ) -> tuple[list[tuple[str, str]], str, list[list[str]]]:
     """Return common parts with their names, the value in terms of these, and the elements of each derivative."""
-    parts, rest = names.shared([value, *(e for _, _, elements in derivatives for e in elements)])
+    parts, rest = names.share_parts([value, *(e for _, _, elements in derivatives for e in elements)])
     body = [(name, printer.doprint(part)) for name, part in parts]
     words = iter([printer.doprint(e) for e in rest])
     return body, next(words), [list(islice(words, len(elements))) for _, _, elements in derivatives]

@@ -39,7 +39,7 @@ class Field:
         """Return a number (a Literal by its text) as an element."""
         raise NotImplementedError
 
-    def given(self, name: str, value: Any) -> Any:
+    def input_array(self, name: str, value: Any) -> Any:
         """Return the exact array that an input has: its value, or symbols of its shape."""
         raise NotImplementedError
 

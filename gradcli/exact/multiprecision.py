@@ -45,7 +45,7 @@ class Multiprecision(Field):
             return mp.mpf(int(x))
         return mp.mpf(repr(float(x))) if self.decimal else mp.mpf(float(x))
 
-    def given(self, name: str, value: Any) -> Any:
+    def input_array(self, name: str, value: Any) -> Any:
         return exact_numbers(self, value)
 
     def as_float(self, x: Any) -> float | None:

@@ -149,13 +149,13 @@ class Exact(Engine):
 
     def leaf(self, value: Any, name: str) -> Tensor:
         """Return a value as a leaf that requires grad."""
-        leaf = Tensor._wrap(self.field.given(name, value), None)
+        leaf = Tensor._wrap(self.field.input_array(name, value), None)
         leaf._node = AccumulateGrad(leaf)
         return leaf
 
     def adopt(self, leaf: Tensor, name: str, value: Any) -> None:
         """Make a leaf that a script created exact."""
-        leaf._data = self.field.given(name, value)
+        leaf._data = self.field.input_array(name, value)
         leaf._key = None
         if leaf._node is not None:
             leaf._node.data = leaf._data

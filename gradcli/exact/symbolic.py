@@ -90,7 +90,7 @@ class Symbolic(Field):
             return sympy.Piecewise((1, value), (0, True))
         return value
 
-    def given(self, name: str, value: Any) -> Any:
+    def input_array(self, name: str, value: Any) -> Any:
         """Return symbols of an input's shape. Raises GradcliError for a complex input."""
         elements = without_field(value).ravel().tolist()
         if any(

@@ -83,7 +83,7 @@ class Forward:
                 return self.elementwise(node, tangents)
             if primitive.kind == "linear" and primitive.arity == 1 and primitive.outputs == 1:
                 return self.linear(node, tangents[0])
-        return self.transposed_twice(node, tangents)
+        return self.transpose_twice(node, tangents)
 
     def each(self, node: FunctionNode, tangents: list) -> Any:
         """Return what a custom function's jvp makes of many tangents; None where that is recorded, or absent."""
@@ -138,7 +138,7 @@ class Forward:
         primitive, params = node.rule.primitive, node.rule.params
         return batched_call(primitive, (t,), (True,), t.shape[0], params) if self.batched else primitive(t, **params)
 
-    def transposed_twice(self, node: Node, tangents: list) -> Any:
+    def transpose_twice(self, node: Node, tangents: list) -> Any:
         """A derivative rule is linear in its cotangent: its own transpose is the forward derivative."""
         outlines = node.outline if isinstance(node.outline, list) else [node.outline]
         with enable_grad():

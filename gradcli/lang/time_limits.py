@@ -25,7 +25,7 @@ GRACE = 0.5
 
 
 class deadline:  # noqa: N801 - a namespace
-    """When the innermost `bounded` block must end, its timer and its watch, and what ends a process that does not."""
+    """When the innermost `enforce` block must end, its timer and its watch, and what ends a process that does not."""
 
     end = math.inf
     timer: Any = None
@@ -63,7 +63,7 @@ def within(seconds: float) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def bounded(bound: Bound | None) -> Iterator[None]:
+def enforce(bound: Bound | None) -> Iterator[None]:
     """Raise TimeIsUp in the block when its time is over, and GradcliError from it.
 
     What not even that ends is ended with the process.

@@ -32,7 +32,7 @@ def framework_of(function: Any) -> str | None:
     """Return the name of the first framework's module that a function, class or object leads to; None without one."""
     if not FRAMEWORKS.keys() & sys.modules.keys():
         return None
-    return next(filter(None, map(framework_behind, reached_from(function))), None)
+    return next(filter(None, map(framework_behind, reachable_from(function))), None)
 
 
 def engine_of(function: Any, wanted: str | None) -> str | None:
@@ -68,11 +68,11 @@ def framework_imported(source: str) -> str | None:
 
 def calls_solver(function: Any) -> bool:
     """Return whether code that a function leads to names an iteration with a tolerance."""
-    codes = (getattr(x, "__code__", None) for x in reached_from(function))
+    codes = (getattr(x, "__code__", None) for x in reachable_from(function))
     return any(not SOLVERS.isdisjoint(names_in(code)) for code in codes if isinstance(code, CodeType))
 
 
-def reached_from(function: Any) -> Iterator[Any]:
+def reachable_from(function: Any) -> Iterator[Any]:
     """Yield what a function's code leads to: globals that it names, and the functions, classes and modules there."""
     seen: set[tuple[int, tuple]] = set()
     waiting: list[tuple[Any, tuple]] = [(function, ())]

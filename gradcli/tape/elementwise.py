@@ -95,7 +95,7 @@ def binary(primitive: Primitive, apply: Callable | None = None) -> Callable[[Any
     send = elementwise_sender(primitive)
     of_tensors = Rule(primitive.node, send, primitive.saves, primitive, fresh=True, arity=2)
     number = primitive.variants[1]
-    of_number = of_tensors if number is None else of_tensors.renamed(number)
+    of_number = of_tensors if number is None else of_tensors.rename(number)
     forward = apply or primitive.forward
 
     def function(x: Any, y: Any) -> Any:

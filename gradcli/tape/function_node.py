@@ -94,9 +94,9 @@ class FunctionNode(Node):
         """What save_for_backward kept. Raises RuntimeError when it was freed, or changed in place since."""
         if self.all_kept is None:
             raise RuntimeError(USED_UP)
-        return tuple(None if s is None else self._unpacked(s) for s in self.all_kept)
+        return tuple(None if s is None else self._unpack(s) for s in self.all_kept)
 
-    def _unpacked(self, saved: Saved) -> Tensor:
+    def _unpack(self, saved: Saved) -> Tensor:
         tensor = saved.tensor
         node = saved.node if saved.place is None else self.output(saved.place)
         if type(tensor) is Packed:

@@ -160,7 +160,7 @@ def adopt_history(target: Tensor, node: Node | None) -> None:
     elif node is not None or base._node is not None:
         if any(primitive.name in TURNS for primitive, _ in target._chain):
             old, new = Tensor._wrap(base._data, base._node), Tensor._wrap(target._data, node)
-            set_history(base, rewritten(old, target._chain, new)._node)
+            set_history(base, rewrite(old, target._chain, new)._node)
         else:
             _overwrite(base, region(base._data.shape, target._chain), target._data, node)
 
@@ -201,7 +201,7 @@ def region(shape: tuple, chain: tuple) -> Index:
     return Index(np.unravel_index(positions, shape) if shape else (None,) * positions.ndim, shape)
 
 
-def rewritten(x: Tensor, chain: tuple, value: Tensor) -> Tensor:
+def rewrite(x: Tensor, chain: tuple, value: Tensor) -> Tensor:
     """Return x with the elements that a chain of views leads to replaced; parts of complex numbers are views, too."""
     place = next((i for i, (primitive, _) in enumerate(chain) if primitive.name in TURNS), len(chain))
     if place < len(chain):
@@ -211,7 +211,7 @@ def rewritten(x: Tensor, chain: tuple, value: Tensor) -> Tensor:
             inner = record(primitive, (inner,), params)
         turned = record(entry(turn), (inner,), {})
         step = () if part is None else ((entry("getitem"), {"index": Index((..., part), turned._data.shape)}),)
-        value = record(entry(back), (rewritten(turned, (*step, *chain[place + 1 :]), value),), {})
+        value = record(entry(back), (rewrite(turned, (*step, *chain[place + 1 :]), value),), {})
     return record(entry("setitem"), (x, value), {"index": region(x._data.shape, chain[:place])})
 
 
@@ -227,7 +227,7 @@ TURNS = {
 def _overwrite(base: Tensor, index: Index, value: Any, node: Node | None, name: str = "CopySlices") -> None:
     """Record, under a name, that the elements of `base` at an index were replaced."""
     replaced = make_node(entry("setitem"), (base._node, node), base._data, [base._data, value], {"index": index})
-    replaced.rule = replaced.rule.renamed(name)
+    replaced.rule = replaced.rule.rename(name)
     set_history(base, replaced)
 
 

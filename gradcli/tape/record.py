@@ -333,7 +333,7 @@ def relabel(result: Any, name: str) -> Any:
     """Return the result of an operation just recorded; its node gets another name."""
     node = getattr(result, "_node", None)
     if node is not None and not node.leaf:
-        node.rule = node.rule.renamed(name)
+        node.rule = node.rule.rename(name)
     return result
 
 

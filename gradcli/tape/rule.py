@@ -50,13 +50,13 @@ class Rule:
         self.fresh = fresh
         self.broadcast = broadcast
         self.arity = arity
-        self.used_up: Rule | None = None if arity is None else used_up(name, arity)
+        self.used_up: Rule | None = None if arity is None else used_up_rule(name, arity)
 
     def vjp(self, node: Any, g: Any) -> tuple:
         """Return one cotangent per parent of a node, None where none is wanted."""
         return tuple([part for _, part in self.send(node, g)])
 
-    def renamed(self, name: str) -> Rule:
+    def rename(self, name: str) -> Rule:
         """Return the same rule under another name."""
         return Rule(
             name,
@@ -81,7 +81,7 @@ def refuse_again(node: Any, g: Any) -> tuple:
 
 
 @functools.cache
-def used_up(name: str, arity: int | None = None) -> Rule:
+def used_up_rule(name: str, arity: int | None = None) -> Rule:
     """Return the rule of nodes of a name and an arity once they were freed."""
     rule = Rule(name, refuse_again)
     rule.arity = arity

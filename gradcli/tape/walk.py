@@ -12,7 +12,7 @@ from . import versions
 from .hooks import check_hook_result, leaf_hooks, run_tensor_hooks
 from .modes import record_in_this_thread, state
 from .node import Node, Slots
-from .rule import Pairs, used_up
+from .rule import Pairs, used_up_rule
 from .tensor import Tensor
 
 Cotangent = Any
@@ -54,7 +54,7 @@ def walk(roots: Pairs, plan: Plan) -> None:
             pairs = rule.send(node, g)
         if frees and rule.saves:
             node.kept_out = node.kept_x = node.kept_y = node.all_kept = None
-            node.rule = rule.used_up or used_up(rule.name)
+            node.rule = rule.used_up or used_up_rule(rule.name)
         received, node = g, None
         for parent, part in pairs:
             if parent is None or part is None:
@@ -161,7 +161,7 @@ class Plan:
 
         None where the node was not run.
         """
-        parents, g = self.arrived(node, g, owned)
+        parents, g = self.arrive(node, g, owned)
         if not parents:
             return None
         if state.anomaly:
@@ -180,7 +180,7 @@ class Plan:
         pairs = list(runner.rule.send(runner, g))
         return self.after(node, pairs, g) if node.hooks is not None and node.hooks.post else pairs
 
-    def seen(self, node: Node, g: Cotangent) -> Cotangent:
+    def show_to_hooks(self, node: Node, g: Cotangent) -> Cotangent:
         """Run the hooks on the tensor that a node made."""
         table = node.hooks
         return run_tensor_hooks(node, g, self) if table.tensor or table.retain else g
@@ -192,7 +192,7 @@ class Plan:
             given = self.as_seen_by_hooks(node, g)
             result = hook(given)
             if result is not None:
-                parts = self.replaced(given, result, hook)
+                parts = self.replace_gradients(given, result, hook)
                 g = Slots({i: x for i, x in enumerate(parts) if x is not None}) if isinstance(g, Slots) else parts[0]
         return g
 
@@ -202,7 +202,7 @@ class Plan:
             return tuple(self.wrap(g[i]) if i in g else None for i in range(node.output_count))
         return (self.wrap(g),)
 
-    def replaced(self, given: tuple, result: Any, hook: Any) -> tuple:
+    def replace_gradients(self, given: tuple, result: Any, hook: Any) -> tuple:
         """Return what a node's hook made of gradients. Raises RuntimeError for another count, type or shape."""
         result = as_tuple(result)
         name = getattr(hook, "__name__", type(hook).__name__)
@@ -234,10 +234,10 @@ class Plan:
             )
             result = hook(given, self.as_seen_by_hooks(node, g))
             if result is not None:
-                grads = self.replaced(given, result, hook)
+                grads = self.replace_gradients(given, result, hook)
         return list(zip(parents, grads, strict=True))
 
-    def arrived(self, node: Node, g: Cotangent, owned: bool) -> tuple[tuple, Cotangent]:
+    def arrive(self, node: Node, g: Cotangent, owned: bool) -> tuple[tuple, Cotangent]:
         """Run the hooks before a node, and deal with it if it is a leaf or wanted.
 
         Returns its parents, None for those that lead nowhere, () if it is not to run; and the cotangent that it gets.
@@ -245,7 +245,7 @@ class Plan:
         """
         table, received = node.hooks, g
         if table is not None:
-            g, owned = self.seen(node, g), False
+            g, owned = self.show_to_hooks(node, g), False
         parents = () if node.leaf else node.parents
         if self.on_path is not None:
             parents = tuple(p if p in self.on_path else None for p in parents)
@@ -271,9 +271,9 @@ class Plan:
             return  # it was frozen since
         taken = leaf._grad is None
         node.accumulate(g, owned, self.create)
-        self.accumulated(node, self.unwrap(leaf._grad) if taken else g)
+        self.after_accumulation(node, self.unwrap(leaf._grad) if taken else g)
 
-    def accumulated(self, node: Any, g: Cotangent) -> None:
+    def after_accumulation(self, node: Any, g: Cotangent) -> None:
         """Run the hooks that come after a leaf's `.grad` was added to, then those after its node."""
         for hook in list(node.hooks.accumulated.values()):
             if hook(node.variable) is not None:
@@ -299,7 +299,7 @@ class Plan:
             if self.pending[parent]:
                 waiting[parent.seq] = held
             elif held[1] is not None:
-                self.arrived(parent, held[1], False)
+                self.arrive(parent, held[1], False)
         return rest
 
 

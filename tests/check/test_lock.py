@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from gradcli.check.check import Check
-from gradcli.check.lock import errors_of, known_at, lock, numbers_of, rounded_up, verify
+from gradcli.check.lock import compute_at, errors_of, lock, numbers_of, round_up, verify
 from gradcli.cli.main import main
 from gradcli.schema import schema_of
 
@@ -109,7 +109,7 @@ def softplus_slope(x):
 def test_the_error_of_a_gradient_covers_its_rounding(x):
     """The formula cancels for negative x; the true slope is that of mpmath."""
     check = Check(lambda x: np.logaddexp(0, x), {"x": x}, grad=softplus_slope)
-    known = known_at(check)
+    known = compute_at(check)
     with mp.workdps(40):
         true = float(1 / (1 + mp.exp(-mp.mpf(x))))
     error = float(known.errors["x"])
@@ -128,7 +128,7 @@ def test_noise_counts_as_error():
 
 def test_errors_are_rounded_up():
     errors = np.array([0.0, 1.23e-14, 9.99e-3, 5.0])
-    rounded = rounded_up(errors)
+    rounded = round_up(errors)
     assert (rounded >= errors).all()
     np.testing.assert_allclose(rounded, [0, 1.3e-14, 0.01, 5], rtol=1e-12)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gradcli.program.detect_framework import calls_solver, framework_of, reached_from
+from gradcli.program.detect_framework import calls_solver, framework_of, reachable_from
 
 pytestmark = pytest.mark.framework("torch")
 
@@ -67,10 +67,10 @@ def test_own_tensors_are_reached_and_the_frameworks_code_is_not_searched(functio
     assert framework_of(function) == "torch"
     assert not calls_solver(function)
     is_layer = "layer" in name
-    assert sum(isinstance(x, torch.nn.Module) for x in reached_from(function)) == is_layer
+    assert sum(isinstance(x, torch.nn.Module) for x in reachable_from(function)) == is_layer
     assert len(tensors_behind(function)) == (2 if name == "forward of a layer" else 1 + 2 * is_layer)
     home = str(Path(torch.__file__).parent)
-    codes = [x for x in reached_from(function) if hasattr(x, "__code__")]
+    codes = [x for x in reachable_from(function) if hasattr(x, "__code__")]
     inside = [x for x in codes if x.__code__.co_filename.startswith(home)]
     assert len(inside) < 20, inside
 
@@ -91,4 +91,4 @@ def test_torchs_autograd_is_not_hips_autograd():
 
     assert framework_of(forces) == "torch"
     assert framework_of(inside) == "autograd"
-    assert autograd not in list(reached_from(forces))
+    assert autograd not in list(reachable_from(forces))

@@ -45,7 +45,7 @@ class Expressions(Field):
     def number(self, x: Any) -> Any:
         return number(x)
 
-    def given(self, name: str, value: Any) -> Any:
+    def input_array(self, name: str, value: Any) -> Any:
         """Return an input: its elements where it has a column, else its value."""
         if name not in self.columns:
             return exact_numbers(self, value)

@@ -60,7 +60,7 @@ class Folder:
     def __init__(self, path: str, ending: str):
         self.path, self.ending = path, ending
 
-    def done(self) -> dict[int, int]:
+    def count_done(self) -> dict[int, int]:
         """Return the parts that are there, and the number of rows in each that are not finite."""
         counts = {}
         with contextlib.suppress(FileNotFoundError):

@@ -218,7 +218,7 @@ def fill_file(sweep: Sweep, wanted: dict[str, Any], options: SweepOptions, tell:
         sweep = sweep._replace(step=record.found["block"])
     os.makedirs(folder.path, exist_ok=True)
     record.write(wanted, sweep.step)
-    done = folder.done()
+    done = folder.count_done()
     for number, count in done.items():
         first, last = sweep.bounds(number)
         tell(last - first, count)
@@ -226,7 +226,7 @@ def fill_file(sweep: Sweep, wanted: dict[str, Any], options: SweepOptions, tell:
         for _ in run_missing(sweep, [k for k in range(sweep.parts) if k not in done], options, tell):
             pass
     finally:
-        done = folder.done()
+        done = folder.count_done()
         if sweep.parts and not done:
             folder.remove()
             record.remove()
@@ -256,7 +256,7 @@ def stream_parts(sweep: Sweep, options: SweepOptions, tell: Tell, stream: Callab
     stream(heading(sweep.names, ","))
     following = 0
     for _ in run_missing(sweep, list(range(sweep.parts)), options, tell):
-        done = folder.done()
+        done = folder.count_done()
         while following in done:
             place = folder.place(following, done[following])
             with open(place, "rb") as file:

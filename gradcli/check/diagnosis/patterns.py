@@ -258,7 +258,7 @@ def rolled(case: Case) -> tuple[str, str] | None:
         for shift in [s for s in (1, -1, 2, -2) if abs(s) < n]:
             if n > 2 and case.explains(np.roll(r, shift, axis).reshape(case.r.shape)):
                 return "rolled", f"rolled index: every element is {shift:+d} places off along axis {axis - 1}"
-            if n > 3 and case.explains(shifted(r, shift, axis).reshape(case.r.shape)):
+            if n > 3 and case.explains(shift_along(r, shift, axis).reshape(case.r.shape)):
                 return (
                     "rolled",
                     f"rolled index: every element is {shift:+d} places off along axis {axis - 1}, zeros moved in",
@@ -272,7 +272,7 @@ def rolled(case: Case) -> tuple[str, str] | None:
     return None
 
 
-def shifted(r: np.ndarray, shift: int, axis: int) -> np.ndarray:
+def shift_along(r: np.ndarray, shift: int, axis: int) -> np.ndarray:
     """Return r rolled with zeros coming in."""
     moved = np.roll(r, shift, axis)
     edge = [slice(None)] * r.ndim

@@ -70,7 +70,7 @@ class GroupTesting:
         """Look at elements until what is off is explained; return whether it is. Raises OutOfCallsError."""
         for k in sorted(range(len(self.look.lines)), key=lambda k: -excess(self.look, k)[self.row]):
             while self.is_off(k, 0, self.flat.size):
-                place = self.factored() if not self.elements else self.descend(k)
+                place = self.choose_by_factor() if not self.elements else self.descend(k)
                 if place is None or place in self.elements or len(self.wrong) >= MOST:
                     return False
                 self.elements[place] = self.look_at(place)
@@ -93,7 +93,7 @@ class GroupTesting:
         """The elements that were found wrong."""
         return [i for i, element in self.elements.items() if element.state == FAIL]
 
-    def factored(self) -> int | None:
+    def choose_by_factor(self) -> int | None:
         """Return the element to look at first: the largest one where all products are off by one factor."""
         if self.claim.rows is not None and self.common is not None:
             return int(np.argmax(self.claim.effects(np.zeros(0))[self.row]))

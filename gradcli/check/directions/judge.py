@@ -9,7 +9,7 @@ import numpy as np
 
 from ...results.checks import Finding, InputCheck
 from ..judgement.digits import digits_of
-from ..judgement.symmetric import symmetrized
+from ..judgement.symmetric import restrict_to_symmetric
 from ..judgement.verdict import PASS, UNSURE
 from ..reference.differences import SampledLine, Slope
 from ..reference.jacobian import MARGIN
@@ -64,9 +64,9 @@ class WrongElements(GroupTesting):
         except OutOfCallsError:
             explained, short = False, True
         if self.wrong:
-            return self.failed(explained, short)
+            return self.report_fail(explained, short)
         if explained:
-            return self.passed()
+            return self.report_pass()
         text = "along a random direction the claimed product is {:.9g}, the numeric one {:.9g} ± {:.2g}".format(
             *max(look.products(), key=lambda p: abs(p[0] - p[1]) / max(p[2], 1e-300))
         )
@@ -79,7 +79,7 @@ class WrongElements(GroupTesting):
         reasons = {element.reason for element in self.elements.values() if element.state == UNSURE}
         return look.outcome("inconclusive", ", ".join(sorted(reasons)) or f"{text}; no single element shows it")
 
-    def passed(self) -> Outcome:
+    def report_pass(self) -> Outcome:
         """Return that what disagreed lies within the one-sided derivatives at kinks, or within the noise."""
         look = self.look
         unsure = {
@@ -103,7 +103,7 @@ class WrongElements(GroupTesting):
             error[self.row] += sum(x.error * abs(line.direction[i]) for i, x in self.elements.items())
             self.look.slopes[k] = slope._replace(value=value, error=error, bent=np.zeros(len(value), bool))
 
-    def failed(self, explained: bool, short: bool) -> Outcome:
+    def report_fail(self, explained: bool, short: bool) -> Outcome:
         """Return what was found of wrong elements."""
         look, flat = self.look, self.flat
         worst = max(self.wrong, key=lambda i: abs(self.elements[i].claimed - self.elements[i].value) * flat.scales[i])
@@ -199,7 +199,7 @@ def judge_along(look: Directions) -> Outcome | None:
         text = f"non-deterministic: two calls at the same point differ by {drift.max():.2g} relative"
         return look.outcome("inconclusive", text)
     try:
-        narrower = None if look.agree else symmetrized(flat)
+        narrower = None if look.agree else restrict_to_symmetric(flat)
     except OutOfCallsError:
         needed = look.plan + PLAN + 1
         return look.outcome("inconclusive", too_few(flat, needed), needed)

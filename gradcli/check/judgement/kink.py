@@ -46,7 +46,7 @@ def settle_kinks(flat: Flat, judgement: Judgement, seed: int) -> None:
     slopes = Slopes(flat, np.random.default_rng(seed))
     for j in sorted(rows):
         row = KinkRow(slopes, judgement, j)
-        if row.adds_up() or (flat.size <= MOST and row.measured_at_x().adds_up()):
+        if row.adds_up() or (flat.size <= MOST and row.measure_at_x().adds_up()):
             continue
         columns = row.meeting_columns()
         if columns is None:
@@ -133,7 +133,7 @@ class KinkRow:
         self.uncertain = np.where(np.isfinite(error), error, 0.0) * flat.scales
         self.uncertain[kinked] = 0.0
 
-    def measured_at_x(self) -> KinkRow:
+    def measure_at_x(self) -> KinkRow:
         """Return this row with derivatives along the axes from steps as small as those along other directions."""
         unit = np.eye(self.flat.size)
         value, error = self.along(np.concatenate([unit, -unit]))
@@ -142,7 +142,7 @@ class KinkRow:
         self.uncertain = np.maximum(*np.split(error, 2))
         return self
 
-    def added(self, directions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def add_up(self, directions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return what the derivatives along the axes add up to, and the size of the terms."""
         terms = np.where(directions > 0, directions * self.right, directions * self.left)
         size = np.abs(terms) + 10 / CLOSE * np.abs(directions) * self.uncertain
@@ -156,7 +156,7 @@ class KinkRow:
     def adds_up(self) -> bool:
         """Return whether the derivatives along random directions are the sums of those along the axes."""
         directions, value, error = self.slopes.probes
-        total, size = self.added(directions)
+        total, size = self.add_up(directions)
         gap = np.abs(value[:, self.j] - total)
         return bool((gap <= CLOSE * size + 10 * error[:, self.j]).all() or not np.isfinite(total).all())
 
@@ -187,7 +187,7 @@ class KinkRow:
             directions[np.arange(len(pairs)), s, columns[pairs[:, 1]]] = 0.7 * signs[s, 1]
         directions = directions.reshape((-1, self.flat.size))
         value, error = self.along(directions)
-        total, size = self.added(directions)
+        total, size = self.add_up(directions)
         apart = (np.abs(value - total) > CLOSE * size + 10 * error).reshape((-1, 4)).any(axis=1)
         groups = components(len(columns), pairs[apart])
         blocks = [columns[group] for group in groups]

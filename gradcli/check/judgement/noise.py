@@ -19,7 +19,7 @@ def scatter_of_claim(subject: Subject, flat: Flat, analytic: np.ndarray) -> np.n
     """Return how much the claimed derivative changes a few rounding units away from the point."""
     most = np.zeros_like(analytic)
     for near in neighbours(subject):
-        moved = claimed_at(flat, near, analytic.shape)
+        moved = claim_at(flat, near, analytic.shape)
         if moved is not None:
             most = np.fmax(most, np.abs(moved - analytic))
     return np.where(np.isfinite(most), most, 0.0)
@@ -34,10 +34,10 @@ def neighbours(subject: Subject) -> Iterator[dict[str, np.ndarray]]:
             x = subject.at[name]
             unit = max(np.finfo(x.dtype).eps, 2 * (subject.claim_unit or 0))
             moves[name] = unit * rng.integers(-2, 3, x.shape)
-        yield moved_by(subject, moves)
+        yield move_by(subject, moves)
 
 
-def moved_by(subject: Subject, moves: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+def move_by(subject: Subject, moves: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     """Return the point with inputs moved by such parts of themselves."""
     at = subject.at
     return {**at, **{name: (at[name] * (1 + move)).astype(at[name].dtype) for name, move in moves.items()}}
@@ -56,7 +56,7 @@ def roughness(subject: Subject, flat: Flat, analytic: np.ndarray) -> np.ndarray:
         rows = []
         for k in range(-4, 5):
             moves = {name: spacing * k * sign for name, sign in signs.items()}
-            row = claimed_at(flat, moved_by(subject, moves), analytic.shape)
+            row = claim_at(flat, move_by(subject, moves), analytic.shape)
             if row is None:
                 return np.zeros_like(analytic)
             rows.append(row)
@@ -126,7 +126,7 @@ def difference_of_solver(flat: Flat, shape: tuple, j: int, i: int, noise: float)
         numeric = slopes_at(flat, starts, i, step)[:, j]
         if not np.isfinite(numeric).all() or roughness_of(numeric) > SIMPLE:
             continue
-        claimed = [claimed_at(flat, {**flat.subject.at, **flat.arrays_at(start)}, shape) for start in starts]
+        claimed = [claim_at(flat, {**flat.subject.at, **flat.arrays_at(start)}, shape) for start in starts]
         if any(c is None for c in claimed):
             return None
         difference = np.array([c[j, i] for c in claimed if c is not None]) - numeric
@@ -150,7 +150,7 @@ def is_coarse(flat: Flat, shape: tuple, j: int, i: int, change: float) -> bool:
     """
     moved = flat.x.copy()
     moved[i] += FINE * float(flat.scales[i])
-    here, there = (claimed_at(flat, {**flat.subject.at, **flat.arrays_at(x)}, shape) for x in (flat.x, moved))
+    here, there = (claim_at(flat, {**flat.subject.at, **flat.arrays_at(x)}, shape) for x in (flat.x, moved))
     if here is None or there is None or here[j, i] != there[j, i] or flat.points(moved[None])[0, j] == flat.f0[j]:
         return False
     return bool(FINE * change > COARSE_UNITS * np.finfo(float).eps * abs(here[j, i]))
@@ -172,7 +172,7 @@ def roughness_of(values: np.ndarray) -> float:
     return float(np.abs(values - parabola).max() / max(np.abs(values).max(), np.finfo(float).tiny))
 
 
-def claimed_at(flat: Flat, arrays: Mapping[str, np.ndarray], shape: tuple) -> np.ndarray | None:
+def claim_at(flat: Flat, arrays: Mapping[str, np.ndarray], shape: tuple) -> np.ndarray | None:
     """Return the claimed derivative at inputs by name; None where it has none."""
     try:
         claimed = flat.jacobian(flat.subject.jacobian(arrays))

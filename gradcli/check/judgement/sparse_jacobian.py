@@ -49,7 +49,7 @@ def all_right(subject: Traced, flat: Flat) -> tuple[InputCheck, ...] | None:
     """Return what was found for each input when every element is right; None when that is not clear."""
     if any(x.dtype != np.float64 for x in flat.arrays) or flat.out_dtype != np.float64:
         return None
-    record = subject.recorded(subject.at, tuple(i for i, n in enumerate(subject.at) if n in subject.wrt))
+    record = subject.record_call(subject.at, tuple(i for i, n in enumerate(subject.at) if n in subject.wrt))
     try:
         (pattern,) = sparsity(record.outputs, record.inputs)
     except GradcliError:
@@ -62,11 +62,11 @@ def all_right(subject: Traced, flat: Flat) -> tuple[InputCheck, ...] | None:
     if not 0 < len(rows) <= SHARE * m * n:
         return None
     colours, _ = color_by_input(rows, columns, flat.edges, n, matrix)
-    claimed = pulled(record, rows, columns, m, matrix)
-    return settled(flat, rows, columns, colours, claimed)
+    claimed = pull_elements(record, rows, columns, m, matrix)
+    return compare_in_groups(flat, rows, columns, colours, claimed)
 
 
-def pulled(record: Trace, rows: np.ndarray, columns: np.ndarray, m: int, matrix: Any) -> np.ndarray:
+def pull_elements(record: Trace, rows: np.ndarray, columns: np.ndarray, m: int, matrix: Any) -> np.ndarray:
     """Return the claimed element of every pair of row and column, from few backward products."""
     (out,) = record.outputs
     most = int(np.bincount(columns).max())
@@ -149,7 +149,7 @@ class Look:
         self.right[open_] = good
 
 
-def settled(
+def compare_in_groups(
     flat: Flat, rows: np.ndarray, columns: np.ndarray, colours: np.ndarray, claimed: np.ndarray
 ) -> tuple[InputCheck, ...] | None:
     """Compare claimed elements with differences along the groups of inputs; None when one stays open."""

@@ -98,7 +98,7 @@ class Symmetrized(Subject):
         return self.subject.blame(is_wrong)
 
 
-def symmetrized(flat: Flat) -> Symmetrized | None:
+def restrict_to_symmetric(flat: Flat) -> Symmetrized | None:
     """Return a function on the space of symmetric matrices, where it is one of these; None where it is not.
 
     It is where an input is symmetric, and the function reads one triangle alone, or raises where the two differ. A

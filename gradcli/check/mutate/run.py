@@ -164,7 +164,7 @@ class Mutator:
         with open(os.path.join(self.folder, "output"), encoding="utf-8", errors="replace") as file:
             return "\n".join(file.read().rstrip().splitlines()[-12:])
 
-    def measured(self) -> dict[str, Any]:
+    def read_report(self) -> dict[str, Any]:
         """Return what the recorded calls told: of the process that called the function most."""
         reports: list[dict[str, Any]] = [{"loaded": False, "calls": 0, "sizes": []}]
         for place in sorted(Path(self.folder).glob("measured-*.json")):
@@ -188,7 +188,7 @@ def mutate(
         )
     with Mutator(path + ".py", name, command) as mutator:
         first = mutator.run("record")
-        report = mutator.measured()
+        report = mutator.read_report()
         refuse(mutator, first, report, target)
         seconds = timeout or max(LEAST_SECONDS, PATIENCE * first.seconds)
         chosen = list(different(mutator.mutants, report["sizes"]))

@@ -88,7 +88,7 @@ class SampledLine:
         largest = np.maximum(np.maximum(np.abs(up), np.abs(down)).max(axis=0), np.abs(self.flat.f0))
         return np.abs(self.weights) @ np.maximum(rounding_of(largest, self.flat.unit), self.noise)
 
-    def displaced(self, h: float) -> np.ndarray:
+    def displacement(self, h: float) -> np.ndarray:
         """Return how far slopes are off because x + h d is rounded, for inputs narrower than double precision."""
         unit = max(float(np.finfo(part.dtype).eps) / 2 for part in self.flat.parts)
         return np.zeros(len(self.weights)) if unit < 1e-12 else np.full(len(self.weights), SAFETY * unit / h)
@@ -106,7 +106,7 @@ class SampledLine:
         if trust is None:
             trust = np.maximum(10 * last / np.maximum(before, np.finfo(float).tiny), 0.02)
         rounding = SAFETY * noise * (np.abs(weights) / h).sum()
-        error = last * np.clip(trust, 1e-3, 1) + rounding + self.displaced(h[-1]) * np.abs(value)
+        error = last * np.clip(trust, 1e-3, 1) + rounding + self.displacement(h[-1]) * np.abs(value)
         bent, rough = self.bends(h, up + down - 2 * base, value, noise), np.maximum(last, before) + rounding
         return Slope(value, error, bent, noise, np.zeros(len(value), bool), rough)
 
@@ -138,7 +138,7 @@ class SampledLine:
         value = (slopes * coefficients * used).sum(axis=0)
         spread = np.sqrt(((slopes * used) ** 2).sum(axis=0))
         following = np.abs(slopes[np.minimum(last + 1, len(size) - 1), 0])
-        error = SAFETY * noise * spread + tail * following + self.displaced(width) * np.abs(value)
+        error = SAFETY * noise * spread + tail * following + self.displacement(width) * np.abs(value)
         error = np.where(np.isfinite(value), error, np.inf)
         return Slope(value, error, np.zeros(len(value), bool), noise, tail <= FLAT * floor, error)
 

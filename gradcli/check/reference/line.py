@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from .estimate import Estimate, limit, small_steps
-from .fit import Fit, Line, centred, one_sided
+from .fit import Fit, Line, fit_centred, one_sided
 from .plateau import Plateaus, longest_run
 
 FINE = 1e-7
@@ -53,7 +53,7 @@ def estimate(line: Line, x: Any, scale: float, f0: np.ndarray, unit: float, enou
     best = np.full(len(f0), np.inf)
     worse = 0
     while width >= least and len(fits) < LEVELS and not (np.isfinite(best).all() and worse >= 2):
-        fit = centred(line, x, width, unit)
+        fit = fit_centred(line, x, width, unit)
         fits.append(fit)
         usable = np.where(fit.rounded, fit.error, np.inf)
         worse = 0 if (usable < best).any() else worse + 1
@@ -66,7 +66,7 @@ def estimate(line: Line, x: Any, scale: float, f0: np.ndarray, unit: float, enou
         if not wider_may_tell(fits, enough).any():
             break
         width *= RATIO
-        fits.insert(0, centred(line, x, width, unit))
+        fits.insert(0, fit_centred(line, x, width, unit))
     small = small_steps(line, x, scale, least, f0, unit)
     decision = Decision(line, x, scale, f0, unit, least, fits, small, len(fits) - first)
     result = decision.result()
@@ -99,7 +99,7 @@ class Decision(Plateaus):
         stairs = self.on_stairs(result)
         if self.far:
             self.doubt_constants(result, ~stairs)
-        sharp, jump = (self.kinked() | self.steepens()) & ~stairs, self.jumps() & ~stairs
+        sharp, jump = (self.kinks() | self.steepens()) & ~stairs, self.jumps() & ~stairs
         fitted &= ~sharp & ~jump
         self.settle_noise(result, fitted, chosen, sharp | jump | stairs)
         self.compare_small_steps(result, fitted & ~stairs, self.widths[chosen])
@@ -118,7 +118,9 @@ class Decision(Plateaus):
             )
         for width in np.unique(result.width[poor])[:3]:
             mine = poor & (result.width == width)
-            more = [centred(self.line, self.x, width * factor, self.unit) for factor in np.linspace(0.55, 0.95, MORE)]
+            more = [
+                fit_centred(self.line, self.x, width * factor, self.unit) for factor in np.linspace(0.55, 0.95, MORE)
+            ]
             values = np.stack([result.value, *(fit.value for fit in more)])
             errors = np.stack([result.error, *(fit.error for fit in more)])
             with np.errstate(all="ignore"):
@@ -129,7 +131,7 @@ class Decision(Plateaus):
             better = mine & agree & np.isfinite(mean) & (error < result.error)
             result.value[better], result.error[better] = mean[better], error[better]
 
-    def kinked(self) -> np.ndarray:
+    def kinks(self) -> np.ndarray:
         """Return where the one-sided slopes stay apart down to the smallest step that can show it."""
         gap = self.small.right - self.small.left
         noise = 4 * self.small.visible

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .estimate import Estimate, Small
-from .fit import FLAT, Fit, Line, centred
+from .fit import FLAT, Fit, Line, fit_centred
 
 SINGLE = 5e-7
 """The noise, relative to the value, that intermediate results in float32 may leave."""
@@ -253,7 +253,7 @@ class Plateaus:
         where = noisy & clear.any(axis=0) & self.curved[first, self.columns]
         for k in np.unique(first[where]):
             mine = where & (first == k)
-            twice = centred(self.line, self.x, 2 * self.widths[k], self.unit)
+            twice = fit_centred(self.line, self.x, 2 * self.widths[k], self.unit)
             before, after = self.noise[k], self.noise[max(k - 1, 0)]
             resolved |= mine & twice.finite & (twice.noise <= SUDDEN * before) & ~(after > SUDDEN * twice.noise)
         curved = self.curved & (np.arange(len(self.errors))[:, None] >= first)

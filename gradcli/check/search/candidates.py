@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ...program.detect_framework import reached_from
+from ...program.detect_framework import reachable_from
 
 SPECIAL: tuple[float, ...] = (
     *(0.0, 1.0, -1.0, 0.5, 2.0, -0.5, -2.0, 1e-3, 30.0, -30.0, 1e-8, 90.0, -90.0, 1e4, -1e4, -1e-8, 3.0, -3.0),
@@ -46,7 +46,7 @@ def constants_of(functions: Iterable[Callable]) -> list[float]:
     """Return the numbers in the source of functions and of what they call, and the numbers that they refer to."""
     constants: dict[float, None] = {}
     for function in functions:
-        for x in reached_from(function):
+        for x in reachable_from(function):
             if is_input_number(x):
                 constants[float(x)] = None
             if hasattr(x, "__code__"):
@@ -71,14 +71,14 @@ def candidates(
     base: the inputs to vary, of real or complex numbers.
     """
     kinds = [
-        filled([v for c in list(constants)[:MOST_CONSTANTS] for v in beside(c)], base),
-        filled(SPECIAL, base),
-        tied(base, rng),
-        mixed(base, [*SPECIAL, *constants], rng),
-        scaled(base, rng),
+        uniform_points([v for c in list(constants)[:MOST_CONSTANTS] for v in beside(c)], base),
+        uniform_points(SPECIAL, base),
+        tied_points(base, rng),
+        mixed_points(base, [*SPECIAL, *constants], rng),
+        scaled_points(base, rng),
         whole_numbers(base, rng),
         single(base, [*constants, *SPECIAL], rng),
-        drawn(base, rng),
+        random_points(base, rng),
     ]
     while True:
         for kind in list(kinds):
@@ -89,7 +89,7 @@ def candidates(
                 yield {name: x.astype(base[name].dtype) for name, x in point.items()}
 
 
-def filled(values: Iterable[float], base: Mapping[str, np.ndarray]) -> Iterator[Point]:
+def uniform_points(values: Iterable[float], base: Mapping[str, np.ndarray]) -> Iterator[Point]:
     """Yield points all of whose elements are one value; of several inputs, then each one by itself."""
     values = list(dict.fromkeys(values))
     for value in values:
@@ -99,7 +99,7 @@ def filled(values: Iterable[float], base: Mapping[str, np.ndarray]) -> Iterator[
             yield {**base, chosen: np.full(x.shape, value)}
 
 
-def tied(base: Mapping[str, np.ndarray], rng: np.random.Generator) -> Iterator[Point]:
+def tied_points(base: Mapping[str, np.ndarray], rng: np.random.Generator) -> Iterator[Point]:
     """Yield points with equal elements: all, two, or some, inside inputs and between them; nothing for one number."""
     if sum(x.size for x in base.values()) < 2:
         return
@@ -112,14 +112,16 @@ def tied(base: Mapping[str, np.ndarray], rng: np.random.Generator) -> Iterator[P
         yield split(flat, base)
 
 
-def mixed(base: Mapping[str, np.ndarray], values: Iterable[float], rng: np.random.Generator) -> Iterator[Point]:
+def mixed_points(
+    base: Mapping[str, np.ndarray], values: Iterable[float], rng: np.random.Generator
+) -> Iterator[Point]:
     """Yield points of special values, each element its own."""
     pool = np.array([v for v in values if abs(v) < 1e9])
     while True:
         yield {name: rng.choice(pool, x.shape) for name, x in base.items()}
 
 
-def scaled(base: Mapping[str, np.ndarray], rng: np.random.Generator) -> Iterator[Point]:
+def scaled_points(base: Mapping[str, np.ndarray], rng: np.random.Generator) -> Iterator[Point]:
     """Yield the point itself much larger or smaller, with signs changed."""
     for power in (1, 2, -3, 4, -1, 8, -8, 3, -6, 6, 12, -12):
         for flip in (1.0, -1.0):
@@ -146,7 +148,7 @@ def single(base: Mapping[str, np.ndarray], values: Iterable[float], rng: np.rand
             yield split(changed, base)
 
 
-def drawn(base: Mapping[str, np.ndarray], rng: np.random.Generator) -> Iterator[Point]:
+def random_points(base: Mapping[str, np.ndarray], rng: np.random.Generator) -> Iterator[Point]:
     """Yield random points of any size."""
     while True:
         size = 10.0 ** rng.uniform(-3, 3)

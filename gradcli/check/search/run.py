@@ -15,7 +15,7 @@ import numpy as np
 from ...results.checks import CheckReport, FoundPoint, InputCheck
 from ..options import Options
 from ..run import Place, run_check
-from ..saved_points import written
+from ..saved_points import write_array
 from ..subjects.flatten import Flat
 from ..subjects.subject import CheckError, Subject, WrongShapeError, as_point, callable_name
 from .candidates import Point, candidates, constants_in, constants_of
@@ -246,7 +246,7 @@ def with_point(hunt: PointSearch, point: Point, before: CheckReport, how: str) -
 
 def declaration_of(check: Any, point: Point) -> str:
     """Return the line that declares a check at a point."""
-    at = ", ".join(f"{json.dumps(name, ensure_ascii=False)}: {written(x)}" for name, x in point.items())
+    at = ", ".join(f"{json.dumps(name, ensure_ascii=False)}: {write_array(x)}" for name, x in point.items())
     claims = [(key, getattr(check, key)) for key in ("grad", "vjp", "jvp")]
     by_hand = [f"{key}={name}" for key, x in claims if x is not None and (name := callable_name(x)).isidentifier()]
     return f"@gradcli.check({', '.join(['at={' + at + '}', *by_hand])})"

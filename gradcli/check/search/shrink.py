@@ -62,16 +62,16 @@ class Shrinking:
         lengths = {n for x in self.part().values() for n in x.shape if n > 1}
         for length in sorted(lengths):
             for kept in (1, 2):
-                if kept < length and self.accept(self.taken(length, np.arange(kept))):
+                if kept < length and self.accept(self.take_places(length, np.arange(kept))):
                     length = kept
                     break
             while 1 < length <= MOST_DROPPED:
                 drops = (np.delete(np.arange(length), j) for j in reversed(range(length)))
-                if not any(self.accept(self.taken(length, places)) for places in drops):
+                if not any(self.accept(self.take_places(length, places)) for places in drops):
                     break
                 length -= 1
 
-    def taken(self, length: int, places: np.ndarray) -> Point:
+    def take_places(self, length: int, places: np.ndarray) -> Point:
         """Return the point with some places of all axes of a length."""
         arrays = {}
         for name, x in self.point.items():

@@ -12,13 +12,13 @@ from ...program.detect_framework import engine_of
 from ...program.elsewhere.arguments import Arguments, as_array, call_with, is_branch, is_number
 from ...program.elsewhere.base import ElsewhereError
 from ...program.elsewhere.dispatch import adapter_of, framework_call
-from ...program.elsewhere.framework import expanded, is_under
+from ...program.elsewhere.framework import expand_paths, is_under
 from .external import Claimed
 from .hand_written import HandWritten
 from .subject import CheckError, callable_name
 
 
-def claimed_by(
+def claim_of_framework(
     engine: str, function: Any, at: Mapping[str, Any], title: str, wrt: Sequence[str] | None, single: bool
 ) -> Claimed:
     """Return a function with the derivative that a framework gives it. Raises CheckError."""
@@ -28,7 +28,7 @@ def claimed_by(
         raise CheckError(str(error)) from error.__cause__
     except GradcliError as error:
         raise CheckError(error.message) from error
-    return Claimed(call, expanded(wrt, list(call.inputs)))
+    return Claimed(call, expand_paths(wrt, list(call.inputs)))
 
 
 def second_order(first: Claimed, seed: int) -> Claimed:
@@ -57,7 +57,7 @@ def hand_written_subject(
         return HandWritten(f, at, wrt=wrt, **claims)
     arguments = Arguments(at, fixed)
     wrapped = {key: Flattened(x, arguments, key) for key, x in claims.items() if x is not None}
-    names = expanded(wrt, list(arguments.arrays))
+    names = expand_paths(wrt, list(arguments.arrays))
     return HandWritten(Flattened(f, arguments, "f"), arguments.arrays, wrt=names, **wrapped)
 
 
@@ -80,7 +80,7 @@ class Flattened:
         before, leaves = values[:count], dict(zip(paths, values[count:], strict=True))
         if self.role == "jvp":
             tangents = dict(zip(paths, before[0], strict=True))
-            before = (tuple(self.arguments.filled(tangents, np.zeros_like).values()),)
+            before = (tuple(self.arguments.fill_in(tangents, np.zeros_like).values()),)
         return self.flat(self.run(before, leaves))
 
     def run(self, before: tuple, leaves: dict[str, Any]) -> Any:
@@ -104,7 +104,7 @@ class Flattened:
     def attempt(self, before: tuple, leaves: dict[str, Any], convert: Callable) -> Any:
         """Call the function on arrays that are converted first."""
         changed = {path: x if convert is np.asarray else convert(np.asarray(x)) for path, x in leaves.items()}
-        filled = self.arguments.filled(changed, convert)
+        filled = self.arguments.fill_in(changed, convert)
         if not before:
             return call_with(self.function, filled)
         first = before[0]

@@ -13,11 +13,11 @@ from .subject import (
     CheckError,
     Subject,
     WrongShapeError,
+    as_check_error,
     as_kind_of_input,
     callable_name,
     copied,
     plain_array,
-    raised,
 )
 
 
@@ -55,7 +55,7 @@ class HandWritten(Subject):
         except (CheckError, *ENDINGS):
             raise
         except BaseException as error:
-            raise raised(what, error) from error
+            raise as_check_error(what, error) from error
         finally:
             copied.end()
         for (name, x), copy in zip(arrays.items(), given, strict=True):
@@ -78,9 +78,9 @@ class HandWritten(Subject):
         if self.grad is None:
             return self.columns(arrays, out)
         parts = self.parts(self.call(self.grad, arrays, callable_name(self.grad)), callable_name(self.grad))
-        return {name: self.fitted(parts[name], out, name) for name in self.wrt}
+        return {name: self.fit_shape(parts[name], out, name) for name in self.wrt}
 
-    def fitted(self, part: Any, out: np.ndarray, name: str) -> np.ndarray:
+    def fit_shape(self, part: Any, out: np.ndarray, name: str) -> np.ndarray:
         """Return a gradient in the shape output.shape + input.shape; of complex outputs, real and imaginary parts.
 
         Raises WrongShapeError, and CheckError for complex outputs of complex inputs, which have no single derivative.

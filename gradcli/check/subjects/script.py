@@ -68,7 +68,7 @@ class ScriptSubject(Traced):
         """Return the output at values of the leaves."""
         return np.array(self.outcome(arrays)[1]._data)
 
-    def recorded(self, arrays: Mapping[str, np.ndarray], places: tuple[int, ...]) -> Trace:
+    def record_call(self, arrays: Mapping[str, np.ndarray], places: tuple[int, ...]) -> Trace:
         """Return one run as a recorded call."""
         leaves, output = self.outcome(arrays)
         record = Trace([leaves[i] for i in places], lambda found: found, False)

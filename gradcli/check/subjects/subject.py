@@ -40,7 +40,7 @@ class WrongShapeError(CheckError):
     """The derivative has another shape than the derivative of this function has."""
 
 
-def raised(what: str, error: BaseException) -> CheckError:
+def as_check_error(what: str, error: BaseException) -> CheckError:
     """Return what the user's code raised as a CheckError."""
     if isinstance(error, SystemExit):
         return CheckError(f"{what} exited with status {text_of(error.code)}")

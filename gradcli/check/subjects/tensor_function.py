@@ -16,7 +16,7 @@ from ...program.outputs import arrays_in, layout_of
 from ...results.checks import InputCheck
 from ...tape.modes import no_grad
 from ...tape.tensor import Tensor
-from .subject import CheckError, NoForwardError, Subject, callable_name, copied, raised
+from .subject import CheckError, NoForwardError, Subject, as_check_error, callable_name, copied
 
 
 class Traced(Subject):
@@ -33,20 +33,20 @@ class Traced(Subject):
     def call(self, tensors: Sequence[Tensor]) -> Tensor:
         """Call f; several outputs are joined into one vector. Raises CheckError."""
         try:
-            result = self.noted(self.f(*tensors))
+            result = self.note_result(self.f(*tensors))
         except (NotBatchableError, CheckError, *ENDINGS):
             raise
         except GradcliError as error:
             raise CheckError(error.message) from error
         except BaseException as error:
-            raise raised(self.title, error) from error
+            raise as_check_error(self.title, error) from error
         finally:
             copied.end()
         outputs = list(arrays_in(result, is_float_tensor))
         self.layout = layout_of(outputs, lambda x: x.dtype.is_complex)
         return as_one_output([x for _, x in outputs], result, self.title)
 
-    def noted(self, result: Any) -> Any:
+    def note_result(self, result: Any) -> Any:
         """Return a result, of which there may be something to note."""
         return result
 
@@ -82,13 +82,13 @@ class Traced(Subject):
     def jacobian(self, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Return the Jacobian by reverse mode."""
         places = tuple(i for i, name in enumerate(arrays) if name in self.wrt)
-        record = self.recorded(arrays, places)
+        record = self.record_call(arrays, places)
         try:
             blocks = reverse_blocks(record, retain=True)[0]
         except ENDINGS:
             raise
         except BaseException as error:
-            raise raised("backward", error) from error
+            raise as_check_error("backward", error) from error
         return {name: np.asarray(block._data) for name, block in zip(self.wrt, blocks, strict=True)}
 
     has_pull = True
@@ -104,7 +104,7 @@ class Traced(Subject):
         between: Mapping[str, np.ndarray] | None = None,
     ) -> dict[str, np.ndarray]:
         """Return the same; the function may be called at another point between forward and backward."""
-        record = self.recorded(arrays, tuple(i for i, name in enumerate(arrays) if name in self.wrt))
+        record = self.record_call(arrays, tuple(i for i, name in enumerate(arrays) if name in self.wrt))
         (out,) = record.outputs
         if between is not None:
             self.value(between)
@@ -115,7 +115,7 @@ class Traced(Subject):
         except ENDINGS:
             raise
         except BaseException as error:
-            raise raised("backward", error) from error
+            raise as_check_error("backward", error) from error
         return {
             name: np.zeros_like(arrays[name]) if g is None else np.asarray(g)
             for name, g in zip(self.wrt, products, strict=True)
@@ -125,7 +125,7 @@ class Traced(Subject):
 
     def push(self, arrays: Mapping[str, np.ndarray], tangents: Mapping[str, np.ndarray]) -> np.ndarray:
         """Return what forward mode makes of tangents. Raises NoForwardError for an operation without it."""
-        record = self.recorded(arrays, tuple(i for i, name in enumerate(arrays) if name in self.wrt))
+        record = self.record_call(arrays, tuple(i for i, name in enumerate(arrays) if name in self.wrt))
         (out,) = record.outputs
         if out._node is None:
             return np.zeros_like(out._data)
@@ -135,7 +135,7 @@ class Traced(Subject):
         except RuntimeError as error:
             raise NoForwardError(str(error)) from error
         except Exception as error:
-            raise raised("forward mode", error) from error
+            raise as_check_error("forward mode", error) from error
         return np.zeros_like(out._data) if pushed is None else np.asarray(pushed)
 
     @staticmethod
@@ -155,7 +155,7 @@ class Traced(Subject):
 
         return all_right(self, flat) if len(flat.f0) * flat.size >= LEAST else None
 
-    def recorded(self, arrays: Mapping[str, np.ndarray], places: tuple[int, ...]) -> Any:
+    def record_call(self, arrays: Mapping[str, np.ndarray], places: tuple[int, ...]) -> Any:
         """Return one recorded call with fresh inputs for the arguments at `places`."""
         with no_grad():  # nothing will be differentiated further
             return trace(lambda *xs: self.call(xs), tuple(tensor(x) for x in arrays.values()), {}, places)

@@ -54,7 +54,7 @@ def files_in(folder: str) -> list[str]:
     return [path for path in paths if mentions_checks(path)]
 
 
-def declared_in(path: str, folders: Folders, stdout: Any = None) -> list[Check] | CheckReport:
+def import_checks(path: str, folders: Folders, stdout: Any = None) -> list[Check] | CheckReport:
     """Import a file and return the checks that it declares; a report of what went wrong when it cannot be.
 
     A file that it imports declares its checks by that, and not again when its own turn comes.

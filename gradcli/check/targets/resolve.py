@@ -20,7 +20,7 @@ from ...program.target import Target, read_source, refuse_arguments
 from ...results.checks import CheckReport
 from ..check import Check
 from .arguments import arguments_of, by_name
-from .files import declared_in, files_in, mentions_checks
+from .files import files_in, import_checks, mentions_checks
 from .request import Wanted, surroundings_of, with_options
 
 
@@ -84,7 +84,7 @@ def of_file(path: str, target: Target, wanted: Wanted) -> list[Check | CheckRepo
     wanted.refuse_for(path)
     refuse_arguments(target, f"{path} declares checks, so it")
     assert target.folders is not None
-    declared = declared_in(path, target.folders, target.stdout)
+    declared = import_checks(path, target.folders, target.stdout)
     if isinstance(declared, CheckReport):
         return [declared]
     for check in declared:

@@ -55,7 +55,7 @@ class Sharp:
         from ...tape.tensor import Tensor
 
         with exactly(self.field), no_grad():
-            leaves = [Tensor._wrap(self.field.given(name, x), None) for name, x in arrays.items()]
+            leaves = [Tensor._wrap(self.field.input_array(name, x), None) for name, x in arrays.items()]
             return np.asarray(as_plain(exact(np.asarray(subject.call(leaves)._data)))).ravel()
 
     def products(self, subject: SecondOrder, arrays: dict[str, np.ndarray]) -> np.ndarray:
@@ -66,27 +66,27 @@ class Sharp:
             raise ValueError(
                 f"the inputs have {total} elements; second derivatives are taken of at most {MOST_COLUMNS}"
             )
-        vector = self.given(subject.vector, arrays[subject.vector]).ravel()
+        vector = self.convert(subject.vector, arrays[subject.vector]).ravel()
         products = []
         for direction in directions_of(first, 0):
-            up, down = (self.of(first, self.moved(at, direction, sign)) for sign in (1, -1))
+            up, down = (self.of(first, self.move(at, direction, sign)) for sign in (1, -1))
             products.append(sum(v * (a - c) / (2 * self.step) for v, a, c in zip(vector, up, down, strict=True)))
         return np.array(products, object)
 
-    def given(self, name: str, x: np.ndarray) -> np.ndarray:
+    def convert(self, name: str, x: np.ndarray) -> np.ndarray:
         """Return an array in this precision."""
-        return np.asarray(self.field.given(name, x)).view(np.ndarray)
+        return np.asarray(self.field.input_array(name, x)).view(np.ndarray)
 
-    def moved(self, at: dict[str, np.ndarray], direction: dict[str, np.ndarray], sign: int) -> dict[str, np.ndarray]:
+    def move(self, at: dict[str, np.ndarray], direction: dict[str, np.ndarray], sign: int) -> dict[str, np.ndarray]:
         """Return a point moved by a step along a direction."""
-        arrays = {name: self.given(name, x) for name, x in at.items()}
+        arrays = {name: self.convert(name, x) for name, x in at.items()}
         for name, unit in direction.items():
             arrays[name] = arrays[name] + sign * self.step * unit.astype(object)
         return arrays
 
     def along(self, at: dict[str, np.ndarray], direction: dict[str, np.ndarray], middle: np.ndarray) -> np.ndarray:
         """Return the derivative of every output along a direction; None at kinks."""
-        up, down = (self.value(self.moved(at, direction, sign)) for sign in (1, -1))
+        up, down = (self.value(self.move(at, direction, sign)) for sign in (1, -1))
         out = np.empty(len(middle), object)
         for k, (a, b, c) in enumerate(zip(up, middle, down, strict=True)):
             right, left = (a - b) / self.step, (b - c) / self.step
@@ -113,7 +113,7 @@ def directions_of(subject: Traced, seed: int) -> list[dict[str, np.ndarray]]:
     ]
 
 
-def pushed(blocks: dict[str, np.ndarray], direction: dict[str, np.ndarray]) -> np.ndarray:
+def push_direction(blocks: dict[str, np.ndarray], direction: dict[str, np.ndarray]) -> np.ndarray:
     """Return the engine's derivative along a direction, flat."""
     total: Any = 0.0
     for name, v in direction.items():
@@ -149,7 +149,7 @@ def in_digits(subject: Traced, blocks: dict[str, np.ndarray], digits: int, seed:
         rows, truths = [], []
         for direction in directions:
             truth = sharp.along(at, direction, middle)
-            claimed = pushed(engine, direction)
+            claimed = push_direction(engine, direction)
             rows.append([difference(sharp, c, t) for c, t in zip(claimed, truth, strict=True)])
             truths.append([np.nan if t is None else float(t) for t in truth])
         differences.append(rows)
@@ -189,13 +189,13 @@ def judge_digits(
     witnessed.findings.append(
         Finding(
             "exact",
-            f"{digits}-digit arithmetic refutes it: {named(directions[place[0]])} claimed {claimed:.17g}, "
+            f"{digits}-digit arithmetic refutes it: {name_element(directions[place[0]])} claimed {claimed:.17g}, "
             f"exact {exact_value:.17g} (relative error {abs(relative[0][place]):.2g})",
         )
     )
 
 
-def named(direction: dict[str, np.ndarray]) -> str:
+def name_element(direction: dict[str, np.ndarray]) -> str:
     """Return the input element that a direction stands for."""
     if len(direction) > 1 or np.count_nonzero(next(iter(direction.values()))) != 1:
         return "along a random direction"

@@ -55,4 +55,4 @@ def step_through(output: Output, result: Trace) -> None:
         key = click.getchar() if i and key not in ("a", "A") else key
         if key in ("q", "Q", "\x1b", "\x04"):
             return
-        output.write(output.printed(text))
+        output.write(output.print_text(text))

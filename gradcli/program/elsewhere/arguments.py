@@ -25,12 +25,12 @@ class Arguments:
         self.tree: dict[str, Any] = {}
         self.arrays: dict[str, np.ndarray] = {}
         for name, x in tree.items():
-            self.tree[name] = self.taken(name, x, fixed)
+            self.tree[name] = self.take_in(name, x, fixed)
 
-    def taken(self, path: str, x: Any, fixed: Callable[[str], bool]) -> Any:
+    def take_in(self, path: str, x: Any, fixed: Callable[[str], bool]) -> Any:
         """Return an argument with its numbers as arrays of NumPy, and note which of them are inputs."""
         if is_branch(x):
-            return rebuild(x, [self.taken(below, part, fixed) for below, part in branches(path, x)])
+            return rebuild(x, [self.take_in(below, part, fixed) for below, part in branches(path, x)])
         raw = as_array(x)
         if raw is None:
             return x
@@ -40,7 +40,7 @@ class Arguments:
             return raw.item()
         return raw
 
-    def filled(self, leaves: Mapping[str, Any], fixed: Callable[[np.ndarray], Any]) -> dict[str, Any]:
+    def fill_in(self, leaves: Mapping[str, Any], fixed: Callable[[np.ndarray], Any]) -> dict[str, Any]:
         """Return the arguments with others in place of the inputs; what is fixed goes through a function."""
 
         def fill(path: str, x: Any) -> Any:

@@ -147,7 +147,7 @@ class FrameworkCall(Elsewhere):
 
     def result(self, leaves: Mapping[str, Any]) -> Any:
         """Return what the function returns for the framework's arrays by path."""
-        return call_with(self.function, self.arguments.filled(leaves, self.constant))
+        return call_with(self.function, self.arguments.fill_in(leaves, self.constant))
 
     def note_layout(
         self, result: Any, arrays: Sequence[tuple[Path, Any]], is_complex: Callable[[Any], bool], word: str = "array"
@@ -239,7 +239,7 @@ def as_whole(x: Any) -> Any:
     return np.asarray(x).astype(np.int64)
 
 
-def expanded(wrt: Sequence[str] | None, paths: Sequence[str]) -> list[str] | None:
+def expand_paths(wrt: Sequence[str] | None, paths: Sequence[str]) -> list[str] | None:
     """Return the paths that names stand for; an unknown name stays as it is."""
     if wrt is None:
         return None

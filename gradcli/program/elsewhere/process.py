@@ -81,7 +81,7 @@ class Process:
                         if key.fd not in self.rest:
                             selector.unregister(key.fileobj)
                 if process.stdout.fileno() not in self.rest:
-                    raise GoneError(self.describe_end(self.ended(process, method)))
+                    raise GoneError(self.describe_end(self.await_end(process, method)))
 
     def drop_surplus(self, process: Any) -> None:
         """Take in what came after the last answer: a process that answers twice must not answer the next request.
@@ -163,7 +163,7 @@ class Process:
         self.printed.append(shorten_answer(text))
         print(visible(text), file=sys.stderr, flush=True)
 
-    def ended(self, process: Any, method: str) -> str:
+    def await_end(self, process: Any, method: str) -> str:
         """Return how a process ended; take in what it still printed."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(GRACE)

@@ -89,7 +89,7 @@ class Tesseract(Elsewhere):
     def apply(self, arrays: Arrays) -> dict[str, Any]:
         """Return the outputs as the server gives them; see from the first what there is."""
         self.calls += 1
-        answer = self.document("/apply", {"inputs": self.nested(arrays)})
+        answer = self.document("/apply", {"inputs": self.nest(arrays)})
         if not self.shapes:
             paths = [path for template in self.outputs or answer for path in paths_in(answer, template)]
             known = {own_name(path): path for path in paths}
@@ -103,7 +103,7 @@ class Tesseract(Elsewhere):
         """Return that an output is none of those that there are."""
         return unknown_name(f"--out: {self.title} has no '{self.out}'", str(self.out), known, "its outputs are")
 
-    def nested(self, arrays: Arrays) -> dict[str, Any]:
+    def nest(self, arrays: Arrays) -> dict[str, Any]:
         """Return inputs by name as objects and lists; those without a derivative may be plain numbers."""
         return by_path({name: encode(x) if name in self.paths else x.tolist() for name, x in arrays.items()})
 
@@ -137,7 +137,7 @@ class Tesseract(Elsewhere):
         }
         wanted = {name: self.paths[name] for name in self.wrt}
         body = {"vjp_inputs": list(wanted.values()), "vjp_outputs": self.outputs, "cotangent_vector": vector}
-        answer = self.document(VJP, {"inputs": self.nested(arrays), **body})
+        answer = self.document(VJP, {"inputs": self.nest(arrays), **body})
         return {name: decode(at_path(answer, path), f"{VJP}: '{name}'") for name, path in wanted.items()}
 
     def jvp(self, arrays: Arrays, tangents: Arrays) -> np.ndarray:
@@ -145,7 +145,7 @@ class Tesseract(Elsewhere):
             self.apply(arrays)
         vector = {self.paths[name]: encode(x) for name, x in tangents.items()}
         body = {"jvp_inputs": list(vector), "jvp_outputs": self.outputs, "tangent_vector": vector}
-        return self.join_result(self.document(JVP, {"inputs": self.nested(arrays), **body}))
+        return self.join_result(self.document(JVP, {"inputs": self.nest(arrays), **body}))
 
     def close(self) -> None:
         self.server.close()

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..detect_framework import reached_from
+from ..detect_framework import reachable_from
 from ..outputs import arrays_in
 from .arguments import Arguments, call_with
 from .base import Arrays, Elsewhere, ElsewhereError
@@ -86,14 +86,14 @@ class TorchCall(FrameworkCall):
         """Return the joined output; without gradients to record, as inference would have it, unless it needs them."""
         try:
             with torch.set_grad_enabled(self.records):
-                return self.join_result(self.result({name: self.given(x) for name, x in at.items()})).detach()
+                return self.join_result(self.result({name: self.as_argument(x) for name, x in at.items()})).detach()
         except RuntimeError as error:
             if self.records or "require" not in str(error) or "grad" not in str(error):
                 raise
         self.records = True
         return self.evaluate(at)
 
-    def given(self, x: np.ndarray) -> torch.Tensor:
+    def as_argument(self, x: np.ndarray) -> torch.Tensor:
         """Return an array as what the function is given."""
         return as_given(tensor(x).requires_grad_()) if self.records else tensor(x)
 
@@ -118,7 +118,7 @@ class TorchCall(FrameworkCall):
         from torch.autograd import forward_ad
 
         with forward_ad.dual_level():
-            duals = {n: forward_ad.make_dual(self.given(x), tensor(tangents[n])) for n, x in at.items()}
+            duals = {n: forward_ad.make_dual(self.as_argument(x), tensor(tangents[n])) for n, x in at.items()}
             out = self.join_result(self.result(duals))
             tangent = forward_ad.unpack_dual(out).tangent
             return (
@@ -196,7 +196,7 @@ class ModuleCall(TorchCall):
         super().__init__(module, Arguments({**arguments.tree, **values}, fixed), title, single=single)
 
     def result(self, leaves: Mapping[str, Any]) -> Any:
-        filled = self.arguments.filled(leaves, self.constant)
+        filled = self.arguments.fill_in(leaves, self.constant)
         narrow = any(x.dtype in (torch.float32, torch.complex64) for x in leaves.values())
         module = self.modules[narrow]
         weights = {name: torch.as_tensor(filled[name]) for name in self.names}
@@ -249,7 +249,7 @@ def calls_in(call: TorchCall) -> list[tuple[Any, tuple, str, str]]:
 
         return hook
 
-    roots = call.modules.values() if isinstance(call, ModuleCall) else reached_from(call.function)
+    roots = call.modules.values() if isinstance(call, ModuleCall) else reachable_from(call.function)
     modules = [root for root in roots if isinstance(root, torch.nn.Module)]
     handles = [
         module.register_forward_hook(note(name)) for root in modules for name, module in root.named_modules() if name
@@ -315,7 +315,7 @@ def tensors_behind(function: Any) -> list[Any]:
     if isinstance(function, torch.nn.Module):
         return []
     tensors: dict[int, Any] = {}
-    for x in reached_from(function):
+    for x in reachable_from(function):
         inside = [*x.parameters(), *x.buffers()] if isinstance(x, torch.nn.Module) else [x]
         tensors |= {
             id(t): t for t in inside if isinstance(t, torch.Tensor) and t.dtype in (torch.float32, torch.complex64)

@@ -9,11 +9,11 @@ from pathlib import Path
 SAMPLE = Path(__file__).parents[3] / "samples" / "gradients.py"
 PROGRAM = f"""
 import sys
-from gradcli.check.targets.files import declared_in
+from gradcli.check.targets.files import import_checks
 from gradcli.cli.main import main
 from gradcli.program.import_scope import Folders
 main(["gradcheck", {str(SAMPLE)!r}])
-for check in declared_in({str(SAMPLE)!r}, Folders()):
+for check in import_checks({str(SAMPLE)!r}, Folders()):
     assert check.run().verdict == "pass"
 loaded = [m for m in sys.modules if m.startswith(("gradcli.tape", "gradcli.rules", "gradcli.func", "gradcli.api"))]
 assert not loaded, loaded

@@ -18,7 +18,7 @@ import sys
 import time
 import types
 
-from gradcli_mutant_sizes import change, copied, measure
+from gradcli_mutant_sizes import change, copy_arrays, measure
 
 CALLS = 25
 """So many calls of the original are noted."""
@@ -85,7 +85,7 @@ class Job:
             self.code = code
             number = code.co_argcount + code.co_kwonlyargcount
             number += bool(code.co_flags & 4) + bool(code.co_flags & 8)
-            self.calls.append({name: copied(values[name]) for name in code.co_varnames[:number]})
+            self.calls.append({name: copy_arrays(values[name]) for name in code.co_varnames[:number]})
 
 
 def start():
@@ -110,7 +110,7 @@ def load():
 def hook(job):
     """Let the loaders of Python give the mutant for the file, from no cache and into none."""
     for loader in (importlib.machinery.SourceFileLoader, importlib.abc.ExecutionLoader):
-        loader.get_code = mutated(job, loader.get_code)
+        loader.get_code = wrap_loader(job, loader.get_code)
     rewrite = sys.modules.get("_pytest.assertion.rewrite")
     if rewrite is not None:
         rewritten, cached = rewrite._rewrite_test, rewrite._read_pyc
@@ -125,7 +125,7 @@ def hook(job):
         rewrite._rewrite_test, rewrite._read_pyc = rewrite_test, read_pyc
 
 
-def mutated(job, get_code):
+def wrap_loader(job, get_code):
     """Return a loader's method that gives the mutant for the file."""
 
     def call(self, fullname):

@@ -14,12 +14,12 @@ LARGEST = 24
 """Elements of a call that are written out as a test."""
 
 
-def copied(x):
+def copy_arrays(x):
     """Return a copy of arrays, and of what holds them; other objects as they are."""
     if isinstance(x, (list, tuple)) and type(x) in (list, tuple):
-        return type(x)(copied(y) for y in x)
+        return type(x)(copy_arrays(y) for y in x)
     if type(x) is dict:
-        return {key: copied(y) for key, y in x.items()}
+        return {key: copy_arrays(y) for key, y in x.items()}
     return x.copy() if is_array(x) else x
 
 
@@ -96,7 +96,7 @@ def measure(job):
         warnings.simplefilter("ignore")
         for number in range(POINTS):
             call = job.calls[number % len(job.calls)]
-            point = moved(call, rng)
+            point = move_numbers(call, rng)
             expected = attempt(original, point)
             if expected is None:
                 point = call
@@ -119,7 +119,7 @@ def compare(job, mutant, other, entry, point, expected):
     error = distance(got[0], expected[0])
     if entry["relative"] is None or error > entry["relative"]:
         entry["relative"] = error
-        entry["test"] = written_call(job, point, expected[0])
+        entry["test"] = write_call(job, point, expected[0])
 
 
 def function_with(job, code):
@@ -138,27 +138,27 @@ def attempt(function, point):
     names = code.co_varnames
     positional, named = code.co_argcount, code.co_kwonlyargcount
     rest = positional + named
-    arguments = [copied(point[name]) for name in names[:positional]]
+    arguments = [copy_arrays(point[name]) for name in names[:positional]]
     if code.co_flags & 4:
-        arguments += copied(point[names[rest]])
+        arguments += copy_arrays(point[names[rest]])
         rest += 1
-    keywords = {name: copied(point[name]) for name in names[positional : positional + named]}
+    keywords = {name: copy_arrays(point[name]) for name in names[positional : positional + named]}
     if code.co_flags & 8:
-        keywords.update(copied(point[names[rest]]))
+        keywords.update(copy_arrays(point[names[rest]]))
     try:
         return (function(*arguments, **keywords),)
     except Exception:
         return None
 
 
-def moved(x, rng):
+def move_numbers(x, rng):
     """Return values with all floating-point numbers moved at random; everything else as it is."""
     import numpy
 
     if isinstance(x, (tuple, list)) and type(x) in (tuple, list):
-        return type(x)(moved(y, rng) for y in x)
+        return type(x)(move_numbers(y, rng) for y in x)
     if type(x) is dict:
-        return {key: moved(y, rng) for key, y in x.items()}
+        return {key: move_numbers(y, rng) for key, y in x.items()}
     if isinstance(x, float):
         return float(f"{x * (1 + 0.3 * rng.gauss(0, 1)):.3g}") if x else x
     if is_array(x) and x.dtype.kind == "f":
@@ -213,7 +213,7 @@ def distance(got, expected):
     return min(worst, 1e300)
 
 
-def written_call(job, point, expected):
+def write_call(job, point, expected):
     """Return a call and its result as text: None where these are large, or no arrays of numbers."""
     count = job.code.co_argcount + job.code.co_kwonlyargcount
     point, rest = dict(list(point.items())[:count]), list(point.values())[count:]
