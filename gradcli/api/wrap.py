@@ -148,7 +148,8 @@ def from_table(primitive: Primitive) -> Callable:
             stand_alone(result, args)
         return result
 
-    return records_as(node)(rename_function(function, primitive.name, primitive.doc))
+    function.__wrapped__ = primitive.signature_model()  # type: ignore[attr-defined]  # what help() shows
+    return records_as(node)(rename_function(function, primitive.name.rpartition(".")[2], primitive.doc))
 
 
 def resolve(name: str) -> Callable | None:
