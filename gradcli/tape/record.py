@@ -116,7 +116,8 @@ class Engine:
             rule = Rule(name, send, saves, primitive, params, fresh=not is_complex, broadcast=broadcast)
         else:
             name = primitive.node_name(getattr(raws[0], "shape", ()), params)
-            saves = primitive.saves or ("index" in params and saves_index(params["index"]))
+            by_arrays = not getattr(params.get("index"), "basic", True)  # as in PyTorch, backward frees these
+            saves = primitive.saves or by_arrays
             rule = Rule(name, send_by_rules, saves, primitive, params)
         return new_node(rule, nodes, saved_values(primitive, nodes, out, raws), outline(out))
 
@@ -269,11 +270,6 @@ def settle_dtype(out: Any, raws: list) -> Any:
 def any_complex(raws: list) -> bool:
     """Return whether there are complex arrays among raw operands."""
     return "c" in [x.dtype.kind for x in raws if isinstance(x, ARRAYS)]
-
-
-def saves_index(index: Any) -> bool:
-    """Return whether an index is made of arrays: as in PyTorch, backward frees them."""
-    return not getattr(index, "basic", True)
 
 
 def outline(out: Any) -> Any:

@@ -20,6 +20,7 @@ from .base import Arrays, Elsewhere, ElsewhereError
 from .framework import FrameworkCall, free_name
 from .torch_graph import functions_in, refuse_once_differentiable
 
+SINGLE = (torch.float32, torch.complex64)
 SMALL = 10_000
 """Elements up to which several threads cost more than they bring: 9 ms instead of 60 us on a busy machine."""
 
@@ -36,10 +37,7 @@ class TorchCall(FrameworkCall):
         cls, function: Any, given: Mapping[str, Any], fixed: Callable[[str], bool], title: str, single: bool
     ) -> FrameworkCall:
         """Return the call of a function, Function or module; a module's parameters are inputs by their names."""
-        if isinstance(function, type) and issubclass(function, torch.autograd.Function):
-            function = as_function(function)
-        if isinstance(function, type) and issubclass(function, torch.nn.Module):
-            function = instance_of(function, title)
+        function = as_callable(function, title)
         if isinstance(function, torch.nn.Module):
             return ModuleCall(function, given, fixed, title, single)
         return super().of(function, given, fixed, title, single)
@@ -47,10 +45,7 @@ class TorchCall(FrameworkCall):
     @classmethod
     def signature(cls, function: Any, title: str) -> tuple[list[inspect.Parameter], list[str]] | None:
         """Return the named parameters of a function or of forward, and the names of a module's parameters."""
-        if isinstance(function, type) and issubclass(function, torch.autograd.Function):
-            function = as_function(function)
-        if isinstance(function, type) and issubclass(function, torch.nn.Module):
-            function = instance_of(function, title)
+        function = as_callable(function, title)
         if isinstance(function, torch.nn.Module):
             signature = super().signature(forward_of(function), title)
             return signature and (signature[0], [name for name, p in function.named_parameters() if p.requires_grad])
@@ -189,15 +184,13 @@ class ModuleCall(TorchCall):
         arguments = Arguments(inputs, fixed)
         single = single or any(x.dtype == np.float32 for x in arguments.arrays.values())
         self.modules = {False: copy_module(module).double(), True: copy_module(module).float()}
-        values = {
-            n: np.array(as_numpy_array(p) if n not in given else given[n], np.float64) for n, p in weights.items()
-        }
+        values = {n: np.array(given[n] if n in given else as_numpy_array(p), np.float64) for n, p in weights.items()}
         self.calling = inputs.keys()
         super().__init__(module, Arguments({**arguments.tree, **values}, fixed), title, single=single)
 
     def result(self, leaves: Mapping[str, Any]) -> Any:
         filled = self.arguments.fill_in(leaves, self.constant)
-        narrow = any(x.dtype in (torch.float32, torch.complex64) for x in leaves.values())
+        narrow = any(x.dtype in SINGLE for x in leaves.values())
         module = self.modules[narrow]
         weights = {name: torch.as_tensor(filled[name]) for name in self.names}
         buffers = {name: x.clone() for name, x in module.named_buffers()}
@@ -238,14 +231,8 @@ def calls_in(call: TorchCall) -> list[tuple[Any, tuple, str, str]]:
 
     def note(name: str) -> Callable:
         def hook(module: Any, args: tuple, output: Any) -> None:
-            calls.append(
-                (
-                    module,
-                    tuple(map(detached_argument, args)),
-                    f"{name} ({type(module).__name__})",
-                    method_place(type(module).forward),
-                )
-            )
+            arguments = tuple(map(detached_argument, args))
+            calls.append((module, arguments, f"{name} ({type(module).__name__})", method_place(type(module).forward)))
 
         return hook
 
@@ -268,6 +255,15 @@ def calls_in(call: TorchCall) -> list[tuple[Any, tuple, str, str]]:
 def forward_of(module: Any) -> Callable:
     """Return the forward that a module's inputs are named by; a compiled one has it from what was compiled."""
     return getattr(module, "_orig_mod", module).forward
+
+
+def as_callable(function: Any, title: str) -> Any:
+    """Return a custom Function as a function, and a class of modules as a module. Raises ElsewhereError."""
+    if isinstance(function, type) and issubclass(function, torch.autograd.Function):
+        return as_function(function)
+    if isinstance(function, type) and issubclass(function, torch.nn.Module):
+        return instance_of(function, title)
+    return function
 
 
 def instance_of(kind: Any, title: str) -> Any:
@@ -317,9 +313,7 @@ def tensors_behind(function: Any) -> list[Any]:
     tensors: dict[int, Any] = {}
     for x in reachable_from(function):
         inside = [*x.parameters(), *x.buffers()] if isinstance(x, torch.nn.Module) else [x]
-        tensors |= {
-            id(t): t for t in inside if isinstance(t, torch.Tensor) and t.dtype in (torch.float32, torch.complex64)
-        }
+        tensors |= {id(t): t for t in inside if isinstance(t, torch.Tensor) and t.dtype in SINGLE}
     return list(tensors.values())
 
 
