@@ -98,13 +98,6 @@ HOMES = {
     "save": "nn.store",
     "load": "nn.store",
 }
-FROM_FUNCTIONAL = """
-    adaptive_avg_pool1d adaptive_max_pool1d alpha_dropout avg_pool1d celu celu_ constant_pad_nd conv1d conv2d
-    conv3d conv_transpose1d conv_transpose2d conv_transpose3d dropout feature_alpha_dropout group_norm
-    hardshrink layer_norm max_pool1d max_pool1d_with_indices max_pool2d max_pool3d prelu relu_ rms_norm rrelu
-    rrelu_ selu selu_ threshold threshold_
-"""
-HOMES.update(dict.fromkeys(FROM_FUNCTIONAL.split(), "nn.functional"))
 DTYPE_NAMES = {
     "float16",
     "float32",
@@ -146,6 +139,9 @@ def _find(name: str) -> Any:
         return import_module(f"{__name__}.tape.dtypes").DType
     if name in CONSTANTS:
         return CONSTANTS[name]
+    functional = import_module(f"{__name__}.nn.functional")
+    if name in functional.OUTSIDE_TOO:
+        return getattr(functional, name)
     api = import_module(f"{__name__}.api")
     return api.resolve(name) or (api.method(name) if name.endswith("_") else None)
 
@@ -162,15 +158,20 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'gradcli' has no attribute '{name}'")
     attribute = _find(name)
     if attribute is None and name not in CONSTANTS:
-        from .api import known_names
         from .errors import describe_missing
 
-        raise AttributeError(describe_missing(name, [*known_names(), *HOMES, *DTYPE_NAMES, *SUBMODULES]))
+        raise AttributeError(describe_missing(name, sorted(offered_names())))
     globals()[name] = attribute
     return attribute
 
 
-def __dir__() -> list[str]:
+def offered_names() -> set[str]:
+    """Return every name that can be asked for."""
     from .api import known_names
+    from .nn.functional import OUTSIDE_TOO
 
-    return sorted({*globals(), *known_names(), *HOMES, *DTYPE_NAMES, *SUBMODULES, *CONSTANTS})
+    return {*known_names(), *OUTSIDE_TOO, *HOMES, *DTYPE_NAMES, *SUBMODULES, *CONSTANTS}
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *offered_names()})

@@ -33,3 +33,12 @@ __all__, __getattr__ = lazy(
         "regression": "gaussian_nll_loss huber_loss kl_div l1_loss mse_loss poisson_nll_loss smooth_l1_loss",
     },
 )
+OUTSIDE_TOO = frozenset(
+    """
+    adaptive_avg_pool1d adaptive_max_pool1d alpha_dropout avg_pool1d celu celu_ constant_pad_nd conv1d conv2d
+    conv3d conv_transpose1d conv_transpose2d conv_transpose3d dropout feature_alpha_dropout group_norm
+    hardshrink layer_norm max_pool1d max_pool1d_with_indices max_pool2d max_pool3d prelu relu_ rms_norm rrelu
+    rrelu_ selu selu_ threshold threshold_
+    """.split()
+)
+"""The functions that PyTorch has outside of this module, too: torch.conv2d is torch.nn.functional.conv2d."""
