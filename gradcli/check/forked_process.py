@@ -73,9 +73,7 @@ class ForkedProcess:
         requests, answers = os.pipe(), os.pipe()
         self.pipe, theirs = Pipe(answers[0], requests[1]), Pipe(requests[0], answers[1])
         self._status: int | None = None
-        for stream in (sys.stdout, sys.stderr):
-            with contextlib.suppress(OSError, ValueError, AttributeError):
-                stream.flush()
+        flush()
         self.number = os.fork()
         if self.number == 0:
             run_in_child(serve, theirs, (self.pipe, *others))
@@ -117,7 +115,12 @@ def run_in_child(serve: Callable[[Pipe], None], pipe: Pipe, others: Sequence[Pip
         code = 0
         threading._shutdown()  # type: ignore[attr-defined]  # waits for threads that the user's code has started
     finally:
-        for stream in (sys.stdout, sys.stderr):
-            with contextlib.suppress(OSError, ValueError, AttributeError):
-                stream.flush()
+        flush()
         os._exit(code)
+
+
+def flush() -> None:
+    """Write out what the standard streams hold: of two processes, one only is to write it."""
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError, AttributeError):
+            stream.flush()

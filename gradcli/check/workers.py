@@ -174,10 +174,9 @@ def children() -> set[int]:
     """Return the processes that this one has started, or was given; none where the system does not tell."""
     numbers: set[int] = set()
     tasks = "/proc/self/task"
-    with contextlib.suppress(OSError):
-        for task in os.listdir(tasks):
-            with open(f"{tasks}/{task}/children", encoding="ascii") as file:
-                numbers.update(map(int, file.read().split()))
+    for task in os.listdir(tasks) if os.path.isdir(tasks) else ():
+        with contextlib.suppress(OSError), open(f"{tasks}/{task}/children", encoding="ascii") as file:
+            numbers.update(map(int, file.read().split()))
     return numbers
 
 

@@ -17,7 +17,7 @@ MANY = 1000
 """Elements beyond which a table that shows the ends of arrays says how to have them all."""
 LONGEST = 1000
 """The longest line of a table, in columns."""
-LOOKS = (".svg", ".html", ".htm")
+LOOKS = FORMATS["svg"].endings + FORMATS["html"].endings
 """The files that --save writes."""
 PLAIN = str.maketrans("…×·∂²", "~x*d2")
 """What stands for the commonest characters where there is only ASCII, of the same width."""

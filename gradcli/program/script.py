@@ -202,19 +202,19 @@ class Execution:
     def leaves(self, every_name: bool = False, output: Tensor | None = None) -> dict[str, Tensor]:
         """Return the leaves that require grad: named ones, then unnamed ones that were used, by their line.
 
-        Used are those that have a gradient, and those that the output depends on.
-
-        One with several names has its first, or every_name: a loop over parameters leaves one behind.
+        Used are those that have a gradient, and those that the output depends on. One with several names has its
+        first, or every_name: a loop over parameters leaves one behind.
         """
         leaves = {n: t for n, t in self.tensors().items() if t.requires_grad and t.is_leaf}
         if not every_name:
             first = {id(t): n for n, t in reversed(leaves.items())}
             leaves = {n: t for n, t in leaves.items() if first[id(t)] == n}
         known = {id(t) for t in leaves.values()}
-        reached = set() if output is None or output._node is None else set(reachable([output._node]))
-        for tensor, line in self.made:
-            used = tensor._grad is not None or tensor._node in reached
-            if id(tensor) not in known and tensor._node is not None and used:
+        unnamed = [(t, line) for t, line in self.made if id(t) not in known and t._node is not None]
+        root = None if output is None else output._node
+        reached = set(reachable([root])) if unnamed and root is not None else set()
+        for tensor, line in unnamed:
+            if id(tensor) not in known and (tensor._grad is not None or tensor._node in reached):
                 known.add(id(tensor))
                 name = f"leaf@line {line}"
                 count = sum(other == name or other.startswith(f"{name}#") for other in leaves)

@@ -74,6 +74,15 @@ class Node:
             return self.all_parents
         return (self.parent,) if arity == 1 else (self.parent, self.other_parent)
 
+    @parents.setter
+    def parents(self, value: tuple) -> None:
+        if self.rule.arity is None:
+            self.all_parents = value
+        elif self.rule.arity == 1:
+            (self.parent,) = value
+        else:
+            self.parent, self.other_parent = value
+
     @property
     def saved(self) -> Any:
         """What was saved of the result and the operands; None where backward has freed it."""
@@ -114,13 +123,7 @@ class Node:
                 saved = (self._outputs_as_tensors(first, wrap), *saved[1:])
         copy = Node()
         copy.seq, copy.rule, copy.hooks = self.seq, self.rule, None
-        if self.rule.arity is None:
-            copy.all_parents = parents
-        elif self.rule.arity == 1:
-            (copy.parent,) = parents
-        else:
-            copy.parent, copy.other_parent = parents
-        copy.saved = saved
+        copy.parents, copy.saved = parents, saved
         return copy
 
     def _outputs_as_tensors(self, outs: tuple, wrap: Callable) -> tuple:

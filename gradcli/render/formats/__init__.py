@@ -50,9 +50,9 @@ TEXT = ("table", "tsv", "json")
 ARRAYS = (*TEXT, "latex", "npz", "npy", "csv")
 """The formats that results made of arrays have."""
 PICTURES = ("svg", "png")
-PLOTS = (*PICTURES, "pdf")
+PLOTS = tuple(name for name, form in FORMATS.items() if form.module == "image_file")
 """The pictures that matplotlib draws."""
-CODE = ("python", "c", "sql")
+CODE = tuple(name for name, form in FORMATS.items() if form.module == "code")
 """The formats in which a formula is a function to be pasted."""
 
 
