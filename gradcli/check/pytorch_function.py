@@ -83,21 +83,20 @@ class ForwardFunction(PytorchFunction):
 
     def jacobian(self, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Return the Jacobian by forward mode."""
-        places = tuple(i for i, name in enumerate(arrays) if name in self.wrt)
         blocks = {}
         for place, name in enumerate(self.wrt):
-            columns = [self.column(arrays, places, place, index) for index in np.ndindex(*arrays[name].shape)]
+            columns = [self.column(arrays, place, index) for index in np.ndindex(*arrays[name].shape)]
             whole = np.stack(columns, -1) if columns else np.zeros((*self.value(arrays).shape, 0))
             blocks[name] = whole.reshape(*whole.shape[:-1], *arrays[name].shape)
         return blocks
 
-    def column(self, arrays: Mapping[str, np.ndarray], places: tuple[int, ...], place: int, index: tuple) -> Any:
+    def column(self, arrays: Mapping[str, np.ndarray], place: int, index: tuple) -> Any:
         """Return the derivative for one element of an input. Each comes from a call of its own, as in PyTorch."""
-        record = self.record_call(arrays, places)
+        record = self.record_call(arrays)
         x, (out,) = record.inputs[place], record.outputs
         seed = np.zeros(x.shape, x._data.dtype)
         seed[index] = 1
-        seeds = [Tensor._wrap(seed[()], None) if i == place else None for i in range(len(places))]
+        seeds = [Tensor._wrap(seed[()], None) if i == place else None for i in range(len(record.inputs))]
         (tangent,) = push_all(record, seeds, False)
         return np.zeros(out.shape, out._data.dtype) if tangent is None else np.asarray(tangent)
 
@@ -108,7 +107,7 @@ def complaint(subject: Traced, nondet_tol: float, batched: bool, forward: bool, 
     It must be linear (0 gives 0), give the same twice up to nondet_tol, and agree with itself on a batch, if that
     is asked for, and with forward mode.
     """
-    record = subject.record_call(subject.at, tuple(i for i, n in enumerate(subject.at) if n in subject.wrt))
+    record = subject.record_call(subject.at)
     (out,) = record.outputs
     if out._node is None:
         return None

@@ -27,7 +27,7 @@ def calls_in(subject: Traced) -> list[tuple[Any, type, tuple]]:
 
     functions.watchers.append(watch)
     try:
-        subject.record_call(subject.at, tuple(i for i, n in enumerate(subject.at) if n in subject.wrt))
+        subject.record_call(subject.at)
     finally:
         functions.watchers.remove(watch)
     return calls

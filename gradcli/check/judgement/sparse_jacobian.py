@@ -49,7 +49,7 @@ def all_right(subject: Traced, flat: Flat) -> tuple[InputCheck, ...] | None:
     """Return what was found for each input when every element is right; None when that is not clear."""
     if any(x.dtype != np.float64 for x in flat.arrays) or flat.out_dtype != np.float64:
         return None
-    record = subject.record_call(subject.at, tuple(i for i, n in enumerate(subject.at) if n in subject.wrt))
+    record = subject.record_call(subject.at)
     try:
         (pattern,) = sparsity(record.outputs, record.inputs)
     except GradcliError:

@@ -68,10 +68,11 @@ class ScriptSubject(Traced):
         """Return the output at values of the leaves."""
         return np.array(self.outcome(arrays)[1]._data)
 
-    def record_call(self, arrays: Mapping[str, np.ndarray], places: tuple[int, ...]) -> Trace:
+    def record_call(self, arrays: Mapping[str, np.ndarray]) -> Trace:
         """Return one run as a recorded call."""
         leaves, output = self.outcome(arrays)
-        record = Trace([leaves[i] for i in places], lambda found: found, False)
+        wanted = [leaves[i] for i, name in enumerate(arrays) if name in self.wrt]
+        record = Trace(wanted, lambda outputs: outputs, False)
         record.outputs = [output]
         return record
 

@@ -81,8 +81,7 @@ class Traced(Subject):
 
     def jacobian(self, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Return the Jacobian by reverse mode."""
-        places = tuple(i for i, name in enumerate(arrays) if name in self.wrt)
-        record = self.record_call(arrays, places)
+        record = self.record_call(arrays)
         try:
             blocks = reverse_blocks(record, retain=True)[0]
         except ENDINGS:
@@ -104,7 +103,7 @@ class Traced(Subject):
         between: Mapping[str, np.ndarray] | None = None,
     ) -> dict[str, np.ndarray]:
         """Return the same; the function may be called at another point between forward and backward."""
-        record = self.record_call(arrays, tuple(i for i, name in enumerate(arrays) if name in self.wrt))
+        record = self.record_call(arrays)
         (out,) = record.outputs
         if between is not None:
             self.value(between)
@@ -125,7 +124,7 @@ class Traced(Subject):
 
     def push(self, arrays: Mapping[str, np.ndarray], tangents: Mapping[str, np.ndarray]) -> np.ndarray:
         """Return what forward mode makes of tangents. Raises NoForwardError for an operation without it."""
-        record = self.record_call(arrays, tuple(i for i, name in enumerate(arrays) if name in self.wrt))
+        record = self.record_call(arrays)
         (out,) = record.outputs
         if out._node is None:
             return np.zeros_like(out._data)
@@ -155,8 +154,9 @@ class Traced(Subject):
 
         return all_right(self, flat) if len(flat.f0) * flat.size >= LEAST else None
 
-    def record_call(self, arrays: Mapping[str, np.ndarray], places: tuple[int, ...]) -> Any:
-        """Return one recorded call with fresh inputs for the arguments at `places`."""
+    def record_call(self, arrays: Mapping[str, np.ndarray]) -> Any:
+        """Return one recorded call with fresh inputs for the arguments that are differentiated."""
+        places = tuple(i for i, name in enumerate(arrays) if name in self.wrt)
         with no_grad():  # nothing will be differentiated further
             return trace(lambda *xs: self.call(xs), tuple(tensor(x) for x in arrays.values()), {}, places)
 
