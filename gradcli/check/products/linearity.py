@@ -13,6 +13,12 @@ from ..subjects.flatten import Flat
 
 SIZE = 3.0
 """The typical size of cotangents: 1 is what most people try."""
+COARSEST = 0.05
+"""From this part of a product on, nothing is called rounding: 1 in 2^8 is bfloat16's, of which several add up."""
+WIDEST_STAIR = 2.0**-6
+"""Over this part of a number, one in bfloat16 changes at least once."""
+STEPS = 256
+"""Vectors along which stairs are looked for: so many that what only bends is far from `OWN_NOISE` between them."""
 
 
 def nonlinearity(flat: Flat, seed: int) -> Finding | None:
@@ -74,12 +80,27 @@ def bend(
     ):
         size = np.abs(first).max(initial=0.0) + np.abs(expected).max(initial=0.0)
         gap = float(np.abs(got - expected).max(initial=0.0))
-        if not gap <= room * size and not gap <= OWN_NOISE * max(
+        if gap <= room * size or gap <= OWN_NOISE * max(
             float(np.abs(products(vectors, near) - here).max()) for near in neighbours(flat.subject)
         ):
-            return Finding(
-                "nonlinear",
-                f"the {name} is not linear in {argument}: {words} (off by {gap / size:.2g} relative); "
-                f"a {name} multiplies by {argument} and does nothing else with it",
-            )
+            continue
+        longest = vectors[int(np.abs(here).max(axis=1).argmax())]
+        if gap <= COARSEST * size and gap <= OWN_NOISE * largest_stair(products, longest, gap / size):
+            continue
+        return Finding(
+            "nonlinear",
+            f"the {name} is not linear in {argument}: {words} (off by {gap / size:.2g} relative); "
+            f"a {name} multiplies by {argument} and does nothing else with it",
+        )
     return None
+
+
+def largest_stair(products: Callable, vector: np.ndarray, room: float) -> float:
+    """Return the largest jump of products between vectors that grow by little, over more than a relative room.
+
+    A type with few digits (bfloat16) makes stairs; of what only bends, second differences are a fraction of the room.
+    """
+    ladder = 1 + max(2 * room, WIDEST_STAIR) * np.arange(STEPS) / STEPS
+    return float(
+        np.abs(np.diff(products([(vector * factor).astype(vector.dtype) for factor in ladder]), n=2, axis=0)).max()
+    )

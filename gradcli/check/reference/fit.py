@@ -23,7 +23,9 @@ UNSEEN = 4
 SAFETY = 3.0
 """How many standard deviations of the noise an error covers."""
 FLAT = 40.0
-"""A plateau up to so many units of rounding is rounding."""
+"""A plateau up to so many units of rounding is rounding ..."""
+HIGH_PLATEAU = 0.02
+"""... unless it is this part of the values: rounding to few digits, and structure that no node sees, look alike."""
 
 ANGLES = np.pi * (2 * np.arange(NODES) + 1) / (2 * NODES)
 POINTS = np.cos(ANGLES)
@@ -68,7 +70,7 @@ class Fit:
         relative = size[-TAIL:] / np.maximum(tail, np.finfo(float).tiny)
         self.noise = np.maximum(tail * np.sqrt((relative**2).mean(axis=0)), 0.3 * floor)
         plateau = np.maximum(tail, 0.3 * floor)
-        self.rounded = plateau <= FLAT * np.maximum(floor, np.finfo(float).tiny)
+        self.rounded = plateau <= min(FLAT, HIGH_PLATEAU / unit) * np.maximum(floor, np.finfo(float).tiny)
         above = size > 2.5 * plateau
         last = np.where(above.any(axis=0), NODES - 1 - np.argmax(above[::-1], axis=0), 1)
         last = np.maximum(last, 2)

@@ -20,6 +20,7 @@ class Claimed(Subject):
         super().__init__(program.inputs, wrt)
         self.program = program
         self.notes, self.claim_unit, self.costly = program.notes, program.claim_unit, program.costly
+        self.value_unit = program.value_unit
         self.claim_calls = program.runs_for_products
         self.shape: tuple[int, ...] | None = None
         self.calls_before = 0

@@ -41,7 +41,7 @@ class Flat:
         self.f0 = real_view(out).astype(float)
         if out.dtype.kind not in "fc":
             raise CheckError(f"the output has type {out.dtype}, which has no derivative")
-        self.unit = float(np.finfo(out.dtype).eps) / 2
+        self.unit = max(float(np.finfo(out.dtype).eps) / 2, subject.value_unit)
         self.scales = np.concatenate([scales_of(p) for p in self.parts]) if self.size else np.zeros(0)
         self.calls = 1
         self.second: np.ndarray | None = None

@@ -116,6 +116,8 @@ class Subject:
     """Which product the claimed Jacobian came from, where there are both."""
     claim_unit: float | None = None
     """The rounding unit of the claim, where that is computed in a narrower type than the inputs have."""
+    value_unit = 0.0
+    """The rounding unit of a type of few digits that values go through; 0 where they go through none."""
     watch: Callable[[str, int, int], None] | None = None
     """Told how far a long check is: what is counted, how many were done, of how many."""
     layout: tuple[OutputPart, ...] = ()

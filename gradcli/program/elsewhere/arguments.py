@@ -57,15 +57,21 @@ def as_array(x: Any) -> np.ndarray | None:
     """Return numbers of any framework as an array; None for anything else."""
     if x is None or isinstance(x, str | bytes | bool) or callable(x):
         return None
-    if hasattr(x, "detach"):
-        x = x.detach().cpu().resolve_conj().numpy() if hasattr(x, "resolve_conj") else x.detach()._data
     try:
-        raw = np.array(x)
+        raw = tensor_data(x) if hasattr(x, "detach") else np.array(x)
     except Exception:  # whatever it is, it is no array
         return None
     if raw.dtype.kind == "V" and raw.dtype.itemsize == 2:  # bfloat16
         raw = raw.astype(np.float32)
     return raw if raw.dtype.kind in "biufc" else None
+
+
+def tensor_data(x: Any) -> np.ndarray:
+    """Return the numbers of a tensor, of PyTorch or of ours; NumPy has no bfloat16, which becomes float32."""
+    if not hasattr(x, "to_dense"):
+        return x.detach()._data
+    x = x.detach().cpu().resolve_conj().resolve_neg().to_dense()
+    return (x.float() if str(x.dtype) == "torch.bfloat16" else x).numpy()
 
 
 def is_branch(x: Any) -> bool:

@@ -30,7 +30,8 @@ class Elsewhere:
     title: what reports call it. inputs: the inputs' names with their values, in order; wrt: those to differentiate.
     has_vjp, has_jvp: which products with its derivative it gives. reverse: the vjp is what is claimed even where the
     jvp needs fewer calls. claim_unit: the rounding unit of the products where they are computed in a narrower type
-    than values; None where they are not. notes: what a report says of it. calls: how often the function was called;
+    than values; None where they are not. value_unit: that of a type of few digits (float16, bfloat16) that values go
+    through; 0 where they go through none. notes: what a report says of it. calls: how often the function was called;
     runs_for_products: how often each product calls it. costly: a call may take seconds. layout: the arrays that the
     output is joined of. All methods raise ElsewhereError.
     """
@@ -40,6 +41,7 @@ class Elsewhere:
     has_second = False
     reverse = False
     claim_unit: float | None = None
+    value_unit = 0.0
     notes: tuple[str, ...] = ()
     calls = 0
     runs_for_products = 0

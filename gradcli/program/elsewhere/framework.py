@@ -48,6 +48,19 @@ class FrameworkCall(Elsewhere):
             else f"{self.framework} in float64",
         )
         self.settle()
+        self.note_short_types()
+
+    def note_short_types(self) -> None:
+        """Note, and say, the type of fewest digits that the function computes in, where one has less than float32."""
+        with contextlib.suppress(Exception), self.running("", self.single):
+            self.value_unit, name = max(self.short_types(self.claimed(self.inputs)), default=(0.0, ""))
+            if name:
+                self.claim_unit = max(self.claim_unit or 0.0, self.value_unit)
+                self.notes = (*self.notes, f"it computes in {name}, of {-np.log10(self.value_unit):.1f} digits")
+
+    def short_types(self, at: Arrays) -> Iterator[tuple[float, str]]:
+        """Yield rounding unit and name of the types of at most two bytes that the function computes in."""
+        yield from ()
 
     def settle(self) -> None:
         """Run once; where the function takes no double precision, stay with single precision and say so.
@@ -138,7 +151,7 @@ class FrameworkCall(Elsewhere):
         try:
             with np.errstate(all="ignore"), self.precision(narrow):
                 yield
-        except (ElsewhereError, *ENDINGS):
+        except (ElsewhereError, GeneratorExit, *ENDINGS):
             raise
         except SystemExit as stop:
             raise ElsewhereError(f"{what}{self.title} exited with status {stop.code}") from stop

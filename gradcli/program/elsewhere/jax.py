@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -69,6 +69,12 @@ class JaxCall(FrameworkCall):
         """Return the joined output as a function of arrays in order."""
         return lambda *xs: self.join_result(self.result(dict(zip(names, xs, strict=True))))
 
+    def short_types(self, at: Arrays) -> Iterator[tuple[float, str]]:
+        traced = jax.make_jaxpr(self.function_of(list(at)))(*map(jnp.asarray, at.values()))
+        for dtype in set(types_in(traced.jaxpr)):
+            if jnp.issubdtype(dtype, jnp.floating) and dtype.itemsize <= 2:
+                yield float(jnp.finfo(dtype).eps) / 2, dtype.name
+
     def linearize(self, at: Arrays) -> Callable[[np.ndarray], dict[str, np.ndarray]]:
         """Return products by reverse mode; JAX gives the conjugate for complex inputs."""
         out, vjp = jax.vjp(self.function_of(list(at)), *map(jnp.asarray, at.values()))
@@ -114,6 +120,16 @@ def enable_x64(wanted: bool) -> contextlib.AbstractContextManager:
     from jax.experimental import enable_x64 as older
 
     return older(wanted)
+
+
+def types_in(jaxpr: Any) -> Iterator[Any]:
+    """Yield the types of what the equations of a jaxpr, and of those within it, compute."""
+    for equation in jaxpr.eqns:
+        yield from (x.aval.dtype for x in equation.outvars if hasattr(x.aval, "dtype"))
+        for part in jax.tree_util.tree_leaves(list(equation.params.values()), is_leaf=lambda x: hasattr(x, "eqns")):
+            inner = getattr(part, "jaxpr", part)
+            if hasattr(inner, "eqns"):
+                yield from types_in(inner)
 
 
 def key_of(step: Any) -> int | str:

@@ -15,10 +15,10 @@ import torch
 
 from ..detect_framework import reachable_from
 from ..outputs import arrays_in
-from .arguments import Arguments, call_with
+from .arguments import Arguments, call_with, tensor_data
 from .base import Arrays, Elsewhere, ElsewhereError
 from .framework import FrameworkCall, free_name
-from .torch_graph import functions_in, refuse_once_differentiable
+from .torch_graph import TypesComputed, functions_in, refuse_once_differentiable
 
 SINGLE = (torch.float32, torch.complex64)
 SMALL = 10_000
@@ -92,20 +92,29 @@ class TorchCall(FrameworkCall):
         """Return an array as what the function is given."""
         return as_given(tensor(x).requires_grad_()) if self.records else tensor(x)
 
-    def linearize(self, at: Arrays) -> Callable[[np.ndarray], dict[str, np.ndarray]]:
-        """Return products by reverse mode, one backward pass each."""
+    def record(self, at: Arrays) -> tuple[dict[str, torch.Tensor], torch.Tensor]:
+        """Return leaves, and the joined output with its graph."""
         with torch.enable_grad():
             leaves = {name: tensor(x).requires_grad_() for name, x in at.items()}
-            out = self.join_result(self.result({name: as_given(x) for name, x in leaves.items()}))
+            return leaves, self.join_result(self.result({name: as_given(x) for name, x in leaves.items()}))
+
+    def short_types(self, at: Arrays) -> Iterator[tuple[float, str]]:
+        with TypesComputed() as computed:
+            self.value(at)
+        for dtype in computed.types:
+            if dtype.is_floating_point and dtype.itemsize <= 2:
+                yield torch.finfo(dtype).eps / 2, str(dtype).removeprefix("torch.")
+
+    def linearize(self, at: Arrays) -> Callable[[np.ndarray], dict[str, np.ndarray]]:
+        """Return products by reverse mode, one backward pass each."""
+        leaves, out = self.record(at)
         if not out.requires_grad:
             return lambda cotangent: {name: np.zeros_like(x) for name, x in at.items()}
 
         def back(cotangent: np.ndarray) -> dict[str, np.ndarray]:
             seed = torch.from_numpy(np.array(cotangent)).to(out.dtype).reshape(out.shape)
             grads = torch.autograd.grad(out, list(leaves.values()), seed, retain_graph=True, allow_unused=True)
-            return {
-                n: np.zeros_like(at[n]) if g is None else as_numpy_array(g) for n, g in zip(at, grads, strict=True)
-            }
+            return {n: np.zeros_like(at[n]) if g is None else tensor_data(g) for n, g in zip(at, grads, strict=True)}
 
         return back
 
@@ -116,9 +125,7 @@ class TorchCall(FrameworkCall):
             duals = {n: forward_ad.make_dual(self.as_argument(x), tensor(tangents[n])) for n, x in at.items()}
             out = self.join_result(self.result(duals))
             tangent = forward_ad.unpack_dual(out).tangent
-            return (
-                np.zeros(tuple(out.shape), as_numpy_array(out).dtype) if tangent is None else as_numpy_array(tangent)
-            )
+            return np.zeros(tuple(out.shape), tensor_data(out).dtype) if tangent is None else tensor_data(tangent)
 
     def lacks_forward(self, error: BaseException) -> bool:
         text = str(error).lower()
@@ -184,7 +191,7 @@ class ModuleCall(TorchCall):
         arguments = Arguments(inputs, fixed)
         single = single or any(x.dtype == np.float32 for x in arguments.arrays.values())
         self.modules = {False: copy_module(module).double(), True: copy_module(module).float()}
-        values = {n: np.array(given[n] if n in given else as_numpy_array(p), np.float64) for n, p in weights.items()}
+        values = {n: np.array(given[n] if n in given else tensor_data(p), np.float64) for n, p in weights.items()}
         self.calling = inputs.keys()
         super().__init__(module, Arguments({**arguments.tree, **values}, fixed), title, single=single)
 
@@ -209,10 +216,9 @@ def calls_in(call: TorchCall) -> list[tuple[Any, tuple, str, str]]:
 
     Functions are found in the recorded graph, and their arguments by watching a second run.
     """
-    leaves = {name: tensor(x).requires_grad_() for name, x in call.inputs.items()}
 
     def run() -> torch.Tensor:
-        return call.join_result(call.result({name: as_given(x) for name, x in leaves.items()}))
+        return call.record(call.inputs)[1]
 
     functions = {f.forward.__code__: f for f in functions_in(run().grad_fn) if hasattr(f.forward, "__code__")}
     calls: list[tuple[Any, tuple, str, str]] = []
@@ -338,11 +344,6 @@ def tensor(x: np.ndarray) -> torch.Tensor:
 def detached_argument(x: Any) -> Any:
     """Return an argument apart from the graph."""
     return x.detach().clone() if isinstance(x, torch.Tensor) else x
-
-
-def as_numpy_array(x: torch.Tensor) -> np.ndarray:
-    """Return a tensor as an array."""
-    return x.detach().cpu().resolve_conj().resolve_neg().to_dense().numpy()
 
 
 def is_torch_float(x: Any) -> bool:

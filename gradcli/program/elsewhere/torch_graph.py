@@ -1,4 +1,4 @@
-"""What PyTorch's recorded graphs hold."""
+"""What PyTorch computes on the way: what recorded graphs hold, and types of numbers."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 
 def functions_in(node: Any) -> list[Any]:
@@ -29,3 +30,16 @@ def refuse_once_differentiable(grads: Sequence[torch.Tensor | None]) -> None:
     nodes = (node for g in grads if g is not None for node in nodes_of(g.grad_fn))
     if any(type(node).__name__ == "Error" for node in nodes):
         raise RuntimeError("trying to differentiate twice a function that was marked with @once_differentiable")
+
+
+class TypesComputed(TorchDispatchMode):
+    """A context that notes the types of all tensors that are computed within, also inside of custom Functions."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.types: set[torch.dtype] = set()
+
+    def __torch_dispatch__(self, operation: Any, _: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
+        result = operation(*args, **(kwargs or {}))
+        self.types.update(x.dtype for x in torch.utils._pytree.tree_leaves(result) if isinstance(x, torch.Tensor))
+        return result

@@ -1,0 +1,92 @@
+"""Functions that compute in types of few digits: rounding is no mistake there, and mistakes are still found."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gradcli.check.declare import check_gradient
+
+STEEP = [np.random.default_rng(seed).standard_normal((2, 4)) for seed in range(3)]
+POINTS = [*STEEP, np.array([[2.3, -2.4]])]
+
+
+@pytest.fixture(scope="module")
+def torch_functions():
+    torch = pytest.importorskip("torch")
+
+    def through(factor):
+        class Tanh(torch.autograd.Function):
+            """The types inside are in no graph."""
+
+            @staticmethod
+            def forward(ctx, x):
+                y = torch.tanh(x.bfloat16())
+                ctx.save_for_backward(y)
+                return y.float()
+
+            @staticmethod
+            def backward(ctx, g):
+                (y,) = ctx.saved_tensors
+                return (g.bfloat16() * factor * (1 - y * y)).float()
+
+        return lambda x: Tanh.apply(x * 1)
+
+    return {
+        "bfloat16": lambda x: torch.tanh(x.bfloat16()).float().sum(),
+        "float16": lambda x: torch.tanh(x.half()).float(),
+        "a bfloat16 output": lambda x: torch.tanh(x.bfloat16()),
+        "hidden": through(1),
+        "wrong": through(2),
+    }
+
+
+@pytest.fixture(scope="module")
+def jax_functions():
+    jax = pytest.importorskip("jax")
+    jnp = jax.numpy
+    return {
+        "bfloat16": lambda x: jnp.tanh(x.astype(jnp.bfloat16)).astype(jnp.float32).sum(),
+        "float16": lambda x: jnp.tanh(x.astype(jnp.float16)).astype(jnp.float32),
+        "a bfloat16 output": lambda x: jnp.tanh(x.astype(jnp.bfloat16)),
+        "hidden": jax.jit(lambda x: jnp.tanh(x.astype(jnp.bfloat16)).astype(jnp.float32).sum()),
+    }
+
+
+@pytest.mark.framework("torch")
+@pytest.mark.parametrize("x", POINTS)
+@pytest.mark.parametrize("name", ["bfloat16", "float16", "a bfloat16 output", "hidden"])
+def test_rounding_to_few_digits_in_torch_is_no_mistake(torch_functions, name, x):
+    report = check_gradient(torch_functions[name], at={"x": x})
+    assert report.verdict in ("pass", "inconclusive"), report
+    assert any("float16, of" in note for note in report.notes)
+
+
+@pytest.mark.framework("torch")
+@pytest.mark.parametrize("x", STEEP)
+def test_a_wrong_factor_among_few_digits_is_found(torch_functions, x):
+    assert check_gradient(torch_functions["wrong"], at={"x": x}).verdict == "fail"
+
+
+@pytest.mark.framework("jax")
+@pytest.mark.parametrize("x", POINTS)
+@pytest.mark.parametrize("name", ["bfloat16", "float16", "a bfloat16 output", "hidden"])
+def test_rounding_to_few_digits_in_jax_is_no_mistake(jax_functions, name, x):
+    report = check_gradient(jax_functions[name], at={"x": x})
+    assert report.verdict in ("pass", "inconclusive"), report
+    assert any("float16, of" in note for note in report.notes)
+
+
+@pytest.mark.parametrize("x", POINTS)
+def test_cotangents_that_are_rounded_are_not_called_nonlinear(x):
+    def product(g, x):
+        return 2 * x * np.asarray(g, np.float16)
+
+    report = check_gradient(lambda x: x**2, at={"x": x}, vjp=product)
+    assert "nonlinear" not in [finding.kind for finding in report.diagnosis]
+
+
+@pytest.mark.parametrize("bend", [lambda g: g + 0.003 * g * np.abs(g), lambda g: np.clip(g, -4, 4), np.sign])
+def test_cotangents_that_are_bent_are(bend):
+    report = check_gradient(lambda x: x**2, at={"x": POINTS[0]}, vjp=lambda g, x: 2 * x * bend(g))
+    assert "nonlinear" in [finding.kind for finding in report.diagnosis]
