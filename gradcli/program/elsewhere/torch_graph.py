@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
+from torch.overrides import TorchFunctionMode
 
 
 def functions_in(node: Any) -> list[Any]:
@@ -32,14 +32,15 @@ def refuse_once_differentiable(grads: Sequence[torch.Tensor | None]) -> None:
         raise RuntimeError("trying to differentiate twice a function that was marked with @once_differentiable")
 
 
-class TypesComputed(TorchDispatchMode):
+class TypesComputed(TorchFunctionMode):
     """A context that notes the types of all tensors that are computed within, also inside of custom Functions."""
 
     def __init__(self) -> None:
         super().__init__()
         self.types: set[torch.dtype] = set()
 
-    def __torch_dispatch__(self, operation: Any, _: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
-        result = operation(*args, **(kwargs or {}))
-        self.types.update(x.dtype for x in torch.utils._pytree.tree_leaves(result) if isinstance(x, torch.Tensor))
+    def __torch_function__(self, function: Any, _: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
+        result = function(*args, **(kwargs or {}))
+        parts = result if isinstance(result, tuple | list) else (result,)
+        self.types.update(x.dtype for x in parts if isinstance(x, torch.Tensor))
         return result
