@@ -108,6 +108,10 @@ runs in a process of its own, so that a crash is an error of that check and noth
 start time as a function of its inputs and parameters, by their names, with the directional derivative that it
 provides. What no value is given for keeps that of the model. It, too, runs in a process of its own.
 
+Functions of PyTorch and JAX run in double precision where they take it. What computes in float16 or bfloat16 on the
+way (mixed precision) is judged by the digits that these have, which a note says; two digits are seldom enough for a
+pass, and a wrong factor still fails.
+
 Of functions elsewhere a call may take seconds, so that random directions come first, as with `--fast`: a derivative
 that agrees needs twelve calls, however many inputs there are; one that does not is searched for its wrong elements
 by halves. `--calls N` is a budget that is kept, for any function (`calls=` in declarations; of frameworks, whose
