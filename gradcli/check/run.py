@@ -101,6 +101,8 @@ def run_check(make: Callable[[], Subject], place: Place, options: Options | None
         known = cause if isinstance(cause, Exception) else None
         hint = error.hint or getattr(cause, "hint", None)
         return report("error", str(error), error=known, trace=users_trace(cause), hint=hint, blame=guilty())
+    except OutOfCallsError:
+        return report("inconclusive", f"{options.calls} calls (--calls) do not decide: the products took some")
     except RecursionError:
         return report("error", "the function recurses too deeply")
     except MemoryError:

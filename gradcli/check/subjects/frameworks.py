@@ -13,7 +13,7 @@ from ...program.elsewhere.arguments import Arguments, as_array, call_with, is_br
 from ...program.elsewhere.base import ElsewhereError
 from ...program.elsewhere.dispatch import adapter_of, framework_call
 from ...program.elsewhere.framework import expand_paths, is_under
-from .external import Claimed
+from .external import Claimed, calling
 from .hand_written import HandWritten
 from .subject import CheckError, callable_name
 
@@ -32,10 +32,16 @@ def claim_of_framework(
 
 
 def second_order(first: Claimed, seed: int) -> Claimed:
-    """Return the product of a random vector with a function's derivative, as a function of inputs and vector."""
+    """Return the product of a random vector with a function's derivative, as a function of inputs and vector.
+
+    Raises CheckError.
+    """
+    if not first.program.has_second:
+        raise CheckError("reverse mode does not go through the function, and second derivatives need it")
     out = first.value_here()
     vector = np.random.default_rng(seed + 1).standard_normal(out.shape)
-    return Claimed(first.program.vjp_function(vector.astype(out.dtype)))
+    with calling():
+        return Claimed(first.program.vjp_function(vector.astype(out.dtype)))
 
 
 def hand_written_subject(

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .arguments import Arguments
-from .base import Arrays
+from .base import Arrays, ElsewhereError
 from .framework import FrameworkCall, free_name, join_real
 
 CALLS_AS_WRITTEN = 8
@@ -24,6 +24,9 @@ class JaxCall(FrameworkCall):
     framework = "JAX"
     compiled: Callable | None = None
     evaluated = 0
+    loops = False
+    """Whether the function has while loops."""
+    reverse_mode: bool | None = None
 
     def precision(self, narrow: bool) -> contextlib.AbstractContextManager:
         """Compute in 64 bits, or without them."""
@@ -69,9 +72,29 @@ class JaxCall(FrameworkCall):
         """Return the joined output as a function of arrays in order."""
         return lambda *xs: self.join_result(self.result(dict(zip(names, xs, strict=True))))
 
+    @property
+    def has_vjp(self) -> bool:  # type: ignore[override]
+        """Whether reverse mode goes through the function: through most while loops it does not."""
+        if self.reverse_mode is None:
+            self.reverse_mode = True
+            if self.loops:
+                try:
+                    self.vjp(self.inputs, np.zeros_like(self.value(self.inputs)))
+                except ElsewhereError as error:
+                    self.reverse_mode = "Reverse-mode differentiation does not work" not in str(error)
+        return self.reverse_mode
+
+    @property
+    def has_second(self) -> bool:  # type: ignore[override]
+        """Whether the vjp can be differentiated again."""
+        return self.has_vjp
+
     def short_types(self, at: Arrays) -> Iterator[tuple[float, str]]:
-        traced = jax.make_jaxpr(self.function_of(list(at)))(*map(jnp.asarray, at.values()))
-        for dtype in set(types_in(traced.jaxpr)):
+        equations = list(
+            equations_in(jax.make_jaxpr(self.function_of(list(at)))(*map(jnp.asarray, at.values())).jaxpr)
+        )
+        self.loops = any(equation.primitive.name == "while" for equation in equations)
+        for dtype in {x.aval.dtype for equation in equations for x in equation.outvars if hasattr(x.aval, "dtype")}:
             if jnp.issubdtype(dtype, jnp.floating) and dtype.itemsize <= 2:
                 yield float(jnp.finfo(dtype).eps) / 2, dtype.name
 
@@ -122,14 +145,14 @@ def enable_x64(wanted: bool) -> contextlib.AbstractContextManager:
     return older(wanted)
 
 
-def types_in(jaxpr: Any) -> Iterator[Any]:
-    """Yield the types of what the equations of a jaxpr, and of those within it, compute."""
+def equations_in(jaxpr: Any) -> Iterator[Any]:
+    """Yield the equations of a jaxpr and of those within it."""
     for equation in jaxpr.eqns:
-        yield from (x.aval.dtype for x in equation.outvars if hasattr(x.aval, "dtype"))
+        yield equation
         for part in jax.tree_util.tree_leaves(list(equation.params.values()), is_leaf=lambda x: hasattr(x, "eqns")):
             inner = getattr(part, "jaxpr", part)
             if hasattr(inner, "eqns"):
-                yield from types_in(inner)
+                yield from equations_in(inner)
 
 
 def key_of(step: Any) -> int | str:
