@@ -17,11 +17,12 @@ from ...errors import GradcliError, did_you_mean
 from ...lang.sources import nearest_file
 from ...program.base import Program, silence_prints
 from ...program.parameters import check_known
+from ...program.target import Target
 from ...results.sweeps import Swept
 from .parts import Folder, form_of, heading, join_parts, replacing
 from .resume import Record, identity
 from .rows import ROWS, Question, result_names, rows_at_once
-from .run import Recipe, Sweep, Tell, run_here
+from .run import Sweep, Tell, run_here
 from .tables import NumpyPoints, ParquetPoints, Points, need
 from .text import TextPoints
 
@@ -119,7 +120,7 @@ def inputs_of(program: Program, columns: Sequence[str]) -> list[str] | None:
 
 
 def plan_sweep(
-    program: Program, recipe: Recipe, points: Points, given: Mapping[str, Any], options: SweepOptions
+    program: Program, target: Target, points: Points, given: Mapping[str, Any], options: SweepOptions
 ) -> Sweep:
     """Return what is to be done. Raises GradcliError for names, rows and outputs that cannot be used."""
     ending = form_of(options.output)
@@ -159,7 +160,7 @@ def plan_sweep(
     folder = options.output + ".parts"
     compiled = options.compile and not refused
     return Sweep(
-        recipe,
+        target,
         question,
         points,
         tuple(options.keep),
@@ -199,7 +200,7 @@ def run_sweep(sweep: Sweep, path: str, options: SweepOptions, tell: Tell, stream
     else:
         bad = fill_file(sweep, identity(sweep, path, options.shard), options, tell)
     seconds = time.perf_counter() - begun
-    return Swept(sweep.recipe.text, sweep.stop - sweep.start, bad, seconds, options.output)
+    return Swept(sweep.target.text, sweep.stop - sweep.start, bad, seconds, options.output)
 
 
 def fill_file(sweep: Sweep, wanted: dict[str, Any], options: SweepOptions, tell: Tell) -> int:

@@ -18,12 +18,12 @@ from .run import Sweep
 
 def identity(sweep: Sweep, points: str, shard: tuple[int, int]) -> dict[str, Any]:
     """Return what the result depends on, in words of the command line. points: the file as the user named it."""
-    recipe, q = sweep.recipe, sweep.question
-    program: list[Any] = [recipe.text, recipe.inline, *recipe.argv]
-    if recipe.text == "-":
+    target, q = sweep.target, sweep.question
+    program: list[Any] = [target.text, target.inline, *target.argv]
+    if target.text == "-":
         program.append(source_of(q.program))
-    path = recipe.text.partition(".py:")[0] + (".py" if ".py:" in recipe.text else "")
-    if not recipe.inline and os.path.isfile(path):
+    path = target.text.partition(".py:")[0] + (".py" if ".py:" in target.text else "")
+    if not target.inline and os.path.isfile(path):
         with open(path, "rb") as file:
             program.append(hashlib.sha256(file.read()).hexdigest())
     return {
@@ -36,10 +36,10 @@ def identity(sweep: Sweep, points: str, shard: tuple[int, int]) -> dict[str, Any
         "--diag": q.diag,
         "--keep": list(sweep.kept),
         "--compile": sweep.compiled,
-        "--dtype": str(np.dtype(recipe.dtype)),
-        "--engine": recipe.engine,
-        "--torch": recipe.torch,
-        "--seed": recipe.seed,
+        "--dtype": str(np.dtype(target.dtype)),
+        "--engine": target.engine,
+        "--torch": target.torch,
+        "--seed": target.settings.seed,
         "version": __version__,
     }
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from ...errors import GradcliError
-from ...lang.settings import Settings
-from ...program.target import Target, load_program
+from ...program.target import Target
 from .parts import Folder, Table
 from .rows import EvaluateBlock, Interpreted, Question, RowError, by_shape, result_names
 from .tables import Points
@@ -21,42 +20,15 @@ Tell = Callable[[int, int], None]
 """Is told how many more rows are done, and how many of them are not finite."""
 
 
-class Recipe(NamedTuple):
-    """How another process gets at the program: what the user typed, and the options that say how to run it."""
-
-    text: str
-    inline: bool
-    argv: tuple[str, ...]
-    dtype: Any
-    torch: bool
-    engine: str | None
-    seed: int
-    max_elements: int
-
-    def load(self) -> Any:
-        settings = Settings(self.max_elements, self.seed, "sweep")
-        return load_program(
-            Target(
-                self.text,
-                inline=self.inline,
-                argv=self.argv,
-                settings=settings,
-                dtype=self.dtype,
-                torch=self.torch,
-                engine=self.engine,
-            )
-        )
-
-
 class Sweep(NamedTuple):
     """Everything that one needs to do a part.
 
-    question: without its program when it goes to other processes, which load it by the recipe. start, stop: the
+    question: without its program when it goes to other processes, which load it by the target. start, stop: the
     rows to do. step: rows of a block. loop: why rows are run one by one, empty where they are not. kept: the columns
     to hand on. compiled: whether rows are evaluated in machine code; refused: why they are not, although wanted.
     """
 
-    recipe: Recipe
+    target: Target
     question: Question
     points: Points
     kept: tuple[str, ...]

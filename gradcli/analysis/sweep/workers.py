@@ -19,11 +19,12 @@ import numpy as np
 
 from ...errors import EXIT_TARGET, GradcliError
 from ...program.expression import ExpressionProgram
+from ...program.target import Target, load_program
 from ...tape.dtypes import set_default_dtype
 from .parts import FORMS
 from .resume import source_of
 from .rows import EvaluateBlock
-from .run import Recipe, Sweep, Tell, do_part, make_evaluator
+from .run import Sweep, Tell, do_part, make_evaluator
 from .tables import need
 from .text import TextPoints
 
@@ -41,14 +42,15 @@ made: dict[str, EvaluateBlock] = {}
 
 def sendable(sweep: Sweep) -> Sweep:
     """Return a sweep without what belongs to this process: the program is loaded again, from anywhere."""
-    recipe = sweep.recipe
-    if recipe.text == "-" and not recipe.inline:  # standard input is read only once
-        recipe = recipe._replace(text=source_of(sweep.question.program), inline=True)
-    elif not recipe.inline and os.path.exists(recipe.text.partition(".py:")[0] + ".py" * (".py:" in recipe.text)):
-        recipe = recipe._replace(text=os.path.abspath(recipe.text))
+    target = copy(sweep.target)
+    target.stdout = None
+    if target.text == "-" and not target.inline:  # standard input is read only once
+        target.text, target.inline = source_of(sweep.question.program), True
+    elif not target.inline and os.path.exists(target.text.partition(".py:")[0] + ".py" * (".py:" in target.text)):
+        target.text = os.path.abspath(target.text)
     sweep.points.path = os.path.abspath(sweep.points.path)
     question = sweep.question._replace(program=None)  # type: ignore[arg-type]
-    return sweep._replace(recipe=recipe, question=question, folder=os.path.abspath(sweep.folder))
+    return sweep._replace(target=target, question=question, folder=os.path.abspath(sweep.folder))
 
 
 def do_sent_part(sweep: Sweep, number: int) -> tuple[int, int]:
@@ -57,36 +59,24 @@ def do_sent_part(sweep: Sweep, number: int) -> tuple[int, int]:
     with np.errstate(all="ignore"):
         if key not in made:
             made.clear()
-            made[key] = make_evaluator(sweep._replace(question=sweep.question._replace(program=load(sweep.recipe))))
+            made[key] = make_evaluator(sweep._replace(question=sweep.question._replace(program=load(sweep.target))))
         return number, do_part(sweep, number, made[key])
 
 
-def load(recipe: Recipe) -> Any:
+def load(target: Target) -> Any:
     """Return a program, with the default type and the meaning of `import torch` that it was typed for."""
     surroundings.close()
-    if recipe.torch and ".py:" in recipe.text:
+    if target.torch and ".py:" in target.text:
         from ...program.torch_names import as_torch
 
         surroundings.enter_context(as_torch())
-    set_default_dtype(np.float32 if recipe.dtype == np.float32 else np.float64)
-    return recipe.load()
+    set_default_dtype(np.float32 if target.dtype == np.float32 else np.float64)
+    return load_program(target)
 
 
-class sent:  # noqa: N801 - a namespace
-    """What a process of ours was given to work on."""
-
-    sweep: Sweep
-
-
-def begin(sweep: Sweep) -> None:
+def leave_interrupts() -> None:
     """Prepare a process of ours: Ctrl-C is for the one that started it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    sent.sweep = sweep
-
-
-def do_next(number: int) -> tuple[int, int]:
-    """Do a part of the sweep that this process was given."""
-    return do_sent_part(sent.sweep, number)
 
 
 class Own(threading.local):
@@ -133,9 +123,10 @@ def run_at_once(sweep: Sweep, missing: list[int], jobs: int, tell: Tell) -> Iter
 def run_in_processes(sweep: Sweep, missing: list[int], jobs: int, tell: Tell) -> Iterator[int]:
     """Do parts in processes of this machine; yield the number of each when it is done."""
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(jobs, context, begin, (sendable(sweep),)) as pool:
+    work = sendable(sweep)
+    with ProcessPoolExecutor(jobs, context, leave_interrupts) as pool:
         try:
-            futures = [pool.submit(do_next, number) for number in missing]
+            futures = [pool.submit(do_sent_part, work, number) for number in missing]
             for future in as_completed(futures):
                 yield tell_of(sweep, future.result(), tell)
         except BrokenProcessPool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 
 from ...analysis.sweep.plan import SweepOptions, plan_sweep, run_sweep, table_at
-from ...analysis.sweep.run import Recipe
 from ...errors import GradcliError
 from ...program.target import load_program
 from ...render.formats import TEXT
@@ -59,13 +58,9 @@ def sweep(
     if path == target.text == "-":
         raise GradcliError("TARGET and POINTS cannot both be standard input", hint="put one into a file")
     program, given = load_program(target), call.values(call.words[1:])
-    recipe = Recipe(
-        target.text, target.inline, target.argv, call.dtype, target.torch, target.engine, asked.seed,
-        asked.max_elements,
-    )  # fmt: skip
     options = SweepOptions(table, asked.wrt, outs or (), diag, keep or (), shard, jobs, dask, restart, compile)
     with table_at(path) as points:
-        plan = plan_sweep(program, recipe, points, given, options)
+        plan = plan_sweep(program, target, points, given, options)
         if plan.refused:
             messages.note(f"--compile: {plan.refused}; the rows are interpreted")
         if plan.loop:
