@@ -10,15 +10,10 @@ from typing import Any
 import numpy as np
 
 from ..errors import GradcliError
-from ..func import vmap
-from ..program.base import Program, as_leaf, silence_prints
+from ..program.base import Program
 from ..results.plots import Curve, Surface
-from ..tape.backward import backward
-from ..tape.tensor import Tensor
-from .gradient import Request, check_output, compute_gradient, grad_array
-
-Samples = tuple[np.ndarray, dict[str, np.ndarray]]
-"""Values, and the slopes by input: all of the same length."""
+from .gradient import check_output
+from .sweep.rows import Interpreted, Question
 
 FARTHEST = 1e300
 """The largest end of a range: beyond, the length of the range overflows."""
@@ -41,9 +36,11 @@ def sample_plot(
     axes = {name: np.linspace(low, high, points) for name, (low, high) in over.items()}
     grid = dict(zip(axes, (x.ravel() for x in np.meshgrid(*axes.values(), indexing="ij")), strict=True))
     label = check_plotted_output(program, at(given, grid, 0), list(grid), out)
-    with silence_prints(program), open(os.devnull, "w") as nothing, contextlib.redirect_stdout(nothing):
-        value, slopes = sample_at_once(program, given, grid, out) or one_by_one(program, given, grid, out)
-    for slope in slopes.values():
+    evaluate = Interpreted(Question(program, given, tuple(grid), tuple(grid), (out,)), gaps=False)
+    with open(os.devnull, "w") as nothing, contextlib.redirect_stdout(nothing):
+        value, *columns = (np.array(x, float) for x in evaluate(grid).values())
+    slopes = dict(zip(grid, columns, strict=True))
+    for slope in columns:
         slope[np.isnan(value)] = np.nan
     if len(axes) == 1:
         ((over_name, x),) = axes.items()
@@ -87,47 +84,6 @@ def check_plotted_output(
 def at(given: Mapping[str, np.ndarray], grid: Mapping[str, np.ndarray], place: int) -> dict[str, Any]:
     """Return the values of all inputs at one point of the grid."""
     return {**given, **{name: x[place] for name, x in grid.items()}}
-
-
-def sample_at_once(
-    program: Program, given: Mapping[str, np.ndarray], grid: Mapping[str, np.ndarray], out: str | None
-) -> Samples | None:
-    """Return the samples from one run for all points; None where the program does not allow that."""
-    if program.dtype is None:
-        return None  # a script is run anew for each point
-    call, values = program.as_function(at(given, grid, 0), out)
-    lines = {name: as_leaf(x, program.dtype, name) for name, x in grid.items()}
-    rest = {name: Tensor._wrap(np.asarray(x)[()], None) for name, x in values.items()}
-    places = tuple(0 if name in lines else None for name in values)
-    try:
-        result = vmap(call, in_dims=places)(*(lines.get(name, rest[name]) for name in values))
-        value = np.array(result._data, float).reshape(len(next(iter(grid.values()))), -1)[:, 0]
-        if result._node is not None:
-            backward(result, Tensor._wrap(np.ones_like(result._data), None))
-    except Exception:  # whatever it is, the single points will say it, or do without
-        return None
-    return value, {name: np.asarray(grad_array(line), float) for name, line in lines.items()}
-
-
-def one_by_one(
-    program: Program, given: Mapping[str, np.ndarray], grid: Mapping[str, np.ndarray], out: str | None
-) -> Samples:
-    count = len(next(iter(grid.values())))
-    value = np.empty(count)
-    slopes = {name: np.empty(count) for name in grid}
-    for i in range(count):
-        result = compute_gradient(program, at(given, grid, i), Request(wrt=list(grid), out=out))
-        value[i] = np.ravel(np.asarray(result.value))[0]
-        for item in result.inputs:
-            slopes[item.name][i] = scalar(item.slope, item.name)
-    return value, slopes
-
-
-def scalar(x: np.ndarray, name: str) -> float:
-    """Return the only element of an array. Raises GradcliError when there are more."""
-    if x.size != 1:
-        raise GradcliError(f"'{name}' has shape {x.shape}; a range is for a single number", kind="shape")
-    return float(np.ravel(x)[0])
 
 
 def bounds(low: Any, high: Any, text: str) -> tuple[float, float]:

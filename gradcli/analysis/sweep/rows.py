@@ -72,11 +72,12 @@ class Interpreted:
 
     A block is one call where the program allows it: a program of the language or a function, mapped over the rows.
     A program that branches on the numbers is called row by row instead, and so is one that has to be run anew for
-    every point, such as a script; `looped` says why, from the first block on, and is empty otherwise.
+    every point, such as a script; `looped` says why, from the first block on, and is empty otherwise. gaps: whether a
+    row with a matrix that has no inverse or the like is nan, and no error.
     """
 
-    def __init__(self, question: Question):
-        self.question = question
+    def __init__(self, question: Question, gaps: bool = True):
+        self.question, self.gaps = question, gaps
         self.names = result_names(question)
         self.looped = "it is run anew for each row" if question.program.dtype is None else ""
         self.functions: list[Callable] | None = None
@@ -88,10 +89,7 @@ class Interpreted:
         return dict(zip(self.names, results, strict=True))
 
     def evaluate(self, columns: Columns, start: int, stop: int) -> list[np.ndarray]:
-        """Return the results of rows `start` to `stop`; where that fails, of both halves, down to the row at fault.
-
-        A row with a matrix that has no inverse or the like has no finite result.
-        """
+        """Return the results of some rows; where that fails, of both halves of them, down to the row at fault."""
         part = {name: x[start:stop] for name, x in columns.items()}
         try:
             return self.one_by_one(part) if self.looped else self.at_once(part)
@@ -111,7 +109,7 @@ class Interpreted:
             self.looped = "it does what cannot be mapped"
             return results
         except Exception as error:
-            if not isinstance(error.__context__, np.linalg.LinAlgError):
+            if not (self.gaps and isinstance(error.__context__, np.linalg.LinAlgError)):
                 raise RowError(row, reason if isinstance(reason, GradcliError) else error) from error
             q = self.question
             shapes = [part[name].shape if name in part else (1, *np.shape(q.given.get(name, 0.0))) for name in q.wrt]
@@ -164,7 +162,7 @@ class Interpreted:
             row: list[Any] = []
             for out in q.outs:
                 gradients = compute_gradient(q.program, given, Request(wrt=q.wrt, out=out))
-                slopes = {item.name: item.grad for item in gradients.inputs}
+                slopes = {item.name: item.slope for item in gradients.inputs}
                 row += [np.ravel(np.asarray(gradients.value))[0], *(slopes[name] for name in q.wrt)]
                 if q.diag:
                     row += diagonals(q, given, out)
