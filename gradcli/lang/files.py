@@ -14,9 +14,6 @@ from .reword import readable
 from .sources import Source, open_source
 from .tables import Rows, from_text, is_heading, read_text
 
-MOST_AT_ONCE = 1 << 24
-"""Bytes that are read at once."""
-
 
 def read_file(spec: str, name: str, limit: int) -> np.ndarray:
     """Return the array that a value's @ names: FILE or FILE:KEY, - for standard input, see sources.open_source.
@@ -24,7 +21,9 @@ def read_file(spec: str, name: str, limit: int) -> np.ndarray:
     Raises GradcliError, also for more than `limit` elements.
     """
     source = open_source(spec, name, limit)
-    return few(check_numbers(read_and_close(source, READERS[source.kind]), source), source)
+    array = check_numbers(read_and_close(source, READERS[source.kind]), source)
+    check_count(array.size, source)
+    return array
 
 
 def read_names(spec: str, limit: int) -> dict[str, np.ndarray]:
@@ -67,7 +66,8 @@ def read_columns(spec: str, limit: int) -> dict[str, np.ndarray | GradcliError]:
     for name in filter(None, names):
         table.source = source._replace(name=name)
         try:
-            columns[name] = few(table.column(name), table.source)
+            column = columns[name] = table.column(name)
+            check_count(column.size, table.source)
         except GradcliError as error:
             columns[name] = error
     return columns
@@ -93,45 +93,27 @@ def read_and_close(source: Source, read: Callable[[Source], Any]) -> Any:
         ) from None
 
 
-def few(raw: Any, source: Source) -> Any:
-    """Return an array (or anything with a size). Raises GradcliError for more elements than the source may have."""
-    if raw.size > source.limit:
+def check_count(count: int, source: Source) -> None:
+    """Raise GradcliError for more elements than the source may have."""
+    if count > source.limit:
         raise GradcliError(
-            f"{source.name}: the file has {raw.size} elements; the limit is {source.limit}",
+            f"{source.name}: the file has {count} elements; the limit is {source.limit}",
             hint="raise it with --max-elements",
             kind="limit",
         )
-    return raw
 
 
-class Header:
-    """What an array's file says of it before the data. Raises ValueError for a damaged one."""
-
-    def __init__(self, stream: Any):
-        form = np.lib.format
-        version = form.read_magic(stream)
-        read = form.read_array_header_1_0 if version == (1, 0) else form.read_array_header_2_0
-        try:
-            self.shape, self.columns_first, self.dtype = read(stream)
-        except Exception:
-            raise ValueError("its header is damaged") from None
-        self.size = count_product(self.shape)
-        if any(n < 0 for n in self.shape):
-            raise ValueError("its header is damaged: a length is negative")
-
-    def read(self, stream: Any) -> np.ndarray:
-        """Return the array whose data follow. Raises ValueError for what are no plain numbers, or too few."""
-        if self.dtype.hasobject:
-            raise ValueError("pickled objects")
-        array = np.empty(self.size, self.dtype)
-        room = array.view(np.uint8).data if array.nbytes else memoryview(b"")
-        done = 0
-        while done < len(room):
-            count = stream.readinto(room[done : done + MOST_AT_ONCE])
-            if not count:
-                raise ValueError("the file is empty or cut short")
-            done += count
-        return array.reshape(self.shape, order="F" if self.columns_first else "C")
+def count_in_header(stream: Any) -> int:
+    """Return how many elements a file of NumPy says that it has. Raises ValueError for a damaged one."""
+    form = np.lib.format
+    version = form.read_magic(stream)
+    try:
+        shape, _, _ = (form.read_array_header_1_0 if version == (1, 0) else form.read_array_header_2_0)(stream)
+    except Exception:
+        raise ValueError("its header is damaged") from None
+    if any(n < 0 for n in shape):
+        raise ValueError("its header is damaged: a length is negative")
+    return count_product(shape)
 
 
 def check_numbers(raw: Any, source: Source) -> np.ndarray:
@@ -147,7 +129,9 @@ def check_numbers(raw: Any, source: Source) -> np.ndarray:
 def read_array(stream: Any, source: Source) -> np.ndarray:
     """Return the array that a stream holds in NumPy's format. Pickled objects are refused."""
     try:
-        return few(Header(stream), source).read(stream)
+        check_count(count_in_header(stream), source)  # before there is memory for them
+        stream.seek(0)
+        return np.lib.format.read_array(stream, allow_pickle=False)
     except ValueError as error:
         if "pickle" not in str(error).lower():
             message = f"{source.name}: cannot read {source.path}: {readable(error)}"
