@@ -21,18 +21,21 @@ LARGE = 24
 """Rows or columns from which on a matrix is shown as a heat map."""
 
 
-def matrix(block: np.ndarray, over: str, row: tuple[str, tuple], column: tuple[str, tuple], style: Style) -> Any:
+def matrix(
+    block: np.ndarray, over: str, row: tuple[str, tuple], column: tuple[str, tuple], style: Style, drawn: bool = False
+) -> Any:
     """Return a block as something rich prints.
 
-    over: what its elements are, such as ∂y/∂x. row, column: the name and shape of what they stand for.
+    over: what its elements are, such as ∂y/∂x. row, column: the name and shape of what they stand for. drawn: a heat
+    map is wanted, whatever its size.
     """
     (row_name, row_shape), (column_name, column_shape) = row, column
     rows, columns = int(np.prod(row_shape)), int(np.prod(column_shape))
     flat = block.reshape((rows, columns))
     title = title_of(over, row_shape, column_shape, style)
     if not flat.size:
-        return Group(title, Text("empty", style="dim"))
-    if max(rows, columns) > LARGE:
+        return Group(title, *([] if drawn else [Text("empty", style="dim")]))
+    if drawn or max(rows, columns) > LARGE:
         return Group(title, summary(flat, style), heat_map(flat, style))
     return Group(title, label_matrix(flat, labels(row_name, row_shape), labels(column_name, column_shape), style))
 

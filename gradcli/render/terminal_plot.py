@@ -10,7 +10,6 @@ from rich.console import Group
 from rich.text import Text
 
 from ..results.plots import Curve, Surface
-from ..results.transforms import Jacobian
 from . import Style, renders
 from .braille_canvas import LARGEST, SHADES, SHADES_PLAIN, Canvas, extent, ticks
 
@@ -191,18 +190,3 @@ def legend(low: float, high: float, style: Style) -> Text:
         else:
             text.append("blank", "dim")
     return text
-
-
-def heat_maps(jacobian: Jacobian, style: Style) -> Group:
-    """Return the value, and a heat map of each block."""
-    from .matrix import heat_map, summary, title_of
-    from .terminal import blocks_of, head_of, more_of
-
-    items = []
-    for item in jacobian.blocks:
-        flat = np.asarray(item.block).reshape(jacobian.value.size, item.value.size)
-        over = f"∂{jacobian.output or 'out'}/∂{item.name}"
-        items.append(Group(title_of(over, jacobian.value.shape, item.value.shape, style)))
-        if flat.size:
-            items[-1].renderables.extend([summary(flat, style), heat_map(flat, style)])
-    return Group(*head_of(jacobian, style), *blocks_of(items), *more_of(jacobian, style))

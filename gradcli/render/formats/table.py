@@ -18,7 +18,6 @@ from ..arrays import Row, plain_table, shade, shape_text, table_of_arrays
 from ..checks import summary_line
 from ..numbers import NONE, number
 from ..terminal import again_text, blocks_of, check_text, element_table, head_of, more_of
-from ..terminal_plot import heat_maps
 from .tsv import render_checklist as lines_of_checks
 
 
@@ -66,14 +65,12 @@ def render_jacobian(result: Jacobian, style: Style) -> Group:
     """Return the value, and one labelled matrix or heat map per input."""
     from ..matrix import matrix
 
-    if result.drawn:
-        return heat_maps(result, style)
     output = (result.output or "out", result.value.shape)
     items = []
     for item in result.blocks:
         if item.block is not None:
             over = f"∂{output[0]}/∂{item.name}"
-            items.append(matrix(item.block, over, output, (item.name, item.value.shape), style))
+            items.append(matrix(item.block, over, output, (item.name, item.value.shape), style, result.drawn))
         else:
             items.append(sparse_text(item, result))
     return Group(*head_of(result, style), *blocks_of(items), *more_of(result, style))

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
 def pair_lines(row: str, above: tuple, column: str, across: tuple, block: np.ndarray, style: Style) -> str:
     """Return one line per element of a block of derivatives, named by its row and its column."""
-    columns = [f"/{name}\t" for name in labels(one_line(column), across)]
+    rows, columns = labels(one_line(row), above), [f"/{name}\t" for name in labels(one_line(column), across)]
     lines = []
-    for name, values in zip(labels(one_line(row), above), block.reshape((-1, len(columns))), strict=True):
+    for name, values in zip(rows, block.reshape((len(rows), len(columns))), strict=True):
         lines += [f"{name}{c}{x}\n" for c, x in zip(columns, numbers(values, style.precision), strict=True)]
     return "".join(lines)
 
