@@ -14,6 +14,7 @@ from ..program.base import Program
 from ..rules.shapes import is_complex
 from ..tape.tensor import Tensor
 from ..tape.walk import reachable
+from .gradient import Request
 
 
 class Recorded:
@@ -22,8 +23,8 @@ class Recorded:
     names: of the inputs; trace: their tensors and the output.
     """
 
-    def __init__(self, program: Program, given: Mapping[str, np.ndarray], wrt: Iterable[str] | None, out: str | None):
-        run = program.run(given, wrt=wrt, out=out)
+    def __init__(self, program: Program, given: Mapping[str, np.ndarray], request: Request):
+        run = program.run(given, wrt=request.wrt, out=request.out)
         if not run.leaves:
             raise GradcliError(
                 "the program has no inputs, so there is nothing to differentiate",

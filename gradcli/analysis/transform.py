@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
 
@@ -18,6 +18,7 @@ from ..program.base import Program
 from ..program.parameters import check_known
 from ..results.transforms import Hessian, Jacobian, JacobianBlock, Products
 from ..tape.tensor import Tensor
+from .gradient import Request
 from .traced_run import Recorded, check_real_inputs, reword_engine_errors
 
 PRINTED = 10
@@ -66,9 +67,8 @@ def without_false_nan(trace: Trace, blocks: list[list[np.ndarray]]) -> None:
 def compute_jacobian(
     program: Program,
     given: Mapping[str, np.ndarray],
+    request: Request,
     *,
-    wrt: Iterable[str] | None = None,
-    out: str | None = None,
     mode: str = "auto",
     chunk_size: int | None = None,
     sparse: bool = False,
@@ -80,7 +80,7 @@ def compute_jacobian(
     mode: rev runs backward with all outputs' cotangents at once, fwd pushes all inputs' tangents forward,
     auto takes the side with fewer elements. Raises GradcliError for a result larger than memory allows.
     """
-    run = Recorded(program, given, wrt, out)
+    run = Recorded(program, given, request)
     trace, inputs = run.trace, run.trace.inputs
     rows, columns = run.output._data.size, sum(x._data.size for x in inputs)
     products = None
@@ -114,15 +114,14 @@ def compute_jacobian(
 def compute_hessian(
     program: Program,
     given: Mapping[str, np.ndarray],
+    request: Request,
     *,
-    wrt: Iterable[str] | None = None,
-    out: str | None = None,
     chunk_size: int | None = None,
     max_elements: int = DEFAULT_MAX_ELEMENTS,
     printed: bool = False,
 ) -> Hessian:
     """Return the second derivatives of a program's scalar output for every pair of inputs."""
-    run = Recorded(program, given, wrt, out)
+    run = Recorded(program, given, request)
     run.scalar("a Hessian")
     inputs = run.trace.inputs
     check_real_inputs(zip(run.names, inputs, strict=True))
@@ -147,18 +146,16 @@ def compute_hessian(
     return Hessian(run.title, run.value, values, blocks, run.output_name, run.unused)
 
 
-def compute_vjp(
-    program: Program, given: Mapping[str, np.ndarray], *, vector: Any, wrt: Any = None, out: Any = None
-) -> Products:
+def compute_vjp(program: Program, given: Mapping[str, np.ndarray], request: Request) -> Products:
     """Return the product of a vector, shaped like the output, with the Jacobian."""
-    run = Recorded(program, given, wrt, out)
-    if vector is None and run.output._data.size != 1:
+    run = Recorded(program, given, request)
+    if request.vector is None and run.output._data.size != 1:
         raise GradcliError(
             f"the output has shape {run.output._data.shape}: a vector of that shape is needed",
             hint="pass it with --gradient (-g), or use 'gradcli jacobian' for all of them",
             kind="shape",
         )
-    seed = run.vector(vector, run.output, "--gradient")
+    seed = run.vector(request.vector, run.output, "--gradient")
     with reword_engine_errors():
         cotangents = pull(run.trace, [(run.output, seed)], False, False)
     return compute_products(run, "vjp", cotangents)
@@ -186,15 +183,10 @@ def tangents(run: Recorded, given: Mapping[str, np.ndarray]) -> list[Tensor]:
 
 
 def compute_jvp(
-    program: Program,
-    given: Mapping[str, np.ndarray],
-    *,
-    tangent: Mapping[str, np.ndarray],
-    wrt: Any = None,
-    out: Any = None,
+    program: Program, given: Mapping[str, np.ndarray], request: Request, tangent: Mapping[str, np.ndarray]
 ) -> Products:
     """Return the derivative of the output in a direction, given input by input."""
-    run = Recorded(program, given, wrt, out)
+    run = Recorded(program, given, request)
     directions = tangents(run, tangent)
     with reword_engine_errors():
         (pushed,) = push_all(run.trace, directions, False)
@@ -203,15 +195,10 @@ def compute_jvp(
 
 
 def compute_hvp(
-    program: Program,
-    given: Mapping[str, np.ndarray],
-    *,
-    tangent: Mapping[str, np.ndarray],
-    wrt: Any = None,
-    out: Any = None,
+    program: Program, given: Mapping[str, np.ndarray], request: Request, tangent: Mapping[str, np.ndarray]
 ) -> Products:
     """Return the product of the Hessian of a scalar output with a vector, given input by input."""
-    run = Recorded(program, given, wrt, out)
+    run = Recorded(program, given, request)
     run.scalar("hvp")
     directions = tangents(run, tangent)
     with reword_engine_errors():

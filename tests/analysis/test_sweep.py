@@ -37,7 +37,7 @@ def test_a_block_is_its_rows(text):
         np.testing.assert_allclose(block["value"][i], row.value, rtol=1e-13)
         for item in row.inputs:
             np.testing.assert_allclose(block[f"d_{item.name}"][i], item.grad, rtol=1e-12, atol=1e-13)
-        bends = compute_hessian(program, at).blocks
+        bends = compute_hessian(program, at, Request()).blocks
         for name, x in at.items():
             wanted = np.diagonal(bends[name][name].reshape(x.size, x.size)).reshape(x.shape)
             np.testing.assert_allclose(block[f"d2_{name}"][i], wanted, rtol=1e-11, atol=1e-12)

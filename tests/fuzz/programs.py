@@ -114,12 +114,12 @@ class Answers:
         found = compute_gradient(self.program, self.given, Request())
         self.value = np.asarray(found.value)
         self.parts: dict[str, dict[str, Any]] = {"grad": {x.name: x.grad for x in found.inputs}}
-        self.parts["vjp"] = transform.compute_vjp(self.program, self.given, vector=np.asarray(1.0)).parts
+        self.parts["vjp"] = transform.compute_vjp(self.program, self.given, Request(vector=np.asarray(1.0))).parts
         for mode in ("rev", "fwd"):
-            blocks = transform.compute_jacobian(self.program, self.given, mode=mode).blocks
+            blocks = transform.compute_jacobian(self.program, self.given, Request(), mode=mode).blocks
             self.parts[f"jacobian {mode}"] = {block.name: block.block for block in blocks}
-        (self.jvp,) = transform.compute_jvp(self.program, self.given, tangent=self.tangent).parts.values()
-        self.hessian = transform.compute_hessian(self.program, self.given).blocks
+        (self.jvp,) = transform.compute_jvp(self.program, self.given, Request(), self.tangent).parts.values()
+        self.hessian = transform.compute_hessian(self.program, self.given, Request()).blocks
 
     def in_digits(self, count: int = 30) -> dict[str, np.ndarray]:
         """Return the gradients computed in so many digits, as floats. Raises GradcliError where there are none."""

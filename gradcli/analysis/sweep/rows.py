@@ -172,7 +172,7 @@ class Interpreted:
 
 def diagonals(q: Question, given: Mapping[str, np.ndarray], out: str | None) -> list[np.ndarray]:
     """Return the second derivatives by each element of each input at one point."""
-    blocks = compute_hessian(q.program, given, wrt=q.wrt, out=out).blocks
+    blocks = compute_hessian(q.program, given, Request(wrt=q.wrt, out=out)).blocks
     rows = []
     for name in q.wrt:
         shape = np.shape(given[name]) if name in given else ()

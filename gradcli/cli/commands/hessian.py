@@ -34,8 +34,7 @@ def hessian(
     result = compute_hessian(
         program,
         values,
-        wrt=call.asked.wrt,
-        out=call.asked.out,
+        call.request(),
         chunk_size=chunk_size,
         max_elements=call.asked.max_elements,
         printed=call.output.prints_all,

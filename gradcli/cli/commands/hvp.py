@@ -16,6 +16,5 @@ from ..options import target_command
 def hvp(call: Call, tangent: tuple[str, ...], check: bool) -> Products:
     """Print the product of the Hessian of TARGET with the vector given by --tangent."""
     program, values = call.program()
-    direction = read_values(tangent, call.settings)
-    result = compute_hvp(program, values, tangent=direction, wrt=call.asked.wrt, out=call.asked.out)
+    result = compute_hvp(program, values, call.request(), read_values(tangent, call.settings))
     return result._replace(witnesses=(check_derivative(call, order=2),)) if check else result

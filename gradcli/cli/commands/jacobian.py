@@ -45,8 +45,7 @@ def jacobian(
     result = compute_jacobian(
         program,
         values,
-        wrt=call.asked.wrt,
-        out=call.asked.out,
+        call.request(),
         mode=mode,
         chunk_size=chunk_size,
         max_elements=call.asked.max_elements,

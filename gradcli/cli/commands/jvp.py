@@ -17,6 +17,5 @@ from ..options import target_command
 def jvp(call: Call, tangent: tuple[str, ...], check: bool) -> Products:
     """Print the derivative of TARGET in the direction given by --tangent."""
     program, values = call.program()
-    direction = read_values(tangent, call.settings)
-    result = compute_jvp(program, values, tangent=direction, wrt=call.asked.wrt, out=call.asked.out)
+    result = compute_jvp(program, values, call.request(), read_values(tangent, call.settings))
     return result._replace(witnesses=(check_derivative(call),)) if check else result

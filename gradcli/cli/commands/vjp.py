@@ -16,5 +16,5 @@ from ..options import target_command
 def vjp(call: Call, check: bool) -> Products:
     """Print the product of a vector (--gradient) with the Jacobian of TARGET, for every input."""
     program, values = call.program()
-    result = compute_vjp(program, values, vector=call.vector(), wrt=call.asked.wrt, out=call.asked.out)
+    result = compute_vjp(program, values, call.request())
     return result._replace(witnesses=(check_derivative(call),)) if check else result
