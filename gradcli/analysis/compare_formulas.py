@@ -14,6 +14,7 @@ from ..exact.symbolic import Symbolic, resolve_unknown
 from ..program.base import Program
 from ..results.exact import Agreement
 from .formula_values import Rounded, as_number, number_at, point_of
+from .gradient import Request
 from .symbolic_run import MAX_SYMBOLS, TIMEOUT, Symbols, derivatives, derive_in_time, differentiate
 
 EngineAt = Callable[[Mapping[str, np.ndarray]], Mapping[str, np.ndarray]]
@@ -34,9 +35,7 @@ class FormulaComparison:
         self,
         program: Program,
         read: Callable[[], Mapping[str, Any]],
-        wrt: list[str] | None = None,
-        out: str | None = None,
-        vector: np.ndarray | None = None,
+        request: Request,
         max_symbols: int = MAX_SYMBOLS,
         timeout: float = TIMEOUT,
         engine_at: EngineAt | None = None,
@@ -45,7 +44,7 @@ class FormulaComparison:
         self.engine_at = engine_at
         with exactly(Symbolic()):
             self.given = read()
-        self.symbols = derive_in_time(timeout, lambda: Symbols(program, self.given, wrt, out, max_symbols, vector))
+        self.symbols = derive_in_time(timeout, lambda: Symbols(program, self.given, request, max_symbols))
 
     def against(
         self, derive: Callable[[], list], values: Mapping[str, np.ndarray], engine: Mapping[str, np.ndarray]

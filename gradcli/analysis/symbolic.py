@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import numpy as np
 import sympy
 
 from ..errors import GradcliError, TimeIsUp
@@ -20,6 +19,7 @@ from ..program.base import Program
 from ..results.exact import Derivative, Formula, FormulaMatrix, Formulas
 from ..results.labels import labels
 from .formula_values import evaluate_at, every_input, point_of
+from .gradient import Request
 from .symbolic_run import (
     MAX_SYMBOLS,
     TIMEOUT,
@@ -53,9 +53,8 @@ def simplify_in_time(formulas: list, seconds: float) -> tuple[list, bool]:
 def derive_formulas(
     program: Program,
     given: Mapping[str, Any],
+    request: Request,
     *,
-    wrt: list[str] | None = None,
-    out: str | None = None,
     order: int = 1,
     simplify: bool = False,
     timeout: float = TIMEOUT,
@@ -64,7 +63,6 @@ def derive_formulas(
     code: str = "",
     unicode: bool = True,
     digits: int = 15,
-    vector: np.ndarray | None = None,
     steps: bool = False,
 ) -> Formulas:
     """Return the formulas of a program's derivatives.
@@ -75,7 +73,7 @@ def derive_formulas(
     start = time.monotonic()
 
     def differentiated() -> tuple[Symbols, list]:
-        symbols = Symbols(program, given, wrt, out, max_symbols, vector)
+        symbols = Symbols(program, given, request, max_symbols)
         expressions = derivatives(symbols, order)
         return symbols, [(label, shape, [resolve_unknown(e) for e in exprs]) for label, shape, exprs in expressions]
 
@@ -117,7 +115,7 @@ def derive_formulas(
             by_input: dict[str, list[Derivative]] = {}
             for d in slopes:
                 by_input.setdefault(d.name.partition("[")[0], []).append(d)
-            lines = chain_rule(program, given, out, by_input, at is not None)
+            lines = chain_rule(program, given, request.out, by_input, at is not None)
         return Formulas(
             symbols.title,
             tuple(value),

@@ -16,6 +16,7 @@ from ..lang.time_limits import SHORTEST, time_left, within
 from ..program.base import Program, Run, line_span, silence_prints
 from ..results.labels import labels
 from ..rules.exact import map_elements
+from .gradient import Request
 
 MAX_SYMBOLS = 64
 TIMEOUT = 20.0
@@ -32,13 +33,11 @@ class Symbols:
         self,
         program: Program,
         given: Mapping[str, Any],
-        wrt: list[str] | None = None,
-        out: str | None = None,
+        request: Request,
         max_symbols: int = MAX_SYMBOLS,
-        vector: np.ndarray | None = None,
     ):
         self.title = program.title
-        self.vector = vector
+        self.vector = request.vector
         alone = program.missing(given)
         given = {**given, **dict.fromkeys(alone, np.float64(np.nan))}
         sizes = {name: int(np.size(x)) for name, x in given.items()}
@@ -46,7 +45,7 @@ class Symbols:
         field = Symbolic()
         self.point = field.point
         with exactly(field):
-            self.run = run = on_symbols(program, given, wrt, out, alone)
+            self.run = run = on_symbols(program, given, request, alone)
             self.inputs = {name: as_expressions(leaf._data) for name, leaf in run.leaves.items()}
             self.refuse_many(sum(x.size for x in self.inputs.values()), max_symbols)
             self.grads: dict[str, np.ndarray] | None = None
@@ -75,16 +74,14 @@ class Symbols:
 NEEDS_NUMBERS = ("truth value of Relational", "convert expression to float", "Cannot convert symbols")
 
 
-def on_symbols(
-    program: Program, given: Mapping[str, Any], wrt: list[str] | None, out: str | None, alone: list[str]
-) -> Run:
+def on_symbols(program: Program, given: Mapping[str, Any], request: Request, alone: list[str]) -> Run:
     """Run a program on symbols, what it prints suppressed. alone: inputs that are single symbols for want of a value.
 
     Raises GradcliError, naming the line, where it needs numbers: in an `if`, for example.
     """
     try:
         with silence_prints(program):
-            return program.run(given, wrt=wrt, out=out)
+            return program.run(given, wrt=request.wrt, out=request.out)
     except GradcliError as error:
         if not isinstance(error.cause, TypeError) or not any(s in str(error.cause) for s in NEEDS_NUMBERS):
             if alone and error.kind == "shape" and error.hint is None:

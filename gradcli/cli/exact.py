@@ -35,10 +35,10 @@ def formulas_of(
     engine_at: the engine's answer for other values of the inputs.
     """
     from ..analysis.compare_formulas import TIMEOUT, FormulaComparison
+    from ..analysis.gradient import Request
 
-    asked, vector = call.asked, call.vector()
-    seconds = asked.timeout or TIMEOUT
-    return FormulaComparison(program, call.values, asked.wrt, asked.out, vector, max_symbols, seconds, engine_at)
+    request = Request(wrt=call.asked.wrt, out=call.asked.out, vector=call.vector())
+    return FormulaComparison(program, call.values, request, max_symbols, call.asked.timeout or TIMEOUT, engine_at)
 
 
 def check_derivative(call: Call, *, symbolic: bool = False, order: int = 1) -> CheckReport:

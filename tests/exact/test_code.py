@@ -45,7 +45,7 @@ CASES += CLASHES
 def prepared(text, values, code):
     program = ExpressionProgram(parse(text), text)
     given = {name: np.array(x, float) for name, x in values.items()}
-    result = derive_formulas(program, given, code=code)
+    result = derive_formulas(program, given, Request(), code=code)
     return result.code, given, compute_gradient(program, given, Request())
 
 

@@ -80,8 +80,8 @@ def expression(text):
 
 @pytest.mark.parametrize(("text", "name", "expected"), SCALARS, ids=[case[0] for case in SCALARS])
 def test_scalar(text, name, expected):
-    ((_, _, (found,)),) = derivatives(Symbols(expression(text), {}, [name]), 1)
-    known = Symbols(expression(expected), {}).output.item()
+    ((_, _, (found,)),) = derivatives(Symbols(expression(text), {}, Request(wrt=[name])), 1)
+    known = Symbols(expression(expected), {}, Request()).output.item()
     rng = np.random.default_rng(1)
     for _ in range(3):
         point = {s: sympy.Rational(round(float(rng.uniform(0.3, 2.5)), 3)) for s in (found - known).free_symbols}
@@ -93,7 +93,7 @@ def test_matrix_identity(text, shapes, name, expected):
     rng = np.random.default_rng(2)
     values = {n: np.round(rng.uniform(0.5, 2.0, shape), 2) for n, shape in shapes.items()}
     wanted = expected(values)
-    symbols = Symbols(expression(text), values, [name])
+    symbols = Symbols(expression(text), values, Request(wrt=[name]))
     ((_, shape, exprs),) = derivatives(symbols, 1)
     point = {
         sympy.Symbol(f"{n}[{','.join(map(str, i))}]", real=True): sympy.Rational(repr(float(v[i])))

@@ -134,7 +134,7 @@ class Answers:
         """Return whether the formulas agree with the gradient; None where they cannot be had."""
         try:
             comparison = FormulaComparison(
-                self.program, lambda: self.given, timeout=seconds, engine_at=self.gradients_at
+                self.program, lambda: self.given, Request(), timeout=seconds, engine_at=self.gradients_at
             )
             return all(item.agrees for item in comparison.gradient(self.given, self.parts["grad"]))
         except GradcliError:

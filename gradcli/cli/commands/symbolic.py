@@ -63,8 +63,7 @@ def symbolic(
     return derive_formulas(
         program,
         {**(point or {}), **values, **{name: np.full(shape, np.nan) for name, shape in drawn.items()}},
-        wrt=call.asked.wrt,
-        out=call.asked.out,
+        call.request(),
         order=order,
         simplify=simplify,
         timeout=call.asked.timeout or TIMEOUT,
@@ -73,6 +72,5 @@ def symbolic(
         code=form if form in CODE else "",
         unicode=call.output.unicode,
         digits=digits or call.output.precision or 15,
-        vector=call.vector(),
         steps=steps,
     )
