@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
 from ..errors import EXIT_TARGET, GradcliError, Span
+from ..lang.memory import out_of_memory
 from ..program.base import Prepare, Program, Run
 from ..program.parameters import check_known
 from ..results import Gradients, InputGradient, Value
@@ -181,23 +182,26 @@ def run_backward(output: Tensor, request: Request) -> None:
         raise GradcliError("--gradient is complex, but the output is real", kind="value")
     if output._node is None:
         return
-    try:
+    with reword_engine_errors("backward"):
         if recorder().field is not None:
             backward(output, recorder().lift(vector))
         else:
             backward(output, Tensor._wrap(np.array(vector, output._data.dtype)[()], None))
+
+
+@contextlib.contextmanager
+def reword_engine_errors(what: str = "differentiating") -> Iterator[None]:
+    """Turn what the engine raises into a GradcliError."""
+    try:
+        yield
     except GradcliError:
         raise
     except MemoryError:
-        from ..lang.memory import out_of_memory
-
-        raise out_of_memory("backward") from None
+        raise out_of_memory(what) from None
     except Exception as error:
-        from ..tape.anomaly import AnomalyError
-
-        if isinstance(error, AnomalyError):
-            raise
-        raise GradcliError(f"backward failed: {error}", kind="target", exit_code=EXIT_TARGET) from None
+        failure = GradcliError(f"{what} failed: {error}", kind="target", exit_code=EXIT_TARGET)
+        failure.cause = error
+        raise failure from None
 
 
 def gradient_of(tensor: Tensor) -> np.ndarray | None:
@@ -215,16 +219,15 @@ def first_nan(program: Program, given: Mapping[str, np.ndarray], request: Reques
     """Return the operation that first makes a NaN, forward or backward, and its place; None if none does."""
     from ..tape.anomaly import AnomalyError, nan_search
 
-    run: Run | None = None
     with nan_search():
-        try:
-            run = program.run(given, wrt=request.wrt, out=request.out)
-            if run.first_nan is not None:
-                return f"{run.first_nan[0]} makes a nan from operands without one", run.first_nan[1]
-            if run.output is not None:
-                with contextlib.suppress(GradcliError):
-                    run_backward(run.output, request)
-        except AnomalyError as error:
-            place = run.where(error.node) if run is not None else None
-            return f"the derivative of this step ({error.node.name()}) is the first to be nan", place
+        run = program.run(given, wrt=request.wrt, out=request.out)
+        if run.first_nan is not None:
+            return f"{run.first_nan[0]} makes a nan from operands without one", run.first_nan[1]
+        if run.output is not None:
+            try:
+                run_backward(run.output, request)
+            except GradcliError as error:
+                if isinstance(error.cause, AnomalyError):
+                    node = error.cause.node
+                    return f"the derivative of this step ({node.name()}) is the first to be nan", run.where(node)
     return None

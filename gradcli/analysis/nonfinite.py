@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -11,24 +12,25 @@ from ..errors import EXIT_FAIL, GradcliError
 
 def nan_in(result: Any) -> str | None:
     """Return where a result first holds nan, in words; None where it does not."""
-    for what, array, name in getattr(result, "arrays", ()):
-        for place in np.argwhere(np.isnan(float_values(array)))[:1].tolist():
-            where = name(place)
-            at = (
-                f" first {'in' if where.startswith('row ') else 'at'} {where}" if what.startswith("the block") else ""
-            )
-            return f"{what} holds nan{at}"
+    for what, _, where, _ in places(result, np.isnan):
+        at = f" first {'in' if where.startswith('row ') else 'at'} {where}" if what.startswith("the block") else ""
+        return f"{what} holds nan{at}"
     return None
 
 
 def check_finite(result: Any) -> None:
     """Raise GradcliError, with exit code 1, for a result with nan or infinity in it, and say where."""
+    for what, place, where, number in places(result, lambda numbers: ~np.isfinite(numbers)):
+        more = f"not finite: {where} is {number}" if place or "/" in where else number
+        raise GradcliError(f"{what} is {more}", kind="value", exit_code=EXIT_FAIL)
+
+
+def places(result: Any, wanted: Callable[[np.ndarray], np.ndarray]) -> Iterator[tuple[str, list[int], str, Any]]:
+    """Yield the first wanted number of each array of a result: of what it is, its place, that in words, itself."""
     for what, array, name in getattr(result, "arrays", ()):
         numbers = float_values(array)
-        for place in np.argwhere(~np.isfinite(numbers))[:1].tolist():
-            shown, where = numbers[tuple(place)], name(place)
-            more = f"not finite: {where} is {shown}" if place or "/" in where else shown
-            raise GradcliError(f"{what} is {more}", kind="value", exit_code=EXIT_FAIL)
+        for place in np.argwhere(wanted(numbers))[:1].tolist():
+            yield what, place, name(place), numbers[tuple(place)]
 
 
 def float_values(x: np.ndarray) -> np.ndarray:

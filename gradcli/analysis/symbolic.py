@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import sympy
+from sympy.printing.codeprinter import PrintMethodNotImplementedError
 
 from ..errors import GradcliError, TimeIsUp
 from ..exact import code as functions
@@ -153,8 +154,6 @@ def matrix_of(symbols: Symbols, formulas: list[Derivative], order: int) -> Formu
 
 def write_code(writer: Callable, code: str, symbols: Symbols, inputs: list, formulas: list) -> str:
     """Return the formulas as code. Raises GradcliError for functions that the language does not have."""
-    from sympy.printing.codeprinter import PrintMethodNotImplementedError
-
     try:
         return writer(symbols.title, inputs, resolve_unknown(scalar(symbols)), formulas)
     except PrintMethodNotImplementedError as error:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from ..errors import EXIT_TARGET, GradcliError
+from ..errors import GradcliError
 from ..func.pullback import pull
 from ..func.trace import Trace
 from ..program.base import Program
@@ -110,18 +109,3 @@ def check_real_inputs(inputs: Iterable[tuple[str, Tensor]]) -> None:
                 hint="write it as x + 1j*y with real x and y, or choose real inputs with --wrt",
                 kind="shape",
             )
-
-
-@contextlib.contextmanager
-def reword_engine_errors() -> Iterator[None]:
-    """Turn what the engine raises into a GradcliError."""
-    try:
-        yield
-    except GradcliError:
-        raise
-    except MemoryError:
-        from ..lang.memory import out_of_memory
-
-        raise out_of_memory("differentiating") from None
-    except Exception as error:
-        raise GradcliError(f"differentiating failed: {error}", kind="target", exit_code=EXIT_TARGET) from None

@@ -18,8 +18,8 @@ from ..program.base import Program
 from ..program.parameters import check_known
 from ..results.transforms import Hessian, Jacobian, JacobianBlock, Products
 from ..tape.tensor import Tensor
-from .gradient import Request
-from .traced_run import Recorded, check_real_inputs, reword_engine_errors
+from .gradient import Request, reword_engine_errors
+from .traced_run import Recorded, check_real_inputs
 
 PRINTED = 10
 """The part of the limit on elements that may be written as text, where each takes a line and its time."""

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 import click
 from click.shell_completion import CompletionItem
 
+from ..errors import GradcliError
 from ..lang.settings import FILE_ENDINGS
 
 Items = list[CompletionItem]
@@ -101,7 +102,6 @@ def find_assigned(source: str) -> list[str]:
 
 def names_of(text: str, inline: bool = False) -> tuple[list[str], list[str]]:
     """Return the inputs of a target, and all its names."""
-    from ..errors import GradcliError
     from ..lang.parse import parse
     from ..program.expression import ExpressionProgram
 

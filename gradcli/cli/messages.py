@@ -8,7 +8,7 @@ from typing import Any
 
 from ..errors import GradcliError, Span, visible
 
-RED, YELLOW, CYAN, BOLD, PLAIN = "\x1b[1;31m", "\x1b[33m", "\x1b[36m", "\x1b[1m", "\x1b[0m"
+RED, YELLOW, CYAN, PLAIN = "\x1b[1;31m", "\x1b[33m", "\x1b[36m", "\x1b[0m"
 
 
 class settings:  # noqa: N801 - a namespace

@@ -18,6 +18,7 @@ from ..tape.operators import recorders
 from ..tape.record import recorder
 from ..tape.tensor import Tensor
 from . import limits, tree
+from .memory import out_of_memory
 from .names import SPECIAL, SYNONYMS, advice_for, find_function, not_called
 from .operands import (
     LISTS,
@@ -145,8 +146,6 @@ class Evaluator:
             span = self.program.span(place)
             raise GradcliError(str(error), span=span, kind="target", exit_code=EXIT_TARGET) from None
         except MemoryError:
-            from .memory import out_of_memory
-
             raise out_of_memory("this value", self.program.span(place)) from None
         except (ValueError, TypeError, IndexError, RuntimeError, ArithmeticError, AttributeError) as error:
             kind = "shape" if isinstance(error, ValueError | IndexError | RuntimeError) else "value"

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..errors import GradcliError, brief
 from .limits import count_product
+from .memory import out_of_memory
 from .reword import readable
 from .sources import Source, open_source
 from .tables import Rows, from_text, is_heading, read_text
@@ -84,8 +85,6 @@ def read_and_close(source: Source, read: Callable[[Source], Any]) -> Any:
     except UnicodeDecodeError:
         raise source.error(" is not UTF-8 text") from None
     except MemoryError:
-        from .memory import out_of_memory
-
         raise out_of_memory(f"'{name}' ({path})") from None
     except Exception as error:  # readers of foreign formats raise whatever they like
         raise GradcliError(

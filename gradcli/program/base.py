@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import GradcliError, Span, lines_of_file
+from ..lang.memory import out_of_memory
 from ..tape.record import recorder
 from ..tape.tensor import Tensor
 
@@ -126,8 +127,6 @@ def as_leaf(value: Any, dtype: Any, name: str) -> Tensor:
     try:
         raw = np.array(raw, dtype)
     except MemoryError:
-        from ..lang.memory import out_of_memory
-
         raise out_of_memory(f"'{name}'") from None
     return Tensor._wrap(raw[()] if raw.ndim == 0 else raw, None).requires_grad_()
 

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any, NamedTuple
 
+from ..errors import GradcliError
 from .formats import module_of
 
 
@@ -51,7 +52,5 @@ def render(result: Any, form: str, style: Style) -> Any:
     import_module(f"{__name__}.formats.{module}")
     renderer = RENDERERS.get((module, type(result).__name__))
     if renderer is None:
-        from ..errors import GradcliError
-
         raise GradcliError(f"these numbers have no {form} form", hint="-f tsv and -f json have them", kind="usage")
     return renderer(result, style._replace(form=form))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ...check.check import Check
 from ...check.workers import run_all
 from ...errors import EXIT_INCONCLUSIVE, EXIT_INTERRUPTED, EXIT_TARGET, GradcliError
+from ...render import Style
 from ...render.checks import details
 from ...render.formats import PICTURES, TEXT
 from ...results.checks import CheckList, CheckReport, CheckSummary, CheckTotal
@@ -80,7 +81,6 @@ def gradcheck(
     if saved is not None and (text := saved.text_with([*summary.checks])) is not None:
         write_file(saved.path, text)
     if junit:
-        from ...render import Style
         from ...render.formats.junit import render_checksummary
 
         write_file(junit, render_checksummary(summary, Style()))

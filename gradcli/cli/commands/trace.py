@@ -8,6 +8,7 @@ import click
 
 from ...analysis.trace import trace_program
 from ...errors import GradcliError
+from ...render import Style
 from ...render.formats import TEXT
 from ...results.graphs import Trace
 from .. import messages, streams
@@ -46,7 +47,6 @@ def trace(call: Call, only: int | None, step: bool) -> Trace | None:
 
 def step_through(output: Output, result: Trace) -> None:
     """Print a trace step by step; any key goes on, a shows the rest without waiting, q ends."""
-    from ...render import Style
     from ...render.trace import trace_lines
 
     messages.say("any key: the next step   a: all the rest   q: the end")
