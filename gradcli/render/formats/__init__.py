@@ -28,7 +28,7 @@ FORMATS = {
     "csv": Format((".csv",), whole=True),
     "latex": Format((".tex",), whole=True),
     "npz": Format((".npz",), binary=True, formulas=False, rounded=False),
-    "npy": Format((".npy",), binary=True, formulas=False, rounded=False),
+    "npy": Format((".npy",), "npz", binary=True, formulas=False, rounded=False),
     "mtx": Format((".mtx",), formulas=False),
     "text": Format(),
     "python": Format((".py",), "code", rounded=False),

@@ -1,4 +1,4 @@
-"""NumPy archives: the gradient of each input under its name, the value under `value`."""
+"""NumPy files: archives of the gradients by input, with the value under `value`, and .npy with the one array."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...errors import GradcliError
 from ...results import Gradients, Value
 from ...results.transforms import Hessian, Jacobian, Products
 from .. import Style, renders
@@ -28,11 +29,14 @@ def arrays_of(result: Any) -> dict[str, np.ndarray]:
 
 @renders()
 def render_arrays(result: Gradients | Value | Jacobian | Hessian | Products, style: Style) -> bytes:
-    """Return derivatives by name, and the value as `value` if nothing else is called so.
+    """Return derivatives by name, and the value as `value` if nothing else is called so; as .npy the one array.
 
-    A sparse Jacobian has scipy's format, inputs side by side.
+    A sparse Jacobian has scipy's format, inputs side by side. Raises GradcliError for .npy where there is not one.
     """
     buffer = io.BytesIO()
+    if style.form == "npy":
+        np.save(buffer, only_array(result))
+        return buffer.getvalue()
     if isinstance(result, Jacobian) and result.products is not None:
         from scipy.sparse import hstack, save_npz
 
@@ -43,3 +47,17 @@ def render_arrays(result: Gradients | Value | Jacobian | Hessian | Products, sty
         arrays.setdefault("value", result.value)
     np.savez(buffer, **arrays)  # type: ignore[arg-type]
     return buffer.getvalue()
+
+
+def only_array(result: Any) -> np.ndarray:
+    """Return the one array that a result holds. Raises GradcliError where there are others, or none."""
+    whole = result.whole if isinstance(result, Hessian) else None
+    arrays = arrays_of(result) if whole is None else {"hessian": whole}
+    if len(arrays) != 1:
+        there = ", ".join(arrays) or "none that is dense"
+        raise GradcliError(
+            f"a .npy file holds one array, and there are {there}",
+            hint="choose one with --wrt, or write them all by name: -o FILE.npz",
+            kind="usage",
+        )
+    return next(iter(arrays.values()))
