@@ -95,9 +95,10 @@ def compute_gradient(program: Program, given: Mapping[str, np.ndarray], request:
                 kind="name",
             )
         run_backward(output, request)
-    read = gradient_of if program.is_script else grad_array
-    inputs = tuple(InputGradient(name, np.array(leaf._data), read(leaf)) for name, leaf in run.leaves.items())
-    retained = {name: read(t) for name, t in request.retained.items() if name not in run.leaves}
+    script = program.is_script
+    leaves = run.leaves.items()
+    inputs = tuple(InputGradient(name, np.array(leaf._data), read_gradient(leaf, script)) for name, leaf in leaves)
+    retained = {name: read_gradient(t, script) for name, t in request.retained.items() if name not in run.leaves}
     value = value_of(run) if request.with_value or output is not None else None
     detached = output is not None and output._node is None
     return Gradients(
@@ -204,15 +205,11 @@ def reword_engine_errors(what: str = "differentiating") -> Iterator[None]:
         raise failure from None
 
 
-def gradient_of(tensor: Tensor) -> np.ndarray | None:
-    """Return a tensor's gradient as an array; None where it has none."""
-    return None if tensor._grad is None else np.array(tensor._grad._data)
-
-
-def grad_array(tensor: Tensor) -> np.ndarray:
-    """Return a tensor's gradient as an array; zeros where it has none: the output does not depend on the tensor."""
-    gradient = gradient_of(tensor)
-    return np.zeros(tensor._data.shape, tensor._data.dtype) if gradient is None else gradient
+def read_gradient(tensor: Tensor, is_script: bool) -> np.ndarray | None:
+    """Return a tensor's gradient as an array; where it has none zeros, but None in a script, which prints it so."""
+    if tensor._grad is not None:
+        return np.array(tensor._grad._data)
+    return None if is_script else np.zeros(tensor._data.shape, tensor._data.dtype)
 
 
 def first_nan(program: Program, given: Mapping[str, np.ndarray], request: Request) -> tuple[str, Span | None] | None:

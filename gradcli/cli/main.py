@@ -97,8 +97,6 @@ def main(argv: list[str] | None = None) -> int:
     words = sys.argv[1:] if argv is None else argv
     words, script_words = split_at_dashes(words)
     formats = formats_asked(words)
-    streams.open_missing()
-    streams.remember_folder()
     streams.claim()
     np.seterr(all="ignore")
     warnings.showwarning = messages.show_warning  # type: ignore[assignment]

@@ -22,27 +22,23 @@ class _Results:
     folder = ""
 
 
-def remember_folder() -> None:
-    """Note the folder that the command was called in: files are written there, wherever the user's code goes."""
-    with contextlib.suppress(OSError):
-        _Results.folder = os.getcwd()
-
-
 def from_start(path: str) -> str:
     """Return a path as it was meant when the command was called."""
     return os.path.join(_Results.folder, path)
 
 
-def open_missing() -> None:
-    """Let output to a standard stream that was closed before the start go nowhere."""
+def claim() -> None:
+    """Keep a copy of standard output for results. A process that the user's code forks has no part in it.
+
+    Files are written from the folder that the command was called in, wherever the user's code goes; output to a
+    standard stream that was closed before the start goes nowhere.
+    """
+    release()
+    with contextlib.suppress(OSError):
+        _Results.folder = os.getcwd()
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 - for the rest of the process
-
-
-def claim() -> None:
-    """Keep a copy of standard output for results. A process that the user's code forks has no part in it."""
-    release()
     os.register_at_fork(after_in_child=disown)
     with contextlib.suppress(OSError, ValueError, AttributeError):
         sys.stdout.flush()

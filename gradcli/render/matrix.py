@@ -32,19 +32,14 @@ def matrix(
     (row_name, row_shape), (column_name, column_shape) = row, column
     rows, columns = int(np.prod(row_shape)), int(np.prod(column_shape))
     flat = block.reshape((rows, columns))
-    title = title_of(over, row_shape, column_shape, style)
+    plain = over if style.unicode else over.replace("∂²", "d2").replace("∂", "d")
+    sides = f"   {shape_text(np.empty(row_shape))} by {shape_text(np.empty(column_shape))}"
+    title = Text().append(plain, "bold").append(sides, "dim")
     if not flat.size:
         return Group(title, *([] if drawn else [Text("empty", style="dim")]))
     if drawn or max(rows, columns) > LARGE:
         return Group(title, summary(flat, style), heat_map(flat, style))
     return Group(title, label_matrix(flat, labels(row_name, row_shape), labels(column_name, column_shape), style))
-
-
-def title_of(over: str, rows: tuple, columns: tuple, style: Style) -> Text:
-    """Return what a block holds, and the shapes of both sides."""
-    plain = over if style.unicode else over.replace("∂²", "d2").replace("∂", "d")
-    sides = f"   {shape_text(np.empty(rows))} by {shape_text(np.empty(columns))}"
-    return Text().append(plain, "bold").append(sides, "dim")
 
 
 def label_matrix(flat: np.ndarray, rows: list[str], columns: list[str], style: Style) -> Table:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...errors import visible
-from ...results.graphs import Graph, GraphNode
+from ...results.graphs import Graph
 from .. import Style, renders
 from .dot import by_scope, label
 
@@ -22,11 +22,6 @@ def quote_mermaid(text: str) -> str:
     return '"' + visible(text).translate(ENTITIES) + '"'
 
 
-def draw_node(node: GraphNode, style: Style) -> str:
-    left, right = SHAPES[node.kind]
-    return f"n{node.number}{left}{quote_mermaid(label(node, style))}{right}:::{node.kind}"
-
-
 @renders()
 def render_graph(result: Graph, style: Style) -> str:
     """Return a flowchart with operands below what was computed from them."""
@@ -35,7 +30,9 @@ def render_graph(result: Graph, style: Style) -> str:
 
     def add(scope: tuple[str, ...]) -> None:
         indent = "  " * (len(scope) + 1)
-        lines.extend(indent + draw_node(node, style) for node in groups[scope])
+        for node in groups[scope]:
+            left, right = SHAPES[node.kind]
+            lines.append(f"{indent}n{node.number}{left}{quote_mermaid(label(node, style))}{right}:::{node.kind}")
         for i, inner in enumerate(groups):
             if inner[:-1] == scope and inner:
                 lines.append(f"{indent}subgraph s{i} [{quote_mermaid(inner[-1])}]")

@@ -38,7 +38,10 @@ def pair_lines(row: str, above: tuple, column: str, across: tuple, block: np.nda
 @renders()
 def render_gradients(result: Gradients, style: Style) -> str:
     """Return the gradient of every input, then the retained ones; the value first, where it is wanted."""
-    return with_formulas(lines_of(gradient_arrays(result), style), result, "grad")
+    arrays = [*((item.name, item.grad) for item in result.inputs), *result.retained.items()]
+    if result.with_value and result.value is not None:
+        arrays.insert(0, ("value", result.value))
+    return with_formulas(lines_of(arrays, style), result, "grad")
 
 
 def with_formulas(lines: str, result: Any, kind: str) -> str:
@@ -48,13 +51,6 @@ def with_formulas(lines: str, result: Any, kind: str) -> str:
     formulas = formulas_by_element(result, kind)
     rows = (line.split("\t") for line in lines.splitlines())
     return "".join(f"{name}\t{x}\t{formulas.get(name, '')}\n" for name, x in rows)
-
-
-def gradient_arrays(result: Gradients) -> list[tuple[str, Any]]:
-    """Return the arrays that lines of a gradient hold, by name."""
-    arrays: list[tuple[str, Any]] = [(item.name, item.grad) for item in result.inputs]
-    arrays += result.retained.items()
-    return [("value", result.value), *arrays] if result.with_value and result.value is not None else arrays
 
 
 def lines_of(arrays: Iterable[tuple[str, Any]], style: Style) -> str:
