@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import tempfile
 from typing import TYPE_CHECKING, Any
 
@@ -13,12 +12,10 @@ from ...errors import GradcliError, need_extra
 from ..outputs import OutputPart
 from ..parameters import unknown_name
 from .base import Arrays, Elsewhere, ElsewhereError
-from .process import Process
+from .process import Process, host_words
 
 if TYPE_CHECKING:
     from .address import CallOptions
-
-HOST = os.path.join(os.path.dirname(__file__), "fmu_host.py")
 
 
 class Fmu(Elsewhere):
@@ -53,7 +50,7 @@ class Fmu(Elsewhere):
         """Return the answer to a method. Raises ElsewhereError."""
         answer = self.process.ask(method, body)
         if "error" in answer:
-            raise ElsewhereError(f"{title}: {answer['error']}")
+            raise ElsewhereError(f"{title}: {answer['type']}: {answer['error']}")
         return answer
 
     def value(self, arrays: Arrays) -> np.ndarray:
@@ -80,8 +77,7 @@ class FmuProcess(Process):
 
     def __init__(self, path: str, timeout: float):
         self.folder = tempfile.TemporaryDirectory(prefix="gradcli-fmu-", ignore_cleanup_errors=True)
-        words = [sys.executable, "-I", HOST, os.path.abspath(path), self.folder.name]
-        super().__init__(words, path, timeout)
+        super().__init__(host_words("model", os.path.abspath(path), self.folder.name), path, timeout)
 
 
 def host(path: str, timeout: float) -> Process:

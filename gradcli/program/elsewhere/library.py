@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 import os
-import sys
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -15,10 +14,9 @@ import numpy as np
 
 from ...errors import GradcliError
 from ..parameters import missing_values, unknown_name
-from . import library_host
 from .base import Arrays, Elsewhere, ElsewhereError
 from .declaration import REAL, Declaration, Parameter, read_declaration
-from .process import Process
+from .process import Process, host_words
 
 if TYPE_CHECKING:
     from .address import CallOptions
@@ -255,7 +253,7 @@ class Library(Elsewhere):
 
 def host(path: str, timeout: float) -> Process:
     """Return a process of its own that calls functions of a library."""
-    return Process([sys.executable, "-I", library_host.__file__, os.path.abspath(path)], path, timeout)
+    return Process(host_words("library", os.path.abspath(path)), path, timeout)
 
 
 def is_input(p: Parameter, given: Arrays) -> bool:

@@ -18,6 +18,7 @@ from typing import Any
 from ...errors import visible
 from .base import MOST_BYTES, GoneError, shorten_answer
 
+HOST = os.path.join(os.path.dirname(__file__), "host.py")
 KEPT = 8
 """Lines of what a process printed that are shown when it dies."""
 MOST_SHOWN = 1 << 16
@@ -192,6 +193,11 @@ class Process:
         if self.running is not None:
             end(self.running, self.owner)
         self.running = None
+
+
+def host_words(kind: str, *place: str) -> list[str]:
+    """Return the words that start a process of ours for foreign code."""
+    return [sys.executable, "-I", HOST, kind, *place]
 
 
 def object_in(line: bytearray) -> dict[str, Any] | None:

@@ -1,24 +1,56 @@
-"""Evaluates a Functional Mock-up Unit for another process: JSON lines on standard input and output.
+"""Evaluates a shared library or a Functional Mock-up Unit for another process, by JSON lines on standard streams.
 
-It imports nothing of gradcli, and is executed as a file, so that what the model breaks is this process alone. What
-the model prints goes to standard error. The model stays in initialization mode, where FMI 2.0 (section 2.1.6) lets
-inputs and parameters be set, and outputs and directional derivatives be asked, at one instant.
+It imports nothing of gradcli, and is executed as a file, so that what foreign code breaks is this process alone. What
+that prints goes to standard error.
 """
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import sys
 
-import fmpy
-from fmpy.fmi2 import FMU2Model, FMU2Slave
+ARRAYS = {"float64": ctypes.c_double, "float32": ctypes.c_float}
+
+
+def c_type(name):
+    return ARRAYS.get(name) or getattr(ctypes, f"c_{name}")
+
+
+class Library:
+    """A shared library."""
+
+    def __init__(self, path):
+        self.functions = ctypes.CDLL(path)
+
+    def call(self, request):
+        """Return the result of a call and the arrays after it; arguments are [type, value], a list is an array."""
+        function = getattr(self.functions, request["function"])
+        function.restype = None if request["returns"] == "void" else c_type(request["returns"])
+        arguments, arrays = [], []
+        for kind, value in request["arguments"]:
+            if isinstance(value, list):
+                array = (c_type(kind) * max(len(value), 1))(*value)
+                arguments.append(array)
+                arrays.append((array, len(value)))
+            else:
+                arguments.append(c_type(kind)(value))
+        returned = function(*arguments)
+        return {"returned": returned, "arrays": [array[:count] for array, count in arrays]}
 
 
 class Model:
-    """A model in initialization mode. folder: where its binaries are unpacked."""
+    """A model that stays in initialization mode. folder: where its binaries are unpacked.
+
+    There FMI 2.0 (section 2.1.6) lets inputs and parameters be set, and outputs and directional derivatives be asked,
+    at one instant.
+    """
 
     def __init__(self, path, folder):
+        import fmpy
+        from fmpy.fmi2 import FMU2Model, FMU2Slave
+
         self.description = description = fmpy.read_model_description(path)
         if description.fmiVersion != "2.0":
             raise ValueError(f"it follows FMI {description.fmiVersion}, not 2.0")
@@ -61,18 +93,18 @@ class Model:
         return {"outputs": self.unit.getDirectionalDerivative(outputs, self.refer(along), list(along.values()))}
 
 
-def main(path, folder):
-    """Answer every line; after an error with a model that is made anew."""
+def main(kind, *place):
+    """Answer every line; after an error with a library or model that is opened anew."""
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
-    model = None
+    host = None
     for line in sys.stdin:
         request = json.loads(line)
         try:
-            model = model or Model(path, folder)
-            answer = getattr(model, request["method"])(request)
+            host = host or {"library": Library, "model": Model}[kind](*place)
+            answer = getattr(host, request["method"])(request)
         except Exception as error:
-            answer, model = {"error": f"{type(error).__name__}: {error}"}, None
+            answer, host = {"error": f"{error}", "type": type(error).__name__}, None
         print(json.dumps({**answer, "id": request["id"]}), file=answers, flush=True)
 
 
