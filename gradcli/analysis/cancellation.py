@@ -23,7 +23,7 @@ LEAST = 1.0
 def observe(program: Program, right: Exactness, at: float) -> tuple[Run, observed_run.ObservedPass, list[Event]]:
     """Run a program and backward, and return the run, the last pass of backward and its steps."""
     recorder = BackwardRecorder()
-    run, _ = observed_run.watch_program(program, right.values(at), right.request, recorder.on_start)
+    run = observed_run.watch_program(program, right.values(at), right.request, recorder.on_start)
     return run, *recorder.passes[-1]
 
 

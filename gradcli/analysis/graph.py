@@ -22,14 +22,17 @@ FOLD_ABOVE = 500
 
 
 class Cotangents:
-    """Collects the gradient of every result while backward runs."""
+    """Keeps the last run of backward, and where it is wanted the gradient of every result."""
 
-    def __init__(self) -> None:
+    def __init__(self, wanted: bool) -> None:
+        self.wanted = wanted
+        self.last: ObservedPass | None = None
         self.found: dict[Any, np.ndarray] = {}
 
-    def on_start(self, _: ObservedPass, nodes: list[Any]) -> None:
+    def on_start(self, run: ObservedPass, nodes: list[Any]) -> None:
         """Watch the nodes of a graph."""
-        for node in nodes:
+        self.last = run
+        for node in nodes if self.wanted else ():
             if node.public is node or node.output_nr == 0:
                 table_of(node).pre[id(self)] = self.see(node)
 
@@ -55,12 +58,12 @@ def graph_program(
     values: with the value and gradient of every result. everything: never fold. Raises GradcliError where there
     is no graph.
     """
-    cotangents = Cotangents()
-    run, watch = watch_program(program, given, request, cotangents.on_start if values else None, differentiate=values)
+    cotangents = Cotangents(values)
+    run = watch_program(program, given, request, cotangents.on_start, differentiate=values)
     if run.output is not None:
         roots = [run.output._node]
-    elif watch.passes:
-        roots = watch.passes[-1].roots
+    elif cotangents.last is not None:
+        roots = cotangents.last.roots
     else:
         raise GradcliError("the program recorded no graph", kind="target")
     nodes = public_nodes(roots)
@@ -68,7 +71,7 @@ def graph_program(
     numbers = {node: i + 1 for i, node in enumerate(nodes)}
     paths = module_paths(run)
     ends = {root.public for root in roots}
-    leaves = watch.passes[-1].leaves if watch.passes else {}
+    leaves = {} if cotangents.last is None else cotangents.last.leaves
     described = [
         describe_node(node, numbers, labels, paths, node in ends, cotangents.found if values else None, leaves)
         for node in nodes

@@ -34,58 +34,53 @@ class ObservedPass:
         self.names = {name: x for name, x in variables.items() if isinstance(x, Tensor)}
 
 
-class Watch:
-    """An observed run. passes: its runs of backward. started: called before each, with the nodes of its graph."""
+OnStart = Callable[[ObservedPass, list[Any]], None]
+"""Called before each run of backward, with the nodes of its graph."""
 
-    def __init__(self, started: Callable[[ObservedPass, list[Any]], None] | None = None):
-        self.passes: list[ObservedPass] = []
-        self.on_start = started
-        self.modules: list[Any] = []
 
-    def see(self, kind: str, outputs: tuple) -> None:
+@contextlib.contextmanager
+def watching(on_start: OnStart) -> Iterator[None]:
+    """Observe what is recorded and run backward inside the block, and in which modules."""
+    from ..nn.modules import module as modules
+
+    inside: list[Any] = []
+
+    def enter(module: Any, _: Any) -> None:
+        inside.append(module)
+
+    def leave(*_: Any) -> None:
+        inside.pop()
+
+    def see(kind: str, outputs: tuple) -> None:
         roots = [x._node for x in outputs if isinstance(x, Tensor) and x._node is not None]
-        self.passes.append(ObservedPass(kind, roots, calling_frame()))
-        if self.on_start is not None:
-            self.on_start(self.passes[-1], reachable(roots))
+        on_start(ObservedPass(kind, roots, calling_frame()), reachable(roots))
 
-    @contextlib.contextmanager
-    def watching(self) -> Iterator[None]:
-        """Observe what is recorded and run backward inside the block, and in which modules."""
-        from ..nn.modules import module as modules
-
-        def enter(module: Any, _: Any) -> None:
-            self.modules.append(module)
-
-        def leave(*_: Any) -> None:
-            self.modules.pop()
-
-        handles = [
-            modules.register_module_forward_pre_hook(enter),
-            modules.register_module_forward_hook(leave, always_call=True),
-        ]
-        engine.before_backward.append(self.see)
-        try:
-            with recording(Observed(lambda: tuple(self.modules))):
-                yield
-        finally:
-            engine.before_backward.remove(self.see)
-            for handle in handles:
-                handle.remove()
+    handles = [
+        modules.register_module_forward_pre_hook(enter),
+        modules.register_module_forward_hook(leave, always_call=True),
+    ]
+    engine.before_backward.append(see)
+    try:
+        with recording(Observed(lambda: tuple(inside))):
+            yield
+    finally:
+        engine.before_backward.remove(see)
+        for handle in handles:
+            handle.remove()
 
 
 def watch_program(
     program: Program,
     given: Mapping[str, np.ndarray],
     request: Request,
-    started: Callable[[ObservedPass, list[Any]], None] | None = None,
+    on_start: OnStart,
     differentiate: bool = True,
-) -> tuple[Run, Watch]:
+) -> Run:
     """Run a program under observation, and backward from its output if it did not run that itself.
 
     Raises GradcliError for an output that no gradient flows from.
     """
-    watch = Watch(started)
-    with watch.watching():
+    with watching(on_start):
         run = run_for(program, given, request)
         if run.output is not None:
             if run.output._node is None:
@@ -96,7 +91,7 @@ def watch_program(
                 )
             if differentiate:
                 run_backward(run.output, request)
-    return run, watch
+    return run
 
 
 def public_nodes(roots: list[Any]) -> list[Any]:

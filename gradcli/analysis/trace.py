@@ -152,7 +152,7 @@ def trace_program(
     Raises GradcliError where nothing runs backward, or not so often.
     """
     recorder = BackwardRecorder(only)
-    run, _ = observed_run.watch_program(program, given, request, recorder.on_start)
+    run = observed_run.watch_program(program, given, request, recorder.on_start)
     count = recorder.count
     if not count:
         raise GradcliError("nothing ran backward", kind="target")
