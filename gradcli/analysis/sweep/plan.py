@@ -34,9 +34,9 @@ class SweepOptions(NamedTuple):
 
     output: str = STREAM
     wrt: Sequence[str] | None = None
-    outs: Sequence[str] = ()
+    outs: Sequence[str] | None = None
     diag: bool = False
-    keep: Sequence[str] = ()
+    keep: Sequence[str] | None = None
     shard: tuple[int, int] = (1, 1)
     jobs: int | None = None
     dask: str | None = None
@@ -133,7 +133,8 @@ def plan_sweep(
     known = inputs_of(program, points.names)
     columns = choose_inputs(program, given, points, known)
     check_known(options.wrt or (), columns if known is None else known, "--wrt")
-    for name in options.keep:
+    kept = tuple(options.keep or ())
+    for name in kept:
         if name not in points.names:
             raise unknown_columns(points, [name])
     question = Question(
@@ -141,13 +142,13 @@ def plan_sweep(
         given,
         columns,
         tuple(columns if options.wrt is None else options.wrt),
-        tuple(options.outs) or (None,),
+        tuple(options.outs or (None,)),
         options.diag,
     )
-    taken = set(result_names(question)).intersection(options.keep)
+    taken = set(result_names(question)).intersection(kept)
     if taken:
         raise GradcliError(f"--keep {taken.pop()}: the result has a column of that name", kind="usage")
-    points.prepare(columns, options.keep)
+    points.prepare(columns, kept)
     start, stop = (points.rows * k // options.shard[1] for k in (options.shard[0] - 1, options.shard[0]))
     step, loop, refused = 1, "", None
     if points.rows:
@@ -163,7 +164,7 @@ def plan_sweep(
         target,
         question,
         points,
-        tuple(options.keep),
+        kept,
         folder,
         ending,
         start,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 from ...analysis.sweep.plan import SweepOptions, plan_sweep, run_sweep, table_at
 from ...errors import GradcliError
@@ -25,18 +26,7 @@ from ..sweep_progress import Progress
     common="expression dtype seed max_elements safe torch json color quiet verbose",
     metavar="TARGET POINTS [NAME=VALUE]...",
 )
-def sweep(
-    call: Call,
-    outs: list[str] | None,
-    diag: bool,
-    keep: list[str] | None,
-    shard: tuple[int, int],
-    jobs: int | None,
-    dask: str | None,
-    restart: bool,
-    compile: bool,
-    table: str,
-) -> Swept | None:
+def sweep(call: Call, table: str, **more: Any) -> Swept | None:
     """Compute value and gradient of TARGET at every row of POINTS.
 
     POINTS is a .csv, .tsv, .parquet or .npy file, or CSV on standard input (-) or from a pipe (<(COMMAND)). Its
@@ -44,12 +34,12 @@ def sweep(
     the columns value, d_NAME, with --diag d2_NAME, and those of --keep. Rows that are not finite are kept as nan.
     The same command again goes on where it was stopped.
     """
-    asked = call.asked
+    asked, options = call.asked, SweepOptions(table, call.asked.wrt, **more)
     if table != "-":
         check_writable(table)
     if asked.format == "json" and table == "-":
         raise GradcliError("--json and the result would share standard output", hint="write the result with -o FILE")
-    if asked.safe and compile:
+    if asked.safe and options.compile:
         raise GradcliError("--safe: --compile would run the compiler", hint="leave out one of them", kind="usage")
     target = call.target()
     if not call.words or ("=" in call.words[0] and not os.path.exists(call.words[0])):
@@ -58,7 +48,6 @@ def sweep(
     if path == target.text == "-":
         raise GradcliError("TARGET and POINTS cannot both be standard input", hint="put one into a file")
     program, given = load_program(target), call.values(call.words[1:])
-    options = SweepOptions(table, asked.wrt, outs or (), diag, keep or (), shard, jobs, dask, restart, compile)
     with table_at(path) as points:
         plan = plan_sweep(program, target, points, given, options)
         if plan.refused:
