@@ -35,7 +35,8 @@ def sample_plot(
             raise GradcliError(f"'{name}' has a value and a range", hint=f"leave out {name}=...", kind="usage")
     axes = {name: np.linspace(low, high, points) for name, (low, high) in over.items()}
     grid = dict(zip(axes, (x.ravel() for x in np.meshgrid(*axes.values(), indexing="ij")), strict=True))
-    label = check_plotted_output(program, at(given, grid, 0), list(grid), out)
+    first = {name: x[0] for name, x in grid.items()}
+    label = check_plotted_output(program, {**given, **first}, list(grid), out)
     evaluate = Interpreted(Question(program, given, tuple(grid), tuple(grid), (out,)), gaps=False)
     with open(os.devnull, "w") as nothing, contextlib.redirect_stdout(nothing):
         value, *columns = (np.array(x, float) for x in evaluate(grid).values())
@@ -45,10 +46,10 @@ def sample_plot(
     if len(axes) == 1:
         ((over_name, x),) = axes.items()
         return Curve(program.title, over_name, x, value, slopes[over_name], label)
-    (first, x), (second, y) = axes.items()
+    (one, x), (other, y) = axes.items()
     shape = (len(x), len(y))
-    sides = (slopes[first].reshape(shape), slopes[second].reshape(shape))
-    return Surface(program.title, (first, second), x, y, value.reshape(shape), sides, label)
+    sides = (slopes[one].reshape(shape), slopes[other].reshape(shape))
+    return Surface(program.title, (one, other), x, y, value.reshape(shape), sides, label)
 
 
 def check_plotted_output(
@@ -79,11 +80,6 @@ def check_plotted_output(
             kind="shape",
         )
     return run.output_name
-
-
-def at(given: Mapping[str, np.ndarray], grid: Mapping[str, np.ndarray], place: int) -> dict[str, Any]:
-    """Return the values of all inputs at one point of the grid."""
-    return {**given, **{name: x[place] for name, x in grid.items()}}
 
 
 def bounds(low: Any, high: Any, text: str) -> tuple[float, float]:
