@@ -14,7 +14,6 @@ WHOLE = {
     "short": "short",
     "long long": "longlong",
     "unsigned": "uint",
-    "unsigned int": "uint",
     "unsigned long": "ulong",
     "unsigned long long": "ulonglong",
     "unsigned short": "ushort",
@@ -93,5 +92,4 @@ def read_parameter(word: str, text: str) -> Parameter:
 
 def plain_type(words: str) -> str:
     """Return a type without what does not matter here: `const long int` is long."""
-    kind = " ".join(QUALIFIERS.sub(" ", words).split())
-    return kind.removesuffix(" int") if kind not in ("int", "unsigned int") else kind
+    return " ".join(QUALIFIERS.sub(" ", words).split()).removesuffix(" int")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,14 +34,7 @@ class Library(Elsewhere):
     calls it.
     """
 
-    def __init__(
-        self,
-        path: str,
-        declaration: str,
-        inputs: Arrays,
-        process: Process,
-        options: CallOptions,
-    ):
+    def __init__(self, path: str, declaration: str, inputs: Arrays, process: Process, options: CallOptions):
         self.f = read_declaration(declaration)
         self.grad, self.back, self.forward = (
             text and read_declaration(text) for text in (options.grad, options.vjp, options.jvp)
@@ -56,15 +49,11 @@ class Library(Elsewhere):
         self.shape = self.output_shape(options.shapes)
         self.process = process
         self.recent: tuple[Any, Any] = (None, None)
-        for function in (self.f, self.grad, self.back, self.forward):
-            if function:
-                self.sizes(function)
-        if self.grad:
-            self.roles(self.grad, REVERSE)
-        if self.back:
-            self.roles(self.back, REVERSE)
-        if self.forward:
-            self.roles(self.forward, FORWARD)
+        derivatives = [function for function in (self.grad, self.back, self.forward) if function]
+        for function in (self.f, *derivatives):
+            self.sizes(function)
+        for function in derivatives:
+            self.roles(function)
 
     def points(self, names: list[str], inputs: Arrays) -> dict[str, np.ndarray]:
         """Return the inputs in the types of the declaration. Raises GradcliError for missing and unknown ones."""
@@ -139,13 +128,13 @@ class Library(Elsewhere):
                 raise missing_values(function.name, [p.name])
         return sizes
 
-    def roles(self, function: Declaration, habits: Iterable[str]) -> dict[str, str]:
+    def roles(self, function: Declaration) -> dict[str, str]:
         """Return what each array and number of a derivative stands for, by its name.
 
         `x` is the input x, or the value of the output; `x'` is what belongs to it: a gradient, cotangent or tangent.
         Raises GradcliError for names that tell nothing.
         """
-        known = [*self.inputs, self.output.name]
+        known, habits = [*self.inputs, self.output.name], FORWARD if function is self.forward else REVERSE
         parameters = [p for p in function.parameters if p.kind != "whole"]
         belongs = {habit.format(name): f"{name}'" for name in known for habit in habits}
         roles = {p.name: p.name if p.name in known else belongs.get(p.name, "") for p in parameters}
@@ -176,12 +165,7 @@ class Library(Elsewhere):
     def call(self, function: Declaration, values: Mapping[str, Any]) -> tuple[Any, dict[str, np.ndarray]]:
         """Return what a function returns, and its arrays as they are after the call. Raises ElsewhereError."""
         given = {**self.sizes(function), **values}
-        arguments = [
-            [p.type, given[p.name] if p.kind == "whole" else np.asarray(given[p.name], p.type).tolist()]
-            if p.kind in ("whole", "number")
-            else [p.type, np.asarray(given[p.name], p.type).reshape(-1).tolist()]
-            for p in function.parameters
-        ]
+        arguments = [[p.type, as_argument(p, given[p.name])] for p in function.parameters]
         answer = self.process.ask(
             "call", {"function": function.name, "returns": function.returns, "arguments": arguments}
         )
@@ -207,12 +191,9 @@ class Library(Elsewhere):
             self.recent = arrays, self.value(arrays)
         return self.recent[1]
 
-    def derivative(
-        self, function: Declaration, habits: Iterable[str], arrays: Arrays, given: Mapping[str, np.ndarray]
-    ) -> dict[str, np.ndarray]:
+    def derivative(self, function: Declaration, arrays: Arrays, given: Arrays) -> dict[str, np.ndarray]:
         """Return what a derivative gives, by the names of what it belongs to; given: cotangents or tangents."""
-        roles, into, values = self.roles(function, habits), self.sides(function)[0], {}
-        back = self.sides(function)[1]
+        roles, (into, back), values = self.roles(function), self.sides(function), {}
         shapes = {**{name: x.shape for name, x in self.inputs.items()}, self.output.name: self.shape}
         if function is self.grad:
             shapes = {name: self.shape + shape for name, shape in shapes.items()}
@@ -238,14 +219,14 @@ class Library(Elsewhere):
     def vjp(self, arrays: Arrays, cotangent: np.ndarray) -> dict[str, np.ndarray]:
         """Return what the backward pass gives, or the product with the gradient."""
         if self.back:
-            return self.derivative(self.back, REVERSE, arrays, {self.output.name: cotangent})
+            return self.derivative(self.back, arrays, {self.output.name: cotangent})
         assert self.grad
-        gradients = self.derivative(self.grad, REVERSE, arrays, {})
+        gradients = self.derivative(self.grad, arrays, {})
         return {name: np.tensordot(cotangent, gradients[name], cotangent.ndim) for name in self.wrt}
 
     def jvp(self, arrays: Arrays, tangents: Arrays) -> np.ndarray:
         assert self.forward
-        return self.derivative(self.forward, FORWARD, arrays, tangents)[self.output.name]
+        return self.derivative(self.forward, arrays, tangents)[self.output.name]
 
     def close(self) -> None:
         self.process.close()
@@ -259,6 +240,14 @@ def host(path: str, timeout: float) -> Process:
 def is_input(p: Parameter, given: Arrays) -> bool:
     """Return whether a parameter is an input: numbers, const arrays, and others that a value is given for."""
     return p.kind in ("input", "number") or (p.kind == "output" and p.name in given)
+
+
+def as_argument(p: Parameter, x: Any) -> Any:
+    """Return what is passed for a parameter, as JSON has it; arrays as they lie in memory."""
+    if p.kind == "whole":
+        return x
+    raw = np.asarray(x, p.type)
+    return (raw if p.kind == "number" else raw.reshape(-1)).tolist()
 
 
 def whole_number(name: str, x: Any) -> int:

@@ -168,11 +168,7 @@ class TorchCall(FrameworkCall):
         for function, arguments, title, place in calls:
             given = {f"argument {i}": x for i, x in enumerate(arguments)}
             with contextlib.suppress(ElsewhereError):
-                if isinstance(function, torch.nn.Module):
-                    part: TorchCall = ModuleCall(function, given, lambda path: False, title, self.single)
-                else:
-                    part = TorchCall(function.apply, Arguments(given), title, single=self.single)
-                yield part, place
+                yield TorchCall.of(function, given, lambda path: False, title, self.single), place
 
 
 class ModuleCall(TorchCall):

@@ -6,6 +6,7 @@ https://um-bridge-benchmarks.readthedocs.io/en/docs/umbridge/protocol.html.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -164,7 +165,4 @@ def add_vectors(parts: Sequence[np.ndarray], what: str) -> np.ndarray:
     """Return the sum of vectors. Raises ElsewhereError when their lengths differ."""
     if len({len(part) for part in parts}) != 1:
         raise ElsewhereError(f"{what}: products of different lengths, {[len(part) for part in parts]}")
-    total = parts[0]
-    for part in parts[1:]:
-        total = total + part
-    return total
+    return functools.reduce(np.add, parts)
