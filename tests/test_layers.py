@@ -10,19 +10,9 @@ import pytest
 
 PACKAGE = Path(__file__).parents[1] / "gradcli"
 RANKS = [
-    ["errors"],
-    ["results", "schema"],
-    ["rules"],
-    ["tape"],
-    ["api"],
-    ["linalg", "fft", "special"],
-    ["func", "nn", "lang", "optim"],
-    ["exact"],
-    ["program"],
-    ["analysis"],
-    ["check"],
-    ["cli"],
-]
+    ["errors"], ["results", "schema"], ["rules"], ["tape"], ["api"], ["linalg", "fft", "special"],
+    ["func", "nn", "lang", "optim"], ["exact"], ["program"], ["analysis"], ["check"], ["cli"],
+]  # fmt: skip
 RANK = {name: i for i, names in enumerate(RANKS) for name in names}
 FREE = {"__init__", "__main__", "autograd", "byte_compile", "pytest_plugin"}
 """Modules that only hand names on; `gradcli.autograd` is PyTorch's name for parts of the tape."""
@@ -79,15 +69,7 @@ def test_rules_import_numpy_only(path):
 def test_all_rule_modules_are_listed():
     from gradcli.rules import MODULES
 
-    helpers = {
-        "__init__",
-        "table",
-        "shapes",
-        "batch",
-        "exact",
-        "elimination",
-        "size_limits",
-    }
+    helpers = {"__init__", "table", "shapes", "batch", "exact", "elimination", "size_limits"}
     assert {p.stem for p in (PACKAGE / "rules").glob("*.py")} - helpers == set(MODULES)
 
 

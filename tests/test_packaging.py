@@ -83,15 +83,8 @@ def test_the_source_archive_holds_all_that_is_needed_to_test_it(archives):
     with tarfile.open(archives["sdist"]) as sdist:
         names = {name.partition("/")[2] for name in sdist.getnames()}
     wanted = {
-        "pyproject.toml",
-        "README.md",
-        "LICENSE",
-        "CHANGELOG.md",
-        "Makefile",
-        ".ci/run",
-        ".ci/oldest.txt",
-        "PKG-INFO",
-    }
+        "pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md", "Makefile", ".ci/run", ".ci/oldest.txt", "PKG-INFO",
+    }  # fmt: skip
     for folder in ("gradcli", "tests", "samples", "man"):
         files = (p for p in (ROOT / folder).rglob("*") if p.is_file() and "__pycache__" not in p.parts)
         wanted |= {str(path.relative_to(ROOT)) for path in files}

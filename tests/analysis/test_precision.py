@@ -55,11 +55,7 @@ def test_digits_are_those_of_numpy_against_mpmath(text, capsys):
     assert np.median(np.abs(np.subtract(found["gradient"]["x"], slopes))) < 0.5  # backward adds in another order
 
 
-KNOWN = {
-    "(1-cos(x))/x**2": (0.0, 0.0),
-    "expm1(x)/x": (15.8, 3.6),
-    "2*sin(x/2)**2/x**2": (15.7, 0.0),
-}
+KNOWN = {"(1-cos(x))/x**2": (0.0, 0.0), "expm1(x)/x": (15.8, 3.6), "2*sin(x/2)**2/x**2": (15.7, 0.0)}
 """The fewest digits of value and gradient over 1e-12:1, four points a decade."""
 
 
@@ -75,11 +71,7 @@ LOSSES = {
     "x-sin(x) x=1e-6:1": [("value", "forward", "x-sin(x)"), ("x", "sum", "x")],
     "sin(1/x) x=1e-12:1": [("value", "forward", "sin(1/x)"), ("x", "forward", "sin(1/x)")],
     "log(exp(x)) x=1:800": [("value", "forward", "exp(x)"), ("x", "forward", "exp(x)")],
-    "sqrt(x**2+y) x=1:1e200 y=0": [
-        ("value", "forward", "x**2"),
-        ("x", "forward", "x**2"),
-        ("y", "forward", "x**2"),
-    ],
+    "sqrt(x**2+y) x=1:1e200 y=0": [("value", "forward", "x**2"), ("x", "forward", "x**2"), ("y", "forward", "x**2")],
     "sum(x*const([1e16,1,-1e16])) x=1:2": [
         ("value", "forward", "sum(x*const([1e16,1,-1e16]))"),
         ("x", "backward", "x*const([1e16,1,-1e16])"),

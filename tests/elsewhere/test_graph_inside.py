@@ -42,13 +42,7 @@ def hooked(factor):
 
 @pytest.mark.parametrize(
     ("f", "verdict"),
-    [
-        (forces, "pass"),
-        (retaining, "pass"),
-        (hooked(1.0), "pass"),
-        (hooked(1.5), "fail"),
-        (detached_forces, "fail"),
-    ],
+    [(forces, "pass"), (retaining, "pass"), (hooked(1.0), "pass"), (hooked(1.5), "fail"), (detached_forces, "fail")],
     ids=["forces", "retained", "hook", "hook that scales", "detached forces"],
 )
 def test_they_are_judged(f, verdict):

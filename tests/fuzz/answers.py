@@ -38,56 +38,14 @@ COMMANDS = (
 )
 CONFIGS = ("'{}'", "'[]'", "'{'", "'{\"a\": NaN}'", "x", "'" + "[" * 2000 + "'", '\'{"a": ' + "9" * 5000 + "}'")
 ADDRESSES = (
-    *(
-        "http://127.0.0.1:1/m",
-        "http://[::1/m",
-        "http://a b:1/m",
-        "http://é:1/m",
-        "http://127.0.0.1:99999/m",
-        "http:///m",
-    ),
-    *(
-        "http://" + "a" * 300 + "/m",
-        "https://127.0.0.1:1",
-        "http://u:p@127.0.0.1:1/m",
-        "http://127.0.0.1:x/m",
-        "http://",
-    ),
-    *(
-        "http://127.0.0.1:1/é",
-        "http://127.0.0.1:1/a\tb",
-        "http://127.0.0.1:1/m?x=1",
-        "http://nowhere.invalid/m",
-        "http://.a./m",
-    ),
-    *(
-        "http://0:1/m",
-        "https://[::1]:1/m",
-        "http://127.1:1/m",
-        "HTTP://127.0.0.1:1/m",
-        "http://127.0.0.1:-1/m",
-        "ftp://127.0.0.1/m",
-    ),
-    *(
-        "cmd:",
-        "cmd:'",
-        "cmd:/nowhere",
-        "cmd:/",
-        "cmd:true",
-        "cmd:false",
-        "cmd:yes",
-        "cmd:cat",
-        "cmd:cat /dev/zero",
-        "cmd:sleep 60",
-    ),
-    *(
-        "cmd:sh -c 'kill -9 $$'",
-        "cmd:sh -c 'exec 1>&-; sleep 60'",
-        "cmd:gradcli",
-        "cmd:\0",
-        "cmd:sh -c 'echo {}; cat'",
-    ),
-)
+    "http://127.0.0.1:1/m", "http://[::1/m", "http://a b:1/m", "http://é:1/m", "http://127.0.0.1:99999/m",
+    "http:///m", "http://" + "a" * 300 + "/m", "https://127.0.0.1:1", "http://u:p@127.0.0.1:1/m",
+    "http://127.0.0.1:x/m", "http://", "http://127.0.0.1:1/é", "http://127.0.0.1:1/a\tb", "http://127.0.0.1:1/m?x=1",
+    "http://nowhere.invalid/m", "http://.a./m", "http://0:1/m", "https://[::1]:1/m", "http://127.1:1/m",
+    "HTTP://127.0.0.1:1/m", "http://127.0.0.1:-1/m", "ftp://127.0.0.1/m", "cmd:", "cmd:'", "cmd:/nowhere", "cmd:/",
+    "cmd:true", "cmd:false", "cmd:yes", "cmd:cat", "cmd:cat /dev/zero", "cmd:sleep 60", "cmd:sh -c 'kill -9 $$'",
+    "cmd:sh -c 'exec 1>&-; sleep 60'", "cmd:gradcli", "cmd:\0", "cmd:sh -c 'echo {}; cat'",
+)  # fmt: skip
 
 
 def group(make: Group) -> Group:
@@ -186,84 +144,28 @@ BEFORE = (
     "extern double missing(double); double call(double x) { return missing(x); }",
 )
 DEEDS = (
-    *("", "for(;;)", "exit(0)", "exit(3)", "_exit(1)", "abort()", "raise(SIGSTOP)", "raise(SIGKILL)"),
-    *(
-        'printf("{}\\n"); fflush(stdout)',
-        'write(1, "{}\\n", 3)',
-        "close(0)",
-        "close(1); close(2)",
-        "fork()",
-        "if (fork()) sleep(60)",
-        "sleep(60)",
-    ),
-    *(
-        "memset((void*)x, 0, 1 << 20)",
-        "((double*)x)[1000000000] = 1",
-        "memset((void*)x, 255, 4096)",
-        "free((void*)x)",
-        "((double*)x)[0] = NAN",
-    ),
-    *(
-        "while (malloc(1 << 20))",
-        "char a[1 << 26]; memset(a, 1, sizeof a)",
-        "g(n, x, (double*)x)",
-        'fprintf(stderr, "\\033[2J")',
-        'chdir("/")',
-    ),
-    *(
-        'for (int k = 0; k < 1000000; k++) fprintf(stderr, "flood\\n")',
-        "dup2(1, 0)",
-        "signal(SIGTERM, SIG_IGN); sleep(60)",
-        "x = 0",
-    ),
-)
+    "", "for(;;)", "exit(0)", "exit(3)", "_exit(1)", "abort()", "raise(SIGSTOP)", "raise(SIGKILL)",
+    'printf("{}\\n"); fflush(stdout)', 'write(1, "{}\\n", 3)', "close(0)", "close(1); close(2)", "fork()",
+    "if (fork()) sleep(60)", "sleep(60)", "memset((void*)x, 0, 1 << 20)", "((double*)x)[1000000000] = 1",
+    "memset((void*)x, 255, 4096)", "free((void*)x)", "((double*)x)[0] = NAN", "while (malloc(1 << 20))",
+    "char a[1 << 26]; memset(a, 1, sizeof a)", "g(n, x, (double*)x)", 'fprintf(stderr, "\\033[2J")', 'chdir("/")',
+    'for (int k = 0; k < 1000000; k++) fprintf(stderr, "flood\\n")', "dup2(1, 0)",
+    "signal(SIGTERM, SIG_IGN); sleep(60)", "x = 0",
+)  # fmt: skip
 DECLARATIONS = (
-    *("double f(int n, const double *x)",) * 5,
-    *(
-        "void f(int n, const double *x)",
-        "double f(double x)",
-        "int f(int n, const double *x)",
-        "float f(int n, const float *x)",
-        "double missing(int n, const double *x)",
-    ),
-    *(
-        "double f()",
-        "double f(int n, const double *x, ...)",
-        "double *f(int n, const double *x)",
-        "f",
-        "",
-        "double f(int n, double x[3])",
-    ),
-    *(
-        "double f(char *x)",
-        "double f(struct s x)",
-        "double printf(int n, const double *x)",
-        "double exit(int n, const double *x)",
-        "double f(int n, const double *x);;",
-    ),
-    *(
-        "void f(int n, const double *x, double *y)",
-        "double system(const double *x)",
-        "double f(long long n, const double *x)",
-        "double f(int n, int m, const double *x)",
-    ),
-)
+    *("double f(int n, const double *x)",) * 5, "void f(int n, const double *x)", "double f(double x)",
+    "int f(int n, const double *x)", "float f(int n, const float *x)", "double missing(int n, const double *x)",
+    "double f()", "double f(int n, const double *x, ...)", "double *f(int n, const double *x)", "f", "",
+    "double f(int n, double x[3])", "double f(char *x)", "double f(struct s x)",
+    "double printf(int n, const double *x)", "double exit(int n, const double *x)",
+    "double f(int n, const double *x);;", "void f(int n, const double *x, double *y)",
+    "double system(const double *x)", "double f(long long n, const double *x)",
+    "double f(int n, int m, const double *x)",
+)  # fmt: skip
 FILES = (
-    "lib",
-    "lib",
-    "lib",
-    "lib",
-    "text",
-    "empty",
-    "elf32",
-    "cut",
-    "fifo",
-    "folder",
-    "missing",
-    "null",
-    "python",
+    "lib", "lib", "lib", "lib", "text", "empty", "elf32", "cut", "fifo", "folder", "missing", "null", "python",
     "loop",
-)
+)  # fmt: skip
 
 
 @group

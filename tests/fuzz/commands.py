@@ -12,106 +12,23 @@ from pathlib import Path
 from .hostile import NUMBERS, WEIRD, archive, group, header
 
 CELLS = (
-    *(
-        "1",
-        "-1",
-        "",
-        "nan",
-        "inf",
-        "1e999",
-        "5e-324",
-        "0x1",
-        "1_0",
-        "१",
-        "abc",
-        '"1"',
-        '"a\nb"',
-        '"',
-        "[1,2]",
-        '"[1,2]"',
-        '"[[1],[2]]"',
-    ),
-    *(
-        '"[1,[2]]"',
-        "[",
-        '"[null]"',
-        f'"[{"9" * 400}]"',
-        '"' + "[" * 2000 + '"',
-        "9" * 5000,
-        "True",
-        "1;2",
-        "\x00",
-        "\x1b[2J",
-        "2j",
-        " 1 ",
-        "+1",
-        "1e",
-    ),
-)
+    "1", "-1", "", "nan", "inf", "1e999", "5e-324", "0x1", "1_0", "१", "abc", '"1"', '"a\nb"', '"', "[1,2]",
+    '"[1,2]"', '"[[1],[2]]"', '"[1,[2]]"', "[", '"[null]"', f'"[{"9" * 400}]"', '"' + "[" * 2000 + '"', "9" * 5000,
+    "True", "1;2", "\x00", "\x1b[2J", "2j", " 1 ", "+1", "1e",
+)  # fmt: skip
 HEADINGS = (
-    "x",
-    "x,y",
-    "x,x",
-    "",
-    "1,2",
-    '"x\ty",x',
-    "x;y",
-    "\ufeffx",
-    "x\x1b[2J",
-    "x,",
-    "a b,x",
-    "d_x,x",
-    "value,x",
-    "X",
-    "x.a",
-    "x[0]",
-    "<script>,x",
-)
+    "x", "x,y", "x,x", "", "1,2", '"x\ty",x', "x;y", "\ufeffx", "x\x1b[2J", "x,", "a b,x", "d_x,x", "value,x", "X",
+    "x.a", "x[0]", "<script>,x",
+)  # fmt: skip
 PROGRAMS = (
-    *(
-        "x**2",
-        "x*y",
-        "sum(x)",
-        "x[0]",
-        "1/x",
-        "log(x)",
-        "x*0",
-        "1",
-        "[x, x]",
-        "zeros(10**12)*x",
-        "x @ x",
-        "sqrt(x)*1j",
-        "randn(3).sum()*x",
-        "x if x > 0 else -x",
-    ),
-    *(
-        "det([[x,1],[1,x]])",
-        "y = x; y",
-        "",
-        "x +",
-        "svdvals(zeros(2,2)+x)[0]",
-        "x**x**x",
-        "sin(x)*1e308*10",
-        "einsum('i->', [x])",
-        "floor(x)",
-        "x % 0",
-    ),
-)
+    "x**2", "x*y", "sum(x)", "x[0]", "1/x", "log(x)", "x*0", "1", "[x, x]", "zeros(10**12)*x", "x @ x", "sqrt(x)*1j",
+    "randn(3).sum()*x", "x if x > 0 else -x", "det([[x,1],[1,x]])", "y = x; y", "", "x +", "svdvals(zeros(2,2)+x)[0]",
+    "x**x**x", "sin(x)*1e308*10", "einsum('i->', [x])", "floor(x)", "x % 0",
+)  # fmt: skip
 OUTPUTS = (
-    "out.csv",
-    "out.tsv",
-    "out.parquet",
-    "out.npy",
-    "out",
-    "-",
-    "sub/out.csv",
-    "/dev/full",
-    "points.csv",
-    "a\nb.csv",
-    "::error.csv",
-    ".csv",
-    "out.csv.gz",
-)
+    "out.csv", "out.tsv", "out.parquet", "out.npy", "out", "-", "sub/out.csv", "/dev/full", "points.csv", "a\nb.csv",
+    "::error.csv", ".csv", "out.csv.gz",
+)  # fmt: skip
 
 
 def table(rng: random.Random) -> str:
@@ -165,18 +82,13 @@ def sweeps(rng: random.Random) -> list[str]:
     elif aspect == "value":
         value = rng.choice((f"y={number(rng)}", "x=1", "y=[1,2]", "y=@points.csv", "z=1"))
     else:
-        more = rng.choice(
-            (
+        more = rng.choice((
                 ["--keep", rng.choice(("x", "z", "", "x,x", "é"))],
                 ["--shard", rng.choice(("1/2", "0/2", "x", "1/99999999999", "2/2"))],
-                ["-j", rng.choice(("0", "1", "x"))],
-                ["--wrt", rng.choice(("x", "z", "y", "x,x"))],
-                ["--compile", "--diag"],
-                ["--seed", number(rng)],
-                ["--restart", "--json"],
+                ["-j", rng.choice(("0", "1", "x"))], ["--wrt", rng.choice(("x", "z", "y", "x,x"))],
+                ["--compile", "--diag"], ["--seed", number(rng)], ["--restart", "--json"],
                 ["--max-elements", number(rng)],
-            )
-        )
+        ))  # fmt: skip
     return ["sweep", "-e", program, place, value, "-o", output, *more]
 
 
@@ -193,56 +105,19 @@ def g(x): {body}
 def f(x): return {value}
 """
 BODIES = (
-    *(
-        "return 2 * x",
-        "return 3 * x",
-        "return None",
-        "return x[0]",
-        "raise ValueError({weird!r})",
-        "return {{'x': 2 * x}}",
-        "return np.nan * x",
-        "return -2 * x",
-        "return 2 * x + 1e-9",
-    ),
-    *(
-        "return np.zeros((2, 2))",
-        "return 'x'",
-        "return 2j * x",
-        "global n; n = globals().get('n', 0) + 1; return 2 * x + n",
-        "return x @ x",
-        "pass",
-        "yield x",
-        "return lambda: x",
-    ),
-)
+    "return 2 * x", "return 3 * x", "return None", "return x[0]", "raise ValueError({weird!r})",
+    "return {{'x': 2 * x}}", "return np.nan * x", "return -2 * x", "return 2 * x + 1e-9", "return np.zeros((2, 2))",
+    "return 'x'", "return 2j * x", "global n; n = globals().get('n', 0) + 1; return 2 * x + n", "return x @ x",
+    "pass", "yield x", "return lambda: x",
+)  # fmt: skip
 VALUES = (
-    "x @ x",
-    "x.sum() * np.inf",
-    "np.nan",
-    "x * x",
-    "(x * 0).sum()",
-    "np.random.rand()",
-    "float(x[0])",
-    "1",
-    "x @ x + 1j",
-    "abs(x).sum()",
-    "'x'",
-    "x[5]",
-    "10 ** 400",
-    "x @ x / 0",
-)
+    "x @ x", "x.sum() * np.inf", "np.nan", "x * x", "(x * 0).sum()", "np.random.rand()", "float(x[0])", "1",
+    "x @ x + 1j", "abs(x).sum()", "'x'", "x[5]", "10 ** 400", "x @ x / 0",
+)  # fmt: skip
 POINTS = (
-    '{"x": [1.0, 2.0]}',
-    '{"x": (2,)}',
-    '{"x": []}',
-    '{"x": [0.0, -0.0]}',
-    '{"x": [1e308, 1]}',
-    '{"x": None}',
-    '{"\\x1b[2J": [1.0]}',
-    "lambda rng: {'x': rng.normal(size=2)}",
-    "{}",
-    "3",
-)
+    '{"x": [1.0, 2.0]}', '{"x": (2,)}', '{"x": []}', '{"x": [0.0, -0.0]}', '{"x": [1e308, 1]}', '{"x": None}',
+    '{"\\x1b[2J": [1.0]}', "lambda rng: {'x': rng.normal(size=2)}", "{}", "3",
+)  # fmt: skip
 
 
 def checks(rng: random.Random, name: str = "checks.py") -> None:
@@ -286,23 +161,10 @@ DOCUMENTS = (
 )  # fmt: skip
 ENTRY = '{{"schema": "gradcli/1", "checks": [{{"file": {file}, "check": {check}, "at": {at}, "value": {value}, "value_error": {error}, "grad": {grad}, "error": {error}}}]}}'
 PARTS = (
-    "1",
-    "null",
-    "[]",
-    "{}",
-    '{"x": 1}',
-    '{"x": [1, 2]}',
-    '"x"',
-    "[[1], [2, 3]]",
-    '{"x": {"dtype": "O", "data": 1}}',
-    '{"x": {"dtype": "c16", "data": [1]}}',
-    f'{{"x": {10**400}}}',
-    '{"x": "nan"}',
-    "NaN",
-    "true",
-    '"\\u001b[2J"',
+    "1", "null", "[]", "{}", '{"x": 1}', '{"x": [1, 2]}', '"x"', "[[1], [2, 3]]", '{"x": {"dtype": "O", "data": 1}}',
+    '{"x": {"dtype": "c16", "data": [1]}}', f'{{"x": {10**400}}}', '{"x": "nan"}', "NaN", "true", '"\\u001b[2J"',
     '{"dtype": [], "data": 0}',
-)
+)  # fmt: skip
 
 
 @group
@@ -336,8 +198,7 @@ def searches(rng: random.Random) -> list[str]:
     checks(rng)
     program, low, high = rng.choice(PROGRAMS), number(rng), number(rng)
     more = [*rng.choice(([], ["--json"], ["--repair"], ["--digits", "20"])), "--timeout", "3"]
-    return rng.choice(
-        (
+    return rng.choice((
             ["gradcheck", "checks.py", "--search", rng.choice(("1", "5", "0", "-1", "x")), *rng.choice(([], ["--json"])), "--timeout", "3"],
             ["gradcheck", "-e", program, f"x={number(rng)}", "--search", "5", "--timeout", "3"],
             ["gradcheck", "-e", program, "--shape", f"x={rng.choice(('', '0', '2', '2,2', '-1', '10**6', 'x'))}", "--search", "3", "--samples", "2", "--timeout", "3"],
@@ -345,8 +206,7 @@ def searches(rng: random.Random) -> list[str]:
             ["precision", "-e", program, rng.choice(("x=1:2", "x=2:1", "x=1:1", "x=", "y=1:2", "x=1:2:3", "x=[1,2]")), *more],
             ["precision", "checks.py:f", "x=1:2", *more],
             ["eval", "-e", program, f"x={number(rng)}", "--strict", "--timeout", "3", *rng.choice(([], ["--json"]))],
-        )
-    )  # fmt: skip
+    ))  # fmt: skip
 
 
 SUITES = ("import checks\nassert checks.g(1.0) == 2", "import checks", "pass", "import os; os._exit(0)", "import checks\nchecks.g('x')", "import checks\nwhile checks.g(1.0) == 2: break\nelse:\n import time; time.sleep(9)", "import checks; checks.g(1.0); checks.g = None", "import os, checks; os.remove('checks.py'); checks.g(2.0)", "print('\\x1b[2J' * 9)\nimport checks\nassert checks.g(1.0) > 0")  # fmt: skip
@@ -357,32 +217,13 @@ def mutants(rng: random.Random) -> list[str]:
     """Return a run of hostile tests with mutants of a hostile function."""
     checks(rng)
     Path("suite.py").write_text(rng.choice(SUITES))
-    command = rng.choice(
-        (
-            [sys.executable, "suite.py"],
-            [sys.executable, "suite.py"],
-            ["true"],
-            ["false"],
-            ["missing"],
-            [""],
-            ["sh", "-c", "kill -9 $$"],
-            [sys.executable, "-c", "import checks"],
-            ["cat"],
-        )
-    )
-    target = rng.choice(
-        (
-            "checks.py:g",
-            "checks.py:g",
-            "checks.py:f",
-            "checks.py:missing",
-            "checks.py",
-            "suite.py:g",
-            "x**2",
-            "json:loads",
-            ".",
-            "",
-        )
-    )
+    command = rng.choice((
+            [sys.executable, "suite.py"], [sys.executable, "suite.py"], ["true"], ["false"], ["missing"], [""],
+            ["sh", "-c", "kill -9 $$"], [sys.executable, "-c", "import checks"], ["cat"],
+    ))  # fmt: skip
+    target = rng.choice((
+            "checks.py:g", "checks.py:g", "checks.py:f", "checks.py:missing", "checks.py", "suite.py:g", "x**2",
+            "json:loads", ".", "",
+    ))  # fmt: skip
     more = rng.choice(([], ["--json"], ["--at-least", number(rng)]))
     return ["mutate", target, "--timeout", "1", *more, "--", *command]

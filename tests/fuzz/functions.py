@@ -27,16 +27,12 @@ DRAWN = {
     "limit": ("40", "60", "10 ** 6", "2 ** 31 - 1"),
     "limited": ("NOFILE", "FSIZE", "STACK", "NPROC"),
     "error": (
-        "TimeoutError",
-        "AssertionError",
-        "UnicodeDecodeError('utf-8', b'x', 0, 1, 'x')",
-        "3",
-        "None",
+        "TimeoutError", "AssertionError", "UnicodeDecodeError('utf-8', b'x', 0, 1, 'x')", "3", "None",
         "ImportError(name='torch')",
     ),
     "few": ("0", "1", "3", "9", "20"),
     "returned": RETURNED,
-}
+}  # fmt: skip
 BREAKS = re.compile(r"builtins|sys\.(modules|path|meta_path|path_hooks|settrace)\b|math\.isfinite|np\.sum =")
 """What breaks Python itself, so that no words are left for what went wrong."""
 FILE = """import sys

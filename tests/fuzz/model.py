@@ -17,54 +17,12 @@ import time
 
 DIGITS = "9" * 5000
 VALUES = (
-    *(
-        "null",
-        "true",
-        "[]",
-        "{}",
-        '""',
-        '"x"',
-        "[[]]",
-        "[[1, 2]]",
-        "[[1], [2]]",
-        "[1]",
-        "NaN",
-        "[[NaN]]",
-        "[[Infinity]]",
-    ),
-    *(
-        "[[1e999]]",
-        f"[[{DIGITS}]]",
-        f"[[{'9' * 400}]]",
-        "[[null]]",
-        '[["1"]]',
-        '[{"x": 1}]',
-        "[[[[1]]]]",
-        "-1",
-        "[-1]",
-        "[1.5]",
-    ),
-    *(
-        "[1e300]",
-        "[99999999999]",
-        "[0]",
-        "[[1, [2]]]",
-        "[[true]]",
-        "[" * 3000 + "]" * 3000,
-        "[" * 200000,
-        '{"a":' * 3000 + "1" + "}" * 3000,
-    ),
-    *(
-        "[[" + "1," * 100000 + "1]]",
-        '"\\u001b[2J\\u0000"',
-        '"\\ud800"',
-        '{"type": [1], "message": {}}',
-        "1",
-        "1e5000",
-        "[[0x1]]",
-        "[1, 1, 1]",
-    ),
-)
+    "null", "true", "[]", "{}", '""', '"x"', "[[]]", "[[1, 2]]", "[[1], [2]]", "[1]", "NaN", "[[NaN]]",
+    "[[Infinity]]", "[[1e999]]", f"[[{DIGITS}]]", f"[[{'9' * 400}]]", "[[null]]", '[["1"]]', '[{"x": 1}]',
+    "[[[[1]]]]", "-1", "[-1]", "[1.5]", "[1e300]", "[99999999999]", "[0]", "[[1, [2]]]", "[[true]]",
+    "[" * 3000 + "]" * 3000, "[" * 200000, '{"a":' * 3000 + "1" + "}" * 3000, "[[" + "1," * 100000 + "1]]",
+    '"\\u001b[2J\\u0000"', '"\\ud800"', '{"type": [1], "message": {}}', "1", "1e5000", "[[0x1]]", "[1, 1, 1]",
+)  # fmt: skip
 """What may stand where a value should."""
 ARRAYS = (
     *(
@@ -74,31 +32,19 @@ ARRAYS = (
     *(
         f'{{"shape": {shape}, "dtype": {dtype}, "data": {{"buffer": {buffer}, "encoding": "{encoding}"}}}}'
         for shape, dtype, buffer, encoding in (
-            ("[1]", '"float64"', "[1, 2]", "json"),
-            ("[-1]", '"float64"', "[1, 2]", "json"),
-            ("[1000000000000]", '"float64"', "[1]", "json"),
-            ("[]", '"object"', '[{"a": 1}]', "json"),
-            ("[]", '"object"', '"AAAAAAAAAAA="', "base64"),
-            ("[]", '"U9"', '"x"', "json"),
-            ("[]", '"M8[s]"', '"x"', "json"),
-            ("[]", '"M8[s]"', "1", "json"),
-            ("[]", '"f4,f4"', "[1]", "json"),
-            ("[]", "[]", "1", "json"),
-            ("[]", '{"names": [], "formats": []}', "1", "json"),
-            ("{}", '"float64"', "1", "json"),
-            ('"1"', '"float64"', "1", "json"),
-            ("null", '"float64"', "1", "raw"),
-            ("[]", '"float64"', "9" * 400, "json"),
-            ("[]", '"float64"', '"!!"', "base64"),
-            ("[]", '"float64"', "null", "base64"),
-            ("[]", '"complex128"', "1", "json"),
-            ("[]", '"bool"', "1", "json"),
-            ("[]", '"int8"', "300", "json"),
-            ("[2.5]", '"float64"', "[1]", "json"),
+            ("[1]", '"float64"', "[1, 2]", "json"), ("[-1]", '"float64"', "[1, 2]", "json"),
+            ("[1000000000000]", '"float64"', "[1]", "json"), ("[]", '"object"', '[{"a": 1}]', "json"),
+            ("[]", '"object"', '"AAAAAAAAAAA="', "base64"), ("[]", '"U9"', '"x"', "json"),
+            ("[]", '"M8[s]"', '"x"', "json"), ("[]", '"M8[s]"', "1", "json"), ("[]", '"f4,f4"', "[1]", "json"),
+            ("[]", "[]", "1", "json"), ("[]", '{"names": [], "formats": []}', "1", "json"),
+            ("{}", '"float64"', "1", "json"), ('"1"', '"float64"', "1", "json"), ("null", '"float64"', "1", "raw"),
+            ("[]", '"float64"', "9" * 400, "json"), ("[]", '"float64"', '"!!"', "base64"),
+            ("[]", '"float64"', "null", "base64"), ("[]", '"complex128"', "1", "json"), ("[]", '"bool"', "1", "json"),
+            ("[]", '"int8"', "300", "json"), ("[2.5]", '"float64"', "[1]", "json"),
             ("[true]", '"float64"', "[1]", "json"),
         )
     ),
-)
+)  # fmt: skip
 """What may stand where an array of a Tesseract should."""
 RIGHT = {
     "support": {"Evaluate": True, "Gradient": True, "ApplyJacobian": True},
@@ -294,17 +240,11 @@ def serve(seed, kind, command):
         MEANT.add(
             rng.choice(
                 (
-                    "ModelInfo",
-                    "InputSizes",
-                    "OutputSizes",
-                    "Evaluate",
-                    "Gradient",
-                    "openapi.json",
-                    "apply",
+                    "ModelInfo", "InputSizes", "OutputSizes", "Evaluate", "Gradient", "openapi.json", "apply",
                     "vector_jacobian_product",
                 )
             )
-        )
+        )  # fmt: skip
     listener = socket.create_server(("127.0.0.1", 0))
     context = None
     if os.path.exists("key.pem"):

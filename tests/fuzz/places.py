@@ -40,64 +40,23 @@ WRITERS = (
 )
 """Command lines that write a file, and the types of file."""
 PRINTERS = (
-    "--help",
-    "--version",
-    "grad 'x*x' x=2",
-    "grad 'sum(x*x)' x='ones({many})'",
-    "jacobian 'x*x' x='ones(100)' -f csv",
-    "gradcheck checks.py -f {form}",
-    "gradcheck 'x*x' x=2 --json",
-    "symbolic 'x*x' -f sql",
-    "graph 'x*x' x=2 -f dot",
-    "trace 'x*x' x=2 --json",
-    "plot 'x*x' --over x=-1:1",
-    "sweep 'x*x' points.csv",
-    "sweep 'x*x' points.csv -o kept.csv --json",
-    "lock checks.py",
-    "precision 'x*x' x=1:2",
-    "mutate checks.py:g -- python use.py",
-    "ops {name}",
-    "completion bash",
-    "schema grad",
-    "{command} --help",
+    "--help", "--version", "grad 'x*x' x=2", "grad 'sum(x*x)' x='ones({many})'",
+    "jacobian 'x*x' x='ones(100)' -f csv", "gradcheck checks.py -f {form}", "gradcheck 'x*x' x=2 --json",
+    "symbolic 'x*x' -f sql", "graph 'x*x' x=2 -f dot", "trace 'x*x' x=2 --json", "plot 'x*x' --over x=-1:1",
+    "sweep 'x*x' points.csv", "sweep 'x*x' points.csv -o kept.csv --json", "lock checks.py", "precision 'x*x' x=1:2",
+    "mutate checks.py:g -- python use.py", "ops {name}", "completion bash", "schema grad", "{command} --help",
     "eval 'x*x' x=2 -f table",
-)
+)  # fmt: skip
 READERS = (
-    "grad 'sum(x)' x=@{path}",
-    "grad 'sum(x)' x=@{path}:x",
-    "grad {path} x=1",
-    "gradcheck {path}",
-    "gradcheck {path}:f",
-    "sweep 'x*x' {path}",
-    "sweep {path} points.csv",
-    "lock --verify {path}",
-    "run {path}",
-    "grad 'x*y' y=2 --columns {path}",
-    "gradcheck checks.py --save-points {path}",
-    "mutate {path}:g -- true",
-    "eval {path}:'double f(double x)' x=1",
-    "grad 'x*x' x=2 --hook x={path}:f",
-)
+    "grad 'sum(x)' x=@{path}", "grad 'sum(x)' x=@{path}:x", "grad {path} x=1", "gradcheck {path}",
+    "gradcheck {path}:f", "sweep 'x*x' {path}", "sweep {path} points.csv", "lock --verify {path}", "run {path}",
+    "grad 'x*y' y=2 --columns {path}", "gradcheck checks.py --save-points {path}", "mutate {path}:g -- true",
+    "eval {path}:'double f(double x)' x=1", "grad 'x*x' x=2 --hook x={path}:f",
+)  # fmt: skip
 NAMES = (
-    "a b",
-    "a\nb",
-    "-o",
-    "--",
-    "é",
-    "'",
-    '"',
-    "$x",
-    "*",
-    "a" * 250,
-    "..x",
-    "#",
-    "%0A",
-    "\x1b[2J",
-    "x=1",
-    "a,b",
-    "\udcff",
-    "~",
-)
+    "a b", "a\nb", "-o", "--", "é", "'", '"', "$x", "*", "a" * 250, "..x", "#", "%0A", "\x1b[2J", "x=1", "a,b",
+    "\udcff", "~",
+)  # fmt: skip
 """Names of files and folders that a shell or a terminal would take for something else."""
 GROUPS: dict[str, Group] = {}
 
@@ -185,21 +144,12 @@ def printing(rng: random.Random) -> Attempt:
     """Return a line that prints to a full disk, a closed pipe, or nowhere."""
     prepare()
     line = drawn(rng, rng.choice(PRINTERS))
-    where, codes = rng.choice(
-        (
-            ("> /dev/full", (1, 2)),
-            ("> /dev/full 2>&1", (1, 2)),
-            ("2> /dev/full", (0, 1)),
-            (">&-", (0, 1, 2)),
-            ("2>&-", (0, 1)),
-            ("<&- >&- 2>&-", (0, 1, 2)),
-            ("<&-", (0, 1)),
-            ("> /dev/null < /", (0, 1)),
-            ("| true; exit ${PIPESTATUS[0]}", (0, 1)),
-            ("| head -c 1 > /dev/null; exit ${PIPESTATUS[0]}", (0, 1)),
+    where, codes = rng.choice((
+            ("> /dev/full", (1, 2)), ("> /dev/full 2>&1", (1, 2)), ("2> /dev/full", (0, 1)), (">&-", (0, 1, 2)),
+            ("2>&-", (0, 1)), ("<&- >&- 2>&-", (0, 1, 2)), ("<&-", (0, 1)), ("> /dev/null < /", (0, 1)),
+            ("| true; exit ${PIPESTATUS[0]}", (0, 1)), ("| head -c 1 > /dev/null; exit ${PIPESTATUS[0]}", (0, 1)),
             ("2>&1 > /dev/null | true; exit ${PIPESTATUS[0]}", (0, 1)),
-        )
-    )
+    ))  # fmt: skip
     variables = rng.choice(
         (
             (),

@@ -34,15 +34,8 @@ PAIRS = (
     "({}**2 + 1)**({} / 3)",
 )  # fmt: skip
 TO_NUMBER = (
-    "sum({})",
-    "mean({})",
-    "prod({})",
-    "max({})",
-    "min({})",
-    "logsumexp({}, axis=None)",
-    "norm({})",
-    "var({})",
-)
+    "sum({})", "mean({})", "prod({})", "max({})", "min({})", "logsumexp({}, axis=None)", "norm({})", "var({})",
+)  # fmt: skip
 MATRICES = {  # of A or anything of its shape, and the shape that comes out
     "{}.T": (2, 2), "{} @ A": (2, 2), "{} @ B": (2, 3), "inv({} @ {}.T + eye(2))": (2, 2), "det({})": (),
     "trace({})": (), "solve({0} @ {0}.T + eye(2), B)": (2, 3), "cholesky({0} @ {0}.T + eye(2))": (2, 2),
@@ -187,11 +180,7 @@ Reference = Callable[[str, dict[str, np.ndarray]], tuple[Any, dict, dict]]
 
 
 def compare(
-    text: str,
-    seed: int,
-    reference: Reference | None = None,
-    with_digits: bool = True,
-    with_formulas: bool = True,
+    text: str, seed: int, reference: Reference | None = None, with_digits: bool = True, with_formulas: bool = True
 ) -> list[str]:
     """Return what disagrees about a program: with itself, and with a reference where there is one."""
     answers = Answers(text, seed)

@@ -28,26 +28,12 @@ SECONDS = 5
 LIMIT = 20_000
 GIVEN = {"x": "2.5", "y": "[1, -2, 3]", "A": "[[4, 1], [1, 3]]", "v": "[0.5, 1]", "n": "0", "z": "1+2j"}
 WAYS = (
-    "grad",
-    "jacobian",
-    "hessian",
-    "hvp -t x=1",
-    "jvp -t x=1",
-    "vjp",
-    "gradcheck",
-    "graph --values",
-    "trace",
-    "symbolic --timeout 1",
-    "symbolic --timeout 1 -f latex --steps",
-    "grad --json --retain-all --hook x=g*2",
-    "grad -f latex --digits 15",
-    "grad --check --out a",
-    "grad -g [1,2] --wrt x",
-    "grad --dtype complex128 --detect-anomaly",
-    "jacobian --sparse -f table",
-    "grad --dtype float32 -f npz -o -",
+    "grad", "jacobian", "hessian", "hvp -t x=1", "jvp -t x=1", "vjp", "gradcheck", "graph --values", "trace",
+    "symbolic --timeout 1", "symbolic --timeout 1 -f latex --steps", "grad --json --retain-all --hook x=g*2",
+    "grad -f latex --digits 15", "grad --check --out a", "grad -g [1,2] --wrt x",
+    "grad --dtype complex128 --detect-anomaly", "jacobian --sparse -f table", "grad --dtype float32 -f npz -o -",
     "plot --over x=-1:1 --points 5",
-)
+)  # fmt: skip
 SCALAR = ("grad", "hessian", "hvp", "trace")
 KINDS = (*READERS, ".expr")
 FOLDER = Path(tempfile.mkdtemp(prefix="fuzz"))

@@ -154,33 +154,16 @@ def test_random_numbers_repeat_with_their_seed():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("sin()", "missing a required argument"),
-        ("sin(1, 2)", "too many"),
-        ("sum(x, axis=5)", "out of bounds"),
-        ("reshape(x, 4)", "cannot reshape"),
-        ("x[7]", "out of bounds"),
-        ("x[0, 0, 0]", "too many indices"),
-        ("x[0.5]", "index"),
-        ("x[None:]", ""),
-        ("stack([v, x])", "equal size"),
-        ("concatenate([])", "at least one"),
-        ("solve(x, v)", "square"),
-        ("einsum(v)", "unknown function"),
-        ("(1, 2) + x", "tuple"),
-        ("[None]", "a list may hold"),
-        ("[v, x]", "one shape"),
-        ("zeros(-1)", ""),
-        ("eye(1.5)", ""),
-        ("q + 1", "'q' has no value"),
-        ("sin + 1", "'sin' has no value"),
-        ("q[0] = 1", "'q' has no value yet"),
-        ("linspace(0, 1, -3)", "negative"),
-        ("clip(x)", "bound"),
-        ("where(x)", "three arguments"),
-        ("const()", "takes one"),
-        ("norm(x, None)", ""),
+        ("sin()", "missing a required argument"), ("sin(1, 2)", "too many"), ("sum(x, axis=5)", "out of bounds"),
+        ("reshape(x, 4)", "cannot reshape"), ("x[7]", "out of bounds"), ("x[0, 0, 0]", "too many indices"),
+        ("x[0.5]", "index"), ("x[None:]", ""), ("stack([v, x])", "equal size"), ("concatenate([])", "at least one"),
+        ("solve(x, v)", "square"), ("einsum(v)", "unknown function"), ("(1, 2) + x", "tuple"),
+        ("[None]", "a list may hold"), ("[v, x]", "one shape"), ("zeros(-1)", ""), ("eye(1.5)", ""),
+        ("q + 1", "'q' has no value"), ("sin + 1", "'sin' has no value"), ("q[0] = 1", "'q' has no value yet"),
+        ("linspace(0, 1, -3)", "negative"), ("clip(x)", "bound"), ("where(x)", "three arguments"),
+        ("const()", "takes one"), ("norm(x, None)", ""),
     ],
-)
+)  # fmt: skip
 def test_errors_have_a_place_and_no_python_in_them(text, message):
     if message == "":
         try:
@@ -197,25 +180,13 @@ def test_errors_have_a_place_and_no_python_in_them(text, message):
 @pytest.mark.parametrize(
     "text",
     [
-        "zeros(100000, 100000)",
-        "ones((1e5, 1e5))",
-        "eye(1e6)",
-        "arange(1e12)",
-        "arange(inf)",
-        "linspace(0, 1, 1e12)",
-        "randn(1e6, 1e6)",
-        "full((1e6, 1e6), 1)",
-        "tile(v, 1e9)",
-        "repeat(v, 1e9)",
-        "broadcast_to(v, (1e9, 3))",
-        "outer(arange(1e5), arange(1e5))",
-        "arange(1e5)[:, None] + arange(1e5)",
-        "kron(arange(1e5), arange(1e5))",
-        "diag(arange(1e5))",
-        "arange(1e5)[:, None] @ arange(1e5)[None]",
+        "zeros(100000, 100000)", "ones((1e5, 1e5))", "eye(1e6)", "arange(1e12)", "arange(inf)",
+        "linspace(0, 1, 1e12)", "randn(1e6, 1e6)", "full((1e6, 1e6), 1)", "tile(v, 1e9)", "repeat(v, 1e9)",
+        "broadcast_to(v, (1e9, 3))", "outer(arange(1e5), arange(1e5))", "arange(1e5)[:, None] + arange(1e5)",
+        "kron(arange(1e5), arange(1e5))", "diag(arange(1e5))", "arange(1e5)[:, None] @ arange(1e5)[None]",
         "where(arange(1e5)[:, None] > 0, arange(1e5), 0)",
     ],
-)
+)  # fmt: skip
 def test_too_large_values_are_refused_before_they_are_made(text):
     with pytest.raises(GradcliError) as caught:
         value(text)

@@ -34,13 +34,11 @@ def test_powers_group_to_the_right():
 @pytest.mark.parametrize(
     ("text", "name", "expected"),
     [
-        ("x^2 + sin(y)", tree.Call, "sin(y)"),
-        ("π^2 + é*sin(ω^2)", tree.Call, "sin(ω^2)"),
-        ("  a^2 ; b[1:2]", tree.Item, "b[1:2]"),
-        ("x = 1\ny = f(x^2)", tree.Call, "f(x^2)"),
+        ("x^2 + sin(y)", tree.Call, "sin(y)"), ("π^2 + é*sin(ω^2)", tree.Call, "sin(ω^2)"),
+        ("  a^2 ; b[1:2]", tree.Item, "b[1:2]"), ("x = 1\ny = f(x^2)", tree.Call, "f(x^2)"),
         ("x = 1\r\ny = f(x)", tree.Call, "f(x)"),
     ],
-)
+)  # fmt: skip
 def test_places_point_into_the_users_text(text, name, expected):
     found = [n for s in parse(text).statements for n in s.value.walk() if isinstance(n, name)]
     assert [text[n.start : n.end] for n in found] == [expected]
@@ -49,34 +47,12 @@ def test_places_point_into_the_users_text(text, name, expected):
 @pytest.mark.parametrize(
     "text",
     [
-        "import os",
-        "lambda x: x",
-        "[x for x in y]",
-        "{x: 1}",
-        "{1, 2}",
-        "'text'",
-        'f"{x}"',
-        "x.__class__",
-        "x._data",
-        "f(*x)",
-        "f(**x)",
-        "(y := 3)",
-        "x += 1",
-        "a = b = 1",
-        "a, b = 1, 2",
-        "for i in x: y",
-        "def f(): pass",
-        "x is y",
-        "x in y",
-        "x << 2",
-        "await x",
-        "x: int = 3",
-        "del x",
-        "x.f = 1",
-        "f(x)(y)",
+        "import os", "lambda x: x", "[x for x in y]", "{x: 1}", "{1, 2}", "'text'", 'f"{x}"', "x.__class__",
+        "x._data", "f(*x)", "f(**x)", "(y := 3)", "x += 1", "a = b = 1", "a, b = 1, 2", "for i in x: y",
+        "def f(): pass", "x is y", "x in y", "x << 2", "await x", "x: int = 3", "del x", "x.f = 1", "f(x)(y)",
         "x[0](1)",
     ],
-)
+)  # fmt: skip
 def test_what_is_not_in_the_language(text):
     with pytest.raises(NotInLanguageError) as caught:
         parse(text)

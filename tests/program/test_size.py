@@ -27,11 +27,7 @@ def measured(*words: str) -> tuple[int, str, str, int, float]:
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="memory is bounded on Linux only")
 @pytest.mark.parametrize(
     "program",
-    [
-        "sum(sin(linspace(0, x, 99999999)))",
-        "std(x*linspace(0, 1, 99999999))",
-        "sort(x*linspace(0, 1, 49999999))[3]",
-    ],
+    ["sum(sin(linspace(0, x, 99999999)))", "std(x*linspace(0, 1, 99999999))", "sort(x*linspace(0, 1, 49999999))[3]"],
 )
 def test_values_of_the_largest_size_stay_within_two_gibibytes(program):
     code, out, error, peak, _ = measured("grad", program, "x=2")

@@ -80,11 +80,7 @@ def test_all_kinds_of_targets_in_one_call(url, tmp_path):
     assert sorted(verdicts(found)) == ["error", "fail", "pass", "pass"]
 
 
-WORDS = {
-    "grad": [],
-    "jacobian": [],
-    "vjp": ["-g", "[2]"],
-}
+WORDS = {"grad": [], "jacobian": [], "vjp": ["-g", "[2]"]}
 
 
 @pytest.mark.parametrize("command", WORDS)

@@ -35,20 +35,11 @@ def test_declarations(text, name, returns, parameters):
 @pytest.mark.parametrize(
     "text",
     [
-        "f",
-        "f(x)",
-        "double f(int, const double *)",
-        "char *f(int n)",
-        "double *f(int n)",
-        "double f(const char *s)",
-        "double f(int *n)",
-        "double f(double **x)",
-        "double f(double x[3][3])",
-        "double f(double x, double x)",
-        "double f(struct point p)",
-        "double f(double (*g)(double))",
+        "f", "f(x)", "double f(int, const double *)", "char *f(int n)", "double *f(int n)", "double f(const char *s)",
+        "double f(int *n)", "double f(double **x)", "double f(double x[3][3])", "double f(double x, double x)",
+        "double f(struct point p)", "double f(double (*g)(double))",
     ],
-)
+)  # fmt: skip
 def test_what_is_not_read(text):
     with pytest.raises(GradcliError) as raised:
         read_declaration(text)
@@ -58,19 +49,11 @@ def test_what_is_not_read(text):
 @pytest.mark.parametrize(
     "text, there",
     [
-        ("http://localhost:4242/forward", True),
-        ("https://example.org", True),
-        ("cmd:./rosen", True),
-        ("libk.so:double f(double x)", True),
-        ("./lib/libk.so.1.2:double f(double x);", True),
-        ("libk.dylib:double f(double x)", True),
-        ("x.so", False),
-        ("f(x.so)", False),
-        ("x = 2; y = x**2", False),
-        ("cmd", False),
-        ("file.py:f", False),
-        ("libk.so", False),
+        ("http://localhost:4242/forward", True), ("https://example.org", True), ("cmd:./rosen", True),
+        ("libk.so:double f(double x)", True), ("./lib/libk.so.1.2:double f(double x);", True),
+        ("libk.dylib:double f(double x)", True), ("x.so", False), ("f(x.so)", False), ("x = 2; y = x**2", False),
+        ("cmd", False), ("file.py:f", False), ("libk.so", False),
     ],
-)
+)  # fmt: skip
 def test_what_is_an_address(text, there):
     assert is_elsewhere(text) == there
