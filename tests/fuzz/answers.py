@@ -1,7 +1,4 @@
-"""Functions that run elsewhere, and answer with anything: servers, processes, shared libraries.
-
-`python -m tests.fuzz.answers SEED COUNT [GROUP]` runs so many of each group, and prints those that end badly.
-"""
+"""Functions that run elsewhere, and answer with anything: servers, processes, shared libraries."""
 
 from __future__ import annotations
 
@@ -14,10 +11,9 @@ import sys
 from pathlib import Path
 
 from . import model
-from .outside import Attempt, Group, report
+from .outside import Attempt, group
 
 MODEL = Path(model.__file__).resolve()
-GROUPS: dict[str, Group] = {}
 COMMANDS = (
     "gradcheck {target} {values} --json --timeout 1",
     "gradcheck {target} {values} --json --timeout 1",
@@ -46,12 +42,6 @@ ADDRESSES = (
     "cmd:true", "cmd:false", "cmd:yes", "cmd:cat", "cmd:cat /dev/zero", "cmd:sleep 60", "cmd:sh -c 'kill -9 $$'",
     "cmd:sh -c 'exec 1>&-; sleep 60'", "cmd:gradcli", "cmd:\0", "cmd:sh -c 'echo {}; cat'",
 )  # fmt: skip
-
-
-def group(make: Group) -> Group:
-    """Register a group."""
-    GROUPS[make.__name__] = make
-    return make
 
 
 def line(rng: random.Random, target: str, values: str, quick: bool = True) -> str:
@@ -204,7 +194,3 @@ def libraries(rng: random.Random) -> Attempt:
     )
     text = f"{before}gradcli gradcheck {target} {derivative} x='[1,2]' {extra} {form}"
     return attempt(text)
-
-
-if __name__ == "__main__":
-    report(GROUPS)

@@ -9,7 +9,8 @@ import struct
 import sys
 from pathlib import Path
 
-from .hostile import NUMBERS, WEIRD, archive, group, header
+from .hostile import NUMBERS, WEIRD, archive, header
+from .outside import group
 
 CELLS = (
     "1", "-1", "", "nan", "inf", "1e999", "5e-324", "0x1", "1_0", "१", "abc", '"1"', '"a\nb"', '"', "[1,2]",
@@ -83,11 +84,11 @@ def sweeps(rng: random.Random) -> list[str]:
         value = rng.choice((f"y={number(rng)}", "x=1", "y=[1,2]", "y=@points.csv", "z=1"))
     else:
         more = rng.choice((
-                ["--keep", rng.choice(("x", "z", "", "x,x", "é"))],
-                ["--shard", rng.choice(("1/2", "0/2", "x", "1/99999999999", "2/2"))],
-                ["-j", rng.choice(("0", "1", "x"))], ["--wrt", rng.choice(("x", "z", "y", "x,x"))],
-                ["--compile", "--diag"], ["--seed", number(rng)], ["--restart", "--json"],
-                ["--max-elements", number(rng)],
+            ["--keep", rng.choice(("x", "z", "", "x,x", "é"))],
+            ["--shard", rng.choice(("1/2", "0/2", "x", "1/99999999999", "2/2"))],
+            ["-j", rng.choice(("0", "1", "x"))], ["--wrt", rng.choice(("x", "z", "y", "x,x"))],
+            ["--compile", "--diag"], ["--seed", number(rng)], ["--restart", "--json"],
+            ["--max-elements", number(rng)],
         ))  # fmt: skip
     return ["sweep", "-e", program, place, value, "-o", output, *more]
 
@@ -199,13 +200,13 @@ def searches(rng: random.Random) -> list[str]:
     program, low, high = rng.choice(PROGRAMS), number(rng), number(rng)
     more = [*rng.choice(([], ["--json"], ["--repair"], ["--digits", "20"])), "--timeout", "3"]
     return rng.choice((
-            ["gradcheck", "checks.py", "--search", rng.choice(("1", "5", "0", "-1", "x")), *rng.choice(([], ["--json"])), "--timeout", "3"],
-            ["gradcheck", "-e", program, f"x={number(rng)}", "--search", "5", "--timeout", "3"],
-            ["gradcheck", "-e", program, "--shape", f"x={rng.choice(('', '0', '2', '2,2', '-1', '10**6', 'x'))}", "--search", "3", "--samples", "2", "--timeout", "3"],
-            ["precision", "-e", program, f"x={low}:{high}", *more],
-            ["precision", "-e", program, rng.choice(("x=1:2", "x=2:1", "x=1:1", "x=", "y=1:2", "x=1:2:3", "x=[1,2]")), *more],
-            ["precision", "checks.py:f", "x=1:2", *more],
-            ["eval", "-e", program, f"x={number(rng)}", "--strict", "--timeout", "3", *rng.choice(([], ["--json"]))],
+        ["gradcheck", "checks.py", "--search", rng.choice(("1", "5", "0", "-1", "x")), *rng.choice(([], ["--json"])), "--timeout", "3"],
+        ["gradcheck", "-e", program, f"x={number(rng)}", "--search", "5", "--timeout", "3"],
+        ["gradcheck", "-e", program, "--shape", f"x={rng.choice(('', '0', '2', '2,2', '-1', '10**6', 'x'))}", "--search", "3", "--samples", "2", "--timeout", "3"],
+        ["precision", "-e", program, f"x={low}:{high}", *more],
+        ["precision", "-e", program, rng.choice(("x=1:2", "x=2:1", "x=1:1", "x=", "y=1:2", "x=1:2:3", "x=[1,2]")), *more],
+        ["precision", "checks.py:f", "x=1:2", *more],
+        ["eval", "-e", program, f"x={number(rng)}", "--strict", "--timeout", "3", *rng.choice(([], ["--json"]))],
     ))  # fmt: skip
 
 
@@ -218,12 +219,12 @@ def mutants(rng: random.Random) -> list[str]:
     checks(rng)
     Path("suite.py").write_text(rng.choice(SUITES))
     command = rng.choice((
-            [sys.executable, "suite.py"], [sys.executable, "suite.py"], ["true"], ["false"], ["missing"], [""],
-            ["sh", "-c", "kill -9 $$"], [sys.executable, "-c", "import checks"], ["cat"],
+        [sys.executable, "suite.py"], [sys.executable, "suite.py"], ["true"], ["false"], ["missing"], [""],
+        ["sh", "-c", "kill -9 $$"], [sys.executable, "-c", "import checks"], ["cat"],
     ))  # fmt: skip
     target = rng.choice((
-            "checks.py:g", "checks.py:g", "checks.py:f", "checks.py:missing", "checks.py", "suite.py:g", "x**2",
-            "json:loads", ".", "",
+        "checks.py:g", "checks.py:g", "checks.py:f", "checks.py:missing", "checks.py", "suite.py:g", "x**2",
+        "json:loads", ".", "",
     ))  # fmt: skip
     more = rng.choice(([], ["--json"], ["--at-least", number(rng)]))
     return ["mutate", target, "--timeout", "1", *more, "--", *command]

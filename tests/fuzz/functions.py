@@ -1,7 +1,4 @@
-"""Checked functions that do anything but compute: the checks beside them keep their verdicts.
-
-`python -m tests.fuzz.functions SEED COUNT` runs so many, and prints those that end badly.
-"""
+"""Checked functions that do anything but compute: the checks beside them keep their verdicts."""
 
 from __future__ import annotations
 
@@ -11,7 +8,7 @@ import re
 import textwrap
 from pathlib import Path
 
-from .outside import Attempt, Group, report
+from .outside import Attempt, group
 
 HERE = Path(__file__).parent
 DEEDS = tuple(line.encode().decode("unicode_escape") for line in (HERE / "deeds.txt").read_text().splitlines())
@@ -97,14 +94,9 @@ def kept(folder: Path, out: str) -> str:
     return f"lost: {lost}: {out[-600:]}" if lost or "hostile" not in found else ""
 
 
+@group
 def functions(rng: random.Random, statements: str | None = None) -> Attempt:
     """Return a line that checks a file in which one function does something hostile."""
     write(rng, statements or deed(rng))
     line = f"gradcli gradcheck checks.py --json --timeout 3 -j {rng.choice((1, 4))}"
     return Attempt(line, codes=(1,), json=True, judge=kept, prints=True)
-
-
-GROUPS: dict[str, Group] = {"functions": functions}
-
-if __name__ == "__main__":
-    report(GROUPS)

@@ -25,8 +25,7 @@ with atheris.instrument_imports(include=["gradcli"]):
             import_module(found.name)
     from gradcli.lang.names import function_names
 
-    from .corpus import kept
-    from .target import run
+    from .target import KEPT, run
 
 ATOMS = "x y A v n z 0 1 -1 2 0.5 1e300 inf nan 2j True None ... [1,2] (0,1) axis=0 axis=-1 keepdims=True".split()
 PARTS = (
@@ -65,7 +64,7 @@ def main() -> None:
     corpus.mkdir(parents=True, exist_ok=True)
     findings = corpus.parent / "findings"
     findings.mkdir(exist_ok=True)
-    for data in kept():
+    for data in KEPT:
         (corpus / hashlib.sha1(data).hexdigest()).write_bytes(data)
     words = corpus.parent / "words.dict"
     words.write_text("".join('"{}"\n'.format(text.replace("\\", "\\\\")) for text in PARTS))

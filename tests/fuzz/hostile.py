@@ -1,36 +1,18 @@
-"""Hostile command lines and the files that they read, drawn at random by group.
-
-`python -m tests.fuzz.hostile SEED COUNT [GROUP]` runs so many of each group, and prints those that end in a defect.
-"""
+"""Hostile command lines and the files that they read, drawn at random by group."""
 
 from __future__ import annotations
 
-import contextlib
 import io
-import itertools
-import json
 import os
 import random
-import re
 import struct
-import sys
-import tempfile
-import time
 import zipfile
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 
-from gradcli.cli.main import main
+from .outside import group
 
-CODES = (0, 1, 2, 3, 4, 130)
-"""The exit codes that the manual names."""
-SECONDS = 20.0
-"""The longest that any of these may take."""
-GROUPS: dict[str, Callable[[random.Random], list[str]]] = {}
-FORBIDDEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-"""Characters that a terminal would obey."""
 NAMES = (
     "__class__", "__globals__", "_data", "grad_fn", "tofile", "dump", "ctypes", "base", "setflags", "astype", "view",
 )  # fmt: skip
@@ -46,12 +28,6 @@ WEIRD = (
 )  # fmt: skip
 
 
-def group(function: Callable[[random.Random], list[str]]) -> Callable[[random.Random], list[str]]:
-    """Register a generator: it writes files into the current folder, and returns a command line."""
-    GROUPS[function.__name__] = function
-    return function
-
-
 def command(rng: random.Random) -> str:
     """Return a command that takes a program of one number."""
     return rng.choice(("grad", "jacobian", "hessian", "vjp", "gradcheck", "symbolic", "graph", "trace", "eval"))
@@ -62,15 +38,15 @@ def escapes(rng: random.Random) -> list[str]:
     """Return an expression that tries to leave the language."""
     name, word, number = rng.choice(NAMES), rng.choice(WORDS), rng.choice(NUMBERS)
     program = rng.choice((
-            f"x.{name}", f"x.{name}()", f"sum.{name}(x)", f"x.sum.{name}", f"[x.{name}][0]", f"(x).T.{name}.T",
-            f"sum(x, out={word})", "add(x, x, out=x)", f"sum(x, where={number})", f"sum(x, dtype={word})",
-            f"{word}(x)", f"einsum({word}, x)", "einsum('i->', x)", f"{word} = x; {word} + {number}", f"x[{word}]",
-            f"x[{number}:{number}]", f"{word} = {number}; sum = x; sum(x)", f"x if {word} else x", "[y for y in x]",
-            "f'{x}'", f"x := {number}", f"@{name}", f"import {name}", f"del {word}", f"x.{name} = 1",
-            f"{number} ** {number} ** {number} * x", "x" + "[0]" * 90, f"sum({{{word}: x}})", "sum(*x)",
-            f"sum(**{word})", f"x{number}", f"{'-' * 150}x", f"{'(' * 250}x{')' * 250}", f"print({word})",
-            f"zeros({number})+x", f"reshape(x, ({number}, {number}))", f"tile(x, {number})", f"roll(x, {number})",
-            f"x << {number}",
+        f"x.{name}", f"x.{name}()", f"sum.{name}(x)", f"x.sum.{name}", f"[x.{name}][0]", f"(x).T.{name}.T",
+        f"sum(x, out={word})", "add(x, x, out=x)", f"sum(x, where={number})", f"sum(x, dtype={word})",
+        f"{word}(x)", f"einsum({word}, x)", "einsum('i->', x)", f"{word} = x; {word} + {number}", f"x[{word}]",
+        f"x[{number}:{number}]", f"{word} = {number}; sum = x; sum(x)", f"x if {word} else x", "[y for y in x]",
+        "f'{x}'", f"x := {number}", f"@{name}", f"import {name}", f"del {word}", f"x.{name} = 1",
+        f"{number} ** {number} ** {number} * x", "x" + "[0]" * 90, f"sum({{{word}: x}})", "sum(*x)",
+        f"sum(**{word})", f"x{number}", f"{'-' * 150}x", f"{'(' * 250}x{')' * 250}", f"print({word})",
+        f"zeros({number})+x", f"reshape(x, ({number}, {number}))", f"tile(x, {number})", f"roll(x, {number})",
+        f"x << {number}",
     ))  # fmt: skip
     return [command(rng), "-e", program, f"x={rng.choice(('1', '[1,2]', '[[1,2],[3,4]]', '[]', number))}"]
 
@@ -100,24 +76,13 @@ def files(rng: random.Random) -> list[str]:
     kind = rng.choice(("<f8", "|O", "<U9", "<M8[s]", "<c16", "|V8", ">i4", "<f2", "|b1", "zz", "<f16"))
     npy = header(shape, kind, rng.choice(("False", "True", "None"))) + bytes(rng.choice((0, 8, 16, 100)))
     content = rng.choice((
-            *(npy, npy[: rng.randrange(len(npy) + 1)], archive(["x.npy", "a/../b.npy"], npy, rng.random() < 0.5)),
-            *(archive(["x.npy"], header("(1000000,)") + bytes(8_000_000), True), b"PK\x03\x04" + rng.randbytes(40)),
-            *(
-            rng.randbytes(rng.randrange(200)), b"[" * 5000, b'{"re": 1, "re": 2}', b'[{"re": 1}]',
-            b"[1, NaN, 1e999]",
-            ),
-            *(
-            b"[[1, 2], [3, [4]]]", b"1,2\n3", b"x,x\n1,2\n", b"\xff\xfe1\x00", b"\xef\xbb\xbf1,2\n", b"1;2\n",
-            b"1e5,0x1,1_0",
-            ),
-            *(
-            b'"a\n', b"\n\n\n", b"1\x00,2", b"nan,inf\n-inf,1e999", b"[" + b"9" * 5000 + b"]", b'{"x": null}',
-            b"true", b'"1"',
-            ),
-            *(
-            np.array([1, "a"], object).tobytes(), b"# c\n1 2\n", "१,२".encode(), b"1," * 3000, b"{}", b"[]",
-            b"1 2\n3\n",
-            ),
+        npy, npy[: rng.randrange(len(npy) + 1)], archive(["x.npy", "a/../b.npy"], npy, rng.random() < 0.5),
+        archive(["x.npy"], header("(1000000,)") + bytes(8_000_000), True), b"PK\x03\x04" + rng.randbytes(40),
+        rng.randbytes(rng.randrange(200)), b"[" * 5000, b'{"re": 1, "re": 2}', b'[{"re": 1}]', b"[1, NaN, 1e999]",
+        b"[[1, 2], [3, [4]]]", b"1,2\n3", b"x,x\n1,2\n", b"\xff\xfe1\x00", b"\xef\xbb\xbf1,2\n", b"1;2\n",
+        b"1e5,0x1,1_0", b'"a\n', b"\n\n\n", b"1\x00,2", b"nan,inf\n-inf,1e999", b"[" + b"9" * 5000 + b"]",
+        b'{"x": null}', b"true", b'"1"', np.array([1, "a"], object).tobytes(), b"# c\n1 2\n", "१,२".encode(),
+        b"1," * 3000, b"{}", b"[]", b"1 2\n3\n",
     ))  # fmt: skip
     name = rng.choice(("f", "-f", "a b", "a\nb", "é", "..f", "x=y")) + end
     how = rng.random()
@@ -169,14 +134,14 @@ def names(rng: random.Random) -> list[str]:
 def options(rng: random.Random) -> list[str]:
     """Return a command line with an option whose value is absurd."""
     option = rng.choice((
-            "--samples", "--jobs", "--digits", "--precision", "--max-elements", "--seed", "--order", "--timeout",
-            "--rtol", "--atol", "--eps", "--wrt", "--out", "--gradient", "--tangent", "--shape", "--hook", "--retain",
-            "--format", "--output", "--save", "--color", "--over", "--points", "--mode", "--chunk-size",
-            "--max-symbols", "--at", "--junit", "--dtype", "--engine", "--config", "--columns", "--search",
+        "--samples", "--jobs", "--digits", "--precision", "--max-elements", "--seed", "--order", "--timeout",
+        "--rtol", "--atol", "--eps", "--wrt", "--out", "--gradient", "--tangent", "--shape", "--hook", "--retain",
+        "--format", "--output", "--save", "--color", "--over", "--points", "--mode", "--chunk-size",
+        "--max-symbols", "--at", "--junit", "--dtype", "--engine", "--config", "--columns", "--search",
     ))  # fmt: skip
     value = rng.choice((
-            *NUMBERS, *WORDS[:6], *WEIRD[:8], "", "-1", "1", "x=1", "x=nan", "x=[]", "x=-1e308:1e308", "/dev/full",
-            "/", "-",
+        *NUMBERS, *WORDS[:6], *WEIRD[:8], "", "-1", "1", "x=1", "x=nan", "x=[]", "x=-1e308:1e308", "/dev/full",
+        "/", "-",
     ))  # fmt: skip
     if option in ("--jobs", "--samples", "--search") and value.strip("-").isdigit():
         value = value[:2]  # what is within its bounds takes its time
@@ -185,67 +150,3 @@ def options(rng: random.Random) -> list[str]:
         rng.choice((command(rng), "plot", "jvp", "hvp")), "x**2", rng.choice(("x=2", "x=[1,2]", "")), option, value,
         *more,
     ]  # fmt: skip
-
-
-def run(words: list[str]) -> tuple[int, str, str, float]:
-    """Run a command line in this process; return its exit code, what it printed, and the seconds."""
-    start = time.monotonic()
-    out, err = io.TextIOWrapper(io.BytesIO(), "utf-8", "surrogateescape"), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        code = main(words)
-    out.flush()
-    return code, out.buffer.getvalue().decode("utf-8", "replace"), err.getvalue(), time.monotonic() - start  # type: ignore[attr-defined]
-
-
-def complaint(words: list[str]) -> str | None:
-    """Return what is wrong with how a command line ends; None for nothing."""
-    code, out, err, seconds = run(words)
-    if code not in CODES:
-        return f"exit code {code}: {err[-600:]}"
-    if "Traceback" in err:
-        return f"a traceback: {err[-600:]}"
-    if seconds > SECONDS:
-        return f"{seconds:.0f} s"
-    if FORBIDDEN.search(err):
-        return f"control characters in {err[:300]!r}"
-    if asks_json(words) and "-o" not in words and "--output" not in words:
-        try:
-            json.loads(out)
-        except ValueError as error:
-            return f"no JSON ({error}): {out[:200]!r} {err[:200]}"
-    elif FORBIDDEN.search(out) and not {"npz", "npy", "png"} & set(words):
-        return f"control characters in {out[:300]!r}"
-    return None
-
-
-def asks_json(words: list[str]) -> bool:
-    """Return whether a command line asks for JSON, and for nothing else."""
-    return "--json" in words or any(
-        a in ("-f", "-qf", "--format") and b == "json" for a, b in itertools.pairwise(words)
-    )
-
-
-def attempts(name: str, seed: int, count: int) -> list[tuple[list[str], str]]:
-    """Run so many command lines of a group, each in a folder of its own; return those that end badly, and how."""
-    found = []
-    rng = random.Random(f"{name} {seed}")
-    home = os.getcwd()
-    for _ in range(count):
-        with tempfile.TemporaryDirectory() as folder:
-            os.chdir(folder)
-            try:
-                words = [word for word in GROUPS[name](rng) if word]
-                problem = complaint(words)
-            finally:
-                os.chdir(home)
-        if problem is not None:
-            found.append((words, problem))
-    return found
-
-
-if __name__ == "__main__":
-    for chosen in sys.argv[3:] or GROUPS:
-        bad = attempts(chosen, int(sys.argv[1]), int(sys.argv[2]))
-        print(f"{chosen}: {len(bad)} of {sys.argv[2]}")
-        for line, why in bad:
-            print("  ", line, "\n      ", why.replace("\n", "\n       "))

@@ -1,8 +1,10 @@
-"""Hostile surroundings for whole processes: a line of the shell in a folder of its own, and what may come of it."""
+"""Hostile command lines and surroundings, drawn at random by group, each in a folder of its own."""
 
 from __future__ import annotations
 
 import contextlib
+import io
+import itertools
 import json
 import os
 import random
@@ -16,25 +18,27 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-CODES = (0, 1, 2, 3, 4, 130)
-"""The exit codes that the manual names."""
+from gradcli.cli.main import main
+
 FORBIDDEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 """Characters that a terminal would obey."""
 OURS = re.compile(r'File "[^"]*/gradcli/\w+/.*", line')
 """A line of a traceback that is ours."""
 PRELUDE = 'gradcli() { "$GRADCLI_PYTHON" -m gradcli "$@"; }; export -f gradcli\n'
+ROOT = Path(__file__).parents[2]
 
 
 class Attempt(NamedTuple):
     """A line for bash in which `gradcli` is the command, and how it may end.
 
-    codes: exit codes of the line. seconds: what it may take. json: whether standard output holds a document of JSON.
-    judge: told the folder and standard output, it returns what is wrong besides, "" for nothing. prints: whether code
-    of the user's writes to standard error. variables: of the environment, None for one to be left out.
+    codes: exit codes of the line, those that the manual names. seconds: what it may take. json: whether standard
+    output holds a document of JSON. judge: told the folder and standard output, it returns what is wrong besides, ""
+    for nothing. prints: whether code of the user's writes to standard error. variables: of the environment, None for
+    one to be left out.
     """
 
     line: str
-    codes: tuple[int, ...] = CODES
+    codes: tuple[int, ...] = (0, 1, 2, 3, 4, 130)
     seconds: float = 20.0
     json: bool = False
     judge: Callable[[Path, str], str] | None = None
@@ -42,12 +46,19 @@ class Attempt(NamedTuple):
     variables: tuple[tuple[str, str | None], ...] = ()
 
 
-Group = Callable[[random.Random], Attempt]
+Group = Callable[[random.Random], Attempt | list[str]]
+GROUPS: dict[str, Group] = {}
+
+
+def group(make: Group) -> Group:
+    """Register what writes files into the current folder, and returns a line, or words for this process."""
+    GROUPS[make.__name__] = make
+    return make
 
 
 def run(attempt: Attempt, folder: Path) -> str:
     """Run a line of the shell in a folder; return what is wrong with how it ends, "" for nothing."""
-    kept = {**os.environ, "COLUMNS": "80", "NO_COLOR": "1", "PYTHONPATH": os.getcwd()}
+    kept = {**os.environ, "COLUMNS": "80", "NO_COLOR": "1", "PYTHONPATH": str(ROOT)}
     kept.update(attempt.variables, GRADCLI_PYTHON=sys.executable)
     process = subprocess.Popen(
         ["bash", "-c", PRELUDE + attempt.line],
@@ -70,6 +81,25 @@ def run(attempt: Attempt, folder: Path) -> str:
     return complaint(attempt, process.returncode, out, err) or (attempt.judge(folder, out) if attempt.judge else "")
 
 
+def run_here(words: list[str]) -> str:
+    """Run a command line in this process; return what is wrong with how it ends, "" for nothing."""
+    start = time.monotonic()
+    written, said = io.TextIOWrapper(io.BytesIO(), "utf-8", "surrogateescape"), io.StringIO()
+    with contextlib.redirect_stdout(written), contextlib.redirect_stderr(said):
+        code = main(words)
+    seconds = time.monotonic() - start
+    written.seek(0)
+    out, err = written.buffer.read().decode("utf-8", "replace"), said.getvalue()
+    form = dict(itertools.pairwise(words))
+    asks_json = "--json" in words or "json" in [form.get(flag) for flag in ("-f", "-qf", "--format")]
+    attempt = Attempt(" ".join(words), json=asks_json and not {"-o", "--output"} & form.keys())
+    if "Traceback" in err or seconds > attempt.seconds:
+        return f"{seconds:.0f} s: {err[-600:]}"
+    if not asks_json and FORBIDDEN.search(out) and not {"npz", "npy", "png"} & set(words):
+        return f"control characters in {out[:300]!r}"
+    return complaint(attempt, code, out, err)
+
+
 def complaint(attempt: Attempt, code: int, out: str, err: str) -> str:
     """Return what is wrong with an exit code and what was printed."""
     if code not in attempt.codes:
@@ -86,30 +116,18 @@ def complaint(attempt: Attempt, code: int, out: str, err: str) -> str:
     return ""
 
 
-def attempts(make: Group, seed: int, count: int) -> list[tuple[str, str]]:
-    """Run so many lines of a group; return those that end badly, and how."""
-    found = []
-    for number in range(count):
-        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as place:
-            folder = Path(place)
-            before = os.getcwd()
-            rng = random.Random(f"{make.__name__} {seed} {number}")
-            os.chdir(folder)
-            try:
-                attempt = make(rng)
-            finally:
-                os.chdir(before)
-            problem = run(attempt, folder)
+def attempts(name: str, seed: int, count: int) -> list[tuple[str | list[str], str]]:
+    """Run so many attempts of a group, each in a folder of its own; return those that end badly, and how."""
+    found: list[tuple[str | list[str], str]] = []
+    rng = random.Random(f"{name} {seed}")
+    for _ in range(count):
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder, contextlib.chdir(folder):
+            attempt = GROUPS[name](rng)
+            if isinstance(attempt, Attempt):
+                line, problem = attempt.line, run(attempt, Path(folder))
+            else:
+                line = [word for word in attempt if word]
+                problem = run_here(line)
         if problem:
-            found.append((attempt.line, problem))
+            found.append((line, problem))
     return found
-
-
-def report(groups: dict[str, Group]) -> None:
-    """Run groups from a command line: SEED COUNT [GROUP...]; print those lines that end badly."""
-    for name in sys.argv[3:] or groups:
-        start = time.monotonic()
-        bad = attempts(groups[name], int(sys.argv[1]), int(sys.argv[2]))
-        print(f"{name}: {len(bad)} of {sys.argv[2]} in {time.monotonic() - start:.0f} s", flush=True)
-        for line, why in bad:
-            print("  ", line, "\n      ", why.replace("\n", "\n       "), flush=True)

@@ -1,7 +1,4 @@
-"""Outputs and inputs in hostile places: full disks, folders that cannot be written, pipes, devices, many at once.
-
-`python -m tests.fuzz.places SEED COUNT [GROUP]` runs so many of each group, and prints those that end badly.
-"""
+"""Outputs and inputs in hostile places: full disks, folders that cannot be written, pipes, devices, many at once."""
 
 from __future__ import annotations
 
@@ -11,7 +8,7 @@ import shlex
 import subprocess
 from pathlib import Path
 
-from .outside import Attempt, Group, report
+from .outside import Attempt, group
 
 CHECKS = """import gradcli
 def g(x): return 2 * x
@@ -58,13 +55,6 @@ NAMES = (
     "\udcff", "~",
 )  # fmt: skip
 """Names of files and folders that a shell or a terminal would take for something else."""
-GROUPS: dict[str, Group] = {}
-
-
-def group(make: Group) -> Group:
-    """Register a group."""
-    GROUPS[make.__name__] = make
-    return make
 
 
 @functools.cache
@@ -145,10 +135,10 @@ def printing(rng: random.Random) -> Attempt:
     prepare()
     line = drawn(rng, rng.choice(PRINTERS))
     where, codes = rng.choice((
-            ("> /dev/full", (1, 2)), ("> /dev/full 2>&1", (1, 2)), ("2> /dev/full", (0, 1)), (">&-", (0, 1, 2)),
-            ("2>&-", (0, 1)), ("<&- >&- 2>&-", (0, 1, 2)), ("<&-", (0, 1)), ("> /dev/null < /", (0, 1)),
-            ("| true; exit ${PIPESTATUS[0]}", (0, 1)), ("| head -c 1 > /dev/null; exit ${PIPESTATUS[0]}", (0, 1)),
-            ("2>&1 > /dev/null | true; exit ${PIPESTATUS[0]}", (0, 1)),
+        ("> /dev/full", (1, 2)), ("> /dev/full 2>&1", (1, 2)), ("2> /dev/full", (0, 1)), (">&-", (0, 1, 2)),
+        ("2>&-", (0, 1)), ("<&- >&- 2>&-", (0, 1, 2)), ("<&-", (0, 1)), ("> /dev/null < /", (0, 1)),
+        ("| true; exit ${PIPESTATUS[0]}", (0, 1)), ("| head -c 1 > /dev/null; exit ${PIPESTATUS[0]}", (0, 1)),
+        ("2>&1 > /dev/null | true; exit ${PIPESTATUS[0]}", (0, 1)),
     ))  # fmt: skip
     variables = rng.choice(
         (
@@ -269,7 +259,3 @@ def fresh(name: str, folder: Path, _: str) -> str:
         return f"exit {code}, and the file is {kept[:80]!r}"
     bad = [p.read_text() for p in folder.glob("*.err") if "Traceback" in p.read_text() or "defect" in p.read_text()]
     return "".join(bad)[-900:]
-
-
-if __name__ == "__main__":
-    report(GROUPS)

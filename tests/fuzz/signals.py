@@ -1,7 +1,4 @@
-"""Signals at any moment of any command, pipes that close, and workers that are killed.
-
-`python -m tests.fuzz.signals SEED COUNT [GROUP]` runs so many of each group, and prints those that end badly.
-"""
+"""Signals at any moment of any command, pipes that close, and workers that are killed."""
 
 from __future__ import annotations
 
@@ -10,7 +7,7 @@ import shlex
 from pathlib import Path
 
 from . import functions, model
-from .outside import Attempt, Group, report
+from .outside import Attempt, group
 from .places import PRINTERS, WRITERS, drawn, prepare
 
 LONG = (
@@ -48,13 +45,6 @@ def f(x): time.sleep(0.01); return x @ x
 for k in range(6):
     gradcli.check(at={"x": np.ones(3) + k}, grad=g, name=f"f{k}")(f)
 """
-GROUPS: dict[str, Group] = {}
-
-
-def group(make: Group) -> Group:
-    """Register a group."""
-    GROUPS[make.__name__] = make
-    return make
 
 
 def long_line(rng: random.Random) -> str:
@@ -123,7 +113,3 @@ def timed(rng: random.Random) -> Attempt:
     if line.startswith(boundless) or "--help" in line or "--timeout" in line:
         bound = ""
     return Attempt(f"timeout 18 bash -c {shlex.quote(f'gradcli {line} {bound}')}", codes=(0, 1, 2, 3, 4, 124))
-
-
-if __name__ == "__main__":
-    report(GROUPS)

@@ -7,6 +7,7 @@ file + its bytes. Any of them must end well or with an error that says something
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import io
 import re
@@ -37,6 +38,8 @@ WAYS = (
 SCALAR = ("grad", "hessian", "hvp", "trace")
 KINDS = (*READERS, ".expr")
 FOLDER = Path(tempfile.mkdtemp(prefix="fuzz"))
+KEPT = [ast.literal_eval(line) for line in (Path(__file__).parent / "corpus.txt").read_text().splitlines() if line]
+"""The inputs that are kept: one a line, as Python writes bytes."""
 
 
 class TooSlowError(BaseException):
