@@ -10,14 +10,12 @@ A case file holds sections that start with a line of three equals signs:
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from .command import shell
 from .text import matches
 
 CASES = sorted((Path(__file__).parent / "cases").glob("*.txt"))
@@ -40,6 +38,12 @@ class Case:
     def __repr__(self) -> str:
         return f"{self.path.stem}-{self.number}"
 
+    def write_files(self, folder: Path) -> None:
+        for name, content in self.files.items():
+            place = folder / name
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_text(content)
+
 
 def cases_of(path: Path) -> list[Case]:
     """Return the cases of a file; files named in it exist for all its cases."""
@@ -61,27 +65,8 @@ def cases_of(path: Path) -> list[Case]:
 
 @pytest.mark.parametrize("case", [case for path in CASES for case in cases_of(path)], ids=repr)
 def test_case(case, tmp_path):
-    for name, content in case.files.items():
-        place = tmp_path / name
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_text(content)
-    environment = {
-        **os.environ,
-        "COLUMNS": "80",
-        "LC_ALL": "C.UTF-8",
-        "NO_COLOR": "1",
-        "GRADCLI_PYTHON": sys.executable,
-    }
-    prelude = 'gradcli() { "$GRADCLI_PYTHON" -m gradcli "$@"; }\n'
-    done = subprocess.run(
-        ["bash", "-c", prelude + case.command],
-        cwd=tmp_path,
-        env=environment,
-        capture_output=True,
-        check=False,
-        text=True,
-        timeout=60,
-    )
+    case.write_files(tmp_path)
+    done = shell(case.command, tmp_path)
     report = f"$ {case.command}\nexit {done.returncode}\n--- stdout\n{done.stdout}--- stderr\n{done.stderr}"
     assert done.returncode == case.exit, report
     assert matches(case.stdout, done.stdout), report

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import click
@@ -19,7 +16,8 @@ from gradcli.rules import full_table
 from gradcli.schema import names, schema_of
 from man.generate import pages
 
-ROOT = Path(__file__).parents[1]
+from .command import ROOT, gradcli, run, shell
+
 MAN = ROOT / "man"
 PAGES = pages()
 SECTIONS = ["DESCRIPTION", "ENVIRONMENT", "FILES", "EXIT STATUS", "EXAMPLES", "SEE ALSO"]
@@ -27,25 +25,16 @@ SECTIONS = ["DESCRIPTION", "ENVIRONMENT", "FILES", "EXIT STATUS", "EXAMPLES", "S
 
 def plain(text: str) -> str:
     """Return roff text as it is printed."""
-    for escape, character in (
-        ("\\&", ""),
-        ("\\-", "-"),
-        ("\\(aq", "'"),
-        ("\\(ha", "^"),
-        ("\\(ti", "~"),
-        ("\\(ga", "`"),
-    ):
+    escapes = {"\\&": "", "\\-": "-", "\\(aq": "'", "\\(ha": "^", "\\(ti": "~", "\\(ga": "`", "\\e": "\\"}
+    for escape, character in escapes.items():
         text = text.replace(escape, character)
-    return text.replace("\\e", "\\")
+    return text
 
 
 def examples(page: str) -> list[str]:
     """Return the command lines of the section EXAMPLES."""
     body = PAGES[page].partition(".Sh EXAMPLES\n")[2].partition(".Sh ")[0]
-    return [
-        e.strip()
-        for e in plain(body).replace(".Bd -literal -offset indent\n", "").replace(".Ed\n", "").split("$ ")[1:]
-    ]
+    return [e.strip() for e in re.sub(r"^\.(Bd|Ed).*\n", "", plain(body), flags=re.M).split("$ ")[1:]]
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -80,16 +69,14 @@ def test_page_is_well_formed(name):
     assert text.isascii()
     assert not re.search(r"\n\n|[ \t]\n", text)
     if shutil.which("mandoc"):
-        lint = subprocess.run(["mandoc", "-Tlint", MAN / name], capture_output=True, text=True, check=False).stdout
-        complaints = [line for line in lint.splitlines() if "referenced manual not found: Xr gradcli" not in line]
+        lint = run(["mandoc", "-Tlint", MAN / name]).stdout.splitlines()
+        complaints = [line for line in lint if "referenced manual not found: Xr gradcli" not in line]
         assert complaints == []  # that references are there is tested above
 
 
 @pytest.mark.parametrize("name", ["", *COMMANDS])
 def test_options_are_those_of_help(name):
-    command = [sys.executable, "-m", "gradcli", *([name] if name else []), "--help"]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "200"}
-    shown = subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stdout
+    shown = gradcli(*([name] if name else []), "--help", COLUMNS="200").stdout
     listed = re.search(r"^Options:\n((?:  .*\n|\n)+)", shown, re.M)
     assert listed is not None, shown
     told = {flag for line in listed[1].splitlines() for flag in re.findall(r"(?:^  |, )(--?[\w-]+)", line[:60])}
@@ -140,16 +127,11 @@ def test_every_page_has_examples():
 
 
 @pytest.mark.parametrize("example", sorted({example for example, _ in EXAMPLES}))
-def test_example_runs(example, tmp_path):
+def test_example_runs(example, path, tmp_path):
     if re.search(r"\.(svg|png)\b", example) and "gradcli graph" in example and shutil.which("dot") is None:
         pytest.skip("Graphviz is not installed")
     folder = shutil.copytree(Path(__file__).parent / "manual", tmp_path / "manual")
-    shell = f'set -o pipefail\ngradcli() {{ "{sys.executable}" -m gradcli "$@"; }}\n{example}'
-    path = os.pathsep.join([os.path.dirname(sys.executable), os.environ["PATH"]])
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PATH": path}
-    done = subprocess.run(
-        ["bash", "-c", shell], cwd=folder, env=environment, capture_output=True, text=True, check=False
-    )
+    done = shell(f"set -o pipefail\n{example}", folder, PATH=path)
     assert done.returncode == 0, done.stdout + done.stderr
 
 

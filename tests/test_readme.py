@@ -3,28 +3,22 @@
 from __future__ import annotations
 
 import importlib.metadata
-import os
 import re
 import shutil
-import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 import gradcli.cli.commands
 
+from .command import ROOT, run, shell
 from .text import matches
 
-ROOT = Path(__file__).parents[1]
 TEXT = (ROOT / "README.md").read_text()
 BLOCKS = re.findall(r"```(\w*)\n(.*?)```", TEXT + (gradcli.cli.commands.__doc__ or ""), re.S)
 HAS_PLUGIN = "gradcli" in {point.name for point in importlib.metadata.entry_points(group="pytest11")}
 PLUGIN = "" if HAS_PLUGIN else "-p gradcli.pytest_plugin"
-SHELL = f"""
-gradcli() {{ "{sys.executable}" -m gradcli "$@"; }}
-pytest() {{ "{sys.executable}" -m pytest {PLUGIN} -p no:cacheprovider "$@"; }}
-"""
+PYTEST = f'pytest() {{ "$GRADCLI_PYTHON" -m pytest {PLUGIN} -p no:cacheprovider "$@"; }}\n'
 
 
 def blocks(kind: str) -> list[str]:
@@ -46,14 +40,7 @@ def test_console_example(command, expected):
     piped = command.endswith("| cat") or "--json" in command
     if not piped:
         command += " -f table"
-    done = subprocess.run(
-        ["bash", "-c", f"{SHELL}\n{command}"],
-        cwd=ROOT,
-        env={**os.environ, "COLUMNS": "80", "LC_ALL": "C.UTF-8", "NO_COLOR": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = shell(PYTEST + command)
     assert matches(steady(expected), steady((done.stdout + done.stderr).strip("\n"))), done.stdout + done.stderr
 
 
@@ -72,9 +59,7 @@ def test_other_commands_are_targets_of_make(command):
 @pytest.mark.parametrize("code", blocks("python"), ids=lambda code: code.split("\n")[-2][:30])
 def test_python_example(code):
     """What a program prints is what its comments say; ` / ` stands for the end of a line."""
-    command = [sys.executable, "-c", code]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    done = run([sys.executable, "-c", code])
     assert done.returncode == 0, done.stderr
     expected = "\n".join(re.findall(r"  # (.*)", code)).replace(" / ", "\n")
     assert matches(expected, done.stdout), done.stdout
@@ -84,9 +69,7 @@ def test_python_example(code):
 def test_shell_example(code, tmp_path):
     """The commands run in a folder that has the samples and nothing else."""
     shutil.copytree(ROOT / "samples", tmp_path / "samples")
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    command = ["bash", "-ec", f"{SHELL}\n{code}"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, env=environment)
+    done = shell(f"set -e\n{PYTEST}{code}", tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     assert (tmp_path / "gradcheck.xml").exists()
     assert "2 passed" in done.stdout
@@ -102,8 +85,7 @@ def test_picture_is_what_the_terminal_shows(tmp_path):
     """The picture is drawn anew by the example's command."""
     command = "gradcli grad 'x**2 * sin(y)' x=2 y=3 -f table --save"
     drawn, kept = tmp_path / "grad.svg", ROOT / "samples/pictures/grad.svg"
-    environment = {**os.environ, "COLUMNS": "80", "LC_ALL": "C.UTF-8", "PYTHONPATH": str(ROOT)}
-    subprocess.run(["bash", "-c", f"{SHELL}\n{command} {drawn}"], cwd=ROOT, env=environment, check=True)
+    assert shell(f"unset NO_COLOR; {command} {drawn}").returncode == 0
     assert drawn.read_text() == kept.read_text(), f"{command} {kept}"
 
 

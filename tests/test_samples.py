@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
-import os
 import re
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
+from .command import ROOT, compile_c, gradcli, run
+
 SAMPLES = ROOT / "samples"
 
 # name -> (arguments, expected lines that are no gradients, expected gradients)
@@ -54,94 +53,59 @@ EXPECTED = {
 }
 
 
-def gradcli(*words: str) -> subprocess.CompletedProcess:
-    environment = {**os.environ, "NO_COLOR": "1"}
-    command = [sys.executable, "-m", "gradcli", *words]
-    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
-
-
 @pytest.mark.parametrize("name", EXPECTED)
 def test_sample(name):
     words, lines, gradients = EXPECTED[name]
-    done = gradcli("grad", f"samples/{name}", *words)
-    assert done.returncode == 0, done.stderr
-    assert done.stderr == ""
+    done = gradcli("grad", f"samples/{name}", *words, cwd=ROOT)
+    assert (done.returncode, done.stderr) == (0, "")
     printed = done.stdout.splitlines()
     assert printed[: len(lines)] == lines
-    got = dict(line.split("\t") for line in printed[len(lines) :])
-    assert got.keys() == gradients.keys()
-    for key, value in gradients.items():
-        assert float(got[key]) == pytest.approx(value, rel=1e-10, abs=1e-12)
+    got = {key: float(value) for key, value in (line.split("\t") for line in printed[len(lines) :])}
+    assert got == pytest.approx(gradients, rel=1e-10, abs=1e-12)
 
 
 @pytest.mark.parametrize("name", [n for n in EXPECTED if n.endswith(".py")])
 def test_scripts_run_under_plain_python(name):
-    done = subprocess.run(
-        [sys.executable, f"samples/{name}"],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines() == EXPECTED[name][1]
+    done = run([sys.executable, f"samples/{name}"])
+    assert (done.returncode, done.stdout.splitlines()) == (0, EXPECTED[name][1]), done.stderr
 
 
 def test_the_function_sample():
-    done = gradcli("grad", "samples/function.py:rosenbrock", "x=-1", "y=2")
     # d/dx = -2 (1 - x) - 400 x (y - x^2), d/dy = 200 (y - x^2)
-    assert done.stdout == "x\t396.0\ny\t200.0\n"
+    assert gradcli("grad", "samples/function.py:rosenbrock", "x=-1", "y=2", cwd=ROOT).stdout == "x\t396.0\ny\t200.0\n"
 
 
 def test_declared_checks():
-    done = gradcli("gradcheck", "samples/gradients.py")
+    done = gradcli("gradcheck", "samples/gradients.py", cwd=ROOT)
     assert done.returncode == 0, done.stderr
-    assert [line.split("\t")[:2] for line in done.stdout.splitlines()] == [
-        ["pass", "cross_entropy"],
-        ["pass", "softmax"],
-    ]
+    found = [line.split("\t")[:2] for line in done.stdout.splitlines()]
+    assert found == [["pass", "cross_entropy"], ["pass", "softmax"]]
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
-def test_bisect_finds_the_commit_that_broke_a_gradient(tmp_path):
+def test_bisect_finds_the_commit_that_broke_a_gradient(path):
     """The sixth of eight revisions drops the 1/n; the fourth does not import and is skipped."""
-    (tmp_path / "gradcli").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m gradcli "$@"\n')
-    (tmp_path / "gradcli").chmod(0o755)
-    environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(
-        ["sh", "samples/bisect.sh"], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
-    )
+    done = run(["sh", "samples/bisect.sh"], PATH=path)
     assert done.returncode == 0, done.stderr
     assert done.stdout == "the first bad commit: Save a division\nrevisions that could not be checked: 1\n"
 
 
 def test_the_c_kernel(tmp_path):
     """Where there is a C compiler, the kernel is built and checked; elsewhere the sample says what is missing."""
-    library = tmp_path / "kernel.so"
-    compiler = shutil.which("cc")
-    if compiler is None:
-        done = gradcli("grad", "samples/kernel.py")
+    if shutil.which("cc") is None:
+        done = gradcli("grad", "samples/kernel.py", cwd=ROOT)
         assert done.returncode == 3
         assert "build it: cc" in done.stderr
         return
-    subprocess.run(
-        [compiler, "-O2", "-shared", "-fPIC", "-o", str(library), "samples/kernel.c", "-lm"], cwd=ROOT, check=True
-    )
-    environment = {**os.environ, "KERNEL_LIBRARY": str(library), "NO_COLOR": "1"}
-
-    def run(*words: str) -> subprocess.CompletedProcess:
-        command = [sys.executable, "-m", "gradcli", *words]
-        return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
-
-    done = run("grad", "samples/kernel.py")
-    got = dict(line.split("\t") for line in done.stdout.splitlines())
-    for name, x in (("x[0]", -1.0), ("x[1]", 0.0), ("x[2]", 2.0)):
-        s = 1 / (1 + math.exp(-x))
-        assert float(got[name]) == pytest.approx(s + x * s * (1 - s), rel=1e-12)
-    done = run("gradcheck", "samples/kernel.py:Swish", "x=[-1, 0, 2]")
+    library = compile_c(SAMPLES / "kernel.c", tmp_path / "kernel.so", "-O2")
+    given = {"cwd": ROOT, "KERNEL_LIBRARY": str(library)}
+    printed = gradcli("grad", "samples/kernel.py", **given).stdout.splitlines()
+    slopes = [1 / (1 + math.exp(-x)) for x in (-1.0, 0.0, 2.0)]
+    expected = {f"x[{i}]": s + x * s * (1 - s) for i, (s, x) in enumerate(zip(slopes, (-1.0, 0.0, 2.0), strict=True))}
+    assert {key: float(x) for key, x in (line.split("\t") for line in printed)} == pytest.approx(expected, rel=1e-12)
+    done = gradcli("gradcheck", "samples/kernel.py:Swish", "x=[-1, 0, 2]", **given)
     assert done.returncode == 0, done.stderr
-    done = run("gradcheck", "samples/kernel.py:Swish", "x=[-1, 0, 2]", "--order", "2")
+    done = gradcli("gradcheck", "samples/kernel.py:Swish", "x=[-1, 0, 2]", "--order", "2", **given)
     assert done.returncode == 3  # backward is in C, too, so there is no second derivative
     assert "once_differentiable" in done.stdout + done.stderr
 
@@ -151,88 +115,60 @@ def test_every_sample_is_tested():
     assert files == {*EXPECTED, "function.py", "gradients.py", "kernel.py"}
 
 
-def test_sweeps_three_ways(tmp_path):
-    said = run_sweeps(tmp_path)
+def test_sweeps_three_ways(path, tmp_path):
+    said = run_sweeps(path, tmp_path)
     assert "skipped: there is no command 'dask'" in said or said.endswith("the same\n")
 
 
-def run_sweeps(folder):
-    """Run the sample, with the commands that stand beside this Python, and return what it prints."""
-    script = f'gradcli() {{ "{sys.executable}" -m gradcli "$@"; }}\n. samples/sweep.sh'
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    done = subprocess.run(
-        ["bash", "-c", script, "sweep.sh", str(folder)],
-        cwd=ROOT,
-        env={**os.environ, "PATH": path, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
+def run_sweeps(path, folder):
+    """Run the sample, and return what it prints."""
+    done = run(["bash", "samples/sweep.sh", folder], PATH=path)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count('"rows": 3000, "not_finite": 0') >= 2
     return done.stdout
 
 
-def test_the_demo_runs():
-    script = f'gradcli() {{ "{sys.executable}" -m gradcli "$@"; }}\n. samples/demo.sh'
-    done = subprocess.run(
-        ["bash", "-c", script, str(SAMPLES / "demo.sh")], cwd=ROOT, capture_output=True, text=True, check=False
-    )
+def test_the_demo_runs(path):
+    done = run(["bash", "samples/demo.sh"], PATH=path)
     assert done.returncode == 0, done.stderr
     assert "0.56448" in done.stdout
     assert "\x1b[" in done.stdout
     assert "did you mean 'sin'" in done.stderr
 
 
-@pytest.fixture
-def on_path(tmp_path):
-    """Return an environment in which `gradcli` is a command."""
-    script = tmp_path / "bin" / "gradcli"
-    script.parent.mkdir()
-    script.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m gradcli "$@"\n')
-    script.chmod(0o755)
-    return {**os.environ, "PYTHONPATH": str(ROOT), "PATH": f"{script.parent}:{os.environ['PATH']}"}
+def descend(path: str, *words: str, **more: str) -> subprocess.CompletedProcess:
+    return run(["sh", SAMPLES / "descent.sh", *words], PATH=path, **more)
 
 
-def descend(environment: dict, *words: str, **more: str) -> subprocess.CompletedProcess:
-    command = ["sh", str(SAMPLES / "descent.sh"), *words]
-    return subprocess.run(command, env={**environment, **more}, capture_output=True, text=True, check=False)
-
-
-def test_gradient_descent_in_the_shell(on_path):
-    done = descend(on_path)
+def test_gradient_descent_in_the_shell(path):
+    done = descend(path)
     assert done.returncode == 0, done.stderr
     # 2 (x - 1) + y / 2 = 0 and 4 (y + 1/2) + x / 2 = 0
-    point = dict(word.split("=") for word in done.stdout.splitlines()[-1].split(" ")[2:])
-    assert float(point["x"]) == pytest.approx(36 / 31, abs=1e-4)
-    assert float(point["y"]) == pytest.approx(-20 / 31, abs=1e-4)
-    assert descend(on_path, "cosh(t)", "t=1", RATE="1", SMALL="1e-9").stdout.startswith("0 1.18 t=1\n")
+    point = {name: float(x) for name, x in (word.split("=") for word in done.stdout.splitlines()[-1].split(" ")[2:])}
+    assert point == pytest.approx({"x": 36 / 31, "y": -20 / 31}, abs=1e-4)
+    assert descend(path, "cosh(t)", "t=1", RATE="1", SMALL="1e-9").stdout.startswith("0 1.18 t=1\n")
 
 
-def test_gradient_descent_says_when_it_fails(on_path):
-    done = descend(on_path, STEPS="1")
+def test_gradient_descent_says_when_it_fails(path):
+    done = descend(path, STEPS="1")
     assert done.returncode == 1
     assert "no minimum in 1 steps" in done.stderr
-    assert descend(on_path, "x +").returncode == 2
+    assert descend(path, "x +").returncode == 2
 
 
-def test_the_workflow_guards_a_gradient(on_path, tmp_path):
+def test_the_workflow_guards_a_gradient(path, tmp_path):
     """The workflow's own commands, on a project with the files that it names: right, and then wrong."""
     text = (SAMPLES / "ci" / "gradcheck.yml").read_text()
     commands = re.findall(r"run: (gradcli .*)", text)
     loss = "def loss(w):\n    return (w**2).sum()\n\n\ndef loss_gradient(w):\n    return %s * w\n"
-    for factor, code in ((2, 0), (3, 1)):
+    source = (SAMPLES / "gradients.py").read_text()
+    for factor, gradients, code in ((2, source, 0), (3, source.replace("/ len(y)", ""), 1)):
         project = tmp_path / f"project{factor}"
         (project / "src").mkdir(parents=True)
-        source = (SAMPLES / "gradients.py").read_text()
-        broken = source.replace("/ len(y)", "") if code else source
-        (project / "src" / "gradients.py").write_text(broken)
+        (project / "src" / "gradients.py").write_text(gradients)
         (project / "src" / "loss.py").write_text(loss % factor)
         for command in commands:
-            done = subprocess.run(
-                ["sh", "-c", command], cwd=project, env=on_path, capture_output=True, text=True, check=False
-            )
+            done = run(["sh", "-c", command], project, PATH=path)
             assert done.returncode == code, done.stdout + done.stderr
             assert done.stdout.startswith("::error file=src/") == bool(code)
         assert (project / "gradcheck.xml").exists()

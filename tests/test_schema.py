@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
-from typing import Any
 
 import click
 import pytest
@@ -15,11 +11,11 @@ import pytest
 from gradcli.cli.main import COMMANDS, cli
 from gradcli.schema import names, schema_of
 
+from .command import ROOT, shell
 from .schemas import validate
 from .test_cases import CASES, cases_of
 
 jsonschema = pytest.importorskip("jsonschema")
-ROOT = Path(__file__).parents[1]
 IN_JSON = [
     case
     for path in CASES
@@ -81,9 +77,7 @@ def run(command: str, folder: Path, tmp_path: Path) -> str:
     """Run a command line for the shell; return what every gradcli in it wrote to its standard output."""
     log = tmp_path / "log"
     log.touch()
-    shell = f'gradcli() {{ "{sys.executable}" -m gradcli "$@" | tee -a "{log}"; }}\n{command}'
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "NO_COLOR": "1"}
-    subprocess.run(["bash", "-c", shell], cwd=folder, env=environment, check=False, capture_output=True, timeout=60)
+    shell(f'gradcli() {{ "$GRADCLI_PYTHON" -m gradcli "$@" | tee -a "{log}"; }}\n{command}', folder)
     return log.read_text()
 
 
@@ -95,11 +89,8 @@ def test_direct_runs(command, tmp_path):
 @pytest.mark.parametrize("case", IN_JSON, ids=repr)
 def test_cases(case, tmp_path):
     folder = tmp_path / "work"
-    for name, content in case.files.items():
-        place = folder / name
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_text(content)
-    folder.mkdir(exist_ok=True)
+    folder.mkdir()
+    case.write_files(folder)
     validate(run(case.command, folder, tmp_path))
     for path in folder.glob("*.json"):
         if path.name in WRITTEN.findall(case.command):
@@ -129,18 +120,12 @@ def test_schemas_are_schemas(name):
 
 @pytest.mark.parametrize("name", names())
 def test_every_key_has_a_description(name):
-    def check(part: Any, path: str) -> None:
-        if isinstance(part, dict):
-            if part.get("type") == "object":
-                for key, value in part.get("properties", {}).items():
-                    assert value.get("description") or key in ("re", "im"), f"{path}/{key}"
-            for key, value in part.items():
-                check(value, f"{path}/{key}")
-        elif isinstance(part, list):
-            for item in part:
-                check(item, path)
-
-    check(schema_of(name), name)
+    parts = [schema_of(name)]
+    for part in parts:
+        if isinstance(part, dict) and part.get("type") == "object":
+            for key, value in part.get("properties", {}).items():
+                assert value.get("description") or key in ("re", "im"), key
+        parts += part.values() if isinstance(part, dict) else part if isinstance(part, list) else []
 
 
 def test_every_command_with_json_has_a_schema():

@@ -213,5 +213,5 @@ def cluster(folder):
 
 
 @pytest.mark.framework("distributed")
-def test_the_sample_runs_on_dask(tmp_path):
-    assert run_sweeps(tmp_path).endswith("the same\n")
+def test_the_sample_runs_on_dask(path, tmp_path):
+    assert run_sweeps(path, tmp_path).endswith("the same\n")
