@@ -7,7 +7,6 @@ import pty
 import re
 import select
 import shutil
-import subprocess
 import sys
 import time
 
@@ -15,6 +14,8 @@ import numpy as np
 import pytest
 
 from gradcli.cli.main import COMMANDS, main
+
+from ..command import run
 
 PROGRAM = "a = 3\nw = [1, 2]\nk = x*a + sum(w)\nk**2\n"
 PYTHON = '''
@@ -40,16 +41,17 @@ class Split:
 '''
 
 
+FILES = {
+    **{"f.expr": PROGRAM, "f.py": PYTHON, "broken.py": "def f(:\n"},
+    **dict.fromkeys(["notes.txt", "photo.jpg", ".hidden.py", "my data.npy"], ""),
+}
+
+
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     """A working directory with one file of each kind."""
-    (tmp_path / "f.expr").write_text(PROGRAM)
-    (tmp_path / "f.py").write_text(PYTHON)
-    (tmp_path / "broken.py").write_text("def f(:\n")
-    (tmp_path / "notes.txt").write_text("1")
-    (tmp_path / "photo.jpg").write_text("")
-    (tmp_path / ".hidden.py").write_text("")
-    (tmp_path / "my data.npy").write_text("")
+    for name, text in FILES.items():
+        (tmp_path / name).write_text(text)
     (tmp_path / "dir").mkdir()
     np.savez(tmp_path / "z.npz", first=1, second=2)
     os.mkfifo(tmp_path / "pipe.expr")
@@ -131,15 +133,17 @@ def test_offers(line, folder, capsys, monkeypatch):
     assert not (folder / "executed").exists()
 
 
-def test_help_stands_beside(folder, capsys, monkeypatch):
-    assert offered("gradcli grad f.py:cu", capsys, monkeypatch) == ["f.py:cube\tThe cube."]
-    assert offered("gradcli tra", capsys, monkeypatch) == ["trace\tBackward, step by step."]
-    assert offered("gradcli grad f.py:cu", capsys, monkeypatch, "zsh") == [
-        "plain",
-        "f.py:cube",
-        "f.py:cube  -- The cube.",
-    ]
-    assert offered("gradcli grad f.expr a", capsys, monkeypatch, "zsh") == ["more", "a=", "a="]
+@pytest.mark.parametrize(
+    ("line", "shell", "expected"),
+    [
+        ("gradcli grad f.py:cu", "fish", ["f.py:cube\tThe cube."]),
+        ("gradcli tra", "fish", ["trace\tBackward, step by step."]),
+        ("gradcli grad f.py:cu", "zsh", ["plain", "f.py:cube", "f.py:cube  -- The cube."]),
+        ("gradcli grad f.expr a", "zsh", ["more", "a=", "a="]),
+    ],
+)
+def test_help_stands_beside(line, shell, expected, folder, capsys, monkeypatch):
+    assert offered(line, capsys, monkeypatch, shell) == expected
 
 
 @pytest.mark.parametrize(
@@ -160,14 +164,8 @@ def test_bash_gets_the_part_after_its_word_breaks(line, word, expected, folder, 
 
 
 def test_nothing_heavy_is_imported(folder):
-    environment = {**os.environ, "_GRADCLI_COMPLETE": "fish_complete", "COMP_LINE": "gradcli grad f.expr --wrt "}
-    done = subprocess.run(
-        [sys.executable, "-X", "importtime", "-m", "gradcli"],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    given = {"_GRADCLI_COMPLETE": "fish_complete", "COMP_LINE": "gradcli grad f.expr --wrt "}
+    done = run([sys.executable, "-X", "importtime", "-m", "gradcli"], folder, **given)
     assert done.stdout.split() == ["x", "a", "w"]
     modules = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
     assert "gradcli.cli.main" in modules
@@ -184,21 +182,9 @@ def test_script_asks_by_the_variable(shell, capsys):
 
 
 def test_unknown_shell(capsys):
-    assert main(["completion", "bsh"]) == 2
-    assert "did you mean 'bash'?" in capsys.readouterr().err
-    assert main(["completion", "tcsh"]) == 2
-    assert "bash, zsh, fish" in capsys.readouterr().err
-
-
-@pytest.fixture
-def path(tmp_path_factory):
-    """The search path with a `gradcli` that runs this package."""
-    place = tmp_path_factory.mktemp("bin")
-    root = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
-    program = place / "gradcli"
-    program.write_text(f'#!/bin/sh\nPYTHONPATH="{root}" exec "{sys.executable}" -m gradcli "$@"\n')
-    program.chmod(0o755)
-    return f"{place}:{os.environ['PATH']}"
+    for shell, hint in (("bsh", "did you mean 'bash'?"), ("tcsh", "bash, zsh, fish")):
+        assert main(["completion", shell]) == 2
+        assert hint in capsys.readouterr().err
 
 
 def typed(argv: list[str], keys: list[tuple[str, str]], path: str) -> str:
@@ -232,20 +218,22 @@ TYPED = [
 ]
 
 
+def keys(first: tuple[str, str], shell: str) -> list[tuple[str, str]]:
+    """Return what is typed into a shell, and the answers."""
+    script = f'eval "$(gradcli completion {shell})"; echo read""y\n'
+    return [first, (script, "\nready"), *(("\x15" + text, answer) for text, answer in TYPED)]
+
+
 def test_bash_on_a_terminal(folder, path):
-    keys = [("bind 'set enable-bracketed-paste off'; PS1='>> '\n", "\n>> ")]
-    keys += [('eval "$(gradcli completion bash)"; echo read""y\n', "\nready")]
-    keys += [("\x15" + text, answer) for text, answer in TYPED]
-    typed(["bash", "--norc", "--noprofile", "-i"], keys, path)
+    begin = ("bind 'set enable-bracketed-paste off'; PS1='>> '\n", "\n>> ")
+    typed(["bash", "--norc", "--noprofile", "-i"], keys(begin, "bash"), path)
     assert not (folder / "executed").exists()
 
 
 def test_zsh_on_a_terminal(folder, path, capsys):
     if shutil.which("zsh"):
-        keys = [("PS1='>> '; autoload -Uz compinit; compinit -u -D; bindkey -e\n", "\n.*>> ")]
-        keys += [('eval "$(gradcli completion zsh)"; echo read""y\n', "\nready")]
-        keys += [("\x15" + text, answer) for text, answer in TYPED]
-        typed(["zsh", "-f", "-i"], keys, path)
+        begin = ("PS1='>> '; autoload -Uz compinit; compinit -u -D; bindkey -e\n", "\n.*>> ")
+        typed(["zsh", "-f", "-i"], keys(begin, "zsh"), path)
     else:  # at least what it inserts is all there
         main(["completion", "zsh"])
         script = capsys.readouterr().out
@@ -259,14 +247,8 @@ def test_fish(folder, path, capsys):
     script = capsys.readouterr().out
     if shutil.which("fish"):
         for text, _ in TYPED:
-            done = subprocess.run(
-                ["fish", "--no-config", "-c", f"{script}\ncomplete -C {text.rstrip()!r}"],
-                env={**os.environ, "PATH": path},
-                capture_output=True,
-                text=True,
-                check=False,
-            )
-            assert done.stdout, text
+            line = f"{script}\ncomplete -C {text.rstrip()!r}"
+            assert run(["fish", "--no-config", "-c", line], folder, PATH=path).stdout, text
     else:
         assert "complete --no-files --keep-order --command gradcli --arguments" in script
     assert not (folder / "executed").exists()
