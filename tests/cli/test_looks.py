@@ -108,6 +108,17 @@ def test_colour_changes_nothing_else(name, capsys, monkeypatch):
     assert [line.rstrip() for line in steady.sub("", coloured).splitlines()] == plain.splitlines()
 
 
+def seen_on_terminal(words: list, stream: str, **settings: str) -> str:
+    """Return what a command writes to a standard stream that is a terminal."""
+    environment = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "FORCE_COLOR", "TERM")} | settings
+    ours, theirs = pty.openpty()
+    with open(ours, "rb", buffering=0) as terminal, open(theirs, "wb", buffering=0) as end:
+        streams = {"stdout": subprocess.DEVNULL, stream: end}
+        subprocess.run([sys.executable, "-m", "gradcli", *words], env=environment, check=True, **streams)
+        end.write(b"end")
+        return terminal.read(65536).decode()
+
+
 @pytest.mark.parametrize(
     ("settings", "coloured"),
     [
@@ -119,39 +130,17 @@ def test_colour_changes_nothing_else(name, capsys, monkeypatch):
     ids=str,
 )
 def test_colour_on_a_terminal(settings, coloured):
-    environment = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "FORCE_COLOR", "TERM")}
-    ours, theirs = pty.openpty()
-    subprocess.run(
-        [sys.executable, "-m", "gradcli", "grad", "x**2", "x=3"],
-        stdout=theirs,
-        env={**environment, **settings},
-        check=True,
-    )
-    os.close(theirs)
-    seen = os.read(ours, 65536).decode()
-    os.close(ours)
+    seen = seen_on_terminal(["grad", "x**2", "x=3"], "stdout", **settings)
     assert "gradient" in seen
     assert ("\x1b[" in seen) == coloured
 
 
-def test_progress_is_for_terminals_only(tmp_path):
-    checks = "import gradcli\n" + "".join(
-        f"@gradcli.check(at={{'x': 1.0}})\ndef f{i}(x): return x**2\n" for i in range(6)
-    )
-    (tmp_path / "c.py").write_text(checks)
-    command = [sys.executable, "-m", "gradcli", "gradcheck", str(tmp_path / "c.py"), "-f", "tsv"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert done.stderr == ""
-    for term, bar in (("dumb", False), ("xterm", True)):
-        ours, theirs = pty.openpty()
-        subprocess.run(
-            command, stdout=subprocess.DEVNULL, stderr=theirs, env={**os.environ, "TERM": term}, check=True
-        )
-        os.write(theirs, b"end")
-        seen = os.read(ours, 65536).decode()
-        os.close(theirs)
-        os.close(ours)
-        assert ("checking" in seen) == bar
+@pytest.mark.parametrize(("term", "bar"), [("dumb", False), ("xterm", True)])
+def test_progress_is_for_terminals_that_can_show_it(term, bar, tmp_path):
+    check = "@gradcli.check(at={'x': 1.0})\ndef f%d(x): return x**2\n"
+    (tmp_path / "c.py").write_text("import gradcli\n" + "".join(check % i for i in range(6)))
+    seen = seen_on_terminal(["gradcheck", tmp_path / "c.py", "-f", "tsv"], "stderr", TERM=term)
+    assert ("checking" in seen) == bar
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import sys
-from types import ModuleType
-from unittest.mock import MagicMock
 
 import numpy as np
 import pytest
@@ -214,54 +211,6 @@ def test_jacobian_as_heat_maps(capsys, tmp_path, monkeypatch):
     assert main(["jacobian", "x * y", "x=[1, 2]", "y=2", "--plot"]) == 0
     assert "∂out/∂x   2 by 2" in capsys.readouterr().out
     assert main(["jacobian", "x * y", "x=[1, 2]", "y=2", "--plot", "--sparse"]) == 2
-
-
-DRAWINGS = {
-    "curve": ["plot", "sqrt(x)", "--over", "x=-1:1"],
-    "surface": ["plot", "x*y", "--over", "x=-1:1", "--over", "y=0:2"],
-    "heatmaps": ["jacobian", "x*y", "x=[1,2]", "y=3"],
-}
-
-
-BEGINNINGS = {"svg": b"<?xml", "png": b"\x89PNG", "pdf": b"%PDF"}
-
-
-@pytest.mark.parametrize("kind", BEGINNINGS)
-@pytest.mark.parametrize("what", DRAWINGS)
-def test_pictures(what, kind, tmp_path, monkeypatch):
-    path = tmp_path / f"f.{kind}"
-    if importlib.util.find_spec("matplotlib"):
-        assert main([*DRAWINGS[what], "-o", str(path)]) == 0
-        assert path.read_bytes().lstrip().startswith(BEGINNINGS[kind])
-        return
-    calls = with_stand_in(monkeypatch, b"a picture")
-    assert main([*DRAWINGS[what], "-o", str(path)]) == 0
-    assert path.read_bytes() == b"a picture"
-    expected = {"curve": ".plot", "surface": ".contourf", "heatmaps": ".imshow"}[what]
-    assert any(name.endswith(expected) for name, _, _ in calls.mock_calls)
-    assert calls.return_value.savefig.call_args.kwargs["format"] == kind
-
-
-def with_stand_in(monkeypatch, content: bytes) -> MagicMock:
-    """Put something in matplotlib's place that notes what is drawn."""
-    figure = MagicMock()
-    picture = figure.return_value
-    picture.savefig.side_effect = lambda file, **_: file.write(content)
-    axes = [MagicMock(), MagicMock()]
-
-    def subplots(rows=1, columns=1, **options):
-        if not options:
-            return figure.axes
-        return axes if rows == 2 else [[figure.axes] * columns]
-
-    picture.subplots.side_effect = subplots
-    for part in axes:
-        figure.attach_mock(part, f"axes{axes.index(part)}")
-    module = ModuleType("matplotlib.figure")
-    module.Figure = figure
-    monkeypatch.setitem(sys.modules, "matplotlib", ModuleType("matplotlib"))
-    monkeypatch.setitem(sys.modules, "matplotlib.figure", module)
-    return figure
 
 
 def test_without_matplotlib(tmp_path, capsys, monkeypatch):

@@ -16,7 +16,10 @@ COMMANDS = {
     "jacobian": ("jacobian", "stack([x[0], 2*x[1], -3*x[2]])", "x=[1, 2, 3]"),
     "precision": ("precision", "exp(x)-1", "x=1e-9:1"),
     "taylor": ("gradcheck", "x^3", "x=2", "--taylor"),
+    "gaps": ("plot", "sqrt(x)", "--over", "x=-1:1"),
 }
+BEGINNINGS = {"svg": b"<?xml", "png": b"\x89PNG", "pdf": b"%PDF"}
+WITHOUT_PDF = ("precision", "taylor")
 
 
 def pixels(content: bytes) -> np.ndarray:
@@ -26,17 +29,18 @@ def pixels(content: bytes) -> np.ndarray:
     return imread(io.BytesIO(content))[..., :3]
 
 
-@pytest.mark.parametrize("ending", ["svg", "png"])
-@pytest.mark.parametrize("what", COMMANDS)
+@pytest.mark.parametrize(
+    ("what", "ending"), [(a, b) for a in COMMANDS for b in BEGINNINGS if b != "pdf" or a not in WITHOUT_PDF]
+)
 def test_every_command_that_draws(what, ending, tmp_path):
     path = tmp_path / f"f.{ending}"
     assert main([*COMMANDS[what], "-o", str(path)]) == 0
+    assert path.read_bytes().lstrip().startswith(BEGINNINGS[ending])
     if ending == "svg":
         assert b"<svg" in path.read_bytes()
-    else:
+    elif ending == "png":
         picture = pixels(path.read_bytes())
-        assert picture.shape[0] > 300
-        assert picture.shape[1] > 300
+        assert min(picture.shape[:2]) > 300
         assert len(np.unique(picture.reshape(-1, 3), axis=0)) > 10
 
 
@@ -46,8 +50,7 @@ def test_a_heat_map_shows_signs_and_zeros(tmp_path):
     picture = pixels(path.read_bytes())
     red, blue = picture[..., 0] - picture[..., 2] > 0.3, picture[..., 2] - picture[..., 0] > 0.3
     white = picture.min(axis=-1) > 0.95
-    assert red.sum() > 1000
-    assert blue.sum() > 1000
+    assert min(red.sum(), blue.sum()) > 1000
     assert white.mean() > 0.3
 
 
