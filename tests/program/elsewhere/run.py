@@ -3,18 +3,40 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from typing import Any
 
+from ...command import gradcli
+from .servers import Respond, serve
 
-def gradcheck(*words: str, cwd: Any = None) -> tuple[int, dict[str, Any], str]:
+
+def run(*words: object, cwd: Any = None) -> tuple[int, dict[str, Any]]:
+    """Return exit code and JSON of a command."""
+    done = gradcli(*words, "--json", cwd=cwd)
+    return done.returncode, json.loads(done.stdout)
+
+
+def gradcheck(*words: object, cwd: Any = None) -> tuple[int, dict[str, Any], str]:
     """Return exit code, JSON and standard error of `gradcli gradcheck`."""
-    command = [sys.executable, "-m", "gradcli", "gradcheck", *map(str, words), "--json"]
-    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False, timeout=120)
+    done = gradcli("gradcheck", *words, "--json", cwd=cwd)
     return done.returncode, json.loads(done.stdout), done.stderr
+
+
+def judge(
+    respond: Respond, *words: object, path: str = "/forward", **options: Any
+) -> tuple[list, dict[str, Any], Any]:
+    """Check a model that a server has; return the exit code and the verdicts as a list, JSON, and the server."""
+    with serve(respond, **options) as server:
+        code, found, _ = gradcheck(f"{server.url}{path}", *words)
+    return [code, *verdicts(found)], found, server
 
 
 def verdicts(found: dict[str, Any]) -> list[str]:
     """Return the verdicts of all checks."""
-    return [check["verdict"] for check in found["checks"]]
+    return [check["verdict"] for check in found.get("checks", [])]
+
+
+def message_of(found: dict[str, Any]) -> str:
+    """Return what an error, or the only check, says."""
+    return (
+        f"{found['error']['message']} {found['error']['hint']}" if "error" in found else found["checks"][0]["message"]
+    )
