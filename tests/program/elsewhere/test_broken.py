@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-
 import pytest
+
+from ...command import ROOT, gradcli
 
 
 def run(folder, *words, broken="raise RuntimeError('the driver is broken')"):
@@ -20,9 +18,7 @@ def run(folder, *words, broken="raise RuntimeError('the driver is broken')"):
         "import gradcli\n\n@gradcli.check(at={'x': [1.0, 2.0]}, engine='torch')\n"
         "def f(x):\n    return (x * x).sum()\n"
     )
-    command = [sys.executable, "-m", "gradcli", *words]
-    environment = {**os.environ, "PYTHONPATH": str(folder / "site")}
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, env=environment)
+    done = gradcli(*words, cwd=folder, PYTHONPATH=f"{folder / 'site'}:{ROOT}")
     return done.returncode, done.stdout, done.stderr
 
 

@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-import json
-import pathlib
-import subprocess
-import sys
+import shutil
 
 import pytest
 
-from .run import gradcheck, verdicts
+from ...command import compile_c
+from .run import gradcheck, message_of, run, verdicts
 from .servers import serve, umbridge
 from .test_http import ROSENBROCK
+from .test_library import KERNELS
 from .test_process import model
-
-
-def run(*words: str) -> tuple[int, dict]:
-    """Return exit code and JSON of a command."""
-    command = [sys.executable, "-m", "gradcli", *words, "--json"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
-    return done.returncode, json.loads(done.stdout)
 
 
 def wrong(out, wrt, x, vector, config):
@@ -58,17 +50,20 @@ def test_a_model_that_gives_forward_products_only():
         assert run("grad", f"{server.url}/forward", "x0=[2,3]", "-g", "[2]")[1]["grad"] == {"x0": [26.0, 34.0]}
 
 
-def test_what_cannot_be_told_is_an_error(url, tmp_path):
-    code, found = run("hvp", url, "x0=[2,3]", "-t", "x0=[1,0]")
-    assert code == 3
-    code, found = run("jvp", model(tmp_path), "x0=[2,3]", "-t", "x0=[1,0]")
-    assert (code, found["error"]["message"].endswith("gives no Jacobian-vector products")) == (3, True)
-    code, found = run("grad", model(tmp_path, "os._exit(4)"), "x0=[2,3]", "-g", "[1]")
-    assert (code, "status 4" in found["error"]["message"]) == (3, True)
-    code, found = run("grad", "cmd:cat", "x0=[2,3]", "--safe")
-    assert (code, "--safe" in found["error"]["message"]) == (2, True)
-    code, found = run("grad", url)
-    assert (code, found["error"]["hint"]) == (2, "add to the command line: x0='randn(2)'")
+UNKNOWN = [
+    ("hvp {url} x0=[2,3] -t x0=[1,0]", 3, "first derivatives only"),
+    ("jvp {model} x0=[2,3] -t x0=[1,0]", 3, "gives no Jacobian-vector products"),
+    ("grad {dying} x0=[2,3] -g [1]", 3, "status 4"),
+    ("grad cmd:cat x0=[2,3] --safe", 2, "--safe"),
+    ("grad {url}", 2, "add to the command line: x0='randn(2)'"),
+]
+
+
+@pytest.mark.parametrize(("line", "code", "message"), UNKNOWN)
+def test_what_cannot_be_told_is_an_error(line, code, message, url, tmp_path):
+    targets = {"url": url, "model": model(tmp_path), "dying": model(tmp_path, "os._exit(4)", name="dying")}
+    got, found = run(*(word.format(**targets) for word in line.split()))
+    assert (got, message in message_of(found)) == (code, True), found
 
 
 def test_all_kinds_of_targets_in_one_call(url, tmp_path):
@@ -80,35 +75,23 @@ def test_all_kinds_of_targets_in_one_call(url, tmp_path):
     assert sorted(verdicts(found)) == ["error", "fail", "pass", "pass"]
 
 
-WORDS = {"grad": [], "jacobian": [], "vjp": ["-g", "[2]"]}
+@pytest.mark.parametrize(("command", "vector"), [("grad", ["-g", "[1]"]), ("jacobian", []), ("vjp", ["-g", "[2]"])])
+def test_check_judges_what_a_server_gives(command, vector, url, tmp_path):
+    for target, code, verdict in ((model(tmp_path), 0, "pass"), (url, 1, "fail")):
+        got, found = run(command, target, "x0=[2,3]", *vector, "--check")
+        assert (got, found["check"]["verdict"]) == (code, verdict)
 
 
-@pytest.mark.parametrize("command", WORDS)
-def test_check_judges_what_a_server_gives(command, url, tmp_path):
-    more = WORDS[command] if command != "grad" else ["-g", "[1]"]
-    code, found = run(command, model(tmp_path), "x0=[2,3]", *more, "--check")
-    assert (code, found["check"]["verdict"]) == (0, "pass")
-    code, found = run(command, url, "x0=[2,3]", *more, "--check")
-    assert (code, found["check"]["verdict"]) == (1, "fail")
-
-
-def test_commands_take_the_derivative_of_a_library(library):
+@pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
+def test_commands_take_the_derivative_of_a_library(tmp_path):
+    library = compile_c(KERNELS, tmp_path / "libk.so")
     f, of = f"{library}:double f(int n, const double *x)", "(int n, const double *x, double *g)"
     code, found = run("jacobian", f, "--grad", f"void f_grad{of}", "x=[1,2]", "--check")
     assert (code, found["check"]["verdict"]) == (0, "pass")
     code, found = run("grad", f, "--grad", f"void f_sign{of}", "x=[1,2]", "--check")
     assert (code, found["check"]["verdict"]) == (1, "fail")
-    code, found = run(
-        "vjp", f, "--vjp", "void f_b(int n, const double *x, double *xb, double fb)", "x=[0,2]", "-g", "2"
-    )
+    backward = "void f_b(int n, const double *x, double *xb, double fb)"
+    code, found = run("vjp", f, "--vjp", backward, "x=[0,2]", "-g", "2")
     assert (code, found["vjp"]["x"][0]) == (0, 0.0)
     code, found = run("grad", "x**2", "--grad", "void g()", "x=2")
-    assert (code, "LIB.so" in found["error"]["message"]) == (2, True)
-
-
-@pytest.fixture(scope="module")
-def library(tmp_path_factory):
-    path = tmp_path_factory.mktemp("library") / "libk.so"
-    source = str(pathlib.Path(__file__).parent / "kernels.c")
-    subprocess.run(["cc", "-shared", "-fPIC", "-o", str(path), source, "-lm"], check=True)
-    return path
+    assert (code, "LIB.so" in message_of(found)) == (2, True)
