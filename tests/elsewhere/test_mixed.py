@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import subprocess
 import textwrap
-from pathlib import Path
 
 import pytest
 
+from tests.command import compile_c
 from tests.program.elsewhere.run import gradcheck
 from tests.program.elsewhere.servers import serve, umbridge
 from tests.program.elsewhere.test_commands import value, wrong
 from tests.program.elsewhere.test_http import ROSENBROCK
+from tests.program.elsewhere.test_library import KERNELS
 from tests.program.elsewhere.test_process import model
 
 FILES = {
@@ -26,13 +26,6 @@ FILES = {
         @gradcli.check(at={"x": [1.0, 2.0]}, grad=lambda x: 2.02 * x)
         def hand_wrong(x):
             return np.sum(x * x)
-        """,
-    "own.py": """
-        import gradcli
-
-        @gradcli.check(at={"x": [1.0, 2.0]})
-        def own(x):
-            return gradcli.sin(x).sum()
         """,
     "net.py": """
         import torch
@@ -49,29 +42,25 @@ FILES = {
                 return -2 * ctx.saved_tensors[0] * g
 
         @gradcli.check(at={"x": [1.0, 2.0]})
-        def torch_right(x):
-            return torch.sin(x).sum()
-
-        @gradcli.check(at={"x": [1.0, 2.0]})
         def torch_wrong(x):
             return Square.apply(x).sum()
         """,
-    "jx.py": """
-        import jax.numpy as jnp
+    **{
+        f"{name}.py": f"""
+        import {engine} as np
         import gradcli
 
-        @gradcli.check(at={"x": [1.0, 2.0]})
-        def jax_right(x):
-            return jnp.sin(x).sum()
-        """,
-    "hips.py": """
-        import autograd.numpy as np
-        import gradcli
-
-        @gradcli.check(at={"x": [1.0, 2.0]})
-        def hips_right(x):
-            return np.sum(np.sin(x))
-        """,
+        @gradcli.check(at={{"x": [1.0, 2.0]}})
+        def {name}(x):
+            return np.sin(x).sum()
+        """
+        for name, engine in {
+            "own": "gradcli",
+            "torch_right": "torch",
+            "jax_right": "jax.numpy",
+            "hips_right": "autograd.numpy",
+        }.items()
+    },
     "elsewhere.py": """
         import gradcli
 
@@ -94,8 +83,7 @@ RIGHT = ["f_grad", "hand", "hips_right", "jax_right", "own", "process", "server 
 @pytest.mark.framework("jax")
 @pytest.mark.framework("autograd")
 def test_a_folder_that_mixes_all_kinds(tmp_path):
-    kernels = Path(__file__).parents[1] / "program" / "elsewhere" / "kernels.c"
-    subprocess.run(["cc", "-shared", "-fPIC", "-o", tmp_path / "libk.so", kernels, "-lm"], check=True)
+    compile_c(KERNELS, tmp_path / "libk.so")
     with serve(ROSENBROCK) as right, serve(umbridge(value, wrong, ([2], [1]))) as bad:
         words = {"RIGHT": right.url, "WRONG": bad.url, "PROCESS": model(tmp_path), "FOLDER": str(tmp_path)}
         for name, text in FILES.items():
