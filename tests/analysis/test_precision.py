@@ -19,7 +19,6 @@ from gradcli.tape.dtypes import set_default_dtype
 
 
 def measured(capsys, *words: str) -> dict:
-    """Return the document that a call prints."""
     assert main(["precision", *words, "--json"]) == 0
     return json.loads(capsys.readouterr().out)
 
@@ -149,7 +148,6 @@ def test_several_statements_and_an_assignment_stay_a_program(capsys):
 
 
 def value_of(text: str, **given: np.ndarray) -> np.ndarray:
-    """Return what a text of the language gives."""
     with np.errstate(all="ignore"):
         return ExpressionProgram(parse(text), text, Settings()).run(given).output._data
 

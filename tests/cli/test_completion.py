@@ -219,7 +219,6 @@ TYPED = [
 
 
 def keys(first: tuple[str, str], shell: str) -> list[tuple[str, str]]:
-    """Return what is typed into a shell, and the answers."""
     script = f'eval "$(gradcli completion {shell})"; echo read""y\n'
     return [first, (script, "\nready"), *(("\x15" + text, answer) for text, answer in TYPED)]
 

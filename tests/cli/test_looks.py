@@ -28,7 +28,6 @@ EVERY = {
 
 
 def shown(capsys, monkeypatch, words, width: int, plain: bool = False, color: str = "never") -> str:
-    """Return what a command prints for a terminal of that width."""
     monkeypatch.setenv("COLUMNS", str(width))
     monkeypatch.setenv("LC_ALL", "C" if plain else "C.UTF-8")
     assert main([*words, "-f", "table", "--color", color]) == 0

@@ -29,7 +29,6 @@ def f(x, a=2.0):
 
 
 def numbers(capsys, *words: str) -> np.ndarray:
-    """Return the columns that -f tsv prints."""
     assert main(["plot", *words, "-f", "tsv"]) == 0
     return np.array([[float(x) for x in line.split("\t")] for line in capsys.readouterr().out.splitlines()])
 
@@ -112,7 +111,6 @@ def test_errors(line, capsys):
 
 
 def drawn(capsys, monkeypatch, columns: int, lines: int, *words: str) -> list[str]:
-    """Return what a terminal of that size shows."""
     monkeypatch.setenv("COLUMNS", str(columns))
     monkeypatch.setenv("LINES", str(lines))
     assert main([*words, "-f", "table"]) == 0

@@ -12,7 +12,6 @@ from gradcli.cli.main import main
 
 
 def text_of(path) -> str:
-    """Return the text in a saved file."""
     source = path.read_text()
     if path.suffix == ".svg":
         root = ElementTree.fromstring(source)

@@ -52,7 +52,6 @@ def folder(tmp_path_factory):
 
 
 def run(folder, *words):
-    """Return exit code, output and errors of a command."""
     done = gradcli(*words, cwd=folder)
     return done.returncode, done.stdout, done.stderr
 

@@ -12,7 +12,6 @@ X = np.array([0.3, -0.7, 1.1])
 
 
 def forces(x):
-    """The forces of an energy."""
     import torch
 
     return -torch.autograd.grad((x**3).sum() + x.prod(), x, create_graph=True)[0]

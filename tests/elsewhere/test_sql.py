@@ -28,7 +28,6 @@ PROGRAMS = [
 
 
 def columns(capsys, program: str, *words: str) -> str:
-    """Return what the command prints."""
     assert main(["symbolic", program, *words, "-f", "sql"]) == 0
     return capsys.readouterr().out
 

@@ -29,7 +29,6 @@ def f(x, y):
 
 
 def sweep(*words, folder, code=0):
-    """Run the command in a folder, and return what it printed as JSON."""
     line = [*COMMAND, *words, "--json"]
     done = subprocess.run(line, cwd=folder, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == code, done.stderr

@@ -71,7 +71,6 @@ POINT = ["m.e=2", "layers[0]=[1,2]", "layers[1]=[3,4]", "loads.top=[1.5,2]", "f=
 
 @contextlib.contextmanager
 def served(folder, factor):
-    """Yield the address of a Tesseract."""
     path = folder / "tesseract_api.py"
     path.write_text(f"FACTOR = {factor}\n{textwrap.dedent(MODEL)}")
     with socket.socket() as free:

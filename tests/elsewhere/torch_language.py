@@ -10,7 +10,6 @@ import torch
 
 
 def reduced(function: Any) -> Any:
-    """Return a reduction of all elements, or along an axis."""
     return lambda x, axis=None: function(x) if axis is None else function(x, axis)
 
 

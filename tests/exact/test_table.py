@@ -50,7 +50,6 @@ def flat(result) -> list[Tensor]:
 
 
 def weighted(result) -> Tensor | None:
-    """Return a sum of all results with different weights."""
     total = None
     for t in flat(result):
         if t._node is not None:

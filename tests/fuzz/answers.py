@@ -74,7 +74,6 @@ def served(rng: random.Random, kind: str, text: str) -> str:
 
 @functools.cache
 def certificate(days: int, name: str) -> tuple[str, str]:
-    """Return a key and a certificate for a name, for so many days."""
     make = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout - -out -"
     done = subprocess.run(
         [*make.split(), "-days", str(days), "-subj", f"/CN={name}", "-addext", f"subjectAltName=DNS:{name}"],

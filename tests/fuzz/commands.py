@@ -33,7 +33,6 @@ OUTPUTS = (
 
 
 def table(rng: random.Random) -> str:
-    """Write a table, and return its name."""
     ending = rng.choice((".csv", ".csv", ".csv", ".tsv", ".npy", ".parquet", ".txt", ""))
     heading = rng.choice(HEADINGS)
     rows = [
@@ -122,7 +121,6 @@ POINTS = (
 
 
 def checks(rng: random.Random, name: str = "checks.py") -> None:
-    """Write a file of checks."""
     weird = rng.choice(WEIRD)
     text = CHECK.format(
         body=rng.choice(BODIES).format(weird=weird), at=rng.choice(POINTS), name=weird, value=rng.choice(VALUES)

@@ -57,12 +57,10 @@ def engine(x): return (x * x).sum()
 
 
 def deed(rng: random.Random) -> str:
-    """Return statements of Python."""
     return fill(rng, rng.choice(DEEDS))
 
 
 def fill(rng: random.Random, text: str) -> str:
-    """Return statements with what stands in braces drawn."""
     drawn = {name: rng.choice(words) for name, words in DRAWN.items()}
     return text.format(**drawn)
 

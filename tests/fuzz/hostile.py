@@ -52,13 +52,11 @@ def escapes(rng: random.Random) -> list[str]:
 
 
 def header(shape: str, kind: str = "<f8", order: str = "False") -> bytes:
-    """Return the beginning of a .npy file."""
     text = f"{{'descr': {kind!r}, 'fortran_order': {order}, 'shape': {shape}, }}".encode()
     return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text
 
 
 def archive(names: list[str], content: bytes, squeeze: bool) -> bytes:
-    """Return a .npz file."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED if squeeze else zipfile.ZIP_STORED) as file:
         for name in dict.fromkeys(names):
@@ -68,7 +66,6 @@ def archive(names: list[str], content: bytes, squeeze: bool) -> bytes:
 
 @group
 def files(rng: random.Random) -> list[str]:
-    """Return a command line that reads a crafted file."""
     end = rng.choice((".npy", ".npz", ".csv", ".tsv", ".txt", ".json", ".bin", ""))
     shape = rng.choice(
         ("(1000000000000,)", "(-1,)", "(2,)", "()", "(2, 2, 0)", "(1,) * 3", "(9,) ", "(True,)", "(2.5,)", "None")

@@ -132,19 +132,16 @@ def tesseract(rng, method, body, bad):
 
 
 def head(length, more="", status="200 OK"):
-    """Return the head of an answer."""
     return f"HTTP/1.1 {status}\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n{more}\r\n".encode()
 
 
 def flood(connection, piece, seconds=30.0):
-    """Send for a while."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         connection.sendall(piece)
 
 
 def drip(connection, piece):
-    """Send slowly, for ever."""
     while True:
         connection.sendall(piece)
         time.sleep(0.2)
@@ -211,7 +208,6 @@ Z = b"\x1f\x8b\x08\x00" + bytes(20)
 
 
 def converse(connection, rng, kind):
-    """Answer the requests of one connection."""
     file = connection.makefile("rb")
     while line := file.readline():
         path, length = line.split()[1].decode(), 0
@@ -301,7 +297,6 @@ PIPE = {
 
 
 def pipe(seed, kind):
-    """Answer lines, badly."""
     rng = random.Random(seed)
     at = rng.choice((1, 1, 2, 4, 5, 9))
     for number, line in enumerate(sys.stdin, 1):

@@ -68,7 +68,6 @@ def may_mount() -> bool:
 
 
 def prepare() -> None:
-    """Write what the command lines read."""
     Path("checks.py").write_text(CHECKS)
     Path("points.csv").write_text("x\n" + "1.5\n" * 300)
     Path("use.py").write_text("import numpy as np\nfrom checks import g\nassert np.allclose(g(np.ones(2)), 2)\n")
@@ -90,7 +89,6 @@ def drawn(rng: random.Random, text: str, **more: str) -> str:
 
 
 def writer(rng: random.Random, folder: str = "", stem: str = "o") -> tuple[str, str]:
-    """Return a command line that writes a file, and the file."""
     text, endings = rng.choice(WRITERS)
     place = f"{folder}{stem}.{rng.choice(endings)}"
     return drawn(rng, text, out=shlex.quote(place)), place

@@ -48,7 +48,6 @@ WITHOUT_FORMULA = ("gammaln", "digamma", "cholesky", "softmax", "cumprod", "solv
 
 
 def make_program(seed: int) -> str:
-    """Return a program whose output is a number."""
     rng = random.Random(seed)
     first, shape = expression(rng, rng.randrange(1, 4))
     if rng.random() < 0.3:
@@ -64,7 +63,6 @@ def number_of(rng: random.Random, text: str, shape: tuple) -> str:
 
 
 def expression(rng: random.Random, depth: int) -> tuple[str, tuple]:
-    """Return an expression and its shape."""
     if depth == 0:
         name = rng.choice(list(INPUTS))
         return name, INPUTS[name]
@@ -89,7 +87,6 @@ def expression(rng: random.Random, depth: int) -> tuple[str, tuple]:
 
 
 def point_for(text: str, seed: int) -> dict[str, np.ndarray]:
-    """Return values for the inputs that a program reads."""
     rng = np.random.default_rng(seed)
     values = {name: np.asarray(rng.uniform(-1.5, 1.5, shape).round(3)) for name, shape in INPUTS.items()}
     free = ExpressionProgram(parse(text), text).free_names()
@@ -120,7 +117,6 @@ class Answers:
         return {name: np.vectorize(float, otypes=[float])(text) for name, text in found.parts.items()}
 
     def gradients_at(self, given: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """Return the gradients at another point."""
         return {x.name: x.grad for x in compute_gradient(self.program, given, Request()).inputs}
 
     def symbolic_agrees(self, seconds: float = 2.0) -> bool | None:
@@ -148,7 +144,6 @@ class Answers:
 
 
 def matrix(hessian: Any, a: str, b: str) -> np.ndarray:
-    """Return a block of the Hessian as a matrix."""
     block = np.asarray(hessian[a][b])
     return block.reshape(int(np.prod(INPUTS[a])), int(np.prod(INPUTS[b])))
 

@@ -169,7 +169,6 @@ def broadcasts(shape: tuple, to: tuple) -> bool:
 
 
 def make_sequence(seed: int, length: int = 14) -> list[str]:
-    """Return the statements of one sequence."""
     rng = random.Random(seed)
     names = Names(rng)
     lines = [creation(names, rng) for _ in range(rng.choice((1, 2, 3)))]
@@ -182,7 +181,6 @@ def make_sequence(seed: int, length: int = 14) -> list[str]:
 
 
 def creation(names: Names, rng: random.Random) -> str:
-    """Return a statement that makes a tensor, most often a leaf that requires grad."""
     shape = rng.choice(SHAPES)
     values = np.array([round(rng.uniform(-2, 2), 2) for _ in range(int(np.prod(shape)))]).reshape(shape).tolist()
     wanted = ", requires_grad=True" if rng.random() < 0.7 else ""
@@ -192,7 +190,6 @@ def creation(names: Names, rng: random.Random) -> str:
 
 
 def statement(names: Names, rng: random.Random) -> str:
-    """Return one more statement."""
     x = names.pick()
     shape = names.shapes[x]
     kind = rng.choices(("view", "plain", "change", "attach", "flag", "run"), (28, 22, 28, 8, 5, 12))[0]
@@ -212,7 +209,6 @@ def statement(names: Names, rng: random.Random) -> str:
 
 
 def statement_of(kind: str, x: str, names: Names, rng: random.Random) -> str:
-    """Return a statement of a kind about a tensor."""
     shape = names.shapes[x]
     y = names.fitting(shape, x)
     if kind == "plain":
@@ -268,7 +264,6 @@ def run_sequence(engine: Any, lines: list[str]) -> Iterator[dict[str, Any]]:
 
 
 def look_at_gradient(g: Any) -> dict[str, Any] | None:
-    """Return what can be seen of a gradient that was returned."""
     return None if g is None else {name: LOOKS[name](g) for name in ("value", "requires_grad")}
 
 
@@ -336,12 +331,10 @@ def keeps_operand(lines: list[str], mine: dict[str, Any], theirs: dict[str, Any]
 
 
 def tensors_of(step: dict[str, Any]) -> list[str]:
-    """Return the names of the tensors that were looked at."""
     return [key.removesuffix(".value") for key in step if key.endswith(".value")]
 
 
 def grad_shape(step: dict[str, Any], name: str) -> tuple | None:
-    """Return the shape of a gradient."""
     return getattr(step[f"{name}.grad"], "shape", None)
 
 

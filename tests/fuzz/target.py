@@ -67,7 +67,6 @@ def too_slow(*_: object) -> None:
 
 
 def reading(text: str) -> None:
-    """Read a value."""
     try:
         read_value(text, Settings(max_elements=LIMIT), "x")
     except GradcliError as error:
@@ -76,7 +75,6 @@ def reading(text: str) -> None:
 
 
 def run_file(kind: str, content: bytes) -> None:
-    """Read a file of data, or run one with a program."""
     path = FOLDER / f"data{kind}"
     path.write_bytes(content)
     if kind == ".expr":

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import numpy as np
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -14,30 +17,23 @@ from gradcli.lang.parse import parse
 from gradcli.lang.values import read_values
 from gradcli.program.expression import ExpressionProgram
 
+from ..fuzz.target import run_file
+
 QUICK = settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
 FUNCTIONS = function_names()
 LIMITS = Settings(max_elements=10_000)
 
-numbers = st.one_of(
+atoms = st.one_of(
     st.integers(-3, 5).map(str),
     st.floats(allow_nan=False, allow_infinity=False, width=32).map(repr),
     st.just("1e300"),
-)
-atoms = st.one_of(
-    numbers,
-    st.sampled_from(
-        ["x", "y", "z", "pi", "inf", "nan", "True", "None", "...", "2j", "[1, 2]", "[[1, 2], [3, 4]]", "()"]
-    ),
+    st.sampled_from([*"x y z pi inf nan True None ... 2j ()".split(), "[1, 2]", "[[1, 2], [3, 4]]"]),
 )
 
 
 def grown(inner):
-    binary = st.tuples(
-        inner,
-        st.sampled_from(["+", "-", "*", "/", "//", "%", "**", "^", "@", "<", "==", "and", "or", "&", "|"]),
-        inner,
-    )
-    names = st.integers(0, len(FUNCTIONS) - 1).map(FUNCTIONS.__getitem__)
+    binary = st.tuples(inner, st.sampled_from("+ - * / // % ** ^ @ < == and or & |".split()), inner)
+    names = st.sampled_from(FUNCTIONS)
     return st.one_of(
         binary.map(lambda t: f"({t[0]} {t[1]} {t[2]})"),
         inner.map(lambda s: f"-{s}"),
@@ -61,11 +57,10 @@ def run(text: str) -> None:
     try:
         program = ExpressionProgram(parse(text), text, LIMITS)
         values = {"x": np.array(0.5), "y": np.array([1.0, -2.0]), "z": np.array([[1.0, 2.0], [3.0, 4.5]])}
-        names = program.input_names(values)
+        assert program.input_names(values) is not None
         given_values = {n: values.get(n, np.array(1.5)) for n in program.free_names()}
         with np.errstate(all="ignore"):
             compute_gradient(program, given_values, Request(vector=None))
-        assert names is not None
     except GradcliError as error:
         assert error.message
         assert error.exit_code in (2, 3)
@@ -92,27 +87,17 @@ def test_any_program(first, second, third):
 @QUICK
 @given(st.text(alphabet="x=[],.+-*/^()@0123456789ejnaif:' \n", max_size=40))
 def test_any_value(text):
-    try:
+    with contextlib.suppress(GradcliError):
         read_values((text,), LIMITS)
-    except GradcliError as error:
-        assert error.message
 
 
 @QUICK
 @given(st.binary(max_size=200), st.sampled_from([".npy", ".npz", ".csv", ".tsv", ".txt", ".json", ".expr"]))
-def test_any_file(tmp_path_factory, data, kind):
-    path = tmp_path_factory.mktemp("files") / f"data{kind}"
-    path.write_bytes(data)
-    try:
-        read_values((f"x=@{path}",), LIMITS)
-    except GradcliError as error:
-        assert error.message
+def test_any_file(data, kind):
+    run_file(kind, data)
 
 
-def test_an_evaluator_gives_no_way_to_python():
-    for text in ("x.__class__", "x._data", "x.backward", "().__class__", "x.T.base"):
-        try:
-            Evaluator(parse(text)).run({})
-        except GradcliError:
-            continue
-        raise AssertionError(text)
+@pytest.mark.parametrize("text", ["x.__class__", "x._data", "x.backward", "().__class__", "x.T.base"])
+def test_an_evaluator_gives_no_way_to_python(text):
+    with pytest.raises(GradcliError):
+        Evaluator(parse(text)).run({})

@@ -85,7 +85,6 @@ class Reader(HTMLParser):
 
 @pytest.fixture
 def report(tmp_path, monkeypatch) -> Path:
-    """The page of four checks."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "checks.py").write_text(CHECKS)
     assert main(["gradcheck", "checks.py", "-f", "html", "-o", "report.html"]) == 1
@@ -94,7 +93,6 @@ def report(tmp_path, monkeypatch) -> Path:
 
 @pytest.fixture
 def trace(tmp_path) -> Path:
-    """The page of a backward pass of four steps."""
     assert main(["trace", "a = x*y; sin(a)", "x=2", "y=3", "-o", str(tmp_path / "trace.html")]) == 0
     return tmp_path / "trace.html"
 

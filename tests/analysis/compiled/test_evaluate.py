@@ -65,7 +65,6 @@ def question(text: str, names: tuple[str, ...], outs: tuple[str | None, ...] = (
 
 
 def compare(asked: Question, columns: dict[str, np.ndarray], special: dict[str, np.ndarray] | None = None) -> None:
-    """Hold machine code to the engine."""
     compiled, interpreted = Compiled(asked), Interpreted(asked)
     for rows in (columns, special or {}):
         if not rows:

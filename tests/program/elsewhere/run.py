@@ -10,7 +10,6 @@ from .servers import Respond, serve
 
 
 def run(*words: object, cwd: Any = None) -> tuple[int, dict[str, Any]]:
-    """Return exit code and JSON of a command."""
     done = gradcli(*words, "--json", cwd=cwd)
     return done.returncode, json.loads(done.stdout)
 
@@ -31,7 +30,6 @@ def judge(
 
 
 def verdicts(found: dict[str, Any]) -> list[str]:
-    """Return the verdicts of all checks."""
     return [check["verdict"] for check in found.get("checks", [])]
 
 

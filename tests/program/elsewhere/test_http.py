@@ -64,7 +64,6 @@ def products(x, config):
 
 
 def block(out, wrt, x):
-    """The Jacobian of one output with respect to one input."""
     if out == 0:
         return np.array([x[1 - wrt]])
     return np.diag(2 * np.array(x[0])) if wrt == 0 else np.zeros((2, 2))

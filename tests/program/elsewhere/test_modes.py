@@ -29,7 +29,6 @@ def push(out, wrt, x, vec, config):
 
 
 def run(command, url, *words):
-    """Return exit code and values."""
     done = gradcli(command, f"{url}/forward", "x0=[2,3]", *words)
     return done.returncode, [float(line.partition("\t")[2]) for line in done.stdout.splitlines()]
 
