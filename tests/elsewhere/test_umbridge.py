@@ -11,6 +11,7 @@ import time
 
 import pytest
 
+from tests.command import ROOT
 from tests.program.elsewhere.run import gradcheck, message_of, verdicts
 
 pytestmark = pytest.mark.framework("umbridge")
@@ -18,6 +19,7 @@ pytestmark = pytest.mark.framework("umbridge")
 SERVER = """
     import sys
     import umbridge
+    from tests.program.elsewhere.test_http import products, pull, push
 
     class Model(umbridge.Model):
         def __init__(self, name, factor):
@@ -25,32 +27,21 @@ SERVER = """
             self.factor = factor
 
         def get_input_sizes(self, config):
-            return [2, 1]
+            return [2, 2]
 
         def get_output_sizes(self, config):
             return [1, 2]
 
-        def __call__(self, parameters, config):
-            (x, y), (z,) = parameters
+        def __call__(self, x, config):
             if config.get("cold"):
                 raise ValueError("too cold")
-            return [[x**2 * y * z], [x * z, y**3]]
+            return products(x, config)
 
-        def block(self, out, wrt, parameters):
-            (x, y), (z,) = parameters
-            return {
-                (0, 0): [[2 * x * y * z, x**2 * z]],
-                (0, 1): [[x**2 * y]],
-                (1, 0): [[z, 0.0], [0.0, 3 * y**2]],
-                (1, 1): [[x], [0.0]],
-            }[out, wrt]
+        def gradient(self, *of):
+            return [self.factor * g for g in pull(*of)]
 
-        def gradient(self, out, wrt, parameters, sens, config):
-            rows = self.block(out, wrt, parameters)
-            return [self.factor * sum(s * row[i] for s, row in zip(sens, rows)) for i in range(len(rows[0]))]
-
-        def apply_jacobian(self, out, wrt, parameters, vec, config):
-            return [self.factor * sum(a * v for a, v in zip(row, vec)) for row in self.block(out, wrt, parameters)]
+        def apply_jacobian(self, *of):
+            return [self.factor * g for g in push(*of)]
 
         def supports_evaluate(self):
             return True
@@ -73,7 +64,7 @@ def url():
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     command = [sys.executable, "-c", textwrap.dedent(SERVER), str(port)]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         try:
             limit = time.monotonic() + 60
             while time.monotonic() < limit and process.poll() is None:
@@ -85,7 +76,7 @@ def url():
             process.kill()
 
 
-POINT = ("x0=[1.5,-0.5]", "x1=2")
+POINT = ("x0=[1,2]", "x1=[3,-1]")
 
 
 @pytest.mark.parametrize("model", ["reverse", "forward", "both"])
@@ -107,7 +98,7 @@ def test_wrong_models_fail_with_the_factor(url, model):
     [
         ("sideways", POINT, 3, "Model sideways not found"),
         ("both", (*POINT, "--config", '{"cold": true}'), 3, "status 500"),
-        ("both", ("x0=[1,2,3]", "x1=2"), 2, "the model takes 2"),
+        ("both", ("x0=[1,2,3]", "x1=[3,-1]"), 2, "the model takes 2"),
     ],
 )
 def test_errors_are_shown(url, model, words, code, message):

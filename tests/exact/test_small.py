@@ -25,7 +25,7 @@ CASES = [
     ("sigmoid(x)", "800", 1 / (1 + MP.exp(-800)), MP.exp(-800) / (1 + MP.exp(-800)) ** 2),
     ("x^3", "1e-150", MP.mpf("1e-450"), MP.mpf("3e-300")),
     ("x^2", "1e-300", MP.mpf("1e-600"), MP.mpf("2e-300")),
-    ("sinc(x)", "1e-100", 1, None),
+    ("sinc(x)", "1e-100", 1, -(MP.pi**2) * TINY / 3),
     ("log(cosh(x))", "1e-100", MP.log(MP.cosh(TINY)), MP.tanh(TINY)),
     ("(1 - cos(x))/x^2", "1e-100", MP.mpf("0.5"), -TINY / 12),
     ("1 + x - 1", "1e-100", TINY, MP.mpf(1)),
@@ -35,6 +35,9 @@ CASES = [
     ("relu(x)", "-3", MP.mpf(0), MP.mpf(0)),
     ("x - x", "0.1", MP.mpf(0), MP.mpf(0)),
     ("floor(x)", "2.5", MP.mpf(2), MP.mpf(0)),
+    ("log(x)", "0", None, MP.inf),
+    ("1/x", "0", None, -MP.inf),
+    ("sqrt(x)", "0", None, MP.inf),
 ]
 
 
@@ -45,17 +48,5 @@ def test_twenty_digits(text, at, value, slope):
     found = gradient_in_digits(program, lambda: read_values((f"x={at}",), settings), Request(), 20)
     for got, true in ((found.value, value), (found.parts["x"], slope)):
         if true is not None:
-            assert abs(MP.mpf(str(got[()])) - true) <= 1e-19 * abs(true), (str(got[()]), MP.nstr(MP.mpf(true), 25))
-
-
-def test_slope_of_sinc_near_zero():
-    program = load_program(Target("sinc(x)", inline=True))
-    found = gradient_in_digits(program, lambda: read_values(("x=1e-100",), Settings()), Request(), 20)
-    assert abs(MP.mpf(str(found.parts["x"][()])) / (-(MP.pi**2) * TINY / 3) - 1) < 1e-19
-
-
-def test_poles_stay():
-    for text, slope in (("log(x)", "inf"), ("1/x", "-inf"), ("sqrt(x)", "inf")):
-        program = load_program(Target(text, inline=True))
-        found = gradient_in_digits(program, lambda: read_values(("x=0",), Settings()), Request(), 20)
-        assert str(found.parts["x"][()]) == slope
+            number = MP.mpf(str(got[()]))
+            assert number == true or abs(number - true) <= 1e-19 * abs(true), (str(number), MP.nstr(MP.mpf(true), 25))

@@ -46,17 +46,15 @@ ARRAYS = (
     ),
 )  # fmt: skip
 """What may stand where an array of a Tesseract should."""
-RIGHT = {
-    "support": {"Evaluate": True, "Gradient": True, "ApplyJacobian": True},
-    "inputSizes": [2],
-    "outputSizes": [1],
-}
+SUPPORT = {"Evaluate": True, "Gradient": True, "ApplyJacobian": True}
+RIGHT = {"support": SUPPORT, "inputSizes": [2], "outputSizes": [1]}
+TESSERACT = ("openapi.json", "apply", "vector_jacobian_product", "jacobian_vector_product")
 KEYS = {"ModelInfo": "support", "InputSizes": "inputSizes", "OutputSizes": "outputSizes"}
 
 
 def answer(rng, method, body, bad):
     """Return the answer to a method as text; bad: whether it is to be a wrong one."""
-    if method in ("openapi.json", "apply", "vector_jacobian_product", "jacobian_vector_product"):
+    if method in TESSERACT:
         return tesseract(rng, method, body, bad)
     key = KEYS.get(method, "output")
     if method in KEYS:
@@ -111,12 +109,8 @@ def tesseract(rng, method, body, bad):
     x = body["inputs"]["x"]["data"]["buffer"]
 
     def array(value, shape):
-        return {
-            "object_type": "array",
-            "shape": shape,
-            "dtype": "float64",
-            "data": {"buffer": value, "encoding": "json"},
-        }
+        data = {"buffer": value, "encoding": "json"}
+        return {"object_type": "array", "shape": shape, "dtype": "float64", "data": data}
 
     if method == "apply":
         found = {"y": array([sum(v * v for v in x)], [])}
@@ -147,6 +141,7 @@ def drip(connection, piece):
         time.sleep(0.2)
 
 
+CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 TRANSPORT = {
     "nothing": lambda c, t: time.sleep(60),
     "close": lambda c, t: None,
@@ -162,23 +157,13 @@ TRANSPORT = {
     "dripbody": lambda c, t: (c.sendall(head(10**6)), drip(c, b" ")),
     "driphead": lambda c, t: (c.sendall(b"HTTP/1.1 200 OK\r\n"), drip(c, b"a")),
     "dripstatus": lambda c, t: drip(c, b"H"),
-    "dripchunks": lambda c, t: (
-        c.sendall(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"),
-        drip(c, b"1\r\n \r\n"),
-    ),
-    "dripsize": lambda c, t: (c.sendall(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"), drip(c, b"0")),
-    "chunks": lambda c, t: c.sendall(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n" + t),
-    "minuschunk": lambda c, t: c.sendall(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-5\r\n" + t),
-    "bigchunk": lambda c, t: c.sendall(
-        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffff\r\n" + t
-    ),
-    "goodchunk": lambda c, t: c.sendall(
-        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%b\r\n0\r\n\r\n" % (len(t), t)
-    ),
-    "trailers": lambda c, t: (
-        c.sendall(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n"),
-        flood(c, b"a: b\r\n" * 1000),
-    ),
+    "dripchunks": lambda c, t: (c.sendall(CHUNKED), drip(c, b"1\r\n \r\n")),
+    "dripsize": lambda c, t: (c.sendall(CHUNKED), drip(c, b"0")),
+    "chunks": lambda c, t: c.sendall(CHUNKED + b"zz\r\n" + t),
+    "minuschunk": lambda c, t: c.sendall(CHUNKED + b"-5\r\n" + t),
+    "bigchunk": lambda c, t: c.sendall(CHUNKED + b"ffffffffffffffff\r\n" + t),
+    "goodchunk": lambda c, t: c.sendall(CHUNKED + b"%x\r\n%b\r\n0\r\n\r\n" % (len(t), t)),
+    "trailers": lambda c, t: (c.sendall(CHUNKED + b"0\r\n"), flood(c, b"a: b\r\n" * 1000)),
     "continue": lambda c, t: c.sendall(b"HTTP/1.1 100 Continue\r\n\r\n" * 50 + head(len(t)) + t),
     "continues": lambda c, t: flood(c, b"HTTP/1.1 100 Continue\r\n\r\n" * 100),
     "headers": lambda c, t: c.sendall(head(len(t), "".join(f"a{i}: b\r\n" for i in range(5000))) + t),
@@ -233,14 +218,7 @@ def serve(seed, kind, command):
     """Serve until the command has ended; end as it does."""
     rng = random.Random(seed)
     if rng.random() < 0.6:
-        MEANT.add(
-            rng.choice(
-                (
-                    "ModelInfo", "InputSizes", "OutputSizes", "Evaluate", "Gradient", "openapi.json", "apply",
-                    "vector_jacobian_product",
-                )
-            )
-        )  # fmt: skip
+        MEANT.add(rng.choice((*"ModelInfo InputSizes OutputSizes Evaluate Gradient".split(), *TESSERACT[:3])))
     listener = socket.create_server(("127.0.0.1", 0))
     context = None
     if os.path.exists("key.pem"):
