@@ -104,11 +104,8 @@ REPAIRS = {
 
 @pytest.mark.parametrize("line", REPAIRS)
 def test_repairs(line, capsys):
-    found = (
-        measured(capsys, *line.split(" "), "--repair")
-        if " - " not in line
-        else measured(capsys, *line.rsplit(" ", 1), "--repair")
-    )
+    words = line.rsplit(" ", 1) if " - " in line else line.split(" ")
+    found = measured(capsys, *words, "--repair")
     program, value, gradient = REPAIRS[line]
     own, *ways = found["rewritings"]
     assert own["names"] == []
@@ -225,8 +222,8 @@ def test_few_points_reach_both_ends(ends, count):
 
 
 def test_extremes_are_right_where_the_type_ends(capsys):
-    assert set(measured(capsys, "exp(x)", "x=-800:800")["value"]) >= {15.954589770191003}
     found = measured(capsys, "exp(x)", "x=-800:800")
+    assert 15.954589770191003 in found["value"]
     assert min(found["value"]) > 14.5 and min(found["gradient"]["x"]) > 14.5
 
 

@@ -142,29 +142,26 @@ def test_curve_snapshot(capsys, monkeypatch):
     assert drawn(capsys, monkeypatch, 34, 18, "plot", "x^2", "--over", "x=-2:2") == PARABOLA.splitlines()
 
 
-@pytest.mark.parametrize("plain", [True, False])
-@pytest.mark.parametrize("size", [(40, 16), (80, 24), (120, 50), (200, 60), (20, 5)])
-def test_curve_fills_the_terminal_and_no_more(size, plain, capsys, monkeypatch):
-    if plain:
-        monkeypatch.setenv("LC_ALL", "C")
-    lines = drawn(capsys, monkeypatch, *size, "plot", "tan(x)", "--over", "x=-3:3")
-    assert max(map(len, lines)) <= size[0]
-    assert len(lines) <= max(size[1], 16)
-    assert plain == "".join(lines).isascii()
-    assert ("*" if plain else "⡇") in "".join(lines)
+CURVE, MAP = ("tan(x)", "--over", "x=-3:3"), ("x + log(y)", "--over", "x=0:1", "--over", "y=-1:1")
 
 
 @pytest.mark.parametrize("plain", [True, False])
-@pytest.mark.parametrize("size", [(40, 16), (80, 24), (200, 60)])
-def test_map_fills_the_terminal_and_no_more(size, plain, capsys, monkeypatch):
-    if plain:
-        monkeypatch.setenv("LC_ALL", "C")
-    lines = drawn(capsys, monkeypatch, *size, "plot", "x + log(y)", "--over", "x=0:1", "--over", "y=-1:1")
+@pytest.mark.parametrize(
+    ("size", "words", "marks"),  # the marks of a plain terminal, and those of any other
+    [
+        *((size, CURVE, ("*", "⡇")) for size in [(40, 16), (80, 24), (120, 50), (200, 60), (20, 5)]),
+        *((size, MAP, ("^>", "↑↗")) for size in [(40, 16), (80, 24), (200, 60)]),
+    ],
+)
+def test_a_picture_fills_the_terminal_and_no_more(size, words, marks, plain, capsys, monkeypatch):
+    monkeypatch.setenv("LC_ALL", "C" if plain else "C.UTF-8")
+    lines = drawn(capsys, monkeypatch, *size, "plot", *words)
+    picture = "".join(lines)
     assert max(map(len, lines)) <= size[0]
-    picture = "\n".join(lines)
+    assert words == MAP or len(lines) <= max(size[1], 16)
     assert plain == picture.isascii()
-    assert "?" in picture  # where there is no logarithm
-    assert ("^" if plain else "↑") in picture or (">" if plain else "↗") in picture
+    assert set(marks[0] if plain else marks[1]) & set(picture)
+    assert words == CURVE or "?" in picture  # where there is no logarithm
 
 
 def test_arrows_point_uphill():
@@ -202,7 +199,7 @@ def test_canvas_and_axes():
     assert extent(np.array([np.nan])) == (-1.0, 1.0)
 
 
-def test_jacobian_as_heat_maps(capsys, tmp_path, monkeypatch):
+def test_jacobian_as_heat_maps(capsys, monkeypatch):
     lines = drawn(capsys, monkeypatch, 80, 24, "jacobian", "x * y", "x=arange(1, 7)", "y=2", "--plot")
     assert any("∂out/∂x   6 by 6" in line for line in lines)
     assert "  │█     │" in lines and "  │     █│" in lines

@@ -17,6 +17,12 @@ void f_sign(int n, const double *x, double *g) {
 void f_b(int n, const double *x, double *xb, double fb) {
     for (int i = 0; i < n; i++) xb[i] += fb * (2 * x[i] * sin(x[i]) + x[i] * x[i] * cos(x[i]));
 }
+double f_d(int n, const double *x, const double *xd) {
+    double s = 0;
+    for (int i = 0; i < n; i++) s += (2 * x[i] * sin(x[i]) + x[i] * x[i] * cos(x[i])) * xd[i];
+    return s;
+}
+double wrong_d(int n, const double *x, const double *xd) { return 1.01 * f_d(n, x, xd); }
 void f_crash(int n, const double *x, double *g) {
     fprintf(stderr, "about to fall\n");
     *(volatile double *)8 = x[n - 1] + g[0];

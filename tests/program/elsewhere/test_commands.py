@@ -1,9 +1,11 @@
-"""Commands that print derivatives print those that a server or a process gives; nothing of them is our engine's."""
+"""Commands that print derivatives print those that a server, process or library gives; nothing is our engine's."""
 
 from __future__ import annotations
 
+import shlex
 import shutil
 
+import numpy as np
 import pytest
 
 from ...command import compile_c
@@ -27,27 +29,71 @@ def value(x, config):
     return [[x[0][0] * x[0][1]]]
 
 
+BOTH, FORWARD = umbridge(value, wrong, ([2], [1]), push), umbridge(value, None, ([2], [1]), push)
+
+
 @pytest.fixture(scope="module")
 def url():
-    with serve(umbridge(value, wrong, ([2], [1]), push)) as server:
+    with serve(BOTH) as server:
         yield f"{server.url}/forward"
 
 
-def test_grad_prints_what_the_server_gives(url):
-    code, found = run("grad", url, "x0=[2,3]", "-g", "[2]")
-    assert (code, found["value"], found["grad"]) == (0, [6.0], {"x0": [14.0, 22.0]})
+@pytest.mark.parametrize(
+    ("respond", "command", "words", "expected"),
+    [
+        (BOTH, "grad", ("-g", "[2]"), {"x0": [14.0, 22.0]}),
+        (BOTH, "jacobian", ("--mode", "rev"), {"x0": [[7.0, 11.0]]}),
+        (BOTH, "vjp", ("-g", "[2]"), {"x0": [14.0, 22.0]}),
+        (BOTH, "jvp", ("-t", "x0=[1,2]"), [47.0]),
+        (FORWARD, "jacobian", (), {"x0": [[13.0, 17.0]]}),
+        (FORWARD, "grad", ("-g", "[2]"), {"x0": [26.0, 34.0]}),
+    ],
+)
+def test_what_is_printed_is_what_the_server_gives(respond, command, words, expected):
+    with serve(respond) as server:
+        code, found = run(command, f"{server.url}/forward", "x0=[2,3]", *words)
+    assert (code, found["value"], found[command]) == (0, [6.0], expected)
 
 
-def test_jacobian_vjp_and_jvp(url):
-    assert run("jacobian", url, "x0=[2,3]", "--mode", "rev")[1]["jacobian"] == {"x0": [[7.0, 11.0]]}
-    assert run("vjp", url, "x0=[2,3]", "-g", "[2]")[1]["vjp"] == {"x0": [14.0, 22.0]}
-    assert run("jvp", url, "x0=[2,3]", "-t", "x0=[1,2]")[1]["jvp"] == [47.0]
+def three(x, config):
+    return [[config["a"] * x[0][0] * x[0][1], x[0][0] ** 2, x[0][1]]]
 
 
-def test_a_model_that_gives_forward_products_only():
-    with serve(umbridge(value, None, ([2], [1]), push)) as server:
-        assert run("jacobian", f"{server.url}/forward", "x0=[2,3]")[1]["jacobian"] == {"x0": [[13.0, 17.0]]}
-        assert run("grad", f"{server.url}/forward", "x0=[2,3]", "-g", "[2]")[1]["grad"] == {"x0": [26.0, 34.0]}
+def block(x, config):
+    return np.array([[config["a"] * x[0][1], config["a"] * x[0][0]], [2 * x[0][0], 0], [0, 1]])
+
+
+def pull_three(out, wrt, x, sens, config):
+    return (np.array(sens) @ block(x, config)).tolist()
+
+
+def push_three(out, wrt, x, vec, config):
+    return (block(x, config) @ np.array(vec)).tolist()
+
+
+JACOBIAN = [[15, 10], [4, 0], [0, 1]]
+"""Of (5 x y, x^2, y) at (2, 3)."""
+REVERSE, PRODUCTS = (pull_three, None), (pull_three, push_three)
+
+
+@pytest.mark.parametrize(
+    ("functions", "command", "words", "expected"),
+    [
+        *((PRODUCTS, "jacobian", ("--mode", mode), {"x0": JACOBIAN}) for mode in ("auto", "rev", "fwd")),
+        *(((None, push_three), "jacobian", ("--mode", mode), {"x0": JACOBIAN}) for mode in ("auto", "rev", "fwd")),
+        *((REVERSE, "jacobian", ("--mode", mode), {"x0": JACOBIAN}) for mode in ("auto", "rev")),
+        (REVERSE, "jacobian", ("--mode", "fwd"), None),
+        (PRODUCTS, "vjp", ("-g", "[1,0,0]"), {"x0": [15, 10]}),
+        (PRODUCTS, "jvp", ("-t", "x0=[1,0]"), [15, 4, 0]),
+        (PRODUCTS, "grad", ("-g", "[1,1,1]", "--check"), {"x0": [19, 11]}),
+    ],
+)
+def test_the_mode_and_the_config_reach_every_command(functions, command, words, expected):
+    with serve(umbridge(three, functions[0], ([2], [3]), functions[1])) as server:
+        code, found = run(
+            command, f"{server.url}/forward", "x0=[2,3]", *words, "--config", '{"a": 5}', "--timeout", "9"
+        )
+    assert (code, found.get(command)) == (0 if expected else 3, expected)
 
 
 UNKNOWN = [
@@ -56,13 +102,14 @@ UNKNOWN = [
     ("grad {dying} x0=[2,3] -g [1]", 3, "status 4"),
     ("grad cmd:cat x0=[2,3] --safe", 2, "--safe"),
     ("grad {url}", 2, "add to the command line: x0='randn(2)'"),
+    ("grad x**2 --grad 'void g()' x=2", 2, "LIB.so"),
 ]
 
 
 @pytest.mark.parametrize(("line", "code", "message"), UNKNOWN)
 def test_what_cannot_be_told_is_an_error(line, code, message, url, tmp_path):
     targets = {"url": url, "model": model(tmp_path), "dying": model(tmp_path, "os._exit(4)", name="dying")}
-    got, found = run(*(word.format(**targets) for word in line.split()))
+    got, found = run(*(word.format(**targets) for word in shlex.split(line)))
     assert (got, message in message_of(found)) == (code, True), found
 
 
@@ -83,15 +130,19 @@ def test_check_judges_what_a_server_gives(command, vector, url, tmp_path):
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
-def test_commands_take_the_derivative_of_a_library(tmp_path):
-    library = compile_c(KERNELS, tmp_path / "libk.so")
-    f, of = f"{library}:double f(int n, const double *x)", "(int n, const double *x, double *g)"
-    code, found = run("jacobian", f, "--grad", f"void f_grad{of}", "x=[1,2]", "--check")
-    assert (code, found["check"]["verdict"]) == (0, "pass")
-    code, found = run("grad", f, "--grad", f"void f_sign{of}", "x=[1,2]", "--check")
-    assert (code, found["check"]["verdict"]) == (1, "fail")
-    backward = "void f_b(int n, const double *x, double *xb, double fb)"
-    code, found = run("vjp", f, "--vjp", backward, "x=[0,2]", "-g", "2")
-    assert (code, found["vjp"]["x"][0]) == (0, 0.0)
-    code, found = run("grad", "x**2", "--grad", "void g()", "x=2")
-    assert (code, "LIB.so" in message_of(found)) == (2, True)
+@pytest.mark.parametrize(
+    ("command", "derivative", "words", "verdict"),
+    [
+        ("jacobian", ("--grad", "void f_grad(int n, const double *x, double *g)"), ("x=[1,2]",), "pass"),
+        ("grad", ("--grad", "void f_sign(int n, const double *x, double *g)"), ("x=[1,2]",), "fail"),
+        ("vjp", ("--vjp", "void f_b(int n, const double *x, double *xb, double fb)"), ("x=[0,2]", "-g", "2"), "pass"),
+        ("gradcheck", ("--jvp", "double f_d(int n, const double *x, const double *xd)"), ("x=[1,2,3]",), "pass"),
+        ("gradcheck", ("--jvp", "double wrong_d(int n, const double *x, const double *xd)"), ("x=[1,2,3]",), "fail"),
+    ],
+)
+def test_commands_take_the_derivative_of_a_library(command, derivative, words, verdict, tmp_path):
+    target = f"{compile_c(KERNELS, tmp_path / 'libk.so')}:double f(int n, const double *x)"
+    code, found = run(command, target, *derivative, *words, *(() if command == "gradcheck" else ("--check",)))
+    check = found["check"] if "check" in found else found["checks"][0]
+    assert (code, check["verdict"]) == (0 if verdict == "pass" else 1, verdict), found
+    assert command != "vjp" or found["vjp"]["x"][0] == 0.0
