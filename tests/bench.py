@@ -3,8 +3,6 @@
 Below 1 gradcli is faster. Every figure is the median over interleaved pairs.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import resource
 import statistics

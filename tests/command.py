@@ -1,7 +1,5 @@
 """The command as tests call it: in a process of its own, with this package."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The schemas of JSON documents, closed: what they do not name is a mistake."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -8,8 +8,6 @@ A case file holds sections that start with a line of three equals signs:
     === exit              the exit code (0 when the section is missing)
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The manual: the committed pages are generated, complete and well-formed, and their examples run."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The house: imports point one way, and modules stay small."""
 
-from __future__ import annotations
-
 import ast
 import graphlib
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What strangers get: the wheel and the source archive are complete, reproducible, and work when installed."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """`pytest --gradcheck`: declared checks are tests; without the option nothing happens."""
 
-from __future__ import annotations
-
 import importlib.metadata
 import os
 import re

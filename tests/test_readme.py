@@ -1,7 +1,5 @@
 """The commands and programs of the README, and of the docstring on commands, run and print what it says."""
 
-from __future__ import annotations
-
 import importlib.metadata
 import re
 import shutil

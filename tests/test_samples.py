@@ -1,7 +1,5 @@
 """Every sample runs and prints what is expected; the expected numbers are derived in the comments."""
 
-from __future__ import annotations
-
 import math
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Every JSON document that commands print is what its schema says, and no key is left unsaid."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

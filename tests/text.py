@@ -1,7 +1,5 @@
 """Comparing printed text."""
 
-from __future__ import annotations
-
 import re
 
 NUMBER = re.compile(r"-?\d+\.\d{9,}(?:e[-+]\d+)?")

@@ -1,7 +1,5 @@
 """Right digits of value and gradient, what loses them, and rewritings: beside mpmath and NumPy by hand."""
 
-from __future__ import annotations
-
 import json
 import re
 

@@ -1,7 +1,5 @@
 """Sweeps: blocks against single rows, extras that are missing, rows that fail."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

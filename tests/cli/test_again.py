@@ -1,7 +1,5 @@
 """The command after `again:` repeats the check that failed."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

@@ -1,7 +1,5 @@
 """TAB: what the completion scripts offer, in the shells themselves where they are installed."""
 
-from __future__ import annotations
-
 import os
 import pty
 import re

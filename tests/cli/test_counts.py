@@ -1,7 +1,5 @@
 """Every option that takes a count has bounds, and says so beyond them."""
 
-from __future__ import annotations
-
 import click
 import pytest
 

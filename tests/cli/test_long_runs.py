@@ -1,7 +1,5 @@
 """Checks that take long: what is shown meanwhile, and what is left when they are ended."""
 
-from __future__ import annotations
-
 import json
 import os
 import pty

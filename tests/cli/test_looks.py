@@ -1,7 +1,5 @@
 """What tables look like on narrow and wide terminals, with and without colour and Unicode."""
 
-from __future__ import annotations
-
 import os
 import pty
 import re

@@ -1,7 +1,5 @@
 """gradcli plot and jacobian --plot: the numbers, the drawing, the pictures."""
 
-from __future__ import annotations
-
 import json
 import sys
 

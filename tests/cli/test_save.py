@@ -1,7 +1,5 @@
 """--save: what the terminal shows, as a picture or a page."""
 
-from __future__ import annotations
-
 import html
 import re
 import xml.etree.ElementTree as ElementTree

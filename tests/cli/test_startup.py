@@ -1,7 +1,5 @@
 """A short command imports little: families of the table, sympy, rich and what only other commands need stay away."""
 
-from __future__ import annotations
-
 import sys
 
 from ..command import run

@@ -1,7 +1,5 @@
 """Every command ends in its time, whatever it is in the middle of."""
 
-from __future__ import annotations
-
 import json
 import sys
 import time

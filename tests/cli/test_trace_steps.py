@@ -1,7 +1,5 @@
 """Going through a trace step by step, as on a terminal."""
 
-from __future__ import annotations
-
 import click
 import pytest
 

@@ -1,7 +1,5 @@
 """Every option of every command does something where it is given, or is refused."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import shutil

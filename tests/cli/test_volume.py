@@ -1,7 +1,5 @@
 """Millions of numbers are printed at the pace of numpy.savetxt."""
 
-from __future__ import annotations
-
 import io
 import time
 

@@ -1,7 +1,5 @@
 """Tests beside engines that gradcli does not need: @pytest.mark.framework("torch") says which one a test needs."""
 
-from __future__ import annotations
-
 from importlib.util import find_spec
 
 import pytest

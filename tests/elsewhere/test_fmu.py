@@ -1,7 +1,5 @@
 """Functional Mock-up Units, compiled here, through FMPy."""
 
-from __future__ import annotations
-
 import json
 import math
 import platform

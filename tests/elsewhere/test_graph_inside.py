@@ -1,7 +1,5 @@
 """Torch functions whose values need a graph: they differentiate inside, register hooks, retain gradients."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Functions that nobody here wrote: their derivatives in PyTorch and JAX are right, and are called so."""
 
-from __future__ import annotations
-
 import pkgutil
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A folder whose files declare checks of every kind, run in two processes."""
 
-from __future__ import annotations
-
 import textwrap
 
 import pytest

@@ -1,7 +1,5 @@
 """What matplotlib really draws: the picture shows the numbers."""
 
-from __future__ import annotations
-
 import io
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What a function's code leads to: the user's own tensors and modules, and nothing of the framework's own code."""
 
-from __future__ import annotations
-
 import functools
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The columns of `symbolic -f sql`, computed by DuckDB, are the engine's values and gradients."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Sweeps over Parquet, and on a Dask cluster: what comes out is the same, however it is done or stopped."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

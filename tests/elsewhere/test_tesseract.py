@@ -1,7 +1,5 @@
 """Tesseracts that the real runtime serves, judged through HTTP."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

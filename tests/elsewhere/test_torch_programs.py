@@ -4,8 +4,6 @@ Each goes through grad, vjp, jvp, the Jacobian in both modes and the Hessian; ev
 its formulas, which take ten times as long as all the rest.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

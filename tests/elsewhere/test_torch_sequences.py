@@ -1,7 +1,5 @@
 """1,000 random sequences of views, in-place changes, hooks and backwards beside PyTorch."""
 
-from __future__ import annotations
-
 import pytest
 
 import gradcli

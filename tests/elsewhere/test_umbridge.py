@@ -1,7 +1,5 @@
 """Models that the real umbridge package serves, judged through HTTP."""
 
-from __future__ import annotations
-
 import contextlib
 import socket
 import subprocess

@@ -1,7 +1,5 @@
 """Wrong custom rules of PyTorch, JAX and HIPS autograd: every one fails, and the right one beside it passes."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The functions of the expression language, by PyTorch: what a program's text means to the reference."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

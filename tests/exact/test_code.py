@@ -1,7 +1,5 @@
 """The functions that `symbolic -f python` and `-f c` write compute what the engine computes."""
 
-from __future__ import annotations
-
 import ctypes
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Twenty digits are right where the number is small beside what it comes from, and zero is zero."""
 
-from __future__ import annotations
-
 import mpmath
 import pytest
 

@@ -1,7 +1,5 @@
 """The twins of the table: values and gradients in 30 digits and as formulas equal the engine's."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import sympy

@@ -1,7 +1,5 @@
 """Derivatives from textbooks: what sympy finds by running the program equals the formula known by heart."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import sympy

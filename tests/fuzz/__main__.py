@@ -1,7 +1,5 @@
 """`python -m tests.fuzz SEED COUNT [GROUP...]` runs so many of each group, and prints those that end badly."""
 
-from __future__ import annotations
-
 import sys
 import time
 

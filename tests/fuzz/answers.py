@@ -1,7 +1,5 @@
 """Functions that run elsewhere, and answer with anything: servers, processes, shared libraries."""
 
-from __future__ import annotations
-
 import functools
 import random
 import shlex

@@ -2,8 +2,6 @@
 
 # ruff: noqa: E501 - tables of what may be typed
 
-from __future__ import annotations
-
 import random
 import struct
 import sys

@@ -1,7 +1,5 @@
 """Checked functions that do anything but compute: the checks beside them keep their verdicts."""
 
-from __future__ import annotations
-
 import json
 import random
 import re

@@ -4,8 +4,6 @@ Findings are printed and kept in CORPUS/../findings; the run goes on. `-max_tota
 hour. The corpus starts with the one that is kept in tests/fuzz/corpus.txt.
 """
 
-from __future__ import annotations
-
 import hashlib
 import pkgutil
 import random

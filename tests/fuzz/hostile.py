@@ -1,7 +1,5 @@
 """Hostile command lines and the files that they read, drawn at random by group."""
 
-from __future__ import annotations
-
 import io
 import os
 import random

@@ -1,7 +1,5 @@
 """Hostile command lines and surroundings, drawn at random by group, each in a folder of its own."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import itertools

@@ -1,7 +1,5 @@
 """Outputs and inputs in hostile places: full disks, folders that cannot be written, pipes, devices, many at once."""
 
-from __future__ import annotations
-
 import functools
 import random
 import shlex

@@ -3,8 +3,6 @@
 The text of a program is Python as well: with torch's functions under NumPy's names it is the reference's program.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 from typing import Any

@@ -4,8 +4,6 @@ A sequence is a list of statements over one module `T` (gradcli or PyTorch), so 
 run as it stands. After every statement all tensors are looked at; an error is an observation like any other.
 """
 
-from __future__ import annotations
-
 import random
 import warnings
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Signals at any moment of any command, pipes that close, and workers that are killed."""
 
-from __future__ import annotations
-
 import random
 import shlex
 from pathlib import Path

@@ -5,8 +5,6 @@ An input is one letter that chooses what reads the rest:
 file + its bytes. Any of them must end well or with an error that says something, within SECONDS of processor time.
 """
 
-from __future__ import annotations
-
 import ast
 import contextlib
 import io

@@ -1,7 +1,5 @@
 """A part of what may be typed, and happen around a process: none ends in a defect, a hang, or with something lost."""
 
-from __future__ import annotations
-
 import pytest
 
 from . import answers, commands, functions, hostile, places, signals  # noqa: F401 - they register their groups

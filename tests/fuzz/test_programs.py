@@ -1,7 +1,5 @@
 """A part of the random programs: the modes, Hessians, digits and formulas of gradcli among themselves."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

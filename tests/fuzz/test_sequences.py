@@ -1,7 +1,5 @@
 """A part of the random sequences without a reference: each ends well or with an error that says what was wrong."""
 
-from __future__ import annotations
-
 import pytest
 
 import gradcli

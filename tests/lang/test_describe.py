@@ -1,7 +1,5 @@
 """Derivatives in the table are told in names that the language has, and are those of the engine."""
 
-from __future__ import annotations
-
 import ast
 
 import numpy as np

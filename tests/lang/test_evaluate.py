@@ -1,7 +1,5 @@
 """The language's functions and rules, compared with NumPy itself."""
 
-from __future__ import annotations
-
 import contextlib
 
 import numpy as np

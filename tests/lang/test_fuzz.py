@@ -1,7 +1,5 @@
 """No text makes a traceback: hypothesis looks for one."""
 
-from __future__ import annotations
-
 import contextlib
 
 import numpy as np

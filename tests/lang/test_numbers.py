@@ -1,7 +1,5 @@
 """Numbers written in a program mean what the same numbers mean as inputs."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """Parsing: spans, refusals, limits."""
 
-from __future__ import annotations
-
 import pytest
 
 from gradcli.errors import GradcliError

@@ -1,7 +1,5 @@
 """Time limits: they end what takes too long, also inside of each other, and leave no alarm behind."""
 
-from __future__ import annotations
-
 import signal
 import time
 

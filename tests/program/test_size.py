@@ -1,7 +1,5 @@
 """Programs at the limits of size: answered or refused, in good time and within 2 GiB."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

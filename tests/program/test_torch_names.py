@@ -1,7 +1,5 @@
 """What `import torch` offers beyond the names of this engine."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """A page in a real browser: what its script leaves behind, and what a probe finds out."""
 
-from __future__ import annotations
-
 import html
 import json
 import re

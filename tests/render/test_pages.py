@@ -1,7 +1,5 @@
 """Pages of checks and of backward: what stands in them, that nothing is fetched, and what a browser makes of them."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from html.parser import HTMLParser

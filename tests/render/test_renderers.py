@@ -1,7 +1,5 @@
 """Every command has a renderer for each of its results in each of its formats."""
 
-from __future__ import annotations
-
 from importlib import import_module
 
 import pytest

@@ -1,7 +1,5 @@
 """Machine code gives what the engine gives, to 1e-14 of each column's largest; what it does not take, it names."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The command, as these tests call it."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

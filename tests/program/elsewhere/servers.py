@@ -1,7 +1,5 @@
 """Servers on the loopback interface that speak UM-Bridge and Tesseract, and run in a thread of the test."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import ssl

@@ -1,7 +1,5 @@
 """Frameworks that cannot be imported, and functions of theirs that gradcli's engine is to run."""
 
-from __future__ import annotations
-
 import pytest
 
 from ...command import ROOT, gradcli

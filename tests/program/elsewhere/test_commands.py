@@ -1,7 +1,5 @@
 """Commands that print derivatives print those that a server, process or library gives; nothing is our engine's."""
 
-from __future__ import annotations
-
 import shlex
 import shutil
 

@@ -1,7 +1,5 @@
 """Declarations of C functions, as headers have them."""
 
-from __future__ import annotations
-
 import pytest
 
 from gradcli.errors import GradcliError

@@ -1,7 +1,5 @@
 """Models behind HTTP: UM-Bridge and Tesseract, right and wrong ones, and servers that fail."""
 
-from __future__ import annotations
-
 import base64
 import functools
 import hashlib

@@ -1,7 +1,5 @@
 """Functions of a C library, compiled here: right and wrong derivatives, and such as crash."""
 
-from __future__ import annotations
-
 import shutil
 import time
 from pathlib import Path

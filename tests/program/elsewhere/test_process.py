@@ -1,7 +1,5 @@
 """Processes that answer JSON lines: the samples, and processes that chatter, crash and hang."""
 
-from __future__ import annotations
-
 import shlex
 import shutil
 import subprocess
