@@ -28,16 +28,11 @@ IN_JSON = [
 WRITTEN = re.compile(r"gradcli [^;|&]*(?:-o |--output[ =]|> *)(\S+\.json)")
 """A file that gradcli writes, in a command."""
 DIRECT = """
-grad 'x**2 * sin(y)' x=2 y=3 --json
 eval 'y = x^2' x='[1, 2]' --json
-grad 'x / x' x=0 --json
 grad 'real(x * conj(x))' x=1+2j --dtype complex128 --json
 grad 'y = x*x; sum(y)' x='[1, 2]' --retain y --symbolic --check --json
-grad 'x**2 * sin(y)' x=2 y=3 --digits 30 --json
-grad samples/network.py --json
 jacobian 'x * x' x='[2, 3]' --sparse --json
 jacobian 'x * x' x='[2, 3]' --symbolic --json
-jacobian 'x * [1, 2]' x=3 y=1 --json
 hessian 'x * x * y' x=3 y=2 --digits 20 --json
 hessian 'sum(x**3)' x='[1, 2]' --symbolic --json
 vjp 'x * [1, 2, 3]' x=2 -g '[1, 0, 1]' --json
@@ -47,7 +42,6 @@ gradcheck 'x**2 * sin(y)' x=2 y=3 --digits 40 --symbolic --json
 gradcheck 'abs(x)' x=0 --json
 gradcheck 'x * [1, 2]' x='[1, 2]' --json
 gradcheck samples --json
-gradcheck samples --list --json
 gradcheck 'x**2' x=2 --list --json
 plot 'x^2 + a' --over x=-1:1 a=2 --points 5 --json
 plot 'log(x) * y' --over x=-1:1 --over y=0:1 --points 5 --json
@@ -60,9 +54,7 @@ symbolic 'x^2 * y' --order 2 --at x=2 --at y=1 --json
 graph samples/network.py --json
 graph 'y = sin(x); sum(y * y)' x='[2, 3]' --values --json
 trace samples/hooks.py --json
-trace 'sin(x) * x' x=2 --json
 ops --json
-ops tanh nothing --json
 grad 'x**2 + sinn(y)' x=1 y=2 --json
 grad 'x' --json
 grad missing.expr --json

@@ -10,19 +10,15 @@ from gradcli.program.target import Target, load_program
 pytestmark = pytest.mark.framework("duckdb")
 ROWS = np.random.default_rng(0).uniform(0.1, 0.9, (40, 2))
 PROGRAMS = [
-    "x**2 * sin(y) + exp(-x*y)",
-    "log(x) / sqrt(y) + x**-3 + y**1.5 + x^y",
+    "x**2 * sin(y) + exp(-x*y)", "log(x) / sqrt(y) + x**-3 + y**1.5 + x^y",
     "tan(x) + asin(y) + acos(x) + atan(y) + arctan2(x, y)",
     "sinh(x) + cosh(y) + tanh(x) + asinh(y) + acosh(1 + x) + atanh(y)",
     "where(x > y, x**2, 3*y) + relu(x - 0.5) + abs(x - y) + sign(y) / 3",
-    "maximum(x, y) * minimum(x, 2*y) + clip(x, 0.3, 0.6)",
-    "floor(10*x) * y + ceil(7*y) * x + (5*x) % (y + 1)",
+    "maximum(x, y) * minimum(x, 2*y) + clip(x, 0.3, 0.6)", "floor(10*x) * y + ceil(7*y) * x + (5*x) % (y + 1)",
     "sigmoid(x) * softplus(y) + log1p(x) + expm1(y) + logaddexp(x, y)",
-    "a = sin(x*y); b = cos(a) + pi*e; b**2 / (1 + a) + 1/3",
-    "1 / (2 if x > y else 3) + x*y",
-    "hypot(x, y) + cbrt(x) + log10(x) + log2(y) + exp2(x)",
-    "X = x; order = y; X * order",
-]
+    "a = sin(x*y); b = cos(a) + pi*e; b**2 / (1 + a) + 1/3", "1 / (2 if x > y else 3) + x*y",
+    "hypot(x, y) + cbrt(x) + log10(x) + log2(y) + exp2(x)", "X = x; order = y; X * order",
+]  # fmt: skip
 
 
 def columns(capsys, program: str, *words: str) -> str:

@@ -112,16 +112,12 @@ def names(rng: random.Random) -> list[str]:
     )
     choices: tuple[list[str], ...] = (
         [rng.choice(("grad", "graph", "trace")), f"{path}:f", "x=2", "-f", form],
-        ["gradcheck", path, "-f", form, "--junit", "junit.xml"],
-        ["gradcheck", path, "--list", "-f", form],
-        ["grad", f"x*{weird}", "x=1", "-f", form],
-        ["graph", "-e", f"x*2 # {weird}", "x=1", "-f", form],
-        ["grad", "x*2", f"{weird}=1", "-f", form],
-        ["grad", "x*2", "x=2", "-o", f"{safe}.{form}"],
-        ["grad", f"missing{safe}.py"],
-        ["symbolic", f"x*2 # {weird}", "-f", form],
+        ["gradcheck", path, "-f", form, "--junit", "junit.xml"], ["gradcheck", path, "--list", "-f", form],
+        ["grad", f"x*{weird}", "x=1", "-f", form], ["graph", "-e", f"x*2 # {weird}", "x=1", "-f", form],
+        ["grad", "x*2", f"{weird}=1", "-f", form], ["grad", "x*2", "x=2", "-o", f"{safe}.{form}"],
+        ["grad", f"missing{safe}.py"], ["symbolic", f"x*2 # {weird}", "-f", form],
         ["grad", "x*2", "x=1", "--retain", weird, "-f", form],
-    )
+    )  # fmt: skip
     return rng.choice(choices)
 
 

@@ -28,13 +28,8 @@ def probe(page: Path, script: str, *, width: int = 1280, at: str = "", options: 
         text = f"<title></title>{frame}</iframe>"
     copy.write_text(text)
     command = [
-        str(PROGRAM),
-        "--headless=new",
-        "--no-sandbox",
-        "--disable-gpu",
-        f"--window-size={width},900",
-        *options,
-    ]
+        str(PROGRAM), "--headless=new", "--no-sandbox", "--disable-gpu", f"--window-size={width},900", *options,
+    ]  # fmt: skip
     profile = f"--user-data-dir={page.parent / 'profile'}"
     done = subprocess.run(
         [*command, profile, "--virtual-time-budget=3000", "--dump-dom", f"{copy.as_uri()}{at}"],

@@ -351,14 +351,9 @@ def tesseract(dtype="float64", encoding="json", factor=1.0, products=("vector", 
     give = functools.partial(array, encoding=encoding)
     outline = {"shape": [None, None], "dtype": dtype}
     schemas = {
-        "Apply_InputSchema": {
-            "properties": {"model": {}, "scale": {}, "steps": {}},
-            "required": ["model", "scale"],
-        },
+        "Apply_InputSchema": {"properties": {"model": {}, "scale": {}, "steps": {}}, "required": ["model", "scale"]},
         "ApplyInputSchema": {"differentiable_arrays": {"model.w": outline, "scale": {"shape": [], "dtype": dtype}}},
-        "ApplyOutputSchema": {
-            "differentiable_arrays": {"loss": {"shape": [], "dtype": dtype}, "squares": outline},
-        },
+        "ApplyOutputSchema": {"differentiable_arrays": {"loss": {"shape": [], "dtype": dtype}, "squares": outline}},
     }
     endpoints = {"vector": "/vector_jacobian_product", "jacobian": "/jacobian_vector_product"}
     paths = {"/apply": {}, **{endpoints[name]: {} for name in products}}
