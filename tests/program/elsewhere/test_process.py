@@ -100,29 +100,26 @@ def test_a_model_that_tells_no_sizes(tmp_path):
 
 
 TWICE = "print(json.dumps({'output': [[sum(v**3 for v in x)]], **ID}), flush=True)"
+BESIDES = {  # what a model prints besides, and what of it is handed on to standard error
+    "a second answer": (f"ID = {{}}; {TWICE}", ""),
+    "a second answer, and a pause": (f"ID = {{}}; {TWICE}; time.sleep(0.005)", ""),
+    "a second answer with the id": (f"ID = {{'id': request['id']}}; {TWICE}", ""),
+    "a second answer with the id, and a pause": (f"ID = {{'id': request['id']}}; {TWICE}; time.sleep(0.005)", ""),
+    "an answer to another request": (
+        "print(json.dumps({'output': [[1e9]], 'id': request['id'] - 1}), flush=True)",
+        "1000000000",
+    ),
+    "a line": ("print('evaluating', x[0] == 1.2, flush=True)", "evaluating True\n"),
+    "a line of standard error": ("print('warm', file=sys.stderr, flush=True)", "warm\n"),
+}
 
 
-@pytest.mark.parametrize("echoed", [False, True])
-@pytest.mark.parametrize("late", ["", "; time.sleep(0.005)"])
-def test_a_second_answer_does_not_shift_the_next(echoed, late, tmp_path):
-    given = "ID = {'id': request['id']}" if echoed else "ID = {}"
-    code, found, errors = gradcheck(model(tmp_path, f"{given}; {TWICE}{late}"), POINT)
+@pytest.mark.parametrize("what", BESIDES)
+def test_what_is_printed_besides_shifts_no_answer(what, tmp_path):
+    evaluate, said = BESIDES[what]
+    code, found, errors = gradcheck(model(tmp_path, evaluate), POINT)
     assert (code, verdicts(found)) == (0, ["pass"]), (found, errors)
-
-
-def test_an_answer_to_another_request_is_none(tmp_path):
-    stale = "print(json.dumps({'output': [[1e9]], 'id': request['id'] - 1}), flush=True)"
-    code, found, errors = gradcheck(model(tmp_path, stale), POINT)
-    assert (code, verdicts(found)) == (0, ["pass"])
-    assert "1000000000" in errors
-
-
-def test_other_lines_go_to_standard_error(tmp_path):
-    chatter = "print('evaluating', x[0] == 1.2, flush=True); print('warm', file=sys.stderr, flush=True)"
-    code, found, errors = gradcheck(model(tmp_path, chatter), POINT)
-    assert (code, verdicts(found)) == (0, ["pass"])
-    assert "evaluating True\n" in errors
-    assert "warm\n" in errors
+    assert said in errors
 
 
 CRASHES = [
