@@ -13,9 +13,10 @@ import numpy as np
 import pytest
 
 from gradcli.analysis.sweep.plan import open_points
+from tests.command import gradcli
 from tests.test_samples import run_sweeps
 
-COMMAND = [sys.executable, "-m", "gradcli", "sweep"]
+pytestmark = pytest.mark.framework("pyarrow")
 PROGRAM = "x**2*sin(y) + exp(-x*y)"
 SLOW = """
 import time
@@ -27,8 +28,7 @@ def f(x, y):
 
 
 def sweep(*words, folder, code=0):
-    line = [*COMMAND, *words, "--json"]
-    done = subprocess.run(line, cwd=folder, capture_output=True, text=True, timeout=120, check=False)
+    done = gradcli("sweep", *words, "--json", cwd=folder)
     assert done.returncode == code, done.stderr
     return json.loads(done.stdout) if done.stdout else {}
 
@@ -53,7 +53,6 @@ def table(tmp_path):
     return x, y
 
 
-@pytest.mark.framework("pyarrow")
 @pytest.mark.parametrize(
     "more",
     [[], ["-j", "2"], pytest.param(["--dask", "local", "-j", "2"], marks=pytest.mark.framework("distributed"))],
@@ -78,7 +77,6 @@ def test_parquet_to_parquet(table, tmp_path, more):
     assert columns["name"].to_pylist() == [f"row {i}" for i in range(200_000)]
 
 
-@pytest.mark.framework("pyarrow")
 def test_all_formats_hold_the_same(tmp_path):
     x, y = np.random.default_rng(1).normal(size=(2, 3000))
     write(tmp_path / "p.parquet", x=x, y=y)
@@ -96,7 +94,6 @@ def test_all_formats_hold_the_same(tmp_path):
     assert np.loadtxt(tmp_path / "csv.csv", delimiter=",", skiprows=1)[:, 1].tolist() == tables[0]["d_x"].to_pylist()
 
 
-@pytest.mark.framework("pyarrow")
 def test_lists_are_arrays_and_null_is_nan(tmp_path):
     import pyarrow as pa
 
@@ -111,7 +108,6 @@ def test_lists_are_arrays_and_null_is_nan(tmp_path):
     assert columns["w"] == rows
 
 
-@pytest.mark.framework("pyarrow")
 def test_rows_from_anywhere(tmp_path):
     x = np.arange(1000.0)
     write(tmp_path / "p.parquet", x=x)
@@ -125,7 +121,6 @@ def test_rows_from_anywhere(tmp_path):
             assert np.concatenate(blocks).tolist() == x[start:stop].tolist()
 
 
-@pytest.mark.framework("pyarrow")
 def test_shards_make_the_whole(table, tmp_path):
     sweep(PROGRAM, "p.parquet", "-o", "whole.parquet", folder=tmp_path)
     parts = []
@@ -137,48 +132,46 @@ def test_shards_make_the_whole(table, tmp_path):
 
 def parts(folder):
     with contextlib.suppress(FileNotFoundError):
-        return [name for name in os.listdir(folder) if not name.endswith(".tmp")]
+        return [name for name in os.listdir(folder / "o.parquet.parts") if not name.endswith(".tmp")]
     return []
 
 
-@pytest.mark.framework("pyarrow")
+def begin(folder, rows, *words, count):
+    """Sweep a slow function over rows, then again; return the second run when so many of its parts are there."""
+    (folder / "slow.py").write_text(SLOW)
+    x, y = np.random.default_rng(2).normal(size=(2, rows))
+    write(folder / "p.parquet", x=x, y=y)
+    sweep("slow.py:f", "p.parquet", "-o", "whole.parquet", folder=folder)
+    line = [sys.executable, "-m", "gradcli", "sweep", "slow.py:f", "p.parquet", "-o", "o.parquet", *words]
+    run = subprocess.Popen(line, cwd=folder, stderr=subprocess.PIPE, text=True)
+    while len(parts(folder)) < count:
+        assert run.poll() is None, run.stderr.read()
+        time.sleep(0.01)
+    return run
+
+
 @pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGKILL], ids=lambda s: s.name)
 def test_goes_on_where_it_was_stopped(tmp_path, stop):
-    (tmp_path / "slow.py").write_text(SLOW)
-    x, y = np.random.default_rng(2).normal(size=(2, 5000))
-    write(tmp_path / "p.parquet", x=x, y=y)
-    sweep("slow.py:f", "p.parquet", "-o", "whole.parquet", folder=tmp_path)
-    words = ["slow.py:f", "p.parquet", "-o", "o.parquet"]
-    run = subprocess.Popen([*COMMAND, *words], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
-    while len(parts(tmp_path / "o.parquet.parts")) < 2:
-        assert run.poll() is None
-        time.sleep(0.01)
+    run = begin(tmp_path, 5000, count=2)
     run.send_signal(stop)
     _, said = run.communicate(timeout=30)
     assert run.returncode == (130 if stop == signal.SIGINT else -9)
     assert stop == signal.SIGKILL or "interrupted" in said
-    assert 2 <= len(parts(tmp_path / "o.parquet.parts")) < 5 and not (tmp_path / "o.parquet").exists()
-    sweep("slow.py:f", "p.parquet", "-o", "o.parquet", "--wrt", "x", folder=tmp_path, code=2)
+    assert 2 <= len(parts(tmp_path)) < 5 and not (tmp_path / "o.parquet").exists()
+    words = ["slow.py:f", "p.parquet", "-o", "o.parquet"]
+    sweep(*words, "--wrt", "x", folder=tmp_path, code=2)
     (tmp_path / "slow.py").write_text(SLOW + "\n# changed\n")
     sweep(*words, folder=tmp_path, code=2)
     (tmp_path / "slow.py").write_text(SLOW)
     sweep(*words, *(["-j", "2"] if stop == signal.SIGKILL else []), folder=tmp_path)
     assert (tmp_path / "o.parquet").read_bytes() == (tmp_path / "whole.parquet").read_bytes()
-    assert parts(tmp_path / "o.parquet.parts") == []
+    assert parts(tmp_path) == []
 
 
 @pytest.mark.framework("distributed")
 def test_dask_survives_a_killed_worker(tmp_path):
-    (tmp_path / "slow.py").write_text(SLOW)
-    x, y = np.random.default_rng(2).normal(size=(2, 8000))
-    write(tmp_path / "p.parquet", x=x, y=y)
-    sweep("slow.py:f", "p.parquet", "-o", "whole.parquet", folder=tmp_path)
     with cluster(tmp_path) as (address, workers):
-        words = [*COMMAND, "slow.py:f", "p.parquet", "-o", "o.parquet", "--dask", address]
-        run = subprocess.Popen(words, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
-        while not parts(tmp_path / "o.parquet.parts"):
-            assert run.poll() is None, run.stderr.read()
-            time.sleep(0.01)
+        run = begin(tmp_path, 8000, "--dask", address, count=1)
         workers[0].kill()
         _, said = run.communicate(timeout=100)
     assert run.returncode == 0, said
