@@ -3,7 +3,6 @@
 import ctypes
 import re
 import shutil
-import subprocess
 
 import numpy as np
 import pytest
@@ -11,8 +10,12 @@ import pytest
 from gradcli.analysis.gradient import Request, compute_gradient
 from gradcli.analysis.symbolic import derive_formulas
 from gradcli.errors import GradcliError
+from gradcli.exact.code import python_code
+from gradcli.exact.symbolic import symbols_for
 from gradcli.lang.parse import parse
 from gradcli.program.expression import ExpressionProgram
+
+from ..command import compile_c
 
 CASES = [
     ("sin(x*y) + exp(-x**2) / y", {"x": 0.7, "y": 1.3}),
@@ -47,6 +50,12 @@ def prepared(text, values, code):
     return result.code, given, compute_gradient(program, given, Request())
 
 
+def assert_right(value, slopes, expected):
+    assert value == pytest.approx(float(expected.value), rel=1e-12)
+    for item, slope in zip(expected.inputs, slopes, strict=True):
+        assert np.allclose(slope, item.grad, 1e-11, 1e-13)
+
+
 @pytest.mark.parametrize(("text", "values"), CASES, ids=[c[0] for c in CASES])
 def test_python(text, values):
     source, given, expected = prepared(text, values, "python")
@@ -54,61 +63,44 @@ def test_python(text, values):
     exec(source, space)
     arguments = [given[item.name] if given[item.name].ndim else float(given[item.name]) for item in expected.inputs]
     value, *slopes = space["value_and_gradient"](*arguments)
-    assert value == pytest.approx(float(expected.value), rel=1e-12)
-    for item, slope in zip(expected.inputs, slopes, strict=True):
-        assert np.allclose(slope, item.grad, 1e-11, 1e-13)
+    assert_right(value, slopes, expected)
 
 
-def test_c(tmp_path):
-    """All cases in one library, where there is a compiler; everywhere, what was written looks like C."""
-    sources, wanted = [], []
-    for i, (text, values) in enumerate(CASES):
-        source, given, expected = prepared(text, values, "c")
-        parameters = re.findall(r"(\w+)[,)]", source.split("double value_and_gradient(")[1].split("\n")[0])
-        assert len(parameters) == len({*parameters, "sin", "long", "default", "M_PI"}) - 4
-        assert source.startswith("#include <math.h>\n")
-        assert source.count("{") == source.count("}")
-        sources.append(source.replace("double value_and_gradient(", f"double f{i}("))
-        wanted.append((given, expected))
-    compiler = shutil.which("cc")
-    if compiler is None:
+@pytest.mark.parametrize(("text", "values"), CASES, ids=[c[0] for c in CASES])
+def test_c(text, values, tmp_path):
+    """Where there is a compiler, by value; everywhere, what was written looks like C."""
+    source, given, expected = prepared(text, values, "c")
+    parameters = re.findall(r"(\w+)[,)]", source.split("double value_and_gradient(")[1].split("\n")[0])
+    assert len(parameters) == len({*parameters, "sin", "long", "default", "M_PI"}) - 4
+    assert source.startswith("#include <math.h>\n")
+    assert source.count("{") == source.count("}")
+    if shutil.which("cc") is None:
         return
-    (tmp_path / "f.c").write_text("\n".join(sources))
-    library = tmp_path / "f.so"
-    subprocess.run(
-        [compiler, "-Wall", "-Werror", "-shared", "-fPIC", "-o", library, tmp_path / "f.c", "-lm"], check=True
-    )
-    loaded = ctypes.CDLL(str(library))
-    for i, (given, expected) in enumerate(wanted):
-        function = loaded[f"f{i}"]
-        function.restype = ctypes.c_double
-        arguments: list = []
-        for item in expected.inputs:
-            x = given[item.name]
-            arguments.append(x.ctypes.data_as(ctypes.c_void_p) if x.ndim else ctypes.c_double(float(x)))
-        slopes = [np.zeros(item.grad.shape) for item in expected.inputs]
-        value = function(*arguments, *(s.ctypes.data_as(ctypes.c_void_p) for s in slopes))
-        assert value == pytest.approx(float(expected.value), rel=1e-12)
-        for item, slope in zip(expected.inputs, slopes, strict=True):
-            assert np.allclose(slope, item.grad, 1e-11, 1e-13)
+    (tmp_path / "f.c").write_text(source)
+    library = ctypes.CDLL(str(compile_c(tmp_path / "f.c", tmp_path / "f.so", "-Wall", "-Werror")))
+    library.value_and_gradient.restype = ctypes.c_double
+    inputs = [given[item.name] for item in expected.inputs]
+    arguments = [x.ctypes.data_as(ctypes.c_void_p) if x.ndim else ctypes.c_double(float(x)) for x in inputs]
+    slopes = [np.zeros(item.grad.shape) for item in expected.inputs]
+    value = library.value_and_gradient(*arguments, *(s.ctypes.data_as(ctypes.c_void_p) for s in slopes))
+    assert_right(value, slopes, expected)
 
 
-@pytest.mark.parametrize("code", ["python", "c"])
-def test_functions_that_a_language_does_not_have(code):
-    with pytest.raises(GradcliError, match="has no polygamma"):
-        prepared("digamma(x)", {"x": 1.5}, code)
-
-
-def test_complex_numbers_are_nothing_for_c():
-    with pytest.raises(GradcliError, match="C's math library has no complex numbers"):
-        prepared("sqrt(-1) * x", {"x": 1.5}, "c")
+@pytest.mark.parametrize(
+    ("text", "code", "message"),
+    [
+        ("digamma(x)", "python", "has no polygamma"),
+        ("digamma(x)", "c", "has no polygamma"),
+        ("sqrt(-1) * x", "c", "C's math library has no complex numbers"),
+    ],
+)
+def test_what_a_language_does_not_have(text, code, message):
+    with pytest.raises(GradcliError, match=message):
+        prepared(text, {"x": 1.5}, code)
 
 
 def test_modules_become_parameters():
     """Names with dots and places are parameters, too; those of arrays are indexed."""
-    from gradcli.exact.code import python_code
-    from gradcli.exact.symbolic import symbols_for
-
     x, w = symbols_for("0.x", ()).tolist(), symbols_for("net.w", (2, 1)).tolist()
     inputs = [("0.x", ()), ("net.w", (2, 1))]
     source = python_code("f", inputs, x * w[1][0], [("0.x", (), [w[1][0]])])
