@@ -76,18 +76,12 @@ def umbridge(
     def respond(path: str, body: dict) -> tuple[int, Any]:
         if path != "/Info" and body["name"] != name:
             return 400, {"error": {"type": "ModelNotFound", "message": f"Model {body['name']} not found!"}}
+        support = {"Evaluate": True, "Gradient": gradient is not None, "ApplyJacobian": apply_jacobian is not None}
+        facts = {"support": support, "inputSizes": sizes[0], "outputSizes": sizes[1]}
+        keys = {"/ModelInfo": "support", "/InputSizes": "inputSizes", "/OutputSizes": "outputSizes"}
+        if path in keys:
+            return 200, {keys[path]: facts[keys[path]]}
         config = body.get("config", {})
-        if path == "/ModelInfo":
-            support = {
-                "Evaluate": True,
-                "Gradient": gradient is not None,
-                "ApplyJacobian": apply_jacobian is not None,
-            }
-            return 200, {"support": support}
-        if path == "/InputSizes":
-            return 200, {"inputSizes": sizes[0]}
-        if path == "/OutputSizes":
-            return 200, {"outputSizes": sizes[1]}
         if path == "/Evaluate":
             found = evaluate(body["input"], config)
             return (200, {"output": found}) if isinstance(found, list) else (400, found)

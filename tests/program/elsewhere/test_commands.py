@@ -27,32 +27,6 @@ def value(x, config):
     return [[x[0][0] * x[0][1]]]
 
 
-BOTH, FORWARD = umbridge(value, wrong, ([2], [1]), push), umbridge(value, None, ([2], [1]), push)
-
-
-@pytest.fixture(scope="module")
-def url():
-    with serve(BOTH) as server:
-        yield f"{server.url}/forward"
-
-
-@pytest.mark.parametrize(
-    ("respond", "command", "words", "expected"),
-    [
-        (BOTH, "grad", ("-g", "[2]"), {"x0": [14.0, 22.0]}),
-        (BOTH, "jacobian", ("--mode", "rev"), {"x0": [[7.0, 11.0]]}),
-        (BOTH, "vjp", ("-g", "[2]"), {"x0": [14.0, 22.0]}),
-        (BOTH, "jvp", ("-t", "x0=[1,2]"), [47.0]),
-        (FORWARD, "jacobian", (), {"x0": [[13.0, 17.0]]}),
-        (FORWARD, "grad", ("-g", "[2]"), {"x0": [26.0, 34.0]}),
-    ],
-)
-def test_what_is_printed_is_what_the_server_gives(respond, command, words, expected):
-    with serve(respond) as server:
-        code, found = run(command, f"{server.url}/forward", "x0=[2,3]", *words)
-    assert (code, found["value"], found[command]) == (0, [6.0], expected)
-
-
 def three(x, config):
     return [[config["a"] * x[0][0] * x[0][1], x[0][0] ** 2, x[0][1]]]
 
@@ -69,28 +43,61 @@ def push_three(out, wrt, x, vec, config):
     return (block(x, config) @ np.array(vec)).tolist()
 
 
+ONE = {
+    "both": umbridge(value, wrong, ([2], [1]), push),
+    "forward": umbridge(value, None, ([2], [1]), push),
+}
+THREE = {
+    "both": umbridge(three, pull_three, ([2], [3]), push_three),
+    "reverse": umbridge(three, pull_three, ([2], [3])),
+    "forward": umbridge(three, None, ([2], [3]), push_three),
+}
+"""Models of one output, with a wrong derivative, and of three outputs, with an option; by the products they have."""
 JACOBIAN = [[15, 10], [4, 0], [0, 1]]
 """Of (5 x y, x^2, y) at (2, 3)."""
-REVERSE, PRODUCTS = (pull_three, None), (pull_three, push_three)
+
+
+@pytest.fixture(scope="module")
+def url():
+    with serve(ONE["both"]) as server:
+        yield f"{server.url}/forward"
 
 
 @pytest.mark.parametrize(
-    ("functions", "command", "words", "expected"),
+    ("products", "line", "expected"),
     [
-        *((PRODUCTS, "jacobian", ("--mode", mode), {"x0": JACOBIAN}) for mode in ("auto", "rev", "fwd")),
-        *(((None, push_three), "jacobian", ("--mode", mode), {"x0": JACOBIAN}) for mode in ("auto", "rev", "fwd")),
-        *((REVERSE, "jacobian", ("--mode", mode), {"x0": JACOBIAN}) for mode in ("auto", "rev")),
-        (REVERSE, "jacobian", ("--mode", "fwd"), None),
-        (PRODUCTS, "vjp", ("-g", "[1,0,0]"), {"x0": [15, 10]}),
-        (PRODUCTS, "jvp", ("-t", "x0=[1,0]"), [15, 4, 0]),
-        (PRODUCTS, "grad", ("-g", "[1,1,1]", "--check"), {"x0": [19, 11]}),
+        ("both", "grad -g [2]", {"x0": [14.0, 22.0]}),
+        ("both", "jacobian --mode rev", {"x0": [[7.0, 11.0]]}),
+        ("both", "vjp -g [2]", {"x0": [14.0, 22.0]}),
+        ("both", "jvp -t x0=[1,2]", [47.0]),
+        ("forward", "jacobian", {"x0": [[13.0, 17.0]]}),
+        ("forward", "grad -g [2]", {"x0": [26.0, 34.0]}),
     ],
 )
-def test_the_mode_and_the_config_reach_every_command(functions, command, words, expected):
-    with serve(umbridge(three, functions[0], ([2], [3]), functions[1])) as server:
-        code, found = run(
-            command, f"{server.url}/forward", "x0=[2,3]", *words, "--config", '{"a": 5}', "--timeout", "9"
-        )
+def test_what_is_printed_is_what_the_server_gives(products, line, expected):
+    command, *words = line.split()
+    with serve(ONE[products]) as server:
+        code, found = run(command, f"{server.url}/forward", "x0=[2,3]", *words)
+    assert (code, found["value"], found[command]) == (0, [6.0], expected)
+
+
+@pytest.mark.parametrize(
+    ("products", "line", "expected"),
+    [
+        *(("both", f"jacobian --mode {mode}", {"x0": JACOBIAN}) for mode in ("auto", "rev", "fwd")),
+        *(("forward", f"jacobian --mode {mode}", {"x0": JACOBIAN}) for mode in ("auto", "rev", "fwd")),
+        *(("reverse", f"jacobian --mode {mode}", {"x0": JACOBIAN}) for mode in ("auto", "rev")),
+        ("reverse", "jacobian --mode fwd", None),
+        ("both", "vjp -g [1,0,0]", {"x0": [15, 10]}),
+        ("both", "jvp -t x0=[1,0]", [15, 4, 0]),
+        ("both", "grad -g [1,1,1] --check", {"x0": [19, 11]}),
+    ],
+)
+def test_the_mode_and_the_config_reach_every_command(products, line, expected):
+    command, *words = line.split()
+    with serve(THREE[products]) as server:
+        given = (f"{server.url}/forward", "x0=[2,3]", "--config", '{"a": 5}', "--timeout", "9")
+        code, found = run(command, *given, *words)
     assert (code, found.get(command)) == (0 if expected else 3, expected)
 
 
@@ -129,18 +136,19 @@ def test_check_judges_what_a_server_gives(command, vector, url, tmp_path):
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
 @pytest.mark.parametrize(
-    ("command", "derivative", "words", "verdict"),
+    ("line", "derivative", "verdict"),
     [
-        ("jacobian", ("--grad", "void f_grad(int n, const double *x, double *g)"), ("x=[1,2]",), "pass"),
-        ("grad", ("--grad", "void f_sign(int n, const double *x, double *g)"), ("x=[1,2]",), "fail"),
-        ("vjp", ("--vjp", "void f_b(int n, const double *x, double *xb, double fb)"), ("x=[0,2]", "-g", "2"), "pass"),
-        ("gradcheck", ("--jvp", "double f_d(int n, const double *x, const double *xd)"), ("x=[1,2,3]",), "pass"),
-        ("gradcheck", ("--jvp", "double wrong_d(int n, const double *x, const double *xd)"), ("x=[1,2,3]",), "fail"),
+        ("jacobian x=[1,2] --check --grad", "void f_grad(int n, const double *x, double *g)", "pass"),
+        ("grad x=[1,2] --check --grad", "void f_sign(int n, const double *x, double *g)", "fail"),
+        ("vjp x=[0,2] -g 2 --check --vjp", "void f_b(int n, const double *x, double *xb, double fb)", "pass"),
+        ("gradcheck x=[1,2,3] --jvp", "double f_d(int n, const double *x, const double *xd)", "pass"),
+        ("gradcheck x=[1,2,3] --jvp", "double wrong_d(int n, const double *x, const double *xd)", "fail"),
     ],
 )
-def test_commands_take_the_derivative_of_a_library(command, derivative, words, verdict, tmp_path):
+def test_commands_take_the_derivative_of_a_library(line, derivative, verdict, tmp_path):
+    command, *words = line.split()
     target = f"{compile_c(KERNELS, tmp_path / 'libk.so')}:double f(int n, const double *x)"
-    code, found = run(command, target, *derivative, *words, *(() if command == "gradcheck" else ("--check",)))
+    code, found = run(command, target, *words, derivative)
     check = found["check"] if "check" in found else found["checks"][0]
     assert (code, check["verdict"]) == (0 if verdict == "pass" else 1, verdict), found
     assert command != "vjp" or found["vjp"]["x"][0] == 0.0
