@@ -1,14 +1,12 @@
 """Hostile command lines for tables, locks, mutants, searches, precision and pages, drawn at random by group."""
 
-# ruff: noqa: E501 - tables of what may be typed
-
 import random
 import struct
 import sys
 from pathlib import Path
 
 from .hostile import NUMBERS, WEIRD, archive, header
-from .outside import group
+from .outside import group, words
 
 CELLS = (
     "1", "-1", "", "nan", "inf", "1e999", "5e-324", "0x1", "1_0", "१", "abc", '"1"', '"a\nb"', '"', "[1,2]",
@@ -133,30 +131,30 @@ def pages(rng: random.Random) -> list[str]:
     weird = rng.choice(WEIRD).replace("\x00", "").encode("utf-8", "replace").decode()
     form = rng.choice(("html", "sarif", "csv", "github", "json", "tsv", "table"))
     Path("p.expr").write_text(f"# {weird}\nx**2 # {weird}\n", errors="replace")
-    return rng.choice(
-        (
-            ["gradcheck", "checks.py", "-f", form, "--show", "all"],
-            ["gradcheck", "checks.py", "-f", form, "--junit", "j.xml", "--taylor"],
-            ["gradcheck", "checks.py", "-o", f"r.{form}"],
-            ["gradcheck", "checks.py", "--search", "5", "-f", form],
-            ["symbolic", "p.expr", "-f", "sql"],
-            ["symbolic", f"x**2 + {weird}", "-f", rng.choice(("sql", "c", "python", "latex"))],
-            ["trace", "p.expr", "x=1", "-f", "html"],
-            ["trace", "checks.py:f", "x=[1,2]", "-f", "html"],
-            ["graph", "checks.py:f", "x=[1,2]", "-f", rng.choice(("dot", "mermaid", "json", "svg"))],
-            ["eval", "checks.py:f", "x=[1,2]", "-f", rng.choice(("csv", "json", "table", "latex"))],
-            ["eval", f"x*{weird}", "x=1", "-f", "csv"],
-            ["gradcheck", "checks.py", "--save", "look.svg"],
-        )
-    )
+    given = {"weird": weird, "form": form, "code": rng.choice(("sql", "c", "python", "latex"))}
+    given |= {"picture": rng.choice(("dot", "mermaid", "json", "svg"))}
+    given |= {"columns": rng.choice(("csv", "json", "table", "latex"))}
+    line = rng.choice((
+        "gradcheck checks.py -f {form} --show all", "gradcheck checks.py -f {form} --junit j.xml --taylor",
+        "gradcheck checks.py -o r.{form}", "gradcheck checks.py --search 5 -f {form}", "symbolic p.expr -f sql",
+        "symbolic x**2+{weird} -f {code}", "trace p.expr x=1 -f html", "trace checks.py:f x=[1,2] -f html",
+        "graph checks.py:f x=[1,2] -f {picture}", "eval checks.py:f x=[1,2] -f {columns}",
+        "eval x*{weird} x=1 -f csv", "gradcheck checks.py --save look.svg",
+    ))  # fmt: skip
+    return words(line, **given)
 
 
 DOCUMENTS = (
-    b"", b"{}", b"[]", b"null", b'{"schema": "gradcli/1"}', b'{"schema": "gradcli/1", "checks": {}}', b'{"schema": "gradcli/1", "checks": [1]}', b"[" * 5000, b"\xff\xfe",
-    b'{"schema": "gradcli/1", "points": [{"file": "checks.py", "check": "f", "at": {"x": {"dtype": "c16", "data": [1]}}}]}',
+    b"", b"{}", b"[]", b"null", b'{"schema": "gradcli/1"}', b'{"schema": "gradcli/1", "checks": {}}',
+    b'{"schema": "gradcli/1", "checks": [1]}', b"[" * 5000, b"\xff\xfe",
+    b'{"schema": "gradcli/1", "points": [{"file": "checks.py", "check": "f", "at": '
+    b'{"x": {"dtype": "c16", "data": [1]}}}]}',
     b'{"schema": "gradcli/1", "points": [{"file": 1, "check": [], "at": {"x": [[1], [2, 3]]}}]}',
 )  # fmt: skip
-ENTRY = '{{"schema": "gradcli/1", "checks": [{{"file": {file}, "check": {check}, "at": {at}, "value": {value}, "value_error": {error}, "grad": {grad}, "error": {error}}}]}}'
+ENTRY = (
+    '{{"schema": "gradcli/1", "checks": [{{"file": {file}, "check": {check}, "at": {at}, "value": {value}, '
+    '"value_error": {error}, "grad": {grad}, "error": {error}}}]}}'
+)
 PARTS = (
     "1", "null", "[]", "{}", '{"x": 1}', '{"x": [1, 2]}', '"x"', "[[1], [2, 3]]", '{"x": {"dtype": "O", "data": 1}}',
     '{"x": {"dtype": "c16", "data": [1]}}', f'{{"x": {10**400}}}', '{"x": "nan"}', "NaN", "true", '"\\u001b[2J"',
@@ -174,39 +172,43 @@ def locks(rng: random.Random) -> list[str]:
     else:
         text = rng.choice(DOCUMENTS)
     Path("l.lock").write_bytes(text)
-    more = rng.choice(([], ["--json"], ["-f", "table"]))
-    return rng.choice(
-        (
-            ["lock", "--verify", "l.lock", *more],
-            ["lock", "--verify", "l.lock", "checks.py", *more],
-            ["lock", "checks.py", "-o", "l.lock", *more],
-            ["lock", "checks.py:f", "x=[1,2]", "--grad", rng.choice(("g", "missing", "f"))],
-            ["lock", "-e", rng.choice(PROGRAMS), f"x={number(rng)}", *more],
-            ["lock", "."],
-            ["lock", "--verify", rng.choice(("missing", ".", "/dev/null", "checks.py")), *more],
-            ["gradcheck", "checks.py", "--save-points", "l.lock", "--search", "3", *more],
-        )
-    )
+    given = {"program": rng.choice(PROGRAMS), "number": number(rng), "grad": rng.choice(("g", "missing", "f"))}
+    given |= {"place": rng.choice(("missing", ".", "/dev/null", "checks.py"))}
+    more = rng.choice(("", "--json", "-f table"))
+    line = rng.choice((
+        f"lock --verify l.lock {more}", f"lock --verify l.lock checks.py {more}", f"lock checks.py -o l.lock {more}",
+        "lock checks.py:f x=[1,2] --grad {grad}", f"lock -e {{program}} x={{number}} {more}", "lock .",
+        f"lock --verify {{place}} {more}", f"gradcheck checks.py --save-points l.lock --search 3 {more}",
+    ))  # fmt: skip
+    return words(line, **given)
 
 
 @group
 def searches(rng: random.Random) -> list[str]:
     """Return a search for a wrong point, or one for digits, of something that has none."""
     checks(rng)
-    program, low, high = rng.choice(PROGRAMS), number(rng), number(rng)
-    more = [*rng.choice(([], ["--json"], ["--repair"], ["--digits", "20"])), "--timeout", "3"]
-    return rng.choice((
-        ["gradcheck", "checks.py", "--search", rng.choice(("1", "5", "0", "-1", "x")), *rng.choice(([], ["--json"])), "--timeout", "3"],
-        ["gradcheck", "-e", program, f"x={number(rng)}", "--search", "5", "--timeout", "3"],
-        ["gradcheck", "-e", program, "--shape", f"x={rng.choice(('', '0', '2', '2,2', '-1', '10**6', 'x'))}", "--search", "3", "--samples", "2", "--timeout", "3"],
-        ["precision", "-e", program, f"x={low}:{high}", *more],
-        ["precision", "-e", program, rng.choice(("x=1:2", "x=2:1", "x=1:1", "x=", "y=1:2", "x=1:2:3", "x=[1,2]")), *more],
-        ["precision", "checks.py:f", "x=1:2", *more],
-        ["eval", "-e", program, f"x={number(rng)}", "--strict", "--timeout", "3", *rng.choice(([], ["--json"]))],
+    given = {"program": rng.choice(PROGRAMS), "low": number(rng), "high": number(rng)}
+    given |= {"count": rng.choice(("1", "5", "0", "-1", "x"))}
+    given |= {"shape": rng.choice(("", "0", "2", "2,2", "-1", "10**6", "x"))}
+    given |= {"range": rng.choice(("x=1:2", "x=2:1", "x=1:1", "x=", "y=1:2", "x=1:2:3", "x=[1,2]"))}
+    form = rng.choice(("", "--json"))
+    more = rng.choice(("", "--json", "--repair", "--digits 20"))
+    line = rng.choice((
+        f"gradcheck checks.py --search {{count}} {form}", "gradcheck -e {program} x={low} --search 5",
+        "gradcheck -e {program} --shape x={shape} --search 3 --samples 2",
+        f"precision -e {{program}} x={{low}}:{{high}} {more}", f"precision -e {{program}} {{range}} {more}",
+        f"precision checks.py:f x=1:2 {more}", f"eval -e {{program}} x={{low}} --strict {form}",
     ))  # fmt: skip
+    return words(f"{line} --timeout 3", **given)
 
 
-SUITES = ("import checks\nassert checks.g(1.0) == 2", "import checks", "pass", "import os; os._exit(0)", "import checks\nchecks.g('x')", "import checks\nwhile checks.g(1.0) == 2: break\nelse:\n import time; time.sleep(9)", "import checks; checks.g(1.0); checks.g = None", "import os, checks; os.remove('checks.py'); checks.g(2.0)", "print('\\x1b[2J' * 9)\nimport checks\nassert checks.g(1.0) > 0")  # fmt: skip
+SUITES = (
+    "import checks\nassert checks.g(1.0) == 2", "import checks", "pass", "import os; os._exit(0)",
+    "import checks\nchecks.g('x')", "import checks; checks.g(1.0); checks.g = None",
+    "import checks\nwhile checks.g(1.0) == 2: break\nelse:\n import time; time.sleep(9)",
+    "import os, checks; os.remove('checks.py'); checks.g(2.0)",
+    "print('\\x1b[2J' * 9)\nimport checks\nassert checks.g(1.0) > 0",
+)  # fmt: skip
 
 
 @group

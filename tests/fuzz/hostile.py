@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from .outside import group
+from .outside import group, words
 
 NAMES = (
     "__class__", "__globals__", "_data", "grad_fn", "tofile", "dump", "ctypes", "base", "setflags", "astype", "view",
@@ -110,15 +110,13 @@ def names(rng: random.Random) -> list[str]:
     Path(path).write_text(
         f"import gradcli\n@gradcli.check(at={{'x': 2.0}}, name={weird!r})\ndef f(x): {body}\n", errors="replace"
     )
-    choices: tuple[list[str], ...] = (
-        [rng.choice(("grad", "graph", "trace")), f"{path}:f", "x=2", "-f", form],
-        ["gradcheck", path, "-f", form, "--junit", "junit.xml"], ["gradcheck", path, "--list", "-f", form],
-        ["grad", f"x*{weird}", "x=1", "-f", form], ["graph", "-e", f"x*2 # {weird}", "x=1", "-f", form],
-        ["grad", "x*2", f"{weird}=1", "-f", form], ["grad", "x*2", "x=2", "-o", f"{safe}.{form}"],
-        ["grad", f"missing{safe}.py"], ["symbolic", f"x*2 # {weird}", "-f", form],
-        ["grad", "x*2", "x=1", "--retain", weird, "-f", form],
-    )  # fmt: skip
-    return rng.choice(choices)
+    line = rng.choice((
+        "{command} {path}:f x=2 -f {form}", "gradcheck {path} -f {form} --junit junit.xml",
+        "gradcheck {path} --list -f {form}", "grad x*{weird} x=1 -f {form}", "graph -e x*2#{weird} x=1 -f {form}",
+        "grad x*2 {weird}=1 -f {form}", "grad x*2 x=2 -o {safe}.{form}", "grad missing{safe}.py",
+        "symbolic x*2#{weird} -f {form}", "grad x*2 x=1 --retain {weird} -f {form}",
+    ))  # fmt: skip
+    return words(line, command=rng.choice(("grad", "graph", "trace")), path=path, form=form, weird=weird, safe=safe)
 
 
 @group

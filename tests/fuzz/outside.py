@@ -54,6 +54,11 @@ def group(make: Group) -> Group:
     return make
 
 
+def words(line: str, **given: object) -> list[str]:
+    """Return the words of a line, with what is given for those in braces, spaces and all."""
+    return [word.format(**given) for word in line.split()]
+
+
 def run(attempt: Attempt, folder: Path) -> str:
     """Run a line of the shell in a folder; return what is wrong with how it ends, "" for nothing."""
     kept = {**os.environ, "COLUMNS": "80", "NO_COLOR": "1", "PYTHONPATH": str(ROOT)}
@@ -68,32 +73,32 @@ def run(attempt: Attempt, folder: Path) -> str:
         start_new_session=True,
     )
     try:
-        raw, words = process.communicate(timeout=attempt.seconds)
+        raw, said = process.communicate(timeout=attempt.seconds)
     except subprocess.TimeoutExpired:
         return f"no end within {attempt.seconds:g} s"
     finally:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
-    out, err = raw.decode("utf-8", "replace"), words.decode("utf-8", "replace")
+    out, err = raw.decode("utf-8", "replace"), said.decode("utf-8", "replace")
     return complaint(attempt, process.returncode, out, err) or (attempt.judge(folder, out) if attempt.judge else "")
 
 
-def run_here(words: list[str]) -> str:
+def run_here(typed: list[str]) -> str:
     """Run a command line in this process; return what is wrong with how it ends, "" for nothing."""
     start = time.monotonic()
     written, said = io.TextIOWrapper(io.BytesIO(), "utf-8", "surrogateescape"), io.StringIO()
     with contextlib.redirect_stdout(written), contextlib.redirect_stderr(said):
-        code = main(words)
+        code = main(typed)
     seconds = time.monotonic() - start
     written.seek(0)
     out, err = written.buffer.read().decode("utf-8", "replace"), said.getvalue()
-    form = dict(itertools.pairwise(words))
-    asks_json = "--json" in words or "json" in [form.get(flag) for flag in ("-f", "-qf", "--format")]
-    attempt = Attempt(" ".join(words), json=asks_json and not {"-o", "--output"} & form.keys())
+    form = dict(itertools.pairwise(typed))
+    asks_json = "--json" in typed or "json" in [form.get(flag) for flag in ("-f", "-qf", "--format")]
+    attempt = Attempt(" ".join(typed), json=asks_json and not {"-o", "--output"} & form.keys())
     if "Traceback" in err or seconds > attempt.seconds:
         return f"{seconds:.0f} s: {err[-600:]}"
-    if not asks_json and FORBIDDEN.search(out) and not {"npz", "npy", "png"} & set(words):
+    if not asks_json and FORBIDDEN.search(out) and not {"npz", "npy", "png"} & set(typed):
         return f"control characters in {out[:300]!r}"
     return complaint(attempt, code, out, err)
 
