@@ -1,7 +1,5 @@
 """One check of a differentiable function: value, gradient and gradient of the gradient."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -52,8 +50,6 @@ def check(function: Any, arrays: Any, expected: Any = None, *, second: bool = Tr
     zeros = [np.zeros_like(x) for x in arrays]
     again = [g.numpy() for g in grad(total, inputs, materialize_grads=True)] if total.requires_grad else zeros
     for g, want in zip(
-        again,
-        numeric_gradient(lambda *xs: slope(*xs)[1].detach().numpy(), arrays, np.asarray(1.0)),
-        strict=True,
+        again, numeric_gradient(lambda *xs: slope(*xs)[1].detach().numpy(), arrays, np.asarray(1.0)), strict=True
     ):
         assert_allclose(g, want, rtol=1e-6, atol=1e-6)

@@ -1,7 +1,5 @@
 """Shapes, joins, cuts, and elements taken or replaced at positions."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -68,12 +66,7 @@ TAKEN = [
     ("narrow", lambda x: x.narrow(1, -3, 2), (X,), X[:, 1:3]),
 ]
 REPLACED = [
-    (
-        "scatter",
-        lambda x, y: x.scatter(1, t(ONCE), y),
-        (X, Y),
-        changed(X, (np.arange(2)[:, None], ONCE), Y[:, :3]),
-    ),
+    ("scatter", lambda x, y: x.scatter(1, t(ONCE), y), (X, Y), changed(X, (np.arange(2)[:, None], ONCE), Y[:, :3])),
     ("scatter value", lambda x: x.scatter(0, t(INDEX), 7.0), (X,), changed(X, (INDEX, np.arange(4)), 7.0)),
     ("scatter_add", lambda x, y: x.scatter_add(0, t(INDEX), y), (X, Y), added(X, (INDEX, np.arange(4)), Y)),
     ("index_add", lambda x, y: x.index_add(0, t(ROWS), y, alpha=2), (X, Y), added(X, ROWS, 2 * Y)),
@@ -92,12 +85,7 @@ REPLACED = [
     ("masked_fill", lambda x, v: x.masked_fill(t(MASK), v[1]), (X, V), np.where(MASK, V[1], X)),
     ("masked_scatter", lambda x, y: x.masked_scatter(t(MASK), y), (X, Y), changed(X, MASK, Y.ravel()[: MASK.sum()])),
     ("select_scatter", lambda x, v: x.select_scatter(v, 1, 2), (X, V), changed(X, (slice(None), 2), V)),
-    (
-        "slice_scatter",
-        lambda x, y: x.slice_scatter(y, 0, 0, 3, 2),
-        (X, Y),
-        changed(X, slice(0, 3, 2), Y),
-    ),
+    ("slice_scatter", lambda x, y: x.slice_scatter(y, 0, 0, 3, 2), (X, Y), changed(X, slice(0, 3, 2), Y)),
     (
         "diagonal_scatter",
         lambda x, v: x.diagonal_scatter(v, 1),

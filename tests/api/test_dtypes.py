@@ -1,7 +1,5 @@
 """Types of results, and special values."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

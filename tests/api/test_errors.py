@@ -1,7 +1,5 @@
 """Wrong arguments raise what they raise in PyTorch."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -66,14 +64,7 @@ def test_index_errors(call):
         call()
 
 
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda: grad(3.0, x()),
-        lambda: backward(3.0),
-        lambda: x().requires_grad_("a"),
-    ],
-)
+@pytest.mark.parametrize("call", [lambda: grad(3.0, x()), lambda: backward(3.0), lambda: x().requires_grad_("a")])
 def test_type_errors(call):
     with pytest.raises(TypeError):
         call()

@@ -1,7 +1,5 @@
 """Order statistics, running extremes, norms, integrals and differences."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

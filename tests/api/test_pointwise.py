@@ -1,7 +1,5 @@
 """Elementwise functions with PyTorch's arguments, and complex numbers."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -36,18 +34,8 @@ VALUES = [
     ("float_power", gradcli.float_power, (P, Y), P**Y),
     ("polar", lambda r, a: gradcli.polar(r, a).real, (P, Y), P * np.cos(Y)),
     ("angle", lambda x, y: gradcli.complex(x, y).angle(), (P, Y), np.arctan2(Y, P)),
-    (
-        "view_as_real",
-        lambda x, y: gradcli.view_as_real(gradcli.complex(x, y)),
-        (P, Y),
-        np.stack([P, Y], -1),
-    ),
-    (
-        "view_as_complex",
-        lambda x: gradcli.view_as_complex(x.reshape(3, 2)).abs(),
-        (X,),
-        np.hypot(*X.reshape(3, 2).T),
-    ),
+    ("view_as_real", lambda x, y: gradcli.view_as_real(gradcli.complex(x, y)), (P, Y), np.stack([P, Y], -1)),
+    ("view_as_complex", lambda x: gradcli.view_as_complex(x.reshape(3, 2)).abs(), (X,), np.hypot(*X.reshape(3, 2).T)),
     ("mvlgamma", lambda x: x.mvlgamma(2), (P + 1,), None),
     ("polygamma", lambda x: x.polygamma(1), (P,), None),
     ("fill", lambda x, y: gradcli.fill(x, y.sum()), (X, Y), np.full(X.shape, Y.sum())),

@@ -1,7 +1,5 @@
 """What help() shows of a function that is an entry of the table alone."""
 
-from __future__ import annotations
-
 import inspect
 
 import gradcli

@@ -4,8 +4,6 @@ Every function is given twice: in NumPy, as a user would write it, and in mpmath
 the label.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import Any
@@ -171,20 +169,8 @@ def coupled() -> Iterator[Case]:
         lambda xs: mp.sqrt(mp.fsum(x * x for x in xs)),
         np.array([3e-7, 4e-7, -1e-6]),
     )
-    yield Case(
-        "product",
-        np.prod,
-        lambda x: np.prod(x) / x,
-        mp.fprod,
-        np.array([1e-5, 2.0, 1e5, -3.0]),
-    )
-    yield Case(
-        "largest",
-        np.max,
-        lambda x: 1.0 * (x == x.max()),
-        max,
-        np.array([0.3, 1.0, 1.0 - 1e-6]),
-    )
+    yield Case("product", np.prod, lambda x: np.prod(x) / x, mp.fprod, np.array([1e-5, 2.0, 1e5, -3.0]))
+    yield Case("largest", np.max, lambda x: 1.0 * (x == x.max()), max, np.array([0.3, 1.0, 1.0 - 1e-6]))
     yield Case(
         "sorted",
         lambda x: (np.sort(x) * np.arange(5)).sum(),
@@ -200,13 +186,7 @@ def coupled() -> Iterator[Case]:
         10 + NORMAL,
     )
     big = np.random.default_rng(4).uniform(0.5, 2.0, 1000)
-    yield Case(
-        "thousand",
-        lambda x: (x**3).sum(),
-        lambda x: 3 * x**2,
-        lambda xs: mp.fsum(x**3 for x in xs),
-        big,
-    )
+    yield Case("thousand", lambda x: (x**3).sum(), lambda x: 3 * x**2, lambda xs: mp.fsum(x**3 for x in xs), big)
 
 
 def rosenbrock_gradient(x: np.ndarray) -> np.ndarray:

@@ -4,8 +4,6 @@ A function is a weighted sum of atoms of shifted and scaled inputs, on top of an
 Each atom has its derivative beside it, in a form that keeps its digits; `test_hunt.py` proves them against mpmath.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """The verdict on the bank: wrong gradients are caught, right ones are never accused."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -3,8 +3,6 @@
 The right derivatives follow by hand, or by the same function iterated to the end.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

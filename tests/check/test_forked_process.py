@@ -1,7 +1,5 @@
 """A forked process answers messages of any size, and its end is told from its pipe and its status."""
 
-from __future__ import annotations
-
 import os
 import signal
 import threading

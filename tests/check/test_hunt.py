@@ -1,7 +1,5 @@
 """Random functions: no absurd claim passes, no right one fails, and what passes is within the stated resolution."""
 
-from __future__ import annotations
-
 import mpmath as mp
 import numpy as np
 import pytest

@@ -1,7 +1,5 @@
 """A lock keeps gradients to the last bit, and reports what is beyond the errors of then and now, nothing else."""
 
-from __future__ import annotations
-
 import json
 
 import mpmath as mp

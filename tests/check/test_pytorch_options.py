@@ -1,7 +1,5 @@
 """What gradcheck's options ask for beyond the Jacobian, in PyTorch's words."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """What a declared check may not ask for: an error of that check, and of no other."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Checked functions that do what no function should: the others' verdicts are kept, and the command ends in time."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

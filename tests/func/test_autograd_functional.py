@@ -1,7 +1,5 @@
 """torch.autograd.functional: results with a graph, modes, and what it refuses."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Programs of the language under vmap, at sizes on both sides of the one from which memory is used again."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """What tests of functions against plain loops share: tensors of arrays, and values and gradients compared."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.testing import assert_allclose
 

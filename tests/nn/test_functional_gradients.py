@@ -1,7 +1,5 @@
 """Slopes of gradcli.nn.functional: first and second order against finite differences of the function itself."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose

@@ -1,7 +1,5 @@
 """Embeddings and normalization against plain loops and formulas."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Losses of gradcli.nn.functional against plain loops and formulas."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

@@ -1,7 +1,5 @@
 """Names, documentation and complaints of gradcli.nn.functional."""
 
-from __future__ import annotations
-
 import inspect
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Values of gradcli.nn.functional against plain loops and formulas."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

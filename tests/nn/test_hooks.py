@@ -1,7 +1,5 @@
 """Hooks on modules: what they see, what they may replace, and in which order they run (worked out by hand)."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np
@@ -241,8 +239,7 @@ def test_old_hook_sees_the_last_operation_only(name):
 
 
 @pytest.mark.parametrize(
-    ("change", "wanted"),
-    [(None, ([16, 12], [24, 18])), ((1000.0, -2000.0), ([2016, 2012], [-5976, -5982]))],
+    ("change", "wanted"), [(None, ([16, 12], [24, 18])), ((1000.0, -2000.0), ([2016, 2012], [-5976, -5982]))]
 )
 def test_old_hook_changes_both_terms(change, wanted):
     x, y, target = leaf(*X), leaf(*Y), leaf(14, 12)

@@ -1,7 +1,5 @@
 """Starting values: their distributions, what they refuse; states in files; helpers for training."""
 
-from __future__ import annotations
-
 import io
 import math
 import pickle

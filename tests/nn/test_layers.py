@@ -1,7 +1,5 @@
 """Layers: values against formulas in NumPy, derivatives for inputs and parameters against finite differences."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy import signal, special
@@ -74,22 +72,10 @@ LAYERS = {
     "Conv2d": (lambda: nn.Conv2d(2, 4, (3, 2), stride=2, padding=1, groups=2), [(1, 2, 4, 5)], None),
     "Conv2d reflect": (lambda: nn.Conv2d(1, 1, 3, padding="same", padding_mode="reflect"), [(1, 1, 4, 4)], None),
     "ConvTranspose1d": (lambda: nn.ConvTranspose1d(2, 1, 3, stride=2), [(1, 2, 3)], None),
-    "MaxPool2d": (
-        lambda: nn.MaxPool2d(2),
-        [(1, 2, 4, 6)],
-        lambda x, p: x.reshape(1, 2, 2, 2, 3, 2).max((3, 5)),
-    ),
-    "AvgPool2d": (
-        lambda: nn.AvgPool2d(2),
-        [(1, 2, 4, 6)],
-        lambda x, p: x.reshape(1, 2, 2, 2, 3, 2).mean((3, 5)),
-    ),
+    "MaxPool2d": (lambda: nn.MaxPool2d(2), [(1, 2, 4, 6)], lambda x, p: x.reshape(1, 2, 2, 2, 3, 2).max((3, 5))),
+    "AvgPool2d": (lambda: nn.AvgPool2d(2), [(1, 2, 4, 6)], lambda x, p: x.reshape(1, 2, 2, 2, 3, 2).mean((3, 5))),
     "LayerNorm": (lambda: nn.LayerNorm(4), [(3, 4)], lambda x, p: standardized(x, -1)),
-    "RMSNorm": (
-        lambda: nn.RMSNorm(4, eps=0.0),
-        [(3, 4)],
-        lambda x, p: x / np.sqrt((x * x).mean(-1, keepdims=True)),
-    ),
+    "RMSNorm": (lambda: nn.RMSNorm(4, eps=0.0), [(3, 4)], lambda x, p: x / np.sqrt((x * x).mean(-1, keepdims=True))),
     "GroupNorm": (
         lambda: nn.GroupNorm(2, 4),
         [(2, 4, 3)],

@@ -1,7 +1,5 @@
 """Modules: what they register, give out and take back, and how they print."""
 
-from __future__ import annotations
-
 import copy
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Optimizers: their steps against formulas in plain numbers, their groups, and their states."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """One entry added to the table, and used in every way there is; run as a script by test_added_entry.py."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import sys

@@ -1,7 +1,5 @@
 """Sample calls of the table as plain functions of arrays."""
 
-from __future__ import annotations
-
 import zlib
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """A function is added in one place, its entry: everything else follows from there."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

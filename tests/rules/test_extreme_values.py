@@ -1,7 +1,5 @@
 """Values and gradients where numbers are as large, as small, or as infinite as they get."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -4,8 +4,6 @@ What is checked does not depend on the signs or phases of vectors. Complex matri
 that finite differences apply to them too.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose

@@ -1,7 +1,5 @@
 """The net of checks must catch a wrong rule: each rule is perturbed, and the slope test has to notice."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

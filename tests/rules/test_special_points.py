@@ -5,8 +5,6 @@ is asked. The bound is 1e-13 of the right answer. Where a quantity is ill-condit
 alone changes it by more, `allowance` scales it with the condition number; nowhere else is anything let go.
 """
 
-from __future__ import annotations
-
 import math
 import re
 

@@ -1,7 +1,5 @@
 """Gradients at special points: kinks, ties, zeros, infinities. Expected are exact values, or PyTorch's choice."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Every entry of the table times every check."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -89,12 +87,7 @@ def test_batched_cotangents_equal_a_loop(call, create):
         rows = [gradients(call, v) for v in vectors]
         leaves = call.leaves()
         stacked = grad(
-            call.on(leaves),
-            leaves,
-            wrap(vectors),
-            is_grads_batched=True,
-            materialize_grads=True,
-            create_graph=create,
+            call.on(leaves), leaves, wrap(vectors), is_grads_batched=True, materialize_grads=True, create_graph=create
         )
         for i, got in enumerate(stacked):
             want = np.array([row[i]._data for row in rows]).reshape((batch, *call.arrays[i].shape))

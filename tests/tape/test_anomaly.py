@@ -1,7 +1,5 @@
 """Anomaly mode: what it says of errors, and how it is switched."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

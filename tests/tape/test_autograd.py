@@ -1,7 +1,5 @@
 """autograd.grad and autograd.backward with PyTorch's arguments."""
 
-from __future__ import annotations
-
 import gc
 import threading
 import weakref

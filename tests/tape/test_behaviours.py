@@ -1,7 +1,5 @@
 """The rows of the behaviour table, by their numbers."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np
@@ -297,8 +295,7 @@ def test_s3_in_place_on_the_base_reaches_older_views():
 
 
 @pytest.mark.parametrize(
-    "lose",
-    [np.asarray, float, lambda t: np.array([t]), lambda t: np.array([t, t]), lambda t: np.r_[t], int, complex],
+    "lose", [np.asarray, float, lambda t: np.array([t]), lambda t: np.array([t, t]), lambda t: np.r_[t], int, complex]
 )
 def test_s4_numpy_never_loses_the_graph_silently(lose):
     t = tensor(2.0, requires_grad=True)

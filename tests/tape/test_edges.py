@@ -1,7 +1,5 @@
 """Edges of the graph, calls of single nodes, and hooks on several tensors at once."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

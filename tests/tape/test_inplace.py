@@ -1,7 +1,5 @@
 """In-place changes: what they write, whose history changes, and what is refused."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

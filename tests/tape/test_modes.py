@@ -1,7 +1,5 @@
 """Grad modes as decorators: generators and classes."""
 
-from __future__ import annotations
-
 import pytest
 
 import gradcli as g

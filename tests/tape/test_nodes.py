@@ -1,7 +1,5 @@
 """What nodes of the graph show: hooks on leaves, saved values, names."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """How tensors are printed."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """NumPy's functions on Tensors: NumPy's values, and slopes."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

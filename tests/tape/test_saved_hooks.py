@@ -1,7 +1,5 @@
 """Hooks on saved tensors: what they see, when they run, and what they may not do."""
 
-from __future__ import annotations
-
 import gc
 import weakref
 

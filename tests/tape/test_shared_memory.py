@@ -1,7 +1,5 @@
 """Memory that several tensors show: versions, histories and gradients after changes in place, as PyTorch has them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

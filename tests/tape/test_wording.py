@@ -1,7 +1,5 @@
 """What is said of wrong uses: the words that PyTorch's users look for."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

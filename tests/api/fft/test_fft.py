@@ -1,7 +1,5 @@
 """gradcli.fft and the short-time transforms, against SciPy and identities."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.fft

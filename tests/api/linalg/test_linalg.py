@@ -1,7 +1,5 @@
 """gradcli.linalg and PyTorch's top-level names of the same kind, against NumPy, SciPy and identities."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.linalg
@@ -61,12 +59,7 @@ CALLS = [
         np.linalg.solve(np.tril(X).T, B),
     ),
     ("cholesky", lambda x: linalg.cholesky(positive(x)), [X], np.linalg.cholesky(POSITIVE)),
-    (
-        "cholesky_ex",
-        lambda x: linalg.cholesky_ex(positive(x), upper=True).L,
-        [X],
-        np.linalg.cholesky(POSITIVE).T,
-    ),
+    ("cholesky_ex", lambda x: linalg.cholesky_ex(positive(x), upper=True).L, [X], np.linalg.cholesky(POSITIVE).T),
     (
         "cholesky_solve",
         lambda b, u: gradcli.cholesky_solve(b, u.triu(), upper=True),

@@ -1,7 +1,5 @@
 """torch.special's names: values by scipy or by hand, slopes by finite differences."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.special

@@ -1,7 +1,5 @@
 """Which custom function is to blame, and rules of other frameworks that are not vouched for."""
 
-from __future__ import annotations
-
 import sys
 from types import FunctionType
 

@@ -1,7 +1,5 @@
 """What is said of a wrong derivative, and what is better left unsaid."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

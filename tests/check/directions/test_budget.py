@@ -1,7 +1,5 @@
 """Budgets of calls: kept, spent well, and honest about what they did not decide."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

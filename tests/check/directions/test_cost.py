@@ -1,7 +1,5 @@
 """What finding and shrinking a wrong element costs."""
 
-from __future__ import annotations
-
 import pytest
 
 from gradcli.check.check import Check

@@ -1,7 +1,5 @@
 """Kinks, jumps and flat places along directions: what a budget of calls may say of them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The rate of the Taylor remainder."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

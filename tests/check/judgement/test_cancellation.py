@@ -3,8 +3,6 @@
 The true derivatives of the functions that cancel are mpmath's, in 60 digits; those of the others follow by hand.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 
 import mpmath as mp

@@ -1,7 +1,5 @@
 """At a kink every element of the generalized gradient is right, and nothing else."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

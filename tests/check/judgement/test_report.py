@@ -1,7 +1,5 @@
 """Every element of a check, and the parts of complex ones."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """What a pass promises: an error above the stated resolution is called wrong."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

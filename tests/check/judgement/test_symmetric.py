@@ -1,7 +1,5 @@
 """Functions of symmetric matrices: those that read one triangle are judged on the space of these, and say so."""
 
-from __future__ import annotations
-
 import json
 import warnings
 

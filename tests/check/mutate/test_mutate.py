@@ -1,7 +1,5 @@
 """Mutants are what they say, leave no trace, and survive exactly where tests are weak."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -1,7 +1,5 @@
 """Products with a derivative that are nothing but rounding accuse nobody of not being linear."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """A backward of our own Functions that uses what another call left behind."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The search finds what hides in branches, at ties and beside zero, makes it small, and accuses no right gradient."""
 
-from __future__ import annotations
-
 import time
 
 import numpy as np

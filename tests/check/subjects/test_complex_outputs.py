@@ -1,7 +1,5 @@
 """Derivatives by hand of functions that return complex numbers: never a right one accused."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Forward derivatives by hand, alone and beside a backward pass."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

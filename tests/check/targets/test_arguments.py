@@ -1,7 +1,5 @@
 """Arguments of functions by hand that are no arrays of real numbers."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

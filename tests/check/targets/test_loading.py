@@ -1,7 +1,5 @@
 """What a check loads: a gradient written by hand needs neither the engine nor the table."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

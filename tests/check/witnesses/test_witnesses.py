@@ -1,7 +1,5 @@
 """The exact witnesses of gradcheck: what they see, at scalars, second derivatives and where rounding rules."""
 
-from __future__ import annotations
-
 import re
 
 import pytest
