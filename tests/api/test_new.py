@@ -1,5 +1,6 @@
-"""Tensors made after the type of another, and sizes."""
+"""Tensors made after the type of another or evenly spaced, and sizes."""
 
+import numpy as np
 import pytest
 
 import gradcli
@@ -28,3 +29,11 @@ def test_sizes_add_up_to_sizes():
     assert type(total) is gradcli.Size
     assert total == (2, 3, 4)
     assert total.numel() == 24
+
+
+def test_evenly_spaced_numbers_are_counted_from_the_nearer_end():
+    step = float(np.float32(1) / np.float32(9))
+    expected = np.float32([*(step * i for i in range(5)), *(1 - step * (9 - i) for i in range(5, 10))])
+    assert gradcli.linspace(0, 1, 10, dtype=gradcli.float32).tolist() == expected.tolist()
+    assert gradcli.linspace(-1, 1, 5).tolist() == [-1.0, -0.5, 0.0, 0.5, 1.0]
+    assert gradcli.linspace(3, 4, 1).tolist() == [3.0]

@@ -1,6 +1,5 @@
 """autograd.grad and autograd.backward with PyTorch's arguments."""
 
-import gc
 import threading
 import weakref
 
@@ -8,142 +7,84 @@ import numpy as np
 import pytest
 
 import gradcli
-from gradcli import tensor
 from gradcli.autograd import backward, grad
+from gradcli.nn.functional import layer_norm
 
-
-def values(t):
-    return np.asarray(t.detach()).tolist()
+from .build import leaf
 
 
 def test_grad_leaves_dot_grad_alone():
-    x = tensor([1.0, 2.0], requires_grad=True)
+    x = leaf(1.0, 2.0)
     (g,) = grad((x**3).sum(), x)
-    assert values(g) == [3.0, 12.0]
+    assert g.tolist() == [3.0, 12.0]
     assert x.grad is None
 
 
-def test_grad_of_a_non_leaf():
-    x = tensor(2.0, requires_grad=True)
-    y = x * 3
-    z = y**2
-    assert grad(z, [y, x])[0].item() == 12.0
-
-
 def test_unused_inputs():
-    x, u = tensor(1.0, requires_grad=True), tensor([1.0, 2.0], requires_grad=True)
+    x, u = leaf(1.0), leaf(1.0, 2.0)
     y = x * 2
-    with pytest.raises(RuntimeError, match="allow_unused"):
-        grad(y, [x, u], retain_graph=True)
     assert grad(y, [x, u], allow_unused=True, retain_graph=True)[1] is None
-    assert values(grad(y, [x, u], materialize_grads=True)[1]) == [0.0, 0.0]
-
-
-def test_what_grad_refuses():
-    x = tensor(1.0, requires_grad=True)
-    with pytest.raises(ValueError, match="non-empty"):
-        grad(x * 2, [])
-    with pytest.raises(RuntimeError, match="does not require grad"):
-        grad(x * 2, tensor(1.0))
-    with pytest.raises(RuntimeError, match="does not require grad"):
-        grad(tensor(2.0), x)
-    with pytest.raises(ValueError, match="allow_unused"):
-        grad(x * 2, x, allow_unused=False, materialize_grads=True)
+    assert grad(y, [x, u], materialize_grads=True)[1].tolist() == [0.0, 0.0]
 
 
 def test_grad_outputs_weigh_several_outputs():
-    x = tensor([1.0, 2.0], requires_grad=True)
-    (g,) = grad([x * 2, x**2], x, [tensor([1.0, 0.0]), tensor([1.0, 1.0])])
-    assert values(g) == [4.0, 4.0]
-
-
-def test_batched_grad_outputs():
-    x = tensor([1.0, 2.0], requires_grad=True)
-    (jacobian,) = grad(x**2, x, gradcli.eye(2), is_grads_batched=True)
-    assert values(jacobian) == [[2.0, 0.0], [0.0, 4.0]]
+    x = leaf(1.0, 2.0)
+    (g,) = grad([x * 2, x**2], x, [gradcli.tensor([1.0, 0.0]), gradcli.ones(2)])
+    assert g.tolist() == [4.0, 4.0]
 
 
 def test_backward_for_chosen_inputs():
-    x, y = tensor(2.0, requires_grad=True), tensor(3.0, requires_grad=True)
+    x, y = leaf(2.0), leaf(3.0)
     mid = x * y
     (mid**2).backward(inputs=[x, mid])
     assert (x.grad.item(), mid.grad.item(), y.grad) == (36.0, 12.0, None)
-    with pytest.raises(RuntimeError, match="empty"):
-        (x * y).backward(inputs=[])
 
 
 def test_backward_of_several_tensors():
-    x = tensor([1.0, 2.0], requires_grad=True)
-    backward([x.sum(), x * 2], [None, tensor([1.0, 1.0])])
-    assert values(x.grad) == [3.0, 3.0]
+    x = leaf(1.0, 2.0)
+    backward([x.sum(), x * 2], [None, gradcli.ones(2)])
+    assert x.grad.tolist() == [3.0, 3.0]
 
 
 def test_third_derivative():
-    x = tensor(2.0, requires_grad=True)
+    x = leaf(2.0)
     y = x**4
     for expected in (32.0, 48.0, 48.0):
         (y,) = grad(y, x, create_graph=True)
         assert y.item() == expected
 
 
-def test_backward_with_create_graph_gives_a_gradient_with_history():
-    x = tensor(3.0, requires_grad=True)
-    (x**3).backward(create_graph=True)
-    assert x.grad.requires_grad
-    (second,) = grad(x.grad, x)
-    assert second.item() == 18.0
-
-
 def test_gradients_of_leaves_do_not_share_memory():
-    x, y = tensor([1.0, 1.0], requires_grad=True), tensor([1.0, 1.0], requires_grad=True)
-    vector = gradcli.ones(2)
+    x, y, vector = leaf(1.0, 1.0), leaf(1.0, 1.0), gradcli.ones(2)
     (x + y).backward(vector)
     x.grad.zero_()
-    assert values(y.grad) == [1.0, 1.0]
-    assert values(vector) == [1.0, 1.0]
-
-
-def test_the_same_grad_object_goes_on_adding():
-    x = tensor([1.0], requires_grad=True)
-    (x * 2).sum().backward()
-    kept = x.grad
-    (x * 2).sum().backward()
-    assert x.grad is kept
-    assert values(kept) == [4.0]
+    assert y.grad.tolist() == vector.tolist() == [1.0, 1.0]
 
 
 def test_hooks_on_leaves_run_as_soon_as_the_leaf_is_done():
     order = []
-    w = tensor(2.0, requires_grad=True)
-    x = tensor(3.0, requires_grad=True)
+    w, x = leaf(2.0), leaf(3.0)
     a = x * 2
     b = a * w
-    a.register_hook(lambda g: order.append("a"))
-    w.register_hook(lambda g: order.append("w"))
-    x.register_hook(lambda g: order.append("x"))
+    for name, t in {"a": a, "w": w, "x": x}.items():
+        t.register_hook(lambda g, name=name: order.append(name))
     x.register_post_accumulate_grad_hook(lambda t: order.append(f"x.grad={t.grad.item()}"))
     b.backward()
     assert order == ["w", "a", "x", "x.grad=4.0"]
 
 
-def test_saved_memory_goes_during_backward():
-    x = tensor(np.ones(10), requires_grad=True)
-    y = x.exp()
+def test_saved_memory_goes_during_backward(no_collector):
+    y = leaf([1.0] * 10).exp()
     middle = weakref.ref(y._data)
     z = y.sin().sum()
     del y
-    gc.disable()
-    try:
-        assert middle() is not None
-        z.backward()
-        assert middle() is None
-    finally:
-        gc.enable()
+    assert middle() is not None
+    z.backward()
+    assert middle() is None
 
 
 def test_what_no_rule_needs_is_not_kept():
-    x = tensor(np.ones(10), requires_grad=True)
-    y = x * 2.0
+    y = leaf([1.0] * 10) * 2.0
     kept = weakref.ref(y._data)
     z = (y + 1).sum()
     del y
@@ -151,22 +92,17 @@ def test_what_no_rule_needs_is_not_kept():
     assert z.requires_grad
 
 
-def test_graphs_hold_no_reference_cycles():
-    gc.collect()
-    gc.disable()
-    try:
-        x = tensor(np.ones(3), requires_grad=True)
-        y = (x.exp() * x).sum()
-        y.backward()
-        gone = weakref.ref(y._node)
-        del x, y
-        assert gone() is None
-    finally:
-        gc.enable()
+def test_graphs_hold_no_reference_cycles(no_collector):
+    x = leaf(1.0, 1.0, 1.0)
+    y = (x.exp() * x).sum()
+    y.backward()
+    gone = weakref.ref(y._node)
+    del x, y
+    assert gone() is None
 
 
 def test_recording_is_a_matter_of_each_thread():
-    x = tensor(1.0, requires_grad=True)
+    x = leaf(1.0)
     entered, leave, seen = threading.Event(), threading.Event(), []
 
     def other():
@@ -184,99 +120,37 @@ def test_recording_is_a_matter_of_each_thread():
     assert seen == [False]
 
 
-def test_modes_as_decorators_and_switches():
-    x = tensor(1.0, requires_grad=True)
-
-    @gradcli.no_grad()
-    def called():
-        return x * 2
-
-    @gradcli.no_grad
-    def bare():
-        return x * 2
-
-    @gradcli.no_grad()
-    def generator():
-        yield x * 2
-        yield x * 3
-
-    assert not called().requires_grad
-    assert not bare().requires_grad
-    produced = generator()
-    assert not next(produced).requires_grad
-    assert gradcli.is_grad_enabled()
-    assert not next(produced).requires_grad
-    gradcli.set_grad_enabled(False)
-    assert not (x * 2).requires_grad
-    gradcli.set_grad_enabled(True)
-    with gradcli.set_grad_enabled(False):
-        assert not gradcli.is_grad_enabled()
-    assert gradcli.is_grad_enabled()
-
-
 def test_complex_gradients_follow_pytorchs_convention():
     """For L = |z|^2 the gradient is dL/dRe + i dL/dIm = 2 z."""
-    z = tensor([1.0 + 2.0j, -3.0j], requires_grad=True)
+    z = leaf(1.0 + 2.0j, -3.0j)
     (z * z.conj()).real.sum().backward()
-    assert values(z.grad) == [2.0 + 4.0j, -6.0j]
-    w = tensor(1.0 + 2.0j, requires_grad=True)
+    assert z.grad.tolist() == [2.0 + 4.0j, -6.0j]
+    w = leaf(1.0 + 2.0j)
     (w**2).real.backward()
     assert w.grad.item() == 2.0 - 4.0j
 
 
 def test_a_real_operand_of_a_complex_product_gets_a_real_gradient():
-    x = tensor([1.0, 2.0], requires_grad=True)
-    (x * tensor([1.0j, 2.0 + 1.0j])).abs().sum().backward()
+    x = leaf(1.0, 2.0)
+    (x * gradcli.tensor([1.0j, 2.0 + 1.0j])).abs().sum().backward()
     assert x.grad.dtype == gradcli.float64
     np.testing.assert_allclose(x.grad.numpy(), [1.0, 5**0.5])
 
 
-def test_float32_stays_float32():
-    x = tensor([1.0, 2.0], dtype=gradcli.float32, requires_grad=True)
-    y = (x * 2 + 1.5).sin() * x
-    assert y.dtype == gradcli.float32
-    y.sum().backward()
-    assert x.grad.dtype == gradcli.float32
-
-
-def test_numpys_functions_record():
-    x = tensor([1.0, 2.0], requires_grad=True)
-    y = np.sin(x) * np.ones(2) + np.sum(x) - np.array([1.0, 1.0]) / x
-    assert isinstance(y, gradcli.Tensor)
-    y.sum().backward()
-    np.testing.assert_allclose(x.grad.numpy(), np.cos([1.0, 2.0]) + 2 + 1 / np.array([1.0, 4.0]))
-    with pytest.raises(TypeError, match=r"np\.roots"):
-        np.roots(x)
-
-
-def test_an_unknown_name_is_told_its_neighbours():
-    with pytest.raises(AttributeError, match="nearest: sin"):
-        gradcli.sinn  # noqa: B018
-
-
 @pytest.mark.parametrize("create", [False, True])
 def test_a_gradient_has_the_type_of_its_tensor(create):
-    x = tensor([1j, 2.0 + 0j], requires_grad=True)
-    (found,) = gradcli.autograd.grad(x.real.sum(), x, create_graph=create)
+    x = leaf(1j, 2.0 + 0j)
+    (found,) = grad(x.real.sum(), x, create_graph=create)
     x.real.sum().backward(create_graph=create)
     assert found.dtype == x.grad.dtype == x.dtype
 
 
 def test_gathered_elements_are_freed_like_other_saved_values():
-    x = gradcli.tensor([1.0, 2.0], requires_grad=True)
-    y = x[[1, 1]]
+    y = leaf(1.0, 2.0)[[1, 1]]
     y.sum().backward(retain_graph=True)
     y.sum().backward()
     with pytest.raises(RuntimeError, match="second time"):
         y.sum().backward()
-
-
-def test_numpy_is_allowed_where_nothing_is_recorded():
-    x = gradcli.tensor([1.0, 2.0], requires_grad=True)
-    with pytest.raises(RuntimeError, match="detach"):
-        x.numpy()
-    with gradcli.no_grad():
-        assert x.numpy().tolist() == [1.0, 2.0]
 
 
 def test_a_list_with_slices_or_lists_is_a_tuple_of_indices():
@@ -296,13 +170,12 @@ LARGE_PROGRAMS = {
 }
 
 
-@pytest.mark.parametrize("name", LARGE_PROGRAMS)
-def test_second_derivatives_of_large_tensors(name):
-    function = LARGE_PROGRAMS[name]
+@pytest.mark.parametrize("function", LARGE_PROGRAMS.values(), ids=LARGE_PROGRAMS)
+def test_second_derivatives_of_large_tensors(function):
     numbers = np.linspace(-2, 2, 20_000)
     seconds = []
     for x in (numbers, numbers[:10]):
-        t = gradcli.tensor(x, dtype=gradcli.double, requires_grad=True)
+        t = gradcli.tensor(x, requires_grad=True)
         (first,) = grad((function(t) * t).sum(), t, create_graph=True)
         seconds.append(np.asarray(grad(first.sum(), t)[0]))
     assert np.allclose(seconds[0][:10], seconds[1])
@@ -310,26 +183,26 @@ def test_second_derivatives_of_large_tensors(name):
 
 def test_a_standardized_result_may_be_changed_in_place():
     x = gradcli.randn(3, 4, requires_grad=True)
-    expected = grad(gradcli.nn.functional.layer_norm(x, (4,)).relu().sum(), x)[0]
-    y = gradcli.nn.functional.layer_norm(x, (4,))
+    (expected,) = grad(layer_norm(x, (4,)).relu().sum(), x)
+    y = layer_norm(x, (4,))
     y.relu_()
     assert gradcli.allclose(grad(y.sum(), x)[0], expected)
 
 
-def test_powers_of_a_negative_number_with_complex_exponents():
-    y = gradcli.tensor([0.5 + 1j, 1 - 0.3j], dtype=gradcli.cdouble, requires_grad=True)
-    expected = np.conj((-1 + 0j) ** np.asarray(y.detach()) * 1j * np.pi)
-    for base in (-1, -1.0, gradcli.tensor([-1.0, -1.0], dtype=gradcli.double)):
-        out = gradcli.pow(base, y)
-        assert np.allclose(np.asarray(grad(out, y, gradcli.ones_like(out))[0]), expected)
+@pytest.mark.parametrize("base", [-1, -1.0, gradcli.tensor([-1.0, -1.0])])
+def test_powers_of_a_negative_number_with_complex_exponents(base):
+    y = leaf(0.5 + 1j, 1 - 0.3j)
+    out = gradcli.pow(base, y)
+    expected = np.conj((-1 + 0j) ** y.detach().numpy() * 1j * np.pi)
+    assert np.allclose(grad(out, y, gradcli.ones_like(out))[0].numpy(), expected)
 
 
 def test_what_is_wanted_on_the_way_to_something_else_is_taken_before_the_hooks():
-    x = gradcli.tensor([1.0], requires_grad=True)
+    x = leaf(1.0)
     t = x * x
     t.register_hook(lambda g: g * 1.5)
     loss = (0.3 * t).sum()
-    both = gradcli.autograd.grad(loss, [t, x], retain_graph=True)
+    both = grad(loss, [t, x], retain_graph=True)
     assert [g.item() for g in both] == pytest.approx([0.3, 0.9])
-    (alone,) = gradcli.autograd.grad(loss, [t])
+    (alone,) = grad(loss, [t])
     assert alone.item() == pytest.approx(0.45)

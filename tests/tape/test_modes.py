@@ -1,4 +1,4 @@
-"""Grad modes as decorators: generators and classes."""
+"""Grad modes: switches, and decorators of functions, generators and classes."""
 
 import pytest
 
@@ -46,15 +46,29 @@ def test_a_decorated_class_warns():
     assert Thing().mode is False
 
 
-def test_inference_mode_is_no_grad_in_all_its_forms():
-    x = g.ones(1, requires_grad=True)
+def call():
+    return (g.ones(1, requires_grad=True) * 2).requires_grad
 
-    def call():
-        return (x * 2).requires_grad
 
-    forms = [g.inference_mode(call), g.inference_mode(mode=call), g.inference_mode()(call)]
-    assert [form() for form in forms] == [False] * 3
+@pytest.mark.parametrize(
+    "mode", [g.no_grad, g.no_grad(), g.inference_mode, lambda f: g.inference_mode(mode=f), g.inference_mode()]
+)
+def test_decorators_switch_recording_off(mode):
+    assert mode(call)() is False
+    assert call() is True
+
+
+def test_set_grad_enabled_is_a_call_and_a_context():
+    g.set_grad_enabled(False)
+    assert not call()
+    g.set_grad_enabled(True)
+    with g.set_grad_enabled(False):
+        assert not g.is_grad_enabled()
+    assert g.is_grad_enabled()
+
+
+def test_inference_mode_can_be_switched_off_and_leaves_no_mark():
     assert g.inference_mode(False)(call)() is True
     with g.inference_mode():
         made = g.ones(1).add_(1)
-    assert (made * x).requires_grad
+    assert (made * g.ones(1, requires_grad=True)).requires_grad

@@ -15,6 +15,7 @@ X = np.array([[3.0, -1.0, 2.0, 0.5], [0.2, 4.0, -2.0, 1.0], [1.5, 0.7, -0.3, 2.5
 HOLE = X[0, 2] == X
 V = np.array([0.3, 2.0, 1.2, 0.9])
 CALLS = [
+    lambda x: np.sin(x) * np.ones(4) + np.sum(x) - V / x,
     lambda x: np.array_split(x, 3, axis=1)[0],
     lambda x: np.append(x, x[0]),
     lambda x: np.rollaxis(x, 1),
@@ -93,6 +94,7 @@ REFUSED = [
     (lambda x: np.var(x, where=X > 0), "np.var with where="),
     (lambda x: scipy.special.ellipj(x, 0.5), "cannot record"),
     (lambda x: np.fill_diagonal(x, 0.0), "fill_diagonal"),
+    (np.roots, r"np\.roots"),
 ]
 
 

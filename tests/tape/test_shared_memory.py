@@ -4,44 +4,21 @@ import numpy as np
 import pytest
 
 import gradcli
-from gradcli.autograd import Function
+
+from .build import function, leaf
 
 
-class Exp(Function):
-    @staticmethod
-    def forward(ctx, x):
-        y = x.exp()
-        ctx.save_for_backward(y)
-        return y
-
-    @staticmethod
-    def backward(ctx, g):
-        return g * ctx.saved_tensors[0]
+@function(lambda ctx, g: g * ctx.saved_tensors[0])
+def exp(ctx, x):
+    y = x.exp()
+    ctx.save_for_backward(y)
+    return y
 
 
-class Twice(Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.mark_dirty(x)
-        return x.mul_(2)
-
-    @staticmethod
-    def backward(ctx, g):
-        return g * 2
-
-
-class Thrice(Function):
-    @staticmethod
-    def forward(ctx, x):
-        return x * 3
-
-    @staticmethod
-    def backward(ctx, g):
-        return g * 3
-
-
-def leaf(*values):
-    return gradcli.tensor(values[0] if len(values) == 1 else list(values), dtype=float, requires_grad=True)
+@function(lambda ctx, g: g * 2)
+def twice(ctx, x):
+    ctx.mark_dirty(x)
+    return x.mul_(2)
 
 
 def test_a_gradient_that_was_used_may_not_change_before_backward():
@@ -55,7 +32,7 @@ def test_a_gradient_that_was_used_may_not_change_before_backward():
 
 @pytest.mark.parametrize("value", [1.0, [1.0, 2.0]])
 def test_gradients_add_up_in_the_tensor_that_is_there(value):
-    x = leaf(value)
+    x = gradcli.tensor(value, requires_grad=True)
     (x * 3).sum().backward()
     g = x.grad
     (x * 4).sum().backward()
@@ -64,41 +41,31 @@ def test_gradients_add_up_in_the_tensor_that_is_there(value):
     assert np.array_equal(g.numpy(), np.full(np.shape(value), 7.0))
 
 
-def test_a_gradient_with_a_graph_stays_one_when_backward_adds_to_it():
+def test_a_gradient_with_a_graph_stays_one_and_has_memory_of_its_own():
     x = leaf(1.0, 2.0)
     (x**3).sum().backward(create_graph=True)
+    assert gradcli.autograd.grad(x.grad.sum(), x)[0].tolist() == [6.0, 12.0]
     (x**2).sum().backward()
     assert x.grad.requires_grad
     assert x.grad.tolist() == [5.0, 16.0]
-
-
-def test_a_gradient_with_a_graph_has_memory_of_its_own():
-    x = leaf(1.0, 2.0)
+    x.grad = None
     x.sum().backward(create_graph=True)
     assert x.grad.zero_().tolist() == [0.0, 0.0]
 
 
 @pytest.mark.parametrize("value", [1.0, [1.0]])
 def test_a_saved_result_of_a_function_may_not_change(value):
-    y = Exp.apply(leaf(value))
+    y = exp.apply(gradcli.tensor(value, requires_grad=True))
     y.tanh_()
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         y.sum().backward()
-
-
-def test_a_function_that_saved_nothing_runs_again():
-    x = leaf(1.0)
-    y = Thrice.apply(x)
-    y.backward()
-    y.backward()
-    assert x.grad.item() == 6
 
 
 def test_mark_dirty_counts_besides_the_change_itself_and_drops_the_gradient():
     x = leaf(1.0, 2.0) * 1
     x.retain_grad()
     x.sum().backward(retain_graph=True)
-    Twice.apply(x)
+    twice.apply(x)
     assert x._version == 2
     assert x.grad is None
 
@@ -126,21 +93,6 @@ def test_a_leaf_frozen_before_backward_gets_no_gradient(freeze, hooked):
     eval(f"x.{freeze}")
     y.sum().backward()
     assert x.grad is None
-
-
-def test_a_view_of_a_frozen_leaf_is_not_changed():
-    x = leaf(1.0, 2.0)
-    view = x[:1]
-    x.detach_()
-    with pytest.raises(RuntimeError, match="a view of a leaf Variable"):
-        view.add_(1)
-
-
-def test_only_leaves_take_the_flag():
-    y = leaf(1.0).exp()
-    with pytest.raises(RuntimeError, match="leaf variables"):
-        y.requires_grad = True
-    assert y.requires_grad_() is y
 
 
 def test_inputs_of_backward_retain_their_gradient():
@@ -171,16 +123,6 @@ def test_what_is_overwritten_keeps_its_history_and_gets_zeros(value, whole):
     assert x.grad.tolist() == [0.0, 0.0]
 
 
-@pytest.mark.parametrize("view", ["transpose(0, -1)", "swapaxes(0, 0)", "movedim(0, -1)"])
-def test_axes_of_a_number_are_exchanged_as_a_view(view):
-    x = leaf(2.0) * 1
-    y = eval(f"x.{view}")
-    y.mul_(3)
-    assert x.item() == 6
-    x.backward()
-    assert leaf(2.0).flip(0).item() == 2
-
-
 def test_windows_are_views():
     x = leaf(1.0, 2.0, 3.0, 4.0)
     y = x * 1
@@ -189,19 +131,3 @@ def test_windows_are_views():
     assert y.tolist() == [10.0, 20.0, 3.0, 4.0]
     (y * y).sum().backward()
     assert x.grad.tolist() == [200.0, 400.0, 6.0, 8.0]
-
-
-@pytest.mark.parametrize(
-    ("change", "error"),
-    [
-        ("leaf(1.0)[0] = 1", IndexError),
-        ("leaf(1.0, 2.0)[:, 0] = 1", IndexError),
-        ("leaf(1.0).narrow(0, 0, 1)", RuntimeError),
-        ("leaf(1.0, 2.0).narrow(0, 3, 1)", IndexError),
-        ("leaf(1.0).chunk(2)", RuntimeError),
-        ("leaf(1.0).split(1)", RuntimeError),
-    ],
-)
-def test_errors(change, error):
-    with pytest.raises(error):
-        exec(change)
