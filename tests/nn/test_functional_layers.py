@@ -1,20 +1,11 @@
 """Embeddings and normalization against plain loops and formulas."""
 
-import math
-
 import numpy as np
 
 import gradcli
 import gradcli.nn.functional as F
 
-from .compare import check, t
-
-RNG = np.random.default_rng(8)
-inf = math.inf
-
-
-def normal(*shape: int) -> np.ndarray:
-    return RNG.normal(size=shape)
+from .compare import check, normal, standard, t
 
 
 def test_embeddings_are_rows():
@@ -24,10 +15,6 @@ def test_embeddings_are_rows():
     rows.sum().backward()
     assert w.grad[:, 0].tolist() == [1, 2, 0, 0, 0]
     assert F.one_hot(t(np.array([2, 0]))).tolist() == [[0, 0, 1], [1, 0, 0]]
-
-
-def standard(x, axes, eps=1e-5):
-    return (x - x.mean(axes, keepdims=True)) / np.sqrt(x.var(axes, keepdims=True) + eps)
 
 
 def test_normalizations_standardize():

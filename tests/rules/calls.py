@@ -8,17 +8,26 @@ import numpy as np
 
 import gradcli.api  # noqa: F401 - gives Tensors their operators
 from gradcli.rules import full_table
-from gradcli.rules.table import A, Primitive, Sample
+from gradcli.rules.table import REAL, A, Primitive, Sample
 from gradcli.tape.tensor import Tensor
 
 CELLS = 98
 """Elements are drawn without repetition from a grid, so that no two are near a tie."""
 
 
+class Stand:
+    """A function that stands for an entry of the table in a Call."""
+
+    kind = "composition"
+
+    def __init__(self, name: str, function: Callable, *domain: tuple[float, float]):
+        self.name, self.function, self.domain = name, function, domain or (REAL,)
+
+
 class Call:
     """One sample of one entry: `arrays` are its operands, `on(values)` calls the entry on other operands."""
 
-    def __init__(self, entry: Primitive, number: int, sample: Sample):
+    def __init__(self, entry: Primitive | Stand, number: int, sample: Sample):
         self.entry, self.number, self.sample = entry, number, sample
         rng = np.random.default_rng(zlib.crc32(f"{entry.name}{number}".encode()))
         self.cells = iter(rng.permutation(CELLS))

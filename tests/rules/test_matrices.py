@@ -11,25 +11,14 @@ from numpy.testing import assert_allclose
 from gradcli.rules import entry
 from gradcli.rules.matrix_functions import pinv_with
 from gradcli.rules.qr import apply_reflections
-from gradcli.rules.table import REAL, A, Sample
+from gradcli.rules.table import A, Sample
 from gradcli.rules.triangular import cholesky_solve, lu_factor, lu_parts, permutation
 from gradcli.tape.backward import grad
 from gradcli.tape.tensor import Tensor
 from tests.func import test_table as forward
 
 from . import test_table as net
-from .calls import Call, numeric_gradient
-
-
-class Case:
-    """A function that stands for an entry of the table in a Call."""
-
-    kind = "composition"
-    domain = (REAL, REAL, REAL)
-
-    def __init__(self, name, function):
-        self.name = name
-        self.function = function
+from .calls import Call, Stand, numeric_gradient
 
 
 def c(x):
@@ -105,7 +94,7 @@ CASES = [
     ("hfft", lambda x: np.fft.hfft(c(x)), (A(2, 3),)),
     ("ihfft", lambda x: parts(np.fft.ihfft(x, 7)), (A(5),)),
 ]
-CALLS = [Call(Case(name, function), 0, Sample(*args)) for name, function, args in CASES]
+CALLS = [Call(Stand(name, function), 0, Sample(*args)) for name, function, args in CASES]
 CHECKS = [
     net.test_the_gradient_is_the_slope,
     net.test_the_second_gradient_is_the_slope_of_the_first,

@@ -231,9 +231,3 @@ def test_empty_matrices():
     assert tuple(linalg.matrix_exp(gradcli.zeros(0, 0)).shape) == (0, 0)
     (g,) = grad(linalg.svdvals(empty).sum(), empty)
     assert tuple(g.shape) == (0, 3)
-
-
-def test_a_missing_name_is_answered_with_the_nearest():
-    with pytest.raises(AttributeError, match=r"no linalg\.eigen; nearest: .*eig"):
-        _ = linalg.eigen
-    assert all(hasattr(linalg, name) for name in linalg.__all__)
