@@ -28,9 +28,8 @@ SHARES = {
 }
 
 
-@pytest.mark.parametrize("name", DISTRIBUTIONS)
-def test_distributions(name):
-    draw, distribution = DISTRIBUTIONS[name]
+@pytest.mark.parametrize(("draw", "distribution"), DISTRIBUTIONS.values(), ids=DISTRIBUTIONS)
+def test_distributions(draw, distribution):
     gc.manual_seed(3)
     first = draw().numpy()
     assert stats.kstest(first, distribution.cdf).pvalue > 1e-3
@@ -38,9 +37,8 @@ def test_distributions(name):
     assert (draw().numpy() == first).all()
 
 
-@pytest.mark.parametrize("name", SHARES)
-def test_shares(name):
-    draw, expected = SHARES[name]
+@pytest.mark.parametrize(("draw", "expected"), SHARES.values(), ids=SHARES)
+def test_shares(draw, expected):
     gc.manual_seed(3)
     values, counts = np.unique(draw().numpy(), return_counts=True)
     assert dict(zip(values, counts / counts.sum(), strict=True)) == pytest.approx(expected, abs=0.02)

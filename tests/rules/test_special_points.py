@@ -167,12 +167,12 @@ POINTS = [
     # -- the error function and the normal distribution
     ("erf(x)", mp.erf, (0.0, 1.0, -1.0, 5.0), (), ALL),
     ("erfc(x)", mp.erfc, (0.0, 1.0, -1.0, 5.0, 10.0), (), ALL),
-    ("erfcx(x)", lambda x: mp.exp(x * x) * mp.erfc(x), (0.0, 1.0, -1.0, 5.0, 20.0, 50.0, 1e3), (), ALL),
+    ("erfcx(x)", lambda x: mp.exp(x * x) * mp.erfc(x), (0.0, 1e-300, 1.0, -1.0, 5.0, 20.0, 50.0, 1e3), (), ALL),
     ("erfinv(x)", mp.erfinv, (0.0, 0.5, -0.5), (1.0, -1.0), (-1.0, 1.0)),
     ("erfcinv(x)", lambda x: mp.erfinv(1 - x), (1.0, 0.5, 1.5), (0.0, 2.0), (0.0, 2.0)),
     ("ndtr(x)", cdf, (0.0, 1.0, -1.0, 5.0, -5.0, -20.0), (), ALL),
     ("ndtri(x)", lambda x: mp.sqrt(2) * mp.erfinv(2 * x - 1), (0.5, 0.25), (0.0, 1.0), UNIT),
-    ("log_ndtr(x)", lambda x: mp.log(cdf(x)), (0.0, 1.0, -1.0, 5.0, -5.0, -20.0, -1e3), (), ALL),
+    ("log_ndtr(x)", lambda x: mp.log(cdf(x)), (0.0, 1.0, -1.0, 5.0, -5.0, -20.0, -1e3, -1e6), (), ALL),
     ("normal_hazard(x)", lambda x: mp.npdf(x) / cdf(x), (0.0, 1.0, -1.0, 5.0), (), ALL),
     (
         "ierfcx(x, 1)",
@@ -201,7 +201,7 @@ POINTS = [
     ("log_ratio(x, 1)", lambda x: mp.hyp2f1(2, 2, 3, 1 - x) / 2, (1.0, 0.5, 1.5, 2.0), (0.0,), RIGHT),
     # -- the gamma function and its relatives
     ("gamma(x)", mp.gamma, (1.0, 2.0, 0.5, -0.5, -1.5), (0.0, -1.0, -2.0), ALL),
-    ("rgamma(x)", mp.rgamma, (0.0, -1.0, -2.0, -5.0, 0.5, 1.0, 2.0), (), ALL),
+    ("rgamma(x)", mp.rgamma, (0.0, -1.0, -2.0, -3.0, -4.0, -5.0, 0.5, 1.0, 2.0), (), ALL),
     ("gammaln(x)", lambda x: mp.log(abs(mp.gamma(x))), (1.0, 2.0, 0.5, 3.0, -0.5), (0.0, -1.0, -2.0), ALL),
     ("gammasgn(x)", lambda x: mp.sign(mp.gamma(x)), (1.0, -0.5, -1.5), (-1.0,), ALL),
     (
@@ -224,12 +224,12 @@ POINTS = [
     ("exp1(x)", mp.e1, (1.0, 5.0), (0.0,), RIGHT),
     ("expi(x)", mp.ei, (1.0, -1.0), (0.0,), ALL),
     # -- Bessel and Airy functions
-    ("bessel_j0(x)", lambda x: mp.besselj(0, x), (0.0, 1.0, -1.0, 5.0), (), ALL),
-    ("bessel_j1(x)", lambda x: mp.besselj(1, x), (0.0, 1.0, -1.0, 5.0), (), ALL),
+    ("bessel_j0(x)", lambda x: mp.besselj(0, x), (0.0, 1e-300, 1.0, -1.0, 5.0), (), ALL),
+    ("bessel_j1(x)", lambda x: mp.besselj(1, x), (0.0, 1e-300, 1.0, -1.0, 5.0), (), ALL),
     ("bessel_y0(x)", lambda x: mp.bessely(0, x), (1.0, 5.0), (0.0,), RIGHT),
     ("bessel_y1(x)", lambda x: mp.bessely(1, x), (1.0, 5.0), (0.0,), RIGHT),
-    ("i0(x)", lambda x: mp.besseli(0, x), (0.0, 1.0, -1.0, 8.0), (), ALL),
-    ("i1(x)", lambda x: mp.besseli(1, x), (0.0, 1.0, -1.0, 8.0), (), ALL),
+    ("i0(x)", lambda x: mp.besseli(0, x), (0.0, 1e-300, 1.0, -1.0, 8.0), (), ALL),
+    ("i1(x)", lambda x: mp.besseli(1, x), (0.0, 1e-300, 1.0, -1.0, 8.0), (), ALL),
     ("i0e(x)", lambda x: mp.exp(-abs(x)) * mp.besseli(0, x), (1.0, -1.0, 8.0), (0.0,), ALL),
     ("i1e(x)", lambda x: mp.exp(-abs(x)) * mp.besseli(1, x), (1.0, -1.0, 8.0), (0.0,), ALL),
     ("modified_bessel_k0(x)", lambda x: mp.besselk(0, x), (1.0, 2.0), (0.0,), RIGHT),
@@ -302,13 +302,3 @@ def test_special_points(call, function, points, edges, interval):
 def test_every_function_of_one_number_is_there():
     there = {row[0].split("(")[0] for row in POINTS}
     assert {name for name, e in full_table().items() if e.kind == "elementwise" and e.arity == 1} <= there
-
-
-def test_second_derivatives_at_removable_singularities():
-    """By hand: the Taylor series at the point."""
-    by_hand = {("sinc(x)", 0.0): -(math.pi**2) / 3, ("spherical_bessel_j0(x)", 0.0): -1 / 3, ("spence(x)", 1.0): 0.5}
-    for (call, x), expected in by_hand.items():
-        assert computed(call, np.array([x]))[2][0] == pytest.approx(expected, rel=1e-15)
-    assert [computed("rgamma(x)", np.array([-float(n)]))[1][0] for n in range(6)] == pytest.approx(
-        [(-1) ** n * math.factorial(n) for n in range(6)], rel=1e-14
-    )

@@ -60,6 +60,7 @@ CALLS = [
     ),
     ("cholesky", lambda x: linalg.cholesky(positive(x)), [X], np.linalg.cholesky(POSITIVE)),
     ("cholesky_ex", lambda x: linalg.cholesky_ex(positive(x), upper=True).L, [X], np.linalg.cholesky(POSITIVE).T),
+    ("torch.cholesky", lambda x: gradcli.cholesky(positive(x)), [X], np.linalg.cholesky(POSITIVE)),
     (
         "cholesky_solve",
         lambda b, u: gradcli.cholesky_solve(b, u.triu(), upper=True),
@@ -108,6 +109,7 @@ CALLS = [
     ),
     ("det", linalg.det, [STACK], np.linalg.det(STACK)),
     ("slogdet", lambda x: x.slogdet().logabsdet, [STACK], np.linalg.slogdet(STACK)[1]),
+    ("sign", lambda x: x.slogdet().sign * x, [-POSITIVE], POSITIVE),
     ("logdet", lambda x: (x @ x.mT).logdet(), [X], np.log(np.linalg.det(X @ X.T))),
     ("matrix_exp", linalg.matrix_exp, [STACK], scipy.linalg.expm(STACK)),
     ("matrix_power", lambda x: linalg.matrix_power(x, -3), [X], np.linalg.matrix_power(X, -3)),
