@@ -1,7 +1,7 @@
 """Sample calls of the table as plain functions of arrays."""
 
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -63,6 +63,18 @@ class Call:
 
     def __repr__(self) -> str:
         return f"{self.entry.name}-{self.number}"
+
+
+class Given(Call):
+    """A function of Tensors and its operands; of (values, indices) and the like the values count."""
+
+    def __init__(self, function: Callable, arrays: Iterable):
+        self.entry, self.number, self.function = Stand("given", function), 0, function
+        self.arrays = [np.array(x, float) for x in arrays]
+
+    def on(self, values: list) -> Any:
+        result = self.function(*values)
+        return result[0] if isinstance(result, tuple) else result
 
 
 def calls(*kinds: str) -> list[Call]:
