@@ -1,60 +1,18 @@
 """Random functions with their right gradients, and claims about them: right, a little off, and absurd.
 
 A function is a weighted sum of atoms of shifted and scaled inputs, on top of an offset, seen from a random point.
-Each atom has its derivative beside it, in a form that keeps its digits; `test_hunt.py` proves them against mpmath.
+`test_hunt.py` proves the derivatives of the atoms against mpmath.
 """
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from scipy.special import expit
+
+from .atoms import ATOMS, Atom
 
 RELATIVE_ERRORS = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
+NAMES = [name for name, atom in ATOMS.items() if atom.span]
 ABSURD = ("1e9", "-1e9", "nan", "inf", "another point")
-
-
-class Atom(NamedTuple):
-    """A function of one number, its derivative, and where its argument may lie."""
-
-    value: Callable
-    slope: Callable
-    low: float
-    high: float
-    kind: str = "smooth"
-    kink: float | None = None
-
-
-def huber(t: Any) -> Any:
-    return np.where(np.abs(t) <= 1, 0.5 * t * t, np.abs(t) - 0.5)
-
-
-ATOMS = {
-    "sin": Atom(np.sin, np.cos, -10, 10),
-    "exp": Atom(np.exp, np.exp, -30, 30),
-    "tanh": Atom(np.tanh, lambda t: 1 / np.cosh(t) ** 2, -8, 8),
-    "softplus": Atom(lambda t: np.logaddexp(0, t), expit, -30, 40),
-    "logistic": Atom(expit, lambda t: expit(t) * expit(-t), -20, 20),
-    "log loss": Atom(lambda t: np.log1p(np.exp(-t)), lambda t: -expit(-t), -20, 30),
-    "log": Atom(np.log, lambda t: 1 / t, 1e-6, 50),
-    "sqrt": Atom(np.sqrt, lambda t: 0.5 / np.sqrt(t), 1e-6, 50),
-    "cube": Atom(lambda t: t**3, lambda t: 3 * t * t, -20, 20),
-    "quartic": Atom(lambda t: t**4 - 2 * t, lambda t: 4 * t**3 - 2, -5, 5),
-    "reciprocal": Atom(lambda t: 1 / t, lambda t: -1 / t**2, 0.01, 30),
-    "arctan": Atom(np.arctan, lambda t: 1 / (1 + t * t), -30, 30),
-    "bell": Atom(lambda t: np.exp(-t * t / 2), lambda t: -t * np.exp(-t * t / 2), -5, 5),
-    "wave": Atom(lambda t: np.sin(30 * t), lambda t: 30 * np.cos(30 * t), -3, 3),
-    "xlogx": Atom(lambda t: t * np.log(t), lambda t: np.log(t) + 1, 1e-4, 20),
-    "relu": Atom(lambda t: np.maximum(t, 0), lambda t: 1.0 * (t > 0), -5, 5, "kinked"),
-    "leaky": Atom(lambda t: np.where(t > 0, t, 0.1 * t), lambda t: np.where(t > 0, 1, 0.1), -5, 5, "kinked"),
-    "abs": Atom(np.abs, np.sign, -5, 5, "kinked"),
-    "huber": Atom(huber, lambda t: np.clip(t, -1, 1), -5, 5, "kinked"),
-    "hinge": Atom(lambda t: np.maximum(1 - t, 0), lambda t: -1.0 * (t < 1), -5, 5, "kinked", 1.0),
-    "distance": Atom(lambda t: np.abs(t - 1), lambda t: np.sign(t - 1), -5, 5, "kinked", 1.0),
-    "clip": Atom(lambda t: np.clip(t, -2, 1) ** 2, lambda t: 2 * t * ((t > -2) & (t < 1)), -5, 5, "kinked", 1.0),
-    "rounded": Atom(lambda t: np.round(np.sin(t), 9), np.cos, -10, 10, "noisy"),
-    "single": Atom(lambda t: np.float32(np.sin(t)).astype(float), np.cos, -10, 10, "noisy"),
-}
 
 
 class Function:
@@ -62,7 +20,7 @@ class Function:
 
     def __init__(self, rng: np.random.Generator):
         self.size = int(rng.choice([1, 1, 1, 2, 3, 8]))
-        self.names = [str(rng.choice(list(ATOMS))) for _ in range(self.size)]
+        self.names = [str(rng.choice(NAMES)) for _ in range(self.size)]
         self.atoms = [ATOMS[name] for name in self.names]
         self.scale = 10.0 ** rng.uniform(-4, 4, self.size) if rng.random() < 0.5 else np.ones(self.size)
         t = np.array([self.argument(atom, rng) for atom in self.atoms])
@@ -76,7 +34,7 @@ class Function:
         if atom.kink is not None and rng.random() < 0.5:
             return atom.kink + float(rng.choice([-1, 1])) * 10 ** rng.uniform(-9, -0.5)
         low, high = (10 ** rng.uniform(-2, 2) for _ in range(2))
-        return rng.uniform(max(atom.low, -low), min(atom.high, high))
+        return rng.uniform(max(atom.span[0], -low), min(atom.span[1], high))
 
     def parts(self, x: Any) -> tuple[np.ndarray, np.ndarray]:
         """Return the atoms' values and their derivatives by x."""
@@ -93,10 +51,6 @@ class Function:
     def gradient(self, x: Any) -> np.ndarray:
         values, slopes = self.parts(x)
         return self.weight * slopes * (np.cos(values.sum()) if self.coupled else 1.0)
-
-    @property
-    def noisy(self) -> bool:
-        return any(a.kind == "noisy" for a in self.atoms)
 
     def __repr__(self) -> str:
         return (
