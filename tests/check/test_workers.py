@@ -1,6 +1,7 @@
 """Checked functions that do what no function should: the others' verdicts are kept, and the command ends in time."""
 
 import os
+import re
 import subprocess
 import sys
 import time
@@ -74,28 +75,8 @@ def last(x):
     assert not any(f[0] == "error" for f in warnings.filters) and os.path.exists("hostile.py")
     return (x * x).sum()
 """
-VERDICTS = {
-    "first": "pass",
-    "sleeps": "error",
-    "spins": "error",
-    "deaf": "error",
-    "kills": "error",
-    "leaves": "error",
-    "exits": "error",
-    "crashes": "error",
-    "interrupts": "error",
-    "forks": "pass",
-    "threads": "pass",
-    "closes": "error",
-    "changes": "pass",
-    "silent": "pass",
-    "spawns": "pass",
-    "writes": "error",
-    "breaks": "pass",
-    "deletes": "error",
-    "huge": "error",
-    "last": "pass",
-}
+PASSED = "first forks threads changes silent spawns breaks last".split()
+VERDICTS = {name: "pass" if name in PASSED else "error" for name in re.findall(r"def (\w+)\(x\)", HOSTILE)}
 LATE = ("sleeps", "spins", "deaf")
 
 

@@ -10,6 +10,7 @@ import gradcli
 from gradcli import check_gradient
 from gradcli.check.targets.files import mentions_checks
 from gradcli.program.detect_framework import calls_solver, framework_of
+from tests.tape.build import function
 
 
 class Scaled(gradcli.autograd.Function):
@@ -33,17 +34,16 @@ class Scaled(gradcli.autograd.Function):
         return 2 * g, None
 
 
-LINES = {
-    "first": ("fail", "return 3 * g, None"),
-    "crash": ("error", 'raise ZeroDivisionError("in backward")'),
-    "shape": ("error", "return g.sum(), None"),
-    "negative": ("fail", "return 2 * g.clamp(min=0), None"),
-}
-
-
-@pytest.mark.parametrize("flag", LINES)
-def test_the_line_that_ran_is_blamed(flag):
-    verdict, line = LINES[flag]
+@pytest.mark.parametrize(
+    ("flag", "verdict", "line"),
+    [
+        ("first", "fail", "return 3 * g, None"),
+        ("crash", "error", 'raise ZeroDivisionError("in backward")'),
+        ("shape", "error", "return g.sum(), None"),
+        ("negative", "fail", "return 2 * g.clamp(min=0), None"),
+    ],
+)
+def test_the_line_that_ran_is_blamed(flag, verdict, line):
     found = check_gradient(lambda x: gradcli.sin(Scaled.apply(x, flag)).sum(), at={"x": np.array([0.3, 0.5])})
     assert found.verdict == verdict
     assert "ScaledBackward" in found.blame and line in found.blame
@@ -55,20 +55,11 @@ def test_nobody_is_blamed_for_what_is_right():
 
 
 def test_forward_mode_that_contradicts_is_a_fail():
-    class Doubled(gradcli.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            return 2 * x
+    @function(lambda ctx, g: 2 * g, jvp=lambda ctx, t: 3 * t)
+    def double(ctx, x):
+        return 2 * x
 
-        @staticmethod
-        def backward(ctx, g):
-            return 2 * g
-
-        @staticmethod
-        def jvp(ctx, t):
-            return 3 * t
-
-    found = check_gradient(lambda x: Doubled.apply(x).sum(), at={"x": np.array([0.3, 0.5])})
+    found = check_gradient(lambda x: double.apply(x).sum(), at={"x": np.array([0.3, 0.5])})
     assert found.verdict == "fail" and "forward mode (jvp) is wrong" in found.message
 
 
@@ -112,12 +103,15 @@ def test_solvers_are_known_by_name():
     )
 
 
-def test_checks_declared_under_another_name(tmp_path):
-    path = tmp_path / "f.py"
-    for text, declares in (
+@pytest.mark.parametrize(
+    ("text", "declares"),
+    [
         ("import gradcli\nck = gradcli.check\n", True),
         ("from gradcli import check as ck\n", True),
         ("import gradcli\nx = gradcli.tensor(1.0)  # to check it\n", False),
-    ):
-        path.write_text(text)
-        assert mentions_checks(str(path)) is declares
+    ],
+)
+def test_checks_declared_under_another_name(tmp_path, text, declares):
+    path = tmp_path / "f.py"
+    path.write_text(text)
+    assert mentions_checks(str(path)) is declares

@@ -7,6 +7,7 @@ import gradcli
 from gradcli.check.check import Check
 from gradcli.check.declare import check_gradient
 from gradcli.render.checks import headline
+from tests.tape.build import function
 
 X = np.array([1.0, 2.0, 4.0])
 Z = np.array([1 + 2j, 3 - 1j])
@@ -55,17 +56,12 @@ def test_a_wrong_element_of_complex_numbers_is_named_by_its_part():
 
 @pytest.mark.parametrize("traced", [True, False])
 def test_a_wrong_row_of_complex_outputs_is_named_by_its_part(traced):
-    class Wrong(gradcli.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            return gradcli.complex(x, 3 * x)
-
-        @staticmethod
-        def backward(ctx, g):
-            return g.real + 4 * g.imag
+    @function(lambda ctx, g: g.real + 4 * g.imag)
+    def wrong(ctx, x):
+        return gradcli.complex(x, 3 * x)
 
     if traced:
-        report = check_gradient(Wrong.apply, at={"x": X})
+        report = check_gradient(wrong.apply, at={"x": X})
     else:
         report = check_gradient(lambda x: x + 3j * x, lambda x: np.diag([1 + 4j] * 3), {"x": X})
     worst = report.inputs[0].worst

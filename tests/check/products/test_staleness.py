@@ -3,34 +3,21 @@
 import numpy as np
 import pytest
 
-import gradcli
 from gradcli.check.declare import check_gradient
+from tests.tape.build import function
 
 X = np.array([0.3, -1.2, 2.1])
 
 
-def square(keeps: bool):
-    """Return the square, which keeps its operand with the call, or with the class."""
-
-    class Square(gradcli.autograd.Function):
-        kept = None
-
-        @staticmethod
-        def forward(ctx, x):
-            Square.kept = x.detach()
-            ctx.save_for_backward(x)
-            return x**2
-
-        @staticmethod
-        def backward(ctx, g):
-            return 2 * g * (ctx.saved_tensors[0] if keeps else Square.kept)
-
-    return Square.apply
-
-
 @pytest.mark.parametrize("keeps", [True, False])
 def test_what_is_kept_in_the_class_is_stale(keeps):
-    report = check_gradient(square(keeps), at={"x": X})
+    @function(lambda ctx, g: 2 * g * (ctx.saved_tensors[0] if keeps else square.kept))
+    def square(ctx, x):
+        square.kept = x.detach()
+        ctx.save_for_backward(x)
+        return x**2
+
+    report = check_gradient(square.apply, at={"x": X})
     assert report.verdict == ("pass" if keeps else "fail")
     assert [finding.kind for finding in report.diagnosis] == ([] if keeps else ["unsteady"])
 
