@@ -2,13 +2,14 @@
 
 import numpy as np
 import pytest
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.testing import assert_allclose
 
 import gradcli
 import gradcli.nn.functional as F
 from gradcli import manual_seed
 
-from .compare import check, normal, sigmoid, slope, t
+from .compare import check, normal, sigmoid, slope, standard, t
 
 # -- activations ----------------------------------------------------------------------------------
 
@@ -72,20 +73,10 @@ def test_dropout_keeps_the_mean_or_drops_everything():
 # -- convolutions and windows ---------------------------------------------------------------------
 
 
-def naive_conv2d(x, w, stride, padding, dilation, groups):
-    """Sum products one window at a time."""
-    x = np.pad(x, ((0, 0), (0, 0), (padding[0],) * 2, (padding[1],) * 2))
-    n, _, height, width = x.shape
-    outs, part, kh, kw = w.shape
-    oh = (height - dilation[0] * (kh - 1) - 1) // stride[0] + 1
-    ow = (width - dilation[1] * (kw - 1) - 1) // stride[1] + 1
-    y = np.zeros((n, outs, oh, ow))
-    for o, i, j in np.ndindex(outs, oh, ow):
-        first = o // (outs // groups) * part
-        rows = i * stride[0] + dilation[0] * np.arange(kh)
-        columns = j * stride[1] + dilation[1] * np.arange(kw)
-        y[:, o, i, j] = (x[:, first : first + part][:, :, rows[:, None], columns] * w[o]).sum((1, 2, 3))
-    return y
+def windows(x, size, stride, padding, fill=0.0):
+    """Return the windows of the last two axes, each in two axes of its own."""
+    x = np.pad(x, ((0, 0), (0, 0), *((p, p) for p in padding)), constant_values=fill)
+    return sliding_window_view(x, size, (2, 3))[:, :, :: stride[0], :: stride[1]]
 
 
 @pytest.mark.parametrize(
@@ -94,7 +85,9 @@ def naive_conv2d(x, w, stride, padding, dilation, groups):
 )
 def test_conv2d_is_a_sum_over_windows(groups, stride, padding, dilation):
     x, w, b = normal(2, 4, 6, 7), normal(8, 4 // groups, 2, 3), normal(8)
-    want = naive_conv2d(x, w, stride, padding, dilation, groups) + b[:, None, None]
+    seen = windows(x, (dilation[0] + 1, 2 * dilation[1] + 1), stride, padding)[..., :: dilation[0], :: dilation[1]]
+    parts = zip(np.split(seen, groups, 1), np.split(w, groups), strict=True)
+    want = np.concatenate([np.einsum("nchwij,ocij->nohw", *part) for part in parts], 1) + b[:, None, None]
     check(F.conv2d(t(x), t(w), t(b), stride, padding, dilation, groups), want)
     check(F.conv2d(t(x[0]), t(w), t(b), stride, padding, dilation, groups), want[0])
 
@@ -113,13 +106,8 @@ def test_a_transposed_convolution_is_the_transpose(n):
 
 def test_complex_convolution_is_four_real_ones():
     x, w = normal(1, 2, 5) + 1j * normal(1, 2, 5), normal(3, 2, 2) + 1j * normal(3, 2, 2)
-    parts = {
-        (a, b): F.conv1d(t(getattr(x, a)), t(getattr(w, b))).numpy()
-        for a in ("real", "imag")
-        for b in ("real", "imag")
-    }
-    want = parts["real", "real"] - parts["imag", "imag"] + 1j * (parts["real", "imag"] + parts["imag", "real"])
-    check(F.conv1d(t(x), t(w)), want)
+    first, second = (F.conv1d(t(np.concatenate([x.real, x.imag])), t(part)).numpy() for part in (w.real, w.imag))
+    check(F.conv1d(t(x), t(w)), first[:1] - second[1:] + 1j * (first[1:] + second[:1]))
 
 
 def test_fold_is_the_transpose_of_unfold():
@@ -135,20 +123,11 @@ def test_fold_is_the_transpose_of_unfold():
 # -- pools ----------------------------------------------------------------------------------------
 
 
-def windows(size, kernel, stride, padding):
-    for start in range(-padding, size + padding - kernel + 1, stride):
-        yield [i for i in range(start, start + kernel) if 0 <= i < size]
-
-
-def test_pools_are_loops_over_windows():
+def test_pools_reduce_windows():
     x = normal(2, 3, 7, 5)
-    rows, columns = list(windows(7, 3, 2, 1)), list(windows(5, 2, 1, 0))
-    cut = [[x[:, :, r][:, :, :, c] for c in columns] for r in rows]
+    seen = windows(x, (3, 2), (2, 1), (1, 0), np.nan)
+    largest, mean, total = (reduce(seen, (4, 5)) for reduce in (np.nanmax, np.nanmean, np.nansum))
     options = {"kernel_size": (3, 2), "stride": (2, 1), "padding": (1, 0)}
-    largest, mean, total = (
-        np.array([[reduce(w, (2, 3)) for w in line] for line in cut]).transpose(2, 3, 0, 1)
-        for reduce in (np.max, np.mean, np.sum)
-    )
     check(F.max_pool2d(t(x), **options), largest)
     check(F.avg_pool2d(t(x), count_include_pad=False, **options), mean)
     check(F.avg_pool2d(t(x), **options), total / 6)
@@ -197,3 +176,31 @@ def test_complex_numbers():
     check(F.sigmoid(leaf), sigmoid(z))
     F.sigmoid(leaf).sum().backward(gradcli.tensor(1.0 + 0j))
     check(leaf.grad, np.conj(sigmoid(z) * (1 - sigmoid(z))))
+
+
+# -- embeddings and normalization ----------------------------------------------------------------
+
+
+def test_embeddings_are_rows():
+    w = gradcli.tensor(normal(5, 3), requires_grad=True)
+    rows = F.embedding(t(np.array([[1, 1], [4, 0]])), w, padding_idx=-1)
+    check(rows, w.detach().numpy()[[[1, 1], [4, 0]]])
+    rows.sum().backward()
+    assert w.grad[:, 0].tolist() == [1, 2, 0, 0, 0]
+    assert F.one_hot(t(np.array([2, 0]))).tolist() == [[0, 0, 1], [1, 0, 0]]
+
+
+def test_normalizations_standardize():
+    x, w, b = normal(4, 6, 5), normal(6), normal(6)
+    channels = w[:, None], b[:, None]
+    check(F.layer_norm(t(x), (6, 5)), standard(x, (1, 2)))
+    check(F.instance_norm(t(x), weight=t(w), bias=t(b)), standard(x, 2) * channels[0] + channels[1])
+    groups = standard(x.reshape(4, 3, 10), 2).reshape(x.shape)
+    check(F.group_norm(t(x), 3, t(w), t(b)), groups * channels[0] + channels[1])
+    check(F.rms_norm(t(x), (5,), eps=0.1), x / np.sqrt((x * x).mean(-1, keepdims=True) + 0.1))
+    mean, variance = t(np.zeros(6)), t(np.ones(6))
+    check(F.batch_norm(t(x), mean, variance, training=True, momentum=0.25), standard(x, (0, 2)))
+    check(mean, 0.25 * x.mean((0, 2)))
+    check(variance, 0.75 + 0.25 * x.var((0, 2), ddof=1))
+    want = (x - mean.numpy()[:, None]) / np.sqrt(variance.numpy()[:, None] + 1e-5)
+    check(F.batch_norm(t(x), mean, variance), want)
