@@ -22,6 +22,8 @@ BAD = [
     ({"samples": 0}, "samples must be a whole number above 0, got 0"),
     ({"samples": -3}, "samples must be a whole number above 0, got -3"),
     ({"samples": 2.5}, "samples must be a whole number above 0, got 2.5"),
+    *(({"calls": calls}, "calls must be") for calls in (0, -1, 2.5, True, "7")),
+    ({"search": -1}, "search must be a whole number"),
     ({"rtol": "a"}, "rtol must be a nonnegative finite number"),
     ({"rtol": float("nan")}, "rtol must be a nonnegative finite number"),
     ({"atol": -1}, "atol must be a nonnegative finite number"),

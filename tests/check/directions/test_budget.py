@@ -114,13 +114,21 @@ def test_what_a_budget_leaves_open_names_the_calls_that_decide(n, noise, off):
 
 
 @pytest.mark.parametrize("noise", [1e-10, 1e-8, 1e-6, 1e-4])
-def test_noise_is_never_called_wrong(noise):
-    for seed in range(8):
-        for calls in (5, 7, 12, 30):
-            assert judged(Far(20, noise=noise), calls, seed).verdict in ("pass", "inconclusive")
+@pytest.mark.parametrize("calls", [5, 7, 12, 30])
+@pytest.mark.parametrize("seed", range(8))
+def test_noise_is_never_called_wrong(noise, calls, seed):
+    assert judged(Far(20, noise=noise), calls, seed).verdict in ("pass", "inconclusive")
 
 
-@pytest.mark.parametrize("claim", ["grad", "vjp", "jvp"])
+@pytest.mark.parametrize(
+    "claim",
+    [
+        {"grad": lambda x, y: (np.cos(x) * y, np.sin(x).sum())},
+        {"vjp": lambda g, x, y: (g * np.cos(x) * y, g * np.sin(x).sum())},
+        {"jvp": lambda t, x, y: (np.cos(x) * y * t[0]).sum() + np.sin(x).sum() * t[1]},
+    ],
+    ids=lambda claim: next(iter(claim)),
+)
 @pytest.mark.parametrize("calls", [1, 3, 7, 12, 50])
 def test_functions_by_hand_keep_to_it(claim, calls):
     made = []
@@ -129,32 +137,6 @@ def test_functions_by_hand_keep_to_it(claim, calls):
         made.append(x)
         return (np.sin(x) * y).sum()
 
-    claims = {
-        "grad": lambda x, y: (np.cos(x) * y, np.sin(x).sum()),
-        "vjp": lambda g, x, y: (g * np.cos(x) * y, g * np.sin(x).sum()),
-        "jvp": lambda t, x, y: (np.cos(x) * y * t[0]).sum() + np.sin(x).sum() * t[1],
-    }
-    report = check_gradient(f, at={"x": np.linspace(0.1, 1, 40), "y": 2.0}, calls=calls, **{claim: claims[claim]})
+    report = check_gradient(f, at={"x": np.linspace(0.1, 1, 40), "y": 2.0}, calls=calls, **claim)
     assert len(made) <= calls
     assert report.verdict == ("pass" if calls >= 7 else "inconclusive")
-
-
-def test_a_kink_along_a_direction_is_no_fault():
-    x = np.linspace(0.2, 0.8, 41)
-    x[20] = 1.0
-
-    def f(x):
-        return np.abs(x - 1).sum() + (x**3).sum()
-
-    report = check_gradient(f, lambda x: np.sign(x - 1) + 3 * x**2, at={"x": x}, calls=200)
-    assert report.verdict == "pass"  # 0 is the mean of both sides, and no more than 200 calls see the kink itself
-    one_sided = check_gradient(f, lambda x: np.where(x < 1, -1, 1) + 3 * x**2, at={"x": x}, calls=200)
-    assert one_sided.verdict in ("pass", "inconclusive")
-    outside = check_gradient(f, lambda x: np.where(x < 1, -1, 1) * (1 + (x == 1)) + 3 * x**2, at={"x": x}, fast=True)
-    assert (outside.verdict, outside.inputs[0].worst.place) == ("fail", (20,))
-
-
-@pytest.mark.parametrize("calls", [0, -1, 2.5, True, "7"])
-def test_what_is_no_budget_is_refused(calls):
-    report = check_gradient(lambda x: x**2, lambda x: 2 * x, at={"x": 1.0}, calls=calls)
-    assert (report.verdict, "calls must be" in report.message) == ("error", True)

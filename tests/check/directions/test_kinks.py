@@ -19,12 +19,19 @@ def hinges_gradient(x: np.ndarray, at_zero: float = 0.0) -> np.ndarray:
     return np.where(x == 0, at_zero, x > 0) + 2 * x
 
 
+def peak(x: np.ndarray) -> float:
+    return np.abs(x - 1).sum() + (x**3).sum()
+
+
+MANY = np.where(np.arange(41) == 20, 1.0, np.linspace(0.2, 0.8, 41))
 RIGHT = {
     "hinges": (hinges, hinges_gradient, [-1, 0, 2, 0.7]),
     "one hinge": (hinges, hinges_gradient, [0]),
     "two hinges": (hinges, hinges_gradient, [0, 1]),
     "largest of two": (np.max, lambda x: 1.0 * (np.arange(3) == 1), [1, 2, 2]),
     "absolute values": (lambda x: np.abs(x).sum(), np.sign, [-1, 0, 2]),
+    "one kink among many": (peak, lambda x: np.sign(x - 1) + 3 * x**2, MANY),
+    "one side of it": (peak, lambda x: np.where(x < 1, -1, 1) + 3 * x**2, MANY),
     "a jump beside the point": (lambda x: (np.mod(x, 1) ** 2).sum(), lambda x: 2 * np.mod(x, 1), [0.3, 2.9, -1.2]),
     "a kink beside the point": (
         lambda x: np.interp(x, [0, 1, 2, 4], [0, 1, 4, 2]).sum(),
@@ -40,9 +47,9 @@ def judged(case: tuple, calls: int, seed: int = 0, grad: Any = None) -> Any:
     return check_gradient(f, at={"x": np.array(x, float)}, grad=grad or right, calls=calls, seed=seed)
 
 
-@pytest.mark.parametrize("name", RIGHT)
-def test_a_right_derivative_never_fails_and_passes_with_enough_calls(name):
-    verdicts = {calls: {judged(RIGHT[name], calls, seed).verdict for seed in range(3)} for calls in BUDGETS}
+@pytest.mark.parametrize("case", RIGHT.values(), ids=RIGHT)
+def test_a_right_derivative_never_fails_and_passes_with_enough_calls(case):
+    verdicts = {calls: {judged(case, calls, seed).verdict for seed in range(3)} for calls in BUDGETS}
     assert all("fail" not in found and "error" not in found for found in verdicts.values()), verdicts
     assert verdicts[1000] == {"pass"}
 
@@ -55,6 +62,12 @@ def test_a_claim_at_a_kink_is_held_against_both_sides(claimed, verdict):
         worst = report.inputs[0].worst
         assert worst.place == (1,) and worst.sides == pytest.approx((0, 1))
         assert [finding.kind for finding in report.diagnosis] == ["single element"]
+
+
+def test_a_claim_beyond_both_sides_is_found_along_directions():
+    f, right, x = RIGHT["one side of it"]
+    report = check_gradient(f, lambda x: right(x) + (x == 1), at={"x": x}, fast=True)
+    assert (report.verdict, report.inputs[0].worst.place) == ("fail", (20,))
 
 
 def test_a_kink_hides_no_other_wrong_element():

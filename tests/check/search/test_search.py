@@ -176,10 +176,6 @@ def test_a_saved_point_comes_first():
     assert check.run().verdict == "pass"
 
 
-def test_search_must_be_a_count():
-    assert "search must be a whole number" in Check(softplus, START, search=-1).run().message
-
-
 def test_clipped_values_and_overflow_are_told_from_rounding():
     def loss(x):
         return np.log1p(np.exp(-x)).sum()
