@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-import gradcli
+import gradcli as gc
 from gradcli.tape.backward import grad
 
 from .slopes import check
@@ -23,7 +23,7 @@ def ordered(k, axis):
 
 VALUES = [
     ("sort", lambda x: x.sort(0, descending=True), (X,), -np.sort(-X, 0)),
-    ("msort", gradcli.msort, (X,), np.sort(X, 0)),
+    ("msort", gc.msort, (X,), np.sort(X, 0)),
     ("topk", lambda x: x.topk(2), (X,), -np.sort(-X)[:, :2]),
     ("topk smallest", lambda x: x.topk(3, largest=False), (X,), np.sort(X)[:, :3]),
     ("kthvalue", lambda x: x.kthvalue(4), (X,), ordered(3, 1)),
@@ -37,33 +37,23 @@ VALUES = [
     ("aminmax", lambda x: x.aminmax(dim=1), (X,), X.min(1)),
     ("nansum", lambda x: x.nansum(1), (X,), X.sum(1)),
     ("nanmean", lambda x: x.nanmean(0), (X,), X.mean(0)),
-    ("var_mean", lambda x: gradcli.var_mean(x, False)[::-1], (X,), X.mean()),
-    ("std_mean", lambda x: gradcli.std_mean(x, dim=1), (X,), X.std(1, ddof=1)),
-    ("trapezoid", gradcli.trapezoid, (X, T), np.trapezoid(X, T)),
-    ("trapz dx", lambda y: gradcli.trapz(y, dx=0.5, dim=0), (X,), np.trapezoid(X, dx=0.5, axis=0)),
-    (
-        "cumulative_trapezoid",
-        gradcli.cumulative_trapezoid,
-        (X, T),
-        np.cumsum((X[:, 1:] + X[:, :-1]) / 2 * np.diff(T), 1),
-    ),
-    ("diff", lambda x, y: gradcli.diff(x, 2, prepend=y), (X, X[:, :1]), np.diff(X, 2, prepend=X[:, :1])),
-    ("diff of nothing", lambda x: gradcli.diff(x, 9), (X,), np.zeros((2, 0))),
-    ("gradient", lambda x: gradcli.gradient(x, spacing=0.5, dim=1), (X,), np.gradient(X, 0.5, axis=1)),
+    ("var_mean", lambda x: gc.var_mean(x, False)[::-1], (X,), X.mean()),
+    ("std_mean", lambda x: gc.std_mean(x, dim=1), (X,), X.std(1, ddof=1)),
+    ("trapezoid", gc.trapezoid, (X, T), np.trapezoid(X, T)),
+    ("trapz dx", lambda y: gc.trapz(y, dx=0.5, dim=0), (X,), np.trapezoid(X, dx=0.5, axis=0)),
+    ("cumulative_trapezoid", gc.cumulative_trapezoid, (X, T), np.cumsum((X[:, 1:] + X[:, :-1]) / 2 * np.diff(T), 1)),
+    ("diff", lambda x, y: gc.diff(x, 2, prepend=y), (X, X[:, :1]), np.diff(X, 2, prepend=X[:, :1])),
+    ("diff of nothing", lambda x: gc.diff(x, 9), (X,), np.zeros((2, 0))),
+    ("gradient", lambda x: gc.gradient(x, spacing=0.5, dim=1), (X,), np.gradient(X, 0.5, axis=1)),
     (
         "gradient at places",
-        lambda x, t: gradcli.gradient(x, spacing=(t,), dim=1, edge_order=2),
+        lambda x, t: gc.gradient(x, spacing=(t,), dim=1, edge_order=2),
         (X, T),
         np.gradient(X, T, axis=1, edge_order=2),
     ),
-    ("dist", lambda x, y: gradcli.dist(x, y, 3), (X, X[:1] + 9), (abs(X - X[:1] - 9) ** 3).sum() ** (1 / 3)),
-    (
-        "renorm",
-        lambda x: gradcli.renorm(x, 2, 0, 4.5),
-        (X,),
-        X * np.array([[1], [4.5 / (np.linalg.norm(X[1]) + 1e-7)]]),
-    ),
-    ("quantiles", lambda x: x.quantile(gradcli.tensor([0.1, 0.8]), 1, True), (X,), None),
+    ("dist", lambda x, y: gc.dist(x, y, 3), (X, X[:1] + 9), (abs(X - X[:1] - 9) ** 3).sum() ** (1 / 3)),
+    ("renorm", lambda x: gc.renorm(x, 2, 0, 4.5), (X,), X * np.array([[1], [4.5 / (np.linalg.norm(X[1]) + 1e-7)]])),
+    ("quantiles", lambda x: x.quantile(gc.tensor([0.1, 0.8]), 1, True), (X,), None),
     ("slope in q", lambda x, q: x.quantile(q, 1), (X, [0.1, 0.6]), np.quantile(X, [0.1, 0.6], axis=1)),
     *(
         (f"quantile {cut}", lambda x, cut=cut: x.quantile(0.3, 1, interpolation=cut), (X,), None)
@@ -82,9 +72,9 @@ def test_value_and_slopes(call, arrays, expected):
 @pytest.mark.parametrize("q", [0.0, 0.3, 1.0])
 @pytest.mark.parametrize("dim", [None, 0, 1])
 def test_quantiles_are_numpys(cut, q, dim):
-    x = gradcli.tensor(X)
+    x = gc.tensor(X)
     assert_allclose(x.quantile(q, dim, interpolation=cut).numpy(), np.quantile(X, q, axis=dim, method=cut))
-    x = gradcli.tensor(N)
+    x = gc.tensor(N)
     got = x.nanquantile(q, dim, True, interpolation=cut).numpy()
     if dim is not None:
         assert_allclose(got, np.nanquantile(N, q, axis=dim, keepdims=True, method=cut))
@@ -101,7 +91,7 @@ NAN = [
 
 @pytest.mark.parametrize(("name", "dim", "expected"), NAN)
 def test_nan(name, dim, expected):
-    got = getattr(gradcli, name)(gradcli.tensor(N), *(() if dim is None else (dim,)))
+    got = getattr(gc, name)(gc.tensor(N), *(() if dim is None else (dim,)))
     assert_allclose((got[0] if isinstance(got, tuple) else got).numpy(), expected)
 
 
@@ -119,13 +109,13 @@ SHARES = [
 @pytest.mark.parametrize("row", SHARES, ids=lambda row: row[0])
 def test_gradients_at_ties(row):
     name, values, expected, *arguments = row
-    x = gradcli.tensor(values, requires_grad=True)
-    out = getattr(gradcli, name)(x, *arguments)
+    x = gc.tensor(values, requires_grad=True)
+    out = getattr(gc, name)(x, *arguments)
     assert_allclose(grad((out[0] if isinstance(out, tuple) else out).sum(), x)[0].numpy(), expected)
 
 
 def test_positions_of_equal_elements():
-    x = gradcli.tensor([2.0, 1.0, 2.0, 1.0])
+    x = gc.tensor([2.0, 1.0, 2.0, 1.0])
     assert x.sort(stable=True)[1].tolist() == [1, 3, 0, 2]
     assert x.sort(descending=True, stable=True)[1].tolist() == [0, 2, 1, 3]
     assert x.cummin(0)[1].tolist() == [0, 1, 1, 3]
@@ -134,7 +124,7 @@ def test_positions_of_equal_elements():
 
 @pytest.mark.parametrize("name", ["sort", "median", "mode", "cummax", "topk", "kthvalue"])
 def test_a_single_number(name):
-    x = gradcli.tensor(3.0, requires_grad=True)
+    x = gc.tensor(3.0, requires_grad=True)
     values, indices = getattr(x, name)(*((1,) if name in ("topk", "kthvalue") else (0,)))
     assert (values.item(), indices.item(), values.shape) == (3.0, 0, ())
     assert grad(values, x)[0].item() == 1.0
@@ -148,24 +138,24 @@ WRONG = [
     lambda x: x[:, :0].quantile(0.5),
     lambda x: x.long().nanmean(),
     lambda x: x.long().var(),
-    lambda x: gradcli.gradient(x, edge_order=3),
-    lambda x: gradcli.gradient(x, dim=0, edge_order=2),
-    lambda x: gradcli.gradient(x, spacing=(1.0,)),
-    lambda x: gradcli.diff(x.sum()),
-    lambda x: gradcli.diff(x, -1),
-    lambda x: gradcli.renorm(x, 0, 0, 1.0),
+    lambda x: gc.gradient(x, edge_order=3),
+    lambda x: gc.gradient(x, dim=0, edge_order=2),
+    lambda x: gc.gradient(x, spacing=(1.0,)),
+    lambda x: gc.diff(x.sum()),
+    lambda x: gc.diff(x, -1),
+    lambda x: gc.renorm(x, 0, 0, 1.0),
 ]
 
 
 @pytest.mark.parametrize("call", WRONG)
 def test_wrong_arguments(call):
     with pytest.raises(RuntimeError):
-        call(gradcli.tensor(X))
+        call(gc.tensor(X))
 
 
 @pytest.mark.parametrize("name", ["median", "nanmedian", "kthvalue", "mode"])
 def test_elements_of_lanes_stand_for_themselves_in_one_node(name):
-    x = gradcli.tensor(X, requires_grad=True)
+    x = gc.tensor(X, requires_grad=True)
     pick = getattr(x, name)
     values, indices = pick(2, dim=1) if name == "kthvalue" else pick(dim=1)
     assert values.grad_fn.name().startswith(f"{name.title()}Backward")

@@ -5,7 +5,7 @@ import pytest
 import scipy.special
 from numpy.testing import assert_allclose
 
-import gradcli
+import gradcli as gc
 from gradcli import special
 
 from ..slopes import check
@@ -42,8 +42,8 @@ OTHERS = [
     ("erfinv", lambda x: special.erfinv(x / 3), scipy.special.erfinv(X / 3)),
     ("ndtri", lambda x: special.ndtri(x / 3), scipy.special.ndtri(X / 3)),
     ("logit", lambda x: special.logit(x / 3, eps=1e-6), scipy.special.logit(X / 3)),
-    ("gammainc", lambda x: special.gammainc(gradcli.tensor(1.5), x), scipy.special.gammainc(1.5, X)),
-    ("gammaincc", lambda x: special.gammaincc(gradcli.tensor(1.5), x), scipy.special.gammaincc(1.5, X)),
+    ("gammainc", lambda x: special.gammainc(gc.tensor(1.5), x), scipy.special.gammainc(1.5, X)),
+    ("gammaincc", lambda x: special.gammaincc(gc.tensor(1.5), x), scipy.special.gammaincc(1.5, X)),
     ("zeta", lambda x: special.zeta(2.5, x), scipy.special.zeta(2.5, X)),
     ("xlogy", lambda x: special.xlogy(x, x + 1), X * np.log(X + 1)),
     ("xlog1py", lambda x: special.xlog1py(x, x), X * np.log1p(X)),
@@ -79,8 +79,8 @@ POLYNOMIALS = {
 def test_polynomials(name):
     degrees = np.array([[0], [1], [2], [5]])
     x = np.array([0.1, 0.45, 0.8])
-    check(lambda t: getattr(special, name)(t, gradcli.tensor(degrees)), (x,), POLYNOMIALS[name](degrees, x))
+    check(lambda t: getattr(special, name)(t, gc.tensor(degrees)), (x,), POLYNOMIALS[name](degrees, x))
 
 
 def test_a_degree_may_be_a_number():
-    assert_allclose(special.legendre_polynomial_p(gradcli.tensor(0.5), 2).item(), -0.125)
+    assert_allclose(special.legendre_polynomial_p(gc.tensor(0.5), 2).item(), -0.125)
