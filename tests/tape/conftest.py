@@ -2,6 +2,8 @@ import gc
 
 import pytest
 
+from .build import leaf
+
 
 @pytest.fixture
 def no_collector():
@@ -10,3 +12,9 @@ def no_collector():
     gc.disable()
     yield
     gc.enable()
+
+
+@pytest.fixture
+def x():
+    """A leaf of two numbers."""
+    return leaf(1.0, 2.0)

@@ -13,8 +13,7 @@ from gradcli.nn.functional import layer_norm
 from .build import leaf
 
 
-def test_grad_leaves_dot_grad_alone():
-    x = leaf(1.0, 2.0)
+def test_grad_leaves_dot_grad_alone(x):
     (g,) = grad((x**3).sum(), x)
     assert g.tolist() == [3.0, 12.0]
     assert x.grad is None
@@ -27,8 +26,7 @@ def test_unused_inputs():
     assert grad(y, [x, u], materialize_grads=True)[1].tolist() == [0.0, 0.0]
 
 
-def test_grad_outputs_weigh_several_outputs():
-    x = leaf(1.0, 2.0)
+def test_grad_outputs_weigh_several_outputs(x):
     (g,) = grad([x * 2, x**2], x, [gradcli.tensor([1.0, 0.0]), gradcli.ones(2)])
     assert g.tolist() == [4.0, 4.0]
 
@@ -40,8 +38,7 @@ def test_backward_for_chosen_inputs():
     assert (x.grad.item(), mid.grad.item(), y.grad) == (36.0, 12.0, None)
 
 
-def test_backward_of_several_tensors():
-    x = leaf(1.0, 2.0)
+def test_backward_of_several_tensors(x):
     backward([x.sum(), x * 2], [None, gradcli.ones(2)])
     assert x.grad.tolist() == [3.0, 3.0]
 
@@ -130,8 +127,7 @@ def test_complex_gradients_follow_pytorchs_convention():
     assert w.grad.item() == 2.0 - 4.0j
 
 
-def test_a_real_operand_of_a_complex_product_gets_a_real_gradient():
-    x = leaf(1.0, 2.0)
+def test_a_real_operand_of_a_complex_product_gets_a_real_gradient(x):
     (x * gradcli.tensor([1.0j, 2.0 + 1.0j])).abs().sum().backward()
     assert x.grad.dtype == gradcli.float64
     np.testing.assert_allclose(x.grad.numpy(), [1.0, 5**0.5])

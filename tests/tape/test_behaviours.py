@@ -49,8 +49,7 @@ def plus_two(ctx, x):
 
 
 @pytest.mark.parametrize("call", [lambda x: x + 2, plus_two.apply], ids=["operator", "Function"])
-def test_a_graph_that_saved_nothing_can_run_twice(call):
-    x = leaf(1.0, 2.0)
+def test_a_graph_that_saved_nothing_can_run_twice(x, call):
     out = call(x).sum()
     out.backward()
     out.backward()
@@ -84,8 +83,7 @@ def test_g5_hooks_and_retained_gradients_see_the_middle():
     assert (loss.grad.item(), x.grad.item()) == (1.0, 4.0)
 
 
-def test_g6_gradients_add_up_until_cleared():
-    x = leaf(1.0, 2.0)
+def test_g6_gradients_add_up_until_cleared(x):
     for _ in range(2):
         (x * x).sum().backward()
     assert x.grad.tolist() == [4.0, 8.0]
@@ -120,8 +118,7 @@ def test_g8_the_graph_can_be_walked():
     assert (y + 1).grad_fn.next_functions[1] == (None, 0)
 
 
-def test_g9_leaving_the_graph():
-    x = leaf(1.0, 2.0)
+def test_g9_leaving_the_graph(x):
     with gradcli.no_grad():
         assert not (x * 2).requires_grad
         with gradcli.enable_grad():
@@ -169,8 +166,7 @@ def test_v3_a_jacobian_by_rows():
 # -- hooks --------------------------------------------------------------------------------------------
 
 
-def test_h1_a_hook_may_be_print(capsys):
-    x = leaf(1.0, 2.0)
+def test_h1_a_hook_may_be_print(x, capsys):
     y = 2 * x
     y.register_hook(print)
     gradcli.mean(y).backward()
@@ -254,8 +250,7 @@ def test_s3_in_place_through_views():
     assert x.grad.tolist() == [4.0, 12.0 + 2 * 12.0 * 6, 6.0 + 2 * 18.0 * 6]
 
 
-def test_s3_in_place_on_the_base_reaches_older_views():
-    x = leaf(1.0, 2.0)
+def test_s3_in_place_on_the_base_reaches_older_views(x):
     base = x * 1
     view = base.reshape(2, 1)[0]
     base.mul_(5)

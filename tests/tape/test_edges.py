@@ -23,8 +23,7 @@ MAKERS = {
 
 
 @pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
-def test_gradients_flow_to_and_from_edges(make):
-    x = leaf(1.0, 2.0)
+def test_gradients_flow_to_and_from_edges(x, make):
     t = make(x)
     out = (t * t).sum()
     edge = get_gradient_edge(t)
@@ -94,8 +93,7 @@ def test_versions_can_be_raised():
     assert x._version == 3
 
 
-def test_a_tensor_with_new_memory_is_a_new_leaf():
-    x = leaf(1.0, 2.0)
+def test_a_tensor_with_new_memory_is_a_new_leaf(x):
     edge = get_gradient_edge(x)
     out = (x * x).sum()
     with g.no_grad():

@@ -139,8 +139,7 @@ def test_f6_wrong_gradients_name_the_function(backward, text):
         doubling(backward).apply(leaf(1.0, 2.0)).sum().backward()
 
 
-def test_f7_second_derivatives_and_once_differentiable():
-    x = leaf(1.0, 2.0)
+def test_f7_second_derivatives_and_once_differentiable(x):
     assert gradgradcheck(lambda t: mul_constant.apply(t, 3.0) ** 3, (x,))
 
     @function(once_differentiable(lambda ctx, grad: 2 * ctx.saved_tensors[0] * grad))
@@ -198,8 +197,7 @@ def part(ctx, x, kind):
 
 
 @pytest.mark.parametrize("kind", ["view", "itself"])
-def test_a_view_made_by_a_function_is_not_changed_in_place(kind):
-    x = leaf(1.0, 2.0)
+def test_a_view_made_by_a_function_is_not_changed_in_place(x, kind):
     base = x * 1
     with pytest.raises(RuntimeError, match=r"Output 0 of part is a view .* created inside a custom Function"):
         part.apply(base, kind).add_(1)

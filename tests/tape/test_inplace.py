@@ -9,12 +9,6 @@ from gradcli.nn.functional import leaky_relu_
 
 from .build import leaf
 
-
-@pytest.fixture
-def x():
-    return leaf(1.0, 2.0)
-
-
 # -- copying a tensor into another leaves the source's history alone ---------------------------------
 
 

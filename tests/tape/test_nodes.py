@@ -7,13 +7,6 @@ from gradcli import ones
 from gradcli.autograd import grad
 from gradcli.nn import functional as F
 
-from .build import leaf
-
-
-@pytest.fixture
-def x():
-    return leaf(1.0, 2.0)
-
 
 def test_hooks_after_accumulation_run_for_chosen_inputs_too(x):
     seen = []

@@ -21,8 +21,7 @@ def twice(ctx, x):
     return x.mul_(2)
 
 
-def test_a_gradient_that_was_used_may_not_change_before_backward():
-    x = leaf(1.0, 2.0)
+def test_a_gradient_that_was_used_may_not_change_before_backward(x):
     (x**2).sum().backward()
     y = x.grad * x
     (x**2).sum().backward()
@@ -41,8 +40,7 @@ def test_gradients_add_up_in_the_tensor_that_is_there(value):
     assert np.array_equal(g.numpy(), np.full(np.shape(value), 7.0))
 
 
-def test_a_gradient_with_a_graph_stays_one_and_has_memory_of_its_own():
-    x = leaf(1.0, 2.0)
+def test_a_gradient_with_a_graph_stays_one_and_has_memory_of_its_own(x):
     (x**3).sum().backward(create_graph=True)
     assert gradcli.autograd.grad(x.grad.sum(), x)[0].tolist() == [6.0, 12.0]
     (x**2).sum().backward()
@@ -85,8 +83,7 @@ def test_expanded_tensors_change_their_shape():
 
 @pytest.mark.parametrize("freeze", ["requires_grad_(False)", "detach_()"])
 @pytest.mark.parametrize("hooked", [False, True])
-def test_a_leaf_frozen_before_backward_gets_no_gradient(freeze, hooked):
-    x = leaf(1.0, 2.0)
+def test_a_leaf_frozen_before_backward_gets_no_gradient(x, freeze, hooked):
     if hooked:
         x.register_hook(lambda g: g * 2)
     y = x * 3
@@ -102,8 +99,7 @@ def test_inputs_of_backward_retain_their_gradient():
     assert y.grad.tolist() == [1.0, 1.0]
 
 
-def test_a_view_with_hooks_changed_without_recording_keeps_its_history():
-    x = leaf(1.0, 2.0)
+def test_a_view_with_hooks_changed_without_recording_keeps_its_history(x):
     view = (x * 2)[None]
     view.register_hook(lambda g: g * 5)
     with gradcli.no_grad():
@@ -114,8 +110,7 @@ def test_a_view_with_hooks_changed_without_recording_keeps_its_history():
 
 @pytest.mark.parametrize("value", [0.0, [5.0, 6.0]])
 @pytest.mark.parametrize("whole", ["y.copy_(value)", "y[...] = value"])
-def test_what_is_overwritten_keeps_its_history_and_gets_zeros(value, whole):
-    x = leaf(1.0, 2.0)
+def test_what_is_overwritten_keeps_its_history_and_gets_zeros(x, value, whole):
     y, value = x * 2, gradcli.tensor(value)
     exec(whole)
     assert y.requires_grad
