@@ -1,8 +1,4 @@
-"""The rate of the Taylor remainder."""
-
-import json
-import subprocess
-import sys
+"""The rate of the Taylor remainder; tests/cases/taylor.txt has the command."""
 
 import numpy as np
 import pytest
@@ -53,25 +49,3 @@ def test_a_linear_function_leaves_nothing_but_rounding():
     report = check_gradient(lambda x: 3 * x.sum(), lambda x: np.full_like(x, 3), at={"x": X}, taylor=True)
     assert (report.verdict, report.taylor.rate) == ("pass", None)
     assert all(row.spoilt for row in report.taylor.rows)
-
-
-def run(*words, cwd=None):
-    """Return what the command printed, and its exit code."""
-    command = [sys.executable, "-m", "gradcli", "gradcheck", "exp(x) * y", "x=1", "y=2", "--taylor", *words]
-    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=cwd)
-
-
-def test_it_is_a_table_lines_json_and_a_picture(tmp_path):
-    table = run("-f", "table").stdout
-    assert "rate of the Taylor remainder: 2.00" in table and "remainder  rate" in table
-    lines = run().stdout.splitlines()
-    assert [line.split("\t")[0] for line in lines] == ["pass"] + ["taylor"] * 8
-    taylor = json.loads(run("--json").stdout)["checks"][0]["taylor"]
-    assert taylor["rate"] == pytest.approx(2, abs=0.01) and len(taylor["rows"]) == 8
-    drawn = run("-o", "taylor.svg", cwd=tmp_path)
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError:
-        assert (drawn.returncode, "gradcli[plot]" in drawn.stderr) == (2, True)
-    else:
-        assert (drawn.returncode, "</svg>" in (tmp_path / "taylor.svg").read_text()) == (0, True)
