@@ -35,6 +35,21 @@ TYPES = {
     "lgamma": (lambda: tensor([1.0], **HALF).lgamma(), "float16"),
     "digamma": (lambda: tensor([1.0], **HALF).digamma(), "float16"),
     "erf_int": (lambda: tensor([1]).erf(), "float64"),
+    "exp_bool": (lambda: gc.exp(tensor([True])), "float64"),
+    "sqrt_byte": (lambda: gc.sqrt(tensor([4], **BYTE)), "float64"),
+    "reciprocal_int": (lambda: gc.reciprocal(tensor([4])), "float64"),
+    "sigmoid_bool": (lambda: gc.sigmoid(tensor([True])), "float64"),
+    "ndtri_byte": (lambda: gc.special.ndtri(tensor([1], **BYTE)), "float64"),
+    "round_int": (lambda: gc.round(tensor([4])), "int64"),
+    "div_int": (lambda: gc.div(tensor([4]), 3, rounding_mode="trunc"), "int64"),
+    "sum_byte": (lambda: gc.sum(tensor([4], **BYTE)), "int64"),
+    "cumprod_bool": (lambda: gc.cumprod(tensor([True]), 0), "int64"),
+    "heaviside_int": (lambda: gc.heaviside(tensor([4]), tensor(1)), "int64"),
+    "xlogy_single": (lambda: gc.xlogy(tensor([4.0], **SINGLE), 2.0), "float32"),
+    "ldexp_single": (lambda: gc.ldexp(tensor([4.0], **SINGLE), tensor([2])), "float32"),
+    "float_power_int": (lambda: gc.float_power(tensor([4]), 2), "float64"),
+    "logsumexp_int": (lambda: gc.logsumexp(tensor([4]), 0), "float64"),
+    "byte": (lambda: tensor([1.5]).byte(), "uint8"),
 }
 
 
