@@ -36,6 +36,7 @@ def test_backward_for_chosen_inputs():
     mid = x * y
     (mid**2).backward(inputs=[x, mid])
     assert (x.grad.item(), mid.grad.item(), y.grad) == (36.0, 12.0, None)
+    assert mid.retains_grad
 
 
 def test_backward_of_several_tensors(x):

@@ -92,13 +92,6 @@ def test_a_leaf_frozen_before_backward_gets_no_gradient(x, freeze, hooked):
     assert x.grad is None
 
 
-def test_inputs_of_backward_retain_their_gradient():
-    y = leaf(1.0, 2.0) * 3
-    y.sum().backward(inputs=[y])
-    assert y.retains_grad
-    assert y.grad.tolist() == [1.0, 1.0]
-
-
 def test_a_view_with_hooks_changed_without_recording_keeps_its_history(x):
     view = (x * 2)[None]
     view.register_hook(lambda g: g * 5)
