@@ -6,29 +6,28 @@ import numpy as np
 import pytest
 
 import gradcli as g
-from gradcli.autograd import Function, detect_anomaly, grad
+from gradcli.autograd import detect_anomaly, grad
 from gradcli.autograd.graph import disable_saved_tensors_hooks, save_on_cpu, saved_tensors_hooks
 
-from .build import leaf
+from .build import function, leaf
 
 
 def same(t):
     return t
 
 
-class Square(Function):
-    @staticmethod
-    def forward(ctx, x):
-        out = x * x
-        ctx.save_for_backward(x, None, out)
-        return out
+def square_backward(ctx, grad):
+    x, nothing, out = ctx.saved_tensors
+    assert nothing is None
+    assert out.sqrt().tolist() == x.abs().tolist()
+    return grad * 2 * x
 
-    @staticmethod
-    def backward(ctx, grad):
-        x, nothing, out = ctx.saved_tensors
-        assert nothing is None
-        assert out.sqrt().tolist() == x.abs().tolist()
-        return grad * 2 * x
+
+@function(square_backward)
+def square(ctx, x):
+    out = x * x
+    ctx.save_for_backward(x, None, out)
+    return out
 
 
 # a program, and how many tensors it saves (None: an in-place change looks at what its own nodes saved)
@@ -42,7 +41,7 @@ PROGRAMS = {
     "several operands": (lambda x: g.einsum("i,i,i->", x, x, x), 3),
     "affine map": (lambda x: g.nn.functional.linear(x.reshape(1, 2), x.reshape(1, 2), x[:1]).sum(), 2),
     "several outputs": (lambda x: x.sort()[0].sum(), None),
-    "custom function": (lambda x: Square.apply(x).sum(), 2),
+    "custom function": (lambda x: square.apply(x).sum(), 2),
     "changed in place": (lambda x: (x * 2).mul_(x).sum(), None),
     "its result changed": (lambda x: x.sin().mul_(x).sum(), None),
 }

@@ -5,7 +5,7 @@ import pytest
 
 from gradcli.check.declare import check_gradient
 
-X, Y = np.array([0.3, -1.2, 2.0]), np.array([1.5, 0.4, -0.7])
+AT = {"x": np.array([0.3, -1.2, 2.0]), "y": np.array([1.5, 0.4, -0.7])}
 
 
 def f(x, y):
@@ -31,16 +31,16 @@ WRONG = {
 
 
 def test_right():
-    assert check_gradient(f, at={"x": X, "y": Y}, jvp=j).verdict == "pass"
-    both = check_gradient(f, at={"x": X, "y": Y}, jvp=j, vjp=b)
+    assert check_gradient(f, at=AT, jvp=j).verdict == "pass"
+    both = check_gradient(f, at=AT, jvp=j, vjp=b)
     assert both.verdict == "pass"
     assert dict(both.witnesses)["forward mode"] > 12
 
 
-@pytest.mark.parametrize("name", WRONG)
-def test_wrong(name):
-    assert check_gradient(f, at={"x": X, "y": Y}, jvp=WRONG[name]).verdict == "fail"
-    both = check_gradient(f, at={"x": X, "y": Y}, jvp=WRONG[name], vjp=b)
+@pytest.mark.parametrize(("name", "wrong"), WRONG.items(), ids=WRONG)
+def test_wrong(name, wrong):
+    assert check_gradient(f, at=AT, jvp=wrong).verdict == "fail"
+    both = check_gradient(f, at=AT, jvp=wrong, vjp=b)
     assert both.verdict == "fail"
     if name == "ignored tangents":
         assert both.diagnosis[0].kind == "nonlinear"
@@ -49,7 +49,7 @@ def test_wrong(name):
 
 
 def test_a_wrong_backward_beside_a_right_forward_derivative_fails():
-    both = check_gradient(f, at={"x": X, "y": Y}, jvp=j, vjp=lambda g, x, y: (g * np.cos(x), g * np.sin(x)))
+    both = check_gradient(f, at=AT, jvp=j, vjp=lambda g, x, y: (g * np.cos(x), g * np.sin(x)))
     assert both.verdict == "fail"
     assert "modes disagree" in [finding.kind for finding in both.diagnosis]
 
@@ -63,6 +63,6 @@ def test_complex_numbers_and_numbers():
 
 
 def test_a_result_of_another_shape_fails():
-    report = check_gradient(lambda x: x.sum(), at={"x": X}, jvp=lambda t, x: t[0])
+    report = check_gradient(lambda x: x.sum(), at={"x": AT["x"]}, jvp=lambda t, x: t[0])
     assert report.verdict == "fail"
     assert "tuple of tangents" in report.message
