@@ -65,6 +65,7 @@ CASES = [
     ("group_norm", (A(2, 4, 2), 2, A(4), A(4)), {}),
     ("batch_norm", (A(3, 2, 2), None, None, A(2), A(2), True), {}),
     ("instance_norm", (A(2, 2, 3),), {}),
+    ("cross_entropy", (X, CLASSES), {}),
     (weighted_cross_entropy, (X,), {}),
     ("cross_entropy", (X, X), {"reduction": "none"}, REAL, SHARES),
     ("nll_loss", (X, CLASSES), {"ignore_index": 0}),
