@@ -43,6 +43,10 @@ def test_a_pass_that_says_nothing_cannot_be_made():
             make()
 
 
+CUBES = (lambda x: (x**3).sum(), lambda x: 3 * x**2)
+SQUARES = (lambda x: (x * x).sum(), lambda x: 2 * x)
+
+
 def test_fast_mode_says_what_it_saw():
     x = np.random.default_rng(0).standard_normal(1000) + 3
 
@@ -51,7 +55,7 @@ def test_fast_mode_says_what_it_saw():
         g[17] *= 1 + error
         return g
 
-    right = check_gradient(lambda x: (x**3).sum(), lambda x: 3 * x**2, at={"x": x}, fast=True)
+    right = check_gradient(*CUBES, at={"x": x}, fast=True)
     assert right.verdict == "pass" and right.inputs[0].worst is None
     assert len(right.evidence.directions) == 3
     assert all(claimed != numeric for claimed, numeric, _ in right.evidence.directions)
@@ -59,6 +63,25 @@ def test_fast_mode_says_what_it_saw():
     hidden = right.inputs[0].resolution * np.abs(3 * x**2).max() / (3 * x[17] ** 2)
     seen = check_gradient(lambda x: (x**3).sum(), lambda x: off(x, 3 * hidden), at={"x": x}, fast=True)
     assert seen.verdict == "fail"
+
+
+@pytest.mark.parametrize(
+    ("f", "grad", "x", "options"),
+    [
+        (*SQUARES, [1.0, 2.0], {}),
+        (lambda x: np.sin(3 * x).sum(), lambda x: 3 * np.cos(3 * x), [0.3, 2.0], {}),
+        (lambda x: np.exp(50 * x).sum(), lambda x: 50 * np.exp(50 * x), [0.3], {}),
+        (lambda x: (1e8 + x**3).sum(), lambda x: 3 * x**2, [1.5], {}),
+        (*CUBES, [1.0, -4.0], {"atol": 0.0, "rtol": 0.5}),
+    ],
+)
+def test_an_error_above_the_stated_resolution_is_called_wrong(f, grad, x, options):
+    right = check_gradient(f, grad, at={"x": np.array(x)}, **options)
+    assert right.verdict == "pass"
+    (seen,) = (item.resolution for item in right.inputs)
+    assert seen < 5e-10 or f is not SQUARES[0]
+    wrong = check_gradient(f, lambda x: grad(x) * (1 + 2 * seen), at={"x": np.array(x)}, **options)
+    assert wrong.verdict == "fail"
 
 
 def test_rounding_of_the_largest_is_no_excuse_for_the_smallest():
