@@ -9,8 +9,10 @@ from scipy import signal, special
 import gradcli
 from gradcli import nn
 from gradcli.nn import functional as F
+from tests.rules import test_table as net
+from tests.rules.calls import Given
 
-from .compare import check, leaf, sigmoid, standard
+from .compare import sigmoid, standard
 
 
 def correlated(x, w, b):
@@ -117,33 +119,20 @@ LAYERS = {
 
 @pytest.mark.parametrize(("make", "shapes", "value"), LAYERS.values(), ids=LAYERS)
 def test_values_and_derivatives(make, shapes, value):
-    """The derivative is that along one random direction in all inputs and parameters."""
+    """Derivatives are those for all inputs and parameters."""
     gradcli.manual_seed(1)
     rng = np.random.default_rng(2)
-    module, leaves = make(), [leaf(rng.standard_normal(shape)) for shape in shapes]
+    module, inputs = make(), [rng.standard_normal(shape) for shape in shapes]
+    parameters = {name: p.detach().numpy() for name, p in module.named_parameters()}
 
-    def run():
-        result = module(*leaves)
-        return result[0] if isinstance(result, tuple) else result
+    def run(*values):
+        given = dict(zip(parameters, values[len(inputs) :], strict=True))
+        return gradcli.func.functional_call(module, given, values[: len(inputs)])
 
-    out = run()
+    call = Given(run, [*inputs, *parameters.values()])
     if value is not None:
-        parameters = {name: p.detach().numpy() for name, p in module.named_parameters()}
-        check(out, value(*(x.detach().numpy() for x in leaves), parameters))
-    weights = gradcli.tensor(rng.standard_normal(out.shape))
-    (out * weights).sum().backward()
-    moved = [*leaves, *module.parameters()]
-    steps = [gradcli.tensor(rng.standard_normal(p.shape)) for p in moved]
-    claimed = sum((p.grad * step).sum().item() for p, step in zip(moved, steps, strict=True) if p.grad is not None)
-
-    def move_by(h):
-        for p, step in zip(moved, steps, strict=True):
-            p.add_(h * step)
-        return (run() * weights).sum().item()
-
-    with gradcli.no_grad():
-        numeric = (move_by(1e-6) - move_by(-2e-6)) / 2e-6
-    assert claimed == pytest.approx(numeric, rel=1e-6, abs=1e-7)
+        np.testing.assert_allclose(call.plain(*call.arrays), value(*inputs, parameters), rtol=1e-10, atol=1e-12)
+    net.test_the_gradient_is_the_slope(call)
 
 
 # -- layers with targets that are classes, states, or chance --------------------------------------
