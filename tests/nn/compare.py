@@ -1,4 +1,4 @@
-"""What tests of functions against plain loops share: random arrays, tensors of arrays, values and slopes compared."""
+"""What tests of functions against formulas share: random arrays, tensors of arrays, values and slopes compared."""
 
 import numpy as np
 from numpy.testing import assert_allclose
@@ -16,16 +16,12 @@ def t(x) -> gradcli.Tensor:
     return gradcli.tensor(np.asarray(x))
 
 
-def leaf(x) -> gradcli.Tensor:
-    return gradcli.tensor(np.array(x, float), requires_grad=True)
-
-
 def check(got, want) -> None:
     assert_allclose(got.detach().numpy(), want, rtol=1e-10, atol=1e-12)
 
 
 def slope(function, x) -> np.ndarray:
-    point = leaf(x)
+    point = gradcli.tensor(np.array(x, float), requires_grad=True)
     function(point).sum().backward()
     return point.grad.numpy()
 

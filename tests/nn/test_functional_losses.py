@@ -1,4 +1,4 @@
-"""Losses of gradcli.nn.functional against plain loops and formulas."""
+"""Losses of gradcli.nn.functional against formulas in NumPy."""
 
 import math
 

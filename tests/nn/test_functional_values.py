@@ -1,4 +1,4 @@
-"""Values of gradcli.nn.functional against plain loops and formulas."""
+"""Values of gradcli.nn.functional against formulas in NumPy."""
 
 import numpy as np
 import pytest
