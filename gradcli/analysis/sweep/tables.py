@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from importlib import import_module
+from tokenize import TokenError
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -72,6 +73,8 @@ class NumpyPoints(Points):
         super().__init__(path)
         try:
             array = self.open()
+        except TokenError:
+            raise GradcliError(f"{path} cannot be read: its header is broken", kind="file") from None
         except ValueError as error:
             raise GradcliError(f"{path} cannot be read: {error}", kind="file") from None
         if array.dtype.names is None or array.ndim != 1:

@@ -7,6 +7,7 @@ import io
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from ...errors import visible
 from ...results import Gradients, Value
 from ...results.checks import CheckList, CheckReport, CheckSummary
 from ...results.exact import LongNumbers
@@ -29,7 +30,7 @@ def rows_as_csv(heading: tuple[str, ...], rows: Iterable[Iterable[Any]]) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(heading)
-    writer.writerows(rows)
+    writer.writerows([visible(cell) if isinstance(cell, str) else cell for cell in row] for row in rows)
     return text.getvalue()
 
 
