@@ -69,9 +69,7 @@ class Mutator:
     def is_pytest(self) -> bool:
         """Whether the command is pytest itself, which collects once for all mutants."""
         first = os.path.basename(self.command[0])
-        as_module = re.fullmatch(r"python[\d.]*", first) and ["-m", "pytest"] in (
-            self.command[i : i + 2] for i in range(1, len(self.command))
-        )
+        as_module = re.fullmatch(r"python[\d.]*( .*)? -m ?pytest( .*)?", " ".join([first, *self.command[1:]]))
         return hasattr(os, "fork") and (first in ("pytest", "py.test") or bool(as_module))
 
     def environment(self, **more: str) -> dict[str, str]:
