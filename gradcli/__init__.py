@@ -3,7 +3,7 @@
 Every command is one line: argv -> Target -> Program -> (graph) -> Result -> renderer -> standard output.
 Packages import only what stands above them in this list; a test reads the imports and holds them to it.
 
-    errors             what goes wrong, and exit codes
+    errors             what goes wrong, and exit codes; beside it `whole_files`, written whole or not at all
     results            what commands find out, as data
     rules              the table of primitives: value, derivative, names, domain, samples; plain NumPy
     tape               the dynamic graph: tensors, nodes, recording, backward, hooks, in-place changes

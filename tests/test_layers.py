@@ -8,7 +8,7 @@ import pytest
 
 PACKAGE = Path(__file__).parents[1] / "gradcli"
 RANKS = [
-    ["errors"], ["results", "schema"], ["rules"], ["tape"], ["api"], ["linalg", "fft", "special"],
+    ["errors", "whole_files"], ["results", "schema"], ["rules"], ["tape"], ["api"], ["linalg", "fft", "special"],
     ["func", "nn", "lang", "optim"], ["exact"], ["program"], ["analysis"], ["check"], ["cli"],
 ]  # fmt: skip
 RANK = {name: i for i, names in enumerate(RANKS) for name in names}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 from typing import Any
 
@@ -244,7 +243,7 @@ def write_file(path: str, content: str | bytes) -> None:
 
     Devices and pipes, and names such as /dev/stdout, are written directly. Raises GradcliError.
     """
-    import tempfile
+    from ..whole_files import replacing
 
     data = content.encode(errors="backslashreplace") if isinstance(content, str) else content
     place = streams.from_start(path)
@@ -253,18 +252,8 @@ def write_file(path: str, content: str | bytes) -> None:
             with open(place, "ab") as file:
                 file.write(data)
             return
-        target = os.path.realpath(place)
-        handle, temporary = tempfile.mkstemp(dir=os.path.dirname(target), prefix=".gradcli-")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(data)
-            mode = os.stat(target).st_mode & 0o777 if os.path.exists(target) else 0o666 & ~current_umask()
-            os.chmod(temporary, mode)
-            os.replace(temporary, target)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                os.unlink(temporary)
-            raise
+        with replacing(place) as file:
+            file.write(data)
     except CLOSED:
         raise
     except OSError as error:
@@ -281,9 +270,3 @@ def is_stream(path: str) -> bool:
             break
         step = os.path.abspath(os.path.join(os.path.dirname(step), os.readlink(step)))
     return os.path.exists(path) and not os.path.isfile(path)
-
-
-def current_umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

@@ -8,7 +8,7 @@ import io
 import json
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from importlib import import_module
 from typing import Any, BinaryIO
 
@@ -39,19 +39,6 @@ def form_of(path: str) -> str:
     if FORMS[ending] is None:
         need("pyarrow.parquet", "sweep", "writing Parquet")
     return ending
-
-
-@contextlib.contextmanager
-def replacing(path: str) -> Iterator[BinaryIO]:
-    """Give a file that takes the place of another when the block ends well."""
-    temporary = f"{path}.{os.getpid()}.tmp"
-    try:
-        with open(temporary, "wb") as file:
-            yield file
-        os.replace(temporary, path)
-    finally:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
 
 
 class Folder:

@@ -19,7 +19,8 @@ from ...program.base import Program, silence_prints
 from ...program.parameters import check_known
 from ...program.target import Target
 from ...results.sweeps import Swept
-from .parts import Folder, form_of, heading, join_parts, replacing
+from ...whole_files import replacing
+from .parts import Folder, form_of, heading, join_parts
 from .resume import Record, identity
 from .rows import ROWS, Question, result_names, rows_at_once
 from .run import Sweep, Tell, run_here

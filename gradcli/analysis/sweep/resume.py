@@ -12,7 +12,7 @@ import numpy as np
 
 from ... import __version__
 from ...errors import GradcliError
-from .parts import replacing
+from ...whole_files import replacing
 from .run import Sweep
 
 
