@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import functools
 import inspect
-import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -18,7 +18,7 @@ from ..outputs import arrays_in
 from .arguments import Arguments, call_with, tensor_data
 from .base import Arrays, Elsewhere, ElsewhereError
 from .framework import FrameworkCall, free_name
-from .torch_graph import TypesComputed, functions_in, refuse_once_differentiable
+from .torch_graph import TypesComputed, functions_in, method_place, refuse_once_differentiable
 
 SINGLE = (torch.float32, torch.complex64)
 SMALL = 10_000
@@ -118,9 +118,18 @@ class TorchCall(FrameworkCall):
 
         return back
 
+    @functools.cached_property
+    def is_compiled(self) -> bool:
+        """Whether part of the function was made by torch.compile."""
+        return any(
+            function.__name__ == "CompiledFunction" for function in functions_in(self.record(self.inputs)[1].grad_fn)
+        )
+
     def push(self, at: Arrays, tangents: Arrays) -> np.ndarray:
         from torch.autograd import forward_ad
 
+        if self.is_compiled:  # which drops tangents without a word
+            raise NotImplementedError("forward mode does not go through what torch.compile made")
         with forward_ad.dual_level():
             duals = {n: forward_ad.make_dual(self.as_argument(x), tensor(tangents[n])) for n, x in at.items()}
             out = self.join_result(self.result(duals))
@@ -295,17 +304,6 @@ def as_function(function: Any) -> Callable:
 
     call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     return call
-
-
-def method_place(method: Any) -> str:
-    """Return where a method is, with the line that returns its result."""
-    try:
-        lines, start = inspect.getsourcelines(method)
-    except (OSError, TypeError):
-        return str(getattr(method, "__qualname__", method))
-    last = max((k for k, line in enumerate(lines) if re.search(r"\breturn\b", line)), default=len(lines) - 1)
-    text = lines[last].strip()
-    return f"{inspect.getsourcefile(method)}:{start + last}\n    {text}\n    {'^' * len(text)}"
 
 
 def tensors_behind(function: Any) -> list[Any]:

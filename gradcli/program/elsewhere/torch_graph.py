@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -12,6 +14,17 @@ from torch.overrides import TorchFunctionMode
 def functions_in(node: Any) -> list[Any]:
     """Return the custom Functions whose nodes a graph has."""
     return [node._forward_cls for node in nodes_of(node) if hasattr(node, "_forward_cls")]
+
+
+def method_place(method: Any) -> str:
+    """Return where a method is, with the line that returns its result."""
+    try:
+        lines, start = inspect.getsourcelines(method)
+    except (OSError, TypeError):
+        return str(getattr(method, "__qualname__", method))
+    last = max((k for k, line in enumerate(lines) if re.search(r"\breturn\b", line)), default=len(lines) - 1)
+    text = lines[last].strip()
+    return f"{inspect.getsourcefile(method)}:{start + last}\n    {text}\n    {'^' * len(text)}"
 
 
 def nodes_of(node: Any) -> Iterator[Any]:
