@@ -176,16 +176,20 @@ def root_of(path: str) -> str:
     return folder
 
 
-class Read(SourceFileLoader):
+class Fresh(SourceFileLoader):
+    """Loads a module from its text alone: Python takes what it compiled of one of the same size and second."""
+
+    def path_stats(self, path: str) -> Any:
+        """Refuse: what is compiled is neither taken from beside the file nor kept there."""
+        raise OSError
+
+
+class Read(Fresh):
     """Loads a module whose text was read already: a pipe can be read but once."""
 
     def __init__(self, name: str, path: str, source: str):
         super().__init__(name, path)
         self.source = source
-
-    def path_stats(self, path: str) -> Any:
-        """Refuse: what is compiled is neither taken from beside the file nor kept there."""
-        raise OSError
 
     def get_data(self, path: str) -> bytes:
         return self.source.encode()
@@ -200,7 +204,7 @@ class Read(SourceFileLoader):
 
 def execute(name: str, path: str, source: str | None = None) -> Any:
     """Execute a file (or its text, if known) as a module of a name and return it."""
-    loader = None if source is None else Read(name, path, source)
+    loader = Fresh(name, path) if source is None else Read(name, path, source)
     spec = importlib.util.spec_from_file_location(name, path, loader=loader)
     if spec is None or spec.loader is None:
         raise GradcliError(f"{path} cannot be imported", kind="file")
