@@ -53,11 +53,11 @@ def jax_functions():
     }
 
 
-@pytest.mark.framework("torch")
 @pytest.mark.parametrize("x", POINTS)
 @pytest.mark.parametrize("name", ["bfloat16", "float16", "a bfloat16 output", "hidden"])
-def test_rounding_to_few_digits_in_torch_is_no_mistake(torch_functions, name, x):
-    report = check_gradient(torch_functions[name], at={"x": x})
+@pytest.mark.parametrize("engine", [pytest.param(e, marks=pytest.mark.framework(e)) for e in ("torch", "jax")])
+def test_rounding_to_few_digits_is_no_mistake(engine, name, x, request):
+    report = check_gradient(request.getfixturevalue(f"{engine}_functions")[name], at={"x": x})
     assert report.verdict in ("pass", "inconclusive"), report
     assert any("float16, of" in note for note in report.notes)
 
@@ -66,15 +66,6 @@ def test_rounding_to_few_digits_in_torch_is_no_mistake(torch_functions, name, x)
 @pytest.mark.parametrize("x", STEEP)
 def test_a_wrong_factor_among_few_digits_is_found(torch_functions, x):
     assert check_gradient(torch_functions["wrong"], at={"x": x}).verdict == "fail"
-
-
-@pytest.mark.framework("jax")
-@pytest.mark.parametrize("x", POINTS)
-@pytest.mark.parametrize("name", ["bfloat16", "float16", "a bfloat16 output", "hidden"])
-def test_rounding_to_few_digits_in_jax_is_no_mistake(jax_functions, name, x):
-    report = check_gradient(jax_functions[name], at={"x": x})
-    assert report.verdict in ("pass", "inconclusive"), report
-    assert any("float16, of" in note for note in report.notes)
 
 
 @pytest.mark.parametrize("x", POINTS)

@@ -12,6 +12,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -69,8 +70,10 @@ class Mutator:
     def is_pytest(self) -> bool:
         """Whether the command is pytest itself, which collects once for all mutants."""
         first = os.path.basename(self.command[0])
-        as_module = re.fullmatch(r"python[\d.]*( .*)? -m ?pytest( .*)?", " ".join([first, *self.command[1:]]))
-        return hasattr(os, "fork") and (first in ("pytest", "py.test") or bool(as_module))
+        words = self.command[1:]
+        as_module = "-mpytest" in words or ("-m", "pytest") in pairwise(words)
+        by_python = as_module and re.fullmatch(r"python[\d.]*", first) is not None
+        return hasattr(os, "fork") and (first in ("pytest", "py.test") or by_python)
 
     def environment(self, **more: str) -> dict[str, str]:
         """Return the environment of the command: with the host, and without files that Python and others leave."""

@@ -53,12 +53,12 @@ class FrameworkCall(Elsewhere):
     def note_short_types(self) -> None:
         """Note, and say, the type of fewest digits that the function computes in, where one has less than float32."""
         with contextlib.suppress(Exception), self.running("", self.single):
-            self.value_unit, name = max(self.short_types(self.claimed(self.inputs)), default=(0.0, ""))
+            self.value_unit, name = max(self.short_types(), default=(0.0, ""))
             if name:
                 self.claim_unit = max(self.claim_unit or 0.0, self.value_unit)
                 self.notes = (*self.notes, f"it computes in {name}, of {-np.log10(self.value_unit):.1f} digits")
 
-    def short_types(self, at: Arrays) -> Iterator[tuple[float, str]]:
+    def short_types(self) -> Iterator[tuple[float, str]]:
         """Yield rounding unit and name of the types of at most two bytes that the function computes in."""
         yield from ()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -24,8 +25,6 @@ class JaxCall(FrameworkCall):
     framework = "JAX"
     compiled: Callable | None = None
     evaluated = 0
-    loops = False
-    """Whether the function has while loops."""
     reverse_mode: bool | None = None
 
     def precision(self, narrow: bool) -> contextlib.AbstractContextManager:
@@ -77,7 +76,7 @@ class JaxCall(FrameworkCall):
         """Whether reverse mode goes through the function: through most while loops it does not."""
         if self.reverse_mode is None:
             self.reverse_mode = True
-            if self.loops:
+            if any(equation.primitive.name == "while" for equation in self.equations):
                 try:
                     self.vjp(self.inputs, np.zeros_like(self.value(self.inputs)))
                 except ElsewhereError as error:
@@ -89,12 +88,18 @@ class JaxCall(FrameworkCall):
         """Whether the vjp can be differentiated again."""
         return self.has_vjp
 
-    def short_types(self, at: Arrays) -> Iterator[tuple[float, str]]:
-        equations = list(
-            equations_in(jax.make_jaxpr(self.function_of(list(at)))(*map(jnp.asarray, at.values())).jaxpr)
-        )
-        self.loops = any(equation.primitive.name == "while" for equation in equations)
-        for dtype in {x.aval.dtype for equation in equations for x in equation.outvars if hasattr(x.aval, "dtype")}:
+    @functools.cached_property
+    def equations(self) -> list[Any]:
+        """What the function computes, equation by equation; nothing where it cannot be traced."""
+        at = self.claimed(self.inputs)
+        with contextlib.suppress(Exception), self.running("", self.single):
+            traced = jax.make_jaxpr(self.function_of(list(at)))(*map(jnp.asarray, at.values()))
+            return list(equations_in(traced.jaxpr))
+        return []
+
+    def short_types(self) -> Iterator[tuple[float, str]]:
+        results = [x.aval for equation in self.equations for x in equation.outvars]
+        for dtype in {x.dtype for x in results if hasattr(x, "dtype")}:
             if jnp.issubdtype(dtype, jnp.floating) and dtype.itemsize <= 2:
                 yield float(jnp.finfo(dtype).eps) / 2, dtype.name
 

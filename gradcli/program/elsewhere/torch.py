@@ -98,9 +98,9 @@ class TorchCall(FrameworkCall):
             leaves = {name: tensor(x).requires_grad_() for name, x in at.items()}
             return leaves, self.join_result(self.result({name: as_given(x) for name, x in leaves.items()}))
 
-    def short_types(self, at: Arrays) -> Iterator[tuple[float, str]]:
+    def short_types(self) -> Iterator[tuple[float, str]]:
         with TypesComputed() as computed:
-            self.value(at)
+            self.value(self.claimed(self.inputs))
         for dtype in computed.types:
             if dtype.is_floating_point and dtype.itemsize <= 2:
                 yield torch.finfo(dtype).eps / 2, str(dtype).removeprefix("torch.")
