@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -23,11 +23,10 @@ def measure_precision(
     request: Request,
     points: int = POINTS,
     dtype: Any = np.float64,
-    rewrite: Callable[[Program, Exactness], tuple] | None = None,
 ) -> Precision:
     """Return how many digits of a program's value and gradients are right between two ends of one input.
 
-    rewrite: finds other ways to write the program. Raises GradcliError for an output that is no real number.
+    Raises GradcliError for an output that is no real number.
     """
     name, low, high = over
     if name in given:
@@ -38,8 +37,7 @@ def measure_precision(
         right = Exactness(program, given, name, x, request)
         value, gradients = right.count_digits(program)
         losses = find_losses(program, right, value, gradients)
-        rewritings = () if rewrite is None else rewrite(program, right)
-    return Precision(program.title, name, x, right.full, value, gradients, losses, rewritings, output)
+    return Precision(program.title, name, x, right.full, value, gradients, losses, output)
 
 
 def find_losses(program: Program, right: Exactness, value: np.ndarray, gradients: Numbers) -> tuple[Loss, ...]:

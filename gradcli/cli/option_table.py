@@ -190,7 +190,6 @@ OPTIONS: dict[str, Callable] = {
     ),
     "points": option("--points N", "Points along each input (200; 60 for a map).", type=Count(1000, least=2)),
     "range_points": option("--points N", "Points (49).", type=Count(1000, least=2)),
-    "repair": option("--repair", "Try other ways to write the formula."),
     "plot": option("--plot", "Draw heat maps; with -o FILE.svg, .png or .pdf, a picture."),
     "save": option(
         "--save FILE", "Also save the table, as a terminal shows it, as FILE.svg or FILE.html.", complete="files"
@@ -236,7 +235,6 @@ OPTIONS: dict[str, Callable] = {
         "Run on the Dask cluster whose scheduler is there (tcp://HOST:PORT, or its FILE.json), or on one made "
         "for it: local. The workers need gradcli, and must see the files.",
     ),
-    "compile": option("--compile", "Translate the program to C and build it with the system's compiler (cc)."),
     "restart": option("--restart", "Begin anew, whatever is there of the output."),
     "sweep_output": option(
         "-o --output FILE",

@@ -22,7 +22,7 @@ MOST_PLACES = 3
 
 @renders(form="table")
 def render_precision(result: Precision, style: Style) -> Group:
-    """Return the fewest digits and where, a line of bars along the input, what loses them, and rewritings."""
+    """Return the fewest digits and where, a line of bars along the input, and what loses them."""
     low, high = (f"{x:.3g}" for x in (result.x[0], result.x[-1]))
     head = Text().append(result.output or result.target, "bold")
     head.append(
@@ -31,8 +31,6 @@ def render_precision(result: Precision, style: Style) -> Group:
     parts: list[Any] = [head, Text(""), summary(result, style)]
     if result.losses:
         parts += [Text(""), Text("\n".join(loss_texts(result)))]
-    if result.rewritings:
-        parts += [Text(""), rewritings(result)]
     return Group(*parts)
 
 
@@ -108,18 +106,3 @@ def loss_text(loss: Loss, name: str) -> str:
     if f"{loss.result:.6g}" == f"{loss.right:.6g}" and np.isfinite(loss.result) and loss.result:
         return f"{text}; {numbers} {loss.result:.17g}; right is {loss.right:.17g}"
     return f"{text}; {numbers} {loss.result:.6g}; {known}"
-
-
-def rewritings(result: Precision) -> Table:
-    """Return a table: each way to write the program with the fewest digits it keeps."""
-    table = plain_table("value", "gradient", "by", "program")
-    best = max(min(way.value, way.gradient) for way in result.rewritings)
-    for way in result.rewritings:
-        look = "bold green" if min(way.value, way.gradient) == best else ""
-        table.add_row(
-            Text(f"{way.value:.1f}", style=look),
-            Text(f"{way.gradient:.1f}", style=look),
-            Text(", ".join(way.names) or "as it is", style="dim"),
-            Text(way.program),
-        )
-    return table

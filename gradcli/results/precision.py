@@ -30,23 +30,11 @@ class Loss(NamedTuple):
     ways: tuple[str, ...] = ()
 
 
-class Rewriting(NamedTuple):
-    """Another way to write the same function.
-
-    names: the rewritings that made it. value, gradient: the fewest digits over the range.
-    """
-
-    names: tuple[str, ...]
-    program: str
-    value: float
-    gradient: float
-
-
 class Precision(NamedTuple):
     """Right digits of a value and its gradients along one input.
 
     x: the points. full: the digits of the type. value, gradients by input: digits at each point, nan where there is
-    no value. rewritings: the best first, after the program itself.
+    no value.
     """
 
     target: str
@@ -56,7 +44,6 @@ class Precision(NamedTuple):
     value: np.ndarray
     gradients: dict[str, np.ndarray]
     losses: tuple[Loss, ...] = ()
-    rewritings: tuple[Rewriting, ...] = ()
     output: str | None = None
 
     @property

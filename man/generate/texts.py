@@ -162,12 +162,6 @@ Text is read and written without further packages; Parquet needs pyarrow, in the
 needs gradcli[dask]. `-j` gains where the program is slow or its rows are text; numbers in Parquet are bound by the
 disk. On a cluster, start `dask scheduler` and `dask worker` in a folder that all machines see. A part is a million
 rows, or fewer where a row takes much memory or a run of its own, and is done anew when its worker dies.
-
-With `--compile` the program, with its derivatives, is written as C and built by the compiler that the variable CC
-names, or by `cc`; the library is kept in `gradcli` in the user's cache (XDG_CACHE_HOME, or ~/.cache). Arithmetic is
-done as NumPy does it, and functions are those of the C library, with its vector forms where it has some: results
-agree with interpreted ones to rounding. What has no such function, and a program that is not in the expression
-language, is named in a note and interpreted, and so is everything where there is no compiler.
 """,
     "ops": """
 The whole table stands in gradcli-expressions(7), too.

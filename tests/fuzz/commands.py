@@ -82,7 +82,7 @@ def sweeps(rng: random.Random) -> list[str]:
             ["--keep", rng.choice(("x", "z", "", "x,x", "é"))],
             ["--shard", rng.choice(("1/2", "0/2", "x", "1/99999999999", "2/2"))],
             ["-j", rng.choice(("0", "1", "x"))], ["--wrt", rng.choice(("x", "z", "y", "x,x"))],
-            ["--compile", "--diag"], ["--seed", number(rng)], ["--restart", "--json"],
+            ["--diag"], ["--seed", number(rng)], ["--restart", "--json"],
             ["--max-elements", number(rng)],
         ))  # fmt: skip
     return ["sweep", "-e", program, place, value, "-o", output, *more]
@@ -192,7 +192,7 @@ def searches(rng: random.Random) -> list[str]:
     given |= {"shape": rng.choice(("", "0", "2", "2,2", "-1", "10**6", "x"))}
     given |= {"range": rng.choice(("x=1:2", "x=2:1", "x=1:1", "x=", "y=1:2", "x=1:2:3", "x=[1,2]"))}
     form = rng.choice(("", "--json"))
-    more = rng.choice(("", "--json", "--repair", "--digits 20"))
+    more = rng.choice(("", "--json", "--digits 20"))
     line = rng.choice((
         f"gradcheck checks.py --search {{count}} {form}", "gradcheck -e {program} x={low} --search 5",
         "gradcheck -e {program} --shape x={shape} --search 3 --samples 2",

@@ -14,7 +14,7 @@ LONG = (
     "gradcheck 'sum(sin(x)**2)' x='ones(400)' --samples 50", "sweep 'sin(x)*x' many.csv -o out.csv -j {jobs}",
     "sweep slow.py:one many.csv -o out.csv -j {jobs}", "sweep 'sin(x)*x' many.csv",
     "mutate slow.py:g -- sh -c 'sleep 1; python use.py'", "mutate slow.py:g -- python -m pytest -q test_slow.py",
-    "precision 'exp(x)-1' x=1:2 --repair", "lock slow.py -o out.lock", "symbolic 'det(x)' --shape x=5,5",
+    "precision 'exp(x)-1' x=1:2 --points 1000", "lock slow.py -o out.lock", "symbolic 'det(x)' --shape x=5,5",
     "jacobian 'sin(x)*x' x='ones(2500)'", "grad 'x*x' --digits 3000 x=2",
     "hessian 'sum(sin(x))' x='ones(900)' -o out.npy", "plot 'sin(x)*y' --over x=-1:1 --over y=-1:1 --points 2000",
     "eval slow.py:one x=1", "run slow.py", "gradcheck 'cmd:{python} {model} pipe 1 {kind}' x0='[1,2]' --timeout 3",

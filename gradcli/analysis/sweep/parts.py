@@ -8,14 +8,13 @@ import io
 import json
 import os
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from importlib import import_module
 from typing import Any, BinaryIO
 
 import numpy as np
 
 from ...errors import GradcliError
-from .parquet_footer import join_parquet
 from .tables import need
 
 FORMS = {".csv": ",", ".tsv": "\t", ".parquet": None, ".pq": None}
@@ -177,8 +176,16 @@ def join_parts(paths: list[str], file: BinaryIO, ending: str, names: Iterable[st
             with open(path, "rb") as part:
                 shutil.copyfileobj(part, file, 1 << 20)
         return
+    arrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
     if paths:
-        join_parquet(paths, file)
+        write_parquet(file, read_groups(parquet, paths), {})
     else:
-        arrow = import_module("pyarrow")
         write_parquet(file, [arrow.schema([(name, arrow.float64()) for name in names]).empty_table()], {})
+
+
+def read_groups(parquet: Any, paths: list[str]) -> Iterator[Any]:
+    """Yield the row groups of several Parquet files as tables, one in memory at a time."""
+    for path in paths:
+        with parquet.ParquetFile(path) as part:
+            for group in range(part.num_row_groups):
+                yield part.read_row_group(group)

@@ -22,7 +22,7 @@ from ...results.sweeps import Swept
 from ...whole_files import replacing
 from .parts import Folder, form_of, heading, join_parts
 from .resume import Record, identity
-from .rows import ROWS, Question, result_names, rows_at_once
+from .rows import Question, result_names, rows_at_once
 from .run import Sweep, Tell, run_here
 from .tables import NumpyPoints, ParquetPoints, Points, need
 from .text import TextPoints
@@ -42,7 +42,6 @@ class SweepOptions(NamedTuple):
     jobs: int | None = None
     dask: str | None = None
     restart: bool = False
-    compile: bool = False
 
 
 def open_points(path: str, title: str = "") -> Points:
@@ -151,42 +150,13 @@ def plan_sweep(
         raise GradcliError(f"--keep {taken.pop()}: the result has a column of that name", kind="usage")
     points.prepare(columns, kept)
     start, stop = (points.rows * k // options.shard[1] for k in (options.shard[0] - 1, options.shard[0]))
-    step, loop, refused = 1, "", None
+    step, loop = 1, ""
     if points.rows:
         block = next(iter(points.read(0, 1, 1, columns, ()))).inputs
         first = {name: np.stack(list(x)) for name, x in block.items()}
-        if options.compile:
-            step, refused = compile_rows(question, first)
-        if not options.compile or refused:
-            step, loop = rows_at_once(question, first)
+        step, loop = rows_at_once(question, first)
     folder = options.output + ".parts"
-    compiled = options.compile and not refused
-    return Sweep(
-        target,
-        question,
-        points,
-        kept,
-        folder,
-        ending,
-        start,
-        stop,
-        step,
-        loop,
-        compiled,
-        refused or "",
-    )
-
-
-def compile_rows(question: Question, first: Mapping[str, np.ndarray]) -> tuple[int, str | None]:
-    """Return how many rows make a block in machine code, and why there is none, if so. first: a block of one row."""
-    from ..compiled.evaluate import Compiled
-    from ..compiled.expression import RefusedError
-
-    try:
-        Compiled(question).prepare(first)
-    except RefusedError as error:
-        return 1, error.message
-    return ROWS, None
+    return Sweep(target, question, points, kept, folder, ending, start, stop, step, loop)
 
 
 def run_sweep(sweep: Sweep, path: str, options: SweepOptions, tell: Tell, stream: Callable[[bytes], None]) -> Swept:

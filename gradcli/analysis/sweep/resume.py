@@ -35,7 +35,6 @@ def identity(sweep: Sweep, points: str, shard: tuple[int, int]) -> dict[str, Any
         "--wrt": list(q.wrt),
         "--diag": q.diag,
         "--keep": list(sweep.kept),
-        "--compile": sweep.compiled,
         "--dtype": str(np.dtype(target.dtype)),
         "--engine": target.engine,
         "--torch": target.torch,

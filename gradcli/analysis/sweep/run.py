@@ -25,7 +25,7 @@ class Sweep(NamedTuple):
 
     question: without its program when it goes to other processes, which load it by the target. start, stop: the
     rows to do. step: rows of a block. loop: why rows are run one by one, empty where they are not. kept: the columns
-    to hand on. compiled: whether rows are evaluated in machine code; refused: why they are not, although wanted.
+    to hand on.
     """
 
     target: Target
@@ -38,8 +38,6 @@ class Sweep(NamedTuple):
     stop: int
     step: int
     loop: str
-    compiled: bool = False
-    refused: str = ""
 
     @property
     def part_rows(self) -> int:
@@ -57,15 +55,6 @@ class Sweep(NamedTuple):
         """Return the first row of a part and the one behind its last."""
         first = self.start + number * self.part_rows
         return first, min(first + self.part_rows, self.stop)
-
-
-def make_evaluator(sweep: Sweep) -> EvaluateBlock:
-    """Return what evaluates the blocks of a sweep: made once, in each process that takes part."""
-    if sweep.compiled:
-        from ..compiled.evaluate import Compiled
-
-        return Compiled(sweep.question)
-    return Interpreted(sweep.question)
 
 
 def do_part(sweep: Sweep, number: int, evaluate: EvaluateBlock, tell: Tell | None = None) -> int:
@@ -118,7 +107,7 @@ def finite_or_nan(x: np.ndarray, bad: np.ndarray) -> np.ndarray:
 
 def run_here(sweep: Sweep, missing: list[int], tell: Tell) -> Iterator[int]:
     """Do parts in this process; yield the number of each when it is done."""
-    evaluate = make_evaluator(sweep)
+    evaluate = Interpreted(sweep.question)
     for number in missing:
         do_part(sweep, number, evaluate, tell)
         yield number

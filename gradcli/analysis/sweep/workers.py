@@ -23,8 +23,8 @@ from ...program.target import Target, load_program
 from ...tape.dtypes import set_default_dtype
 from .parts import FORMS
 from .resume import source_of
-from .rows import EvaluateBlock
-from .run import Sweep, Tell, do_part, make_evaluator
+from .rows import EvaluateBlock, Interpreted
+from .run import Sweep, Tell, do_part
 from .tables import need
 from .text import TextPoints
 
@@ -59,7 +59,7 @@ def do_sent_part(sweep: Sweep, number: int) -> tuple[int, int]:
     with np.errstate(all="ignore"):
         if key not in made:
             made.clear()
-            made[key] = make_evaluator(sweep._replace(question=sweep.question._replace(program=load(sweep.target))))
+            made[key] = Interpreted(sweep.question._replace(program=load(sweep.target)))
         return number, do_part(sweep, number, made[key])
 
 
@@ -93,7 +93,7 @@ def do_in_thread(sweep: Sweep, number: int) -> tuple[int, int]:
     """Do a part with an evaluator and a file of this thread's own; return its number, and its rows not finite."""
     if own.sweep is None:
         own.sweep = sweep._replace(points=copy(sweep.points))
-        own.evaluate = make_evaluator(own.sweep)
+        own.evaluate = Interpreted(own.sweep.question)
     with np.errstate(all="ignore"):
         return number, do_part(own.sweep, number, own.evaluate)
 

@@ -19,20 +19,18 @@ RANGE = re.compile(r"[^=\[(@]*=[^=\[(@]*:")
 
 
 @target_command(
-    "Examples: gradcli precision '(1 - cos(x))/x**2' x=1e-12:1 --repair; gradcli precision 'log(1 + exp(x))' "
+    "Examples: gradcli precision '(1 - cos(x))/x**2' x=1e-12:1; gradcli precision 'log(1 + exp(x))' "
     "x=-50:800; gradcli precision 'sqrt(x**2 + y**2)' x=1e-200:1e200 y=1 --json",
-    "wrt out range_points repair",
+    "wrt out range_points",
     formats=(*TEXT, *PICTURES),
 )
-def precision(call: Call, points: int | None, repair: bool) -> Precision:
+def precision(call: Call, points: int | None) -> Precision:
     """Print how many digits of TARGET's value and gradient are right, along NAME=LOW:HIGH.
 
     Every point is computed in floating point and again with at least 50 digits, from the same binary inputs. Where
     more than a quarter of the digits is lost, the operation that loses them is named: one of the formula, or a sum of
-    backward. --repair tries known ways to write the formula, and series near the worst point, and prints the digits
-    of value and gradient that each keeps. The points of a wide range grow by a factor. In a pipe: columns of the
-    input, digits of the value, digits of each gradient; with --repair a line per way: digits of value and gradient,
-    program.
+    backward. The points of a wide range grow by a factor. In a pipe: columns of the input, digits of the value,
+    digits of each gradient.
     """
     call.output.check()
     target = call.target()
@@ -47,10 +45,5 @@ def precision(call: Call, points: int | None, repair: bool) -> Precision:
     values = read_values(tuple(word for word in call.words if not RANGE.match(word)), call.settings)
     program = load_program(target)
     (name, (low, high)) = over[0]
-    rewrite = None
-    if repair:
-        from ...analysis.repair.search import find_rewritings
-
-        rewrite = find_rewritings
     over_range, count = (name, low, high), points or POINTS
-    return measure_precision(program, values, over_range, call.request(), count, call.dtype, rewrite)
+    return measure_precision(program, values, over_range, call.request(), count, call.dtype)

@@ -21,7 +21,7 @@ from ..sweep_progress import Progress
     "Examples: gradcli sweep 'x**2 * sin(y)' points.csv; "
     "gradcli sweep 'a*x^2' points.csv a=2 --diag -o out.csv; "
     "gradcli sweep 'x*y' points.csv --keep x --json -o out.csv",
-    "wrt outs engine diag keep shard sweep_jobs dask restart compile sweep_output",
+    "wrt outs engine diag keep shard sweep_jobs dask restart sweep_output",
     formats=TEXT,
     common="expression dtype seed max_elements safe torch json color quiet verbose",
     metavar="TARGET POINTS [NAME=VALUE]...",
@@ -39,8 +39,6 @@ def sweep(call: Call, table: str, **more: Any) -> Swept | None:
         check_writable(table)
     if asked.format == "json" and table == "-":
         raise GradcliError("--json and the result would share standard output", hint="write the result with -o FILE")
-    if asked.safe and options.compile:
-        raise GradcliError("--safe: --compile would run the compiler", hint="leave out one of them", kind="usage")
     target = call.target()
     if not call.words or ("=" in call.words[0] and not os.path.exists(call.words[0])):
         raise GradcliError("no POINTS given", hint="for example: gradcli sweep 'x**2 * sin(y)' points.csv")
@@ -50,8 +48,6 @@ def sweep(call: Call, table: str, **more: Any) -> Swept | None:
     program, given = load_program(target), call.values(call.words[1:])
     with table_at(path) as points:
         plan = plan_sweep(program, target, points, given, options)
-        if plan.refused:
-            messages.note(f"--compile: {plan.refused}; the rows are interpreted")
         if plan.loop:
             messages.note(f"{target.text} is run row by row: {plan.loop}")
         with Progress(plan.stop - plan.start) as progress:

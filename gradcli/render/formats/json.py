@@ -317,7 +317,6 @@ def plot_document(result: Any, style: Style, over: dict[str, Any], slopes: dict[
 
 @renders()
 def render_precision(result: Precision, style: Style) -> str:
-    rewritings = [{**way._asdict(), "names": list(way.names)} for way in result.rewritings]
     return document(
         style,
         result.target,
@@ -335,5 +334,5 @@ def render_precision(result: Precision, style: Style) -> str:
             }
             for loss in result.losses
         ],
-        **present(output=result.output, rewritings=rewritings),
+        **present(output=result.output),
     )

@@ -256,11 +256,5 @@ def render_surface(result: Surface, style: Style) -> str:
 
 @renders()
 def render_precision(result: Precision, style: Style) -> str:
-    """Return columns: input, digits of the value, of each gradient; of rewritings digits of both, and the program."""
-    if result.rewritings:
-        ways = (
-            (number(w.value, style.precision or 3), number(w.gradient, style.precision or 3), w)
-            for w in result.rewritings
-        )
-        return "".join(f"{value}\t{gradient}\t{one_line(w.program)}\n" for value, gradient, w in ways)
+    """Return columns: input, digits of the value, of each gradient."""
     return columns(style, result.x, *result.columns.values())

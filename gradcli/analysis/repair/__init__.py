@@ -1,1 +1,0 @@
-"""Other ways to write a program: found, scored, and kept where they lose fewer digits."""
