@@ -55,6 +55,6 @@ $(ELSEWHERE)/.ready: pyproject.toml
 	$(PYTHON) -m venv $(ELSEWHERE)
 	$(ELSEWHERE)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile torch==2.13.0
 	$(ELSEWHERE)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile \
-		jax jaxlib autograd umbridge duckdb fmpy matplotlib pyarrow 'dask[distributed]' pytest pytest-xdist
+		jax jaxlib autograd umbridge fmpy matplotlib pyarrow 'dask[distributed]' pytest pytest-xdist
 	$(ELSEWHERE)/bin/python -m pip install --quiet --disable-pip-version-check -e .
 	@touch $@

@@ -13,7 +13,6 @@ from sympy.printing.codeprinter import PrintMethodNotImplementedError
 from ..errors import GradcliError, TimeIsUp
 from ..exact import code as functions
 from ..exact import printing
-from ..exact.sql import sql_code
 from ..exact.symbolic import resolve_unknown
 from ..lang.time_limits import time_left, within
 from ..program.base import Program
@@ -37,7 +36,6 @@ FUNCTION_NAMES = ("f", "g", "h", "F", "G", "H", "output")
 LIBRARIES = {
     "python": "Python's math module",
     "c": "C's math library",
-    "sql": "the SQL that DuckDB and PostgreSQL share",
 }
 """What formulas as code are written with."""
 
@@ -68,7 +66,7 @@ def derive_formulas(
 ) -> Formulas:
     """Return the formulas of a program's derivatives.
 
-    at: a point to evaluate them at. code: python or c, for a function with these formulas; sql, for columns.
+    at: a point to evaluate them at. code: python or c, for a function with these formulas.
     """
     notes: list[str] = []
     start = time.monotonic()
@@ -106,7 +104,7 @@ def derive_formulas(
         ]
         text = ""
         if code:
-            writer = {"python": functions.python_code, "c": functions.c_code, "sql": sql_code}[code]
+            writer = {"python": functions.python_code, "c": functions.c_code}[code]
             inputs = [(name, array.shape) for name, array in known.items()]
             text = write_code(writer, code, symbols, inputs, formulas)
         lines: tuple[Formula, ...] = ()

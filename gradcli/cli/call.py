@@ -63,7 +63,6 @@ class Asked(NamedTuple):
     strict: bool = False
     format: str | None = None
     output: str | None = None
-    save: str | None = None
     precision: int | None = None
     color: str = "auto"
     quiet: bool = False
@@ -89,7 +88,7 @@ class Call:
         real = np.float32 if asked.dtype == "float32" else np.float64
         self.settings = Settings(asked.max_elements, asked.seed, command, real)
         self.output = Output(
-            asked.format, asked.output, asked.precision, command, formats, asked.save, drawn=asked.plot
+            asked.format, asked.output, asked.precision, command, formats, drawn=asked.plot
         )
         self.held = contextlib.ExitStack()
         self.columns: dict[str, Any] = {}

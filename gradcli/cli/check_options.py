@@ -138,7 +138,7 @@ def is_meant(check: Check, pattern: str, exact: bool) -> bool:
     return check.name == pattern if exact else pattern.lower() in f"{check.file}:{check.name}".lower()
 
 
-APART = """words expression format output save precision color quiet verbose jobs junit list stop keyword
+APART = """words expression format output precision color quiet verbose jobs junit list stop keyword
 allow_inconclusive seed samples timeout show"""
 """What a repeated check does not need: how it is shown and chosen, and what replay lines say otherwise."""
 

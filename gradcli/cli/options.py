@@ -18,7 +18,7 @@ from .output import Output
 from .param_types import import_completion
 from .useless_options import check_uses
 
-COMMON = "expression dtype seed max_elements timeout safe torch format json output save precision color quiet verbose"
+COMMON = "expression dtype seed max_elements timeout safe torch format json output precision color quiet verbose"
 """The options of most commands that have a TARGET."""
 
 
@@ -70,14 +70,14 @@ def output_options(formats: tuple[str, ...]) -> Callable:
 
     def decorate(function: Callable) -> Callable:
         @functools.wraps(function)
-        def run(format: str | None, output: str | None, save: str | None, color: str, **options: Any) -> int:
+        def run(format: str | None, output: str | None, color: str, **options: Any) -> int:
             messages.settings.color = color
-            shown = Output(format, output, None, str(click.get_current_context().info_name), formats, save)
+            shown = Output(format, output, None, str(click.get_current_context().info_name), formats)
             shown.check()
             return show_result(shown, function(**options))
 
         command: Any = run
-        for name in ("color", "save", "output", "json"):
+        for name in ("color", "output", "json"):
             command = OPTIONS[name](command)
         return format_option(formats)(command)
 

@@ -16,8 +16,6 @@ MANY = 1000
 """Elements beyond which a table that shows the ends of arrays says how to have them all."""
 LONGEST = 1000
 """The longest line of a table, in columns."""
-LOOKS = FORMATS["svg"].endings + FORMATS["html"].endings
-"""The files that --save writes."""
 PLAIN = str.maketrans("…×·∂²", "~x*d2")
 """What stands for the commonest characters where there is only ASCII, of the same width."""
 FILE_SIZE = (100, 40)
@@ -30,8 +28,7 @@ class Output:
     """How a result is to be shown.
 
     form: a format, None for `table` on a terminal and `tsv` elsewhere, `table` where something is drawn. path: a
-    file, None or - for standard output. formats: those that the command has. save: a file for the look of the table,
-    besides.
+    file, None or - for standard output. formats: those that the command has.
     """
 
     def __init__(
@@ -41,10 +38,9 @@ class Output:
         precision: int | None,
         command: str,
         formats: tuple[str, ...],
-        save: str | None = None,
         drawn: bool = False,
     ):
-        self.saved, self.formats = save, formats
+        self.formats = formats
         self.path = None if path == "-" else path
         self.precision = precision
         self.command = command
@@ -65,14 +61,6 @@ class Output:
 
     def check(self) -> None:
         """Raise GradcliError for a file that cannot be written, before anything is computed."""
-        if self.saved is not None:
-            if not self.saved.endswith(LOOKS):
-                raise GradcliError(
-                    f"--save {self.saved}: a saved look is FILE.svg or FILE.html",
-                    hint="-o FILE writes the other formats",
-                    kind="usage",
-                )
-            check_writable(self.saved)
         if self.path is not None:
             check_writable(self.path)
         elif FORMATS[self.form].binary and messages.is_terminal(streams.results()):
@@ -95,11 +83,6 @@ class Output:
         return (getattr(streams.results(), "encoding", None) or "").lower().startswith("utf")
 
     def show(self, result: Any) -> None:
-        """Render a result and write it; save its look, where that is asked for."""
-        self.save(result)
-        self.show_part(result)
-
-    def show_part(self, result: Any) -> None:
         """Render a result, or a part of one, and write it."""
         rendered = render(result, self.form, Style(self.precision, self.unicode, self.command, self.size))
         if self.form == "table":
@@ -138,30 +121,6 @@ class Output:
         text = "\n".join(lines)
         return text if self.unicode else text.translate(PLAIN)
 
-    def save(self, result: Any) -> None:
-        """Where --save asks for it, write what a terminal shows of a result, in colour unless that is unwanted."""
-        import re
-
-        if self.saved is None:
-            return
-        colour = messages.settings.color != "never" and not os.environ.get("NO_COLOR")
-        look = render(result, "table", Style(self.precision, True, self.command, terminal_size()))
-        whole = self.numbers_of(result)
-        if not colour:  # what is recorded keeps its colours, so let there be none
-            plain = console_for(terminal_size()[0], False)
-            widen(plain, whole)
-            plain.print(look)
-            look = plain.file.getvalue()
-        console = console_for(terminal_size()[0], True, record=True)
-        widen(console, whole)
-        console.print(look, markup=False)
-        path = self.saved
-        if path.endswith(".svg"):
-            picture = console.export_svg(title=f"gradcli {self.command}")
-            write_file(path, re.sub(r"\s*@font-face \{.*?\}", "", picture, flags=re.S))  # nothing is fetched
-        else:
-            write_file(path, console.export_html(inline_styles=True))
-
     def write(self, text: str | bytes) -> None:
         """Write to standard output, or to the file. Raises GradcliError when that is impossible."""
         stand_down()
@@ -186,7 +145,7 @@ def terminal_size() -> tuple[int, int]:
     return max(columns, 20), lines
 
 
-def console_for(width: int, colour: bool, record: bool = False) -> Any:
+def console_for(width: int, colour: bool) -> Any:
     """Return a console of rich that prints into a text."""
     import io
 
@@ -209,7 +168,6 @@ def console_for(width: int, colour: bool, record: bool = False) -> Any:
         highlight=False,
         legacy_windows=False,
         color_system="standard" if colour else None,
-        record=record,
     )
 
 

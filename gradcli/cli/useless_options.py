@@ -101,7 +101,7 @@ RULES = (
     Rule("with_value", lambda c: c.form != "npy", "a .npy file holds one array", "write both with -o FILE.npz"),
     Rule(
         "plot",
-        lambda c: c.form in ("table", "svg", "png", "pdf"),
+        lambda c: c.form in ("table", "svg", "png"),
         "it draws, and {form} has no place for that",
         "leave out -f, or write a picture: -o FILE.svg",
     ),

@@ -111,7 +111,7 @@ CASES = {
     "gradcli graph f.expr -f m": ["mermaid"],
     "gradcli grad f.expr --dtype float3": ["float32"],
     "gradcli grad f.expr -o ph": ["photo.jpg"],
-    "gradcli grad f.expr --save no": ["notes.txt"],
+    "gradcli grad f.expr -o no": ["notes.txt"],
     "gradcli grad f.expr -g @n": ["@notes.txt"],
     "gradcli jvp f.expr --tangent ": ["x=", "a=", "w="],
     "gradcli gradcheck f.py:cube --grad ": ["cube", "circle", "Op", "Split"],

@@ -131,15 +131,15 @@ def pages(rng: random.Random) -> list[str]:
     weird = rng.choice(WEIRD).replace("\x00", "").encode("utf-8", "replace").decode()
     form = rng.choice(("html", "sarif", "csv", "github", "json", "tsv", "table"))
     Path("p.expr").write_text(f"# {weird}\nx**2 # {weird}\n", errors="replace")
-    given = {"weird": weird, "form": form, "code": rng.choice(("sql", "c", "python", "latex"))}
+    given = {"weird": weird, "form": form, "code": rng.choice(("c", "python", "latex"))}
     given |= {"picture": rng.choice(("dot", "mermaid", "json", "svg"))}
     given |= {"columns": rng.choice(("csv", "json", "table", "latex"))}
     line = rng.choice((
         "gradcheck checks.py -f {form} --show all", "gradcheck checks.py -f {form} --junit j.xml --taylor",
-        "gradcheck checks.py -o r.{form}", "gradcheck checks.py --search 5 -f {form}", "symbolic p.expr -f sql",
+        "gradcheck checks.py -o r.{form}", "gradcheck checks.py --search 5 -f {form}", "symbolic p.expr -f c",
         "symbolic x**2+{weird} -f {code}", "trace p.expr x=1 -f html", "trace checks.py:f x=[1,2] -f html",
         "graph checks.py:f x=[1,2] -f {picture}", "eval checks.py:f x=[1,2] -f {columns}",
-        "eval x*{weird} x=1 -f csv", "gradcheck checks.py --save look.svg",
+        "eval x*{weird} x=1 -f csv", "gradcheck checks.py -f html",
     ))  # fmt: skip
     return words(line, **given)
 

@@ -125,7 +125,7 @@ def options(rng: random.Random) -> list[str]:
     option = rng.choice((
         "--samples", "--jobs", "--digits", "--precision", "--max-elements", "--seed", "--order", "--timeout",
         "--rtol", "--atol", "--eps", "--wrt", "--out", "--gradient", "--tangent", "--shape", "--hook", "--retain",
-        "--format", "--output", "--save", "--color", "--over", "--points", "--mode", "--chunk-size",
+        "--format", "--output", "--color", "--over", "--points", "--mode", "--chunk-size",
         "--max-symbols", "--at", "--junit", "--dtype", "--engine", "--config", "--columns", "--search",
     ))  # fmt: skip
     value = rng.choice((

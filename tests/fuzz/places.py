@@ -18,12 +18,11 @@ def h(x): return x @ x
 WRITERS = (
     ("grad 'sum(x*x)' x='ones({many})' -o {out}", ("json", "npy", "npz", "csv", "tex", "tsv", "txt")),
     ("eval 'x*x' x='ones({many})' -o {out}", ("json", "npy", "csv")),
-    ("jacobian 'x*x' x='ones(100)' -o {out}", ("json", "npy", "npz", "csv", "mtx")),
-    ("grad 'x*x' x=2 --save {out}", ("svg", "html")),
+    ("jacobian 'x*x' x='ones(100)' -o {out}", ("json", "npy", "npz", "csv")),
     ("graph 'x*x*x' x=2 -o {out}", ("dot", "mmd", "json", "txt")),
     ("trace 'sin(x)*x' x=2 -o {out}", ("json", "tsv", "html")),
     ("plot 'x*x' --over x=-1:1 -o {out}", ("json", "tsv")),
-    ("symbolic 'x*x' -o {out}", ("py", "c", "sql", "tex", "json")),
+    ("symbolic 'x*x' -o {out}", ("py", "c", "tex", "json")),
     ("precision 'x*x' x=1:2 -o {out}", ("json", "tsv")),
     ("gradcheck checks.py -o {out}", ("html", "json", "csv", "txt")),
     ("gradcheck checks.py --junit {out}", ("xml",)),
@@ -37,7 +36,7 @@ WRITERS = (
 PRINTERS = (
     "--help", "--version", "grad 'x*x' x=2", "grad 'sum(x*x)' x='ones({many})'",
     "jacobian 'x*x' x='ones(100)' -f csv", "gradcheck checks.py -f {form}", "gradcheck 'x*x' x=2 --json",
-    "symbolic 'x*x' -f sql", "graph 'x*x' x=2 -f dot", "trace 'x*x' x=2 --json", "plot 'x*x' --over x=-1:1",
+    "symbolic 'x*x' -f c", "graph 'x*x' x=2 -f dot", "trace 'x*x' x=2 --json", "plot 'x*x' --over x=-1:1",
     "sweep 'x*x' points.csv", "sweep 'x*x' points.csv -o kept.csv --json", "lock checks.py", "precision 'x*x' x=1:2",
     "mutate checks.py:g -- python use.py", "ops {name}", "completion bash", "schema grad", "{command} --help",
     "eval 'x*x' x=2 -f table",

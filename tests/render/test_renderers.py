@@ -8,7 +8,7 @@ from gradcli.cli.main import COMMANDS, cli
 from gradcli.render import RENDERERS
 from gradcli.render.formats import FORMATS, module_of
 
-WITHOUT = {"LongNumbers": {"npz", "npy", "mtx", "svg", "png", "pdf"}}
+WITHOUT = {"LongNumbers": {"npz", "npy", "svg", "png"}}
 """The formats that a result does not have, although another result of its commands has them."""
 OTHERS = {"int", "None", "bool"}
 

@@ -5,14 +5,12 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import re
 import shutil
 import signal
 import subprocess
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -45,8 +43,6 @@ class Mutator:
         self.mutants: list[Mutant] = [*numeric_mutants(self.function), *source_mutants(self.function)]
         self.folder = ""
         self.process: subprocess.Popen | None = None
-        self.results: Any = None
-        self.orders: Any = None
 
     def __enter__(self) -> Mutator:
         self.folder = tempfile.mkdtemp(prefix="gradcli-mutate-")
@@ -66,86 +62,47 @@ class Mutator:
         self.end()
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    @property
-    def is_pytest(self) -> bool:
-        """Whether the command is pytest itself, which collects once for all mutants."""
-        first = os.path.basename(self.command[0])
-        words = self.command[1:]
-        as_module = "-mpytest" in words or ("-m", "pytest") in pairwise(words)
-        by_python = as_module and re.fullmatch(r"python[\d.]*", first) is not None
-        return hasattr(os, "fork") and (first in ("pytest", "py.test") or by_python)
+    def environment(self, which: str) -> dict[str, str]:
+        """Return the environment of the command: with the host, and without files that Python and others leave.
 
-    def environment(self, **more: str) -> dict[str, str]:
-        """Return the environment of the command: with the host, and without files that Python and others leave."""
+        pytest stops at the first test that fails, and imports test files as Python does: the host sees no others.
+        """
         paths = [HOST, *filter(None, [os.environ.get("PYTHONPATH")])]
+        pytest_options = [os.environ.get("PYTEST_ADDOPTS", ""), f"-x --assert=plain -o cache_dir={self.folder}/cache"]
         return {
             **os.environ,
             "PYTHONPATH": os.pathsep.join(paths),
             "PYTHONDONTWRITEBYTECODE": "1",
+            "PYTEST_ADDOPTS": " ".join(filter(None, pytest_options)),
             "HYPOTHESIS_STORAGE_DIRECTORY": os.path.join(self.folder, "hypothesis"),
             "GRADCLI_MUTATE": os.path.join(self.folder, "job.json"),
-            **more,
+            "GRADCLI_MUTANT": which,
         }
 
-    def start(self, command: list[str], environment: dict[str, str], **more: Any) -> subprocess.Popen:
-        """Start a process in a session of its own. Raises GradcliError where there is no such command."""
+    def run(self, which: str, seconds: float | None = None) -> CommandRun:
+        """Run the command in a session of its own, with a mutant, or with the original to `record` its calls.
+
+        Raises GradcliError where there is no such command.
+        """
+        start = time.perf_counter()
         with open(os.path.join(self.folder, "output"), "wb") as output:
             try:
                 self.process = subprocess.Popen(
-                    command,
-                    env=environment,
+                    self.command,
+                    env=self.environment(which),
                     stdin=subprocess.DEVNULL,
                     stdout=output,
                     stderr=subprocess.STDOUT,
                     start_new_session=True,
-                    **more,
                 )
             except OSError as error:
-                raise GradcliError(f"cannot run {command[0]}: {error.strerror}", kind="usage") from None
-        return self.process
-
-    def run(self, which: str, seconds: float | None = None) -> CommandRun:
-        """Run the command with a mutant, or with the original to `record` its calls."""
-        return self.run_in_session(which, seconds) if self.is_pytest else self.run_alone(which, seconds)
-
-    def run_alone(self, which: str, seconds: float | None) -> CommandRun:
-        """Run the command in a process of its own."""
-        start = time.perf_counter()
-        process = self.start(self.command, self.environment(GRADCLI_MUTANT=which))
+                raise GradcliError(f"cannot run {self.command[0]}: {error.strerror}", kind="usage") from None
         try:
-            status: int | None = process.wait(seconds)
+            status: int | None = self.process.wait(seconds)
         except subprocess.TimeoutExpired:
             status = None
         self.end()
         return CommandRun(status, time.perf_counter() - start)
-
-    def run_in_session(self, which: str, seconds: float | None) -> CommandRun:
-        """Run the tests in a fork of one session of pytest, started when it is first wanted."""
-        if self.process is None:
-            self.start_session()
-        answer = ""
-        with contextlib.suppress(BrokenPipeError):
-            self.orders.write(json.dumps({"which": which, "seconds": seconds}) + "\n")
-            self.orders.flush()
-            answer = self.results.readline()
-        if not answer:
-            return CommandRun(4, 0.0)
-        report = json.loads(answer)
-        return CommandRun(report["status"], report["seconds"])
-
-    def start_session(self) -> None:
-        """Start pytest, which collects its tests and waits for orders."""
-        mine, theirs = os.pipe()
-        theirs_in, mine_out = os.pipe()
-        environment = self.environment(GRADCLI_MUTATE_OUT=str(theirs), GRADCLI_MUTATE_IN=str(theirs_in))
-        environment.pop("GRADCLI_MUTANT", None)
-        more = ["-p", "gradcli_mutant_host", "-o", f"cache_dir={self.folder}/cache"]
-        try:
-            self.start([*self.command, *more], environment, pass_fds=(theirs, theirs_in))
-        finally:
-            os.close(theirs)
-            os.close(theirs_in)
-            self.results, self.orders = os.fdopen(mine, encoding="utf-8"), os.fdopen(mine_out, "w", encoding="utf-8")
 
     def end(self) -> None:
         """End the process and all that it started."""
@@ -154,11 +111,6 @@ class Mutator:
                 os.killpg(self.process.pid, signal.SIGKILL)
             self.process.wait()
             self.process = None
-        for pipe in (self.results, self.orders):
-            if pipe is not None:
-                with contextlib.suppress(OSError):
-                    pipe.close()
-        self.results = self.orders = None
 
     def output(self) -> str:
         """Return the last lines that the command printed."""

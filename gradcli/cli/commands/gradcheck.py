@@ -74,8 +74,6 @@ def gradcheck(
     saved = saved_points(checks, save_points)
     target = call.asked.words[0] if call.asked.expression is None else call.asked.expression
     if list:
-        if call.asked.save:
-            raise GradcliError("--list shows no table to save", hint="leave out --save", kind="usage")
         return list_checks(output, target, checks)
     summary, interrupted = run_checks(output, target, checks, jobs, stop)
     if saved is not None and (text := saved.text_with([*summary.checks])) is not None:
@@ -132,10 +130,10 @@ def run_checks(
             for detail in details(report):
                 messages.detail(detail)
             if streamed:
-                output.show_part(report)
+                output.show(report)
 
     for report in reports if streamed else ():
-        output.show_part(report)
+        output.show(report)
     try:
         progress.count()
         running = run_all(waiting, jobs=jobs, stop_at_fail=stop, watch=watch)
@@ -149,8 +147,7 @@ def run_checks(
     show([early[place] for place in sorted(early)])
     summary = CheckSummary(target, tuple(reports), time.perf_counter() - start)
     if streamed:
-        output.save(summary)
-        output.show_part(CheckTotal(summary))
+        output.show(CheckTotal(summary))
     else:
         output.show(summary)
     return summary, interrupted

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 
 @target_command(
-    "Examples: gradcli jacobian '[x**2 + 3*y, y**2 + 2*x]' x=2 y=3; gradcli jacobian f.expr --sparse -f mtx; "
+    "Examples: gradcli jacobian '[x**2 + 3*y, y**2 + 2*x]' x=2 y=3; gradcli jacobian f.expr --sparse; "
     "gradcli jacobian 'softmax(x)' x='randn(30)' --plot",
     "wrt out columns strict engine config library_grad library_vjp library_jvp arg mode chunk_size sparse symbolic "
     "digits max_symbols check plot",
-    formats=(*ARRAYS, "mtx", *PLOTS),
+    formats=(*ARRAYS, *PLOTS),
 )
 def jacobian(
     call: Call,
@@ -50,7 +50,7 @@ def jacobian(
         chunk_size=chunk_size,
         max_elements=call.asked.max_elements,
         printed=call.output.prints_all,
-        sparse=sparse or form == "mtx",
+        sparse=sparse,
     )
     if result.products is not None:
         messages.detail(f"the Jacobian took {result.products} products")

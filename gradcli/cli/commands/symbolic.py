@@ -15,8 +15,7 @@ from ..param_types import shapes_of
 
 @target_command(
     "Examples: gradcli symbolic 'x**2 * sin(y)'; gradcli symbolic 'x**2 * sin(y)' --at x=2 --at y=3; "
-    "gradcli symbolic 'exp(-x**2)' --order 2 --simplify; gradcli symbolic loss.expr -f c; "
-    "gradcli symbolic 'x**2 * sin(y)' -f sql",
+    "gradcli symbolic 'exp(-x**2)' --order 2 --simplify; gradcli symbolic loss.expr -f c",
     "wrt out columns high_order simplify at value_digits symbol_shape steps max_symbols gradient",
     formats=("table", "text", "latex", *CODE, "json"),
 )
@@ -33,8 +32,7 @@ def symbolic(
 
     Inputs need no values: names without one are scalars. An array's elements become symbols such as x[0,1]; give it a
     value, or a shape as in --shape x=2,3. Of an output with several elements it is the Jacobian, with --order 2 the
-    Hessian. With -f python and -f c the formulas come as a function, with -f sql as columns of a SELECT (DuckDB,
-    PostgreSQL).
+    Hessian. With -f python and -f c the formulas come as a function.
     """
     from ...analysis.symbolic import derive_formulas
     from ...analysis.symbolic_run import TIMEOUT

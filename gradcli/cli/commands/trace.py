@@ -40,7 +40,6 @@ def trace(call: Call, only: int | None, step: bool) -> Trace | None:
         raise GradcliError(
             "--step needs a terminal to wait for a key", hint="leave it out, or run it in a terminal", kind="usage"
         )
-    call.output.save(result)
     step_through(call.output, result)
     return None
 

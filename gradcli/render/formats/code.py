@@ -1,4 +1,4 @@
-"""Formulas as code, ready to be pasted: Python, C or SQL."""
+"""Formulas as code, ready to be pasted: Python or C."""
 
 from __future__ import annotations
 

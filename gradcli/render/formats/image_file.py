@@ -1,4 +1,4 @@
-"""SVG, PNG and PDF pictures: plots by matplotlib, graphs by Graphviz."""
+"""SVG and PNG pictures: plots by matplotlib, graphs by Graphviz."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .. import Style, mutants, renders  # noqa: F401 - it registers the bars of 
 from ..braille_canvas import LARGEST, extent
 from .dot import run_graphviz
 
-UNDATED: dict[str, Any] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
+UNDATED: dict[str, Any] = {"svg": {"Date": None}}
 SIZE = (7.0, 5.0)
 """Inches."""
 

@@ -3,19 +3,14 @@
 
 It needs nothing but the standard library. The file GRADCLI_MUTATE names says which function is meant and what its
 mutants are; GRADCLI_MUTANT says which one is in force: a number, or `record` for the original, which notes its calls.
-As a plugin of pytest it collects the tests once and runs them for each mutant in a fork. PYTEST_DONT_REWRITE
 """
 
 import atexit
-import contextlib
-import gc
 import importlib.abc
 import importlib.machinery
 import json
 import os
-import signal
 import sys
-import time
 import types
 
 from gradcli_mutant_sizes import change, copy_arrays, measure
@@ -25,7 +20,7 @@ CALLS = 25
 
 
 class Job:
-    """What is to be mutated. live: functions that exist already, with their own code."""
+    """What is to be mutated."""
 
     current = None
 
@@ -36,16 +31,16 @@ class Job:
         self.record, self.mutants, self.folder = given["record"], given["mutants"], given["folder"]
         self.original = given["original"]
         self.text, self.kind, self.loaded = None, None, False
-        self.calls, self.count, self.live, self.code = [], 0, [], None
+        self.calls, self.count, self.code = [], 0, None
 
     def is_target(self, path):
         """Return whether a path is that of the file."""
         return isinstance(path, str) and (path == self.file or os.path.realpath(path) == self.file)
 
-    def compile(self, path, text=None):
+    def compile(self, path):
         """Return the code of the file with the mutant in force."""
         self.loaded = True
-        return compile(self.text if text is None else text, path, "exec", dont_inherit=True)
+        return compile(self.text, path, "exec", dont_inherit=True)
 
     def find_code(self, code, names=None):
         """Return the code of the function inside that of its file."""
@@ -58,24 +53,11 @@ class Job:
         codes = [self.find_code(c, names[1:]) for c in reversed(inner)]
         return next((c for c in codes if c is not None), None)
 
-    def find_live(self):
-        """Note the functions of this code that exist already."""
-        for x in gc.get_objects():
-            if type(x) is types.FunctionType and x.__code__.co_name == self.names[-1]:
-                code = x.__code__
-                if code.co_firstlineno == self.line and self.is_target(code.co_filename):
-                    self.live.append((x, code))
-        self.loaded = self.loaded or bool(self.live)
-
     def activate(self, which):
-        """Put a mutant in force: for what is imported from now on, and for what there is already."""
+        """Put a mutant in force for what is imported from now on."""
         mutant = None if which == "record" else self.mutants[int(which)]
         self.text = self.record if mutant is None else mutant["source"]
         self.kind = None if mutant is None else mutant["kind"]
-        if self.live:
-            new = self.find_code(compile(self.text, self.file, "exec", dont_inherit=True))
-            for function, _ in self.live:
-                function.__code__ = new.replace(co_filename=function.__code__.co_filename)
 
     def enter(self, values):
         """Note the arguments of a call."""
@@ -93,7 +75,7 @@ def start():
     which = os.environ.get("GRADCLI_MUTANT")
     if which is None or Job.current is not None:
         return
-    job = load()
+    job = Job.current = Job(os.environ["GRADCLI_MUTATE"])
     hook(job)
     job.activate(which)
     if which == "record":
@@ -101,28 +83,10 @@ def start():
     run_as_main(job)
 
 
-def load():
-    """Read the job."""
-    Job.current = Job(os.environ["GRADCLI_MUTATE"])
-    return Job.current
-
-
 def hook(job):
     """Let the loaders of Python give the mutant for the file, from no cache and into none."""
     for loader in (importlib.machinery.SourceFileLoader, importlib.abc.ExecutionLoader):
         loader.get_code = wrap_loader(job, loader.get_code)
-    rewrite = sys.modules.get("_pytest.assertion.rewrite")
-    if rewrite is not None:
-        rewritten, cached = rewrite._rewrite_test, rewrite._read_pyc
-
-        def rewrite_test(path, config):
-            module = rewritten(path, config)
-            return (module[0], job.compile(str(path))) if job.text and job.is_target(str(path)) else module
-
-        def read_pyc(path, *rest):
-            return None if job.is_target(str(path)) else cached(path, *rest)
-
-        rewrite._rewrite_test, rewrite._read_pyc = rewrite_test, read_pyc
 
 
 def wrap_loader(job, get_code):
@@ -186,81 +150,3 @@ def finish(job):
     with open(path + ".new", "w", encoding="utf-8") as file:
         json.dump(report, file)
     os.replace(path + ".new", path)
-
-
-# pytest
-
-
-def pytest_addoption(parser, pluginmanager):
-    """Take the part of the server; the tests are collected once, without processes for parts of them."""
-    job = load()
-    hook(job)
-
-
-def pytest_configure(config):
-    """Leave the tests in this process."""
-    for name, value in (("numprocesses", None), ("dist", "no"), ("tx", [])):
-        if hasattr(config.option, name):
-            setattr(config.option, name, value)
-    plugin = config.pluginmanager.get_plugin("dsession")
-    if plugin is not None:
-        config.pluginmanager.unregister(plugin)
-
-
-def pytest_runtestloop(session):
-    """Run the tests for every mutant that is asked for, each in a fork, and end without a trace."""
-    results = os.fdopen(int(os.environ["GRADCLI_MUTATE_OUT"]), "w", encoding="utf-8")
-    orders = os.fdopen(int(os.environ["GRADCLI_MUTATE_IN"]), encoding="utf-8")
-
-    def tell(**parts):
-        results.write(json.dumps(parts) + "\n")
-        results.flush()
-
-    if session.testsfailed or not session.items:
-        tell(which="collect", status=1 if session.testsfailed else 5, seconds=0.0)
-        os._exit(0)
-    Job.current.find_live()
-    for line in orders:
-        order = json.loads(line)
-        start_time = time.perf_counter()
-        child = os.fork()
-        if not child:
-            os._exit(run_tests(session, order["which"]))
-        status = wait_for(child, order["seconds"])
-        tell(which=order["which"], status=status, seconds=time.perf_counter() - start_time)
-    os._exit(0)
-
-
-def run_tests(session, which):
-    """Run the collected tests up to the first that fails; return the status."""
-    from _pytest.main import pytest_runtestloop as loop
-
-    os.environ["GRADCLI_MUTANT"] = str(which)
-    Job.current.activate(which)
-    session.config.option.maxfail = 1
-    try:
-        loop(session)
-    except BaseException:
-        return 1
-    finally:
-        with contextlib.suppress(BaseException):
-            session._setupstate.teardown_exact(None)
-        if which == "record":
-            finish(Job.current)
-    return 1 if session.testsfailed else 0
-
-
-def wait_for(child, seconds):
-    """Return the status of a process, None for one that had to be ended after so long."""
-    until = time.perf_counter() + seconds if seconds else None
-    pause = 0.001
-    while True:
-        done, status = os.waitpid(child, os.WNOHANG)
-        if done:
-            return os.waitstatus_to_exitcode(status) if hasattr(os, "waitstatus_to_exitcode") else status >> 8
-        if until is not None and time.perf_counter() > until:
-            os.kill(child, signal.SIGKILL)
-            os.waitpid(child, 0)
-            return None
-        time.sleep(pause)
-        pause = min(pause * 1.5, 0.05)
