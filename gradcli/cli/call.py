@@ -87,9 +87,7 @@ class Call:
         self.dtype = np.dtype(asked.dtype or "float64")
         real = np.float32 if asked.dtype == "float32" else np.float64
         self.settings = Settings(asked.max_elements, asked.seed, command, real)
-        self.output = Output(
-            asked.format, asked.output, asked.precision, command, formats, drawn=asked.plot
-        )
+        self.output = Output(asked.format, asked.output, asked.precision, command, formats, drawn=asked.plot)
         self.held = contextlib.ExitStack()
         self.columns: dict[str, Any] = {}
 

@@ -6,10 +6,7 @@ import math
 import warnings
 from typing import Any
 
-import numpy as np
-
 from ..api import random
-from ..api.random import source
 from ..tape.modes import no_grad
 from ..tape.tensor import Tensor
 
@@ -20,14 +17,6 @@ GAINS = {
     "relu": math.sqrt(2.0),
     "selu": 3.0 / 4,
 }
-
-
-def _fill(tensor: Tensor, values: Any) -> Tensor:
-    """Copy numbers into a tensor and return it."""
-    with no_grad():
-        raw = np.asarray(values)
-        kind = tensor.dtype.numpy
-        return tensor.copy_(Tensor._wrap(raw if raw.dtype.kind == kind.kind == "c" else raw.astype(kind), None))
 
 
 # -- given numbers --------------------------------------------------------------------------------
@@ -49,29 +38,6 @@ def zeros_(tensor: Tensor) -> Tensor:
     return constant_(tensor, 0.0)
 
 
-def eye_(tensor: Tensor) -> Tensor:
-    """Make a matrix the identity. Raises ValueError for another number of axes."""
-    if tensor.ndim != 2:
-        raise ValueError("Only tensors with 2 dimensions are supported")
-    return _fill(tensor, np.eye(*tensor.shape))
-
-
-def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
-    """Make a convolution's weight keep as many channels of each group as it can."""
-    shape = tensor.shape
-    if len(shape) not in (3, 4, 5):
-        raise ValueError("Only tensors with 3, 4, or 5 dimensions are supported")
-    if shape[0] % groups:
-        raise ValueError("dim 0 must be divisible by groups")
-    values = np.zeros(shape)
-    middle = tuple(n // 2 for n in shape[2:])
-    size = shape[0] // groups
-    for group in range(groups):
-        for i in range(min(size, shape[1])):
-            values[(group * size + i, i, *middle)] = 1
-    return _fill(tensor, values)
-
-
 # -- random numbers -------------------------------------------------------------------------------
 
 
@@ -87,21 +53,6 @@ def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0) -> Tensor:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
     with no_grad():
         return random.normal_(tensor, mean, std)
-
-
-def trunc_normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0) -> Tensor:
-    """Fill with normal numbers between a and b."""
-    if mean < a - 2 * std or mean > b + 2 * std:
-        warnings.warn(
-            "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of values may be "
-            "incorrect.",
-            stacklevel=2,
-        )
-    from scipy.special import erfinv  # here, because it takes long to import
-
-    low, high = (math.erf((edge - mean) / std / math.sqrt(2)) for edge in (a, b))
-    values = mean + std * math.sqrt(2) * erfinv(source.rng.uniform(low, high, tuple(tensor.shape)))
-    return _fill(tensor, np.clip(values, a, b))
 
 
 def fans(tensor: Tensor) -> tuple[int, int]:
@@ -168,46 +119,13 @@ def kaiming_normal_(tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinea
     return normal_(tensor, 0.0, _he_std(tensor, a, mode, nonlinearity))
 
 
-def orthogonal_(tensor: Tensor, gain: float = 1) -> Tensor:
-    """Make rows or columns, whichever are fewer, orthogonal of length gain (Saxe et al. 2013).
-
-    Axes from the second on are taken together. Raises ValueError below two axes.
-    """
-    if tensor.ndim < 2:
-        raise ValueError("Only tensors with 2 or more dimensions are supported")
-    if 0 in tensor.shape:
-        return tensor
-    rows, columns = tensor.shape[0], math.prod(tensor.shape[1:])
-    drawn = random.draw_normal((rows, columns), tensor.dtype.numpy)
-    tall = drawn if rows >= columns else drawn.T
-    q, r = np.linalg.qr(tall)
-    q = q * np.where(np.diagonal(r) < 0, -1.0, 1.0)  # uniform among all orthogonal matrices
-    return _fill(tensor, gain * (q if rows >= columns else q.T).reshape(tensor.shape))
-
-
-def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01) -> Tensor:
-    """Fill a matrix with normal numbers, and that share of each column with zeros (Martens 2010)."""
-    if tensor.ndim != 2:
-        raise ValueError("Only tensors with 2 dimensions are supported")
-    rows, columns = tensor.shape
-    values = std * random.draw_normal((rows, columns), tensor.dtype.numpy)
-    for column in range(columns):
-        values[source.rng.permutation(rows)[: math.ceil(sparsity * rows)], column] = 0
-    return _fill(tensor, values)
-
-
 __all__ = [
     "calculate_gain",
     "constant_",
-    "dirac_",
-    "eye_",
     "kaiming_normal_",
     "kaiming_uniform_",
     "normal_",
     "ones_",
-    "orthogonal_",
-    "sparse_",
-    "trunc_normal_",
     "uniform_",
     "xavier_normal_",
     "xavier_uniform_",

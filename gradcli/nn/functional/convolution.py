@@ -1,8 +1,7 @@
-"""Convolutions and transposed convolutions in any number of dimensions, and windows as columns."""
+"""Convolutions in one and two dimensions."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -27,7 +26,7 @@ def add_batch_axis(input: Tensor, n: int, name: str) -> tuple[Tensor, bool]:
 
 
 def prepare(
-    input: Tensor, weight: Tensor, stride: Any, dilation: Any, groups: int, n: int, name: str, transposed: bool
+    input: Tensor, weight: Tensor, stride: Any, dilation: Any, groups: int, n: int, name: str
 ) -> tuple[Tensor, bool, tuple[int, ...], tuple[int, ...]]:
     """Return input (N, C, ...), whether its N was added, and strides and dilations per axis.
 
@@ -43,10 +42,10 @@ def prepare(
             f"but got weight of size {list(weight.shape)} instead"
         )
     x, unbatched = add_batch_axis(input, n, name)
-    expected = weight.shape[0] if transposed else weight.shape[1] * groups
+    expected = weight.shape[1] * groups
     if x.shape[1] != expected:
         raise RuntimeError(
-            f"Given {'transposed=1' if transposed else f'groups={groups}'}, weight of size {list(weight.shape)}, "
+            f"Given groups={groups}, weight of size {list(weight.shape)}, "
             f"expected input{list(input.shape)} to have {expected} channels, but got {x.shape[1]} channels instead"
         )
     strides, dilations = per_axis(stride, n, "stride"), per_axis(dilation, n, "dilation")
@@ -113,7 +112,7 @@ def conv(n: int, name: str) -> Callable:
         dilation: Any = 1,
         groups: int = 1,
     ) -> Tensor:
-        x, unbatched, strides, dilations = prepare(input, weight, stride, dilation, groups, n, name, False)
+        x, unbatched, strides, dilations = prepare(input, weight, stride, dilation, groups, n, name)
         size, kernel = x.shape[2:], weight.shape[2:]
         around = paddings(padding, kernel, strides, dilations)
         windows = lay_windows(size, kernel, strides, dilations, around)
@@ -130,82 +129,4 @@ def conv(n: int, name: str) -> Callable:
     return rename_function(function, name, doc)
 
 
-def conv_transpose(n: int, name: str) -> Callable:
-    @records_as("ConvolutionBackward0")
-    def function(
-        input: Tensor,
-        weight: Tensor,
-        bias: Tensor | None = None,
-        stride: Any = 1,
-        padding: Any = 0,
-        output_padding: Any = 0,
-        groups: int = 1,
-        dilation: Any = 1,
-    ) -> Tensor:
-        x, unbatched, strides, dilations = prepare(input, weight, stride, dilation, groups, n, name, True)
-        out, kernel = x.shape[2:], weight.shape[2:]
-        extra = per_axis(output_padding, n, "output_padding")
-        if any(e >= max(s, d) for e, s, d in zip(extra, strides, dilations, strict=True)):
-            raise RuntimeError(
-                "output padding must be smaller than either stride or dilation, "
-                f"but got output_padding: {list(extra)} stride: {list(strides)} dilation: {list(dilations)}"
-            )
-        around = per_axis(padding, n, "padding")
-        axes = zip(out, kernel, strides, dilations, around, extra, strict=True)
-        size = tuple((m - 1) * s - 2 * p + d * (k - 1) + e + 1 for m, k, s, d, p, e in axes)
-        if min(size) < 1:
-            raise RuntimeError(f"Given input size per channel: {list(out)}. Calculated output size: {list(size)}")
-        windows = Windows(size, tuple(kernel), strides, dilations, tuple((p, p) for p in around), tuple(out))
-        return multiply_windows("unconvolve_windows", x, weight, groups, windows, bias, unbatched).contiguous()
-
-    doc = f"The transpose of conv{n}d as a map of its input; weight (C, O / groups, ...)."
-    return rename_function(function, name, doc)
-
-
-conv1d, conv2d, conv3d = (conv(n, f"conv{n}d") for n in (1, 2, 3))
-conv_transpose1d, conv_transpose2d, conv_transpose3d = (conv_transpose(n, f"conv_transpose{n}d") for n in (1, 2, 3))
-
-
-# -- columns --------------------------------------------------------------------------------------
-
-
-def column_windows(size: Any, kernel_size: Any, dilation: Any, padding: Any, stride: Any) -> Windows:
-    """Return the windows of a plane. Raises RuntimeError where there are none."""
-    kernel, steps = per_axis(kernel_size, 2, "kernel_size"), per_axis(stride, 2, "stride")
-    dilated, around = per_axis(dilation, 2, "dilation"), per_axis(padding, 2, "padding")
-    if min(kernel) < 1:
-        raise RuntimeError("kernel size should be greater than zero")
-    check_steps(steps, dilated)
-    windows = lay_windows(size, kernel, steps, dilated, tuple((p, p) for p in around))
-    if min(windows.out) < 1:
-        blocks = list(windows.out)
-        raise RuntimeError(f"the array of sliding blocks has shape {blocks}, but its lengths must be positive")
-    return windows
-
-
-@records_as("Im2ColBackward0")
-def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Tensor:
-    """The windows of (N, C, H, W) as columns (N, C kernel, windows)."""
-    x, unbatched = add_batch_axis(input, 2, "unfold")
-    batch, channels, *size = x.shape
-    windows = column_windows(size, kernel_size, dilation, padding, stride)
-    cut = entry("unfold_windows")(x, windows=windows).permute(0, 1, 4, 5, 2, 3)
-    out = cut.reshape(batch, channels * math.prod(windows.kernel), math.prod(windows.out))
-    return out.squeeze(0) if unbatched else out
-
-
-@records_as("Col2ImBackward0")
-def fold(
-    input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
-) -> Tensor:
-    """Columns (N, C kernel, windows) added up to (N, C, H, W): the transpose of unfold."""
-    x, unbatched = add_batch_axis(input, 1, "fold")
-    windows = column_windows(per_axis(output_size, 2, "output_size"), kernel_size, dilation, padding, stride)
-    area, count = math.prod(windows.kernel), math.prod(windows.out)
-    if x.shape[1] % area or x.shape[2] != count:
-        raise RuntimeError(
-            f"fold needs input (N, multiple of {area}, {count}) for this output size, got {list(input.shape)}"
-        )
-    parted = x.reshape(x.shape[0], x.shape[1] // area, *windows.kernel, *windows.out)
-    out = entry("fold_windows")(parted.permute(0, 1, 4, 5, 2, 3), windows=windows)
-    return out.squeeze(0) if unbatched else out
+conv1d, conv2d = (conv(n, f"conv{n}d") for n in (1, 2))

@@ -1,11 +1,9 @@
-"""Normalization over batches, layers, groups, instances and channels."""
+"""Normalization over batches, layers and groups."""
 
 from __future__ import annotations
 
 import math
 from typing import Any
-
-import numpy as np
 
 from ...api.wrap import records_as
 from ...rules import entry
@@ -56,15 +54,6 @@ def layer_norm(
     shape = check_last("layer_norm", input, normalized_shape, weight, bias)
     out = entry("standardize")(input, axis=tuple(range(-len(shape), 0)), eps=eps)
     return affine(out, weight, bias)
-
-
-def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None, eps: float | None = None) -> Tensor:
-    """input / sqrt(mean of squares + eps) * weight over the last axes; eps is the type's precision unless given."""
-    shape = check_last("rms_norm", input, normalized_shape, weight)
-    if eps is None:
-        eps = float(np.finfo(input.dtype.numpy).eps)
-    mean = (input * input).mean(tuple(range(-len(shape), 0)), keepdim=True)
-    return affine(input * (mean + eps).rsqrt(), weight, None)
 
 
 @records_as("NativeGroupNormBackward0")
@@ -134,24 +123,3 @@ def move_towards(mean: Tensor | None, variance: Tensor | None, x: Tensor, axes: 
             if running is not None:
                 new = moment().reshape(-1, *running.shape).mean(0)
                 running.copy_(running * (1 - momentum) + new * momentum)
-
-
-def instance_norm(
-    input: Tensor,
-    running_mean: Tensor | None = None,
-    running_var: Tensor | None = None,
-    weight: Tensor | None = None,
-    bias: Tensor | None = None,
-    use_input_stats: bool = True,
-    momentum: float = 0.1,
-    eps: float = 1e-5,
-) -> Tensor:
-    """Standardize each channel of each sample of (N, C, ...), or use the running moments as batch_norm does."""
-    if not use_input_stats:
-        return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
-    axes = tuple(range(2, input.ndim))
-    if math.prod(input.shape[2:]) == 1:
-        raise ValueError(f"Expected more than 1 spatial element when training, got input size {input.shape}")
-    move_towards(running_mean, running_var, input, axes, momentum)
-    out = entry("standardize")(input, axis=tuple(i - input.ndim for i in axes), eps=eps)
-    return affine(out, weight, bias, along_channels(input))

@@ -43,32 +43,11 @@ def window_table(size: int, kernel: int, stride: int, padding: int, dilation: in
     return np.where((table >= 0) & (table < size), table, -1)
 
 
-def adaptive_table(size: int, out: int) -> np.ndarray:
-    """Return the positions of windows that share an axis among `out` outputs."""
-    steps = np.arange(out)
-    starts, ends = steps * size // max(out, 1), -(-(steps + 1) * size // max(out, 1))
-    table = starts[:, None] + np.arange(max((ends - starts).max(initial=0), 1))
-    return np.where(table < ends[:, None], table, -1)
-
-
 def pool_tables(x: Tensor, n: int, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil: bool) -> list:
     kernels = per_axis(kernel, n, "kernel_size")
     steps = kernels if stride is None or stride == [] or stride == () else per_axis(stride, n, "stride")
     axes = (x.shape[-n:], kernels, steps, per_axis(padding, n, "padding"), per_axis(dilation, n, "dilation"))
     return [window_table(*axis, ceil) for axis in zip(*axes, strict=True)]
-
-
-def adaptive_tables(x: Tensor, n: int, output_size: Any) -> list:
-    """Return the table of each of the last n axes; a length None keeps the axis as it is."""
-    wanted = (output_size,) * n if output_size is None or isinstance(output_size, int) else tuple(output_size)
-    if len(wanted) == 1:
-        wanted *= n
-    if len(wanted) != n:
-        raise RuntimeError(f"output_size must be a number or {n} numbers, got {list(wanted)}")
-    return [
-        adaptive_table(size, size if out is None else int(out))
-        for size, out in zip(x.shape[-n:], wanted, strict=True)
-    ]
 
 
 # -- averages -------------------------------------------------------------------------------------
@@ -123,22 +102,7 @@ def avg_pool(n: int, name: str) -> Callable:
     return rename_function(function, name, doc)
 
 
-def adaptive_avg_pool(n: int, name: str) -> Callable:
-    @records_as(f"AdaptiveAvgPool{n}DBackward0" if n > 1 else "")
-    def function(input: Tensor, output_size: Any) -> Tensor:
-        x, unbatched = add_batch_axis(input, n, name)
-        tables = adaptive_tables(x, n, output_size)
-        out = sum_windows(x, tables, [count_seen(table) for table in tables])
-        return out.squeeze(0) if unbatched else out
-
-    doc = f"Averages over windows that share the last {n} axes among output_size outputs."
-    return rename_function(function, name, doc)
-
-
-avg_pool1d, avg_pool2d, avg_pool3d = (avg_pool(n, f"avg_pool{n}d") for n in (1, 2, 3))
-adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d = (
-    adaptive_avg_pool(n, f"adaptive_avg_pool{n}d") for n in (1, 2, 3)
-)
+avg_pool1d, avg_pool2d = (avg_pool(n, f"avg_pool{n}d") for n in (1, 2))
 
 
 # -- maxima ---------------------------------------------------------------------------------------
@@ -201,17 +165,6 @@ def max_pool(n: int, name: str) -> tuple[Callable, Callable]:
     return rename_function(function, name, doc), with_indices(function, name)
 
 
-def adaptive_max_pool(n: int, name: str) -> tuple[Callable, Callable]:
-    """Return the adaptive max pool in n dimensions, and the form that returns the positions, too."""
-
-    @records_as(f"AdaptiveMaxPool{n}DBackward0" if n > 1 else "")
-    def function(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
-        return pool_maxima(input, n, name, lambda x: adaptive_tables(x, n, output_size), return_indices)
-
-    doc = f"Maxima over windows that share the last {n} axes among output_size outputs."
-    return rename_function(function, name, doc), with_indices(function, name)
-
-
 def with_indices(function: Callable, name: str) -> Callable:
     """Return a max pool that always returns the positions."""
 
@@ -221,13 +174,6 @@ def with_indices(function: Callable, name: str) -> Callable:
     return rename_function(call, f"{name}_with_indices", f"{name} with the positions of the maxima.")
 
 
-(
-    (max_pool1d, max_pool1d_with_indices),
-    (max_pool2d, max_pool2d_with_indices),
-    (max_pool3d, max_pool3d_with_indices),
-) = (max_pool(n, f"max_pool{n}d") for n in (1, 2, 3))
-(
-    (adaptive_max_pool1d, adaptive_max_pool1d_with_indices),
-    (adaptive_max_pool2d, adaptive_max_pool2d_with_indices),
-    (adaptive_max_pool3d, adaptive_max_pool3d_with_indices),
-) = (adaptive_max_pool(n, f"adaptive_max_pool{n}d") for n in (1, 2, 3))
+(max_pool1d, max_pool1d_with_indices), (max_pool2d, max_pool2d_with_indices) = (
+    max_pool(n, f"max_pool{n}d") for n in (1, 2)
+)

@@ -1,10 +1,8 @@
-"""Losses of numbers: distances of a prediction from a target, and likelihoods of distributions."""
+"""Losses of numbers: distances of a prediction from a target."""
 
 from __future__ import annotations
 
-import math
 import warnings
-from typing import Any
 
 from ...api.shape import broadcast_tensors
 from ...api.where_search import where
@@ -97,53 +95,6 @@ def huber_loss(
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
     losses = huber(subtract_target(input, target), delta)
     return reduce_losses(losses if weight is None else losses * weight, reduction)
-
-
-# -- likelihoods ----------------------------------------------------------------------------------
-
-
-def poisson_nll_loss(
-    input: Tensor,
-    target: Tensor,
-    log_input: bool = True,
-    full: bool = False,
-    eps: float = 1e-8,
-    reduction: str = "mean",
-) -> Tensor:
-    """exp(input) - target * input, or input - target * log(input); full adds Stirling's log(target!)."""
-    if log_input:
-        losses = input.exp() - target * input
-    else:
-        losses = input - target * (input + eps).log()
-    if full:
-        above = where(target > 1, target, 2.0)
-        stirling = above * above.log() - above + 0.5 * (2 * math.pi * above).log()
-        losses = losses + where(target > 1, stirling, 0.0)
-    return reduce_losses(losses, reduction)
-
-
-def gaussian_nll_loss(
-    input: Tensor, target: Tensor, var: Any, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
-) -> Tensor:
-    """(log(var) + (input - target)^2 / var) / 2, the variance at least eps; full adds log(2 pi) / 2.
-
-    var: shape of input, or with a last axis of length 1, or without the last axis, or a number. Raises
-    ValueError for another shape or negative variances.
-    """
-    if isinstance(var, float | int):
-        var = var * input.detach() ** 0
-    elif var.shape != input.shape:
-        if input.shape[:-1] == var.shape:
-            var = var.unsqueeze(-1)
-        elif var.ndim != input.ndim or any(n not in (1, m) for n, m in zip(var.shape, input.shape, strict=True)):
-            raise ValueError("var is of incorrect size")
-    fixed = var.detach()
-    if bool((fixed < 0).any()):
-        raise ValueError("var has negative entry/entries")
-    var = var + (fixed.clamp_min(eps) - fixed)
-    difference = input - target
-    losses = 0.5 * (var.log() + difference * difference / var)
-    return reduce_losses(losses + 0.5 * math.log(2 * math.pi) if full else losses, reduction)
 
 
 def kl_div(

@@ -93,40 +93,6 @@ class BatchNorm(RunningNorm):
         )
 
 
-class InstanceNorm(RunningNorm):
-    """Standardize each channel of each sample."""
-
-    def __init__(
-        self,
-        num_features: int,
-        eps: float = 1e-5,
-        momentum: float = 0.1,
-        affine: bool = False,
-        track_running_stats: bool = False,
-        device: Any = None,
-        dtype: Any = None,
-        *,
-        bias: bool = True,
-    ):
-        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
-
-    def forward(self, input: Tensor) -> Tensor:
-        """Standardize; an input without the axis of samples is one sample."""
-        self._check(input)
-        alone = input.ndim == min(self._ranks)
-        out = functional.instance_norm(
-            input.unsqueeze(0) if alone else input,
-            self.running_mean,
-            self.running_var,
-            self.weight,
-            self.bias,
-            self.training or not self.track_running_stats,
-            0.0 if self.momentum is None else self.momentum,
-            self.eps,
-        )
-        return out.squeeze(0) if alone else out
-
-
 def norm(name: str, base: type, ranks: tuple[int, ...]) -> Any:
     """Return the class of a norm for inputs of so many axes."""
     return type(name, (base,), {"_ranks": ranks, "__doc__": base.__doc__, "__module__": __name__})
@@ -134,7 +100,3 @@ def norm(name: str, base: type, ranks: tuple[int, ...]) -> Any:
 
 BatchNorm1d = norm("BatchNorm1d", BatchNorm, (2, 3))
 BatchNorm2d = norm("BatchNorm2d", BatchNorm, (4,))
-BatchNorm3d = norm("BatchNorm3d", BatchNorm, (5,))
-InstanceNorm1d = norm("InstanceNorm1d", InstanceNorm, (2, 3))
-InstanceNorm2d = norm("InstanceNorm2d", InstanceNorm, (3, 4))
-InstanceNorm3d = norm("InstanceNorm3d", InstanceNorm, (4, 5))

@@ -1,4 +1,4 @@
-"""Modules that hold modules or parameters."""
+"""Modules that hold modules."""
 
 from __future__ import annotations
 
@@ -7,9 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 from typing import Any
 
-from ...tape.dtypes import naming
-from ...tape.parameter import Parameter
-from ...tape.tensor import Tensor
 from .module import Module, indent, listing
 
 
@@ -197,99 +194,3 @@ def check_iterable(value: Any, message: str) -> None:
     """Raise TypeError for something that cannot be iterated."""
     if not isinstance(value, Iterable):
         raise TypeError(f"{message}, but got {type(value).__name__}")
-
-
-def as_parameter(value: Any) -> Any:
-    """Return a tensor as a parameter, anything else as it is."""
-    return Parameter(value) if isinstance(value, Tensor) and not isinstance(value, Parameter) else value
-
-
-TENSOR_TYPES = {"float16": "HalfTensor", "float32": "FloatTensor", "float64": "DoubleTensor"}
-"""PyTorch's old names, which ParameterDict still prints."""
-
-
-def describe_parameter(key: Any, value: Any, types: dict[str, str]) -> str:
-    if not isinstance(value, Tensor):
-        return f"  ({key}): Object of type: {type(value).__name__}"
-    kind = types.get(value.dtype.name, value.dtype.name)
-    size = "x".join(map(str, value.shape))
-    return f"  ({key}): Parameter containing: [{naming.prefix}.{kind} of size {size}]"
-
-
-class ParameterDict(Keyed):
-    """A dictionary of parameters, which are registered; tensors become parameters."""
-
-    def __init__(self, parameters: Any = None):
-        super().__init__()
-        self.update(parameters or {})
-
-    @property
-    def _held(self) -> dict[str, Any]:
-        return self._parameters
-
-    def __setitem__(self, key: str, value: Any) -> None:
-        if key in self._parameters:
-            self._parameters[key] = as_parameter(value)
-        else:
-            self.register_parameter(key, as_parameter(value))
-
-    def __reversed__(self) -> Iterator[str]:
-        return reversed(self._parameters)
-
-    def copy(self) -> ParameterDict:
-        return ParameterDict(self._parameters)
-
-    def setdefault(self, key: str, default: Any = None) -> Any:
-        """Return the parameter of a key, which is set to the default if it has none."""
-        if key not in self:
-            self[key] = default
-        return self[key]
-
-    def popitem(self) -> tuple[str, Any]:
-        return self._parameters.popitem()
-
-    def get(self, key: str, default: Any = None) -> Any:
-        return self._parameters.get(key, default)
-
-    def extra_repr(self) -> str:
-        return "\n".join(describe_parameter(key, value, TENSOR_TYPES) for key, value in self.items())
-
-
-class ParameterList(Module):
-    """A list of parameters, which are registered; tensors become parameters."""
-
-    def __init__(self, values: Iterable[Any] | None = None):
-        super().__init__()
-        self.extend(values or ())
-
-    def __len__(self) -> int:
-        return len(self._parameters)
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self._parameters.values())
-
-    def __getitem__(self, index: Any) -> Any:
-        if not isinstance(index, slice) and not -len(self) <= index < len(self):
-            raise IndexError(f"index {index} is out of range")
-        chosen = list(self)[index]
-        return ParameterList(chosen) if isinstance(index, slice) else chosen
-
-    def __setitem__(self, index: Any, value: Any) -> None:
-        self._parameters[str(range(len(self))[index])] = as_parameter(value)
-
-    def append(self, value: Any) -> ParameterList:
-        """Add a parameter at the end; return this."""
-        self.register_parameter(str(len(self)), as_parameter(value))
-        return self
-
-    def extend(self, values: Iterable[Any]) -> ParameterList:
-        """Add parameters at the end; return this."""
-        for value in list(values):
-            self.append(value)
-        return self
-
-    def __iadd__(self, values: Iterable[Any]) -> ParameterList:
-        return self.extend(values)
-
-    def extra_repr(self) -> str:
-        return "\n".join(describe_parameter(i, value, {}) for i, value in enumerate(self))

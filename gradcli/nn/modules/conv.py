@@ -19,7 +19,6 @@ class Convolution(Module):
     """What all convolutions share; `_axes` is the number of axes that windows move along."""
 
     _axes = 1
-    _transposed = False
     padding: Any
 
     def __init__(
@@ -35,7 +34,6 @@ class Convolution(Module):
         padding_mode: str = "zeros",
         device: Any = None,
         dtype: Any = None,
-        output_padding: Any = 0,
     ):
         super().__init__()
         n = self._axes
@@ -53,10 +51,8 @@ class Convolution(Module):
         self.kernel_size = per_axis(kernel_size, n, "kernel_size")
         self.stride, self.dilation = per_axis(stride, n, "stride"), per_axis(dilation, n, "dilation")
         self.padding = self._check_padding(padding)
-        self.output_padding = per_axis(output_padding, n, "output_padding")
-        self.groups, self.padding_mode, self.transposed = groups, padding_mode, self._transposed
-        first, second = (in_channels, out_channels) if self._transposed else (out_channels, in_channels)
-        self.weight = parameter(first, second // groups, *self.kernel_size, dtype=dtype, device=device)
+        self.groups, self.padding_mode = groups, padding_mode
+        self.weight = parameter(out_channels, in_channels // groups, *self.kernel_size, dtype=dtype, device=device)
         self.register_parameter("bias", parameter(out_channels, dtype=dtype, device=device) if bias else None)
         self.reset_parameters()
 
@@ -87,7 +83,7 @@ class Convolution(Module):
     def extra_repr(self) -> str:
         none, one = (0,) * self._axes, (1,) * self._axes
         parts = [f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"]
-        for name, usual in (("padding", none), ("dilation", one), ("output_padding", none), ("groups", 1)):
+        for name, usual in (("padding", none), ("dilation", one), ("groups", 1)):
             if getattr(self, name) != usual:
                 parts.append(f"{name}={getattr(self, name)}")
         if self.bias is None:
@@ -97,58 +93,9 @@ class Convolution(Module):
         return ", ".join(parts)
 
 
-class TransposedConvolution(Convolution):
-    """What all transposed convolutions share."""
-
-    _transposed = True
-
-    def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: Any,
-        stride: Any = 1,
-        padding: Any = 0,
-        output_padding: Any = 0,
-        groups: int = 1,
-        bias: bool = True,
-        dilation: Any = 1,
-        padding_mode: str = "zeros",
-        device: Any = None,
-        dtype: Any = None,
-    ):
-        if padding_mode != "zeros":
-            raise ValueError(f'Only "zeros" padding mode is supported for {type(self).__name__}')
-        settings = (stride, padding, dilation, groups, bias, padding_mode, device, dtype, output_padding)
-        super().__init__(in_channels, out_channels, kernel_size, *settings)
-
-    def forward(self, input: Tensor, output_size: Any = None) -> Tensor:
-        """Apply the transposed convolution; output_size settles how much of the border is there."""
-        call = getattr(functional, f"conv_transpose{self._axes}d")
-        extra = self.output_padding if output_size is None else self._extra(input, tuple(output_size))
-        return call(input, self.weight, self.bias, self.stride, self.padding, extra, self.groups, self.dilation)
-
-    def _extra(self, input: Tensor, wanted: tuple) -> tuple[int, ...]:
-        """Return the output padding that leads to a size. Raises ValueError where there is none."""
-        n = self._axes
-        axes = zip(input.shape[-n:], self.kernel_size, self.stride, self.padding, self.dilation, strict=True)
-        least = [(m - 1) * s - 2 * p + d * (k - 1) + 1 for m, k, s, p, d in axes]
-        extra = tuple(w - m for w, m in zip(wanted[-n:], least, strict=True))
-        if any(not 0 <= e < s for e, s in zip(extra, self.stride, strict=True)):
-            most = [m + s - 1 for m, s in zip(least, self.stride, strict=True)]
-            raise ValueError(
-                f"requested an output size of {list(wanted[-n:])}, but valid sizes range from {least} to {most}"
-            )
-        return extra
+def along_axes(n: int) -> Any:
+    doc = f"Convolution of (N, C, ...) or (C, ...) along {n} axes; weight (out_channels, in_channels / groups, ...)."
+    return type(f"Conv{n}d", (Convolution,), {"_axes": n, "__doc__": doc, "__module__": __name__})
 
 
-def along_axes(base: type, name: str, n: int, doc: str) -> Any:
-    return type(f"{name}{n}d", (base,), {"_axes": n, "__doc__": doc.format(n=n), "__module__": __name__})
-
-
-WEIGHED = "Convolution of (N, C, ...) or (C, ...) along {n} axes; weight (out_channels, in_channels / groups, ...)."
-TRANSPOSED = "Transposed convolution along {n} axes; weight (in_channels, out_channels / groups, ...)."
-Conv1d, Conv2d, Conv3d = (along_axes(Convolution, "Conv", n, WEIGHED) for n in (1, 2, 3))
-ConvTranspose1d, ConvTranspose2d, ConvTranspose3d = (
-    along_axes(TransposedConvolution, "ConvTranspose", n, TRANSPOSED) for n in (1, 2, 3)
-)
+Conv1d, Conv2d = (along_axes(n) for n in (1, 2))

@@ -15,24 +15,6 @@ SmoothL1Loss = loss(
 )
 HuberLoss = loss("HuberLoss", "huber_loss", "Squares near 0, straight from delta on.", reduction="mean", delta=1.0)
 KLDivLoss = loss("KLDivLoss", "kl_div", "target (log(target) - input).", reduction="mean", log_target=False)
-PoissonNLLLoss = loss(
-    "PoissonNLLLoss",
-    "poisson_nll_loss",
-    "Negative logarithm of the Poisson likelihood.",
-    log_input=True,
-    full=False,
-    eps=1e-8,
-    reduction="mean",
-)
-GaussianNLLLoss = loss(
-    "GaussianNLLLoss",
-    "gaussian_nll_loss",
-    "Negative logarithm of the normal likelihood.",
-    keyword_only=True,
-    full=False,
-    eps=1e-6,
-    reduction="mean",
-)
 NLLLoss = loss(
     "NLLLoss",
     "nll_loss",

@@ -59,28 +59,6 @@ class LayerNorm(Scaled):
         )
 
 
-class RMSNorm(Scaled):
-    """x / sqrt(mean of squares + eps) over the last axes, then weight."""
-
-    def __init__(
-        self,
-        normalized_shape: Any,
-        eps: float | None = None,
-        elementwise_affine: bool = True,
-        device: Any = None,
-        dtype: Any = None,
-    ):
-        super().__init__()
-        self.normalized_shape, self.eps, self.elementwise_affine = as_shape(normalized_shape), eps, elementwise_affine
-        self._make(self.normalized_shape, device, dtype, weight=elementwise_affine)
-
-    def forward(self, input: Tensor) -> Tensor:
-        return functional.rms_norm(input, self.normalized_shape, self.weight, self.eps)
-
-    def extra_repr(self) -> str:
-        return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
-
-
 class GroupNorm(Scaled):
     """Standardize groups of channels of (N, C, ...), then weight and bias per channel."""
 

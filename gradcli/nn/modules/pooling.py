@@ -68,20 +68,5 @@ def avg_pool(n: int) -> Any:
     )
 
 
-def adaptive(kind: str, n: int) -> type:
-    more: dict[str, Any] = {"return_indices": False} if kind == "max" else {}
-    return module_for(
-        f"Adaptive{kind.title()}Pool{n}d",
-        f"adaptive_{kind}_pool{n}d",
-        f"{kind.title()} pool with windows that share {n} axes among output_size outputs.",
-        module=__name__,
-        shown=("output_size",),
-        output_size=REQUIRED,
-        **more,
-    )
-
-
-MaxPool1d, MaxPool2d, MaxPool3d = map(max_pool, (1, 2, 3))
-AvgPool1d, AvgPool2d, AvgPool3d = map(avg_pool, (1, 2, 3))
-AdaptiveAvgPool1d, AdaptiveAvgPool2d, AdaptiveAvgPool3d = (adaptive("avg", n) for n in (1, 2, 3))
-AdaptiveMaxPool1d, AdaptiveMaxPool2d, AdaptiveMaxPool3d = (adaptive("max", n) for n in (1, 2, 3))
+MaxPool1d, MaxPool2d = map(max_pool, (1, 2))
+AvgPool1d, AvgPool2d = map(avg_pool, (1, 2))

@@ -1,4 +1,4 @@
-"""Helpers for training: gradients clipped, parameters as one vector."""
+"""Helpers for training: gradients clipped."""
 
 from __future__ import annotations
 
@@ -8,6 +8,5 @@ __all__, __getattr__ = lazy(
     __name__,
     {
         "clip_grad": "clip_grad_norm_ clip_grad_value_ clip_grads_with_norm_ get_total_norm",
-        "convert_parameters": "parameters_to_vector vector_to_parameters",
     },
 )
