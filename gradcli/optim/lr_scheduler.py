@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..api.wrap import missing
 from .optimizer import Optimizer
 
 
@@ -62,7 +61,3 @@ class StepLR(LRScheduler):
     def get_lr(self) -> list[float]:
         due = self.last_epoch > 0 and self.last_epoch % self.step_size == 0
         return [group["lr"] * (self.gamma if due else 1) for group in self.optimizer.param_groups]
-
-
-__all__ = ["LRScheduler", "StepLR"]
-__getattr__ = missing(__name__, lambda: __all__)

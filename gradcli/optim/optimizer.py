@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import copy
 import warnings
-from collections import OrderedDict, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
 from ..tape import versions
-from ..tape.hooks import RemovableHandle
 from ..tape.leaf import clear_grad
 from ..tape.modes import enable_grad
 from ..tape.tensor import Tensor
@@ -20,7 +19,7 @@ from ..tape.tensor import Tensor
 class Optimizer:
     """Changes parameters in place, given their gradients. Derived classes define `update`.
 
-    params: tensors, (name, tensor) pairs, or dicts with `params` and settings of a group of their own. Raises
+    params: tensors, or dicts with `params` and settings of a group of their own. Raises
     TypeError and ValueError as PyTorch does. The settings foreach, fused and capturable choose among ways to compute
     the same in PyTorch; they are kept in the groups and mean nothing here.
     """
@@ -36,8 +35,6 @@ class Optimizer:
         self.defaults = defaults
         self.state: defaultdict[Tensor, dict[str, Any]] = defaultdict(dict)
         self.param_groups: list[dict[str, Any]] = []
-        self._before: OrderedDict = OrderedDict()
-        self._after: OrderedDict = OrderedDict()
         groups = list(params)
         if not groups:
             raise ValueError("optimizer got an empty parameter list")
@@ -55,12 +52,6 @@ class Optimizer:
                 "sets will change between runs. Please use a list instead."
             )
         listed = [params] if isinstance(params, Tensor) else list(params)
-        named = [isinstance(p, tuple) for p in listed]
-        if any(named):
-            if not all(named):
-                raise ValueError("all optimizer params should be with/without names. Some param names are missing")
-            param_group["param_names"] = [name for name, _ in listed]
-            listed = [p for _, p in listed]
         for p in listed:
             if not isinstance(p, Tensor):
                 raise TypeError(f"optimizer can only optimize Tensors, but one of the params is {type(p).__name__}")
@@ -78,8 +69,6 @@ class Optimizer:
 
     def step(self, closure: Callable | None = None) -> Any:
         """Change every parameter that has a gradient. closure: computes the loss anew, which is returned."""
-        for hook in list(self._before.values()):
-            hook(self, (closure,) if closure else (), {})
         loss = None
         if closure is not None:
             with enable_grad():
@@ -92,8 +81,6 @@ class Optimizer:
                         grad = p._grad._array()
                         self.update(data, -grad if group["maximize"] else grad, self.state[p], group)
                         versions.mark_changed(data)
-        for hook in list(self._after.values()):
-            hook(self, (closure,) if closure else (), {})
         return loss
 
     def update(self, data: np.ndarray, grad: np.ndarray, state: dict[str, Any], group: dict[str, Any]) -> None:
@@ -105,14 +92,6 @@ class Optimizer:
         for group in self.param_groups:
             for p in group["params"]:
                 clear_grad(p, set_to_none)
-
-    def register_step_pre_hook(self, hook: Callable) -> RemovableHandle:
-        """Call hook(optimizer, args, kwargs) before each step."""
-        return _register(self._before, hook)
-
-    def register_step_post_hook(self, hook: Callable) -> RemovableHandle:
-        """Call hook(optimizer, args, kwargs) after each step."""
-        return _register(self._after, hook)
 
     # -- state ------------------------------------------------------------------------------------
 
@@ -151,12 +130,6 @@ class Optimizer:
             settings = "".join(f"    {key}: {group[key]}\n" for key in sorted(group) if key != "params")
             text += f"\nParameter Group {i}\n{settings}"
         return text + ")"
-
-
-def _register(hooks: OrderedDict, hook: Callable) -> RemovableHandle:
-    handle = RemovableHandle(hooks)
-    hooks[handle.id] = hook
-    return handle
 
 
 def _fitting(name: str, value: Any, p: Any) -> Any:

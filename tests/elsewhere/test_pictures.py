@@ -17,6 +17,8 @@ COMMANDS = {
     "gaps": ("plot", "sqrt(x)", "--over", "x=-1:1"),
 }
 BEGINNINGS = {"svg": b"<?xml", "png": b"\x89PNG"}
+
+
 def pixels(content: bytes) -> np.ndarray:
     """Return the colours of a PNG, of shape (rows, columns, 3)."""
     from matplotlib.image import imread
@@ -24,9 +26,7 @@ def pixels(content: bytes) -> np.ndarray:
     return imread(io.BytesIO(content))[..., :3]
 
 
-@pytest.mark.parametrize(
-    ("what", "ending"), [(a, b) for a in COMMANDS for b in BEGINNINGS]
-)
+@pytest.mark.parametrize(("what", "ending"), [(a, b) for a in COMMANDS for b in BEGINNINGS])
 def test_every_command_that_draws(what, ending, tmp_path):
     path = tmp_path / f"f.{ending}"
     assert main([*COMMANDS[what], "-o", str(path)]) == 0

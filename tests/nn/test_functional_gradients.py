@@ -10,10 +10,7 @@ from tests.rules.calls import Call, Stand
 
 CLASSES, ROWS = gradcli.tensor([1, 0, 3]), gradcli.tensor([[1, 0, 1], [2, 1, 0]])
 REAL, SHARES = (-2.535, 2.985), (0.1, 0.9)  # of REAL no number is near a kink
-PLAIN = (
-    "relu relu6 elu selu celu leaky_relu rrelu hardtanh hardswish hardsigmoid silu mish gelu hardshrink softshrink "
-    "softplus tanhshrink softsign logsigmoid tanh sigmoid glu softmax softmin log_softmax normalize"
-)
+PLAIN = "relu elu leaky_relu silu gelu softplus logsigmoid tanh sigmoid softmax log_softmax normalize"
 X, IMAGE = A(3, 4), A(1, 2, 4, 5)
 
 
@@ -32,28 +29,16 @@ def weighted_logits(x, y):
 # function or its name, arguments, options, and between which numbers each operand lies (the last also all others)
 CASES = [
     *((name, (X,), {}) for name in PLAIN.split()),
-    *((name, (X, X), {}) for name in ("l1_loss", "mse_loss", "smooth_l1_loss", "huber_loss")),
+    *((name, (X, X), {}) for name in ("huber_loss", "l1_loss", "mse_loss", "smooth_l1_loss")),
     ("mse_loss", (X, X), {"reduction": "sum"}),
     ("gelu", (X,), {"approximate": "tanh"}),
-    ("threshold", (X, 0.1, -1.0), {}),
-    ("prelu", (X, A(4)), {}),
     ("dropout", (X,), {"training": False}),
-    ("alpha_dropout", (X, 0.0, True), {}),
     ("linear", (A(2, 3, 4), A(2, 4), A(2)), {}),
     ("conv1d", (A(2, 4, 6), A(2, 2, 3), A(2)), {"groups": 2, "stride": 2, "padding": 1}),
     ("conv2d", (A(2, 4, 5), A(3, 2, 2, 2)), {"padding": "same", "dilation": (1, 2)}),
-    ("conv3d", (A(1, 1, 3, 3, 2), A(2, 1, 2, 1, 2), A(2)), {}),
-    ("conv_transpose1d", (A(2, 2, 3), A(2, 1, 3)), {"groups": 2, "stride": 2, "output_padding": 1}),
-    ("conv_transpose2d", (A(1, 2, 2, 3), A(2, 1, 2, 2), A(1)), {"padding": 1, "dilation": 2}),
-    ("conv_transpose3d", (A(1, 2, 2, 1), A(1, 1, 2, 1, 2)), {}),
-    ("unfold", (IMAGE, (2, 3)), {"padding": 1, "stride": (2, 1), "dilation": (1, 2)}),
-    ("fold", (A(1, 8, 3), (3, 4), (2, 2)), {"stride": (2, 1)}),
     ("avg_pool2d", (IMAGE, 3), {"stride": 2, "padding": 1, "ceil_mode": True}),
-    ("avg_pool3d", (A(1, 3, 2, 3), 2), {"stride": 1, "divisor_override": 3}),
-    ("adaptive_avg_pool2d", (IMAGE, (3, None)), {}),
     ("max_pool1d", (A(2, 7), 3), {"stride": 2, "padding": 1}),
     ("max_pool2d", (IMAGE, 2), {"dilation": 2, "stride": 1}),
-    ("adaptive_max_pool2d", (IMAGE, 3), {}),
     ("pad", (X, (1, 2, 0, 1)), {"value": 2.0}),
     ("pad", (X, (-1, 2)), {}),
     ("pad", (X, (1, 2)), {"mode": "reflect"}),
@@ -61,10 +46,8 @@ CASES = [
     ("pad", (X, (2, -1)), {"mode": "circular"}),
     ("embedding", (ROWS, X), {}),
     ("layer_norm", (X, (4,), A(4), A(4)), {}),
-    ("rms_norm", (X, (4,), A(4)), {}),
     ("group_norm", (A(2, 4, 2), 2, A(4), A(4)), {}),
     ("batch_norm", (A(3, 2, 2), None, None, A(2), A(2), True), {}),
-    ("instance_norm", (A(2, 2, 3),), {}),
     ("cross_entropy", (X, CLASSES), {}),
     (weighted_cross_entropy, (X,), {}),
     ("cross_entropy", (X, X), {"reduction": "none"}, REAL, SHARES),
@@ -73,9 +56,6 @@ CASES = [
     (weighted_logits, (X, X), {}, REAL, SHARES),
     ("kl_div", (X, X), {"reduction": "batchmean"}, REAL, SHARES),
     ("kl_div", (X, X), {"log_target": True, "reduction": "sum"}),
-    ("poisson_nll_loss", (X, X), {}, REAL, SHARES),
-    ("poisson_nll_loss", (X, X), {"log_input": False, "full": True}, SHARES),
-    ("gaussian_nll_loss", (X, X, A(3, 1)), {}, REAL, REAL, SHARES),
 ]
 
 
@@ -98,9 +78,7 @@ def test_slopes(call, check):
     check(call)
 
 
-@pytest.mark.parametrize(
-    "name", ["relu", "relu6", "leaky_relu", "hardtanh", "hardshrink", "softshrink", "hardsigmoid"]
-)
+@pytest.mark.parametrize("name", ["relu", "leaky_relu"])
 def test_second_derivatives_of_straight_pieces_are_zero_not_absent(name):
     x = gradcli.tensor([0.6, -0.7, 2.0], requires_grad=True)
     (slope,) = gradcli.autograd.grad(getattr(F, name)(x).sum(), x, create_graph=True)

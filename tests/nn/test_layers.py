@@ -55,7 +55,6 @@ LAYERS = {
     "Linear plain": (lambda: nn.Linear(4, 3, bias=False), [(2, 4)], lambda x, p: x @ p["weight"].T),
     "ReLU": (nn.ReLU, [(3, 4)], lambda x, p: np.maximum(x, 0)),
     "LeakyReLU": (lambda: nn.LeakyReLU(0.2), [(3, 4)], lambda x, p: np.where(x > 0, x, 0.2 * x)),
-    "PReLU": (lambda: nn.PReLU(2), [(3, 2, 2)], lambda x, p: np.where(x > 0, x, 0.25 * x)),
     "ELU": (lambda: nn.ELU(0.5), [(3, 4)], lambda x, p: np.where(x > 0, x, 0.5 * np.expm1(x))),
     "GELU": (nn.GELU, [(3, 4)], lambda x, p: x * special.ndtr(x)),
     "SiLU": (nn.SiLU, [(3, 4)], lambda x, p: x * sigmoid(x)),
@@ -64,17 +63,13 @@ LAYERS = {
     "Softplus": (lambda: nn.Softplus(2.0), [(3, 4)], lambda x, p: np.log1p(np.exp(2 * x)) / 2),
     "Softmax": (lambda: nn.Softmax(0), [(3, 4)], lambda x, p: special.softmax(x, 0)),
     "LogSoftmax": (lambda: nn.LogSoftmax(-1), [(3, 4)], lambda x, p: special.log_softmax(x, -1)),
-    "GLU": (nn.GLU, [(3, 4)], lambda x, p: x[:, :2] * sigmoid(x[:, 2:])),
     "Flatten": (nn.Flatten, [(2, 3, 4)], lambda x, p: x.reshape(2, 12)),
-    "Unflatten": (lambda: nn.Unflatten(1, (2, 3)), [(2, 6)], lambda x, p: x.reshape(2, 2, 3)),
     "Conv1d": (lambda: nn.Conv1d(2, 3, 3), [(2, 2, 7)], lambda x, p: correlated(x, p["weight"], p["bias"])),
     "Conv2d": (lambda: nn.Conv2d(2, 4, (3, 2), stride=2, padding=1, groups=2), [(1, 2, 4, 5)], None),
     "Conv2d reflect": (lambda: nn.Conv2d(1, 1, 3, padding="same", padding_mode="reflect"), [(1, 1, 4, 4)], None),
-    "ConvTranspose1d": (lambda: nn.ConvTranspose1d(2, 1, 3, stride=2), [(1, 2, 3)], None),
     "MaxPool2d": (lambda: nn.MaxPool2d(2), [(1, 2, 4, 6)], lambda x, p: x.reshape(1, 2, 2, 2, 3, 2).max((3, 5))),
     "AvgPool2d": (lambda: nn.AvgPool2d(2), [(1, 2, 4, 6)], lambda x, p: x.reshape(1, 2, 2, 2, 3, 2).mean((3, 5))),
     "LayerNorm": (lambda: nn.LayerNorm(4), [(3, 4)], lambda x, p: standard(x, -1)),
-    "RMSNorm": (lambda: nn.RMSNorm(4, eps=0.0), [(3, 4)], lambda x, p: x / np.sqrt((x * x).mean(-1, keepdims=True))),
     "GroupNorm": (
         lambda: nn.GroupNorm(2, 4),
         [(2, 4, 3)],
@@ -192,20 +187,6 @@ def test_dropout_zeroes_and_scales_what_stays():
     assert x.grad.tolist() == out.tolist()
 
 
-def test_cells_are_steps_of_networks():
-    rng = np.random.default_rng(5)
-    for network, cell in ((nn.LSTM, nn.LSTMCell), (nn.GRU, nn.GRUCell), (nn.RNN, nn.RNNCell)):
-        whole, step = network(2, 3), cell(2, 3)
-        step.load_state_dict({n.removesuffix("_l0"): v for n, v in whole.state_dict().items()})
-        x = gradcli.tensor(rng.standard_normal((4, 2, 2)))
-        out, _ = whole(x)
-        state = None
-        for row in x:
-            state = step(row, state)
-        last = state[0] if isinstance(state, tuple) else state
-        np.testing.assert_allclose(last.detach().numpy(), out[-1].detach().numpy())
-
-
 SHOWN = {
     "Conv2d(1, 2, kernel_size=(3, 3), stride=(1, 1), padding=(1, 1), bias=False)": lambda: nn.Conv2d(
         1, 2, 3, padding=1, bias=False
@@ -233,7 +214,6 @@ REFUSED = {
     "RNN type": (lambda: nn.GRU(1.5, 3), TypeError, "input_size should be of type int, got: float"),
     "RNN projection": (lambda: nn.LSTM(2, 3, proj_size=3), ValueError, "smaller than hidden_size"),
     "RNN input": (lambda: nn.RNN(2, 3)(gradcli.ones(4, 5)), RuntimeError, "Expected 2, got 5"),
-    "cell state": (lambda: nn.GRUCell(2, 3)(gradcli.ones(1, 2), gradcli.ones(1, 4)), RuntimeError, "expected 3"),
     "BatchNorm rank": (lambda: nn.BatchNorm2d(2)(gradcli.ones(2, 2)), ValueError, "expected 4D input (got 2D"),
     "class weights": (
         lambda: nn.CrossEntropyLoss(weight=gradcli.ones(2))(gradcli.ones(1, 3), gradcli.tensor([1])),

