@@ -188,31 +188,9 @@ def describe_missing(name: str, known) -> str:
     return f"gradcli has no {name}{advice}; 'gradcli gradcheck FILE.py:f' checks code that runs on PyTorch itself"
 
 
-LOOK_ALIKES = str.maketrans(
-    "авеікмнорсстухјѕԁԛԝһАВЕЗІКМНОРСТУХЅЈοαιυρνκΑΒΕΖΗΙΚΜΝΟΡΤΥΧ",
-    "abeikmhopcctyxjsdqwhABE3IKMHOPCTYXSJoaiupvkABEZHIKMNOPTYX",
-)
-"""Cyrillic and Greek letters that look like those of the alphabet here, and which."""
-
-
 def did_you_mean(word: str, known) -> str | None:
-    """Return the phrase "did you mean 'x'?" for the nearest known word, or None.
-
-    Of a word that only looks like a known one, it names the letters that differ.
-    """
-    known = list(known)
-    for name in known:
-        if name != word and len(name) == len(word) and name.translate(LOOK_ALIKES) == word.translate(LOOK_ALIKES):
-            return f"did you mean '{name}'? {strange_letters(word if not word.isascii() else name)}"
+    """Return the phrase "did you mean 'x'?" for the nearest known word, or None."""
     names = nearest(word, known)
     return f"did you mean '{names[0]}'?" if names else None
 
 
-def strange_letters(word: str) -> str:
-    """Return which letters of a word only look like others."""
-    from unicodedata import name
-
-    letters = [c for c in dict.fromkeys(word) if c.translate(LOOK_ALIKES) != c]
-    return ", ".join(
-        f"'{c}' (U+{ord(c):04X}, {name(c).lower()}) is not '{c.translate(LOOK_ALIKES)}'" for c in letters
-    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from .api.special.polynomials import POLYNOMIALS
 from .api.wrap import missing, resolve
 
 SAME = """
@@ -13,7 +12,7 @@ SAME = """
 """.split()
 """Functions that are the same as the ones of the table or of gradcli itself."""
 
-globals().update({name: resolve(name) for name in SAME} | POLYNOMIALS)
+globals().update({name: resolve(name) for name in SAME})
 __all__: list[str] = []
-__all__.extend((*SAME, *POLYNOMIALS))
+__all__.extend(SAME)
 __getattr__ = missing(__name__, lambda: __all__)

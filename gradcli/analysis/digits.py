@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
 from ..errors import GradcliError, TimeIsUp
-from ..exact.array import exact, unbox
+from ..exact.array import exact
 from ..exact.multiprecision import Multiprecision
 from ..exact.record import exactly
 from ..lang.time_limits import any_length, time_left, within
 from ..program.base import Program, Run, silence_prints
 from ..results.exact import LongNumbers
 from ..rules.exact import map_elements, without_field
-from ..tape.backward import backward
-from ..tape.tensor import Tensor
-from .gradient import Request, check_output, run_backward, run_for
-from .traced_run import check_real, check_real_inputs
+from .gradient import Request, run_backward, run_for
 
 TIMEOUT = 20.0
 MORE = 400
@@ -58,7 +54,7 @@ def gradient_at(program: Program, values: Mapping[str, Any], request: Request, f
     return value, gradients_of(run, field), run
 
 
-def compute_twice(program: Program, kind: str, work: Work, digits: int) -> LongNumbers:
+def compute_twice(program: Program, work: Work, digits: int) -> LongNumbers:
     """Return numbers as text with the digits that two precisions agree on, at most `digits`.
 
     Where digits were lost, or all of them (zero may be what was left of a small number beside a large one), both
@@ -74,7 +70,7 @@ def compute_twice(program: Program, kind: str, work: Work, digits: int) -> LongN
         with contextlib.suppress(TimeIsUp), within(time_left(MORE_SECONDS)):
             value, parts, output, again, parts_again, _ = twice(MORE)
     texts = {name: write_digits(x, parts_again[name], digits) for name, x in parts.items()}
-    return LongNumbers(program.title, digits, write_digits(value, again, digits), texts, output, kind)
+    return LongNumbers(program.title, digits, write_digits(value, again, digits), texts, output)
 
 
 def is_settled(x: Any, better: Any, digits: int) -> bool:
@@ -140,99 +136,5 @@ def gradient_in_digits(program: Program, read: Read, request: Request, digits: i
         unreached.update(n for n, leaf in run.leaves.items() if program.is_script and leaf._grad is None)
         return value, grads, run.output_name
 
-    numbers = compute_twice(program, "grad", work, digits)
+    numbers = compute_twice(program, work, digits)
     return numbers._replace(parts={**numbers.parts, **dict.fromkeys(unreached)}, with_value=request.with_value)
-
-
-def jacobian_in_digits(program: Program, read: Read, request: Request, digits: int) -> LongNumbers:
-    """Return the value and the Jacobian of a program in so many digits, a backward pass per element."""
-
-    def work(precision: int) -> tuple[np.ndarray, Numbers, str | None]:
-        field = Multiprecision(precision)
-        with exactly(field):
-            with silence_prints(program):
-                run = program.run(read(), wrt=request.wrt, out=request.out)
-            output = with_graph(run)
-            check_real(output)
-            rows = []
-            for index in np.ndindex(output._data.shape):
-                for leaf in run.leaves.values():
-                    leaf._grad = None
-                unit = np.zeros(output._data.shape)
-                unit[index] = 1
-                if output._node is not None:
-                    backward(output, Tensor._wrap(unit.astype(object), None), retain_graph=True)
-                rows.append(gradients_of(run, field))
-            blocks = {
-                n: unbox(np.array([row[n] for row in rows], object)).reshape(
-                    output._data.shape + np.shape(leaf._data)
-                )
-                for n, leaf in run.leaves.items()
-            }
-        return without_field(output._data), blocks, run.output_name
-
-    return compute_twice(program, "jacobian", work, digits)
-
-
-def with_graph(run: Run) -> Tensor:
-    """Return a run's output. Raises GradcliError for a script that ran backward itself."""
-    if run.output is None:
-        raise GradcliError(
-            "the script runs backward itself, so there is no output to differentiate",
-            hint="leave its call of backward out, or name the output with --out",
-            kind="target",
-        )
-    check_output(run.output)
-    return run.output
-
-
-def hessian_in_digits(program: Program, read: Read, request: Request, digits: int) -> LongNumbers:
-    """Return the value and the Hessian of a program in so many digits.
-
-    Columns are central differences of exact gradients, in three times the precision.
-    """
-
-    def work(precision: int) -> tuple[np.ndarray, Numbers, str | None]:
-        field = Multiprecision(3 * precision + 20)
-        step = field.context.mpf(10) ** (-precision - 5)
-        with exactly(field):
-            values = {n: field.input_array(n, x) for n, x in read().items()}
-            value, centre, run = gradient_at(program, values, request, field)
-            check_real_inputs(run.leaves.items())
-            inputs = {n: without_field(leaf._data).copy() for n, leaf in run.leaves.items()}
-            columns: dict[tuple[str, str], list] = {}
-            for other, x in inputs.items():
-                for index in np.ndindex(x.shape):
-                    sides = []
-                    for sign in (1, -1):
-                        moved = x.copy()
-                        moved[index] = moved[index] + sign * step
-                        sides.append(gradient_at(program, {**values, **inputs, other: moved}, request, field)[1])
-                    for n in centre:
-                        slopes = second_slope(field, step, sides[0][n], centre[n], sides[1][n])
-                        columns.setdefault((n, other), []).append(slopes)
-        blocks = {}
-        for n, other in itertools.product(inputs, inputs):
-            block = unbox(np.array(columns[n, other], object)).reshape(inputs[other].shape + inputs[n].shape)
-            order = [*range(inputs[other].ndim, block.ndim), *range(inputs[other].ndim)]
-            blocks[f"{n}/{other}"] = block.transpose(order)
-        return value, blocks, run.output_name
-
-    return compute_twice(program, "hessian", work, digits)
-
-
-def second_slope(
-    field: Multiprecision, step: Any, up: np.ndarray, middle: np.ndarray, down: np.ndarray
-) -> np.ndarray:
-    """Return the derivative of a gradient by differences; nan at a kink, where the gradient jumps."""
-    mp = field.context
-    small = mp.sqrt(step)
-
-    def one(a: Any, b: Any, c: Any) -> Any:
-        largest = max(abs(a), abs(b), abs(c), 1)
-        if abs(a - b) > small * largest or abs(b - c) > small * largest:
-            return mp.nan
-        result = (a - c) / (2 * step)
-        return result if abs(result) > step * small else mp.zero
-
-    return map_elements(one, (up, middle, down))

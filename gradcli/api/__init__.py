@@ -27,7 +27,6 @@ from . import (  # noqa: F401 - importing them enters their functions
     take_put,
     where_search,
 )
-from .fft import short_time  # noqa: F401
 from .wrap import METHOD_FORMS, METHODS, PUBLIC, rename_function, resolve
 
 NEVER_IN_PLACE = {

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import builtins
-import math
 from typing import Any
 
 import numpy as np
 
 from ..rules import entry
 from ..tape import inplace
-from ..tape.dtypes import ALIASES, DType, as_dtype, as_numpy, naming
-from ..tape.dtypes import result_type as raw_result_type
+from ..tape.dtypes import ALIASES, DType, as_numpy, naming
 from ..tape.record import cast, dispatch
 from ..tape.tensor import Tensor, as_raw
-from .create import check_device, lengths
+from .create import check_device
 from .wrap import public, rename_function
 
 
@@ -71,16 +69,6 @@ def type_(input: Tensor, dtype: Any = None) -> Any:
         if dtype is not None
         else f"{naming.prefix}.{input.dtype.title}Tensor"
     )
-
-
-@public
-def set_(input: Tensor, source: Tensor) -> Tensor:
-    """Let the tensor share another's memory from now on; a leaf begins a new history."""
-    leaf = input.requires_grad and input.is_leaf
-    if leaf:
-        input.requires_grad_(False)
-    input.data = source
-    return input.requires_grad_(leaf)
 
 
 @public(method=False)
@@ -181,12 +169,6 @@ def is_nonzero(input: Tensor) -> bool:
 
 
 @public
-def is_same_size(input: Tensor, other: Tensor) -> bool:
-    """Whether two tensors have one shape."""
-    return input.shape == other.shape
-
-
-@public
 def equal(input: Tensor, other: Tensor) -> bool:
     """Whether two tensors have the same shape and elements."""
     return input.shape == other.shape and bool((input._data == other._data).all())
@@ -204,18 +186,6 @@ def isclose(input: Tensor, other: Any, rtol: float = 1e-05, atol: float = 1e-08,
     return Tensor._wrap(np.isclose(as_raw(input), as_raw(other), rtol, atol, equal_nan), None)
 
 
-@public(method=False)
-def result_type(*tensors: Any) -> DType:
-    """The type that an operation on these gives."""
-    return as_dtype(raw_result_type([t._data if isinstance(t, Tensor) else t for t in tensors]))
-
-
-@public(method=False)
-def promote_types(type1: Any, type2: Any) -> DType:
-    """The smallest type that holds both."""
-    return as_dtype(np.promote_types(as_numpy(type1), as_numpy(type2)))  # type: ignore[arg-type]
-
-
 # -- in place ------------------------------------------------------------------------------------
 
 
@@ -224,27 +194,6 @@ def copy_(input: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
     """Take over another tensor's elements."""
     source = cast(src if isinstance(src, Tensor) else Tensor._wrap(np.asarray(src), None), input._data.dtype)
     return inplace.update(input, lambda: source)
-
-
-@public
-def resize_(input: Tensor, *sizes: Any, memory_format: Any = None) -> Tensor:
-    """Give the tensor another shape: the elements in their order, zeros behind them where there are more places.
-
-    Raises RuntimeError for a tensor that requires grad.
-    """
-    shape = lengths(sizes)
-    if shape == tuple(input.shape):
-        return input
-    if input.requires_grad:
-        raise RuntimeError("cannot resize variables that require grad")
-    count = math.prod(shape)
-    if count == input.numel() and is_contiguous(input):
-        return inplace.take_form(input, entry("reshape").function(input, shape))
-    memory = np.zeros(count, input._data.dtype)
-    kept = min(count, input.numel())
-    memory[:kept] = input._array().reshape(-1)[:kept]
-    input.data = Tensor._wrap(memory.reshape(shape), None)
-    return input
 
 
 @public

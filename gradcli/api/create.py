@@ -136,18 +136,6 @@ def empty(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool
 
 
 @public(method=False)
-def empty_strided(
-    size: Any, stride: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
-) -> Tensor:
-    """Memory that was not set (here zeros), with given distances between neighbours along each axis."""
-    shape, steps = new_shape((size,)), lengths((stride,))
-    memory = np.zeros(1 + sum(max(n - 1, 0) * s for n, s in zip(shape, steps, strict=True)), as_numpy(dtype))
-    memory = memory if dtype is not None else memory.astype(defaults.float)
-    view = np.lib.stride_tricks.as_strided(memory, shape, [s * memory.itemsize for s in steps])
-    return make_leaf(view, None, requires_grad, device)
-
-
-@public(method=False)
 def full(
     size: Any, fill_value: Number, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:

@@ -15,7 +15,6 @@ from ..rules.shapes import at_axis, negative_axis
 from ..tape.record import dispatch
 from ..tape.tensor import Tensor, as_raw
 from ..tape.torch_errors import BoundsError
-from .reduce import reduce_by_entry
 from .shape import expand
 from .wrap import public
 
@@ -125,46 +124,7 @@ def broadcast_to_index(value: Any, input: Tensor, index: Index) -> Any:
     return expand(value, index.result_shape())
 
 
-def reduce_at(input: Tensor, index: Index, src: Any, reduce: str, include_self: bool, name: str) -> Tensor:
-    """Return input with the sum, product, mean or extreme of src at the places of an index.
-
-    include_self: whether the element that was there takes part.
-    """
-    base = input if include_self else set_at(input, index, 0)
-    if reduce == "sum":
-        return base + add_at(src, index)
-    if reduce == "mean":
-        ones = np.ones(index.result_shape(), np.intp)
-        counts = np.maximum(index.put(ones, ()) + int(include_self), 1)
-        total = base + add_at(src, index)
-        return total // counts if total.dtype.kind in "iu" else total / counts.astype(input.dtype.dtype)
-    if reduce not in NEUTRAL:
-        raise RuntimeError(f"{name}(): reduce argument must be one of sum, prod, mean, amax, amin, got {reduce!r}")
-    return reduce_groups(input, index, src, reduce, include_self)
-
-
 NEUTRAL = {"prod": ("prod", 1.0), "amax": ("max", -np.inf), "amin": ("min", np.inf)}
-
-
-def reduce_groups(input: Tensor, index: Index, src: Tensor, reduce: str, include_self: bool) -> Tensor:
-    """Reduce the elements of src that go to one place: each place that is hit gets a row of them."""
-    kind, neutral = NEUTRAL[reduce]
-    dtype = input.dtype.dtype
-    if neutral in (np.inf, -np.inf) and dtype.kind in "iu":
-        neutral = np.iinfo(dtype).max if neutral > 0 else np.iinfo(dtype).min
-    targets, rows = np.unique(index.map.reshape(-1), return_inverse=True)
-    order = np.argsort(rows, kind="stable")
-    counts = np.bincount(rows, minlength=targets.size)
-    columns = np.empty(rows.size, np.intp)
-    columns[order] = np.arange(rows.size) - np.repeat(np.cumsum(counts) - counts, counts)
-    shape = (targets.size, int(counts.max(initial=0)) + 1)
-    table = Tensor._wrap(np.full(shape, neutral, dtype), None)
-    table = set_at(table, Index((rows, columns), shape), src.reshape((-1,)))
-    if include_self:
-        own = Index(np.unravel_index(targets, tuple(input.shape)), tuple(input.shape))
-        table = set_at(table, Index((slice(None), -1), shape), dispatch(entry("getitem"), (input,), {"index": own}))
-    values = reduce_by_entry(kind, table, -1, False)
-    return set_at(input.reshape((-1,)), Index(targets, (int(np.prod(input.shape)),)), values).reshape(input.shape)
 
 
 # -- along an axis, per lane ---------------------------------------------------------------------
@@ -206,18 +166,11 @@ def with_length(shape: tuple, axis: int, length: int) -> tuple:
 
 @public
 @takes_scalars
-def scatter(
-    input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None, reduce: Any = None
-) -> Tensor:
+def scatter(input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None) -> Tensor:
     """input with src (a tensor or a number) put at the positions that gather would read."""
     places = lane_index(input, dim, index, "scatter")
     src = fit_source(input, value if src is None else src, places, "scatter")
-    if reduce is None:
-        return set_at(input, places, src, "Scatter")
-    if reduce not in ("add", "multiply"):
-        raise RuntimeError("reduce argument must be either add or multiply.")
-    kind = {"add": "sum", "multiply": "prod"}[reduce]
-    return reduce_at(input, places, broadcast_to_index(src, input, places), kind, True, "scatter")
+    return set_at(input, places, src, "Scatter")
 
 
 @public(node="ScatterAddBackward0")
@@ -226,18 +179,6 @@ def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     """input with src added at the positions that gather would read."""
     places = lane_index(input, dim, index, "scatter_add")
     return input + add_at(fit_source(input, src, places, "scatter_add"), places)
-
-
-@public(node="ScatterReduceBackward0")
-@takes_scalars
-def scatter_reduce(
-    input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True
-) -> Tensor:
-    """input with the sum, prod, mean, amax or amin of src at the positions that gather would read."""
-    places = lane_index(input, dim, index, "scatter_reduce")
-    return reduce_at(
-        input, places, fit_source(input, src, places, "scatter_reduce"), reduce, include_self, "scatter_reduce"
-    )
 
 
 # -- along an axis, slice by slice ---------------------------------------------------------------
@@ -277,15 +218,3 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     if isinstance(value, Tensor) and value.ndim:
         raise RuntimeError(f"index_fill only supports a 0-dimensional value tensor, got {value.ndim} dimension(s)")
     return set_at(input, places, value, "IndexFill")
-
-
-@public
-@takes_scalars
-def index_reduce(
-    input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True
-) -> Tensor:
-    """input with the prod, mean, amax or amin of slices of source in its slices."""
-    places = slice_index(input, dim, index, "index_reduce")
-    return reduce_at(
-        input, places, fit_source(input, source, places, "index_reduce"), reduce, include_self, "index_reduce"
-    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from itertools import pairwise
 from typing import Any
 
@@ -13,7 +12,7 @@ from ..rules.shapes import negative_axis
 from ..rules.split import cut, cut_places
 from ..tape.tensor import Tensor, as_raw
 from ..tape.views import one_of_several
-from .shape import at, reshape
+from .shape import at
 from .wrap import operand, public, rename_function
 
 # -- joining -------------------------------------------------------------------------------------
@@ -121,12 +120,6 @@ for _ndim in (1, 2, 3):
 @public
 def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple:
     """Cut into parts of a size, or of the given sizes, along dim."""
-    return one_of_several(unsafe_split(tensor, split_size_or_sections, dim))
-
-
-@public(names=("unsafe_split_with_sizes",))
-def unsafe_split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple:
-    """Cut as split does, into parts that may be changed in place."""
     if not tensor.ndim:
         raise RuntimeError("split expects at least a 1-dimensional tensor")
     axis = negative_axis(dim, tensor.ndim)
@@ -145,7 +138,7 @@ def unsafe_split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> t
             )
     edges = [0, *np.cumsum(sizes).tolist()]
     label = "Split" if isinstance(split_size_or_sections, int) else "SplitWithSizes"
-    return tuple(at(tensor, dim, slice(a, b), label) for a, b in pairwise(edges))
+    return one_of_several(tuple(at(tensor, dim, slice(a, b), label) for a, b in pairwise(edges)))
 
 
 @public
@@ -162,12 +155,6 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple:
     if not input.ndim:
         raise RuntimeError("chunk expects at least a 1-dimensional tensor")
     return split(input, max(-(-input.shape[dim] // chunks), 1), dim)
-
-
-@public
-def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple:
-    """Cut as chunk does, into parts that may be changed in place."""
-    return unsafe_split(input, max(-(-input.shape[dim] // chunks), 1), dim)
 
 
 @public
@@ -223,20 +210,3 @@ def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple:
     if any(x.ndim > 1 for x in vectors):
         raise RuntimeError(f"meshgrid expects 0D or 1D tensors, got shapes {[list(x.shape) for x in vectors]}")
     return entry("meshgrid").function(*vectors, indexing=indexing)
-
-
-@public(method=False)
-def cartesian_prod(*tensors: Any) -> Tensor:
-    """All choices of one element of each vector, as rows."""
-    vectors = sequence(tensors)
-    if len(vectors) == 1:
-        return operand(vectors[0])
-    return stack([reshape(x, (-1,)) for x in meshgrid(*vectors)], 1)
-
-
-@public
-def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
-    """All choices of r elements of a vector in their order, as rows."""
-    choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
-    rows = list(choose(range(input.shape[0]), r))
-    return input[np.array(rows, np.intp).reshape((len(rows), r))] if r else input[:0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..rules import entry
-from ..rules.shapes import negative_axes, negative_axis
+from ..rules.shapes import negative_axes
 from ..tape.tensor import Tensor
 from .reduce import reduce_by_entry
 from .wrap import operand, public
@@ -37,14 +37,3 @@ def nuclear(x: Tensor, dim: Any, keepdim: bool) -> Tensor:
 def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
     """Norm of order p of input - other."""
     return norm(input - other, float(p))
-
-
-@public(node="RenormBackward0")
-def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
-    """Every slice along dim with a norm of order p above maxnorm scaled down to it."""
-    if p <= 0 or maxnorm < 0 or input.ndim < 2:
-        raise RuntimeError("renorm needs p > 0, maxnorm >= 0 and a tensor of at least two axes")
-    axis = negative_axis(dim, input.ndim)
-    others = tuple(i for i in range(-input.ndim, 0) if i != axis)
-    size: Any = reduce_by_entry("norm", input, others, True, ord=float(p))
-    return input * entry("where")(size > maxnorm, maxnorm / (size + 1e-7), 1.0)

@@ -37,12 +37,6 @@ def sort(input: Any, dim: int = -1, descending: bool = False, stable: bool = Tru
 
 
 @public
-def msort(input: Any) -> Tensor:
-    """The elements in rising order along the first axis."""
-    return sort(input, 0)[0]
-
-
-@public
 def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
     """The positions that sort."""
     if input.ndim == 0:
@@ -60,18 +54,6 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
         return pick_only(input)
     indices = np.take(order(as_raw(input), axis, largest), np.arange(k), axis=axis)
     return ValuesIndices(pick_positions(input, indices, axis, "TopkBackward0"), Tensor._wrap(indices, None))
-
-
-@public(node="KthvalueBackward0")
-def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> ValuesIndices:
-    """(values, indices) of the k-th smallest element along dim, k counting from 1."""
-    axis = negative_axis(dim, input.ndim)
-    if not 1 <= k <= (input.shape[axis] if input.ndim else 1):
-        raise RuntimeError(f"kthvalue(): selected number k={k} is out of range")
-    if input.ndim == 0:
-        return pick_only(input)
-    indices = np.take(order(as_raw(input), axis), [k - 1], axis=axis)
-    return pick_in_lanes(input, indices, axis, keepdim, "KthvalueBackward0")
 
 
 # -- middles --------------------------------------------------------------------------------------

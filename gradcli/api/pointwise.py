@@ -52,15 +52,6 @@ def lerp(input: Tensor, end: Tensor, weight: Any) -> Tensor:
     return dispatch(entry("lerp"), (input, as_operand(end), as_operand(weight)))
 
 
-@public(node="LdexpBackward0")
-def ldexp(input: Any, other: Any) -> Tensor:
-    """input * 2**other."""
-    x, power = operand(input), operand(other)
-    if x.dtype.kind in "fcO" and power.dtype.kind in "biu":
-        power = cast(power, x._data.dtype)
-    return x * pow_(2.0, power)
-
-
 @public
 def heaviside(input: Any, values: Any) -> Tensor:
     """0 where input < 0, 1 where input > 0, values where input = 0."""
@@ -68,15 +59,6 @@ def heaviside(input: Any, values: Any) -> Tensor:
     if x.dtype != y.dtype:
         raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.")
     return cast(dispatch(entry("heaviside"), (x, y)), x._data.dtype)
-
-
-@public
-def frexp(input: Tensor) -> tuple:
-    """(mantissa, exponent) with input = mantissa * 2**exponent and the mantissa's size in [1/2, 1)."""
-    if input.dtype.kind != "f":
-        raise RuntimeError("torch.frexp() only supports floating-point dtypes")
-    exponent = np.asarray(np.frexp(as_raw(input))[1])
-    return entry("scale_exponent")(input, exponent=-exponent), Tensor._wrap(exponent, None)
 
 
 @public
@@ -110,13 +92,6 @@ def complex_(real: Tensor, imag: Tensor) -> Tensor:
     parts(real, imag, "complex")  # put side by side: a product with 1j would make nan of infinite parts
     pairs = entry("stack").function(np.broadcast_arrays(real, imag), axis=-1)
     return entry("clone")(entry("view_as_complex")(pairs))
-
-
-@public(method=False, node="PolarBackward0")
-def polar(abs: Tensor, angle: Tensor) -> Tensor:
-    """A complex tensor from moduli and angles: abs cos(angle) + i abs sin(angle)."""
-    parts(abs, angle, "polar")
-    return complex_(abs * np.cos(angle), abs * np.sin(angle))
 
 
 @public

@@ -76,36 +76,6 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: 
     return add_scaled(input, multiply_matrices(mat1, mat2), beta, alpha)
 
 
-@public(node="AddmvBackward0")
-def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
-    """beta * input + alpha * mat @ vec."""
-    return add_scaled(input, multiply_matrices(mat, vec), beta, alpha)
-
-
-@public(node="AddrBackward0")
-def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
-    """beta * input + alpha * outer(vec1, vec2)."""
-    return add_scaled(input, outer(vec1, vec2), beta, alpha)
-
-
-@public(node="BaddbmmBackward0")
-def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
-    """beta * input + alpha * batch1 @ batch2, for stacks of matrices."""
-    return add_scaled(input, multiply_matrices(batch1, batch2), beta, alpha)
-
-
-@public(node="AddbmmBackward0")
-def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
-    """beta * input + alpha * the sum of batch1 @ batch2 over the stack."""
-    return add_scaled(input, multiply_matrices(batch1, batch2).sum(0), beta, alpha)
-
-
-@public(method=False)
-def chain_matmul(*matrices: Tensor) -> Tensor:
-    """Product of matrices in the cheapest order."""
-    return matrices[0] if len(matrices) == 1 else entry("multi_dot").function(matrices)
-
-
 @public(method=False)
 def einsum(equation: Any, *operands: Any) -> Tensor:
     """Einstein summation: einsum("ij,jk->ik", a, b), or with numbers, einsum(a, [0, 1], b, [1, 2], [0, 2])."""

@@ -89,32 +89,6 @@ def randint_like(input: Tensor, low: int, high: int | None = None, *, dtype: Any
     return randint(low, high, tuple(input.shape), dtype=dtype or input._data.dtype)
 
 
-@public
-def multinomial(input: Tensor, num_samples: int, replacement: bool = False) -> Tensor:
-    """Numbers of columns, drawn for each row of weights (n,) or (rows, n) with probabilities proportional to them.
-
-    Raises RuntimeError for weights that cannot be probabilities, or for too few of them without replacement.
-    """
-    if input.ndim not in (1, 2):
-        raise RuntimeError("prob_dist must be 1 or 2 dim")
-    weights = np.atleast_2d(np.asarray(input.detach()._data, np.float64))
-    if num_samples <= 0:
-        raise RuntimeError("cannot sample n_sample <= 0 samples")
-    if not np.isfinite(weights).all() or (weights < 0).any():
-        raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
-    if (weights.sum(-1) <= 0).any():
-        raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
-    if not replacement and num_samples > weights.shape[-1]:
-        raise RuntimeError("cannot sample n_sample > prob_dist.size(-1) samples without replacement")
-    if not replacement and (np.count_nonzero(weights, -1) < num_samples).any():
-        raise RuntimeError(
-            "invalid multinomial distribution (with replacement=False, not enough non-negative category)"
-        )
-    shares = weights / weights.sum(-1, keepdims=True)
-    rows = np.stack([source.rng.choice(len(p), num_samples, replacement, p) for p in shares])
-    return tensor(rows[0] if input.ndim == 1 else rows)
-
-
 @public(method=False)
 def normal(
     mean: Any,

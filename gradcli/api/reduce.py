@@ -168,12 +168,6 @@ def amin(input: Any, dim: Any = (), keepdim: bool = False) -> Tensor:
 MinMax = namedtuple("MinMax", ["min", "max"])
 
 
-@public(node="AminmaxBackward0")
-def aminmax(input: Any, *, dim: int | None = None, keepdim: bool = False) -> MinMax:
-    """(min, max) over dim; gradients are shared equally among ties."""
-    return MinMax(amin(input, dim, keepdim), amax(input, dim, keepdim))
-
-
 @public
 def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
     """Position of the largest element."""

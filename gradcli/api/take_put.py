@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from ..rules.index import Index
-from ..rules.shapes import at_axis, negative_axis
 from ..tape.tensor import Tensor, as_raw
 from .gather_scatter import add_at, broadcast_to_index, positions, set_at
 from .shape import expand
@@ -50,28 +49,3 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     if source.numel() < n:
         raise RuntimeError(f"masked_scatter: the mask holds at {n} places, but source has {source.numel()} elements")
     return set_at(expand(input, shape), index, source.reshape((-1,))[:n], "MaskedScatter")
-
-
-@public
-def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
-    """input with one slice along dim replaced."""
-    return replace_slice(input, src, dim, int(index), "SelectScatter")
-
-
-@public
-def slice_scatter(
-    input: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
-) -> Tensor:
-    """input with input[start:end:step] along dim replaced."""
-    return replace_slice(input, src, dim, slice(start, end, step), "SliceScatter")
-
-
-def replace_slice(input: Tensor, src: Tensor, dim: int, item: Any, node: str) -> Tensor:
-    """Return input with src at an item of one axis. Raises RuntimeError for another shape."""
-    index = Index(at_axis(negative_axis(dim, input.ndim), item), tuple(input.shape))
-    if tuple(src.shape) != index.result_shape():
-        raise RuntimeError(
-            "expected src to have a size equal to the slice of self. "
-            f"src size = {list(src.shape)}, slice size = {list(index.result_shape())}"
-        )
-    return set_at(input, index, src, node)

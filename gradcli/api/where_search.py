@@ -104,12 +104,6 @@ def searchsorted(
 
 
 @public
-def bucketize(input: Any, boundaries: Any, *, out_int32: bool = False, right: bool = False) -> Tensor:
-    """The number of the interval between boundaries that each element lies in."""
-    return searchsorted(boundaries, input, out_int32=out_int32, right=right)
-
-
-@public
 def unique(
     input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: Any = None
 ) -> Any:

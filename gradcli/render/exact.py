@@ -24,7 +24,7 @@ def long_elements(result: LongNumbers, with_value: bool = False) -> Iterator[tup
             yield name, NONE
             continue
         for index in np.ndindex(array.shape):
-            yield element_name(result, name, index, result.kind), str(array[index])
+            yield label(name, index), str(array[index])
 
 
 def element_name(result: Any, name: str, index: tuple[int, ...], kind: str) -> str:

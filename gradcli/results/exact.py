@@ -86,8 +86,8 @@ class LongNumbers(NamedTuple):
     """Values and derivatives in many digits, as text: only digits that are right.
 
     digits: how many were asked for. value and the arrays of `parts` hold strings; parts: label to array, where a
-    label is an input's name or, for second derivatives, two of them; None for a leaf without gradient. with_value:
-    whether formats that leave the value out are to have it.
+    label is an input's name; None for a leaf without gradient. with_value: whether formats that leave the value out
+    are to have it.
     """
 
     target: str
@@ -95,13 +95,11 @@ class LongNumbers(NamedTuple):
     value: np.ndarray
     parts: dict[str, Any]
     output: str | None = None
-    kind: str = "grad"
     with_value: bool = False
 
     @property
     def arrays(self) -> Iterator[Part]:
-        names = {"grad": "gradient", "jacobian": "Jacobian", "hessian": "Hessian"}
         yield from value_part(self)
         for name, x in self.parts.items():
             if x is not None:
-                yield f"the {names[self.kind]} for {name}", x, partial(label, name)
+                yield f"the gradient for {name}", x, partial(label, name)

@@ -91,11 +91,9 @@ MESSAGES = [
     (RuntimeError, "imag is not implemented for tensors with non-complex dtypes", lambda: gc.imag(X)),
     (RuntimeError, "view_as_real is only supported for complex tensors", lambda: gc.view_as_real(X)),
     (RuntimeError, "view_as_complex needs real numbers and a last axis of", lambda: gc.view_as_complex(X)),
-    (RuntimeError, "got gradcli.float64 and gradcli.float32", lambda: gc.polar(X, X.float())),
     (RuntimeError, "fill only supports 0-dimension value tensor", lambda: gc.fill(X, X)),
     (RuntimeError, "p has to be greater than or equal to 1, not 0", lambda: gc.mvlgamma(X, 0)),
     (ValueError, "the order must be a non-negative integer, not -1", lambda: gc.polygamma(-1, X)),
-    (RuntimeError, "torch.frexp() only supports floating-point dtypes", lambda: gc.frexp(X.long())),
     (RuntimeError, "tensors with different dtypes", lambda: gc.heaviside(X, X.float())),
     (
         RuntimeError,
@@ -104,7 +102,6 @@ MESSAGES = [
     ),
     # -- order, differences and norms
     (RuntimeError, "selected index k out of range", lambda: M.topk(6)),
-    (RuntimeError, "kthvalue(): selected number k=0 is out of range", lambda: M.kthvalue(0)),
     (RuntimeError, "a vector of values between 0 and 1", lambda: M.quantile(1.5)),
     (RuntimeError, "midpoint, nearest, but got cubic", lambda: M.quantile(0.5, interpolation="cubic")),
     (RuntimeError, "quantile() input tensor must be non-empty", lambda: M[:, :0].quantile(0.5)),
@@ -115,7 +112,6 @@ MESSAGES = [
     (RuntimeError, "gradient got spacing for 1 axes, and 2 axes", lambda: gc.gradient(M, spacing=(1.0,))),
     (RuntimeError, "diff expects input to be at least one-dimensional", lambda: gc.diff(M.sum())),
     (RuntimeError, "order must be non-negative but got -1", lambda: gc.diff(M, -1)),
-    (RuntimeError, "renorm needs p > 0, maxnorm >= 0", lambda: gc.renorm(M, 0, 0, 1.0)),
     # -- func
     (ValueError, "same size in the mapped dimension, got sizes [2, 3]", lambda: vmap(np.add)(ones(2), X)),
     (RuntimeError, "to return a scalar Tensor, got tensor with 1 dims.", lambda: grad(lambda x: x)(X)),

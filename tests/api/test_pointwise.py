@@ -17,8 +17,6 @@ VALUES = [
     ("lerp by tensors", gc.lerp, (X, Y, X / 3), X + X / 3 * (Y - X)),
     ("addcmul", lambda x, y: x.addcmul(y, y, value=2), (X, Y), X + 2 * Y * Y),
     ("addcdiv", lambda x, y: x.addcdiv(x, y, value=0.5), (X, Y), X + 0.5 * X / Y),
-    ("ldexp", gc.ldexp, (X, Y), X * 2**Y),
-    ("frexp", lambda x: x.frexp(), (X,), np.frexp(X)[0]),
     ("logit", lambda x: (x / 3).logit(), (P,), np.log(P / (3 - P))),
     ("logit with eps", lambda x: (x / 3).logit(eps=0.2), (P,), np.log([0.2 / 0.8, 0.4 / 0.6, 0.8 / 0.2])),
     ("rpow", lambda x: 2.5**x, (X,), 2.5**X),
@@ -31,7 +29,6 @@ VALUES = [
     ("nan_to_num", gc.nan_to_num, (X,), X),
     ("polygamma", lambda x: x.polygamma(1), (P,), None),
     ("float_power", gc.float_power, (P, Y), P**Y),
-    ("polar", lambda r, a: gc.polar(r, a).real, (P, Y), P * np.cos(Y)),
     ("angle", lambda x, y: gc.complex(x, y).angle(), (P, Y), np.arctan2(Y, P)),
     ("view_as_real", lambda x, y: gc.view_as_real(gc.complex(x, y)), (P, Y), np.stack([P, Y], -1)),
     ("view_as_complex", lambda x: gc.view_as_complex(x.reshape(3, 2)).abs(), (X,), np.hypot(*X.reshape(3, 2).T)),
@@ -84,12 +81,6 @@ def test_logaddexp_of_complex_numbers():
 
     expected = np.log(np.exp(Z) + np.exp(1j * Z.conj()))
     check(parts, (Z.real, Z.imag), np.stack([expected.real, expected.imag], -1))
-
-
-def test_frexp_takes_numbers_apart():
-    mantissa, exponent = gc.frexp(gc.tensor([8.0, -0.3, 0.0, 5e-324]))
-    assert mantissa.tolist() == [0.5, -0.6, 0.0, 0.5]
-    assert exponent.tolist() == [4, -1, 0, -1073]
 
 
 def test_views_of_complex_numbers_share_memory():

@@ -11,9 +11,10 @@ from ...rules.norms import cond as table_cond
 from ...rules.norms import matrix_norm as table_matrix_norm
 from ...tape.record import relabel
 from ...tape.tensor import Tensor, as_raw
+from ..linear_algebra import inverse
 from ..matrix_operands import on_matrices
 from ..reduce import reduce_by_entry
-from .solve import inv_ex, tolerances
+from .solve import singular, tolerances
 
 
 @on_matrices(axes=0)
@@ -65,9 +66,9 @@ def cond(A: Tensor, p: Any = None) -> Tensor:  # noqa: N803
     """The condition number |A| |A^-1| in the norm p, of the singular values unless given; inf if singular."""
     if p in (None, 2, -2):
         return table_cond(A, p)
-    inverse, info = inv_ex(A)
-    product = matrix_norm(A, p) * matrix_norm(inverse, p)
-    failed = as_raw(info) != 0
+    failed = as_raw(singular(A)) != 0
+    regular = np.where(failed[..., None, None], np.eye(A.shape[-1], dtype=A.dtype), A) if failed.any() else A
+    product = matrix_norm(A, p) * matrix_norm(inverse(regular), p)
     bounded: Any = np.where(failed, math.inf, product) if failed.any() else product
     return bounded
 

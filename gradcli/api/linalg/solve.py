@@ -16,7 +16,6 @@ from ...tape.modes import no_grad
 from ...tape.tensor import Tensor, as_raw
 from ..linear_algebra import inverse, singular_at
 from ..matrix_operands import on_matrices
-from .decompose import call_unless_failed, check_info
 
 InvEx = namedtuple("InvEx", ["inverse", "info"])
 SolveEx = namedtuple("SolveEx", ["result", "info"])
@@ -40,27 +39,11 @@ def inv(A: Tensor) -> Tensor:  # noqa: N803
 
 
 @on_matrices(square=True)
-def inv_ex(A: Tensor, *, check_errors: bool = False) -> InvEx:  # noqa: N803
-    """The inverse, nan for singular matrices, and the place of the first zero pivot (0: none)."""
-    info = singular(A)
-    check_info(info, check_errors, "linalg.inv_ex: the input matrix is singular")
-    return InvEx(call_unless_failed(inverse, A, info), info)
-
-
-@on_matrices(square=True)
 def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:  # noqa: N803
     """The X with A X = B, or X A = B unless left; B holds vectors or matrices."""
     if is_vector(A, B):
         return solve_columns(A, B[..., None])[..., 0]
     return solve_columns(A, B) if left else solve_columns(A.mT, B.mT).mT
-
-
-@on_matrices(square=True)
-def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False) -> SolveEx:  # noqa: N803
-    """The solution, nan for singular matrices, and the place of the first zero pivot (0: none)."""
-    info = singular(A)
-    check_info(info, check_errors, "linalg.solve_ex: the input matrix is singular")
-    return SolveEx(call_unless_failed(lambda a: solve(a, B, left=left), A, info, is_vector(A, B)), info)
 
 
 @on_matrices(square=True)
@@ -121,15 +104,3 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
     rank = Tensor._wrap(np.zeros(0, np.int64) if driver == "gels" else count, None)
     values = values if driver in ("gelsd", "gelss") else empty
     return LstsqResult(solution[..., 0] if vector else solution, residuals, rank, values)
-
-
-@on_matrices("linalg.tensorsolve", axes=1)
-def tensorsolve(A: Tensor, B: Tensor, dims: Any = None) -> Tensor:  # noqa: N803
-    """The X with tensordot(A, X, X.ndim) = B; the dims of A are moved to its right end first."""
-    return entry("tensorsolve").function(A, B, axes=dims)
-
-
-@on_matrices("linalg.tensorinv", axes=1)
-def tensorinv(A: Tensor, ind: int = 2) -> Tensor:  # noqa: N803
-    """The inverse of A for tensordot over its first ind axes."""
-    return entry("tensorinv").function(A, ind=ind)

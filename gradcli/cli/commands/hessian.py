@@ -6,31 +6,25 @@ from typing import TYPE_CHECKING
 
 from ...analysis.transform import compute_hessian
 from ..call import Call
-from ..exact import compute_in_digits, formulas_of
+from ..exact import formulas_of
 from ..options import target_command
 
 if TYPE_CHECKING:
-    from ...results.exact import LongNumbers
     from ...results.transforms import Hessian
 
 
 @target_command(
     "Examples: gradcli hessian 'x**2 * sin(y)' x=2 y=3; gradcli hessian loss.expr --wrt w --json",
-    "wrt out columns strict engine chunk_size symbolic digits max_symbols",
+    "wrt out columns strict engine chunk_size symbolic max_symbols",
 )
 def hessian(
     call: Call,
     chunk_size: int | None,
     symbolic: bool,
-    digits: int | None,
     max_symbols: int,
-) -> Hessian | LongNumbers:
+) -> Hessian:
     """Print all second derivatives of TARGET, whose output must be a single number."""
     program, values = call.program()
-    if digits:
-        from ...analysis.digits import hessian_in_digits
-
-        return compute_in_digits(call, hessian_in_digits, program, call.request(), digits, alone=not symbolic)
     result = compute_hessian(
         program,
         values,

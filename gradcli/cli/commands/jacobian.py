@@ -9,11 +9,10 @@ from ...errors import GradcliError
 from ...render.formats import ARRAYS, PLOTS
 from .. import messages
 from ..call import Call
-from ..exact import check_derivative, compute_in_digits, formulas_of
+from ..exact import check_derivative, formulas_of
 from ..options import target_command
 
 if TYPE_CHECKING:
-    from ...results.exact import LongNumbers
     from ...results.transforms import Jacobian
 
 
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     "Examples: gradcli jacobian '[x**2 + 3*y, y**2 + 2*x]' x=2 y=3; gradcli jacobian f.expr --sparse; "
     "gradcli jacobian 'softmax(x)' x='randn(30)' --plot",
     "wrt out columns strict engine config library_grad library_vjp library_jvp arg mode chunk_size sparse symbolic "
-    "digits max_symbols check plot",
+    "max_symbols check plot",
     formats=(*ARRAYS, *PLOTS),
 )
 def jacobian(
@@ -30,17 +29,11 @@ def jacobian(
     chunk_size: int | None,
     sparse: bool,
     symbolic: bool,
-    digits: int | None,
     max_symbols: int,
     check: bool,
-) -> Jacobian | LongNumbers:
+) -> Jacobian:
     """Print the Jacobian of TARGET: one block per input, of shape output.shape + input.shape."""
     program, values = call.program()
-    if digits:
-        from ...analysis.digits import jacobian_in_digits
-
-        alone = not (symbolic or check)
-        return compute_in_digits(call, jacobian_in_digits, program, call.request(), digits, alone=alone)
     form, plot = call.output.form, call.asked.plot
     result = compute_jacobian(
         program,

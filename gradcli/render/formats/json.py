@@ -245,10 +245,8 @@ def render_longnumbers(result: LongNumbers, style: Style) -> str:
     digits = {"n": result.digits, "value": result.value.tolist()}
     parts: dict[str, Any] = {name: round_digits(x) for name, x in result.parts.items()}
     texts: dict[str, Any] = {name: None if x is None else x.tolist() for name, x in result.parts.items()}
-    if result.kind == "hessian":
-        parts, texts = by_pair(parts), by_pair(texts)
-    numbers = {"value": round_digits(result.value), result.kind: parts, **present(output=result.output)}
-    return document(style, result.target, **numbers, digits={**digits, result.kind: texts})
+    numbers = {"value": round_digits(result.value), "grad": parts, **present(output=result.output)}
+    return document(style, result.target, **numbers, digits={**digits, "grad": texts})
 
 
 def round_digits(x: np.ndarray | None) -> Any:
@@ -256,15 +254,6 @@ def round_digits(x: np.ndarray | None) -> Any:
     if x is None:
         return None
     return as_plain_data(np.vectorize(lambda text: complex(text) if "j" in text else float(text), otypes=[object])(x))
-
-
-def by_pair(parts: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return {a: {b: x}} for {a/b: x}."""
-    out: dict[str, dict[str, Any]] = {}
-    for name, x in parts.items():
-        first, second = name.split("/")
-        out.setdefault(first, {})[second] = x
-    return out
 
 
 @renders()

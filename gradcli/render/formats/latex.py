@@ -208,6 +208,5 @@ def partial(name: str, function: str = "f", sign: str = r"\partial") -> str:
 def render_longnumbers(result: LongNumbers, style: Style) -> str:
     lines = []
     for name, digits in long_elements(result):
-        below = name.partition("/")[2] if result.kind == "jacobian" else name
-        lines.append(f"{partial(below, symbol(result.output or 'f'))} = {digits}\n")
+        lines.append(f"{partial(name, symbol(result.output or 'f'))} = {digits}\n")
     return "".join(lines)

@@ -3,12 +3,10 @@
 import numpy as np
 import pytest
 import scipy.fft
-from numpy.lib.stride_tricks import sliding_window_view
 from numpy.testing import assert_allclose
 
 import gradcli as gc
 from gradcli import fft
-from gradcli.autograd import grad
 from tests.rules import test_table as net
 from tests.rules.calls import Given
 
@@ -75,9 +73,6 @@ def test_integers_and_scalars():
         (lambda x: fft.fft(x[0, 0]), IndexError, "none to transform"),
         (lambda x: fft.fftn(x, s=(1, 2), dim=(0,)), RuntimeError, "2 lengths are given for 1 axes"),
         (lambda x: fft.fftn(x, dim=(0, 0)), RuntimeError, "not all different"),
-        (lambda x: gc.stft(x[0], 4), RuntimeError, "return_complex"),
-        (lambda x: gc.stft(x[0], 9, return_complex=True), RuntimeError, "reflecting"),
-        (lambda x: gc.stft(x[0], 2, 1, window=gc.ones(1), return_complex=True), RuntimeError, "window of size 2"),
     ],
 )
 def test_wrong_arguments(call, error, text):
@@ -86,35 +81,3 @@ def test_wrong_arguments(call, error, text):
 
 
 SIGNAL = rng.normal(size=(2, 20))
-
-
-@pytest.mark.parametrize(
-    ("mode", "theirs"), [("reflect", "reflect"), ("constant", "constant"), ("replicate", "edge")]
-)
-def test_stft(mode, theirs):
-    window = np.hanning(7)[1:-1]
-    padded = np.concatenate([np.zeros(1), window, np.zeros(2)])
-
-    def ours(x):
-        return gc.stft(x, 8, 3, 5, gc.tensor(window), pad_mode=mode, normalized=True, return_complex=True)
-
-    pieces = sliding_window_view(np.pad(SIGNAL, ((0, 0), (4, 4)), mode=theirs), 8, 1)[:, ::3]
-    expected = np.fft.rfft(pieces * padded, norm="ortho").swapaxes(1, 2)
-    assert_allclose(ours(gc.tensor(SIGNAL)).numpy(), expected, atol=1e-13)
-    net.test_the_gradient_is_the_slope(Given(lambda x: gc.view_as_real(ours(x)), [SIGNAL]))
-
-
-def test_the_inverse_gives_the_signal_back():
-    window = gc.tensor(np.hanning(10)[1:-1])
-    for options in ({}, {"normalized": True}, {"onesided": False}):
-        leaf = gc.tensor(SIGNAL, requires_grad=True)
-        spectrum = gc.stft(leaf, 8, window=window, return_complex=True, **options)
-        signal = gc.istft(spectrum, 8, window=window, **options)
-        assert_allclose(signal.detach().numpy(), SIGNAL, atol=1e-13)
-        weights = rng.normal(size=signal.shape)
-        assert_allclose(grad(signal, leaf, gc.tensor(weights))[0].numpy(), weights, atol=1e-12)
-    assert tuple(gc.istft(spectrum, 8, window=window, onesided=False, length=13).shape) == (2, 13)
-    with pytest.raises(RuntimeError, match="overlap to 0"):
-        gc.istft(spectrum, 8, window=gc.zeros(8), onesided=False)
-    pair = gc.stft(leaf, 8, return_complex=False)
-    assert tuple(pair.shape) == (2, 5, 11, 2)

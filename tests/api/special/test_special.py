@@ -53,7 +53,6 @@ def test_other_functions(call, expected):
 
 
 POLYNOMIALS = {
-    "chebyshev_polynomial_t": scipy.special.eval_chebyt,
     "chebyshev_polynomial_u": scipy.special.eval_chebyu,
     "chebyshev_polynomial_v": lambda n, x: np.cos((n + 0.5) * np.arccos(x)) / np.cos(np.arccos(x) / 2),
     "chebyshev_polynomial_w": lambda n, x: np.sin((n + 0.5) * np.arccos(x)) / np.sin(np.arccos(x) / 2),
