@@ -27,7 +27,13 @@ NEEDS_PROCESS = re.compile(r"\b(LC_ALL|LANG|PYTHON\w*|ulimit|kill|trap|(?<!-)tim
 def run(words: list, cwd: Any = ROOT, **variables: str) -> subprocess.CompletedProcess:
     """Run a command in a folder, with variables of the environment."""
     return subprocess.run(
-        [*map(str, words)], cwd=cwd, env=environment(variables), capture_output=True, text=True, check=False, timeout=300
+        [*map(str, words)],
+        cwd=cwd,
+        env=environment(variables),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
     )
 
 
