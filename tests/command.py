@@ -1,4 +1,4 @@
-"""The command as tests call it, with this package: in a fork of a process that has imported it, or in one of its own."""
+"""The command as tests call it: in a fork of a process that has imported this package, or in a process of its own."""
 
 import os
 import re
@@ -26,15 +26,8 @@ NEEDS_PROCESS = re.compile(r"\b(LC_ALL|LANG|PYTHON\w*|ulimit|kill|trap|(?<!-)tim
 
 def run(words: list, cwd: Any = ROOT, **variables: str) -> subprocess.CompletedProcess:
     """Run a command in a folder, with variables of the environment."""
-    return subprocess.run(
-        [*map(str, words)],
-        cwd=cwd,
-        env=environment(variables),
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-    )
+    given = {"cwd": cwd, "env": environment(variables), "timeout": 300}
+    return subprocess.run([*map(str, words)], capture_output=True, text=True, check=False, **given)
 
 
 def environment(variables: dict[str, str]) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Runs commands in forks of one process that has imported gradcli already: for tests where its start is not the point.
+"""Runs commands in forks of a process that has imported gradcli already: for tests where the start is not the point.
 
 A start costs 0.3 s, a fork 0.01 s. `call` asks this process's server, which the first call starts and which ends
 with this process. A fork gets its caller's descriptors, folder, variables and words, makes its standard streams
@@ -143,8 +143,6 @@ def load() -> None:
     for module in pkgutil.walk_packages(gradcli.__path__, "gradcli."):
         if not module.name.removeprefix("gradcli.").startswith(apart):
             importlib.import_module(module.name)
-    import rich.console  # noqa: F401
-    import rich.table  # noqa: F401
     import sympy  # noqa: F401
 
     loaded = {name.partition(".")[0] for name in sys.modules}

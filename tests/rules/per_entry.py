@@ -20,9 +20,8 @@ def per_entry(calls: Iterable[Call]) -> Callable[[Callable[[Call], None]], Calla
         def test(entry):
             failures = [text for call in samples[entry] if (text := failure(check, call))]
             if failures:
-                pytest.fail(
-                    "\n\n".join([f"{len(failures)} of {len(samples[entry])} samples", *failures]), pytrace=False
-                )
+                head = f"{len(failures)} of {len(samples[entry])} samples of {entry} fail"
+                pytest.fail("\n\n".join([head, *failures]), pytrace=False)
 
         del test.__wrapped__  # pytest would ask for its arguments
         test.check = check
