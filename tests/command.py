@@ -1,36 +1,53 @@
-"""The command as tests call it: in a process of its own, with this package."""
+"""The command as tests call it: in a fork of a process that has imported this package, or in a process of its own."""
 
 import os
+import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+
+from . import fork_client, fork_server
 
 ROOT = Path(__file__).parents[1]
 SETTINGS = {
     **{"COLUMNS": "80", "LC_ALL": "C.UTF-8", "NO_COLOR": "1"},
     **{"PYTHONPATH": str(ROOT), "GRADCLI_PYTHON": sys.executable},
 }
-FUNCTION = 'gradcli() { "$GRADCLI_PYTHON" -m gradcli "$@"; }\n'
+FUNCTION = 'gradcli() { "$GRADCLI_PYTHON" %s "$@"; }\n'
 """What makes `gradcli` a command of bash."""
+WORD = r"""(?:'[^']*'|"[^"$`\\\\!]*"|[\w./:=,+@%^\-\[\]])+"""
+LINE = re.compile(rf"gradcli(?: +{WORD})*")
+"""A line that is one command, whose words bash hands on as they are but for the quotes."""
+NEEDS_PROCESS = re.compile(r"\b(LC_ALL|LANG|PYTHON\w*|ulimit|kill|trap|(?<!-)timeout)\b")
+"""What a line does to a command that only a process of its own feels."""
 
 
 def run(words: list, cwd: Any = ROOT, **variables: str) -> subprocess.CompletedProcess:
     """Run a command in a folder, with variables of the environment."""
-    environment = {**os.environ, **SETTINGS, **variables}
-    return subprocess.run(
-        [*map(str, words)], cwd=cwd, env=environment, capture_output=True, text=True, check=False, timeout=300
-    )
+    given = {"cwd": cwd, "env": environment(variables), "timeout": 300}
+    return subprocess.run([*map(str, words)], capture_output=True, text=True, check=False, **given)
 
 
-def gradcli(*words: object, cwd: Any = None, **variables: str) -> subprocess.CompletedProcess:
-    """Run gradcli."""
-    return run([sys.executable, "-m", "gradcli", *words], cwd, **variables)
+def environment(variables: dict[str, str]) -> dict[str, str]:
+    return {**os.environ, **SETTINGS, **variables}
 
 
-def shell(line: str, cwd: Any = ROOT, **variables: str) -> subprocess.CompletedProcess:
-    """Run a line of bash in which `gradcli` is a command."""
-    return run(["bash", "-c", FUNCTION + line], cwd, **variables)
+def gradcli(*words: object, cwd: Any = None, process: bool = False, **variables: str) -> subprocess.CompletedProcess:
+    """Run gradcli: in a fork, or where its start or its end matters in a process of its own."""
+    if process or not fork_server.can_take(variables):
+        return run([sys.executable, "-m", "gradcli", *words], cwd, **variables)
+    return fork_server.call([*map(str, words)], cwd, environment(variables), environment({}))
+
+
+def shell(line: str, cwd: Any = ROOT, process: bool = False, **variables: str) -> subprocess.CompletedProcess:
+    """Run a line of bash in which `gradcli` is a command, run as by the function of this name."""
+    process = process or not fork_server.can_take(variables) or bool(NEEDS_PROCESS.search(line))
+    if LINE.fullmatch(line) and not process:
+        return gradcli(*shlex.split(line)[1:], cwd=cwd, **variables)
+    command = "-m gradcli" if process else f"-IS {fork_client.__file__} {fork_server.Server.place(environment({}))}"
+    return run(["bash", "-c", FUNCTION % command + line], cwd, **variables)
 
 
 def compile_c(source: Any, library: Any, *words: str) -> Any:

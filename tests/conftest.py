@@ -15,3 +15,20 @@ def path(tmp_path_factory) -> str:
     script.write_text(f'#!/bin/sh\nPYTHONPATH="${{PYTHONPATH:-{root}}}" exec "{sys.executable}" -m gradcli "$@"\n')
     script.chmod(0o755)
     return os.pathsep.join([str(script.parent), str(Path(sys.executable).parent), os.environ["PATH"]])
+
+
+class FailuresAsTheyCome:
+    """Prints a failure when it happens, not only at the end of a long run."""
+
+    def __init__(self, terminal):
+        self.terminal = terminal
+
+    def pytest_runtest_logreport(self, report):
+        if report.failed:
+            self.terminal.write_line(f"\n{report.nodeid}\n{report.longreprtext}")
+
+
+def pytest_configure(config):
+    terminal = config.pluginmanager.getplugin("terminalreporter")
+    if terminal is not None:  # the workers of pytest-xdist have none
+        config.pluginmanager.register(FailuresAsTheyCome(terminal))

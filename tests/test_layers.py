@@ -4,8 +4,6 @@ import ast
 import graphlib
 from pathlib import Path
 
-import pytest
-
 PACKAGE = Path(__file__).parents[1] / "gradcli"
 RANKS = [
     ["errors", "whole_files"], ["results", "schema"], ["rules"], ["tape"], ["api"], ["linalg", "fft", "special"],
@@ -34,12 +32,15 @@ def layer_of(path: Path) -> str:
     return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
 
 
+TREES = {path: ast.parse(path.read_text()) for path in MODULES}
+
+
 def imports_of(path: Path, of_types: bool = True) -> set[str]:
     """Return the modules of gradcli that one imports, at the top or inside functions, those of TYPE_CHECKING or not.
 
     The package itself and notebooks' HTML, which is made where a notebook asks, are left out.
     """
-    tree = ast.parse(path.read_text())
+    tree = TREES[path]
     typing = [n for n in ast.walk(tree) if isinstance(n, ast.If) and "TYPE_CHECKING" in ast.unparse(n.test)]
     unseen = {id(inner) for node in typing for inner in ast.walk(node) if not of_types}
     name = name_of(path)
@@ -55,21 +56,36 @@ def imports_of(path: Path, of_types: bool = True) -> set[str]:
     return {other for other in found if other.startswith("gradcli.")} - {name}
 
 
-@pytest.mark.parametrize("path", [p for p in MODULES if layer_of(p) not in FREE], ids=name_of)
-def test_imports_point_down(path):
-    layer = layer_of(path)
-    for other in {module.split(".")[1] for module in imports_of(path)} - {layer}:
-        if layer == "render":
-            assert other in ("errors", "results"), f"render may import results only, not {other}"
-        elif other != "render" or layer != "cli":
-            assert other in RANK and RANK[other] < RANK[layer], f"{layer} imports {other}"
+def may_import(layer: str, other: str) -> bool:
+    """Return whether one layer may import another: `render` the results only, and `cli` alone imports it."""
+    if layer == "render":
+        return other in ("errors", "results")
+    if other == "render":
+        return layer == "cli"
+    return other in RANK and RANK[other] < RANK[layer]
 
 
-@pytest.mark.parametrize("path", [p for p in MODULES if layer_of(p) == "rules"], ids=lambda p: p.name)
-def test_rules_import_numpy_only(path):
-    for node in ast.parse(path.read_text()).body:
-        if isinstance(node, ast.Import):
-            assert {alias.name for alias in node.names} <= {"math", "numpy", "operator", "string", "functools"}
+def test_imports_point_down():
+    wrong = []
+    for path in MODULES:
+        layer = layer_of(path)
+        for other in {module.split(".")[1] for module in imports_of(path) if layer not in FREE} - {layer}:
+            if not may_import(layer, other):
+                wrong.append(f"{name_of(path)} imports {other}, which is not below {layer}")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_rules_import_numpy_only():
+    known = {"math", "numpy", "operator", "string", "functools"}
+    imported = {
+        (path.name, alias.name)
+        for path in MODULES
+        if layer_of(path) == "rules"
+        for node in TREES[path].body
+        if isinstance(node, ast.Import)
+        for alias in node.names
+    }
+    assert not {(path, name) for path, name in imported if name not in known}
 
 
 def test_all_rule_modules_are_listed():

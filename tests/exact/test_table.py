@@ -13,6 +13,7 @@ from gradcli.rules import full_table
 from gradcli.tape.tensor import Tensor
 
 from ..rules.calls import Call
+from ..rules.per_entry import per_entry
 
 WITHOUT = {
     "logical_xor": "all",
@@ -61,7 +62,7 @@ def rounded(x, dtype) -> np.ndarray:
     return np.asarray(x).view(np.ndarray).astype(dtype)
 
 
-@pytest.mark.parametrize("call", CALLS, ids=repr)
+@per_entry(CALLS)
 def test_thirty_digits(call):
     leaves = call.leaves()
     plain = call.on(leaves)
@@ -89,7 +90,7 @@ def test_thirty_digits(call):
             assert np.allclose(data, rounded(theirs._grad._data, data.dtype), 1e-8, 1e-8, equal_nan=True)
 
 
-@pytest.mark.parametrize("call", ELEMENTWISE, ids=repr)
+@per_entry(ELEMENTWISE)
 def test_formula(call):
     """The derivative of the twin, by sympy, at three random points."""
     field = Symbolic()

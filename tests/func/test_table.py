@@ -1,5 +1,6 @@
 """Every entry of the table, forward and batched: against its own reverse mode and against a loop."""
 
+import itertools
 import zlib
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 from gradcli import func
 from gradcli.tape.tensor import Tensor
 from tests.rules.calls import calls
+from tests.rules.per_entry import per_entry
 
 CALLS = [call for call in calls() if call.arrays]
 SIZES = (3, 5)
@@ -30,7 +32,7 @@ def outputs(result):
     return result if isinstance(result, tuple) else (result,)
 
 
-@pytest.mark.parametrize("call", CALLS, ids=repr)
+@per_entry(CALLS)
 def test_forward_mode_is_the_transpose_of_reverse_mode(call):
     rng = rng_for(call)
     primals = tensors(call.arrays)
@@ -44,21 +46,23 @@ def test_forward_mode_is_the_transpose_of_reverse_mode(call):
     np.testing.assert_allclose(forward, reverse, rtol=1e-9, atol=1e-11)
 
 
-@pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("call", CALLS, ids=repr)
-def test_many_points_at_once_equal_a_loop(call, size, monkeypatch):
+@per_entry(CALLS)
+def test_many_points_at_once_equal_a_loop(call):
     rng = rng_for(call)
-    monkeypatch.setattr(
-        "gradcli.func.mapping.log_loop", lambda func, reason: pytest.fail(f"fell back to a loop: {reason}")
-    )
     everything = (True,) * len(call.arrays)
     single = [tuple(i == j for j in range(len(call.arrays))) for i in range(len(call.arrays))]
-    for chosen in {everything, *single}:
-        arrays = [
-            np.stack([x] * size) + 0.001 * rng.random((size, *x.shape)) if many else x
-            for x, many in zip(call.arrays, chosen, strict=True)
-        ]
-        check_batch(call, arrays, chosen, size)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("gradcli.func.mapping.log_loop", refuse_loop)
+        for size, chosen in itertools.product(SIZES, {everything, *single}):
+            arrays = [
+                np.stack([x] * size) + 0.001 * rng.random((size, *x.shape)) if many else x
+                for x, many in zip(call.arrays, chosen, strict=True)
+            ]
+            check_batch(call, arrays, chosen, size)
+
+
+def refuse_loop(func, reason):
+    raise AssertionError(f"fell back to a loop: {reason}")
 
 
 def check_batch(call, arrays, chosen, size):
@@ -72,7 +76,7 @@ def check_batch(call, arrays, chosen, size):
         np.testing.assert_allclose(raw(out), np.stack(loop), rtol=1e-10, atol=1e-12)
 
 
-@pytest.mark.parametrize("call", CALLS, ids=repr)
+@per_entry(CALLS)
 def test_jacobians_agree_in_both_modes_and_behind_a_batch(call):
     primals = tensors(call.arrays)
     places = tuple(range(len(primals)))

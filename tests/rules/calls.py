@@ -64,6 +64,18 @@ class Call:
     def __repr__(self) -> str:
         return f"{self.entry.name}-{self.number}"
 
+    def describe(self) -> str:
+        """Return the call as a line for a message: entry, number, arguments with the shapes of operands."""
+        words = [*map(show, self.sample.args), *(f"{name}={x!r}" for name, x in self.sample.kwargs.items())]
+        return f"{self!r}: {self.entry.name}({', '.join(words)})"
+
+
+def show(argument: Any) -> str:
+    """Return an argument of a sample as a message tells it."""
+    if isinstance(argument, list):
+        return f"[{', '.join(map(show, argument))}]"
+    return f"array{argument.shape}" if isinstance(argument, A) else repr(argument)
+
 
 class Given(Call):
     """A function of Tensors and its operands; of (values, indices) and the like the values count."""

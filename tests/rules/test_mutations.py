@@ -24,7 +24,7 @@ BROADCASTING = [c for c in calls("elementwise") if len({x.shape for x in c.array
 def differs(call) -> bool:
     """Return whether the gradient of a call is not the slope, or is not computed at all."""
     try:
-        net.test_the_gradient_is_the_slope(call)
+        net.test_the_gradient_is_the_slope.check(call)
     except Exception:
         return True
     return False

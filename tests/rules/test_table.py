@@ -1,7 +1,6 @@
 """Every entry of the table times every check."""
 
 import numpy as np
-import pytest
 from numpy.testing import assert_allclose
 
 from gradcli.rules.table import BY_NUMPY
@@ -9,6 +8,7 @@ from gradcli.tape.backward import grad
 from gradcli.tape.tensor import Tensor
 
 from .calls import Call, calls, numeric_gradient
+from .per_entry import per_entry
 
 ALL = calls()
 RULED = [c for c in ALL if c.entry.kind != "composition"]
@@ -29,7 +29,7 @@ def vector_for(call: Call) -> np.ndarray:
     return np.random.default_rng(5).uniform(0.5, 1.5, shape)
 
 
-@pytest.mark.parametrize("call", [c for c in calls() if c.entry in BY_NUMPY.values()], ids=repr)
+@per_entry([c for c in calls() if c.entry in BY_NUMPY.values()])
 def test_the_value_is_numpys(call):
     functions = [f for f, entry in BY_NUMPY.items() if entry is call.entry]
     for function in functions:
@@ -39,7 +39,7 @@ def test_the_value_is_numpys(call):
         assert_allclose(call.plain(*call.arrays), expected, rtol=1e-13, atol=1e-14)
 
 
-@pytest.mark.parametrize("call", ALL, ids=repr)
+@per_entry(ALL)
 def test_the_gradient_is_the_slope(call):
     v = vector_for(call)
     expected = numeric_gradient(call.plain, call.arrays, v)
@@ -48,7 +48,7 @@ def test_the_gradient_is_the_slope(call):
         assert_allclose(got._data, want, rtol=2e-8, atol=2e-8)
 
 
-@pytest.mark.parametrize("call", ALL, ids=repr)
+@per_entry(ALL)
 def test_the_second_gradient_is_the_slope_of_the_first(call):
     v = vector_for(call)
     weights = [np.random.default_rng(7 + i).uniform(0.5, 1.5, x.shape) for i, x in enumerate(call.arrays)]
@@ -71,33 +71,31 @@ def test_the_second_gradient_is_the_slope_of_the_first(call):
         assert_allclose(g._data, want, rtol=2e-7, atol=2e-7)
 
 
-@pytest.mark.parametrize("call", ALL, ids=repr)
+@per_entry(ALL)
 def test_a_gradient_with_graph_equals_one_without(call):
     v = vector_for(call)
     for plain, recorded in zip(gradients(call, v), gradients(call, v, create_graph=True), strict=True):
         assert_allclose(recorded._data, plain._data, rtol=1e-14, atol=1e-14)
 
 
-@pytest.mark.parametrize("call", ALL, ids=repr)
-@pytest.mark.parametrize("create", [False, True], ids=["raw", "graph"])
-def test_batched_cotangents_equal_a_loop(call, create):
+@per_entry(ALL)
+def test_batched_cotangents_equal_a_loop(call):
     shape = vector_for(call).shape
     for batch in {5, *shape[:1]}:
         vectors = np.random.default_rng(3).uniform(-1, 1, (batch, *shape))
         rows = [gradients(call, v) for v in vectors]
-        leaves = call.leaves()
-        stacked = grad(
-            call.on(leaves), leaves, wrap(vectors), is_grads_batched=True, materialize_grads=True, create_graph=create
-        )
-        for i, got in enumerate(stacked):
-            want = np.array([row[i]._data for row in rows]).reshape((batch, *call.arrays[i].shape))
-            unused = got.shape == call.arrays[i].shape  # zeros in the input's own shape, as in PyTorch
-            assert_allclose(
-                np.broadcast_to(got._data, want.shape) if unused else got._data, want, rtol=1e-12, atol=1e-12
-            )
+        for create in (False, True):
+            leaves = call.leaves()
+            out = call.on(leaves)
+            options = {"is_grads_batched": True, "materialize_grads": True, "create_graph": create}
+            for i, got in enumerate(grad(out, leaves, wrap(vectors), **options)):
+                want = np.array([row[i]._data for row in rows]).reshape((batch, *call.arrays[i].shape))
+                unused = got.shape == call.arrays[i].shape  # zeros in the input's own shape, as in PyTorch
+                rows_found = np.broadcast_to(got._data, want.shape) if unused else got._data
+                assert_allclose(rows_found, want, rtol=1e-12, atol=1e-12, err_msg=f"create_graph={create}")
 
 
-@pytest.mark.parametrize("call", [c for c in ALL if c.entry.name != "astype"], ids=repr)
+@per_entry([c for c in ALL if c.entry.name != "astype"])
 def test_the_type_is_kept(call):
     leaves = call.leaves(np.float32)
     out = call.on(leaves)
@@ -121,7 +119,7 @@ def ends_in_one_node(call: Call) -> bool:
     return node is not None and list(node.parents) == [leaf._node for leaf in leaves]
 
 
-@pytest.mark.parametrize("call", [c for c in RULED if ends_in_one_node(c)], ids=repr)
+@per_entry([c for c in RULED if ends_in_one_node(c)])
 def test_rules_keep_the_type_by_themselves(call):
     """The cotangent that a rule returns has the operand's type, before anything is cast."""
     leaves = call.leaves(np.float32)
@@ -131,7 +129,7 @@ def test_rules_keep_the_type_by_themselves(call):
         assert g is None or g.dtype == np.float32
 
 
-@pytest.mark.parametrize("call", ALL, ids=repr)
+@per_entry(ALL)
 def test_results_share_no_memory_unless_they_are_views(call):
     leaves = [wrap(np.array(x)) for x in call.arrays]
     out = call.on(leaves)
@@ -139,7 +137,7 @@ def test_results_share_no_memory_unless_they_are_views(call):
         assert not any(np.shares_memory(out._data, x._data) for x in leaves if isinstance(x._data, np.ndarray))
 
 
-@pytest.mark.parametrize("call", RULED, ids=repr)
+@per_entry(RULED)
 def test_nothing_is_kept_that_no_rule_reads(call):
     out = call.on(call.leaves())
     node = out._node

@@ -1,0 +1,58 @@
+"""Asks a fork server for a run of gradcli; as a program it is `gradcli` in the lines of a shell (see fork_server)."""
+
+import _socket  # `socket` imports much, and this starts once for every command of a line
+import marshal
+import os
+import sys
+
+MOST_DESCRIPTORS = 64
+
+
+def ask(place, words, folder, environment, descriptors):
+    """Send a call to a server, and return the channel that its exit code will come by.
+
+    words: the command's arguments. folder: where to run it, "" for the one that the server finds as descriptor's.
+    descriptors: {number in the command: descriptor here}.
+    """
+    channel = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+    channel.connect(place)
+    text = marshal.dumps((words, folder, environment, list(descriptors)))
+    packed = b"".join(d.to_bytes(4, sys.byteorder) for d in descriptors.values())
+    channel.sendmsg([b"%8d" % len(text)], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, packed)])
+    while text:
+        text = text[channel.send(text) :]
+    return channel
+
+
+def status(channel):
+    """Return the exit code of a call when it ends, as subprocess tells it."""
+    text = channel.recv(64)
+    channel.close()
+    return marshal.loads(text)
+
+
+def open_descriptors():
+    """Return the descriptors that this process was started with."""
+    found = []
+    for number in range(256):
+        try:
+            os.fstat(number)
+        except OSError:
+            continue
+        found.append(number)
+    return found
+
+
+def main():
+    """Run gradcli with this process's words, descriptors, folder and variables, and end as it ends."""
+    numbers = open_descriptors()
+    channel = ask(sys.argv[1], sys.argv[2:], os.getcwd(), dict(os.environ), {n: n for n in numbers})
+    for number in numbers:
+        if number != channel.fileno():
+            os.close(number)
+    code = status(channel)
+    os._exit(code if code >= 0 else 128 - code)
+
+
+if __name__ == "__main__":
+    main()
