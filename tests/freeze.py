@@ -1,0 +1,179 @@
+"""Record what gradcli prints and how it judges, and compare a later state with the record: the net of a refactoring.
+
+python -m tests.freeze write FILE      before: record everything (some minutes)
+python -m tests.freeze compare FILE    after: print what differs; exit code 1 where something does
+
+A record holds the exit code and the output of every command in tests/cases and of every sample, and the verdicts on
+the bank and on the hunt of tests/check. It says what these print on one machine in one environment, so it is not
+committed. `--only WORDS` takes the entries whose names contain one of the words: `--only sweep.txt bank`.
+A difference is meant, or is a mistake: after one that is meant, write the record anew.
+"""
+
+import argparse
+import difflib
+import json
+import re
+import sys
+import tempfile
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .check import hunt, test_bank, test_hunt
+from .check.bank import mistakes
+from .command import ROOT, shell
+from .test_cases import CASES, Case, cases_of
+from .test_samples import EXPECTED
+from .text import matches
+
+COMMAND_SAMPLES = [
+    "gradcli grad samples/function.py:rosenbrock x=-1 y=2",
+    "gradcli gradcheck samples/gradients.py",
+    "gradcli grad samples/kernel.py",
+    *("bash samples/bisect.sh", "bash samples/demo.sh", "bash samples/descent.sh", "bash samples/sweep.sh"),
+]
+SCRIPT = """
+mkdir "$TMPDIR/bin"
+printf '#!/bin/sh\\nexec "$GRADCLI_PYTHON" -m gradcli "$@"\\n' > "$TMPDIR/bin/gradcli"
+chmod +x "$TMPDIR/bin/gradcli"
+PATH=$TMPDIR/bin:$PATH
+"""
+"""What makes `gradcli` a command of the scripts that a line of the shell starts."""
+FUNCTIONS = 500
+"""How many functions of the hunt are judged."""
+VARYING = {
+    r'"seconds": [\d.e-]+': '"seconds": TIME',
+    r"\b\d+(\.\d+)? ?(s|ms|seconds)\b": "TIME",
+    r"(?m)^((?:pass|fail|inconclusive|error)(?:\t[^\t\n]*){3}\t)[\d.]+": r"\1TIME",
+    r'time="[\d.]+"': 'time="TIME"',
+    r"0x[0-9a-f]{6,}": "ADDRESS",
+}
+"""What differs from one run to the next, and what is recorded in its place."""
+
+
+def normalise(text: str, folder: str) -> str:
+    for place, word in ((folder, "FOLDER"), (str(ROOT), "ROOT"), (sys.executable, "PYTHON"), (sys.prefix, "PREFIX")):
+        text = text.replace(place, word)
+    for pattern, word in VARYING.items():
+        text = re.sub(pattern, word, text)
+    return text
+
+
+def run_command(line: str, case: Case | None = None) -> dict[str, Any]:
+    """Run a line of the shell: that of a case in a folder of its own, that of a sample in the project."""
+    with tempfile.TemporaryDirectory(prefix="frozen") as folder:
+        if case is not None:
+            case.write_files(Path(folder))
+        done = shell(line, folder if case else ROOT, TMPDIR=folder)
+        return {
+            "exit": done.returncode,
+            "stdout": normalise(done.stdout, folder),
+            "stderr": normalise(done.stderr, folder),
+        }
+
+
+def commands() -> Iterator[tuple[str, Callable[[], dict[str, Any]]]]:
+    """Yield names and what runs them; a name is the command, and no number that the neighbours change."""
+    seen: Counter = Counter()
+    for case in (case for path in CASES for case in cases_of(path)):
+        name = f"{case.path.name}: {case.command}"
+        seen[name] += 1
+        again = f" ({seen[name]})" if seen[name] > 1 else ""
+        yield name + again, lambda case=case: run_command(case.command, case)
+    samples = [
+        " ".join(["gradcli grad", f"samples/{name}", *map(repr, words)]) for name, (words, *_) in EXPECTED.items()
+    ]
+    for line in [*samples, *COMMAND_SAMPLES]:
+        yield f"sample: {line}", lambda line=line: run_command(SCRIPT + line)
+
+
+def describe_report(report: Any) -> dict[str, Any]:
+    """Return what a report says, without what it took; digits and resolutions to a decimal."""
+    with np.errstate(divide="ignore"):
+        inputs = {
+            item.name: [item.verdict, *rounded(item.digits, np.log10(np.float64(item.resolution or np.nan)))]
+            for item in report.inputs
+        }
+    return {"verdict": report.verdict, "kinds": sorted({f.kind for f in report.diagnosis}), **inputs}
+
+
+def rounded(*numbers: float) -> list[float | str]:
+    return [round(float(x), 1) if np.isfinite(x) else str(float(x)) for x in numbers]
+
+
+def judgements() -> Iterator[tuple[str, Callable[[], dict[str, Any]]]]:
+    """Yield names of claimed gradients and what judges them."""
+    for case in test_bank.RIGHT:
+        for what, grad in [("right", case.grad), *mistakes(case)]:
+            yield f"bank: {case.name}: {what}", lambda c=case, g=grad: describe_report(test_bank.judge(c, g))
+    for k in range(FUNCTIONS):
+        rng = np.random.default_rng([16, k])
+        function = hunt.Function(rng)
+        with np.errstate(all="ignore"):
+            found = hunt.claims(function, rng)
+        for what in ("right", [*found][1:][k % (len(found) - 1)]):
+            yield f"hunt: {k}: {what}", lambda f=function, g=found[what]: describe_report(test_hunt.report(f, g))
+
+
+def record(words: list[str]) -> dict[str, Any]:
+    """Return everything by name."""
+
+    def chosen(entries: Iterator) -> list:
+        return [entry for entry in entries if not words or any(word in entry[0] for word in words)]
+
+    with ThreadPoolExecutor(2) as pool:
+        lines = chosen(commands())
+        found = dict(zip([name for name, _ in lines], pool.map(lambda entry: entry[1](), lines), strict=True))
+    return found | {name: judge() for name, judge in chosen(judgements())}
+
+
+def same(before: Any, after: Any) -> bool:
+    """Compare entries: floats in full precision to 13 digits, the judges' digits to half of one."""
+    if isinstance(before, dict) and isinstance(after, dict):
+        return before.keys() == after.keys() and all(same(before[key], after[key]) for key in before)
+    if isinstance(before, list) and isinstance(after, list):
+        return len(before) == len(after) and all(map(same, before, after))
+    if isinstance(before, float) and isinstance(after, float):
+        return abs(before - after) <= 0.5
+    return before == after or (isinstance(before, str) and isinstance(after, str) and matches(before, after))
+
+
+def differences(before: dict[str, Any], after: dict[str, Any]) -> Iterator[str]:
+    """Yield a paragraph per entry that differs, is gone, or is new."""
+    for name in dict.fromkeys([*before, *after]):
+        if name not in after:
+            yield f"gone: {name}"
+        elif name not in before:
+            yield f"new: {name}"
+        elif not same(before[name], after[name]):
+            old, new = (json.dumps(entry[name], indent=1).replace("\\n", "\n") for entry in (before, after))
+            changes = [*difflib.unified_diff(old.split("\n"), new.split("\n"), "before", "after", n=1, lineterm="")]
+            yield "\n".join([f"changed: {name}", *changes[2:], ""])
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("action", choices=["write", "compare"])
+    parser.add_argument("file", type=Path)
+    parser.add_argument("--only", nargs="+", default=[], metavar="WORD", help="entries whose names contain a word")
+    asked = parser.parse_args()
+    warnings.simplefilter("ignore")
+    found = record(asked.only)
+    if asked.action == "write":
+        asked.file.write_text(json.dumps(found, indent=1))
+        return 0
+    before = json.loads(asked.file.read_text())
+    if asked.only:
+        before = {name: entry for name, entry in before.items() if any(word in name for word in asked.only)}
+    lines = [*differences(before, found)]
+    print("\n".join([*lines, f"{len(lines)} of {len(before)} entries differ"]))
+    return int(bool(lines))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
