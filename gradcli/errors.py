@@ -192,5 +192,3 @@ def did_you_mean(word: str, known) -> str | None:
     """Return the phrase "did you mean 'x'?" for the nearest known word, or None."""
     names = nearest(word, known)
     return f"did you mean '{names[0]}'?" if names else None
-
-

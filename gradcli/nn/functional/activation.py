@@ -9,9 +9,14 @@ from ...api import norms, reduce
 from ...api.arithmetic import softplus  # noqa: F401 - also the function of nn.functional
 from ...api.wrap import rename_function, resolve
 from ...rules import entry
+from ...tape import inplace
 from ...tape.node import refusing_node
 from ...tape.tensor import Tensor
-from .arguments import compute_into
+
+
+def compute_into(input: Tensor, inplace_: bool, function: Callable[[], Any]) -> Any:
+    """Return function(), written into input where that is asked for."""
+    return inplace.update(input, function) if inplace_ else function()
 
 
 def apply(name: str, input: Tensor, inplace: bool = False, *args: Any) -> Tensor:

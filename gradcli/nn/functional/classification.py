@@ -17,7 +17,7 @@ from ...rules.shapes import lay_along
 from ...tape.record import dispatch
 from ...tape.tensor import Tensor
 from .activation import logsigmoid
-from .arguments import divide_by_count, loss, reduce_losses
+from .regression import divide_by_count, loss, reduce_losses
 
 
 def check_target(x: Tensor, target: Tensor) -> None:

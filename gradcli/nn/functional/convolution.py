@@ -5,12 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from ...api.wrap import records_as, rename_function
 from ...rules import entry
 from ...rules.shapes import lay_along
 from ...rules.sliding_windows import Windows
 from ...tape.tensor import Tensor
-from .arguments import per_axis
+
+
+def per_axis(value: Any, n: int, name: str) -> tuple[int, ...]:
+    """Return one int per axis: a single number stands for all. Raises RuntimeError for another count."""
+    if isinstance(value, int | np.integer):
+        return (int(value),) * n
+    values = tuple(int(v) for v in value)
+    if len(values) == 1:
+        return values * n
+    if len(values) != n:
+        raise RuntimeError(f"{name} must be a number or {n} numbers, got {list(values)}")
+    return values
 
 
 def add_batch_axis(input: Tensor, n: int, name: str) -> tuple[Tensor, bool]:

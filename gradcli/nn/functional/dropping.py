@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...api.random import source
 from ...api.wrap import operand
 from ...tape.tensor import Tensor
-from .arguments import compute_into
+from .activation import compute_into
 
 
 def check_probability(p: float) -> None:

@@ -16,8 +16,7 @@ from ...api.wrap import operand, records_as, rename_function
 from ...rules import entry
 from ...rules.resample import Taps
 from ...tape.tensor import Tensor
-from .arguments import per_axis
-from .convolution import add_batch_axis
+from .convolution import add_batch_axis, per_axis
 
 
 def window_table(size: int, kernel: int, stride: int, padding: int, dilation: int, ceil: bool) -> np.ndarray:

@@ -9,7 +9,29 @@ from ...api.where_search import where
 from ...api.wrap import records_as
 from ...rules import entry
 from ...tape.tensor import Tensor
-from .arguments import divide_by_count, loss, reduce_losses
+
+
+def reduce_losses(values: Any, reduction: str) -> Any:
+    """Return the mean, the sum, or the values themselves. Raises ValueError for another reduction."""
+    if reduction == "none":
+        return values
+    if reduction in ("mean", "sum"):
+        return getattr(values, reduction)()
+    raise ValueError(f"{reduction} is not a valid value for reduction")
+
+
+def divide_by_count(x: Any, count: float) -> Any:
+    """Return x / count, where a count of 0 gives nan rather than an error."""
+    return x / operand(count).to(x.dtype)
+
+
+def loss(name: str, input: Tensor, target: Tensor, reduction: str) -> Tensor:
+    """Record a loss of operands of one shape that is one entry of the table, reduced."""
+    if reduction not in ("mean", "sum", "none"):
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+    axis = () if reduction == "none" else (*range(-input.ndim, 0),)
+    total = (math.prod(input.shape) or math.nan) if reduction == "mean" else 1
+    return dispatch(entry(name), (input, target), {"axis": axis, "total": total})
 
 
 def weigh_losses(values: Tensor, weight: Tensor | None, reduction: str) -> Tensor:

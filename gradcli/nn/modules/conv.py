@@ -7,8 +7,7 @@ from typing import Any
 
 from ...tape.tensor import Tensor
 from .. import functional
-from ..functional.arguments import per_axis
-from ..functional.convolution import paddings
+from ..functional.convolution import paddings, per_axis
 from .linear import fill_uniform, parameter
 from .module import Module
 

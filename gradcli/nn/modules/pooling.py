@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..functional.arguments import per_axis
+from ..functional.convolution import per_axis
 from .wrappers import REQUIRED, Applied, module_for
 
 
