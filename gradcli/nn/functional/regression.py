@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import warnings
+from typing import Any
 
 from ...api.shape import broadcast_tensors
 from ...api.where_search import where
-from ...api.wrap import records_as
+from ...api.wrap import operand, records_as
 from ...rules import entry
+from ...tape.record import dispatch
 from ...tape.tensor import Tensor
 
 
