@@ -28,7 +28,8 @@ class FailuresAsTheyCome:
             self.terminal.write_line(f"\n{report.nodeid}\n{report.longreprtext}")
 
 
-def pytest_configure(config):
-    terminal = config.pluginmanager.getplugin("terminalreporter")
+def pytest_sessionstart(session):
+    plugins = session.config.pluginmanager
+    terminal = plugins.getplugin("terminalreporter")
     if terminal is not None:  # the workers of pytest-xdist have none
-        config.pluginmanager.register(FailuresAsTheyCome(terminal))
+        plugins.register(FailuresAsTheyCome(terminal))
