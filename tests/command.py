@@ -20,7 +20,7 @@ FUNCTION = 'gradcli() { "$GRADCLI_PYTHON" %s "$@"; }\n'
 WORD = r"""(?:'[^']*'|"[^"$`\\\\!]*"|[\w./:=,+@%^\-\[\]])+"""
 LINE = re.compile(rf"gradcli(?: +{WORD})*")
 """A line that is one command, whose words bash hands on as they are but for the quotes."""
-NEEDS_PROCESS = re.compile(r"\b(LC_ALL|LANG|PYTHON\w*|ulimit|kill|trap|(?<!-)timeout)\b")
+NEEDS_PROCESS = re.compile(r"\b(rmdir|LC_ALL|LANG|PYTHON\w*|ulimit|kill|trap|(?<!-)timeout)\b")
 """What a line does to a command that only a process of its own feels."""
 
 

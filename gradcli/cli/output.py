@@ -20,7 +20,7 @@ PLAIN = str.maketrans("…×·∂²", "~x*d2")
 """What stands for the commonest characters where there is only ASCII, of the same width."""
 FILE_SIZE = (100, 40)
 """Columns and lines of a table in a file."""
-UNKNOWN_PICTURES = (".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff", ".ps", ".eps")
+UNKNOWN_PICTURES = (".pdf", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff", ".ps", ".eps")
 """Files in which nobody expects text, and which no command writes with -o."""
 
 

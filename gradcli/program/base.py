@@ -151,4 +151,4 @@ def is_module(x: Any) -> bool:
     modules = sys.modules.get("gradcli.nn.modules.module")
     if modules is None:
         return False
-    return issubclass(x if isinstance(x, type) else type(x), modules.Module)
+    return issubclass(x if issubclass(type(x), type) else type(x), modules.Module)

@@ -1,7 +1,5 @@
 """Shapes, joins, cuts, and elements taken or replaced at positions."""
 
-import math
-
 import numpy as np
 import pytest
 import scipy.linalg
@@ -20,17 +18,6 @@ MASK = X > 0.1
 
 def t(x):
     return gc.tensor(x)
-
-
-def by_loop(reduce, include, dim=0):
-    """scatter_reduce of Y into X along axis 0 at INDEX, one element after another."""
-    out = X.copy()
-    groups: dict = {}
-    for (i, j), place in np.ndenumerate(INDEX):
-        groups.setdefault((place, j), [out[place, j]] if include else []).append(Y[i, j])
-    for place, values in groups.items():
-        out[place] = {"sum": sum, "prod": math.prod, "mean": np.mean, "amax": max, "amin": min}[reduce](values)
-    return out
 
 
 def changed(x, key, value):
@@ -80,18 +67,6 @@ REPLACED = [
     ("put add", lambda x, v: x.put(t(np.array([5, 5, 0])), v, True), (X, V), added(X, ([1, 1, 0], [1, 1, 0]), V)),
     ("masked_fill", lambda x, v: x.masked_fill(t(MASK), v[1]), (X, V), np.where(MASK, V[1], X)),
     ("masked_scatter", lambda x, y: x.masked_scatter(t(MASK), y), (X, Y), changed(X, MASK, Y.ravel()[: MASK.sum()])),
-    *(
-        (
-            f"scatter_reduce {reduce} {include}",
-            lambda x, y, reduce=reduce, include=include: x.scatter_reduce(
-                0, t(INDEX), y, reduce, include_self=include
-            ),
-            (X, Y),
-            by_loop(reduce, include),
-        )
-        for reduce in ("sum", "prod", "mean", "amax", "amin")
-        for include in (True, False)
-    ),
 ]
 SHAPED = [
     ("diag_embed", lambda x: gc.diag_embed(x, 1, 0, 2), (X,), None),
@@ -146,7 +121,6 @@ WRONG = [
     (lambda: t(X).narrow(1, 3, 2), RuntimeError, "exceeds dimension size"),
     (lambda: t(X).split([1, 1]), RuntimeError, "sum exactly to 3"),
     (lambda: t(X).hsplit(3), RuntimeError, "not divisible"),
-    (lambda: t(X).unfold(0, 4, 1), RuntimeError, "maximum size"),
     (lambda: gc.cat([t(X), t(V)]), RuntimeError, "same number of dimensions"),
     (lambda: gc.block_diag(t(CUBE)), RuntimeError, "two axes"),
     (lambda: gc.einsum("ij,jk", t(X)), RuntimeError, "fewer operands were provided"),

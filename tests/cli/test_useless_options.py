@@ -63,7 +63,6 @@ REFUSED = [
     ("grad x**2 x=1 --retain-all --digits 9", "way of its own"),
     ("grad x**2 x=1 --dtype float32 --digits 9", "way of its own"),
     ("grad x**2 x=1 --precision 4 --digits 9", "way of its own"),
-    ("jacobian [x] x=1 --mode fwd --digits 9", "way of its own"),
     ("jacobian [x] x=1 --plot -f tsv", "it draws"),
     ("grad own.py -g 3", "runs backward itself"),
     ("grad own.py -g 3 --digits 9", "runs backward itself"),

@@ -68,9 +68,9 @@ def call(number, name, args, options, *domain):
 @pytest.mark.parametrize(
     "check",
     [
-        net.test_the_gradient_is_the_slope,
-        net.test_the_second_gradient_is_the_slope_of_the_first,
-        net.test_the_type_is_kept,
+        net.test_the_gradient_is_the_slope.check,
+        net.test_the_second_gradient_is_the_slope_of_the_first.check,
+        net.test_the_type_is_kept.check,
     ],
     ids=lambda f: f.__name__.removeprefix("test_"),
 )

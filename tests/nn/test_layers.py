@@ -127,7 +127,7 @@ def test_values_and_derivatives(make, shapes, value):
     call = Given(run, [*inputs, *parameters.values()])
     if value is not None:
         np.testing.assert_allclose(call.plain(*call.arrays), value(*inputs, parameters), rtol=1e-10, atol=1e-12)
-    net.test_the_gradient_is_the_slope(call)
+    net.test_the_gradient_is_the_slope.check(call)
 
 
 # -- layers with targets that are classes, states, or chance --------------------------------------

@@ -16,14 +16,6 @@ def test_quotients_of_zero_have_a_finite_slope_in_the_divisor(x, y):
     assert y.grad.item() == 0
 
 
-@pytest.mark.parametrize("angle", [0.0, 1.0, -2.0])
-def test_polar_of_an_infinite_modulus_has_the_parts_of_its_formula(angle):
-    z = gradcli.polar(gradcli.tensor(np.inf), gradcli.tensor(angle)).numpy()
-    with np.errstate(invalid="ignore"):
-        expected = np.array([np.inf * np.cos(angle), np.inf * np.sin(angle)])
-    assert np.array_equal([z.real, z.imag], expected, equal_nan=True)
-
-
 @pytest.mark.parametrize(("re", "im"), [(np.inf, 0.0), (0.0, np.inf), (1.0, -np.inf), (np.nan, 1.0)])
 def test_complex_keeps_the_parts_that_it_is_given(re, im):
     x, y = (gradcli.tensor(v, requires_grad=True) for v in (re, im))

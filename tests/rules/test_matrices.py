@@ -96,10 +96,10 @@ CASES = [
 ]
 CALLS = [Call(Stand(name, function), 0, Sample(*args)) for name, function, args in CASES]
 CHECKS = [
-    net.test_the_gradient_is_the_slope,
-    net.test_the_second_gradient_is_the_slope_of_the_first,
-    net.test_the_type_is_kept,
-    forward.test_forward_mode_is_the_transpose_of_reverse_mode,
+    net.test_the_gradient_is_the_slope.check,
+    net.test_the_second_gradient_is_the_slope_of_the_first.check,
+    net.test_the_type_is_kept.check,
+    forward.test_forward_mode_is_the_transpose_of_reverse_mode.check,
 ]
 
 

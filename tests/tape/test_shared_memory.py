@@ -109,13 +109,3 @@ def test_what_is_overwritten_keeps_its_history_and_gets_zeros(x, value, whole):
     assert y.requires_grad
     y.sum().backward()
     assert x.grad.tolist() == [0.0, 0.0]
-
-
-def test_windows_are_views():
-    x = leaf(1.0, 2.0, 3.0, 4.0)
-    y = x * 1
-    windows = y.unfold(0, 2, 2)
-    windows[0] *= 10
-    assert y.tolist() == [10.0, 20.0, 3.0, 4.0]
-    (y * y).sum().backward()
-    assert x.grad.tolist() == [200.0, 400.0, 6.0, 8.0]

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 import scipy.special
-from numpy.testing import assert_allclose
 
 import gradcli as gc
 from gradcli import special
@@ -50,27 +49,3 @@ OTHERS = [
 @pytest.mark.parametrize(("call", "expected"), [row[1:] for row in OTHERS], ids=[row[0] for row in OTHERS])
 def test_other_functions(call, expected):
     check(call, (X,), expected)
-
-
-POLYNOMIALS = {
-    "chebyshev_polynomial_u": scipy.special.eval_chebyu,
-    "chebyshev_polynomial_v": lambda n, x: np.cos((n + 0.5) * np.arccos(x)) / np.cos(np.arccos(x) / 2),
-    "chebyshev_polynomial_w": lambda n, x: np.sin((n + 0.5) * np.arccos(x)) / np.sin(np.arccos(x) / 2),
-    "hermite_polynomial_h": scipy.special.eval_hermite,
-    "hermite_polynomial_he": scipy.special.eval_hermitenorm,
-    "laguerre_polynomial_l": scipy.special.eval_laguerre,
-    "legendre_polynomial_p": scipy.special.eval_legendre,
-    "shifted_chebyshev_polynomial_t": scipy.special.eval_sh_chebyt,
-    "shifted_chebyshev_polynomial_u": scipy.special.eval_sh_chebyu,
-}
-
-
-@pytest.mark.parametrize("name", POLYNOMIALS)
-def test_polynomials(name):
-    degrees = np.array([[0], [1], [2], [5]])
-    x = np.array([0.1, 0.45, 0.8])
-    check(lambda t: getattr(special, name)(t, gc.tensor(degrees)), (x,), POLYNOMIALS[name](degrees, x))
-
-
-def test_a_degree_may_be_a_number():
-    assert_allclose(special.legendre_polynomial_p(gc.tensor(0.5), 2).item(), -0.125)
