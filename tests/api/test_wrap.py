@@ -29,7 +29,7 @@ def test_every_name_resolves(owner):
         (special, "erfcxx", "erfcx"),
         (F, "convd2", "conv2d"),
         (optim, "Adm", "Adam"),
-        (optim, "SteplR", "StepLR"),
+        (lr_scheduler, "SteplR", "StepLR"),
     ],
 )
 def test_an_unknown_name_names_the_nearest(owner, name, nearest):
