@@ -95,8 +95,8 @@ HOMES = {
     "is_anomaly_check_nan_enabled": "tape.anomaly",
     "GradcliError": "errors",
     "check_gradient": "check.declare",
-    "save": "nn.store",
-    "load": "nn.store",
+    "save": "nn.module",
+    "load": "nn.module",
 }
 DTYPE_NAMES = {
     "float16",

@@ -45,8 +45,8 @@ def flush() -> None:
 def run_command_line() -> int:
     """Run the command line, wait for threads that the user's code has started, and return the exit code."""
     gc.disable()
-    from gradcli.cli.main import main as run
-    from gradcli.lang.memory import bound
+    from .cli.main import main as run
+    from .lang.limits import bound
 
     bound.own_process = True
     gc.freeze()

@@ -1,23 +1,303 @@
-"""Linear algebra with the names, arguments and results of torch.linalg."""
+"""Factors of matrices: Cholesky, LU, QR, eigenvalues and singular values.
+
+Products of vectors and matrices, diagonals and Vandermonde matrices.
+
+Inverses and systems of linear equations.
+
+Norms, condition numbers, ranks and determinants.
+
+Linear algebra with the names, arguments and results of torch.linalg.
+"""
 
 from __future__ import annotations
 
-from .api.linalg.decompose import (
-    eig,
-    eigh,
-    eigvals,
-    eigvalsh,
-    qr,
-    svd,
-    svdvals,
+import math
+from collections import namedtuple
+from typing import Any
+
+import numpy as np
+
+from .api.products import (
+    LinAlgError,
+    as_torch,
+    cholesky,
+    det,
+    inverse,
+    matmul,
+    matrix_exp,
+    matrix_power,
+    on_matrices,
+    singular_at,
+    slogdet,
 )
-from .api.linalg.measure import cond, matrix_norm, matrix_rank, norm, vector_norm
-from .api.linalg.products import cross, diagonal, multi_dot, vander, vecdot
-from .api.linalg.solve import inv, lstsq, pinv, solve, solve_triangular
-from .api.linear_algebra import cholesky, det, matrix_exp, matrix_power, slogdet
-from .api.matrix_operands import LinAlgError
-from .api.products import matmul
-from .api.wrap import missing
+from .api.reduce import reduce_by_entry
+from .api.wrap import missing, operand
+from .rules import entry, spectral
+from .rules.matrix_functions import LstsqResult, default_tolerance, pinv_with
+from .rules.matrix_functions import cond as table_cond
+from .rules.matrix_functions import matrix_norm as table_matrix_norm
+from .rules.solve import lu_factor, solve_columns
+from .rules.solve import solve_triangular as table_solve_triangular
+from .rules.spectral import QRResult
+from .tape.modes import no_grad
+from .tape.record import relabel
+from .tape.tensor import Tensor, as_raw
+
+CholeskyEx = namedtuple("CholeskyEx", ["L", "info"])
+LUFactor = namedtuple("LUFactor", ["LU", "pivots"])
+LUFactorEx = namedtuple("LUFactorEx", ["LU", "pivots", "info"])
+
+
+# -- LU ------------------------------------------------------------------------------------------
+
+
+# -- QR ------------------------------------------------------------------------------------------
+
+
+@on_matrices()
+def qr(A: Tensor, mode: str = "reduced") -> QRResult:  # noqa: N803
+    """Q and R of A = Q R; mode is 'reduced', 'complete' (square Q) or 'r' (Q empty)."""
+    if mode == "r":
+        return QRResult(Tensor._wrap(np.zeros(0, A.dtype), None), entry("qr").function(A, "r"))
+    return entry("qr").function(A, mode)
+
+
+# -- eigenvalues and singular values -------------------------------------------------------------
+
+
+@on_matrices(square=True)
+def eig(A: Tensor) -> spectral.EigResult:  # noqa: N803
+    """Eigenvalues and eigenvectors, complex, of square matrices."""
+    return spectral.complex_eig(A)
+
+
+@on_matrices(square=True)
+def eigvals(A: Tensor) -> Tensor:  # noqa: N803
+    """Eigenvalues, complex, of square matrices."""
+    return spectral.complex_eig(A).eigenvalues
+
+
+@on_matrices(square=True)
+def eigh(A: Tensor, UPLO: str = "L") -> spectral.EighResult:  # noqa: N803
+    """Eigenvalues in rising order and eigenvectors of Hermitian matrices, of which one triangle is read."""
+    return spectral.eigh(A, UPLO)
+
+
+@on_matrices(square=True)
+def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:  # noqa: N803
+    """Eigenvalues of Hermitian matrices, of which one triangle is read, in rising order."""
+    return spectral.eigvalsh(A, UPLO)
+
+
+@on_matrices()
+def svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> spectral.SVDResult:  # noqa: N803
+    """U, S and V^H with A = U diag(S) V^H."""
+    return spectral.svd(A, full_matrices)
+
+
+@on_matrices()
+def svdvals(A: Tensor, *, driver: str | None = None) -> Tensor:  # noqa: N803
+    """Singular values in falling order."""
+    return spectral.svdvals(A)
+
+
+def multi_dot(tensors: Any) -> Tensor:
+    """Product of two or more matrices in the cheapest order; the first and the last may be vectors."""
+    return as_torch("linalg.multi_dot", entry("multi_dot").function, ([operand(x) for x in tensors],), {})
+
+
+def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
+    """Sum of conj(x) y along dim."""
+    return as_torch("linalg.vecdot", entry("vecdot").function, (operand(x), operand(y)), {"axis": dim})
+
+
+def cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
+    """Vector product of three-dimensional vectors along dim."""
+    x, y = operand(input), operand(other)
+    if x.ndim != y.ndim:
+        raise RuntimeError(f"linalg.cross: inputs must have the same number of dimensions, got {x.ndim} and {y.ndim}")
+    return as_torch("linalg.cross", entry("cross").function, (x, y), {"axis": dim})
+
+
+@on_matrices(axes=0)
+def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:  # noqa: N803
+    """The diagonals over two axes."""
+    return entry("diagonal").function(A, offset, dim1, dim2)
+
+
+def vander(x: Tensor, *, N: int | None = None) -> Tensor:  # noqa: N803
+    """Rows of the powers 0 to N - 1 of the elements of x."""
+    x = operand(x)
+    x = x.reshape(1) if x.ndim == 0 else x
+    count = x.shape[-1] if N is None else N
+    if count <= 1 and N is not None:
+        raise RuntimeError(f"linalg.vander: N must be greater than 1, got {N}")
+    ones = np.ones((*x.shape, 1), x.dtype)
+    factors = np.broadcast_to(x[..., None], (*x.shape, count - 1))
+    return entry("cumprod").function(entry("concatenate").function([ones, factors], -1), -1)
+
+
+InvEx = namedtuple("InvEx", ["inverse", "info"])
+SolveEx = namedtuple("SolveEx", ["result", "info"])
+
+
+def is_vector(a: Tensor, b: Tensor) -> bool:
+    """Return whether a right-hand side holds vectors rather than matrices."""
+    return b.ndim == 1 or (a.ndim - 1 == b.ndim and tuple(b.shape) == tuple(a.shape[:-1]))
+
+
+def singular(a: Tensor) -> Tensor:
+    """Return for each matrix the place of the first zero pivot, 0 where there is none."""
+    with no_grad():
+        return singular_at(lu_factor(a)[0])
+
+
+@on_matrices(square=True)
+def inv(A: Tensor) -> Tensor:  # noqa: N803
+    """Inverse of square matrices. Raises LinAlgError for singular ones."""
+    return inverse(A)
+
+
+@on_matrices(square=True)
+def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:  # noqa: N803
+    """The X with A X = B, or X A = B unless left; B holds vectors or matrices."""
+    if is_vector(A, B):
+        return solve_columns(A, B[..., None])[..., 0]
+    return solve_columns(A, B) if left else solve_columns(A.mT, B.mT).mT
+
+
+@on_matrices(square=True)
+def solve_triangular(
+    A: Tensor,  # noqa: N803
+    B: Tensor,  # noqa: N803
+    *,
+    upper: bool,
+    left: bool = True,
+    unitriangular: bool = False,
+) -> Tensor:
+    """The X with A X = B, or X A = B unless left, where only one triangle of A is read."""
+    if left:
+        return table_solve_triangular(A, B, lower=not upper, unit=unitriangular)
+    return table_solve_triangular(A.mT, B.mT, lower=upper, unit=unitriangular).mT
+
+
+def tolerances(A: Tensor, atol: Any, rtol: Any) -> tuple[Any, Any]:  # noqa: N803
+    """Return what singular values must exceed: absolutely, and relative to the largest one."""
+    absolute = 0.0 if atol is None else as_raw(atol)
+    if rtol is None:
+        usual = default_tolerance(A) if A.shape[-1] and A.shape[-2] else 0.0
+        return absolute, np.where(np.asarray(absolute) > 0, 0.0, usual)
+    return absolute, as_raw(rtol)
+
+
+@on_matrices()
+def pinv(
+    A: Tensor,  # noqa: N803
+    rcond: Any = None,
+    hermitian: bool = False,
+    *,
+    atol: Any = None,
+    rtol: Any = None,
+) -> Tensor:
+    """Pseudo-inverse; singular values up to max(atol, rtol * largest) count as 0 (rtol may be called rcond)."""
+    return pinv_with(A, *tolerances(A, atol, rcond if rtol is None else rtol), hermitian)
+
+
+@on_matrices()
+def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None) -> LstsqResult:  # noqa: N803
+    """The X that makes |B - A X| smallest; residuals, rank and singular values as the LAPACK driver gives them."""
+    if driver not in (None, "gels", "gelsy", "gelsd", "gelss"):
+        raise RuntimeError(f"linalg.lstsq: driver must be gels, gelsy, gelsd or gelss, got {driver}")
+    vector = is_vector(A, B)
+    right = B[..., None] if vector else B
+    m, n = A.shape[-2:]
+    solution = pinv_with(A, 0.0, default_tolerance(A) if rcond is None else rcond) @ right
+    with no_grad():
+        values = entry("svdvals").function(A)
+        limit = (default_tolerance(A) if rcond is None else rcond) * as_raw(values).max(-1, keepdims=True, initial=0)
+        count = np.asarray((as_raw(values) > limit).sum(-1))
+    empty = Tensor._wrap(np.zeros(0, as_raw(values).dtype), None)
+    residuals = abs(solution.reshape(-1)[:0])
+    if m > n and driver not in (None, "gelsy") and (count == n).all():
+        distance = abs(A @ solution - right)
+        residuals = (distance * distance).sum(-2)
+    rank = Tensor._wrap(np.zeros(0, np.int64) if driver == "gels" else count, None)
+    values = values if driver in ("gelsd", "gelss") else empty
+    return LstsqResult(solution[..., 0] if vector else solution, residuals, rank, values)
+
+
+@on_matrices(axes=0)
+def vector_norm(x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """(sum |x|^ord)^(1/ord) over dim, all axes unless given."""
+    return reduce_by_entry("norm", x, dim, keepdim, dtype, ord=float(ord))
+
+
+@on_matrices()
+def matrix_norm(
+    A: Tensor,  # noqa: N803
+    ord: Any = "fro",
+    dim: Any = (-2, -1),
+    keepdim: bool = False,
+    *,
+    dtype: Any = None,
+) -> Tensor:
+    """Norm of matrices: 'fro', 'nuc', inf, -inf, 1, -1, 2 or -2."""
+    norm = table_matrix_norm(A if dtype is None else A.to(dtype), ord, dim, keepdim)
+    if isinstance(ord, str) or ord in (2, -2):
+        return norm
+    return relabel(norm, "AmaxBackward0" if ord > 0 else "AminBackward0")
+
+
+@on_matrices(axes=0)
+def norm(
+    A: Tensor,  # noqa: N803
+    ord: Any = None,
+    dim: Any = None,
+    keepdim: bool = False,
+    *,
+    dtype: Any = None,
+) -> Tensor:
+    """Vector norm over one axis or, without ord, over dim; matrix norm over two."""
+    axes = dim if dim is None or isinstance(dim, tuple | list) else (dim,)
+    if ord is None:
+        return vector_norm(A, 2, axes, keepdim, dtype=dtype)
+    if axes is None and A.ndim not in (1, 2):
+        raise RuntimeError(
+            f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {A.ndim}D."
+        )
+    if (A.ndim if axes is None else len(axes)) == 1 and not isinstance(ord, str):
+        return vector_norm(A, ord, axes, keepdim, dtype=dtype)
+    return matrix_norm(A, ord, (-2, -1) if axes is None else axes, keepdim, dtype=dtype)
+
+
+@on_matrices()
+def cond(A: Tensor, p: Any = None) -> Tensor:  # noqa: N803
+    """The condition number |A| |A^-1| in the norm p, of the singular values unless given; inf if singular."""
+    if p in (None, 2, -2):
+        return table_cond(A, p)
+    failed = as_raw(singular(A)) != 0
+    regular = np.where(failed[..., None, None], np.eye(A.shape[-1], dtype=A.dtype), A) if failed.any() else A
+    product = matrix_norm(A, p) * matrix_norm(inverse(regular), p)
+    bounded: Any = np.where(failed, math.inf, product) if failed.any() else product
+    return bounded
+
+
+@on_matrices()
+def matrix_rank(
+    A: Tensor,  # noqa: N803
+    tol: Any = None,
+    hermitian: bool = False,
+    *,
+    atol: Any = None,
+    rtol: Any = None,
+) -> Tensor:
+    """How many singular values exceed max(atol, rtol * largest)."""
+    raw = as_raw(A)
+    values = np.sort(abs(np.linalg.eigvalsh(raw)))[..., ::-1] if hermitian else np.linalg.svdvals(raw)
+    absolute, relative = (as_raw(tol), 0.0) if tol is not None else tolerances(A, atol, rtol)
+    limit = np.maximum(absolute, relative * values.max(-1, initial=0))
+    return Tensor._wrap(np.asarray((values > limit[..., None]).sum(-1)), None)
+
 
 __all__ = [
     "LinAlgError",

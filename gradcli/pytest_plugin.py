@@ -14,7 +14,7 @@ import pytest
 
 if TYPE_CHECKING:
     from .check.check import Check
-    from .results.checks import CheckReport
+    from .show.check_results import CheckReport
 
 FOLDERS = pytest.StashKey[Any]()
 """Where a session keeps what the files beside the checked ones are."""
@@ -35,7 +35,7 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
     """Collect a Python file that may declare checks."""
     if not parent.config.getoption("gradcheck") or file_path.suffix != ".py":
         return None
-    from .check.targets.files import mentions_checks
+    from .check.targets import mentions_checks
 
     return DeclaringFile.from_parent(parent, path=file_path) if mentions_checks(str(file_path)) else None
 
@@ -50,7 +50,7 @@ class DeclaringFile(pytest.Module):
     def collect(self) -> Iterator[Any]:
         """Yield the checks that the file declares, in order. Raises CollectError when it cannot be imported."""
         from .check.declare import REGISTRY
-        from .check.targets.files import mentions_checks, same_file
+        from .check.targets import mentions_checks, same_file
 
         before = len(REGISTRY)
         path = str(self.path)
@@ -81,7 +81,7 @@ class DeclaringFile(pytest.Module):
     def load(self) -> Any:
         """Import the file and return its surroundings. Raises CollectError."""
         from .errors import GradcliError
-        from .program.import_scope import Folders
+        from .program.user_code import Folders
 
         folders = self.config.stash.setdefault(FOLDERS, Folders())
         try:
@@ -123,7 +123,7 @@ class DeclaredCheck(pytest.Item):
             return super().repr_failure(excinfo, style)
         from _pytest._code.code import ReprEntryNative, ReprExceptionInfo, ReprFileLocation, ReprTraceback
 
-        from .render.checks import headline
+        from .show.checks import headline
 
         report = excinfo.value.report
         reasons = dict.fromkeys([headline(report), *(finding.text for finding in report.diagnosis[:1])])
@@ -139,7 +139,7 @@ class DeclaredCheck(pytest.Item):
 
 def report_text(report: CheckReport) -> str:
     """Return a report as `gradcli gradcheck` prints it."""
-    from .render import Style
-    from .render.terminal import again_text, check_text
+    from .show import Style
+    from .show.terminal import again_text, check_text
 
     return "\n".join(text.plain for text in [check_text(report, Style()), *again_text(report)])

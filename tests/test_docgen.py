@@ -8,8 +8,8 @@ import click
 import pytest
 
 from gradcli.cli.main import COMMANDS, cli
-from gradcli.lang.from_ast import PROPERTIES
-from gradcli.lang.settings import CONSTANTS
+from gradcli.lang.limits import CONSTANTS
+from gradcli.lang.parse import PROPERTIES
 from gradcli.rules import full_table
 from gradcli.schema import names, schema_of
 from man.generate import pages

@@ -20,9 +20,9 @@ from ..exact.symbolic import Symbolic
 from ..lang.parse import parse
 from ..program.base import Program
 from ..program.expression import ExpressionProgram
-from ..results.exact import Derivative, Formula
-from ..results.graphs import Flow, Pass, Step
 from ..rules.exact import without_field
+from ..show.formula_results import Derivative, Formula
+from ..show.graph_results import Flow, Pass, Step
 from .gradient import Request
 from .trace import trace_program
 

@@ -12,10 +12,20 @@ from ..exact import printing
 from ..exact.record import exactly
 from ..exact.symbolic import Symbolic, resolve_unknown
 from ..program.base import Program
-from ..results.exact import Agreement
-from .formula_values import Rounded, as_number, number_at, point_of
+from ..show.formula_results import Agreement
 from .gradient import Request
-from .symbolic_run import MAX_SYMBOLS, TIMEOUT, Symbols, derivatives, derive_in_time, differentiate
+from .symbolic import (
+    MAX_SYMBOLS,
+    TIMEOUT,
+    Rounded,
+    Symbols,
+    as_number,
+    derivatives,
+    derive_in_time,
+    differentiate,
+    number_at,
+    point_of,
+)
 
 EngineAt = Callable[[Mapping[str, np.ndarray]], Mapping[str, np.ndarray]]
 

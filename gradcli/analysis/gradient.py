@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from ..errors import EXIT_TARGET, GradcliError, Span
-from ..lang.memory import out_of_memory
+from ..lang.limits import out_of_memory
+from ..program.arguments import check_known
 from ..program.base import Prepare, Program, Run
-from ..program.parameters import check_known
-from ..results import Gradients, InputGradient, Value
 from ..rules.shapes import is_complex
+from ..show.results import Gradients, InputGradient, Value
 from ..tape.backward import backward
 from ..tape.hooks import add_hook
 from ..tape.modes import no_grad
@@ -50,7 +50,7 @@ class Request(Prepare):
 
     def module(self, name: str, module: Any) -> None:
         """Attach the hooks that name the module or a part of it; note all names that could be meant."""
-        from ..program.module_hook import attach
+        from ..program.hooks import attach
 
         for path, part in module.named_modules():
             full = f"{name}.{path}" if name and path else name or path

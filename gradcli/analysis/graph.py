@@ -1,21 +1,216 @@
-"""The recorded graph of a program, as data."""
+"""What to call the results of a recorded graph, and where each was made.
+
+Running a program under observation: its graph, its modules, and every time it runs backward.
+
+The recorded graph of a program, as data.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import sys
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
-from ..errors import GradcliError
-from ..program.base import Program
-from ..results.graphs import Graph, GraphNode
+from ..errors import GradcliError, Span
+from ..program.base import Program, Run
+from ..show.graph_results import Graph, GraphNode
+from ..tape import backward as engine
+from ..tape.anomaly import Observation, Observed, calling_frame, observation_of
 from ..tape.hooks import table_of
-from ..tape.provenance import observation_of
-from .gradient import Request
-from .labels import Labels
-from .observed_run import ObservedPass, is_only_line, module_paths, public_nodes, value_of, watch_program
+from ..tape.node import OutputNode
+from ..tape.record import recording
+from ..tape.tensor import Tensor
+from ..tape.walk import reachable
+from . import op_formulas
+from .gradient import Request, run_backward, run_for
+
+Place = tuple[Any, int]
+
+
+class Labels:
+    """Names for the nodes of a run: the program's own, and v1, v2, ... for results without one.
+
+    nodes: public nodes in the order they were made. names: named Tensors, those at the end of the run unless given.
+    """
+
+    def __init__(self, run: Run, nodes: Iterable[Any], names: Mapping[str, Any] | None = None):
+        self.run = run
+        self.names: dict[Place, str] = {}
+        self.constants: dict[int, str] = {}
+        tensors = {**(run.names if names is None else names), **run.leaves}
+        for name, tensor in tensors.items():
+            if not isinstance(tensor, Tensor):
+                continue
+            if tensor._node is None:
+                self.constants.setdefault(id(tensor._data), name)
+            else:
+                self.names.setdefault((tensor._node.public, tensor._node.output_nr), name)
+        self.labels: dict[Any, str] = {}
+        count = 0
+        for node in nodes:
+            label = self.names.get((node, 0))
+            while label is None:
+                count += 1
+                label = None if f"v{count}" in tensors else f"v{count}"
+            self.labels[node] = label
+
+    def name(self, node: Any) -> str | None:
+        """Return the program's name for a result; None where it has none."""
+        return self.names.get((node.public, node.output_nr))
+
+    def label(self, node: Any) -> str:
+        name = self.name(node)
+        if name is not None:
+            return name
+        public = node.public
+        label = self.labels.get(public, public.name())
+        several = public is not node or isinstance(getattr(observation_of(public), "result", None), tuple)
+        return f"{label}[{node.output_nr}]" if several else label
+
+    def operands(self, node: Any, seen: Observation) -> list[Any]:
+        """Return the operands of an observed operation: labels, and numbers for constants that are scalars."""
+        operands: list[Any] = []
+        for parent, raw in zip(node.parents, seen.operands, strict=False):
+            if parent is not None:
+                operands.append(self.label(parent))
+            elif id(raw) in self.constants:
+                operands.append(self.constants[id(raw)])
+            elif np.ndim(raw) == 0 and np.asarray(raw).dtype.kind in "iuf":
+                operands.append(float(raw))
+            else:
+                operands.append(op_formulas.constant_text(raw))
+        return operands
+
+    def formula(self, node: Any) -> str:
+        """Return what a node computed; for nodes that were not observed, a call of the operation's name."""
+        if node.leaf:
+            return ""
+        if isinstance(node, OutputNode):
+            return f"{self.formula(node.public)}[{node.output_nr}]"
+        seen = observation_of(node)
+        if seen is None:
+            inside = ", ".join(self.label(p) for p in node.parents if p is not None)
+            return f"{node.name().removesuffix('Backward')}({inside})"
+        words = [x if isinstance(x, str) else op_formulas.number_text(x) for x in self.operands(node, seen)]
+        shapes = [np.shape(x) for x in seen.operands]
+        return op_formulas.formula_of_operation(seen.primitive, words, shapes, seen.params)
+
+    def place(self, node: Any) -> tuple[Span | None, str]:
+        """Return where a node was made, and the source text there: the expression, or the line of a script."""
+        span = self.run.where(node)
+        if span is None:
+            return None, ""
+        return span, " ".join(span.source[span.start : span.end].split())
+
+
+class ObservedPass:
+    """One run of backward: how it was called, the nodes it started at, and from where.
+
+    line: of the call. names: the tensors that had names there and then. leaves: their values at that time.
+    """
+
+    def __init__(self, kind: str, roots: list[Any], frame: Any):
+        self.kind = kind
+        self.roots = roots
+        self.leaves = {node: value_of(node) for node in reachable(roots) if node.leaf}
+        self.line: int | None = None if frame is None else frame.f_lineno
+        variables = {} if frame is None else {**frame.f_globals, **frame.f_locals}
+        self.names = {name: x for name, x in variables.items() if isinstance(x, Tensor)}
+
+
+OnStart = Callable[[ObservedPass, list[Any]], None]
+"""Called before each run of backward, with the nodes of its graph."""
+
+
+@contextlib.contextmanager
+def watching(on_start: OnStart) -> Iterator[None]:
+    """Observe what is recorded and run backward inside the block, and in which modules."""
+    from ..nn import module as modules
+
+    inside: list[Any] = []
+
+    def enter(module: Any, _: Any) -> None:
+        inside.append(module)
+
+    def leave(*_: Any) -> None:
+        inside.pop()
+
+    def see(kind: str, outputs: tuple) -> None:
+        roots = [x._node for x in outputs if isinstance(x, Tensor) and x._node is not None]
+        on_start(ObservedPass(kind, roots, calling_frame()), reachable(roots))
+
+    handles = [
+        modules.register_module_forward_pre_hook(enter),
+        modules.register_module_forward_hook(leave, always_call=True),
+    ]
+    engine.before_backward.append(see)
+    try:
+        with recording(Observed(lambda: tuple(inside))):
+            yield
+    finally:
+        engine.before_backward.remove(see)
+        for handle in handles:
+            handle.remove()
+
+
+def watch_program(
+    program: Program,
+    given: Mapping[str, np.ndarray],
+    request: Request,
+    on_start: OnStart,
+    differentiate: bool = True,
+) -> Run:
+    """Run a program under observation, and backward from its output if it did not run that itself.
+
+    Raises GradcliError for an output that no gradient flows from.
+    """
+    with watching(on_start):
+        run = run_for(program, given, request)
+        if run.output is not None:
+            if run.output._node is None:
+                raise GradcliError(
+                    "the output depends on no input, so there is no graph",
+                    hint="check --wrt and --out, and that nothing was detached",
+                    kind="name",
+                )
+            if differentiate:
+                run_backward(run.output, request)
+    return run
+
+
+def public_nodes(roots: list[Any]) -> list[Any]:
+    """Return the nodes that users see behind the roots, in the order they were made."""
+    return list(dict.fromkeys(node.public for node in reachable(roots)))
+
+
+def module_paths(run: Run) -> dict[int, str]:
+    """Return the path, such as net.0, of every module that a run's names lead to, by the module's id."""
+    if "gradcli.nn.modules.module" not in sys.modules:
+        return {}
+    paths: dict[int, str] = {}
+    for name, value in run.modules.items():
+        for path, module in value.named_modules(prefix=name):
+            if path:
+                paths.setdefault(id(module), path)
+    return paths
+
+
+def is_only_line(span: Span) -> bool:
+    """Return whether a place is in a text of one line, so that its number says nothing."""
+    return span.origin is None and "\n" not in span.source.strip()
+
+
+def value_of(node: Any) -> Any:
+    """Return the value of a node's (first) output (of a leaf: at present), None where it was not observed."""
+    if node.leaf:
+        return np.array(node.variable._data)
+    result = getattr(observation_of(node), "result", None)
+    return result[0] if isinstance(result, tuple) else result
+
 
 FOLD_ABOVE = 500
 """Graphs with more nodes are folded, unless all of them were asked for."""

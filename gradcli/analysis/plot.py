@@ -11,7 +11,7 @@ import numpy as np
 
 from ..errors import GradcliError
 from ..program.base import Program
-from ..results.plots import Curve, Surface
+from ..show.results import Curve, Surface
 from .gradient import check_output
 from .sweep.rows import Interpreted, Question
 

@@ -1,19 +1,395 @@
-"""How many digits of a program's value and gradients are right over a range, and which operations lose the others."""
+"""Values and derivatives of a program in many digits, of which only those that are right are printed.
+
+How many digits of a program's value and gradient are right: floating point against 50 digits and more.
+
+The operation in which digits are lost: each step of a run and of backward beside the same step in many digits.
+
+How many digits of a program's value and gradients are right over a range, and which operations lose the others.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Callable, Mapping
 from typing import Any
 
+import mpmath
 import numpy as np
 
-from ..errors import GradcliError
-from ..program.base import Program, silence_prints
-from ..results.precision import Loss, Precision
-from .cancellation import find_loss
-from .float_error import POINTS, Exactness, Numbers, points_between
-from .gradient import Request
+from ..errors import GradcliError, TimeIsUp
+from ..exact.field import exact
+from ..exact.multiprecision import Multiprecision
+from ..exact.record import exactly
+from ..lang.limits import any_length, time_left, within
+from ..program.base import Program, Run, silence_prints
+from ..rules.exact import map_elements, without_field
+from ..show.formula_results import LongNumbers, Loss, Precision
+from ..tape.anomaly import Observation, observation_of
+from . import graph
+from .gradient import Request, compute_gradient, run_backward, run_for
+from .graph import Labels
 from .plot import check_plotted_output
+from .trace import BackwardRecorder, Event
+
+TIMEOUT = 20.0
+MORE = 400
+"""Digits that are tried besides, where some were lost: as many as double precision's smallest numbers need."""
+MORE_SECONDS = 2.0
+"""Seconds that this may take."""
+ROUNDING = 1e-15
+"""A number that gets so much smaller with more digits is zero."""
+Read = Callable[[], Mapping[str, Any]]
+"""Reads the values of the inputs; called where exact arithmetic is in force, so that no digit is lost."""
+Numbers = dict[str, np.ndarray]
+Work = Callable[[int], tuple[np.ndarray, Numbers, str | None]]
+"""Computes with so many digits: the value, the derivatives by input or pair of inputs, and the output's name."""
+
+
+def gradients_of(run: Run, field: Multiprecision) -> Numbers:
+    """Return the gradients that backward left in the inputs, zeros where it left none."""
+    return {
+        name: map_elements(field.number, (without_field(exact(np.asarray(leaf._grad._data))),))
+        if leaf._grad is not None
+        else np.full(np.shape(leaf._data), field.number(0), object)
+        for name, leaf in run.leaves.items()
+    }
+
+
+def gradient_at(program: Program, values: Mapping[str, Any], request: Request, field: Multiprecision) -> tuple:
+    """Return the value of the output and the gradients of all inputs."""
+    with silence_prints(program):
+        run = run_for(program, values, request)
+    if run.output is not None:
+        run_backward(run.output, request)
+        value = without_field(run.output._data)
+    else:
+        value = np.full((), field.context.nan, object)
+    return value, gradients_of(run, field), run
+
+
+def compute_twice(program: Program, work: Work, digits: int) -> LongNumbers:
+    """Return numbers as text with the digits that two precisions agree on, at most `digits`.
+
+    Where digits were lost, or all of them (zero may be what was left of a small number beside a large one), both
+    precisions are raised, if that does not take long.
+    """
+
+    def twice(more: int) -> tuple:
+        return *work(digits + 12 + more), *work(digits + 12 + more + max(20, digits // 2, more // 2))
+
+    value, parts, output, again, parts_again, _ = twice(0)
+    pairs = [(value, again), *((x, parts_again[name]) for name, x in parts.items())]
+    if not all(is_settled(a, b, digits) for x, better in pairs for a, b in zip(x.flat, better.flat, strict=True)):
+        with contextlib.suppress(TimeIsUp), within(time_left(MORE_SECONDS)):
+            value, parts, output, again, parts_again, _ = twice(MORE)
+    texts = {name: write_digits(x, parts_again[name], digits) for name, x in parts.items()}
+    return LongNumbers(program.title, digits, write_digits(value, again, digits), texts, output)
+
+
+def is_settled(x: Any, better: Any, digits: int) -> bool:
+    """Return whether a number, or its real and imaginary part, has all digits that are asked for, and is not zero."""
+    parts = ((x.real, better.real), (x.imag, better.imag)) if hasattr(x, "imag") else ((x, better),)
+    return all(a != 0 and right_digits(a, b, digits) == digits for a, b in parts[: 1 + (parts[-1][1] != 0)])
+
+
+def write_digits(x: np.ndarray, better: np.ndarray, digits: int) -> np.ndarray:
+    """Return numbers as text: the digits that agree with the better ones."""
+    out = np.empty(np.shape(x), object)
+    for index in np.ndindex(np.shape(x)):
+        right = right_digits(x[index], better[index], digits)
+        fallen = abs(better[index]) < abs(x[index]) * ROUNDING  # with the precision: this is rounding alone
+        written = better[index] * 0 if fallen else better[index]
+        out[index] = digits_text(written, right, short=bool(fallen or x[index] == written))
+    return out
+
+
+def right_digits(x: Any, better: Any, digits: int) -> int:
+    """Return how many digits of a number are the same in a better one."""
+    context = better.context if hasattr(better, "context") else None
+    if x == better or context is None or not context.isfinite(better) or not context.isfinite(x):
+        return digits
+    error = abs((x - better) / better) if better != 0 else abs(x)
+    return max(1, min(digits, int(-context.log10(error)))) if error else digits
+
+
+def digits_text(x: Any, digits: int, short: bool) -> str:
+    """Return a number with so many significant digits; short: without zeros at its end."""
+    context = getattr(x, "context", None)
+    if context is None:
+        return str(x)
+    if hasattr(x, "imag") and isinstance(x, context.mpc):
+        imag = digits_text(x.imag, digits, short)
+        return f"{digits_text(x.real, digits, short)}{'' if imag.startswith('-') else '+'}{imag}j"
+    if not context.isfinite(x):
+        return "nan" if context.isnan(x) else "inf" if x > 0 else "-inf"
+    with any_length():
+        return context.nstr(x, digits, strip_zeros=short)
+
+
+def in_time(work: Callable[[], LongNumbers], digits: int, seconds: float) -> LongNumbers:
+    """Return what work returns. Raises GradcliError when it takes longer than that."""
+    try:
+        with within(time_left(seconds)):
+            return work()
+    except TimeIsUp:
+        raise GradcliError(
+            f"so many digits ({digits}) take longer than {seconds:g} s",
+            hint="wait longer with --timeout, or ask for fewer digits",
+            kind="limit",
+        ) from None
+
+
+def gradient_in_digits(program: Program, read: Read, request: Request, digits: int) -> LongNumbers:
+    unreached: set[str] = set()
+
+    def work(precision: int) -> tuple[np.ndarray, Numbers, str | None]:
+        field = Multiprecision(precision)
+        with exactly(field):
+            value, grads, run = gradient_at(program, read(), request, field)
+        unreached.update(n for n, leaf in run.leaves.items() if program.is_script and leaf._grad is None)
+        return value, grads, run.output_name
+
+    numbers = compute_twice(program, work, digits)
+    return numbers._replace(parts={**numbers.parts, **dict.fromkeys(unreached)}, with_value=request.with_value)
+
+
+DIGITS = (50, 80, 160, 320, 640, 1280)
+"""Two in a row that agree to 25 digits are right; after a cancellation it takes more than 50."""
+ENOUGH = 640
+"""Only from here on is 0 believed: derivatives by differences do not see what is far smaller than the value."""
+POINTS = 49
+WIDE = 100.0
+"""From this ratio of its ends on, the points of a range grow by a factor."""
+NEAREST = 1e-12
+"""The share of a range's longer side at which its points come closest to a zero inside it."""
+
+
+class Exactness:
+    """The right values and gradients of a program at points along one input, to compare others with."""
+
+    def __init__(self, program: Program, given: Mapping[str, Any], name: str, x: np.ndarray, request: Request):
+        self.given = given
+        self.name = name
+        self.x = x
+        self.request = request
+        info = np.finfo(x.dtype)
+        self.full = float(-np.log10(info.eps / 2))
+        self.smallest, self.largest = float(info.smallest_subnormal), float(info.max)
+        self.found = [self.find_right(program, float(at)) for at in x]
+
+    def values(self, at: float) -> dict[str, Any]:
+        return {**self.given, self.name: np.asarray(at, self.x.dtype)}
+
+    def find_right(self, program: Program, at: float) -> tuple[np.ndarray, Numbers] | None:
+        """Return the value and the gradients at a point, to 25 digits; None where there are none."""
+        before = None
+        for digits in DIGITS:
+            field = Multiprecision(digits, decimal=False)
+            with exactly(field):
+                now = gradient_at(program, self.values(at), self.request, field)[:2]
+            agree = before is not None and all(map(all_same, arrays_of(before), arrays_of(now)))
+            if agree and (digits >= ENOUGH or all(np.all(part) for part in arrays_of(now))):
+                return now
+            before = now
+        return None
+
+    def count_digits(self, program: Program) -> tuple[np.ndarray, Numbers]:
+        """Return the right digits of a program's value and gradients at each point."""
+        value = np.full(len(self.x), np.nan)
+        gradients: Numbers = {}
+        for i, (at, right) in enumerate(zip(self.x, self.found, strict=True)):
+            if right is None:
+                continue
+            computed = compute_gradient(program, self.values(float(at)), self.request)
+            value[i] = self.digits(computed.value, right[0])
+            for item in computed.inputs:
+                column = gradients.setdefault(item.name, np.full(len(self.x), np.nan))
+                column[i] = self.digits(item.grad, right[1][item.name])
+        return value, gradients
+
+    def digits(self, computed: Any, right: Any) -> float:
+        """Return the right digits of the worst element of an array; nan where there is nothing to compare with."""
+        pairs = zip(np.ravel(computed).tolist(), np.ravel(right).tolist(), strict=True)
+        return float(min((self.digits_of_one(a, b) for a, b in pairs), default=self.full))
+
+    def digits_of_one(self, computed: complex, right: Any) -> float:
+        """Return how many digits of a number are right, at most those of the type.
+
+        What is beyond the largest number is rightly inf, what is below the smallest rightly 0.
+        """
+        mp = getattr(right, "context", mpmath.mp)  # a rule may put a plain 0 into an array of exact numbers
+        right = mp.mpmathify(right)
+        if not mp.isfinite(right):
+            return np.nan
+        if not np.isfinite(computed):
+            return self.full if abs(right) > self.largest and np.sign(computed) == int(mp.sign(right)) else 0.0
+        error = abs(mp.mpmathify(computed) - right)
+        if 2 * error <= self.smallest:
+            return self.full
+        return min(max(float(-mp.log10(error / abs(right))), 0.0), self.full) if right else 0.0
+
+
+def arrays_of(numbers: tuple[np.ndarray, Numbers]) -> list[np.ndarray]:
+    return [numbers[0], *numbers[1].values()]
+
+
+def all_same(x: np.ndarray, better: np.ndarray) -> bool:
+    """Return whether numbers have 25 right digits."""
+    return all(same(a, b) for a, b in zip(np.ravel(x).tolist(), np.ravel(better).tolist(), strict=True))
+
+
+def same(x: Any, better: Any) -> bool:
+    """Return whether a number agrees with a better one to 25 digits."""
+    mp = getattr(better, "context", mpmath.mp)
+    if not (mp.isfinite(x) and mp.isfinite(better)):
+        return bool(mp.isnan(x) and mp.isnan(better)) or x == better
+    return abs(x - better) <= abs(better) * mp.mpf(10) ** -25
+
+
+def points_between(low: float, high: float, count: int, dtype: Any) -> np.ndarray:
+    """Return points of a range: evenly spaced; growing by a factor over a wide one; and away from a zero inside.
+
+    Both ends are among them.
+    """
+    if low <= 0 <= high:
+        ends = [end for end in (low, high) if end]
+        near = max(2 * count // 3 // len(ends), 1)
+        parts = [np.sign(end) * np.geomspace(abs(end), NEAREST * max(-low, high), near) for end in ends]
+        zero = [0.0][: count - near * len(ends)]
+        x = np.concatenate([*parts, zero, np.linspace(low, high, count - near * len(ends) + 1)[1:-1]])
+    elif max(low / high, high / low) >= WIDE:
+        x = np.geomspace(low, high, count)
+    else:
+        x = np.linspace(low, high, count)
+    return np.unique(x.astype(dtype))
+
+
+LEAST = 1.0
+"""Digits that an operation must lose to be named."""
+
+
+def observe(program: Program, right: Exactness, at: float) -> tuple[Run, graph.ObservedPass, list[Event]]:
+    """Run a program and backward, and return the run, the last pass of backward and its steps."""
+    recorder = BackwardRecorder()
+    run = graph.watch_program(program, right.values(at), right.request, recorder.on_start)
+    return run, *recorder.passes[-1]
+
+
+def find_loss(program: Program, right: Exactness, of: str, at: float) -> Loss | None:
+    """Return the operation that loses most of the digits of the value, or of an input's gradient, at a point.
+
+    None where the run in many digits takes another way, or no single operation loses more than a digit.
+    """
+    run, last, events = observe(program, right, at)
+    with exactly(Multiprecision(DIGITS[-2], decimal=False)):
+        _, _, better = observe(program, right, at)
+    if [outline(event) for event in events] != [outline(event) for event in better]:
+        return None
+    pairs = list(zip(events, better, strict=True))
+    comparison = StepComparison(right, of, at, Labels(run, graph.public_nodes(last.roots)))
+    for mine, exacts in pairs:
+        if not mine.node.leaf:
+            comparison.forward(mine.node, observation_of(mine.node), observation_of(exacts.node))
+    origin = largest(comparison.losses)
+    if of != "value":
+        comparison.losses = []
+        comparison.backward(pairs, origin)
+        origin = largest(comparison.losses)
+    return origin
+
+
+def largest(losses: list[Loss]) -> Loss | None:
+    """Return the loss of most digits, None where none is worth naming."""
+    worth = [loss for loss in losses if loss.before - loss.after > LEAST]
+    return max(worth, key=lambda loss: loss.before - loss.after, default=None)
+
+
+def outline(event: Event) -> tuple[bool, ...]:
+    """Return which operands of a step's operation have a gradient: the same in two runs that took the same way."""
+    return () if event.node.leaf else tuple(parent is not None for parent in event.node.parents)
+
+
+def is_lost(x: np.ndarray) -> np.ndarray:
+    """Return where a number is 0 or infinite."""
+    return (x == 0) | np.isinf(x)
+
+
+class StepComparison:
+    """Steps in floating point beside the same steps in many digits, and the digits that each loses."""
+
+    def __init__(self, right: Exactness, of: str, at: float, labels: Labels):
+        self.right = right
+        self.of = of
+        self.at = at
+        self.labels = labels
+        self.losses: list[Loss] = []
+        self.known: dict[Any, float] = {}
+
+    def note(self, node: Any, kind: str, before: float, after: float, parts: list, computed: Any, right: Any) -> None:
+        """Take down a step; of arrays the numbers are left out."""
+        single = np.size(computed) == 1 and all(np.size(x) == 1 for x in parts)
+        span, _ = self.labels.place(node)
+        numbers = [float(np.real(np.ravel(x)[0])) for x in (*parts, computed, right)] if single else [np.nan] * 2
+        line = None if span is None or graph.is_only_line(span) else span.line
+        computed, right = numbers[-2:]
+        self.losses.append(
+            Loss(
+                self.of, self.at, kind, self.formula(node), line, before, after, tuple(numbers[:-2]), computed, right
+            )
+        )
+
+    def formula(self, node: Any) -> str:
+        """Return an operation in the program's words."""
+        return self.labels.place(node)[1] or self.labels.formula(node) or self.labels.label(node)
+
+    def digits(self, computed: Any, right: Any) -> float:
+        """Return the right digits of a number or an array on the way; those of the type for what is no real data.
+
+        What overflows or underflows has none: what follows may need its digits.
+        """
+        if right is None or np.shape(computed) != np.shape(right) or np.asarray(right).dtype != object:
+            return self.right.full
+        exacts = np.asarray(right).view(np.ndarray)
+        if (is_lost(np.asarray(computed)) & (exacts != 0)).any():
+            return 0.0
+        return float(np.nan_to_num(self.right.digits(computed, exacts), nan=self.right.full))
+
+    def forward(self, node: Any, mine: Observation | None, exacts: Observation | None) -> None:
+        """Compare the result of an operation, given the digits of its operands."""
+        if mine is None or exacts is None or isinstance(mine.result, tuple):
+            return
+        operands = list(zip(mine.operands, exacts.operands, strict=True))
+        numeric = [pair for pair in operands if np.asarray(pair[0]).dtype.kind in "iufc"]
+        before = min((self.digits(*pair) for pair in numeric), default=self.right.full)
+        after = self.digits(mine.result, exacts.result)
+        self.known[node] = min(before, after)  # the local rule uses both
+        parts = [x for x, _ in numeric]
+        self.note(node, "forward", before, after, parts, mine.result, exacts.result)
+
+    def backward(self, pairs: list[tuple[Event, Event]], origin: Loss | None) -> None:
+        """Compare what operations send, and the sums of what reaches a result along several ways.
+
+        origin: where the run itself lost digits, which is why an operation then sends fewer than it got.
+        """
+        received: dict[Any, list[tuple[Any, Any]]] = {}
+        senders: dict[Any, list[str]] = {}
+        for mine, exacts in pairs:
+            ways = received.get(mine.node, [])
+            arrived = self.digits(mine.incoming, exacts.incoming)
+            if len(ways) > 1:
+                before = min(self.digits(*way) for way in ways)
+                self.note(mine.node, "sum", before, arrived, [x for x, _ in ways], mine.incoming, exacts.incoming)
+                self.losses[-1] = self.losses[-1]._replace(ways=tuple(senders[mine.node]))
+            for parent, computed, right in zip(mine.node.parents, mine.sent, exacts.sent, strict=False):
+                if parent is None or computed is None or right is None:
+                    continue
+                received.setdefault(parent, []).append((computed, right))
+                senders.setdefault(parent, []).append(self.formula(mine.node))
+                after = self.digits(computed, right)
+                if origin is None or self.known.get(mine.node, self.right.full) > after + LEAST:
+                    self.note(mine.node, "backward", arrived, after, [mine.incoming], computed, right)
+                elif arrived - after > LEAST:
+                    self.losses.append(origin)
 
 
 def measure_precision(

@@ -1,34 +1,318 @@
-"""The derivatives of a program as formulas."""
+"""A program run on symbols, and the derivatives of what comes out.
+
+Formulas at a point: their values in many digits, and limits where they have none.
+
+The derivatives of a program as formulas.
+"""
 
 from __future__ import annotations
 
+import itertools
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+import numpy as np
 import sympy
+from mpmath.libmp import to_str
 from sympy.printing.codeprinter import PrintMethodNotImplementedError
+from sympy.printing.str import StrPrinter
 
-from ..errors import GradcliError, TimeIsUp
-from ..exact import code as functions
+from ..errors import GradcliError, TimeIsUp, describe_error
 from ..exact import printing
-from ..exact.symbolic import resolve_unknown
-from ..lang.time_limits import time_left, within
-from ..program.base import Program
-from ..results.exact import Derivative, Formula, FormulaMatrix, Formulas
-from ..results.labels import labels
-from .formula_values import evaluate_at, every_input, point_of
+from ..exact import printing as functions
+from ..exact.field import ExactArray
+from ..exact.record import exactly
+from ..exact.symbolic import Symbolic, is_own, resolve_unknown
+from ..lang.limits import SHORTEST, any_length, time_left, within
+from ..program.base import Program, Run, line_span, silence_prints
+from ..rules.exact import map_elements
+from ..show.formula_results import Derivative, Formula, FormulaMatrix, Formulas
+from ..show.results import labels
 from .gradient import Request
-from .symbolic_run import (
-    MAX_SYMBOLS,
-    TIMEOUT,
-    Symbols,
-    derivatives,
-    derive_in_time,
-    is_vector,
-    scalar,
-)
+
+MAX_SYMBOLS = 64
+TIMEOUT = 20.0
+
+
+class Symbols:
+    """A program run on symbols: its output, and the symbols of every input.
+
+    output: an object array of expressions. inputs: object arrays of symbols by name. point: the numbers that symbols
+    stand for, where the inputs have values.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        given: Mapping[str, Any],
+        request: Request,
+        max_symbols: int = MAX_SYMBOLS,
+    ):
+        self.title = program.title
+        self.vector = request.vector
+        alone = program.missing(given)
+        given = {**given, **dict.fromkeys(alone, np.float64(np.nan))}
+        sizes = {name: int(np.size(x)) for name, x in given.items()}
+        self.refuse_many(sum(sizes.values()), max_symbols)
+        field = Symbolic()
+        self.point = field.point
+        with exactly(field):
+            self.run = run = on_symbols(program, given, request, alone)
+            self.inputs = {name: as_expressions(leaf._data) for name, leaf in run.leaves.items()}
+            self.refuse_many(sum(x.size for x in self.inputs.values()), max_symbols)
+            self.grads: dict[str, np.ndarray] | None = None
+            self.output = np.array(sympy.nan, dtype=object)
+            if run.output is not None:
+                self.output = as_expressions(run.output._data)
+            else:
+                self.grads = {
+                    name: as_expressions(leaf._grad._data)
+                    if leaf._grad is not None
+                    else as_expressions(np.zeros(np.shape(leaf._data)))
+                    for name, leaf in run.leaves.items()
+                }
+
+    def refuse_many(self, count: int, limit: int) -> None:
+        """Raise GradcliError for more symbols than there may be."""
+        if count > limit:
+            raise GradcliError(
+                f"the inputs have {count} elements; formulas are made for at most {limit}",
+                hint="use smaller arrays, narrow with --wrt, or raise --max-symbols; "
+                "'gradcli grad --digits 50' gives numbers at any size",
+                kind="limit",
+            )
+
+
+NEEDS_NUMBERS = ("truth value of Relational", "convert expression to float", "Cannot convert symbols")
+
+
+def on_symbols(program: Program, given: Mapping[str, Any], request: Request, alone: list[str]) -> Run:
+    """Run a program on symbols, what it prints suppressed. alone: inputs that are single symbols for want of a value.
+
+    Raises GradcliError, naming the line, where it needs numbers: in an `if`, for example.
+    """
+    try:
+        with silence_prints(program):
+            return program.run(given, wrt=request.wrt, out=request.out)
+    except GradcliError as error:
+        if not isinstance(error.cause, TypeError) or not any(s in str(error.cause) for s in NEEDS_NUMBERS):
+            if alone and error.kind == "shape" and error.hint is None:
+                error.hint = f"'{alone[0]}' is a single number, having no value; for a vector: --shape {alone[0]}=3"
+            raise
+        raise GradcliError(
+            "the program needs a number here, and has only a symbol",
+            span=line_span(*error.cause_line) if error.cause_line else None,
+            hint="choose with where(condition, x, y), which is a formula, instead of an if",
+            kind="exact",
+        ) from None
+
+
+def as_expressions(x: Any) -> np.ndarray:
+    """Return exact data as an ordinary object array of expressions."""
+    raw = np.asarray(x).view(np.ndarray)
+    return raw if raw.dtype == object else map_elements(Symbolic().number, (raw,))
+
+
+def differentiate(exprs: Iterable[Any], symbols: np.ndarray) -> list[Any]:
+    """Return the derivatives of each expression by each symbol."""
+    return [drop_jumps(sympy.diff(expr, s)) for expr in exprs for s in symbols.flat]
+
+
+def drop_jumps(expr: Any) -> Any:
+    """Return a derivative without what has no value: the slope of a jump is 0 beside it."""
+    expr = sympy.sympify(expr)
+    if expr.has(sympy.DiracDelta):
+        expr = expr.replace(sympy.DiracDelta, lambda *_: sympy.Integer(0))
+    steps = (sympy.floor, sympy.ceiling, sympy.sign)
+    flat = [d for d in expr.atoms(sympy.Derivative) if isinstance(d.expr, steps)]
+    flat += [
+        s for s in expr.atoms(sympy.Subs) if isinstance(s.expr, sympy.Derivative) and isinstance(s.expr.expr, steps)
+    ]
+    if flat:
+        expr = expr.xreplace(dict.fromkeys(flat, sympy.Integer(0)))
+    return expr.replace(
+        lambda e: isinstance(e, sympy.polylog) and e.args[0] == 1, lambda e: -sympy.log(1 - e.args[1])
+    )
+
+
+def derive_in_time(seconds: float, work: Callable[[], Any], spent: float = 0.0) -> Any:
+    """Return what work returns. Raises GradcliError when it takes longer than that, with what is spent already."""
+    try:
+        with within(time_left(max(seconds - spent, SHORTEST))):
+            return work()
+    except TimeIsUp:
+        raise GradcliError(
+            f"the formulas take longer than {seconds:g} s",
+            hint="wait longer with --timeout, narrow with --wrt, or use 'gradcli grad --digits 50' for numbers",
+            kind="limit",
+        ) from None
+    except RecursionError:
+        raise GradcliError(
+            "the formulas are nested too deeply", hint="use 'gradcli grad --digits 50' for numbers", kind="limit"
+        ) from None
+    except (TypeError, ValueError, AttributeError, NotImplementedError, ArithmeticError, IndexError) as error:
+        if not is_own(error):
+            raise
+        raise GradcliError(
+            f"sympy cannot do this: {describe_error(error)}",
+            hint="use 'gradcli grad --digits 50' for numbers",
+            kind="exact",
+        ) from None
+
+
+def derivatives(symbols: Symbols, order: int) -> list[tuple[str, tuple, list[Any]]]:
+    """Return label, shape and expressions of the derivatives of an order, each unordered pair of inputs once.
+
+    Elements of arrays are the last axes' elements. The labels of an output with several elements name them: out[0]/x.
+    For orders above 1, the output must be scalar, and the label of every single derivative names its elements.
+    """
+    if symbols.grads is not None:
+        if order > 1 or symbols.vector is not None:
+            raise GradcliError(
+                f"--{'order' if order > 1 else 'gradient'} has no use here: the script runs backward itself",
+                hint="name what to differentiate: --out NAME",
+                kind="usage",
+            )
+        return [(name, g.shape, g.ravel().tolist()) for name, g in symbols.grads.items()]
+    if order == 1:
+        rows = [""]
+        if is_vector(symbols):
+            rows = [f"{label}/" for label in labels(symbols.run.output_name or "out", symbols.output.shape)]
+        every = symbols.output.flat if is_vector(symbols) else [scalar(symbols)]
+        return [
+            (f"{row}{name}", array.shape, differentiate([expr], array))
+            for row, expr in zip(rows, every, strict=True)
+            for name, array in symbols.inputs.items()
+        ]
+    expr = scalar(symbols)
+    every = [s for array in symbols.inputs.values() for s in array.ravel().tolist()]
+    known: dict[tuple, Any] = {(): expr}
+    for k in range(1, order + 1):
+        known = {
+            places: drop_jumps(sympy.diff(known[places[:-1]], every[places[-1]]))
+            for places in itertools.combinations_with_replacement(range(len(every)), k)
+        }
+    return [("/".join(every[i].name for i in places), (), [value]) for places, value in known.items()]
+
+
+def is_vector(symbols: Symbols) -> bool:
+    return symbols.grads is None and symbols.vector is None and symbols.output.size != 1
+
+
+def scalar(symbols: Symbols) -> Any:
+    """Return the output's expression, or its product with the vector. Raises GradcliError unless it is single."""
+    elements = symbols.output.ravel().tolist()
+    if symbols.vector is not None:
+        field = Symbolic()
+        if symbols.vector.shape != symbols.output.shape:
+            raise GradcliError(
+                f"--gradient has shape {symbols.vector.shape}; the output has shape {symbols.output.shape}",
+                hint="they must be equal",
+                kind="shape",
+            )
+        weights = symbols.vector.ravel().tolist()
+        return sympy.Add(*(field.number(w) * e for w, e in zip(weights, elements, strict=True)))
+    if len(elements) != 1:
+        raise GradcliError(
+            f"the output has shape {symbols.output.shape}; second derivatives and code need a single number",
+            hint="sum it, choose an element with --out, or give --gradient",
+            kind="shape",
+        )
+    return sympy.sympify(elements[0])
+
+
+DIGITS = 30
+GUARD = 10
+"""More digits to compute with, so that the last one printed is right."""
+
+
+def every_input(symbols: Symbols) -> dict[str, np.ndarray]:
+    """Return the symbols of all inputs: also of those that are not differentiated."""
+    expressions = dict(symbols.inputs)
+    for name, tensor in symbols.run.names.items():
+        data = getattr(tensor, "_data", None)
+        if isinstance(data, ExactArray):
+            elements = as_expressions(data).ravel().tolist()
+            own = elements and all(isinstance(e, sympy.Symbol) for e in elements)
+            if own and elements[0].name.partition("[")[0] == name:
+                expressions.setdefault(name, as_expressions(data))
+    return expressions
+
+
+def point_of(symbols: Symbols, at: Mapping[str, Any]) -> dict[Any, Any]:
+    """Return the exact number for every symbol: as given, else the program's own. Raises GradcliError for none."""
+    field = Symbolic()
+    point: dict[Any, Any] = dict(symbols.point)
+    for name, array in every_input(symbols).items():
+        if name not in at:
+            if point.keys() >= set(array.ravel().tolist()):
+                continue
+            raise GradcliError(f"--at gives no value for '{name}'", hint=f"add --at {name}=1", kind="name")
+        values = np.asarray(at[name]).view(np.ndarray)
+        if values.shape != array.shape:
+            raise GradcliError(
+                f"--at: '{name}' has shape {array.shape}; the value has shape {values.shape}", kind="shape"
+            )
+        for s, x in zip(array.ravel().tolist(), values.ravel().tolist(), strict=True):
+            point[s] = resolve_unknown(field.number(x))
+    return point
+
+
+def number_at(expr: Any, point: Mapping[Any, Any], digits: int = DIGITS) -> Any:
+    """Return an expression's value at a point, to so many digits and a few more; nan where it has none."""
+    expr = sympy.sympify(expr)
+    try:
+        result = expr.xreplace(point)
+        result = sympy.sympify(result).doit() if result.has(sympy.Piecewise) else result
+        return sympy.N(result, digits + GUARD)
+    except (ValueError, TypeError, ZeroDivisionError):
+        return sympy.nan
+
+
+def evaluate_at(expr: Any, point: Mapping[Any, Any], digits: int) -> str:
+    """Return an expression's value at a point as text."""
+    value = number_at(expr, point, digits)
+    if value in (sympy.zoo, sympy.nan):
+        return sides(expr, point)
+    return Rounded(digits).doprint(value).replace("oo", "inf")
+
+
+class Rounded(StrPrinter):
+    """Prints numbers that are known to more digits."""
+
+    def __init__(self, digits: int = DIGITS):
+        super().__init__()
+        self.digits = digits
+
+    def _print_Float(self, expr: Any) -> str:  # noqa: N802 - the name that sympy looks for
+        with any_length():
+            return to_str(expr._mpf_, self.digits, strip_zeros=self._print_level > 1)
+
+
+def sides(expr: Any, point: Mapping[Any, Any]) -> str:
+    """Return the one-sided limits at a point where a formula has no value, if sympy finds them in time."""
+    free = sorted(sympy.sympify(expr).free_symbols, key=lambda s: s.name)
+    for s in free:
+        others = {t: x for t, x in point.items() if t is not s}
+        try:
+            with within(time_left(5)):
+                left, right = (sympy.limit(expr.xreplace(others), s, point[s], side) for side in "-+")
+        except (TimeIsUp, NotImplementedError, ValueError, TypeError):
+            continue
+        return f"singular: {left} from below, {right} from above, in {s.name}".replace("oo", "inf")
+    return "nan"
+
+
+def as_number(value: Any) -> complex | float:
+    """Return a value of sympy's as a float (complex where it is)."""
+    try:
+        number = complex(value)
+    except TypeError:
+        return float("nan")
+    return number.real if number.imag == 0 else number
+
 
 FUNCTION_NAMES = ("f", "g", "h", "F", "G", "H", "output")
 """What an output without a name is called, unless an input is called so."""

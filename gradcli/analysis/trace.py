@@ -11,14 +11,14 @@ import numpy as np
 from ..errors import GradcliError
 from ..lang.operations import rule_text
 from ..program.base import Program, Run
-from ..results.graphs import Computed, Flow, HookCall, Pass, Step, Trace
+from ..show.graph_results import Computed, Flow, HookCall, Pass, Step, Trace
+from ..tape.anomaly import Observation, observation_of
 from ..tape.function import FunctionNode
 from ..tape.hooks import table_of
 from ..tape.node import OutputNode, Slots
-from ..tape.provenance import Observation, observation_of
-from . import observed_run, op_formulas
+from . import graph, op_formulas
 from .gradient import Request
-from .labels import Labels
+from .graph import Labels
 
 
 class Event:
@@ -43,10 +43,10 @@ class BackwardRecorder:
     def __init__(self, only: int | None = None) -> None:
         self.only = only
         self.count = 0
-        self.passes: list[tuple[observed_run.ObservedPass, list[Event]]] = []
+        self.passes: list[tuple[graph.ObservedPass, list[Event]]] = []
         self.hooked: dict[Any, list[HookCall]] = {}
 
-    def on_start(self, which: observed_run.ObservedPass, nodes: list[Any]) -> None:
+    def on_start(self, which: graph.ObservedPass, nodes: list[Any]) -> None:
         """Follow the nodes of a graph that backward is about to run through."""
         if self.only is not None and self.count != self.only:
             del self.passes[-1:]  # the one before was not wanted
@@ -152,7 +152,7 @@ def trace_program(
     Raises GradcliError where nothing runs backward, or not so often.
     """
     recorder = BackwardRecorder(only)
-    run = observed_run.watch_program(program, given, request, recorder.on_start)
+    run = graph.watch_program(program, given, request, recorder.on_start)
     count = recorder.count
     if not count:
         raise GradcliError("nothing ran backward", kind="target")
@@ -162,15 +162,15 @@ def trace_program(
     return Trace(program.title, passes, (only or count) if only is not None else 1, count)
 
 
-def describe_pass(run: Run, which: observed_run.ObservedPass, events: list[Event]) -> Pass:
+def describe_pass(run: Run, which: graph.ObservedPass, events: list[Event]) -> Pass:
     """Return one pass with labels, formulas and totals."""
-    public = observed_run.public_nodes(which.roots)
+    public = graph.public_nodes(which.roots)
     at_end = run.output is not None
     labels = Labels(run, public, None if at_end else which.names)
     forward = tuple(
         Computed(labels.label(node), labels.formula(node), np.asarray(value) if value is not None else None)
         for node in public
-        for value in [which.leaves.get(node) if node.leaf else observed_run.value_of(node)]
+        for value in [which.leaves.get(node) if node.leaf else graph.value_of(node)]
     )
     received: dict[Any, np.ndarray] = {}
     steps = tuple(step(i + 1, event, which, labels, received) for i, event in enumerate(events))
@@ -179,7 +179,7 @@ def describe_pass(run: Run, which: observed_run.ObservedPass, events: list[Event
 
 
 def step(
-    number: int, event: Event, which: observed_run.ObservedPass, labels: Labels, received: dict[Any, np.ndarray]
+    number: int, event: Event, which: graph.ObservedPass, labels: Labels, received: dict[Any, np.ndarray]
 ) -> Step:
     """Return one step, and add what it sends to what its operands have received."""
     node = event.node
@@ -198,7 +198,7 @@ def step(
         op=node.name(),
         label=labels.label(node),
         formula=labels.formula(node),
-        line=None if span is None or observed_run.is_only_line(span) else span.line,
+        line=None if span is None or graph.is_only_line(span) else span.line,
         source=source,
         incoming=event.incoming,
         hooks=tuple(event.hooks),

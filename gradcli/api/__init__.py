@@ -9,23 +9,15 @@ from ..tape import inplace
 from ..tape.modes import set_grad_enabled
 from ..tape.tensor import Tensor
 from . import (  # noqa: F401 - importing them enters their functions
-    arithmetic,
     convert,
     create,
-    diagonal,
-    gather_scatter,
+    index,
     join,
-    linear_algebra,
-    norms,
     order,
     pointwise,
     products,
-    random,
     reduce,
-    scan,
     shape,
-    take_put,
-    where_search,
 )
 from .wrap import METHOD_FORMS, METHODS, PUBLIC, rename_function, resolve
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from ..rules import entry
+from ..rules.join import cut, cut_places
 from ..rules.shapes import negative_axis
-from ..rules.split import cut, cut_places
 from ..tape.tensor import Tensor, as_raw
 from ..tape.views import one_of_several
 from .shape import at

@@ -114,7 +114,7 @@ def find_quantiles(
     input: Any, q: Any, dim: int | None, keepdim: bool, interpolation: str, ignore_nan: bool
 ) -> Tensor:
     """The quantiles q over dim, one more axis in front where q is a vector."""
-    from ..rules.quantiles import METHODS  # here, because few programs need it
+    from ..rules.numpy_functions import METHODS  # here, because few programs need it
 
     if interpolation not in METHODS:
         raise RuntimeError(f"quantile() interpolation must be one of {', '.join(METHODS)}, but got {interpolation}")

@@ -6,6 +6,7 @@ import functools
 import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -13,10 +14,10 @@ import numpy as np
 from ..errors import describe_missing
 from ..rules import lookup
 from ..rules.table import Primitive
+from ..tape.dtypes import as_pytorch
 from ..tape.operators import recorder_for
 from ..tape.record import name_nodes
 from ..tape.tensor import Tensor, as_raw
-from ..tape.torch_errors import as_pytorch
 
 PUBLIC: dict[str, Callable] = {}
 METHODS: set[str] = set()
@@ -189,8 +190,18 @@ def lazy(package: str, names: Mapping[str, str], *submodules: str) -> tuple[list
             return import_module(f"{package}.{name}")
         if name not in homes:
             return absent(name)
-        attribute = getattr(import_module(f"{package}.{homes[name]}"), name)
+        home = homes[name] if homes[name].startswith("gradcli.") else f"{package}.{homes[name]}"
+        attribute = getattr(import_module(home), name)
         vars(sys.modules[package])[name] = attribute
         return attribute
 
     return offered, getattr_
+
+
+def namespace(name: str, names: Mapping[str, str]) -> ModuleType:
+    """Make a module without a file: PyTorch's name for what stands elsewhere, imported when first looked up."""
+    module: Any = ModuleType(name, f"The names of torch{name.removeprefix('gradcli')}.")
+    package, _, last = name.rpartition(".")
+    sys.modules[name] = vars(sys.modules[package])[last] = module
+    module.__all__, module.__getattr__ = lazy(name, names)
+    return module

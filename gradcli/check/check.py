@@ -1,4 +1,7 @@
-"""A check that is to be made: a function, its derivative by hand if there is one, and where."""
+"""A check that is to be made: a function, its derivative by hand if there is one, and where.
+
+What the command line asks of its checks.
+"""
 
 from __future__ import annotations
 
@@ -11,20 +14,20 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..errors import ENDINGS, GradcliError, TimeIsUp
-from ..lang.time_limits import enforce, time_left, within
+from ..lang.limits import enforce, time_left, within
 from ..program.detect_framework import FRAMEWORKS, engine_of, framework_of
-from ..results.checks import CheckReport
-from .options import Options, tolerances_of
+from ..program.target import Target
+from ..show.check_results import CheckReport
+from .frameworks import claim_of_framework, hand_written_subject, second_order
+from .hand_written import value_and_gradient
+from .options import Options, complaints, is_shape, point_of, tolerances_of
 from .run import Place, run_check
-from .subjects.frameworks import claim_of_framework, hand_written_subject, second_order
-from .subjects.subject import CheckError, Subject, as_check_error, callable_name
-from .subjects.value_and_grad import value_and_gradient
-from .validation import complaints, is_shape, point_of
+from .subject import CheckError, Subject, as_check_error, callable_name
 
 BY_HAND = "a gradient written by hand is checked with --grad NAME (grad= in a declaration), and f gets plain arrays"
 WHOLE_NUMBERS = "--arg NAME='[2, 0]' gives whole numbers, as does a parameter annotated with int or NDArray[np.int64]"
@@ -137,12 +140,12 @@ class Check:
             claimed = claim_of_framework(engine, self.origin, at, self.name, self.wrt, self.single)
             return claimed if self.options.order == 1 else second_order(claimed, self.options.seed)
         refuse_foreign(framework_of(self.origin), self.name)
-        from .subjects.tensor_function import Traced
+        from .tensor_function import Traced
 
         subject = Traced(self.f, at, wrt=self.wrt, title=self.name)
         if self.options.order == 1:
             return subject
-        from .subjects.second import SecondOrder
+        from .tensor_function import SecondOrder
 
         return SecondOrder(subject, self.options.seed)
 
@@ -161,7 +164,7 @@ class Check:
                     report = self.worst()
                     if not (self.options.search or self.saved) or report.verdict == "error":
                         return report
-                    from .search.run import search
+                    from .search import search
 
                     return search(self, report, self.options.search, self.saved)
             except GradcliError as error:
@@ -196,7 +199,7 @@ class Check:
 
         report = run_check(make, Place(self.name, self.file, self.line, self.replay_line(seed)), options)
         if (options.digits is not None or options.symbolic) and drawn:
-            from .witnesses.report import with_witnesses
+            from .witnesses import with_witnesses
 
             report = with_witnesses(report, self.subject(drawn), options.digits, options.symbolic, seed)
         if report.verdict == "error" and report.error is not None and self.knows_no_tensors:
@@ -278,3 +281,92 @@ def values_text(at: Mapping[str, Any]) -> str:
         raw = np.asarray(x)
         words.append(f"{name}={raw.tolist()}" if raw.size <= MOST_SHOWN else f"{name} of shape {raw.shape}")
     return ", ".join(words)
+
+
+class Wanted(NamedTuple):
+    """What the options of `gradcheck` ask for.
+
+    values: arrays by input; shapes: inputs drawn at random; grad, vjp, jvp: names of hand-written derivatives;
+    value_and_grad: whether the function returns both. options: those of `Options` that every check gets. timeout,
+    config: seconds for an answer and JSON for what runs elsewhere. typed: the values as they were typed; repeated:
+    the options that repeat a check, as they would be typed.
+    """
+
+    values: Mapping[str, np.ndarray]
+    shapes: Mapping[str, tuple[int, ...]] = {}
+    grad: str | None = None
+    vjp: str | None = None
+    jvp: str | None = None
+    value_and_grad: bool = False
+    wrt: list[str] | None = None
+    out: str | None = None
+    options: Mapping[str, Any] = {}
+    timeout: float | None = None
+    config: str | None = None
+    typed: Mapping[str, str] = {}
+    repeated: str = ""
+
+    @property
+    def at(self) -> dict[str, Any]:
+        """The inputs: arrays and shapes by name."""
+        return {**self.values, **self.shapes}
+
+    @property
+    def claims(self) -> dict[str, str | None]:
+        """The names of derivatives by hand, by their option."""
+        return {"grad": self.grad, "vjp": self.vjp, "jvp": self.jvp}
+
+    def refuse_for(self, path: str) -> None:
+        """Raise GradcliError for options that a file's declared checks cannot use: they have points of their own."""
+        given = {
+            **{f"{name}=": name for name in self.values},
+            **{f"--shape {name}": name for name in self.shapes},
+            "--grad": self.grad,
+            "--vjp": self.vjp,
+            "--jvp": self.jvp,
+            "--value-and-grad": self.value_and_grad or None,
+            "--wrt": self.wrt,
+            "--out": self.out,
+        }
+        for option, value in given.items():
+            if value is not None:
+                raise GradcliError(
+                    f"{path} declares its checks with their inputs, so {option} has no use",
+                    hint=f"name a function to check it elsewhere: {path}:f x=2",
+                    kind="usage",
+                )
+
+    def replay(self, target: Target) -> str:
+        """Return the command line that repeats the check of a target, but for its seed.
+
+        Few numbers are written out, more are read or drawn again, unless the seed of samples draws others.
+        """
+        words = ["-e", target.text] if target.inline else [target.text]
+        several = sum("rand" in text for text in self.typed.values()) > 1  # they follow each other
+        for name, x in self.values.items():
+            typed = self.typed.get(name, "")
+            drawn = "rand" in typed
+            again = typed and (np.size(x) > 12 or (several and drawn)) and not (self.shapes and drawn)
+            words.append(f"{name}={typed if again else np.asarray(x).tolist()}")
+        return " ".join(["gradcli gradcheck", *map(shlex.quote, words), self.repeated]).rstrip()
+
+
+def only_given(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return options without those that are None."""
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def surroundings_of(target: Target) -> Any:
+    """Return the context that a program runs in: the surroundings of the file that defines a function."""
+    path, colon, _ = target.text.partition(".py:")
+    if target.inline or not colon:
+        return contextlib.nullcontext()
+    assert target.folders is not None
+    return target.folders.of(path + ".py")
+
+
+def with_options(check: Any, wanted: Wanted) -> Any:
+    """Return a check with the options of the command line; a report as it is."""
+    if isinstance(check, Check):
+        check.options = check.options._replace(**wanted.options)
+    return check

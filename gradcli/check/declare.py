@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ..results.checks import CheckReport
+from ..show.check_results import CheckReport
 from .check import Check
 
 REGISTRY: list[Check] = []
@@ -32,7 +32,7 @@ def check(f: Callable | str | None = None, *, at: Any = None, **options: Any) ->
     """
     file, line = caller()
     if isinstance(f, str):
-        from .targets.external import DeclaredAddress
+        from .external import DeclaredAddress
 
         REGISTRY.append(DeclaredAddress(f, at, file=file, line=line, **options))
         return f

@@ -13,12 +13,11 @@ import numpy as np
 
 from .. import __version__
 from ..errors import EXIT_TARGET, GradcliError
-from ..lang.time_limits import enforce
-from ..results.checks import CheckReport
-from ..results.locks import Comparison, Difference, Lock, Verification
+from ..lang.limits import enforce
+from ..show.check_results import CheckReport, Comparison, Difference, Lock, Verification
 from .check import Check
-from .saved_points import array_of, plain_of, read_document
-from .subjects.subject import CheckError, Subject
+from .search import array_of, plain_of, read_document
+from .subject import CheckError, Subject
 
 NEIGHBOURS = 5
 """Points a few rounding units away at which value and gradient are asked again."""

@@ -1,31 +1,34 @@
-"""A command as it was called: its target, the values of its inputs, and where its result goes."""
+"""A command as it was called: its target, the values of its inputs, and where its result goes.
+
+What grad, jacobian and hessian do with --digits and --symbolic.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 import numpy as np
 
 from ..errors import GradcliError
-from ..lang.memory import bound_memory
-from ..lang.settings import DEFAULT_MAX_ELEMENTS, Settings, as_written
-from ..lang.time_limits import CPU_SECONDS, Bound, enforce
+from ..lang.limits import CPU_SECONDS, DEFAULT_MAX_ELEMENTS, Bound, Settings, as_written, bound_memory, enforce
 from ..lang.values import read_json_values, read_value, read_values
 from ..program.elsewhere import is_elsewhere
 from ..program.target import Target, load_program
 from . import messages
-from .help import examples_of
+from .messages import examples_of
 from .output import Output
 
 if TYPE_CHECKING:
+    from ..analysis.compare_formulas import EngineAt, FormulaComparison
     from ..analysis.gradient import Request
     from ..program.base import Program
-    from ..program.tensor_hook import Hook
-
+    from ..program.hooks import Hook
+    from ..show.check_results import CheckReport
+    from ..show.formula_results import LongNumbers
 
 Group = TypeVar("Group", bound=NamedTuple)
 
@@ -107,7 +110,7 @@ class Call:
 
             set_default_dtype(np.float32)
         if asked.seed:
-            from ..api.random import manual_seed
+            from ..api.create import manual_seed
 
             manual_seed(asked.seed)
         with self.held:
@@ -231,7 +234,7 @@ class Call:
         """Return the hooks of --hook NAME=ACTION. Raises GradcliError for a word that is none."""
         hooks: list[Hook] = []
         for word in self.asked.hooks:
-            from ..program.tensor_hook import Hook
+            from ..program.hooks import Hook
 
             name, sign, action = word.partition("=")
             if not sign or not name or not action:
@@ -253,3 +256,50 @@ def no_target() -> GradcliError:
 def is_language(text: str) -> bool:
     """Return whether a target on the command line is a program of the language, not Python or something elsewhere."""
     return ".py" not in text and not is_elsewhere(text)
+
+
+def compute_in_digits(
+    call: Call, compute: Callable[..., LongNumbers], program: Program, request: Request, digits: int, *, alone: bool
+) -> LongNumbers:
+    """Return values and derivatives in many digits, in time. alone: whether nothing else is asked for besides."""
+    from ..analysis.precision import TIMEOUT, in_time
+
+    if not alone:
+        raise GradcliError("--digits goes alone, without --symbolic and --check", kind="usage")
+    return in_time(lambda: compute(program, call.values, request, digits), digits, call.asked.timeout or TIMEOUT)
+
+
+def formulas_of(
+    call: Call, program: Program, max_symbols: int, engine_at: EngineAt | None = None
+) -> FormulaComparison:
+    """Return the formulas that a result is to be compared with.
+
+    engine_at: the engine's answer for other values of the inputs.
+    """
+    from ..analysis.compare_formulas import TIMEOUT, FormulaComparison
+    from ..analysis.gradient import Request
+
+    request = Request(wrt=call.asked.wrt, out=call.asked.out, vector=call.vector())
+    return FormulaComparison(program, call.values, request, max_symbols, call.asked.timeout or TIMEOUT, engine_at)
+
+
+def check_derivative(call: Call, *, symbolic: bool = False, order: int = 1) -> CheckReport:
+    """Return the report on a derivative: numeric, forward mode, and 50 digits and formulas where there are such."""
+    from ..check.check import Check, Wanted, only_given
+    from ..check.targets import checks_of
+
+    asked = call.asked
+    more = {"digits": 50, "symbolic": symbolic or None} if order == 1 else {"order": order}
+    wanted = Wanted(
+        call.values(),
+        grad=asked.library_grad,
+        vjp=asked.library_vjp,
+        jvp=asked.library_jvp,
+        wrt=asked.wrt,
+        out=asked.out,
+        options=only_given({**more, "engine": asked.engine}),
+        timeout=asked.timeout,
+        config=asked.config,
+    )
+    (check,) = checks_of([call.target()], wanted)
+    return check.run() if isinstance(check, Check) else check

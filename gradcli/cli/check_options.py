@@ -9,13 +9,12 @@ from typing import Any, NamedTuple
 import click
 from click.core import ParameterSource
 
-from ..check.check import Check
+from ..check.check import Check, Wanted, only_given
 from ..check.options import tolerances_of
-from ..check.targets.request import Wanted, only_given
-from ..check.targets.resolve import checks_of
+from ..check.targets import checks_of
 from ..errors import GradcliError
-from ..lang.time_limits import CPU_SECONDS, Bound, enforce
-from ..results.checks import CheckReport
+from ..lang.limits import CPU_SECONDS, Bound, enforce
+from ..show.check_results import CheckReport
 from . import messages
 from .call import Asked, Call, no_target
 from .param_types import shapes_of

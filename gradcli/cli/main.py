@@ -17,9 +17,8 @@ import numpy as np
 
 from .. import __version__
 from ..errors import EXIT_DEFECT, EXIT_INTERRUPTED, EXIT_OK, GradcliError, did_you_mean, shorten
-from ..lang.memory import bound, out_of_memory
-from ..lang.time_limits import Bound, deadline
-from . import messages, streams
+from ..lang.limits import Bound, bound, deadline, out_of_memory
+from . import messages, output
 
 COMMANDS = {
     "grad": "Value and gradient of an expression, a file or a script.",
@@ -43,6 +42,8 @@ COMMANDS = {
     "completion": "A completion script for bash, zsh or fish.",
     "schema": "The form of the JSON that commands print.",
 }
+HOMES = {"eval": "grad", **dict.fromkeys(("jacobian", "hessian", "vjp", "jvp", "hvp"), "transforms")}
+"""The modules of commands that have none of their own."""
 COMPLETE = "_GRADCLI_COMPLETE"
 """The variable by which a completion script asks what may follow."""
 
@@ -56,7 +57,7 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         if name not in COMMANDS:
             return None
-        return getattr(import_module(f"{__package__}.commands.{name.replace('-', '_')}"), name.replace("-", "_"))
+        return getattr(import_module(f"{__package__}.commands.{HOMES.get(name, name)}"), name)
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         name = args[0]
@@ -91,13 +92,13 @@ def cli() -> None:
 def main(argv: list[str] | None = None) -> int:
     """Run the command line and return the exit code."""
     if COMPLETE in os.environ:
-        from .completion_scripts import answer_shell
+        from .complete import answer_shell
 
         return answer_shell(cli, os.environ[COMPLETE])
     words = sys.argv[1:] if argv is None else argv
     words, script_words = split_at_dashes(words)
     formats = formats_asked(words)
-    streams.claim()
+    output.claim()
     np.seterr(all="ignore")
     warnings.showwarning = messages.show_warning  # type: ignore[assignment]
     if bound.own_process:
@@ -109,13 +110,13 @@ def main(argv: list[str] | None = None) -> int:
     except (KeyboardInterrupt, click.Abort):
         messages.say("interrupted")
         return EXIT_INTERRUPTED
-    except (BrokenPipeError, streams.NobodyReadsError):
-        streams.silence()
+    except (BrokenPipeError, output.NobodyReadsError):
+        output.silence()
         return EXIT_OK
     except Exception as error:
         return fail(as_gradcli_error(error, words), "json" in formats)
     finally:
-        streams.release()
+        output.release()
 
 
 def as_gradcli_error(error: Exception, words: list[str]) -> GradcliError:
@@ -180,10 +181,10 @@ def defect(error: Exception) -> GradcliError:
 def fail(error: GradcliError, as_json: bool) -> int:
     """Report an error, with --json on standard output as well, and return its exit code."""
     if as_json:
-        from ..render.formats.json import error as document
+        from ..show.json import error as document
 
-        with contextlib.suppress(OSError, ValueError, streams.NobodyReadsError):
-            streams.write(document(error))
+        with contextlib.suppress(OSError, ValueError, output.NobodyReadsError):
+            output.write(document(error))
     messages.report(error)
     return error.exit_code
 

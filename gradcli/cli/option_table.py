@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from ..lang.settings import DEFAULT_MAX_ELEMENTS
+from ..lang.limits import DEFAULT_MAX_ELEMENTS
 from ..program.detect_framework import ENGINES
 from .param_types import MOST_COUNTED, Count, Finite, PassNumber, as_name, as_names, as_share, import_completion, once
 

@@ -1,22 +1,188 @@
-"""How a command gets its options, and its function what they say."""
+"""Options that would do nothing where they are given: they are refused, so that nobody relies on them.
+
+How a command gets its options, and its function what they say.
+"""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
-from typing import Any
+import os
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
 import click
+from click.core import ParameterSource
 
 from ..errors import EXIT_OK, GradcliError
-from ..render.formats import ARRAYS
-from . import messages, streams
+from ..program.elsewhere import LIBRARY, is_elsewhere, is_fmu
+from ..show import ARRAYS, CODE, FORMATS
+from . import messages, output
 from .call import Asked, Call, pick
-from .help import Command
+from .messages import Command
 from .option_table import OPTIONS
 from .output import Output
 from .param_types import import_completion
-from .useless_options import check_uses
+
+UNROUNDED = {
+    "gradcheck": ("json", "sarif", "html"),
+    "plot": ("table",),
+    "precision": ("table",),
+    "lock": ("table", "tsv", "json"),
+}
+"""The formats in which single commands do not round numbers, though the formats could."""
+
+
+class CommandLine:
+    """A command line. form: the format of its output."""
+
+    def __init__(self, command: str, options: Mapping[str, Any], form: str):
+        self.command, self.options, self.form = command, options, form
+
+    @functools.cached_property
+    def kinds(self) -> set[str]:
+        """What each target is, as far as its text and the files tell: see `kind_of`."""
+        words = self.options.get("words") or ()
+        first = ["expression"] if self.options.get("expression") is not None else map(self.kind_of, words[:1])
+        return {*first, *(self.kind_of(word) for word in words[1:] if "=" not in word)}
+
+    def kind_of(self, text: str) -> str:
+        """Return what a target is: an expression, script, function, checks (declared), server, library or fmu."""
+        if is_elsewhere(text):
+            return "library" if LIBRARY.match(text) else "fmu" if is_fmu(text) else "server"
+        if ".py:" in text:
+            return "function"
+        if os.path.isdir(text):
+            return "checks"
+        if not text.endswith(".py"):
+            return "expression"
+        if self.command not in ("gradcheck", "lock"):
+            return "script"
+        from ..check.targets import mentions_checks
+
+        return "checks" if mentions_checks(text) else "script"
+
+    def has(self, *names: str) -> bool:
+        """Return whether one of these options is there, and not off."""
+        return any(self.options.get(name) for name in names)
+
+    def is_any(self, *kinds: str) -> bool:
+        return not self.kinds.isdisjoint(kinds)
+
+
+class Rule(NamedTuple):
+    """When each of some options has a use, and what is said where it has none."""
+
+    options: str
+    useful: Callable[[CommandLine], Any]
+    why: str
+    hint: str = ""
+
+
+ELSEWHERE = {"server", "library", "fmu"}
+"""The kinds of targets that run elsewhere."""
+RULES = (
+    Rule("engine", lambda c: c.is_any("function", "checks"), "it chooses what differentiates FILE.py:NAME"),
+    Rule(
+        "engine",
+        lambda c: not c.has("grad", "vjp", "jvp", "value_and_grad"),
+        "a derivative written by hand is judged by values alone",
+    ),
+    Rule(
+        "library_grad library_vjp library_jvp",
+        lambda c: c.is_any("library"),
+        "it declares a derivative in C: LIB.so:DECLARATION",
+    ),
+    Rule("config", lambda c: c.is_any("server"), "it is for UM-Bridge models: http://HOST:PORT/MODEL and cmd:"),
+    Rule("torch", lambda c: c.is_any("script", "function", "checks"), "it is for Python files"),
+    Rule("dtype", lambda c: not c.kinds <= ELSEWHERE, "what runs elsewhere is given numbers of its own type"),
+    Rule("chunk_size", lambda c: not c.kinds <= ELSEWHERE, "what runs elsewhere gives one product at a time"),
+    Rule(
+        "max_symbols",
+        lambda c: c.command == "symbolic" or c.has("symbolic", "check"),
+        "it bounds --symbolic, which is not there",
+    ),
+    Rule(
+        "symbolic",
+        lambda c: c.command == "gradcheck" or FORMATS[c.form].formulas,
+        "{form} files hold no formulas",
+        "-f table, tsv, csv, json and latex show them",
+    ),
+    Rule("with_value", lambda c: c.form != "npy", "a .npy file holds one array", "write both with -o FILE.npz"),
+    Rule(
+        "plot",
+        lambda c: c.form in ("table", "svg", "png"),
+        "it draws, and {form} has no place for that",
+        "leave out -f, or write a picture: -o FILE.svg",
+    ),
+    Rule(
+        "precision",
+        lambda c: FORMATS[c.form].rounded and c.form not in UNROUNDED.get(c.command, ()),
+        "{command} rounds no numbers in {form}",
+    ),
+    Rule("precision", lambda c: c.command != "graph" or c.has("values"), "a graph has no numbers without --values"),
+    Rule(
+        "precision",
+        lambda c: c.command != "symbolic" or c.has("at", "digits"),
+        "formulas have no numbers to round without --at",
+    ),
+    Rule("gradient", lambda c: c.command != "graph" or c.has("values"), "a graph shows gradients with --values only"),
+    Rule(
+        "show",
+        lambda c: c.options["show"] == "worst" or c.form in ("table", "tsv", "csv", "json", "html"),
+        "{form} shows what is wrong",
+        "-f table, tsv, csv, json and html show every element",
+    ),
+    Rule("value_and_grad", lambda c: not c.is_any(*ELSEWHERE), "it needs a function of a Python file: FILE.py:f"),
+    Rule(
+        "symbolic digits",
+        lambda c: c.command != "gradcheck" or c.is_any("expression", "script", "function", "checks"),
+        "what runs elsewhere takes neither symbols nor numbers of many digits",
+    ),
+    Rule(
+        "symbolic digits",
+        lambda c: not c.has("grad", "vjp", "jvp", "value_and_grad"),
+        "a derivative written by hand takes arrays, neither symbols nor numbers of many digits",
+    ),
+    Rule(
+        "at digits",
+        lambda c: c.command != "symbolic" or c.form not in CODE,
+        "a function in {form} is given its point where it is called",
+    ),
+    Rule("dtype", lambda c: c.command != "symbolic", "formulas have no type"),
+    Rule(
+        "dtype precision detect_anomaly retain retain_all mode chunk_size sparse plot",
+        lambda c: c.command in ("gradcheck", "symbolic") or not c.has("digits"),
+        "--digits computes value and derivatives in a way of its own",
+    ),
+    Rule("junit", lambda c: not c.has("list"), "--list checks nothing, so there is no report"),
+    Rule(
+        "save_points",
+        lambda c: c.has("search") or os.path.exists(c.options["save_points"]),
+        "the file is not there, and nothing is looked for",
+        "--search 100 finds points to save",
+    ),
+    Rule(
+        "restart",
+        lambda c: c.options["table"] != "-",
+        "what goes to standard output always begins anew",
+        "-o FILE writes what can be gone on with",
+    ),
+)
+
+
+def check_uses(command: str, options: Mapping[str, Any], form: str) -> None:
+    """Raise GradcliError for the first option of the command line that would do nothing."""
+    context = click.get_current_context()
+    line = CommandLine(command, options, form)
+    flags = {str(p.name): max(p.opts, key=len) for p in context.command.params if isinstance(p, click.Option)}
+    for rule in RULES:
+        for option in rule.options.split():
+            given = option in flags and context.get_parameter_source(option) is ParameterSource.COMMANDLINE
+            if given and not rule.useful(line):
+                flag, why = flags[option], rule.why.format(command=command, form=form)
+                hint = rule.hint or f"leave out {flag}"
+                raise GradcliError(f"{flag} has no use here: {why}", hint=hint, kind="usage")
+
 
 COMMON = "expression dtype seed max_elements timeout safe torch format json output precision color quiet verbose"
 """The options of most commands that have a TARGET."""
@@ -52,7 +218,7 @@ def target_command(
             call = Call(str(context.info_name), formats, asked)
             check_uses(call.command, given, call.output.form)
             if call.output.form == "json" or "-" in (asked.output, options.get("table")):
-                streams.set_aside()
+                output.set_aside()
             with call.in_force():
                 return show_result(call.output, function(call, **options), asked.strict)
 
@@ -99,7 +265,7 @@ def show_result(output: Output, result: Any, strict: bool = False) -> int:
     if wrong := [item.name for item in getattr(result, "symbolic", ()) if not item.agrees]:
         messages.warn(f"the formulas and the engine disagree on {', '.join(wrong)}")
     for report in getattr(result, "witnesses", ()) if output.form not in ("table", "json") else ():
-        from ..render.checks import headline
+        from ..show.checks import headline
 
         messages.note(f"check of {report.name}: {report.verdict}, {headline(report)}")
     for text in getattr(result, "notes", ()):
@@ -112,7 +278,7 @@ def show_result(output: Output, result: Any, strict: bool = False) -> int:
             f"the output does not depend on any input, so all gradients are {nothing}",
             hint="detach(), no_grad() and numpy() cut the graph",
         )
-    from ..analysis.nonfinite import check_finite
+    from ..show.results import check_finite
 
     code = getattr(result, "exit_code", EXIT_OK)
     if not strict:
@@ -128,7 +294,7 @@ def show_result(output: Output, result: Any, strict: bool = False) -> int:
 
 def warn_of_nan(result: Any) -> None:
     """Say where a result holds nan, and which operation made it, where that was looked for."""
-    from ..analysis.nonfinite import nan_in
+    from ..show.results import nan_in
 
     nan = nan_in(result)
     if nan is None:

@@ -1,15 +1,113 @@
-"""Where results go: a terminal, a pipe, or a file that is written whole or not at all."""
+"""Standard output, kept for results: what the user's code prints, or closes, does not touch them.
+
+Where results go: a terminal, a pipe, or a file that is written whole or not at all.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import os
+import sys
 from typing import Any
 
 from ..errors import GradcliError, visible
-from ..lang.time_limits import stand_down
-from ..render import Style, render
-from ..render.formats import ENDINGS, FORMATS
-from . import messages, streams
+from ..lang.limits import stand_down
+from ..show import ENDINGS, FORMATS, Style, render
+from . import messages
+
+
+class NobodyReadsError(Exception):
+    """The pipe that standard output leads to was closed: no reason to fail."""
+
+
+class _Results:
+    """The stream for results, None for standard output itself; what to put back afterwards; where files go."""
+
+    stream: Any = None
+    aside = False
+    folder = ""
+
+
+def from_start(path: str) -> str:
+    """Return a path as it was meant when the command was called."""
+    return os.path.join(_Results.folder, path)
+
+
+def claim() -> None:
+    """Keep a copy of standard output for results. A process that the user's code forks has no part in it.
+
+    Files are written from the folder that the command was called in, wherever the user's code goes; output to a
+    standard stream that was closed before the start goes nowhere.
+    """
+    release()
+    with contextlib.suppress(OSError):
+        _Results.folder = os.getcwd()
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 - for the rest of the process
+    os.register_at_fork(after_in_child=disown)
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        sys.stdout.flush()
+        copy = os.dup(sys.stdout.fileno())
+        _Results.stream = open(copy, "w", encoding=sys.stdout.encoding, errors=sys.stdout.errors)  # noqa: SIM115
+
+
+def set_aside() -> None:
+    """Let all that is written to standard output, but results, go to standard error."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+        _Results.aside = True
+
+
+def disown() -> None:
+    """Let what this process writes to the results go nowhere."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), _Results.stream.fileno())
+
+
+def results() -> Any:
+    return _Results.stream or sys.stdout
+
+
+def write(text: Any) -> None:
+    """Write a result, text or bytes, after what the user's code has printed so far. Raises NobodyReadsError."""
+    flush()
+    stream = results()
+    try:
+        if isinstance(text, bytes):
+            stream.buffer.write(text)
+        else:
+            stream.write(messages.printable(text, stream))
+        stream.flush()
+    except BrokenPipeError:
+        raise NobodyReadsError from None
+
+
+def flush() -> None:
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        sys.stdout.flush()
+
+
+def release() -> None:
+    """Give standard output back."""
+    stream, aside = _Results.stream, _Results.aside
+    _Results.stream, _Results.aside = None, False
+    if stream is None:
+        return
+    flush()
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        if aside:
+            os.dup2(stream.fileno(), sys.stdout.fileno())
+    with contextlib.suppress(OSError, ValueError):
+        stream.close()
+
+
+def silence() -> None:
+    """Let nothing more be written to a pipe that nobody reads."""
+    for stream in (_Results.stream, sys.stdout):
+        with contextlib.suppress(OSError, ValueError, AttributeError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
 
 CLOSED = (BrokenPipeError,)
 MANY = 1000
@@ -44,7 +142,7 @@ class Output:
         self.path = None if path == "-" else path
         self.precision = precision
         self.command = command
-        on_terminal = path is None and messages.is_terminal(streams.results())
+        on_terminal = path is None and messages.is_terminal(results())
         plain = "table" if drawn and form is None else formats[:2][-1]  # the second is that of pipes
         self.form = form or ("table" if on_terminal else plain)
         kind = os.path.splitext(self.path or "")[1].lower()
@@ -63,7 +161,7 @@ class Output:
         """Raise GradcliError for a file that cannot be written, before anything is computed."""
         if self.path is not None:
             check_writable(self.path)
-        elif FORMATS[self.form].binary and messages.is_terminal(streams.results()):
+        elif FORMATS[self.form].binary and messages.is_terminal(results()):
             raise GradcliError(
                 f"a .{self.form} file is not written to a terminal",
                 hint=f"write it to a file: -o FILE.{self.form}",
@@ -80,7 +178,7 @@ class Output:
         """Whether standard output takes more than ASCII. LC_ALL=C says no, whatever Python makes of it."""
         if os.environ.get("LC_ALL") in ("C", "POSIX") and not os.environ.get("PYTHONIOENCODING"):
             return False
-        return (getattr(streams.results(), "encoding", None) or "").lower().startswith("utf")
+        return (getattr(results(), "encoding", None) or "").lower().startswith("utf")
 
     def show(self, result: Any) -> None:
         """Render a result, or a part of one, and write it."""
@@ -96,8 +194,7 @@ class Output:
 
         None for results that are no derivatives.
         """
-        from ..results import Gradients
-        from ..results.transforms import Hessian, Jacobian, Products
+        from ..show.results import Gradients, Hessian, Jacobian, Products
 
         if not isinstance(result, Gradients | Hessian | Jacobian | Products):
             return None
@@ -114,7 +211,7 @@ class Output:
 
         whole: what must not be cut: lines become as long as it needs, even longer than the terminal is wide.
         """
-        console = console_for(self.size[0], self.path is None and messages.colourful(streams.results()))
+        console = console_for(self.size[0], self.path is None and messages.colourful(results()))
         widen(console, whole)
         console.print(renderable, crop=False)
         lines = [line.rstrip() for line in console.file.getvalue().split("\n")]
@@ -127,12 +224,12 @@ class Output:
         if self.path is not None:
             write_file(self.path, text)
         else:
-            streams.write(text)
+            write(text)
 
 
 def most_elements(result: Any) -> int:
     """Return how many elements the largest array of derivatives has."""
-    from ..render.formats.npz import arrays_of
+    from ..show.npz import arrays_of
 
     return max((array.size for array in arrays_of(result).values()), default=0)
 
@@ -201,10 +298,10 @@ def write_file(path: str, content: str | bytes) -> None:
 
     Devices and pipes, and names such as /dev/stdout, are written directly. Raises GradcliError.
     """
-    from ..whole_files import replacing
+    from ..files import replacing
 
     data = content.encode(errors="backslashreplace") if isinstance(content, str) else content
-    place = streams.from_start(path)
+    place = from_start(path)
     try:
         if is_stream(place):
             with open(place, "ab") as file:

@@ -1,4 +1,7 @@
-"""What an exact kind of number has to offer, and the table's twins compiled for it."""
+"""What an exact kind of number has to offer, and the table's twins compiled for it.
+
+Object arrays of exact numbers that NumPy's functions work on.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from ..rules.exact import NoTwinError
-from ..rules.table import Primitive
+from ..rules.exact import NoTwinError, map_elements
+from ..rules.table import BY_NUMPY, Primitive
+from ..tape.record import recorder
 
 OPERANDS = ("x", "y", "z")
 
@@ -139,3 +143,150 @@ def lambda_of(body: ast.expr, names: tuple[str, ...]) -> ast.Expression:
         posonlyargs=[], args=[ast.arg(n) for n in names], kwonlyargs=[], kw_defaults=[], defaults=[]
     )
     return ast.fix_missing_locations(ast.Expression(ast.Lambda(arguments, body)))
+
+
+OWN_NAMES = (
+    "less less_equal greater greater_equal equal not_equal logical_and logical_or logical_not isnan isinf isfinite "
+    "signbit"
+)
+COMPARISONS = {
+    **{getattr(np, name): name for name in OWN_NAMES.split()},
+    np.bitwise_and: "logical_and",
+    np.bitwise_or: "logical_or",
+    np.invert: "logical_not",
+}
+REDUCTIONS = {np.maximum: "maximum", np.minimum: "minimum", np.fmax: "maximum", np.fmin: "minimum"}
+
+
+class ExactArray(np.ndarray):
+    """An object array whose elements belong to the field in force.
+
+    NumPy's elementwise functions use the twins of their table entries; the rest of NumPy works as on any object
+    array, and what it returns is made an ExactArray again.
+    """
+
+    record_level = 0
+
+    @staticmethod
+    def __record__(primitive: Primitive, operands: tuple, params: dict) -> Any:
+        """Compute a table entry that a rule calls."""
+        return recorder().compute(primitive, operands, params)
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, out: Any = None, **options: Any) -> Any:
+        field: Field = recorder().field
+        plain = tuple(as_plain(x) for x in inputs)
+        if method == "__call__":
+            result = self._call(field, ufunc, plain, options)
+        else:
+            combine = None
+            if ufunc in REDUCTIONS and not field.lazy_pieces:
+                combine = np.frompyfunc(field.functions[REDUCTIONS[ufunc]], 2, 1)
+                options.pop("initial", None)
+            result = getattr(combine or ufunc, method)(*plain, **options)
+        if out is not None:
+            as_plain(out[0])[...] = as_plain(result)
+            return out[0]
+        return exact(result)
+
+    def _call(self, field: Field, ufunc: Any, plain: tuple, options: dict) -> Any:
+        if ufunc in COMPARISONS:
+            function = field.compare(COMPARISONS[ufunc])
+            if function is not None:
+                return settle_conditions(map_elements(function, plain))
+        elif ufunc in BY_NUMPY and BY_NUMPY[ufunc].kind == "elementwise":
+            function, _ = field.twin(BY_NUMPY[ufunc], {})
+            return map_elements(function, plain)
+        return ufunc(*plain, **options)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        if function is np.where and len(args) == 3:
+            return exact(map_elements(recorder().field.choose, tuple(as_plain(x) for x in args)))
+        args, kwargs = as_plain(args), {k: as_plain(v) for k, v in kwargs.items()}
+        if function is np.argsort:  # nan comes last, which Python's comparisons do not know
+            infinite = recorder().field.number(np.inf)
+            args = (map_elements(lambda e: infinite if e != e else e, args[:1]), *args[1:])
+        return exact(function(*args, **kwargs))
+
+    @property
+    def is_complex(self) -> bool:
+        is_complex = recorder().field.is_complex
+        return any(is_complex(e) for e in as_plain(self).ravel().tolist())
+
+    @property  # type: ignore[misc]
+    def real(self) -> ExactArray:  # type: ignore[override]
+        """The real parts: NumPy takes all objects for real."""
+        if not self.is_complex:
+            return self
+        parts = recorder().field.parts
+        return exact(map_elements(lambda e: parts(e)[0], (as_plain(self),)))
+
+    @property  # type: ignore[misc]
+    def imag(self) -> ExactArray:  # type: ignore[override]
+        parts = recorder().field.parts
+        return exact(map_elements(lambda e: parts(e)[1], (as_plain(self),)))
+
+    def __getitem__(self, key: Any) -> Any:
+        return exact(np.ndarray.__getitem__(self, key))
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        if isinstance(value, np.ndarray) and value.dtype == object and not value.ndim:
+            value = value.item()  # NumPy would store the array itself as an element
+        np.ndarray.__setitem__(self, key, value)
+
+
+def as_plain(x: Any) -> Any:
+    """Return an ExactArray as a plain object array; inside tuples and lists, too."""
+    if isinstance(x, ExactArray):
+        return x.view(np.ndarray)
+    if type(x) in (tuple, list):
+        return type(x)(as_plain(part) for part in x)
+    return x
+
+
+def exact(x: Any) -> Any:
+    """Return an object array or an element as an ExactArray; tuples part by part, everything else as it is."""
+    if isinstance(x, ExactArray):
+        return x
+    if isinstance(x, np.ndarray):
+        return unbox(x).view(ExactArray) if x.dtype == object else x
+    if type(x) in (tuple, list):
+        return type(x)(exact(part) for part in x)
+    if isinstance(x, tuple):
+        return type(x)(*(exact(part) for part in x))
+    field = recorder().field
+    if field is not None and field.is_element(x):
+        boxed = np.empty((), object)
+        boxed[()] = x
+        return boxed.view(ExactArray)
+    return x
+
+
+def unbox(x: np.ndarray) -> np.ndarray:
+    """Return an object array whose elements are numbers: NumPy stores 0-d arrays as elements."""
+    flat = x.ravel().tolist() if x.ndim else [x[()]]
+    if not any(isinstance(e, np.ndarray) for e in flat):
+        return x
+    out = np.empty(x.shape, object)
+    for i, e in zip(np.ndindex(x.shape), flat, strict=True):
+        out[i] = e.item() if isinstance(e, np.ndarray) else e
+    return out
+
+
+def settle_conditions(conditions: np.ndarray) -> np.ndarray:
+    """Return conditions as a boolean array, if all of them are true or false."""
+    flat = conditions.ravel().tolist()
+    if all(isinstance(c, bool | np.bool_) for c in flat):
+        return conditions.astype(bool)
+    return conditions
+
+
+def exact_numbers(field: Field, values: Any) -> ExactArray:
+    """Return numbers (nested lists, arrays, a number) as an exact array."""
+    if isinstance(values, float) and type(values) is not float and not isinstance(values, np.floating):
+        plain = np.empty((), object)
+        plain[()] = field.number(values)
+        return plain.view(ExactArray)
+    raw = np.asarray(values)
+    if raw.dtype == object:
+        return exact(map_elements(lambda x: x if field.is_element(x) else field.number(x), (unbox(as_plain(raw)),)))
+    return exact(map_elements(field.number, (raw.astype(object),)))

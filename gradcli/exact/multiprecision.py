@@ -17,8 +17,7 @@ import numpy as np
 
 from ..rules.exact import map_elements, without_field
 from ..rules.table import Primitive
-from .array import exact, exact_numbers
-from .field import Field, Literal
+from .field import Field, Literal, exact, exact_numbers
 
 
 class Multiprecision(Field):

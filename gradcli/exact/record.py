@@ -16,14 +16,11 @@ from ..rules.shapes import fit
 from ..rules.table import Primitive
 from ..tape.leaf import AccumulateGrad
 from ..tape.modes import state
-from ..tape.node import Node, Slots, new_node
-from ..tape.record import Engine, make_node, outline, record_several, recording, saved_values
-from ..tape.rule import Rule, to_parents
+from ..tape.node import Node, Rule, Slots, new_node, to_parents
+from ..tape.record import Engine, make_node, outline, record_several, recording, run_rules, saved_values
 from ..tape.tensor import Tensor
 from ..tape.views import track_view
-from ..tape.vjps import run_rules
-from .array import COMPARISONS, ExactArray, as_plain, exact, exact_numbers, settle_conditions
-from .field import Field, Literal
+from .field import COMPARISONS, ExactArray, Field, Literal, as_plain, exact, exact_numbers, settle_conditions
 
 
 class Exact(Engine):

@@ -10,11 +10,10 @@ import numpy as np
 import sympy
 
 from ..errors import GradcliError
-from ..results.labels import label
 from ..rules.exact import map_elements, without_field
 from ..rules.table import Primitive
-from .array import ExactArray, exact
-from .field import Field, Literal
+from ..show.results import label
+from .field import ExactArray, Field, Literal, exact
 
 MOST_BITS = 1024
 """A power that would take more bits to write exactly is rounded."""

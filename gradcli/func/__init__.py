@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from .forward import jacfwd, jvp, linearize
-from .functional_call import functional_call
 from .mapping import vmap
-from .reverse import grad, grad_and_value, jacrev, vjp
+from .reverse import functional_call, grad, grad_and_value, jacrev, vjp
 from .trace import Argnums
 
 

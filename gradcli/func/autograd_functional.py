@@ -11,8 +11,7 @@ from ..tape.modes import set_grad_enabled, state
 from ..tape.tensor import Tensor
 from .batched_tensor import cover
 from .forward import forward_blocks, push_all
-from .pullback import check_cotangents, cover_products, pull, reverse_blocks
-from .trace import Trace, trace_function
+from .trace import Trace, check_cotangents, cover_products, pull, reverse_blocks, trace_function
 
 Tensors = Tensor | tuple[Tensor, ...]
 STRICT = "This is not allowed in strict mode."

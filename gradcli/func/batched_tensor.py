@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NoReturn
 
 from ..errors import NotBatchableError
-from ..rules.batch import batched_call
+from ..rules.table import batched_call
 from ..tape.dtypes import DType, as_dtype
 from ..tape.function import Function
 from ..tape.tensor import Size, Tensor

@@ -9,28 +9,30 @@ from typing import Any
 
 import numpy as np
 
-from ..rules.batch import batched_call
 from ..rules.shapes import is_complex
-from ..tape import versions
+from ..rules.table import batched_call
+from ..tape import leaf
 from ..tape.function import push_tangents
 from ..tape.function_node import FunctionNode
 from ..tape.modes import enable_grad, set_grad_enabled
 from ..tape.node import Node, OutputNode, Slots
+from ..tape.record import times_partial
 from ..tape.tensor import Tensor
-from ..tape.vjps import times_partial
 from ..tape.walk import Plan, reachable
-from .chunks import chunk_rows
-from .pullback import (
+from .trace import (
+    Argnums,
+    Trace,
     assemble_blocks,
     basis,
     check_cotangents,
     check_jacobian_size,
+    chunk_rows,
     cover_products,
+    flatten,
     join_chunks,
     tensor_or_zeros,
+    trace_function,
 )
-from .trace import Argnums, Trace, trace_function
-from .trees import flatten
 
 
 class Forward:
@@ -70,8 +72,8 @@ class Forward:
         """Return the tangent of a node's result from those of its operands (None: constant)."""
         if isinstance(node, OutputNode):
             return tangents[0][node.index]
-        if versions.newest.seq < node.seq and node.rule.saves:
-            versions.check_unchanged(node)
+        if leaf.newest.seq < node.seq and node.rule.saves:
+            leaf.check_unchanged(node)
         if isinstance(node, FunctionNode):
             result = self.each(node, tangents) if self.batched else push_tangents(node, tangents)
             if result is not None:

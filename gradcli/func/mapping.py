@@ -7,12 +7,12 @@ import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ..api.random import source
+from ..api.create import source
 from ..errors import NotBatchableError
 from ..rules import entry
 from ..tape.tensor import Tensor
 from .batched_tensor import active, level_class
-from .trees import flatten, spread_prefix
+from .trace import flatten, spread_prefix
 
 
 def vmap(

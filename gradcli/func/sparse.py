@@ -1,4 +1,9 @@
-"""Sparse Jacobians from few products: columns (or rows) that never meet are computed together.
+"""Which outputs depend on which inputs: the sparsity pattern of a Jacobian, read off the recorded graph.
+
+A pattern is a superset of the true one: a sparse matrix of booleans with a row per element of a result and a column
+per element of the inputs.
+
+Sparse Jacobians from few products: columns (or rows) that never meet are computed together.
 
 Curtis, Powell and Reid (1974), "On the estimation of sparse Jacobian matrices": columns without a common row
 share one product. Griewank and Walther (2008), "Evaluating Derivatives", chapter 8.
@@ -6,18 +11,209 @@ share one product. Griewank and Walther (2008), "Evaluating Derivatives", chapte
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from ..rules.shapes import is_complex
+from ..errors import GradcliError
+from ..rules.shapes import is_complex, kept_shape
+from ..rules.table import ELEMENTWISE, LANES, PRODUCT, REDUCTION, SELECTION
+from ..tape.node import Node
 from ..tape.tensor import Tensor
-from .chunks import chunk_rows
+from ..tape.walk import reachable
 from .forward import push_all
-from .pullback import pull
-from .sparsity import sparsity
-from .trace import Argnums, Trace, trace_function
+from .trace import Argnums, Trace, chunk_rows, pull, trace_function
+
+FEW = 64
+"""Inputs up to which the elements of a matrix product are told apart."""
+MOST = 50_000_000
+"""Entries of a pattern from which on the Jacobian is not worth treating as sparse."""
+
+
+class Pattern:
+    """The inputs that each element of a result of some shape depends on."""
+
+    def __init__(self, shape: tuple, matrix: Any):
+        self.shape, self.matrix = tuple(shape), matrix
+
+    @property
+    def places(self) -> np.ndarray:
+        """The numbers of the elements, in their shape."""
+        return np.arange(self.matrix.shape[0]).reshape(self.shape)
+
+    def as_matrix(self) -> Any:
+        """Return the pattern with the columns of each row in order."""
+        self.matrix.sort_indices()
+        return self.matrix
+
+    def gather(self, places: np.ndarray, shape: tuple) -> Pattern:
+        """Return the pattern of a result whose elements depend on several of these each.
+
+        places: their numbers, a row per element; -1 for none.
+        """
+        from scipy.sparse import csr_array
+
+        kept = places >= 0
+        starts = np.concatenate([[0], np.cumsum(kept.sum(axis=-1))])
+        columns = places[kept]
+        chosen = csr_array((np.ones(len(columns), bool), columns, starts), shape=(len(places), self.matrix.shape[0]))
+        return Pattern(shape, chosen @ self.matrix)
+
+    def select(self, places: np.ndarray) -> Pattern:
+        """Return the pattern of elements chosen by number, -1 for those that are constant."""
+        return self.gather(places.reshape((-1, 1)), places.shape)
+
+    def broadcast(self, shape: tuple) -> Pattern:
+        """Return the pattern of the result broadcast to a shape."""
+        return self if self.shape == shape else self.select(np.broadcast_to(self.places, shape))
+
+    def reduce(self, axis: tuple, keepdims: bool) -> Pattern:
+        """Return the pattern of a reduction over negative axes."""
+        kept = tuple(n for i, n in enumerate(self.shape, -len(self.shape)) if i not in axis)
+        moved = np.moveaxis(self.places, axis, range(-len(axis), 0))
+        lanes = int(np.prod([self.shape[a] for a in axis]))
+        return self.gather(moved.reshape((-1, lanes)), kept_shape(self.shape, axis) if keepdims else kept)
+
+
+def union(patterns: Sequence[Pattern]) -> Pattern:
+    """Return the pattern of a result that depends on all that these, of one shape, depend on."""
+    matrices = list({id(p.matrix): p.matrix for p in patterns}.values())
+    return Pattern(patterns[0].shape, sum(matrices[1:], matrices[0]))
+
+
+def sparsity(outputs: Sequence[Tensor], inputs: Sequence[Tensor]) -> list[Pattern | None]:
+    """Return the pattern of every output; None for one that depends on no input.
+
+    Positions count through the elements of all inputs, in order. Raises GradcliError for a pattern that is
+    not sparse.
+    """
+    from scipy.sparse import eye_array
+
+    patterns: dict[Node, Pattern] = {}
+    every = eye_array(sum(x._data.size for x in inputs), dtype=bool, format="csr")
+    start = 0
+    for x in inputs:
+        patterns[x._node] = Pattern(x._data.shape, every[start : start + x._data.size])
+        start += x._data.size
+    for node in reachable([out._node for out in outputs if out._node is not None]):
+        if node not in patterns:
+            operands = [None if p is None else patterns.get(p) for p in node.parents]
+            if any(p is not None for p in operands):
+                patterns[node] = result_pattern(node, operands)
+    return [None if out._node is None else patterns.get(out._node) for out in outputs]
+
+
+def result_pattern(node: Node, operands: list[Pattern | None]) -> Pattern:
+    """Return the pattern of a node's result from those of its operands, None for constants."""
+    primitive, params = node.rule.primitive, node.rule.params
+    present = [p for p in operands if p is not None]
+    if primitive is None:
+        raise not_sparse(f"{node.name()} does not tell which of its results depend on which operands")
+    if primitive.pattern == ELEMENTWISE or primitive.kind == "elementwise":
+        shape = present[0].shape if node.outline is None else node.outline[0]
+        return union([p.broadcast(shape) for p in present])
+    shape = node.outline[0]
+    if primitive.pattern == SELECTION:
+        return move_positions(primitive, params, operands, node)
+    if primitive.pattern == REDUCTION:
+        return present[0].reduce(params["axis"], params["keepdims"])
+    if primitive.pattern == LANES:
+        axis = params.get("axis", (-1,))
+        axis = axis if isinstance(axis, tuple) else (axis,)
+        return union([p.broadcast(shape).reduce(axis, True).broadcast(shape) for p in present])
+    if primitive.pattern == PRODUCT:
+        known = multiply_patterns(node, operands) if len(present) == 1 and len(operands) == 2 else None
+        known = known or (rows_and_columns(operands[-2:], shape) if len(operands) == 2 or len(present) == 1 else None)
+        if known is not None:
+            return known
+    return everything(present, shape)
+
+
+def move_positions(primitive: Any, params: dict, operands: list[Pattern | None], node: Node) -> Pattern:
+    """Run an operation that moves elements on positions instead, one operand at a time."""
+    if primitive.name == "astype":
+        params = {"dtype": np.int64, "source": np.dtype(np.int64)}
+    results = []
+    for i, p in enumerate(operands):
+        if p is None:
+            continue
+        size = int(np.prod(p.shape))
+        numbers = np.arange(1, size + 1).reshape(p.shape)
+        others = [numbers if j == i else np.zeros(operand_shape(node, j, p), int) for j in range(len(operands))]
+        results.append(p.select(np.asarray(primitive.forward(*others, **params)) - 1))
+    return union(results)
+
+
+def operand_shape(node: Node, place: int, known: Pattern) -> tuple:
+    """Return the shape of another operand of a joining or assigning node."""
+    saved = node.saved[1 + place] if len(node.saved) > 1 + place else None
+    if isinstance(saved, tuple):
+        return saved
+    if isinstance(saved, np.ndarray):
+        return saved.shape
+    if node.rule.primitive.name == "setitem":
+        return node.rule.params["index"].shape if place == 0 else ()
+    return known.shape
+
+
+def multiply_patterns(node: Node, operands: list[Pattern | None]) -> Pattern | None:
+    """Return the pattern of a product with a constant matrix from the places where that is not 0."""
+    from scipy.sparse import csr_array, eye_array, kron
+
+    constant_first = operands[0] is None
+    p = operands[1] if constant_first else operands[0]
+    matrix = node.saved[1] if constant_first else node.saved[2]
+    if p is None or not isinstance(matrix, np.ndarray) or matrix.ndim != 2 or len(p.shape) > 2:
+        return None
+    nonzero = csr_array((matrix if constant_first else matrix.T) != 0)
+    if len(p.shape) == 2:
+        nonzero = (
+            kron(nonzero, eye_array(p.shape[1], dtype=bool))
+            if constant_first
+            else kron(eye_array(p.shape[0], dtype=bool), nonzero)
+        )
+    return Pattern(node.outline[0], csr_array(nonzero) @ p.matrix)
+
+
+def rows_and_columns(operands: list[Pattern | None], shape: tuple) -> Pattern | None:
+    """Return the pattern of a matrix product: an element depends on a row of one factor and a column of the other.
+
+    None for stacks of matrices, and where an element would depend on many inputs.
+    """
+    parts: list[Pattern] = []
+    for place, p in enumerate(operands):
+        if p is None:
+            continue
+        axis = -1 if place == 0 or len(p.shape) < 2 else -2
+        if len(p.shape) > 2 or p.shape[axis] * np.diff(p.matrix.indptr).max(initial=0) > FEW:
+            return None
+        lines = np.moveaxis(p.places, axis, -1)
+        if place == 0 and len(shape) >= lines.ndim:
+            lines = lines[..., None, :]
+        wide = np.broadcast_to(lines, (*shape, lines.shape[-1]))
+        parts.append(p.gather(wide.reshape((-1, lines.shape[-1])), shape))
+    return union(parts)
+
+
+def everything(present: Sequence[Pattern], shape: tuple) -> Pattern:
+    """Return the pattern of a result each of whose elements depends on all elements of the operands."""
+    from scipy.sparse import csr_array
+
+    columns = np.unique(np.concatenate([np.unique(p.matrix.indices) for p in present]))
+    size = int(np.prod(shape))
+    if size * len(columns) > MOST:
+        raise not_sparse("every output depends on nearly every input")
+    starts = np.arange(size + 1) * len(columns)
+    ones = np.ones(size * len(columns), bool)
+    width = present[0].matrix.shape[1]
+    return Pattern(shape, csr_array((ones, np.tile(columns, size), starts), shape=(size, width)))
+
+
+def not_sparse(reason: str) -> GradcliError:
+    """Return the error for a Jacobian that is not worth treating as sparse."""
+    return GradcliError(f"this Jacobian is not sparse: {reason}", hint="compute it as a dense one", kind="limit")
+
 
 TRIES = 6
 """How many period lengths of a cyclic colouring are tried beyond the smallest possible one."""

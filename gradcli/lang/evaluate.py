@@ -17,25 +17,29 @@ from ..tape.modes import state
 from ..tape.operators import recorders
 from ..tape.record import recorder
 from ..tape.tensor import Tensor
-from . import limits, tree
-from .memory import out_of_memory
-from .names import SPECIAL, SYNONYMS, advice_for, find_function, not_called
+from . import tree
+from .limits import CONSTANTS, Settings, out_of_memory
 from .operands import (
     LISTS,
     NESTED,
+    SPECIAL,
+    SYNONYMS,
+    advice_for,
     as_argument,
     as_index,
     as_parameter,
     call_entry,
+    check_call,
+    find_function,
     flatten_arguments,
     has_nan,
     lift_number,
+    not_called,
     on_numbers,
     parameter,
     special_form,
     stack_items,
 )
-from .settings import CONSTANTS, Settings
 
 
 @functools.cache
@@ -163,7 +167,7 @@ class Evaluator:
             operands = tuple(lift_number(x) for x in operands)
         if name == "matmul":
             operands = tuple(lift_number(x) for x in operands)
-        self.guard(place, limits.check_call, name, operands, {}, self.settings.max_elements)
+        self.guard(place, check_call, name, operands, {}, self.settings.max_elements)
         if len(tensors) < len(operands) and any(isinstance(x, tuple) for x in operands):
             span = self.program.span(place)
             raise GradcliError("a tuple is no array; write a list: [1, 2]", span=span, kind="value")
@@ -210,7 +214,7 @@ class Evaluator:
         if test.dtype.kind != "b" and not recorder().is_condition(test):
             test = test != 0
         operands = (test, lift_number(x), lift_number(y))
-        self.guard(place, limits.check_call, "where", operands, {}, self.settings.max_elements)
+        self.guard(place, check_call, "where", operands, {}, self.settings.max_elements)
         return self.note_place("where", operands[1:], self.guard(place, entry("where"), *operands), place)
 
     def _sequence(self, node: tree.Sequence) -> Any:
@@ -266,7 +270,7 @@ class Evaluator:
             args = (lift_number(args[0]), *args[1:])
         args = tuple(self.guard(node, as_parameter, parameter(primitive, i), x) for i, x in enumerate(args))
         named = {k: self.guard(node, as_parameter, k, x) for k, x in named.items()}
-        self.guard(node, limits.check_call, primitive.name, args, named, self.settings.max_elements)
+        self.guard(node, check_call, primitive.name, args, named, self.settings.max_elements)
         return self.note_place(name, args, self.guard(node, call_entry, primitive, args, named), node)
 
     def argument(self, name: str, node: tree.Expr) -> Any:
@@ -279,7 +283,7 @@ class Evaluator:
 
     def random(self, name: str, shape: tuple, place: Any) -> Tensor:
         """Return random numbers; the same ones in every run with the same seed."""
-        self.guard(place, limits.check_call, name, shape, {}, self.settings.max_elements)
+        self.guard(place, check_call, name, shape, {}, self.settings.max_elements)
         if self.rng is None:
             self.rng = np.random.default_rng(self.settings.seed)
         lengths = self.guard(place, as_shape, shape[0] if len(shape) == 1 else shape)

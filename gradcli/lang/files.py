@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 
 from ..errors import GradcliError, brief
-from .limits import count_product
-from .memory import out_of_memory
+from ..rules.shapes import count_product
+from .limits import out_of_memory
 from .reword import readable
-from .sources import Source, open_source
-from .tables import Rows, from_text, is_heading, read_text
+from .tables import Rows, Source, from_text, is_heading, open_source, read_text
 
 
 def read_file(spec: str, name: str, limit: int) -> np.ndarray:

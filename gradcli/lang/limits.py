@@ -1,56 +1,240 @@
-"""How large a value may become: asked before it is computed, so that nothing is allocated in vain."""
+"""What a run may use, and how names are written: what is known before anything is parsed.
+
+How much memory a program of the language may take: a bound that the operating system watches over.
+
+Ending what takes too long: a part of a command, a check, or the whole command.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import math
-from typing import Any
+import os
+import re
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..errors import GradcliError
-from ..rules import lookup
-from ..rules.shapes import shape_of
-from ..rules.size_limits import count_product, count_shape
+from ..errors import GradcliError, Span, TimeIsUp
 
-MOST_ROUNDS = 10_000
-
-
-RANDOM = {"rand": count_shape, "randn": count_shape}
-WORKING = ("convolve", "correlate")
-"""Calls whose estimate is the space that they work in, not their result."""
+CONSTANTS = {"pi": math.pi, "e": math.e, "tau": math.tau, "inf": math.inf, "nan": math.nan}
+DEFAULT_MAX_ELEMENTS = 100_000_000
+"""Elements of a value, unless --max-elements says otherwise."""
+FILE_ENDINGS = (".py", ".expr")
+"""What a positional target ends in that is a file, whether or not there is one."""
+MAX_TEXT = 1 << 20
+"""Bytes of a program."""
 
 
-def check_call(name: str, args: tuple, named: dict, limit: int) -> None:
-    """Raise GradcliError when a call would make a value of more than `limit` elements."""
-    primitive = lookup(name)
-    check_rounds(primitive, args, named)
-    estimate = RANDOM.get(name) if primitive is None else primitive.size
-    if estimate is None and math.prod([getattr(getattr(x, "_data", x), "size", 1) for x in args]) <= limit:
-        return  # broadcasting makes no more
-    try:
-        count = estimate(*args, **named) if estimate else count_product(np.broadcast_shapes(*map(shape_of, args)))
-    except Exception:
-        return  # the call itself will say what is wrong
-    if count > limit:
-        what = "computing this would take" if name in WORKING else "this value would have"
-        raise GradcliError(
-            f"{what} {count} elements; the limit is {limit}",
-            hint="raise it with --max-elements if there is memory for it",
-            kind="limit",
-        )
+class Settings(NamedTuple):
+    """What a run may use: the limit on a value's elements, and the seed of its random numbers.
+
+    command: the command that runs it, for hints. real: the type of numbers that are written out.
+    """
+
+    max_elements: int = DEFAULT_MAX_ELEMENTS
+    seed: int = 0
+    command: str = "grad"
+    real: type = np.float64
 
 
-def check_rounds(primitive: Any, args: tuple, named: dict) -> None:
-    """Raise GradcliError for a call that would repeat something too often."""
-    if primitive is None or primitive.rounds is None:
+def as_written(name: str) -> str:
+    """Return a name of the command line as Python's parser reads it in a program: in Unicode's form NFKC."""
+    if name.isascii():
+        return name
+    from unicodedata import normalize
+
+    return normalize("NFKC", name)
+
+
+MOST_MEMORY = 1900 << 20
+"""Bytes that a program may take with the default limit on elements: with the interpreter, 2 GiB."""
+WORK_SPACE = 64 << 20
+"""Bytes that the linear algebra library reserves for each processor, of which it touches few."""
+
+
+class bound:  # noqa: N801 - a namespace
+    """Whether this process is there for one call of the command, and the MiB that it may take (0: not bounded)."""
+
+    own_process = False
+    mebibytes = 0
+
+
+def bound_memory(max_elements: int) -> None:
+    """Have allocations fail beyond 2 GiB in all (in proportion for more elements than the default), where Linux can.
+
+    Only in a process that is there for this alone, because the bound stays. A stricter one is left alone.
+    """
+    taken = memory_taken() if bound.own_process else None
+    if taken is None:
         return
+    import resource
+
+    allowed = MOST_MEMORY * max(max_elements, DEFAULT_MAX_ELEMENTS) // DEFAULT_MAX_ELEMENTS
+    reserved, resident = taken
+    wanted = reserved - resident + allowed + WORK_SPACE * (os.cpu_count() or 1)
+    soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    if wanted > sys.maxsize or any(limit != resource.RLIM_INFINITY and limit <= wanted for limit in (soft, hard)):
+        return
+    with contextlib.suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_DATA, (wanted, hard))
+        bound.mebibytes = allowed >> 20
+
+
+def memory_taken() -> tuple[int, int] | None:
+    """Return the bytes of data that this process has reserved, and those that it uses; None outside of Linux."""
     try:
-        rounds = float(primitive.rounds(*args, **named))
-    except Exception:
-        return  # the call itself will say what is wrong
-    if rounds > MOST_ROUNDS:
-        raise GradcliError(
-            f"{primitive.name} would take {rounds:g} steps; the limit is {MOST_ROUNDS}",
-            hint="write a smaller number",
+        with open("/proc/self/status", encoding="ascii") as file:
+            sizes = dict(re.findall(r"^(Vm\w+):\s+(\d+) kB", file.read(), re.MULTILINE))
+        return int(sizes["VmData"]) << 10, int(sizes["VmRSS"]) << 10
+    except (OSError, KeyError, ValueError):
+        return None
+
+
+def out_of_memory(what: str, span: Span | None = None) -> GradcliError:
+    """Return the error for something that does not fit into the memory that there is or that may be taken."""
+    if not bound.mebibytes:
+        return GradcliError(f"there is not enough memory for {what}", span=span, kind="limit")
+    return GradcliError(
+        f"{what} would take more than {bound.mebibytes / 1024:.1f} GiB of memory",
+        span=span,
+        hint="a larger --max-elements raises this limit in proportion",
+        kind="limit",
+    )
+
+
+CPU_SECONDS = 30.0
+"""Seconds of CPU that a program of the language may take where nothing else is asked for."""
+LONGEST = 1e6
+SHORTEST = 1e-6
+AGAIN = 0.5
+"""Seconds until the next alarm, should the code in the block have taken the first one for something else."""
+GRACE = 0.5
+"""Seconds after which code that no alarm ends, such as one long call into a library, is ended with its process."""
+
+
+class deadline:  # noqa: N801 - a namespace
+    """When the innermost `enforce` block must end, its timer and its watch, and what ends a process that does not."""
+
+    end = math.inf
+    timer: Any = None
+    watch: threading.Event | None = None
+    give_up: Callable[[Bound], None] | None = None
+
+
+class Bound:
+    """How long something may take: seconds, of the process's CPU or (when somebody waits so long) of the clock."""
+
+    def __init__(self, seconds: float, cpu: bool = False):
+        self.seconds, self.cpu = min(seconds, LONGEST), cpu
+
+    def error(self) -> GradcliError:
+        return GradcliError(
+            f"this takes longer than {self.seconds:g} s" + (" of CPU" if self.cpu else ""),
+            hint="--timeout S waits longer",
             kind="limit",
         )
+
+
+def time_left(seconds: float) -> float:
+    """Return how long a part that may take so many seconds may take here: it ends in time for the rest to be told."""
+    return max(min(seconds, 0.8 * (deadline.end - time.monotonic())), SHORTEST)
+
+
+@contextlib.contextmanager
+def within(seconds: float) -> Iterator[None]:
+    """Raise TimeIsUp in the block after so many seconds, where the system can (not in threads).
+
+    Blocks may be nested: the outer one's time goes on.
+    """
+    with alarm(seconds, "REAL", "SIGALRM"):
+        yield
+
+
+@contextlib.contextmanager
+def enforce(bound: Bound | None) -> Iterator[None]:
+    """Raise TimeIsUp in the block when its time is over, and GradcliError from it.
+
+    What not even that ends is ended with the process.
+    """
+    if bound is None:
+        yield
+        return
+    outer, deadline.end = deadline.end, math.inf if bound.cpu else time.monotonic() + bound.seconds
+    done = deadline.watch = threading.Event()
+    deadline.timer = getattr(signal, "ITIMER_PROF" if bound.cpu else "ITIMER_REAL", None)
+    watcher = threading.Thread(target=watch, args=(bound, done), daemon=True)
+    if deadline.give_up is not None:
+        watcher.start()
+    try:
+        with alarm(bound.seconds, *(("PROF", "SIGPROF") if bound.cpu else ("REAL", "SIGALRM"))):
+            yield
+    except TimeIsUp:
+        raise bound.error() from None
+    finally:
+        done.set()
+        deadline.end, deadline.watch = outer, None
+        if watcher.ident is not None:
+            watcher.join(GRACE)
+
+
+def stand_down() -> None:
+    """Let what is computed be written at the pace of its reader: from here on nothing ends the block."""
+    if deadline.watch is not None:
+        deadline.watch.set()
+        if deadline.timer is not None:
+            signal.setitimer(deadline.timer, 0)
+
+
+def watch(bound: Bound, done: threading.Event) -> None:
+    """Wait until the block is done; give up when its time and some grace have passed."""
+    now = time.process_time if bound.cpu else time.monotonic
+    end = now() + bound.seconds + GRACE
+    while not done.wait(min(max(end - now(), 0), 1.0) / (os.cpu_count() or 1 if bound.cpu else 1)):
+        if now() >= end and deadline.give_up is not None:
+            deadline.give_up(bound)
+            return
+
+
+@contextlib.contextmanager
+def alarm(seconds: float, kind: str, name: str) -> Iterator[None]:
+    """Raise TimeIsUp in the block when a timer of the system says so."""
+    timer: Any = getattr(signal, f"ITIMER_{kind}", None)
+    if timer is None or threading.current_thread() is not threading.main_thread() or seconds <= 0:
+        yield
+        return
+
+    def late(*_: object) -> None:
+        raise TimeIsUp
+
+    number = getattr(signal, name)
+    start = time.monotonic()
+    outer, _ = signal.getitimer(timer)
+    before = signal.signal(number, late)
+    signal.setitimer(timer, min(seconds, outer or LONGEST, LONGEST), AGAIN)
+    try:
+        yield
+    finally:
+        signal.setitimer(timer, 0)
+        signal.signal(number, before)
+        if outer:
+            signal.setitimer(timer, max(outer - (time.monotonic() - start), SHORTEST), AGAIN)
+
+
+@contextlib.contextmanager
+def any_length() -> Iterator[None]:
+    """Let the block write whole numbers of more digits than Python allows: here the time is what is limited."""
+    if not hasattr(sys, "set_int_max_str_digits"):  # a Python without that limit
+        yield
+        return
+    before = sys.get_int_max_str_digits()
+    sys.set_int_max_str_digits(0)
+    try:
+        yield
+    finally:
+        sys.set_int_max_str_digits(before)

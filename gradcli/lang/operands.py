@@ -1,20 +1,109 @@
-"""Operands and arguments: numbers, tuples, lists and Tensors as what functions of the table take."""
+"""What names mean in the language: constants and functions, and what to say of others.
+
+How large a value may become: asked before it is computed, so that nothing is allocated in vain.
+
+Operands and arguments: numbers, tuples, lists and Tensors as what functions of the table take.
+"""
 
 from __future__ import annotations
 
 import functools
 import inspect
+import math
 from typing import Any
 
 import numpy as np
 
-from ..errors import GradcliError
-from ..rules import entry
-from ..rules.table import Primitive
+from ..errors import GradcliError, did_you_mean
+from ..rules import entry, full_table, lookup
+from ..rules.shapes import count_product, count_shape, shape_of
+from ..rules.table import NAMES, Primitive
 from ..tape.dtypes import defaults
 from ..tape.operators import recorder_for
 from ..tape.record import recorder
 from ..tape.tensor import Tensor
+
+CONSTRUCTORS = frozenset("zeros ones full eye identity arange linspace logspace rand randn array".split())
+NEEDS_STRINGS = {"einsum"}
+SPECIAL = {"array", "const", "rand", "randn", "where"}
+SYNONYMS = {"dim": "axis", "keepdim": "keepdims"}
+
+
+def function_names() -> list[str]:
+    full_table()
+    return sorted(({name for name, primitive in NAMES.items() if primitive.public} | SPECIAL) - NEEDS_STRINGS)
+
+
+def find_function(name: str) -> Primitive | None:
+    """Return the table's entry for a function of the language, or None."""
+    primitive = lookup(name)
+    return primitive if primitive is not None and primitive.public and name not in NEEDS_STRINGS else None
+
+
+def not_called(name: str, span: Any) -> GradcliError:
+    """Return the error for a value that is called like a function."""
+    return GradcliError(
+        f"'{name}' is a value, not a function",
+        span=span,
+        hint=f"multiply with *: {name}*(...); an element is {name}[0]",
+        kind="name",
+    )
+
+
+def advice_for(name: str) -> str:
+    """Return what to do about an unknown function."""
+    near = did_you_mean(name, function_names())
+    if name in NEEDS_STRINGS:
+        return "the expression language has no strings; write it with @, outer, sum and transpose"
+    if name in ("print", "eval", "exec", "open", "input", "range", "len", "import"):
+        return "the expression language has mathematical functions only; see 'gradcli ops'"
+    if near and not near.endswith("?"):
+        return near
+    return f"{near} see 'gradcli ops'" if near else "see 'gradcli ops' for all functions"
+
+
+MOST_ROUNDS = 10_000
+
+
+RANDOM = {"rand": count_shape, "randn": count_shape}
+WORKING = ("convolve", "correlate")
+"""Calls whose estimate is the space that they work in, not their result."""
+
+
+def check_call(name: str, args: tuple, named: dict, limit: int) -> None:
+    """Raise GradcliError when a call would make a value of more than `limit` elements."""
+    primitive = lookup(name)
+    check_rounds(primitive, args, named)
+    estimate = RANDOM.get(name) if primitive is None else primitive.size
+    if estimate is None and math.prod([getattr(getattr(x, "_data", x), "size", 1) for x in args]) <= limit:
+        return  # broadcasting makes no more
+    try:
+        count = estimate(*args, **named) if estimate else count_product(np.broadcast_shapes(*map(shape_of, args)))
+    except Exception:
+        return  # the call itself will say what is wrong
+    if count > limit:
+        what = "computing this would take" if name in WORKING else "this value would have"
+        raise GradcliError(
+            f"{what} {count} elements; the limit is {limit}",
+            hint="raise it with --max-elements if there is memory for it",
+            kind="limit",
+        )
+
+
+def check_rounds(primitive: Any, args: tuple, named: dict) -> None:
+    """Raise GradcliError for a call that would repeat something too often."""
+    if primitive is None or primitive.rounds is None:
+        return
+    try:
+        rounds = float(primitive.rounds(*args, **named))
+    except Exception:
+        return  # the call itself will say what is wrong
+    if rounds > MOST_ROUNDS:
+        raise GradcliError(
+            f"{primitive.name} would take {rounds:g} steps; the limit is {MOST_ROUNDS}",
+            hint="write a smaller number",
+            kind="limit",
+        )
 
 
 def lift_number(x: Any) -> Tensor:

@@ -10,8 +10,8 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from ..results.operations import Operation
 from ..rules.table import NAMES, Primitive, no_gradient
+from ..show.results import Operation
 
 OPERANDS = ("x", "y", "z")
 

@@ -1,4 +1,6 @@
-"""Text to tree. Python's own parser reads the text; only a small list of its node types is let through.
+"""Python's tree to ours: only a small list of its node types is let through.
+
+Text to tree. Python's own parser reads the text; only a small list of its node types is let through.
 
 Nothing is ever evaluated by Python. `^` is read as power before parsing; positions are mapped back, so that
 every error points into the text that the user wrote.
@@ -8,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import functools
 import gc
 import re
 import sys
@@ -16,11 +19,232 @@ import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ..errors import GradcliError, Span
+from ..errors import GradcliError, Span, did_you_mean
 from . import tree
-from .from_ast import MAX_NESTING, Converter, too_deep
-from .positions import Positions
-from .settings import MAX_TEXT
+from .limits import MAX_TEXT
+from .tree import Positions
+
+MAX_NESTING = 200
+BINARY = {
+    ast.Add: "add",
+    ast.Sub: "subtract",
+    ast.Mult: "multiply",
+    ast.Div: "divide",
+    ast.FloorDiv: "floor_divide",
+    ast.Mod: "remainder",
+    ast.Pow: "power",
+    ast.MatMult: "matmul",
+    ast.BitAnd: "bitwise_and",
+    ast.BitOr: "bitwise_or",
+    ast.Eq: "equal",
+    ast.NotEq: "not_equal",
+    ast.Lt: "less",
+    ast.LtE: "less_equal",
+    ast.Gt: "greater",
+    ast.GtE: "greater_equal",
+}
+UNARY = {ast.USub: "negative", ast.UAdd: "positive", ast.Invert: "invert", ast.Not: "logical_not"}
+PROPERTIES = ("T", "mT", "H", "shape", "ndim", "size", "real", "imag")
+NAMES_OF_NODES = {
+    "Import": "an import",
+    "ImportFrom": "an import",
+    "Lambda": "a lambda",
+    "ListComp": "a comprehension",
+    "GeneratorExp": "a comprehension",
+    "SetComp": "a comprehension",
+    "DictComp": "a comprehension",
+    "FunctionDef": "a function definition",
+    "ClassDef": "a class definition",
+    "For": "a loop",
+    "While": "a loop",
+    "If": "an if statement (write `a if condition else b`)",
+    "With": "a with statement",
+    "AugAssign": "an augmented assignment (write `x = x + 1`)",
+    "AnnAssign": "an annotated assignment",
+    "NamedExpr": "an assignment inside an expression",
+    "JoinedStr": "a string",
+    "Dict": "a dictionary",
+    "Set": "a set",
+    "Starred": "a starred argument",
+    "Await": "await",
+    "Yield": "yield",
+    "Delete": "del",
+    "Return": "return",
+    "Assert": "an assertion",
+    "BitXor": "the operator ^",
+    "LShift": "the operator <<",
+    "RShift": "the operator >>",
+    "Is": "the operator `is`",
+    "IsNot": "the operator `is not`",
+    "In": "the operator `in`",
+    "NotIn": "the operator `not in`",
+}
+
+
+@functools.cache
+def method_for(kind: Any) -> Callable[[Converter, Any, int], tree.Expr]:
+    """Return the method that converts nodes of a type: the one with its name."""
+    return getattr(Converter, f"_{kind.__name__.lower()}", Converter._unknown)
+
+
+class NotInLanguageError(GradcliError):
+    """The text is Python, but not the expression language."""
+
+
+def too_deep(span: Span | None) -> GradcliError:
+    return GradcliError(
+        f"the expression is nested more than {MAX_NESTING} levels deep",
+        span=span,
+        hint="give parts of it names: `a = ...` on a line of its own",
+        kind="limit",
+    )
+
+
+class Converter:
+    """Turns Python's nodes into ours. Raises NotInLanguageError for every type of node that is not listed here."""
+
+    def __init__(self, source: str, lead: int, positions: Positions, origin: str | None):
+        self.source, self.lead, self.positions, self.origin = source, lead, positions, origin
+
+    def place(self, node: Any) -> tuple[int, int]:
+        """Return where a node stands in the user's text."""
+        start, end = self.positions.of(node)
+        return self.lead + start, self.lead + end
+
+    def refuse(self, node: Any, what: str | None = None, hint: str | None = None) -> NotInLanguageError:
+        """Return the error for something that the language does not have."""
+        kind = type(node).__name__
+        what = what or NAMES_OF_NODES.get(kind, f"`{kind}`")
+        span = Span(self.source, *self.place(node), self.origin) if hasattr(node, "lineno") else None
+        return NotInLanguageError(
+            f"{what} is not part of the expression language", span=span, hint=hint, kind="syntax"
+        )
+
+    def statement(self, node: ast.stmt) -> tree.Statement:
+        """Convert a statement: `name = expr`, `name[index] = expr`, or an expression."""
+        if isinstance(node, ast.Expr):
+            return tree.Statement(self.expression(node.value), None, (0, 0), None)
+        if not isinstance(node, ast.Assign):
+            raise self.refuse(node)
+        if len(node.targets) != 1:
+            raise self.refuse(node, "an assignment to several names at once", "write one assignment a line")
+        target = node.targets[0]
+        if isinstance(target, ast.Name):
+            return tree.Statement(self.expression(node.value), target.id, self.place(target), None)
+        if isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name):
+            index = self.expression(target.slice)
+            return tree.Statement(self.expression(node.value), target.value.id, self.place(target.value), index)
+        raise self.refuse(target, "an assignment to this", "assign to a name, or to elements of one: `n[0] = x`")
+
+    def expression(self, node: ast.expr, depth: int = 0) -> tree.Expr:
+        """Convert an expression. Chains such as a + b + c are followed in a loop, not by recursion."""
+        if depth > MAX_NESTING:
+            raise too_deep(Span(self.source, *self.place(node), self.origin))
+        chain: list[ast.BinOp] = []
+        while isinstance(node, ast.BinOp):
+            chain.append(node)
+            node = node.left
+        kind: Any = type(node)
+        left = method_for(kind)(self, node, depth + 1)
+        for link in reversed(chain):
+            op = BINARY.get(type(link.op))
+            if op is None:
+                raise self.refuse(link, NAMES_OF_NODES.get(type(link.op).__name__))
+            right = self.expression(link.right, depth + 1)
+            left = tree.Binary(*self.place(link), op, left, right)
+        return left
+
+    def _unknown(self, node: Any, depth: int) -> tree.Expr:
+        raise self.refuse(node)
+
+    def _constant(self, node: ast.Constant, depth: int) -> tree.Expr:
+        value = node.value
+        if isinstance(value, bool) or value is None or value is Ellipsis:
+            return tree.Constant(*self.place(node), value)
+        if isinstance(value, int | float):
+            try:
+                return tree.Number(*self.place(node), float(value))
+            except OverflowError:
+                span = Span(self.source, *self.place(node), self.origin)
+                raise GradcliError(
+                    "this number is too large for a float",
+                    span=span,
+                    hint="the largest is about 1.8e308",
+                    kind="value",
+                ) from None
+        if isinstance(value, complex):
+            return tree.Number(*self.place(node), value)
+        raise self.refuse(node, "a string")
+
+    def _name(self, node: ast.Name, depth: int) -> tree.Expr:
+        return tree.Name(*self.place(node), node.id)
+
+    def _unaryop(self, node: ast.UnaryOp, depth: int) -> tree.Expr:
+        return tree.Unary(*self.place(node), UNARY[type(node.op)], self.expression(node.operand, depth))
+
+    def _boolop(self, node: ast.BoolOp, depth: int) -> tree.Expr:
+        op = "logical_and" if isinstance(node.op, ast.And) else "logical_or"
+        result = self.expression(node.values[0], depth)
+        for value in node.values[1:]:
+            right = self.expression(value, depth)
+            result = tree.Binary(result.start, right.end, op, result, right)
+        return result
+
+    def _compare(self, node: ast.Compare, depth: int) -> tree.Expr:
+        operands = [self.expression(x, depth) for x in (node.left, *node.comparators)]
+        result: tree.Expr | None = None
+        for x, y, op in zip(operands, operands[1:], node.ops, strict=False):
+            if type(op) not in BINARY:
+                raise self.refuse(node, NAMES_OF_NODES.get(type(op).__name__))
+            pair = tree.Binary(x.start, y.end, BINARY[type(op)], x, y)
+            result = pair if result is None else tree.Binary(result.start, y.end, "logical_and", result, pair)
+        assert result is not None
+        return result
+
+    def _ifexp(self, node: ast.IfExp, depth: int) -> tree.Expr:
+        parts = [self.expression(x, depth) for x in (node.test, node.body, node.orelse)]
+        return tree.Choice(*self.place(node), *parts)
+
+    def _list(self, node: ast.List, depth: int) -> tree.Expr:
+        return tree.Sequence(*self.place(node), tuple(self.expression(x, depth) for x in node.elts), True)
+
+    def _tuple(self, node: ast.Tuple, depth: int) -> tree.Expr:
+        return tree.Sequence(*self.place(node), tuple(self.expression(x, depth) for x in node.elts), False)
+
+    def _subscript(self, node: ast.Subscript, depth: int) -> tree.Expr:
+        return tree.Item(*self.place(node), self.expression(node.value, depth), self.expression(node.slice, depth))
+
+    def _slice(self, node: ast.Slice, depth: int) -> tree.Expr:
+        parts = (None if x is None else self.expression(x, depth) for x in (node.lower, node.upper, node.step))
+        return tree.Slice(*self.place(node), *parts)
+
+    def _attribute(self, node: ast.Attribute, depth: int) -> tree.Expr:
+        if node.attr not in PROPERTIES:
+            place = (self.place(node)[1] - len(node.attr), self.place(node)[1])
+            raise NotInLanguageError(
+                f"there is no attribute '{node.attr}'",
+                span=Span(self.source, *place, self.origin),
+                hint=did_you_mean(node.attr, PROPERTIES) or f"the attributes are {', '.join(PROPERTIES)}",
+                kind="name",
+            )
+        return tree.Property(*self.place(node), node.attr, self.expression(node.value, depth))
+
+    def _call(self, node: ast.Call, depth: int) -> tree.Expr:
+        args = tuple(self.expression(x, depth) for x in node.args)
+        named = {}
+        for keyword in node.keywords:
+            if keyword.arg is None:
+                raise self.refuse(node, "a starred argument")
+            named[keyword.arg] = self.expression(keyword.value, depth)
+        start, end = self.place(node)
+        if isinstance(node.func, ast.Name):
+            return tree.Call(start, end, node.func.id, self.place(node.func), args, named)
+        if isinstance(node.func, ast.Attribute):
+            stop = self.place(node.func)[1]
+            owner = self.expression(node.func.value, depth)
+            return tree.Call(start, end, node.func.attr, (stop - len(node.func.attr), stop), (owner, *args), named)
+        raise self.refuse(node.func, "calling this", "call a function by its name")
+
 
 MARKS = re.compile(r"[#\n()\[\]{}]")
 LARGE_TEXT = 1 << 16

@@ -1,18 +1,22 @@
-"""Numbers in rows: .csv, .tsv and .txt."""
+"""Numbers in rows: .csv, .tsv and .txt.
+
+Where the numbers of a value come from: files, pipes and standard input, and how they are written there.
+"""
 
 from __future__ import annotations
 
 import csv
 import io
+import os
 import re
-from typing import TYPE_CHECKING, Any
+import stat
+import sys
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..errors import GradcliError
-
-if TYPE_CHECKING:
-    from .sources import Source
+from ..errors import GradcliError, nearest
 
 MAX_TEXT = 64 << 20
 """Characters of text that are read: what they hold takes up to 30 times as much memory."""
@@ -141,3 +145,151 @@ def parse_cell(cell: str) -> float | complex | None:
         return complex(re.sub(r"i(?=\)?$)", "j", cell.replace(" ", "")))
     except ValueError:
         return None
+
+
+FORMATS = ("npy", "npz", "csv", "tsv", "txt", "json")
+"""The types of files, by their suffixes; what has none is told by its content, or by :FORMAT behind it."""
+ARRAYS = (b"\x93NUMPY", b"PK\x03\x04")
+"""How files of NumPy's begin: one array, several."""
+HEADER = 1 << 20
+"""Bytes that an array's file may have besides its data."""
+
+
+class Source(NamedTuple):
+    """An open source of numbers.
+
+    name: what they are for, with which messages begin. limit: the most elements. kind: one of FORMATS. key: the part
+    of it that is wanted, empty for the only one or the whole.
+    """
+
+    name: str
+    limit: int
+    file: Any
+    path: str
+    kind: str
+    key: str
+
+    def error(self, what: str, hint: str | None = None, kind: str = "file") -> GradcliError:
+        """Return the error that the source is, holds or lacks something."""
+        return GradcliError(f"{self.name}: {self.path}{what}", hint=hint, kind=kind)
+
+
+def open_source(spec: str, name: str, limit: int, default: str = "json") -> Source:
+    """Return what follows the @ of a value as an open source: PATH, PATH:KEY, -, -:FORMAT, -:FORMAT:KEY or -:KEY.
+
+    default: the format of standard input where none is named; empty where the content tells. Pipes and devices are
+    read once and kept, for what is asked for again. Raises GradcliError.
+    """
+    if not spec.strip():
+        raise GradcliError(f"{name}: no file after @", hint=f"for example {name}=@data.npy", kind="usage")
+    if spec.partition(":")[0] == "-":
+        kind, key = split_format(spec[2:])
+        data = read_standard_input(name, limit)
+        return Source(name, limit, io.BytesIO(data), "standard input", kind or default or tell_format(data), key)
+    path, key = split_key(spec)
+    if not os.path.exists(path):
+        raise GradcliError(f"{name}: no such file: {path}", hint=nearest_file(path), kind="file")
+    if os.path.isdir(path):
+        raise GradcliError(f"{name}: {path} is a directory", kind="file")
+    suffix = os.path.splitext(path)[1].lower()
+    known = suffix[1:] if suffix[1:] in FORMATS else ""
+    kind, part = ("", key) if known else split_format(key)
+    if stat.S_ISREG(os.stat(path).st_mode):
+        if not known and not kind:
+            raise GradcliError(
+                f"{name}: {path}: unknown type of file '{suffix or path}'",
+                hint=f"the types are {', '.join('.' + form for form in FORMATS)}; of another file, @FILE:csv",
+                kind="file",
+            )
+        try:
+            return Source(name, limit, open(path, "rb"), path, known or kind, part)
+        except OSError as error:
+            raise GradcliError(f"{name}: cannot read {path}: {error.strerror or error}", kind="file") from None
+    if known == "npz":
+        raise GradcliError(f"{name}: {path} is no regular file, as an .npz archive has to be", kind="file")
+    data = read_pipe(path, name, limit)
+    return Source(name, limit, io.BytesIO(data), path, known or kind or tell_format(data), part)
+
+
+def split_key(spec: str) -> tuple[str, str]:
+    """Split PATH:KEY, where a path may hold colons itself."""
+    places = [len(spec), *(m.start() for m in re.finditer(":", spec))]
+    at = next((i for i in places if os.path.exists(spec[:i])), None)
+    if at is None:
+        ending = re.search(rf"\.({'|'.join(FORMATS)}):", spec)
+        at = ending.end() - 1 if ending else len(spec)
+    return spec[:at], spec[at + 1 :]
+
+
+def split_format(text: str) -> tuple[str, str]:
+    """Split FORMAT:KEY; the format is empty where a text names none."""
+    head, _, rest = text.partition(":")
+    return (head, rest) if head in FORMATS else ("", text)
+
+
+def read_standard_input(name: str, limit: int) -> bytes:
+    stream = standard_input()
+    return keep(stream, lambda: getattr(stream, "buffer", stream), "standard input", name, limit)
+
+
+def read_pipe(path: str, name: str, limit: int) -> bytes:
+    """Return all that comes out of a pipe or device."""
+    if path in ("/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"):
+        return read_standard_input(name, limit)
+    return keep((path, os.stat(path).st_ino), lambda: open(path, "rb"), path, name, limit)
+
+
+KEPT: dict[Any, bytes] = {}
+"""What was read of streams that can be read but once."""
+
+
+def keep(stream: Any, opened: Callable[[], Any], place: str, name: str, limit: int) -> bytes:
+    """Return the bytes of a stream, read the first time. Raises GradcliError for more than numbers may take."""
+    if stream in KEPT:
+        return KEPT[stream]
+    try:
+        file = opened()
+        data = as_bytes(file.read(6))
+        arrays = data.startswith(ARRAYS)
+        most = 16 * limit + HEADER if arrays else MAX_TEXT
+        data += as_bytes(file.read(most - len(data) + 1))
+    except OSError as error:
+        raise GradcliError(f"{name}: cannot read {place}: {error.strerror or error}", kind="file") from None
+    if len(data) > most:
+        raise too_much(
+            name, place, most, "save large arrays as .npy: numpy.save(path, array)" if not arrays else None
+        )
+    KEPT[stream] = data
+    return data
+
+
+def as_bytes(data: str | bytes) -> bytes:
+    return data.encode("utf-8", "surrogateescape") if isinstance(data, str) else data
+
+
+def tell_format(data: bytes) -> str:
+    """Return the format of bytes, by their beginning: arrays, JSON, or numbers in rows by their separator."""
+    for beginning, form in zip(ARRAYS, FORMATS, strict=False):
+        if data.startswith(beginning):
+            return form
+    text = data[:HEADER].decode("utf-8", "replace").lstrip("\ufeff \t\r\n")
+    if text.startswith(("[", "{")) or re.fullmatch(r"-?\d+(\.\d+)?([eE][+-]?\d+)?\s*", text):  # or a single number
+        return "json"
+    line = next((line for line in text.splitlines() if line.split("#")[0].strip()), "")
+    return "tsv" if "\t" in line else "csv" if "," in line else "txt"
+
+
+def standard_input() -> Any:
+    """Return the stream. Raises GradcliError when it is closed."""
+    if sys.stdin is None or sys.stdin.closed:
+        raise GradcliError("standard input is closed", hint="pipe something into it, or name a file", kind="file")
+    return sys.stdin
+
+
+def nearest_file(path: str) -> str | None:
+    """Return a hint with the file in the same folder whose name is most alike."""
+    folder = os.path.dirname(path) or "."
+    if not os.path.isdir(folder):
+        return f"there is no folder {folder}"
+    names = nearest(os.path.basename(path), os.listdir(folder))
+    return f"did you mean '{os.path.join(os.path.dirname(path), names[0])}'?" if names else None

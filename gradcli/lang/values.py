@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import GradcliError
 from . import tree
-from .settings import CONSTANTS, Settings, as_written
+from .limits import CONSTANTS, Settings, as_written
 
 STRING = re.compile(r"(?P<name>[^\W\d]\w*)\Z|\"(?P<quoted>[^\"]*)\"\Z")
 NAME = re.compile(r"(?:[^\W\d]\w*|\d+(?=\.))(?:\.\w+|\[\d+\])*\Z")

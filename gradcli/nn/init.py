@@ -6,7 +6,7 @@ import math
 import warnings
 from typing import Any
 
-from ..api import random
+from ..api import create
 from ..tape.modes import no_grad
 from ..tape.tensor import Tensor
 
@@ -44,7 +44,7 @@ def zeros_(tensor: Tensor) -> Tensor:
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0) -> Tensor:
     """Fill with uniform numbers between a and b."""
     with no_grad():
-        return random.uniform_(tensor, a, b)
+        return create.uniform_(tensor, a, b)
 
 
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0) -> Tensor:
@@ -52,7 +52,7 @@ def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0) -> Tensor:
     if std < 0:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
     with no_grad():
-        return random.normal_(tensor, mean, std)
+        return create.normal_(tensor, mean, std)
 
 
 def fans(tensor: Tensor) -> tuple[int, int]:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import GradcliError, Span, lines_of_file
-from ..lang.memory import out_of_memory
+from ..lang.limits import out_of_memory
 from ..tape.record import recorder
 from ..tape.tensor import Tensor
 
@@ -148,7 +148,7 @@ def silence_prints(program: Program) -> Iterator[None]:
 
 def is_module(x: Any) -> bool:
     """Return whether something is a module or a class of modules; does not import them for that."""
-    modules = sys.modules.get("gradcli.nn.modules.module")
+    modules = sys.modules.get("gradcli.nn.module")
     if modules is None:
         return False
     return issubclass(x if issubclass(type(x), type) else type(x), modules.Module)

@@ -11,13 +11,12 @@ import numpy as np
 from ..errors import GradcliError, did_you_mean
 from ..lang import tree
 from ..lang.evaluate import Evaluator
-from ..lang.names import CONSTRUCTORS, find_function, not_called
-from ..lang.operands import lift_number
-from ..lang.settings import CONSTANTS, Settings
+from ..lang.limits import CONSTANTS, Settings
+from ..lang.operands import CONSTRUCTORS, find_function, lift_number, not_called
 from ..tape.dtypes import defaults
 from ..tape.modes import no_grad
+from .arguments import check_known
 from .base import NOTHING, Names, Prepare, Program, Run, Values, as_leaf
-from .parameters import check_known
 
 
 class ExpressionProgram(Program):

@@ -1,17 +1,220 @@
-"""Programs of what a Python file defines: functions, custom Functions and modules."""
+"""Functions, custom Functions and modules that a Python file defines: inputs are the parameters.
+
+Modules defined in a Python file: inputs are those of forward and all parameters.
+
+Programs of what a Python file defines: functions, custom Functions and modules.
+"""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+import numpy as np
+
 from ..errors import EXIT_TARGET, GradcliError
+from ..func.reverse import functional_call
+from ..rules import entry
+from ..tape.dtypes import defaults
 from ..tape.function import Function, has_setup
-from .base import Program, is_module
+from ..tape.tensor import Tensor
+from .arguments import ADVICE, WHOLE, annotation_name, check_known, missing_values, named_parameters, pass_by_name
+from .base import NOTHING, Names, Prepare, Program, Run, Values, as_leaf, is_module, line_of
 from .detect_framework import ADAPTED, FRAMEWORKS, engine_of, framework_of
-from .function import FunctionProgram
-from .import_file import check_callable, find_in, load_module
+from .user_code import blame_user_code, check_callable, find_in, load_module
+
+
+class FunctionProgram(Program):
+    """A function of Tensors; parameters with defaults may be left out.
+
+    Those annotated with a type of whole numbers get such, and are not differentiated. joins: several real outputs are
+    one vector; apart: they are handed on as they are, to be told apart.
+    """
+
+    apart = False
+
+    def __init__(self, function: Callable, title: str, path: str, dtype: Any = None, joins: bool = False):
+        self.joins = joins
+        self.function = function
+        self.title = title
+        self.path = path
+        self.dtype = dtype or defaults.float
+        try:
+            self.parameters = named_parameters(function, title)
+        except (TypeError, ValueError):
+            raise GradcliError(f"{title} does not say what its parameters are", hint=ADVICE, kind="usage") from None
+        self.whole = {p.name: kind for p in self.parameters if (kind := annotation_name(p.annotation)) in WHOLE}
+
+    def run(self, given: Values, *, wrt: Names = None, out: str | None = None, prepare: Prepare = NOTHING) -> Run:
+        leaves, wanted, counts = self.inputs(given, wrt, out)
+        arguments = {name: t if name in wanted else t.detach() for name, t in leaves.items()}
+        for name, module in self.modules().items():
+            prepare.module(name, module)
+        output = self.call({**arguments, **counts})
+        prepare.tensors(leaves)
+        return Run(
+            {name: leaves[name] for name in wanted}, output, dict(leaves), where=line_of, modules=self.modules()
+        )
+
+    def inputs(
+        self, given: Values, wrt: Names = None, out: str | None = None
+    ) -> tuple[dict[str, Tensor], list[str], dict[str, Any]]:
+        """Return leaves by name, the names to differentiate, and the whole numbers. Raises GradcliError."""
+        names = self.input_names()
+        check_known(given, names, "value")
+        given = {**self.defaults(), **given}
+        if missing := self.missing(given):
+            raise missing_values(self.title, missing)
+        counts = self.whole_numbers(given)
+        known = [n for n in names if n in given and n not in counts]
+        wanted = known if wrt is None else list(wrt)
+        for name in counts.keys() & wanted:
+            raise GradcliError(f"--wrt: '{name}' takes whole numbers, so there is no derivative", kind="value")
+        check_known(wanted, known, "--wrt")
+        if out is not None:
+            raise GradcliError("--out names a variable of a program; a function has one output", kind="usage")
+        return {name: as_leaf(given[name], self.dtype, name) for name in known}, wanted, counts
+
+    def whole_numbers(self, given: Values) -> dict[str, Any]:
+        """Return the given values of parameters that take whole numbers: ints, and Tensors of int64."""
+        values: dict[str, Any] = {}
+        for name in self.whole.keys() & given.keys():
+            raw = np.asarray(given[name])
+            with np.errstate(invalid="ignore"):
+                whole = raw.astype(np.int64) if raw.dtype.kind in "iuf" else None
+            if whole is None or (whole != raw).any():
+                raise GradcliError(f"{self.title}: '{name}' takes whole numbers", kind="value")
+            values[name] = int(whole) if self.whole[name] == "int" and not whole.ndim else Tensor._wrap(whole, None)
+        return values
+
+    def missing(self, given: Mapping[str, Any]) -> list[str]:
+        empty = inspect.Parameter.empty
+        return [p.name for p in self.parameters if p.name not in given and p.default is empty]
+
+    def input_names(self, given: Iterable[str] = ()) -> list[str]:
+        return [p.name for p in self.parameters]
+
+    def defaults(self) -> dict[str, np.ndarray]:
+        """Return the values of inputs that need not be given but are differentiated anyway."""
+        return {}
+
+    def modules(self) -> dict[str, Any]:
+        """Return the nn modules by the names that their parts' names begin with."""
+        return {}
+
+    def as_function(self, given: Values, out: str | None = None) -> tuple[Callable, dict[str, np.ndarray]]:
+        """Return the function with its given parameters in order, and their values; it is not called for that."""
+        leaves, names, counts = self.inputs(given, out=out)
+        self.check_shapes(leaves)
+
+        def call(*tensors: Any) -> Any:
+            return self.call({**dict(zip(names, tensors, strict=True)), **counts})
+
+        return call, {name: np.array(leaves[name]._data) for name in names}
+
+    def call(self, arguments: dict[str, Tensor]) -> Any:
+        """Return the function's result. Raises GradcliError when it raises, or returns no Tensor."""
+        self.check_shapes(arguments)
+        with blame_user_code(self.path, self.title):
+            result = self.result(arguments)
+        if self.apart and isinstance(result, tuple | list | dict):
+            return result
+        if self.joins and isinstance(result, tuple):
+            result = join_outputs(result)
+        if not isinstance(result, Tensor):
+            if isinstance(result, int | float | np.ndarray | np.generic):
+                raise GradcliError(
+                    f"{self.title} returned {type(result).__name__}, which does not depend on its inputs through "
+                    "gradcli's operations",
+                    hint="a gradient written by hand is checked with 'gradcli gradcheck FILE.py:f --grad g'; else "
+                    "compute with gradcli's or NumPy's functions on the arguments, without numpy() or detach()",
+                    kind="target",
+                    exit_code=EXIT_TARGET,
+                )
+            raise GradcliError(
+                f"{self.title} returned {type(result).__name__}, not a Tensor",
+                hint="gradcheck takes several outputs" if isinstance(result, tuple | list | dict) else None,
+                kind="target",
+                exit_code=EXIT_TARGET,
+            )
+        return result
+
+    def check_shapes(self, arguments: dict[str, Tensor]) -> None:
+        """Raise GradcliError for an argument of a shape that cannot be."""
+
+    def result(self, arguments: dict[str, Tensor]) -> Any:
+        bare, named = pass_by_name(self.parameters, arguments)
+        return self.function(*bare, **named)
+
+
+def join_outputs(result: tuple) -> Any:
+    """Return the real outputs of a Function as one vector; where some are complex, all as they are."""
+    floats = [x for x in result if isinstance(x, Tensor) and x.dtype.is_floating_point]
+    if not floats or any(isinstance(x, Tensor) and x.dtype.is_complex for x in result):
+        return result
+    return (
+        floats[0].reshape(-1) if len(floats) == 1 else entry("concatenate").function([x.reshape(-1) for x in floats])
+    )
+
+
+class ModuleProgram(FunctionProgram):
+    """A module; its parameters, called weight, 0.weight and so on, have their own values unless given."""
+
+    def __init__(self, module: Any, title: str, path: str, dtype: Any = None):
+        super().__init__(module.forward, title, path, dtype)
+        self.module = module
+        self.weights = {name: p for name, p in module.named_parameters() if p.requires_grad}
+        taken = [p.name for p in self.parameters if p.name in self.weights]
+        if taken:
+            raise GradcliError(
+                f"{title}: '{taken[0]}' is both a parameter of the module and an argument of forward",
+                hint="rename the argument of forward",
+                kind="name",
+            )
+
+    def input_names(self, given: Iterable[str] = ()) -> list[str]:
+        return [*super().input_names(), *self.weights]
+
+    def defaults(self) -> dict[str, np.ndarray]:
+        return {name: np.array(p._data) for name, p in self.weights.items()}
+
+    def modules(self) -> dict[str, Any]:
+        return {"": self.module}
+
+    def check_shapes(self, arguments: dict[str, Any]) -> None:
+        for name, p in self.weights.items():
+            if name in arguments and arguments[name]._data.shape != p._data.shape:
+                raise GradcliError(
+                    f"'{name}' has shape {p._data.shape} in the module; the given value has shape "
+                    f"{arguments[name]._data.shape}",
+                    kind="shape",
+                )
+
+    def result(self, arguments: dict[str, Any]) -> Any:
+        inputs = {name: x for name, x in arguments.items() if name not in self.weights}
+        weights = {name: x for name, x in arguments.items() if name in self.weights}
+        bare, named = pass_by_name(self.parameters, inputs)
+        return functional_call(self.module, weights, tuple(bare), named)
+
+
+def module_program(module: Any, title: str, path: str, dtype: Any) -> ModuleProgram:
+    """Return the program of a module, or of a class of modules that can be made without arguments."""
+    if isinstance(module, type):
+        needed = [
+            p.name
+            for p in inspect.signature(module).parameters.values()
+            if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
+        ]
+        if needed:
+            raise GradcliError(
+                f"{title} needs {', '.join(repr(name) for name in needed)} to be made",
+                hint=f"make one in the file, net = {module.__name__}(...), and write {path}:net",
+                kind="usage",
+            )
+        with blame_user_code(path, title):
+            module = module()
+    return ModuleProgram(module, title, path, dtype)
 
 
 def as_function(function: Any) -> Callable:
@@ -54,7 +257,5 @@ def load_function(path: str, name: str, target: Any, source: str) -> Program:
     if isinstance(function, type) and issubclass(function, Function):
         return FunctionProgram(as_function(function), f"{path}:{name}", path, target.dtype, joins=True)
     if is_module(function):
-        from .nn_module import module_program
-
         return module_program(function, f"{path}:{name}", path, target.dtype)
     return FunctionProgram(check_callable(function, path, name), f"{path}:{name}", path, target.dtype)

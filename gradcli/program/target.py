@@ -10,13 +10,13 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ..errors import GradcliError
-from ..lang.settings import FILE_ENDINGS, MAX_TEXT, Settings
+from ..lang.limits import FILE_ENDINGS, MAX_TEXT, Settings
 from .elsewhere import is_elsewhere
 
 if TYPE_CHECKING:
     from .base import Program
-    from .import_scope import Folders
     from .script import ScriptProgram
+    from .user_code import Folders
 
 
 class Target:
@@ -74,7 +74,7 @@ def load_program(target: Target) -> Program:
     if os.path.isdir(text):
         raise GradcliError(f"{text} is a directory", hint="name a file in it", kind="file")
     if text.endswith(os.sep):
-        from ..lang.sources import nearest_file
+        from ..lang.tables import nearest_file
 
         raise GradcliError(f"no such folder: {text}", hint=nearest_file(text.rstrip(os.sep)), kind="file")
     looks_like_file = text.endswith(FILE_ENDINGS)
@@ -83,7 +83,7 @@ def load_program(target: Target) -> Program:
     source = read_source(text)
     if not text.endswith(".py"):
         return expression(source, text, text, target)
-    from ..lang.from_ast import NotInLanguageError
+    from ..lang.parse import NotInLanguageError
 
     try:
         return expression(source, text, text, target)
@@ -174,7 +174,7 @@ def is_python(source: str) -> bool:
 
 def read_standard_input() -> str:
     """Return the text on standard input. Raises GradcliError when it is too long or no UTF-8."""
-    from ..lang.sources import standard_input
+    from ..lang.tables import standard_input
 
     return decode(standard_input().buffer.read(MAX_TEXT + 1), "standard input")
 
@@ -187,7 +187,7 @@ def read_source(path: str) -> str:
                 raise IsADirectoryError
             data = file.read(MAX_TEXT + 1)
     except FileNotFoundError:
-        from ..lang.sources import nearest_file
+        from ..lang.tables import nearest_file
 
         raise GradcliError(f"no such file: {path}", hint=nearest_file(path), kind="file") from None
     except IsADirectoryError:

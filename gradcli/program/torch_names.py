@@ -1,4 +1,7 @@
-"""`import torch` inside one script: PyTorch's module names for this engine, and nothing left behind afterwards."""
+"""What PyTorch's modules have beside the names of ours: tensor types by their old names, and settings.
+
+`import torch` inside one script: PyTorch's module names for this engine, and nothing left behind afterwards.
+"""
 
 from __future__ import annotations
 
@@ -13,18 +16,115 @@ from typing import Any
 
 import numpy as np
 
-from ..api.matrix_operands import LinAlgError
+import gradcli
+
+from ..api.products import LinAlgError
 from ..errors import describe_missing
 from ..func.mapping import loops
 from ..tape.anomaly import AnomalyError
-from ..tape.dtypes import DType, defaults, naming, set_default_dtype
+from ..tape.dtypes import (
+    BoundsError,
+    DimensionError,
+    DType,
+    ShapeError,
+    as_dtype,
+    as_numpy,
+    defaults,
+    naming,
+    set_default_dtype,
+    strided,
+)
 from ..tape.function import Function
 from ..tape.modes import allowed
-from ..tape.parameter import Parameter
 from ..tape.printing import get_printoptions, set_printoptions
-from ..tape.tensor import Size, Tensor
-from ..tape.torch_errors import BoundsError, DimensionError, ShapeError
-from .torch_types import VERSION, extras
+from ..tape.tensor import Parameter, Size, Tensor
+
+VERSION = "2.13.0+cpu"
+"""The version of PyTorch whose behaviour is followed."""
+
+
+class TensorType(type):
+    """The class torch.Tensor: every tensor is an instance, and calling it makes one of numbers or of a shape."""
+
+    def __instancecheck__(cls, x: Any) -> bool:
+        return isinstance(x, Tensor) and (cls._wanted is None or x._data.dtype == cls._wanted)  # type: ignore
+
+    def __subclasscheck__(cls, other: type) -> bool:
+        return issubclass(other, Tensor)
+
+    def __eq__(cls, other: object) -> bool:
+        return cls is other or (other is Tensor and cls._wanted is None)  # type: ignore[attr-defined]
+
+    def __hash__(cls) -> int:
+        return hash(cls.__name__)
+
+    def __call__(cls, *args: Any) -> Any:
+        """Return a tensor of the given numbers, or an uninitialised one of the given lengths."""
+        kind = cls._wanted or np.dtype(defaults.float)  # type: ignore[attr-defined]
+        if len(args) == 1 and isinstance(args[0], Size):
+            return gradcli.zeros(*args[0], dtype=kind)
+        if len(args) == 1 and not isinstance(args[0], int):
+            return gradcli.tensor(args[0], dtype=kind)
+        return gradcli.zeros(*args, dtype=kind) if args else gradcli.tensor([], dtype=kind)
+
+    def __getattr__(cls, name: str) -> Any:
+        return getattr(Tensor, name)
+
+
+def tensor_type(name: str, dtype: Any) -> Any:
+    """Return torch.Tensor, torch.FloatTensor and the like."""
+    known = {} if dtype is None else {"dtype": as_dtype(np.dtype(dtype))}
+    return TensorType(name, (), {"_wanted": None if dtype is None else np.dtype(dtype), **known})
+
+
+TYPES = {
+    **{"Tensor": None, "FloatTensor": np.float32, "DoubleTensor": np.float64, "HalfTensor": np.float16},
+    **{"LongTensor": np.int64, "IntTensor": np.int32, "ShortTensor": np.int16, "CharTensor": np.int8},
+    **{"ByteTensor": np.uint8, "BoolTensor": np.bool_},
+}
+"""The types of tensors by their old names."""
+
+
+def set_default_tensor_type(kind: Any) -> None:
+    """Set the default type by the old name of a type of tensors."""
+    name = kind.split(".")[-1] if isinstance(kind, str) else kind.__name__
+    set_default_dtype(np.dtype(TYPES[name]))
+
+
+def set_default_device(device: Any) -> None:
+    """Check that the device is the CPU."""
+    gradcli.device(device)
+
+
+def variable(data: Any, requires_grad: bool = False, volatile: bool = False) -> Tensor:
+    """The old name for a tensor that backward knows of."""
+    tensor = data if isinstance(data, Tensor) else gradcli.tensor(data)
+    return tensor.detach().requires_grad_() if requires_grad else tensor
+
+
+def extras() -> dict[str, dict[str, Any]]:
+    """Return what PyTorch's modules have beside the names of ours."""
+    return {
+        "torch": {
+            "__version__": VERSION,
+            **{name: tensor_type(name, dtype) for name, dtype in TYPES.items()},
+            **{name: f"torch.{name}" for name in ("contiguous_format", "channels_last", "preserve_format")},
+            "strided": strided,
+            "set_default_tensor_type": set_default_tensor_type,
+            "set_default_device": set_default_device,
+            "get_default_device": lambda: gradcli.device("cpu"),
+            "typename": lambda x: x.type() if isinstance(x, Tensor) else type(x).__name__,
+            "compile": lambda model=None, **options: model if model is not None else lambda function: function,
+            "vmap": gradcli.func.vmap,
+            "finfo": lambda dtype=None: np.finfo(as_numpy(dtype) or defaults.float),
+            "iinfo": lambda dtype: np.iinfo(as_numpy(dtype)),
+            "is_tensor": lambda x: isinstance(x, Tensor),
+            "use_deterministic_algorithms": lambda *args, **options: None,
+            "set_num_threads": lambda n: None,
+            "get_num_threads": lambda: 1,
+        },
+        "torch.autograd": {"Variable": variable},
+    }
 
 
 class Names(ModuleType):
@@ -46,7 +146,7 @@ class Names(ModuleType):
         if name.startswith("__"):
             raise AttributeError(f"module '{self.__name__}' has no attribute '{name}'")
         try:
-            return offer_as_torch(getattr(self._real, name))
+            return offer_as_torch(getattr(self._real, name), self.__name__)
         except AttributeError:
             known = [n for n in dir(self._real) if not n.startswith("_")]
             raise AttributeError(describe_missing(full, known)) from None
@@ -61,7 +161,7 @@ MODULES = {
     "torch.nn.init": "gradcli.nn.init",
     "torch.nn.parameter": "gradcli.nn.parameter",
     "torch.nn.modules": "gradcli.nn.modules",
-    "torch.nn.modules.module": "gradcli.nn.modules.module",
+    "torch.nn.modules.module": "gradcli.nn.module",
     "torch.nn.utils": "gradcli.nn.utils",
     "torch.autograd": "gradcli.autograd",
     "torch.autograd.function": "gradcli.autograd.function",
@@ -73,7 +173,7 @@ MODULES = {
     "torch.fft": "gradcli.fft",
     "torch.special": "gradcli.special",
     "torch.optim": "gradcli.optim",
-    "torch.optim.optimizer": "gradcli.optim.optimizer",
+    "torch.optim.optimizer": "gradcli.optim",
 }
 """PyTorch's modules and ours."""
 TOPS = {"torch"}
@@ -127,7 +227,7 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         except ModuleNotFoundError:
             raise ModuleNotFoundError(f"gradcli has no {spec.name}", name=spec.name) from None
         for value in list(vars(real).values()):
-            offer_as_torch(value)
+            offer_as_torch(value, spec.name)
         module = Names(spec.name, real, self.extras.get(spec.name))
         if callable(real) and not isinstance(real, type):
             module.__class__ = CallableNames
@@ -167,15 +267,15 @@ def give_names(names: dict[type, tuple[str, str]]) -> None:
 
 renamed: dict[type, str] = {}
 """Classes that were given PyTorch's module names, with their own."""
-LIKE_OURS = tuple(f"gradcli.{name}." for name in ("nn", "optim"))
+LIKE_OURS = ("gradcli.nn.", "gradcli.optim")
 """Where our modules have PyTorch's names."""
 
 
-def offer_as_torch(offered: Any) -> Any:
-    """Return what a module offers; a class prints as one of PyTorch's from then on."""
+def offer_as_torch(offered: Any, module: str) -> Any:
+    """Return what a module offers; a class prints as that module's from then on."""
     if isinstance(offered, type) and offered.__module__.startswith(LIKE_OURS):
         renamed[offered] = offered.__module__
-        offered.__module__ = "torch" + offered.__module__.removeprefix("gradcli")
+        offered.__module__ = module
     return offered
 
 

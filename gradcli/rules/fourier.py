@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from .flip import roll
 from .index import Index, put
+from .movement import roll
 from .shapes import as_int, as_shape, negative_axis, rank, shape_of
 from .table import A, Sample, composition, linear, numpy_function
 

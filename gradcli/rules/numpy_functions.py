@@ -1,14 +1,35 @@
-"""NumPy's remaining functions of elements: they are made of other entries."""
+"""NumPy's remaining functions of elements: they are made of other entries.
+
+Averages, order statistics and reductions that ignore nan: NumPy's functions.
+
+Covariances and correlations.
+"""
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
-from .complex import real
-from .matrix_products import matmul
+from .arithmetic import clip
+from .join import concatenate
+from .matrix_products import matmul, mm
 from .movement import clone, moveaxis
+from .pointwise import real
 from .scan import cumprod, cumsum
-from .shapes import as_array, dtype_of, is_complex, negative_axis, rank, raw, shape_of
+from .select import sort, take_along_axis
+from .shapes import (
+    as_array,
+    dtype_of,
+    in_type_of,
+    is_complex,
+    kept_shape,
+    negative_axes,
+    negative_axis,
+    rank,
+    raw,
+    shape_of,
+)
 from .table import A, Sample, composition, numpy_function
 
 
@@ -127,3 +148,233 @@ def apply_along_axis(func1d, axis, x, *args, **kwargs):
 def real_if_close(x, tol=100):
     """The real parts where all imaginary parts are nearly 0, else x."""
     return real(x) if is_complex(x) and not np.iscomplexobj(np.real_if_close(raw(x), tol)) else x
+
+
+REDUCED = (Sample(A(3, 4)), Sample(A(3, 4), axis=0), Sample(A(2, 3, 4), axis=(0, -1), keepdims=True))
+RANKED = (
+    Sample(A(7), 0.3),
+    Sample(A(4, 3), np.array([0.25, 0.6]), axis=0),
+    Sample(A(3, 4), 0.5, axis=1, keepdims=True),
+)
+
+# -- weighted averages ---------------------------------------------------------------------------
+
+
+@numpy_function(*REDUCED[:2], Sample(A(3, 4), 1, A(4)), Sample(A(3, 4), None, A(3, 4)))
+def average(x, axis=None, weights=None, returned=False, *, keepdims=False):
+    """Weighted mean over axis; also the sum of the weights if `returned`."""
+    x = as_array(x)
+    axis = negative_axes(axis, rank(x))
+    if weights is None:
+        out = x.mean(axis=axis, keepdims=keepdims)
+        total = np.ones(shape_of(out)) * (math.prod(shape_of(x)) / max(math.prod(shape_of(out)), 1))
+    else:
+        weights = as_array(weights)
+        if shape_of(weights) != shape_of(x):
+            if shape_of(weights) != tuple(shape_of(x)[a] for a in axis):
+                raise ValueError(f"average: weights of shape {shape_of(weights)} do not fit shape {shape_of(x)}")
+            kept = tuple(n if i - rank(x) in axis else 1 for i, n in enumerate(shape_of(x)))
+            weights = np.broadcast_to(weights.reshape(kept), shape_of(x))
+        total = weights.sum(axis=axis, keepdims=keepdims)
+        out = (x * weights).sum(axis=axis, keepdims=keepdims) / total
+    return (out, total) if returned else out
+
+
+@numpy_function(*REDUCED)
+def ptp(x, axis=None, *, keepdims=False):
+    """Largest minus smallest element over axis."""
+    axis = negative_axes(axis, rank(x))
+    return np.max(x, axis=axis, keepdims=keepdims) - np.min(x, axis=axis, keepdims=keepdims)
+
+
+# -- order statistics ----------------------------------------------------------------------------
+
+METHODS = {
+    "linear": lambda low, share: share,
+    "lower": lambda low, share: share * 0,
+    "higher": lambda low, share: np.ceil(share),
+    "midpoint": lambda low, share: np.where(share > 0, 0.5, 0.0),
+    "nearest": lambda low, share: np.where((share > 0.5) | ((share == 0.5) & (low % 2 == 1)), 1.0, 0.0),
+}
+"""How much of the upper neighbour is taken, by the share of the way from the lower one."""
+
+
+def ranked_value(x, q, axis, keepdims, method, ignore_nan):
+    """Return the elements of the ranks q (between 0 and 1) over axis, shape q.shape + reduced shape."""
+    if method not in METHODS:
+        raise TypeError(f"gradcli cannot record a quantile with method={method!r}; it knows {', '.join(METHODS)}")
+    q = np.asarray(raw(q), float)
+    if ((q < 0) | (q > 1)).any():
+        raise ValueError("quantiles must be in the range [0, 1], percentiles in [0, 100]")
+    x = as_array(x)
+    axis = negative_axes(axis, rank(x))
+    lead = tuple(n for i, n in enumerate(shape_of(x)) if i - rank(x) not in axis)
+    rows = sort(moveaxis(x, axis, tuple(range(-len(axis), 0))).reshape((*lead, -1)) if rank(x) else x.reshape((1,)))
+    missing = np.isnan(rows).sum(axis=-1, keepdims=True)
+    n, kind = shape_of(rows)[-1], dtype_of(rows)
+    counts = n - missing if ignore_nan else np.full((1,) * rank(rows), n)
+    places = np.maximum(counts - 1, 0) * q.reshape(-1)
+    low = np.floor(places)
+    share = METHODS[method](low, places - low).astype(kind)
+    lower, upper = (take_along_axis(rows, i.astype(np.intp), -1) for i in (low, np.minimum(low + 1, n - 1)))
+    out = lower + np.where(share > 0, upper - lower, 0.0) * share
+    out = np.where(missing == n if ignore_nan else missing > 0, np.asarray(np.nan, kind), out)
+    return moveaxis(out, -1, 0).reshape(q.shape + (kept_shape(shape_of(x), axis) if keepdims else lead))
+
+
+@numpy_function(*RANKED)
+def quantile(x, q, axis=None, *, method="linear", keepdims=False):
+    """Elements of the ranks q, between 0 and 1, over axis, interpolated between neighbours; nan if one is."""
+    return ranked_value(x, q, axis, keepdims, method, False)
+
+
+@numpy_function(Sample(A(7), 30), Sample(A(4, 3), np.array([25, 60]), axis=0, method="lower"))
+def percentile(x, q, axis=None, *, method="linear", keepdims=False):
+    """Elements of the ranks q, between 0 and 100, over axis; nan if one is."""
+    return ranked_value(x, raw(q) / 100, axis, keepdims, method, False)
+
+
+@numpy_function(*REDUCED)
+def median(x, axis=None, *, keepdims=False):
+    """Middle element over axis, the mean of two; nan if one is."""
+    return ranked_value(x, 0.5, axis, keepdims, "linear", False)
+
+
+@numpy_function(*RANKED)
+def nanquantile(x, q, axis=None, *, method="linear", keepdims=False):
+    """Elements of the ranks q, between 0 and 1, over axis, nan left out."""
+    return ranked_value(x, q, axis, keepdims, method, True)
+
+
+@numpy_function(Sample(A(7), 30), Sample(A(7), 35, method="nearest"))
+def nanpercentile(x, q, axis=None, *, method="linear", keepdims=False):
+    """Elements of the ranks q, between 0 and 100, over axis, nan left out."""
+    return ranked_value(x, raw(q) / 100, axis, keepdims, method, True)
+
+
+@numpy_function(*REDUCED)
+def nanmedian(x, axis=None, *, keepdims=False):
+    """Middle element over axis, nan left out."""
+    return ranked_value(x, 0.5, axis, keepdims, "linear", True)
+
+
+# -- reductions that ignore nan ------------------------------------------------------------------
+
+
+def replace_nan(x, value):
+    """Return x with nan replaced."""
+    x = as_array(x)
+    return np.where(np.isnan(x), np.asarray(value, dtype_of(x)), x)
+
+
+def count_numbers(x, axis, keepdims):
+    """Return how many elements over axis are not nan, in the type of x."""
+    x = as_array(x)
+    return (~np.isnan(x)).sum(axis=axis, keepdims=keepdims).astype(np.zeros((), dtype_of(x)).real.dtype)
+
+
+@numpy_function(*REDUCED)
+def nansum(x, axis=None, keepdims=False):
+    """Sum over axis, nan left out."""
+    return np.sum(replace_nan(x, 0), axis=axis, keepdims=keepdims)
+
+
+@numpy_function(*REDUCED)
+def nanprod(x, axis=None, keepdims=False):
+    """Product over axis, nan left out."""
+    return np.prod(replace_nan(x, 1), axis=axis, keepdims=keepdims)
+
+
+@numpy_function(*REDUCED)
+def nanmean(x, axis=None, keepdims=False):
+    """Mean over axis, nan left out."""
+    return nansum(x, axis, keepdims) / count_numbers(x, axis, keepdims)
+
+
+@numpy_function(*REDUCED)
+def nanvar(x, axis=None, *, ddof=0, keepdims=False):
+    """Variance over axis, nan left out; the number of elements less ddof in the denominator."""
+    away = replace_nan(x - nanmean(x, axis, True), 0)
+    squares = (away * away.conj()).real
+    return np.sum(squares, axis=axis, keepdims=keepdims) / (count_numbers(x, axis, keepdims) - ddof)
+
+
+@numpy_function(*REDUCED)
+def nanstd(x, axis=None, *, ddof=0, keepdims=False):
+    """Standard deviation over axis, nan left out."""
+    return np.sqrt(nanvar(x, axis, ddof=ddof, keepdims=keepdims))
+
+
+@numpy_function(*REDUCED)
+def nanmax(x, axis=None, keepdims=False):
+    """Largest element over axis, nan left out; nan where all are."""
+    return nan_where_empty(x, np.max(replace_nan(x, -np.inf), axis=axis, keepdims=keepdims), axis, keepdims)
+
+
+@numpy_function(*REDUCED)
+def nanmin(x, axis=None, keepdims=False):
+    """Smallest element over axis, nan left out; nan where all are."""
+    return nan_where_empty(x, np.min(replace_nan(x, np.inf), axis=axis, keepdims=keepdims), axis, keepdims)
+
+
+def nan_where_empty(x, out, axis, keepdims):
+    """Return nan where all elements over axis are nan, else out."""
+    empty = np.all(np.isnan(x), axis=axis, keepdims=keepdims)
+    return np.where(empty, np.asarray(np.nan, dtype_of(x)), out)
+
+
+@numpy_function(Sample(A(3, 4)), Sample(A(3, 4), axis=0))
+def nancumsum(x, axis=None):
+    """Cumulative sum along axis, nan taken as 0."""
+    return cumsum(replace_nan(x, 0), axis)
+
+
+@numpy_function(Sample(A(5)), Sample(A(3, 4), axis=0))
+def nancumprod(x, axis=None):
+    """Cumulative product along axis, nan taken as 1."""
+    return cumprod(replace_nan(x, 1), axis)
+
+
+def observations(x, y, rowvar):
+    """Return variables as rows and observations as columns."""
+    x = as_array(x)
+    rows = x.reshape((1, -1)) if rank(x) < 2 else x if rowvar else x.swapaxes(0, 1)
+    if y is None:
+        return rows
+    return concatenate.function((rows, observations(y, None, rowvar)), 0)
+
+
+@numpy_function(
+    Sample(A(3, 4)),
+    Sample(A(4)),
+    Sample(A(2, 5), A(1, 5), ddof=0),
+    Sample(A(5, 2), rowvar=False, fweights=np.array([1, 2, 1, 1, 3]), aweights=np.array([0.5, 1, 2, 1, 1])),
+)
+def cov(x, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=None):
+    """Covariances of the variables in the rows (columns, unless rowvar) of x and y, n - ddof in the denominator."""
+    rows = observations(x, y, rowvar)
+    ddof = (0 if bias else 1) if ddof is None else ddof
+    if fweights is None and aweights is None:
+        products = centred = rows - rows.mean(axis=1, keepdims=True)
+        norm = shape_of(rows)[1] - ddof
+    else:
+        counts, weights = (in_type_of(rows, 1.0 if w is None else w) for w in (fweights, aweights))
+        both = counts * weights
+        total = both.sum()
+        centred = rows - (rows * both).sum(axis=1, keepdims=True) / total
+        products = centred * both
+        norm = total - ddof * ((both * weights).sum() / total if aweights is not None else 1.0)
+    scale = 1 / norm if norm > 0 else np.inf
+    covariance = mm(products, centred.conj().swapaxes(0, 1)) * scale
+    return covariance.reshape(()) if shape_of(covariance) == (1, 1) else covariance
+
+
+@numpy_function(Sample(A(3, 4)), Sample(A(5, 2), rowvar=False))
+def corrcoef(x, y=None, rowvar=True):
+    """Correlation coefficients of the variables in the rows (columns, unless rowvar) of x and y."""
+    covariance = cov(x, y, rowvar)
+    if rank(covariance) == 0:
+        return covariance / covariance
+    spread = np.sqrt(covariance.diagonal().real)
+    covariance = covariance / spread[:, None] / spread[None, :]
+    return covariance if is_complex(covariance) else clip(covariance, -1.0, 1.0)

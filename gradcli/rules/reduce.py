@@ -1,4 +1,7 @@
-"""Reductions: sums, means, extremes and tests over axes."""
+"""Reductions: sums, means, extremes and tests over axes.
+
+Variance, standard deviation, standardizing and vector norms.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from .exact import exact_extreme, exact_mean
+from .arithmetic import direction
+from .exact import exact_extreme, exact_mean, exact_norm, exact_std, exact_var
 from .shapes import kept_shape, mask, negative_axes, negative_axis, rank, spread, sum_kept, unreduce
 from .table import REDUCTION, A, Sample, constant, general, linear
 
@@ -168,4 +172,173 @@ constant(
     numpy=(np.count_nonzero,),
     samples=REDUCTIONS[:2],
     doc="Number of non-zero elements over axis.",
+)
+
+# -- spread ---------------------------------------------------------------------------------------
+
+
+def variance_signature(x, axis=None, keepdims=False, *, correction=None, ddof=None):
+    """Bind var and std: the sum of squares is divided by n - correction (0 unless given; NumPy's ddof)."""
+    (x,), params = reduction_signature(x, axis, keepdims)
+    return (x,), {**params, "correction": correction if correction is not None else ddof or 0}
+
+
+def subtract_mean(x, axis):
+    """x minus its mean over axis."""
+    return x - sum_kept(x, axis) / max(count(x.shape, axis), 1)
+
+
+def deviation_scale(shape, axis, correction):
+    """n - correction; nan-making 0 when there are too few elements."""
+    return max(count(shape, axis) - correction, 0)
+
+
+def over(x, n):
+    """x / n where n may be 0 (nan or inf, as in PyTorch)."""
+    return x / n if n else x * np.inf
+
+
+def var_forward(x, *, axis, keepdims, correction):
+    """Mean squared distance from the mean, n - correction in the denominator."""
+    deviation = x - np.mean(x, axis=axis, keepdims=True)
+    squares = np.add.reduce((deviation * deviation.conj()).real, axis=axis, keepdims=keepdims)
+    return over(squares, deviation_scale(np.shape(x), axis, correction))
+
+
+def var_vjp(g, _, x, *, axis, keepdims, correction):
+    """g times 2 (x - mean) / (n - correction)."""
+    scale = over(unreduce(g, x.shape, axis, keepdims) * 2.0, deviation_scale(x.shape, axis, correction))
+    return scale * subtract_mean(x, axis)
+
+
+def std_vjp(g, out, x, *, axis, keepdims, correction):
+    """(x - mean) / ((n - correction) std), and 0 where std is 0 (PyTorch's choice)."""
+    g, out = unreduce(g, x.shape, axis, keepdims), unreduce(out, x.shape, axis, keepdims)
+    ratio = np.where(out == 0, 0.0, g / np.where(out == 0, 1.0, out))
+    return over(ratio, deviation_scale(x.shape, axis, correction)) * subtract_mean(x, axis)
+
+
+SPREADS = (*REDUCTIONS[:4], Sample(A(3, 4), axis=1, correction=1))
+general(
+    "var",
+    var_forward,
+    var_vjp,
+    bind=variance_signature,
+    numpy=(np.var,),
+    samples=SPREADS,
+    exact=exact_var,
+    pattern=REDUCTION,
+    doc="Variance over axis; divides by n - correction, with correction 0 unless given.",
+)
+general(
+    "std",
+    lambda x, **params: np.sqrt(var_forward(x, **params)),
+    std_vjp,
+    bind=variance_signature,
+    numpy=(np.std,),
+    samples=SPREADS,
+    exact=exact_std,
+    pattern=REDUCTION,
+    doc="Standard deviation over axis; divides by n - correction, with correction 0 unless given.",
+    subgradient="0 where all elements are equal",
+)
+
+
+# -- standardizing -----------------------------------------------------------------------------
+
+
+def standardize_forward(x, *, axis, eps):
+    """(x - mean) / sqrt(variance + eps)."""
+    deviation = subtract_mean(x, axis)
+    return deviation / np.sqrt(sum_kept(deviation * deviation, axis) / max(count(x.shape, axis), 1) + eps)
+
+
+def standardize_vjp(g, _, x, *, axis, eps):
+    """(g - mean(g) - out mean(g out)) / sqrt(variance + eps). The result is not saved: it may be changed in place."""
+    n = max(count(x.shape, axis), 1)
+    deviation = subtract_mean(x, axis)
+    scale = np.sqrt(sum_kept(deviation * deviation, axis) / n + eps)
+    out = deviation / scale
+    return (g - sum_kept(g, axis) / n - out * (sum_kept(g * out, axis) / n)) / scale
+
+
+general(
+    "standardize",
+    standardize_forward,
+    standardize_vjp,
+    bind=lambda x, axis=-1, eps=1e-05: ((x,), {"axis": negative_axes(axis, rank(x)), "eps": float(eps)}),
+    node="NativeLayerNorm",
+    complex=False,
+    samples=(Sample(A(3, 4)), Sample(A(2, 3, 4), axis=(0, 2)), Sample(A(5), eps=0.1)),
+    public=False,
+    doc="(x - mean) / sqrt(variance + eps) over axis.",
+)
+
+
+# -- norms ---------------------------------------------------------------------------------------
+
+
+def norm_forward(x, *, ord, axis, keepdims):
+    """(sum |x|^ord)^(1/ord), scaled by the largest magnitude so that nothing overflows."""
+    size = np.abs(x)
+    top = np.maximum.reduce(size, axis=axis, keepdims=True, initial=0.0)
+    if ord == np.inf:
+        out = top
+    elif ord == -np.inf:
+        out = np.minimum.reduce(size, axis=axis, keepdims=True)
+    elif ord == 0:
+        out = np.add.reduce(size != 0, axis=axis, keepdims=True).astype(size.dtype)
+    elif ord == 1:
+        out = np.add.reduce(size, axis=axis, keepdims=True)
+    else:
+        scale = np.where((top == 0) | ~np.isfinite(top), 1.0, top).astype(size.dtype)
+        out = scale * np.add.reduce((size / scale) ** ord, axis=axis, keepdims=True) ** (1.0 / ord)
+    return out if keepdims else np.squeeze(out, axis)
+
+
+def norm_vjp(g, out, x, *, ord, axis, keepdims):
+    """sign(x) (|x| / norm)^(ord - 1); 0 at the origin; shared equally among ties for infinite ord."""
+    g, out = unreduce(g, x.shape, axis, keepdims), unreduce(out, x.shape, axis, keepdims)
+    if ord == 0:
+        return g * (x * 0.0)
+    if ord == 1:
+        return g * direction(x)
+    if abs(ord) == np.inf:
+        chosen = mask(abs(x) == out, out)
+        return g * (direction(x) * (chosen / sum_kept(chosen, axis)))
+    safe = np.where(out == 0, 1.0, out)
+    if ord == 2:
+        return np.where(out == 0, 0.0, g / safe) * x
+    ratio = np.where(x == 0, 1.0, abs(x)) / safe
+    return np.where((out == 0) | (x == 0), 0.0, g * direction(x) * ratio ** (ord - 1))
+
+
+def norm_signature(x, ord=2, axis=None, keepdims=False):
+    """Bind the vector norm of order `ord` (also 0, inf, -inf, 'fro') over axis, all axes unless given."""
+    if isinstance(ord, str) or ord is None:
+        if ord not in ("fro", None):
+            raise ValueError(f"norm: no order {ord!r}; use a number, inf, -inf or 'fro'")
+        ord = 2
+    return (x,), {"ord": float(ord), "axis": negative_axes(axis, rank(x)), "keepdims": bool(keepdims)}
+
+
+vector_norm = general(
+    "norm",
+    norm_forward,
+    norm_vjp,
+    bind=norm_signature,
+    aliases=("vector_norm",),
+    node="LinalgVectorNorm",
+    samples=(
+        *REDUCTIONS,
+        Sample(A(3, 4), ord=1, axis=1),
+        Sample(A(3, 4), ord=3, axis=0),
+        Sample(A(5), ord=np.inf),
+        Sample(A(5), ord=-np.inf),
+        Sample(A(5), ord=0),
+    ),
+    exact=exact_norm,
+    pattern=REDUCTION,
+    doc="Vector norm of order ord over axis (Euclidean or Frobenius unless given).",
+    subgradient="0 at the origin",
 )

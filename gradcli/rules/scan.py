@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from .batch import batch_aligned
 from .exact import exact_logcumsumexp
 from .reduce import REDUCTIONS, reduction_signature
 from .shapes import conjugate, fit, negative_axis, rank, unreduce
-from .table import LANES, REDUCTION, A, Sample, composition, general, linear, numpy_function
+from .table import LANES, REDUCTION, A, Sample, batch_aligned, composition, general, linear, numpy_function
 from .transcendental import logaddexp
 
 # -- products and cumulative products -------------------------------------------------------------

@@ -8,12 +8,11 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from . import versions
+from . import leaf
 from .function_node import FunctionNode, Saved, barrier, differentiable, run_backward
 from .inplace import adopt_history, check_allowed, leaf_error
 from .modes import allowed, enable_grad, no_grad, state
-from .node import OutputNode
-from .rule import Rule, to_parents
+from .node import OutputNode, Rule, to_parents
 from .tensor import Tensor
 from .views import CUSTOM, SEVERAL, alias
 
@@ -173,7 +172,7 @@ def find_changed_inputs(ctx: Any, args: tuple, outputs: tuple, wanted: bool) -> 
     """Return the ids of what forward changed in place. Raises RuntimeError where that is not allowed."""
     changed = set()
     for x in ctx._dirty:
-        versions.mark_changed(x._array())
+        leaf.mark_changed(x._array())
         if not any(x is y for y in outputs):
             raise RuntimeError(
                 f"{ctx.name()}: Some elements marked as dirty during the forward method were not returned as output. "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -10,11 +10,11 @@ import numpy as np
 from ..errors import add_advice
 from ..rules import entry
 from ..rules.index import Index
+from .leaf import lender_of, mark_changed, memory_of
 from .modes import state
 from .node import Node, next_seq, refusing_node
 from .record import cast, make_node, record, recorder, relabel
 from .tensor import Tensor
-from .versions import lender_of, mark_changed, memory_of
 from .views import CUSTOM, move_retained, region_of, register, why_not
 
 NOTHING = np.empty(0)
@@ -307,3 +307,9 @@ def as_type_of(value: Any, target: Tensor) -> Tensor:
     if value._node is not None and dtype.kind not in "fcO":
         raise RuntimeError(f"a value of type {value.dtype} cannot be put into a tensor of type {target.dtype}")
     return cast(value, dtype)
+
+
+def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
+    """Note that the memory of tensors was changed in place by other means."""
+    for x in [tensor] if isinstance(tensor, Tensor) else tensor:
+        mark_changed(x._array())

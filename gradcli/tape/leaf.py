@@ -1,18 +1,168 @@
-"""Leaves of the graph: the nodes where gradients are added up."""
+"""When memory was last changed in place, so that backward never uses a value that is no longer there.
+
+Recording an operation costs nothing here: nodes and in-place changes draw numbers from one sequence, and an
+array saved by a node was changed since exactly when its memory's last change is newer than the node.
+
+Leaves of the graph: the nodes where gradients are added up.
+"""
 
 from __future__ import annotations
 
+import re
 import weakref
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from .dtypes import naming
+from ..errors import add_advice
+from .dtypes import as_dtype, naming
 from .hooks import add_hook
-from .node import Node, next_seq
-from .rule import Rule
-from .versions import mark_changed
+from .modes import state
+from .node import Node, Rule, next_seq
+
+
+class _Stamp:
+    __slots__ = ("by", "count", "keep", "recent", "seq")
+
+    def __init__(self, keep: Any):
+        self.by = ""
+        self.count = 0
+        self.recent: list[int] = []
+        self.seq = 0
+        self.keep = keep
+
+
+_stamps: dict[int, _Stamp] = {}
+
+
+class _LatestChange:
+    __slots__ = ("seq",)
+    seq: int
+
+
+newest = _LatestChange()
+"""The sequence number of the latest in-place change anywhere (numbers count down)."""
+newest.seq = 0
+
+
+def memory_of(array: Any) -> Any:
+    """Return the array that owns the memory of `array` (`.data` of a tensor counts as an owner)."""
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    return array
+
+
+def address_of(array: np.ndarray) -> int:
+    """Return the address of the first element."""
+    return array.__array_interface__["data"][0]
+
+
+def separate(array: np.ndarray) -> np.ndarray:
+    """Return the same memory as an owner of its own, whose changes are not tracked for `array`."""
+    return np.asarray(_Borrowed(array))
+
+
+def lender_of(array: np.ndarray) -> np.ndarray:
+    """Return the array that owns the memory of `array`, also where that was made an owner of its own."""
+    owner = memory_of(array)
+    while isinstance(owner.base, _Borrowed):
+        owner = memory_of(owner.base.array)
+    return owner
+
+
+class _Borrowed:
+    def __init__(self, array: np.ndarray):
+        self.array = array
+        self.__array_interface__ = array.__array_interface__
+
+
+def _entry(owner: np.ndarray) -> _Stamp:
+    key = id(owner)
+    stamp = _stamps.get(key)
+    if stamp is None:
+        stamp = _stamps[key] = _Stamp(weakref.ref(owner, lambda _: _stamps.pop(key, None)))
+    return stamp
+
+
+REMEMBERED = 100
+"""Changes of one piece of memory whose numbers are kept, to tell the version that a node expected."""
+
+
+def mark_changed(array: np.ndarray, by: str = "") -> None:
+    """Note that the memory of `array` changes now, by a recorded operation of a name."""
+    stamp = _entry(memory_of(array))
+    stamp.count += 1
+    stamp.by = by
+    stamp.seq = newest.seq = next_seq()
+    stamp.recent.append(stamp.seq)
+    if len(stamp.recent) > REMEMBERED:
+        del stamp.recent[: REMEMBERED // 2]
+
+
+def adopt(scalar: np.generic, array: np.ndarray) -> None:
+    """Let later changes of `array`, which took over the value of an immutable `scalar`, count for it too."""
+    stamp = _entry(array)
+    _stamps[id(scalar)] = stamp
+    weakref.finalize(array, _stamps.pop, id(scalar), None)
+    stamp.keep = (stamp.keep, scalar)
+
+
+def version(array: Any) -> int:
+    """Return how often the memory of `array` was changed in place."""
+    stamp = _stamps.get(id(memory_of(array)))
+    return stamp.count if stamp else 0
+
+
+def check_unchanged(node: Node, saved: tuple | None = None) -> None:
+    """Raise RuntimeError when something that `node` saved was changed in place since."""
+    for position, array in enumerate(node.saved if saved is None else saved):
+        if isinstance(array, tuple):
+            check_unchanged(node, array)
+        elif isinstance(array, np.ndarray | np.generic):
+            owner = memory_of(array) if isinstance(array, np.ndarray) else array
+            stamp = _stamps.get(id(owner))
+            if stamp is not None and stamp.seq < node.seq:
+                what = "output" if position == 0 else f"operand {position}"
+                raise add_advice(
+                    RuntimeError(text_of_modified(array, stamp, node, position)),
+                    f"it is the {what} of {node.name()}: keep the old value with clone(), or do not work in place",
+                )
+
+
+def text_of_modified(array: Any, stamp: _Stamp, node: Node, position: int) -> str:
+    """Return PyTorch's message about something saved that has been changed."""
+    owner = memory_of(array) if isinstance(array, np.ndarray) else array
+    is_whole = (array.shape, array.strides) == (owner.shape, owner.strides)
+    if position == 0:
+        name = node.name()
+    else:
+        name = stamp.by if is_whole or node.parents[position - 1] is None else "AsStrided"
+    origin = f", which is output 0 of {name_in_messages(name)}," if name else ""
+    expected = stamp.count - sum(seq < node.seq for seq in stamp.recent)
+    return text_of_change(as_dtype(array.dtype), array.shape, origin, stamp.count, expected)
+
+
+def name_in_messages(name: str) -> str:
+    """Return the name of a node as messages have it."""
+    return f"torch::autograd::{name}" if name.startswith("Copy") else re.sub(r"Backward\d*$", "", name)
+
+
+def text_of_change(dtype: Any, shape: Any, origin: str, version: int, expected: int) -> str:
+    """Return the message that something is at another version than expected."""
+    advice = (
+        "the backtrace further above shows the operation that failed to compute its gradient. The variable in "
+        "question was changed in there or anywhere later. Good luck!"
+        if state.anomaly
+        else "enable anomaly detection to find the operation that failed to compute its gradient, with "
+        "torch.autograd.set_detect_anomaly(True, check_nan=False)."
+    )
+    return (
+        "one of the variables needed for gradient computation has been modified by an inplace operation: "
+        f"[torch.{dtype.title}Tensor {list(shape)}]{origin} is at version {version}; expected version {expected} "
+        f"instead. Hint: {advice}"
+    )
+
 
 leaf_made: list[Callable[[Any], None]] = []
 """Called with every new leaf that requires grad."""

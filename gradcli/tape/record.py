@@ -1,4 +1,6 @@
-"""Recording: run a primitive on raw arrays and, where a gradient is wanted, leave a node behind.
+"""What nodes do with a cotangent: the vector-Jacobian products of the table, and cotangent times partial.
+
+Recording: run a primitive on raw arrays and, where a gradient is wanted, leave a node behind.
 
 Operands of mixed types are cast to their common one, by PyTorch's rules, before a primitive sees them.
 """
@@ -6,6 +8,7 @@ Operands of mixed types are cast to their common one, by PyTorch's rules, before
 from __future__ import annotations
 
 import contextlib
+import functools
 import threading
 import warnings
 import weakref
@@ -15,15 +18,121 @@ from typing import Any
 import numpy as np
 
 from ..rules import entry
-from ..rules.table import ARRAY, SHAPE, SKIP, Primitive, recorder_of
-from .dtypes import defaults, result_type
+from ..rules.shapes import fit
+from ..rules.table import ARRAY, SHAPE, SKIP, Primitive, first_operand, recorder_of, second_operand
+from .dtypes import as_pytorch, defaults, result_type
 from .modes import moded, state
-from .node import Node, OutputNode, new_node
-from .rule import Rule
+from .node import Node, OutputNode, Rule, Slots, new_node, to_parents
 from .tensor import Tensor
-from .torch_errors import as_pytorch
 from .views import track_view
-from .vjps import send_by_rules, send_partials
+
+
+def run_rules(node: Node, g: Any) -> tuple:
+    """Call the vector-Jacobian product of every operand that wants a cotangent."""
+    primitive, params = node.rule.primitive, node.rule.params
+    saved, parents = node.all_kept, node.all_parents
+    if isinstance(g, Slots):  # rules get a list, None where an output was not used
+        g = [g.get(i) for i in range(primitive.outputs)]
+    if primitive.arity is None:
+        (rule,) = primitive.rules
+        out, *xs = saved
+        return tuple([None if p is None else rule(g, i, out, xs, **params) for i, p in enumerate(parents)])
+    return tuple(
+        [None if p is None else rule(g, *saved, **params) for p, rule in zip(parents, primitive.rules, strict=True)]
+    )
+
+
+def multiply_by_partials(node: Node, g: Any) -> tuple:
+    """Multiply by the partial derivatives of an elementwise operation, and undo the broadcasting of its operands."""
+    rule = node.rule
+    shapes, ndim, conjugate = rule.broadcast  # type: ignore[misc]
+    if rule.primitive.pair is not None and not conjugate:
+        p, q = node.all_parents
+        products = rule.primitive.pair(g, *node.all_kept, p is not None, q is not None)
+    else:
+        products = tuple(
+            [
+                None if p is None else times_partial(g, partial, node.all_kept, rule.params, conjugate)
+                for p, partial in zip(node.all_parents, rule.primitive.rules, strict=True)
+            ]
+        )
+    return tuple([x if x is None else fit(x, shape, ndim) for x, shape in zip(products, shapes, strict=True)])
+
+
+def times_partial(g: Any, partial: Any, saved: tuple, params: dict, conjugate: bool = False) -> Any:
+    """Return a cotangent or tangent times one partial derivative: a function of (out, *operands), or a number."""
+    if not callable(partial):
+        return scale_by_constant(g, partial)
+    factor = partial(*saved, **params)
+    return multiply(g, np.conj(factor) if conjugate else factor, saved)
+
+
+def multiply(g: Any, factor: Any, saved: tuple) -> Any:
+    """Return g * factor; for large arrays without new memory where g is 1 or the factor is nobody else's."""
+    if type(factor) is not np.ndarray or factor.size < LARGE or type(g) is not np.ndarray:
+        return g * factor
+    if factor.shape != g.shape or factor.dtype != g.dtype:
+        return g * factor
+    is_own = factor.base is None and factor.flags.writeable and not any(factor is x for x in saved)
+    if not any(g.strides) and g.item(0) == 1:  # what the sum of a loss sends back
+        return factor if is_own else factor.view()
+    return np.multiply(g, factor, out=factor) if is_own else g * factor
+
+
+LARGE = 16384
+"""Elements from which on memory costs more than Python does."""
+
+
+def scale_by_constant(g: Any, constant: float) -> Any:
+    """Return g times a constant partial derivative; 0 gives zeros, whatever g holds."""
+    if constant == 0:
+        return np.zeros_like(g)
+    return g if constant == 1 else -g if constant == -1 else g * constant
+
+
+def elementwise_sender(primitive: Primitive) -> Callable[[Any, Any], Iterable[tuple]]:
+    """Return what sends cotangents times the partials of an entry: real operands of one shape, no parameters."""
+    if primitive.pair is not None:
+        return functools.partial(send_pair, primitive.pair)
+    if primitive.arity == 1:
+        (partial,) = primitive.rules
+        if callable(partial):
+            return lambda node, g: ((node.parent, g * partial(node.kept_out, node.kept_x)),)
+        return lambda node, g: ((node.parent, scale_by_constant(g, partial)),)
+    dx, dy = primitive.rules
+    if dx == 1 and dy == 1:
+        return lambda node, g: ((node.parent, g), (node.other_parent, g))
+    if dx is second_operand and dy is first_operand:
+        return multiply_by_operands  # the commonest operation is spared two calls: 0.8 of a chain's backward
+    dx, dy = (rule if callable(rule) else functools.partial(constant_partial, rule) for rule in (dx, dy))
+
+    def send(node: Any, g: Any) -> tuple:
+        p, q, out, x, y = node.parent, node.other_parent, node.kept_out, node.kept_x, node.kept_y
+        return (p, None if p is None else g * dx(out, x, y)), (q, None if q is None else g * dy(out, x, y))
+
+    return send
+
+
+def send_pair(pair: Callable[..., tuple], node: Any, g: Any) -> tuple:
+    """Send both cotangents where the entry has a better way than two products."""
+    p, q = node.parent, node.other_parent
+    first, second = pair(g, node.kept_out, node.kept_x, node.kept_y, p is not None, q is not None)
+    return (p, first), (q, second)
+
+
+def constant_partial(value: float, *_: Any) -> float:
+    """Return the number that a partial derivative is."""
+    return value
+
+
+def multiply_by_operands(node: Any, g: Any) -> tuple:
+    """Send the cotangents of x y: g y and g x."""
+    p, q = node.parent, node.other_parent
+    return (p, None if p is None else g * node.kept_y), (q, None if q is None else g * node.kept_x)
+
+
+send_by_rules = to_parents(run_rules)
+send_partials = to_parents(multiply_by_partials)
 
 
 def promote(primitive: Primitive, operands: tuple, cast: Callable[[Any, Any], Any]) -> tuple:

@@ -9,9 +9,9 @@ import numpy as np
 
 from ..rules.table import Primitive
 from .hooks import table_of
+from .leaf import memory_of, name_in_messages
 from .modes import state
 from .tensor import Tensor
-from .versions import memory_of, name_in_messages
 
 NO_GRAD, SEVERAL, CUSTOM = "no_grad", "several", "custom"
 """Origins of views that may not be changed in place where gradients are recorded; `_origin` is one with a place."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gradcli.lang.from_ast import PROPERTIES
+from gradcli.lang.limits import CONSTANTS
 from gradcli.lang.operations import describe
-from gradcli.lang.settings import CONSTANTS
+from gradcli.lang.parse import PROPERTIES
 from gradcli.rules import full_table
 
 from . import texts

@@ -7,6 +7,7 @@ import pytest
 import gradcli as gc
 from gradcli import fft, linalg, nn, optim, special
 from gradcli.nn import functional as F
+from gradcli.optim import lr_scheduler
 
 
 def test_the_entrys_own_arguments():

@@ -11,7 +11,7 @@ from scipy.integrate import quad, solve_ivp
 from scipy.special import softmax
 
 from gradcli import check_gradient
-from gradcli.results.checks import CheckReport, InputCheck, WorstElement
+from gradcli.show.check_results import CheckReport, InputCheck, WorstElement
 
 
 def judge(f, grad=None, *, vjp=None, **at):

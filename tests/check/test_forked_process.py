@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from gradcli.check.forked_process import ForkedProcess, Pipe, with_something_to_read
+from gradcli.check.workers import ForkedProcess, Pipe, with_something_to_read
 
 
 def echo(pipe: Pipe) -> None:

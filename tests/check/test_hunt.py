@@ -4,8 +4,8 @@ import mpmath as mp
 import numpy as np
 import pytest
 
+from gradcli.check.hand_written import HandWritten
 from gradcli.check.run import Place, run_check
-from gradcli.check.subjects.hand_written import HandWritten
 
 from .atoms import ATOMS
 from .hunt import ABSURD, NAMES, Function, claims

@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 
 from gradcli.cli.main import main
-from gradcli.render import Style
-from gradcli.render.braille_canvas import Canvas, clip_line, extent, ticks
-from gradcli.render.terminal_plot import render_surface
-from gradcli.results.plots import Surface
+from gradcli.show import Style
+from gradcli.show.plot import Canvas, clip_line, extent, render_surface, ticks
+from gradcli.show.results import Surface
 
 SCRIPT = """
 import gradcli

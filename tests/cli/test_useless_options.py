@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import gradcli
-from gradcli.cli.main import main
+from gradcli.cli.main import HOMES, main
 
 from ..command import compile_c
 from ..program.elsewhere.test_process import model
@@ -177,7 +177,7 @@ def test_every_option_does_something_or_is_refused(run, command, form):
     expected = run(line)
     assert expected[0] == 0
     idle = []
-    for option in getattr(import_module(f"gradcli.cli.commands.{command}"), command).params:
+    for option in getattr(import_module(f"gradcli.cli.commands.{HOMES.get(command, command)}"), command).params:
         if not isinstance(option, click.Option) or option.name in {*GUARDS, *CHOOSING, "format", "output", "step"}:
             continue
         flag = max(option.opts, key=len)

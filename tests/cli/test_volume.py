@@ -6,8 +6,8 @@ import time
 import numpy as np
 import pytest
 
-from gradcli.render import Style, render
-from gradcli.results.transforms import Products
+from gradcli.show import Style, render
+from gradcli.show.results import Products
 
 COUNT = 300_000
 

@@ -10,7 +10,7 @@ import pytest
 from gradcli.analysis.gradient import Request, compute_gradient
 from gradcli.analysis.symbolic import derive_formulas
 from gradcli.errors import GradcliError
-from gradcli.exact.code import python_code
+from gradcli.exact.printing import python_code
 from gradcli.exact.symbolic import symbols_for
 from gradcli.lang.parse import parse
 from gradcli.program.expression import ExpressionProgram

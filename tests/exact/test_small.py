@@ -3,9 +3,9 @@
 import mpmath
 import pytest
 
-from gradcli.analysis.digits import gradient_in_digits
 from gradcli.analysis.gradient import Request
-from gradcli.lang.settings import Settings
+from gradcli.analysis.precision import gradient_in_digits
+from gradcli.lang.limits import Settings
 from gradcli.lang.values import read_values
 from gradcli.program.target import Target, load_program
 

@@ -5,7 +5,7 @@ import pytest
 import sympy
 
 from gradcli.errors import GradcliError
-from gradcli.exact.array import ExactArray
+from gradcli.exact.field import ExactArray
 from gradcli.exact.multiprecision import Multiprecision
 from gradcli.exact.record import exactly
 from gradcli.exact.symbolic import Symbolic

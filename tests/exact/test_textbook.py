@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import sympy
 
-from gradcli.analysis.digits import gradient_in_digits
 from gradcli.analysis.gradient import Request
-from gradcli.analysis.symbolic_run import Symbols, derivatives
+from gradcli.analysis.precision import gradient_in_digits
+from gradcli.analysis.symbolic import Symbols, derivatives
 from gradcli.lang.evaluate import Settings
 from gradcli.lang.parse import parse
 from gradcli.program.expression import ExpressionProgram

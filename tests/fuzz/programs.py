@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.analysis import digits, transform
+from gradcli.analysis import precision as digits
+from gradcli.analysis import transform
 from gradcli.analysis.compare_formulas import FormulaComparison
 from gradcli.analysis.gradient import Request, compute_gradient
 from gradcli.errors import GradcliError

@@ -8,8 +8,7 @@ from numpy.testing import assert_allclose
 
 from gradcli.errors import GradcliError
 from gradcli.lang.evaluate import Evaluator, Settings
-from gradcli.lang.names import find_function, function_names
-from gradcli.lang.operands import lift_number
+from gradcli.lang.operands import find_function, function_names, lift_number
 from gradcli.lang.parse import parse
 from gradcli.tape.tensor import Tensor
 

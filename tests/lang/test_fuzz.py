@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from gradcli.analysis.gradient import Request, compute_gradient
 from gradcli.errors import GradcliError
 from gradcli.lang.evaluate import Evaluator, Settings
-from gradcli.lang.names import function_names
+from gradcli.lang.operands import function_names
 from gradcli.lang.parse import parse
 from gradcli.lang.values import read_values
 from gradcli.program.expression import ExpressionProgram

@@ -4,8 +4,7 @@ import pytest
 
 from gradcli.errors import GradcliError
 from gradcli.lang import tree
-from gradcli.lang.from_ast import NotInLanguageError
-from gradcli.lang.parse import parse
+from gradcli.lang.parse import NotInLanguageError, parse
 
 
 def only(text):

@@ -6,7 +6,7 @@ import time
 import pytest
 
 from gradcli.errors import TimeIsUp
-from gradcli.lang.time_limits import within
+from gradcli.lang.limits import within
 
 pytestmark = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="the system has no timers")
 

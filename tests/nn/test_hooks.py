@@ -8,8 +8,8 @@ import pytest
 
 import gradcli
 from gradcli import nn
+from gradcli.nn import module as everywhere
 from gradcli.nn.functional import mse_loss
-from gradcli.nn.modules import module as everywhere
 
 from ..tape.build import leaf
 

@@ -10,9 +10,9 @@ from numpy.testing import assert_allclose
 
 from gradcli.rules import entry
 from gradcli.rules.matrix_functions import pinv_with
-from gradcli.rules.qr import apply_reflections
+from gradcli.rules.solve import cholesky_solve, lu_factor, lu_parts, permutation
+from gradcli.rules.spectral import apply_reflections
 from gradcli.rules.table import A, Sample
-from gradcli.rules.triangular import cholesky_solve, lu_factor, lu_parts, permutation
 from gradcli.tape.backward import grad
 from gradcli.tape.tensor import Tensor
 from tests.func import test_table as forward

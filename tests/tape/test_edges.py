@@ -1,10 +1,10 @@
 """Edges of the graph, calls of single nodes, and hooks on several tensors at once."""
 
 import pytest
+from gradcli.autograd.graph import GradientEdge, get_gradient_edge, increment_version
 
 import gradcli as g
 from gradcli.autograd import backward, grad
-from gradcli.autograd.graph import GradientEdge, get_gradient_edge, increment_version
 
 from .build import function, leaf
 

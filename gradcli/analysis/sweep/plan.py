@@ -14,18 +14,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...errors import GradcliError, did_you_mean
-from ...lang.sources import nearest_file
+from ...files import replacing
+from ...lang.tables import nearest_file
+from ...program.arguments import check_known
 from ...program.base import Program, silence_prints
-from ...program.parameters import check_known
 from ...program.target import Target
-from ...results.sweeps import Swept
-from ...whole_files import replacing
-from .parts import Folder, form_of, heading, join_parts
-from .resume import Record, identity
+from ...show.results import Swept
 from .rows import Question, result_names, rows_at_once
-from .run import Sweep, Tell, run_here
-from .tables import NumpyPoints, ParquetPoints, Points, need
-from .text import TextPoints
+from .run import Folder, Record, Sweep, Tell, form_of, heading, identity, join_parts, run_here
+from .tables import NumpyPoints, ParquetPoints, Points, TextPoints, need
 
 STREAM = "-"
 

@@ -21,12 +21,9 @@ from ...errors import EXIT_TARGET, GradcliError
 from ...program.expression import ExpressionProgram
 from ...program.target import Target, load_program
 from ...tape.dtypes import set_default_dtype
-from .parts import FORMS
-from .resume import source_of
 from .rows import EvaluateBlock, Interpreted
-from .run import Sweep, Tell, do_part
-from .tables import need
-from .text import TextPoints
+from .run import FORMS, Sweep, Tell, do_part, source_of
+from .tables import TextPoints, need
 
 LOCAL = "local"
 ANSWER_SECONDS = 20

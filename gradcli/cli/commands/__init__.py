@@ -1,4 +1,4 @@
-r'''One module per command.
+'''One module per command.
 
 A command is a module here with a function of its name, and a line in `COMMANDS` of `cli/main.py`. It is called with
 the target and what the options say, by their names, and returns a result; what it computes stands in a lower layer:

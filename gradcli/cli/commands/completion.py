@@ -5,10 +5,9 @@ from __future__ import annotations
 import click
 
 from ...errors import GradcliError, did_you_mean
-from ..complete import items
-from ..completion_scripts import SHELLS, script
-from ..help import Command
+from ..complete import SHELLS, items, script
 from ..main import COMPLETE, cli
+from ..messages import Command
 from ..output import Output
 
 

@@ -1,4 +1,7 @@
-"""gradcli grad: the value of an output and its gradient for every input."""
+"""gradcli grad: the value of an output and its gradient for every input.
+
+gradcli eval: the value of an output, and nothing else.
+"""
 
 from __future__ import annotations
 
@@ -7,15 +10,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...analysis.gradient import Request, compute_gradient, first_nan
-from ...analysis.nonfinite import nan_in
-from ...results import Gradients
-from ..call import Call
-from ..exact import check_derivative, compute_in_digits, formulas_of
+from ...analysis.gradient import Request, compute_gradient, compute_value, first_nan
+from ...show.results import Gradients, Value, nan_in
+from ..call import Call, check_derivative, compute_in_digits, formulas_of
 from ..options import target_command
 
 if TYPE_CHECKING:
-    from ...results.exact import LongNumbers
+    from ...show.formula_results import LongNumbers
 
 SHOWN_WHOLE = 50
 """A script's parameters with more elements than this are summed up on a terminal."""
@@ -45,7 +46,7 @@ def grad(
         return call.request(retain=None if retain_all else retain, with_value=with_value)
 
     if digits:
-        from ...analysis.digits import gradient_in_digits
+        from ...analysis.precision import gradient_in_digits
 
         return compute_in_digits(call, gradient_in_digits, program, request(), digits, alone=not (symbolic or check))
     result = compute_gradient(program, values, request())
@@ -70,3 +71,13 @@ def grad(
 
 def slopes_of(result: Gradients) -> dict[str, np.ndarray]:
     return {item.name: item.slope for item in result.inputs}
+
+
+@target_command(
+    "Examples: gradcli eval 'x**2 * sin(y)' x=2 y=3; gradcli eval 'a @ x' a=@a.npy x='[1, 2, 3]' --strict",
+    "out engine columns strict",
+)
+def eval(call: Call) -> Value:
+    """Print the value of TARGET."""
+    program, values = call.program()
+    return compute_value(program, values, call.asked.out)

@@ -8,19 +8,18 @@ from typing import TYPE_CHECKING, Any
 from ...check.check import Check
 from ...check.workers import run_all
 from ...errors import EXIT_INCONCLUSIVE, EXIT_INTERRUPTED, EXIT_TARGET, GradcliError
-from ...render import Style
-from ...render.checks import details
-from ...render.formats import PICTURES, TEXT
-from ...results.checks import CheckList, CheckReport, CheckSummary, CheckTotal
+from ...show import PICTURES, TEXT, Style
+from ...show.check_results import CheckList, CheckReport, CheckSummary, CheckTotal
+from ...show.checks import details
 from .. import messages
 from ..call import Call, pick
 from ..check_options import Manner, select_checks
-from ..check_progress import Waiting
 from ..options import target_command
 from ..output import Output, check_writable, write_file
+from ..progress import Waiting
 
 if TYPE_CHECKING:
-    from ...check.saved_points import SavedPoints
+    from ...check.search import SavedPoints
 
 EXIT_SKIP = 125
 """What tells `git bisect run` that a revision can be called neither good nor bad."""
@@ -79,7 +78,7 @@ def gradcheck(
     if saved is not None and (text := saved.text_with([*summary.checks])) is not None:
         write_file(saved.path, text)
     if junit:
-        from ...render.formats.junit import render_checksummary
+        from ...show.reports import render_junit as render_checksummary
 
         write_file(junit, render_checksummary(summary, Style()))
     if interrupted:
@@ -93,7 +92,7 @@ def saved_points(checks: list[Check | CheckReport], path: str | None) -> SavedPo
     """Give checks the points that a file has for them; return the file's content, None without a file."""
     if path is None:
         return None
-    from ...check.saved_points import SavedPoints
+    from ...check.search import SavedPoints
 
     saved = SavedPoints(path)
     for check in checks:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ...analysis.graph import graph_program
-from ...render.formats import PICTURES, TEXT
-from ...results.graphs import Graph
+from ...show import PICTURES, TEXT
+from ...show.graph_results import Graph
 from ..call import Call
 from ..options import target_command
 

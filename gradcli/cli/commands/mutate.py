@@ -11,10 +11,10 @@ import click
 
 from ...check.mutate.run import mutate as run_mutants
 from ...errors import GradcliError
-from ...render.formats import TEXT
-from ...results.mutants import Mutation
+from ...show import TEXT
+from ...show.check_results import Mutation
 from .. import messages
-from ..help import Command
+from ..messages import Command
 from ..option_table import OPTIONS
 from ..options import output_options
 from ..param_types import Finite, import_completion

@@ -6,11 +6,11 @@ import click
 
 from ...errors import GradcliError, did_you_mean
 from ...lang.operations import describe
-from ...render.formats import TEXT
-from ...results.operations import Operations
 from ...rules import full_table
 from ...rules.table import NAMES
-from ..help import Command
+from ...show import TEXT
+from ...show.results import Operations
+from ..messages import Command
 from ..options import output_options
 from ..param_types import import_completion
 

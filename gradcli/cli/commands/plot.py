@@ -5,8 +5,8 @@ from __future__ import annotations
 from ...analysis.plot import bounds, sample_plot
 from ...errors import GradcliError
 from ...lang.values import read_value, split_value
-from ...render.formats import PLOTS, TEXT
-from ...results.plots import Curve, Surface
+from ...show import PLOTS, TEXT
+from ...show.results import Curve, Surface
 from ..call import Call
 from ..options import target_command
 

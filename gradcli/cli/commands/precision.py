@@ -8,8 +8,8 @@ from ...analysis.precision import POINTS, measure_precision
 from ...errors import GradcliError
 from ...lang.values import read_values
 from ...program.target import load_program
-from ...render.formats import PICTURES, TEXT
-from ...results.precision import Precision
+from ...show import PICTURES, TEXT
+from ...show.formula_results import Precision
 from ..call import Call
 from ..options import target_command
 from .plot import parse_range

@@ -8,7 +8,7 @@ import click
 
 from ...errors import GradcliError, did_you_mean
 from ...schema import names, schema_of
-from ..help import Command
+from ..messages import Command
 from ..option_table import OPTIONS
 from ..output import Output
 

@@ -8,13 +8,13 @@ from typing import Any
 from ...analysis.sweep.plan import SweepOptions, plan_sweep, run_sweep, table_at
 from ...errors import GradcliError
 from ...program.target import load_program
-from ...render.formats import TEXT
-from ...results.sweeps import Swept
-from .. import messages, streams
+from ...show import TEXT
+from ...show.results import Swept
+from .. import messages, output
 from ..call import Call
 from ..options import target_command
 from ..output import check_writable
-from ..sweep_progress import Progress
+from ..progress import Progress
 
 
 @target_command(
@@ -52,7 +52,7 @@ def sweep(call: Call, table: str, **more: Any) -> Swept | None:
             messages.note(f"{target.text} is run row by row: {plan.loop}")
         with Progress(plan.stop - plan.start) as progress:
             try:
-                result = run_sweep(plan, path, options, progress.tell, streams.write)
+                result = run_sweep(plan, path, options, progress.tell, output.write)
             except KeyboardInterrupt:
                 if os.path.isdir(plan.folder):
                     messages.note("the parts that are done are kept: the same command goes on from there")

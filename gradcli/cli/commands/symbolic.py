@@ -6,8 +6,8 @@ import numpy as np
 
 from ...errors import GradcliError
 from ...lang.values import read_values
-from ...render.formats import CODE
-from ...results.exact import Formulas
+from ...show import CODE
+from ...show.formula_results import Formulas
 from ..call import Call
 from ..options import target_command
 from ..param_types import shapes_of
@@ -34,8 +34,7 @@ def symbolic(
     value, or a shape as in --shape x=2,3. Of an output with several elements it is the Jacobian, with --order 2 the
     Hessian. With -f python and -f c the formulas come as a function.
     """
-    from ...analysis.symbolic import derive_formulas
-    from ...analysis.symbolic_run import TIMEOUT
+    from ...analysis.symbolic import TIMEOUT, derive_formulas
     from ...exact.record import exactly
     from ...exact.symbolic import Symbolic
 

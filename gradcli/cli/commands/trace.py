@@ -8,10 +8,9 @@ import click
 
 from ...analysis.trace import trace_program
 from ...errors import GradcliError
-from ...render import Style
-from ...render.formats import TEXT
-from ...results.graphs import Trace
-from .. import messages, streams
+from ...show import TEXT, Style
+from ...show.graph_results import Trace
+from .. import messages, output
 from ..call import Call
 from ..options import target_command
 from ..output import Output
@@ -35,7 +34,7 @@ def trace(call: Call, only: int | None, step: bool) -> Trace | None:
     if not step:
         return result._replace(bounded=call.output.path is None)
     if call.output.form != "table" or not (
-        messages.is_terminal(sys.stdin) and messages.is_terminal(streams.results())
+        messages.is_terminal(sys.stdin) and messages.is_terminal(output.results())
     ):
         raise GradcliError(
             "--step needs a terminal to wait for a key", hint="leave it out, or run it in a terminal", kind="usage"
@@ -46,7 +45,7 @@ def trace(call: Call, only: int | None, step: bool) -> Trace | None:
 
 def step_through(output: Output, result: Trace) -> None:
     """Print a trace step by step; any key goes on, a shows the rest without waiting, q ends."""
-    from ...render.trace import trace_lines
+    from ...show.trace import trace_lines
 
     messages.say("any key: the next step   a: all the rest   q: the end")
     key = ""

@@ -11,20 +11,19 @@ __all__, __getattr__ = lazy(
     __name__,
     {
         "activation": """
-            elu elu_ gelu leaky_relu leaky_relu_ log_softmax logsigmoid normalize relu relu_ sigmoid silu
-            softmax softplus tanh
+            dropout elu elu_ gelu leaky_relu leaky_relu_ log_softmax logsigmoid normalize relu relu_ sigmoid silu
+            softmax tanh
         """,
-        "classification": "binary_cross_entropy binary_cross_entropy_with_logits cross_entropy nll_loss",
-        "convolution": "conv1d conv2d",
-        "dropping": "dropout",
-        "embeddings": "embedding one_hot",
-        "linear_maps": "linear",
-        "normalization": "batch_norm group_norm layer_norm",
-        "padding": "constant_pad_nd pad",
-        "pooling": """
+        "gradcli.api.pointwise": "softplus",
+        "layers": "batch_norm embedding group_norm layer_norm linear one_hot",
+        "losses": """
+            binary_cross_entropy binary_cross_entropy_with_logits cross_entropy huber_loss kl_div l1_loss mse_loss
+            nll_loss smooth_l1_loss
+        """,
+        "windows": """
+            constant_pad_nd conv1d conv2d pad
             avg_pool1d avg_pool2d max_pool1d max_pool1d_with_indices max_pool2d max_pool2d_with_indices
         """,
-        "regression": "huber_loss kl_div l1_loss mse_loss smooth_l1_loss",
     },
 )
 OUTSIDE_TOO = frozenset(

@@ -1,13 +1,16 @@
-"""Activation functions."""
+"""Activation functions.
+
+Random zeros when training.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-from ...api import norms, reduce
-from ...api.arithmetic import softplus  # noqa: F401 - also the function of nn.functional
-from ...api.wrap import rename_function, resolve
+from ...api import reduce
+from ...api.create import source
+from ...api.wrap import operand, rename_function, resolve
 from ...rules import entry
 from ...tape import inplace
 from ...tape.node import refusing_node
@@ -104,7 +107,7 @@ def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dty
 
 def normalize(input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out: Any = None) -> Tensor:
     """input divided by its p-norm over dim, which counts as at least eps."""
-    return input / norms.norm(input, p, dim, keepdim=True).clamp_min(eps)
+    return input / reduce.norm(input, p, dim, keepdim=True).clamp_min(eps)
 
 
 # -- in place -------------------------------------------------------------------------------------
@@ -120,3 +123,20 @@ def in_place(function: Any) -> Any:
 
 
 relu_, elu_, leaky_relu_ = map(in_place, (relu, elu, leaky_relu))
+
+
+def check_probability(p: float) -> None:
+    if not 0 <= p <= 1:
+        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+
+
+def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """Zero elements with probability p when training, the others divided by 1 - p.
+
+    Raises ValueError unless 0 <= p <= 1.
+    """
+    check_probability(p)
+    if not training or p == 0:
+        return input
+    kept = operand(source.rng.random(tuple(input.shape)) < 1 - p).to(input.dtype)
+    return compute_into(input, inplace, lambda: input * (kept if p == 1 else kept / (1 - p)))

@@ -62,7 +62,8 @@ def refuse_to_execute(text: str) -> None:
 
 
 def open_library(path: str, declaration: str, options: CallOptions) -> Callable[[Arrays], Elsewhere]:
-    from .library import Library, host
+    from .library import Library
+    from .library import host_library as host
 
     if not os.path.isfile(path):
         raise GradcliError(f"no such file: {path}", kind="file")
@@ -72,7 +73,8 @@ def open_library(path: str, declaration: str, options: CallOptions) -> Callable[
 
 
 def open_fmu(path: str, options: CallOptions) -> Callable[[Arrays], Elsewhere]:
-    from .fmu import Fmu, host
+    from .library import Fmu
+    from .library import host_fmu as host
 
     refuse_config(options, path)
     process = host(path, options.seconds)
@@ -80,8 +82,8 @@ def open_fmu(path: str, options: CallOptions) -> Callable[[Arrays], Elsewhere]:
 
 
 def open_process(text: str, options: CallOptions) -> Callable[[Arrays], Elsewhere]:
+    from .http import UmBridge
     from .process import Process
-    from .umbridge import UmBridge
 
     try:
         words = shlex.split(text.removeprefix("cmd:"))
@@ -103,7 +105,7 @@ def open_server(text: str, options: CallOptions) -> Callable[[Arrays], Elsewhere
 
         refuse_config(options, text)
         return lambda inputs: Tesseract(text, server, inputs, options)
-    from .umbridge import UmBridge
+    from .http import UmBridge
 
     def ask(method: str, body: dict[str, Any]) -> Any:
         return server.post(f"/{method}", body)

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import autograd.builtins  # tuples as arguments
+import autograd.builtins
 import autograd.numpy as anp
 import numpy as np
 from autograd.core import make_jvp, make_vjp
 
-from ..outputs import arrays_in
-from .arguments import Arguments
+from ..arguments import Arguments, arrays_in
 from .base import Arrays
 from .framework import FrameworkCall, free_name, join_real
 

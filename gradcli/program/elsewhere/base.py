@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..outputs import OutputPart
+from ..arguments import OutputPart
 
 Arrays = Mapping[str, np.ndarray]
 MOST_BYTES = 1 << 29

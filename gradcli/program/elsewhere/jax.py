@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .arguments import Arguments
+from ..arguments import Arguments
 from .base import Arrays, ElsewhereError
 from .framework import FrameworkCall, free_name, join_real
 

@@ -1,25 +1,118 @@
-"""Functions of shared libraries, by the lines of their C header.
+"""Reads the declaration of a C function: `double f(int n, const double *x)`.
+
+Functions of shared libraries, by the lines of their C header.
 
 Names of derivatives follow Tapenade (xb, xd), Enzyme (dx) and the habits x_b, x_bar, x_dot and grad_x.
+
+Functional Mock-up Units (FMI 2.0): outputs at the start time as a function of inputs and parameters.
 """
 
 from __future__ import annotations
 
 import math
 import os
+import re
+import tempfile
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ...errors import GradcliError
-from ..parameters import missing_values, unknown_name
+from ...errors import GradcliError, need_extra
+from ..arguments import OutputPart, missing_values, unknown_name
 from .base import Arrays, Elsewhere, ElsewhereError
-from .declaration import REAL, Declaration, Parameter, read_declaration
 from .process import Process, host_words
 
 if TYPE_CHECKING:
     from .address import CallOptions
+
+WHOLE = {
+    "int": "int",
+    "signed": "int",
+    "long": "long",
+    "short": "short",
+    "long long": "longlong",
+    "unsigned": "uint",
+    "unsigned long": "ulong",
+    "unsigned long long": "ulonglong",
+    "unsigned short": "ushort",
+    "size_t": "size_t",
+    "ssize_t": "ssize_t",
+    "ptrdiff_t": "ssize_t",
+    "int32_t": "int32",
+    "int64_t": "int64",
+    "uint32_t": "uint32",
+    "uint64_t": "uint64",
+}
+"""Types of whole numbers, and what ctypes calls them (c_int and so on)."""
+REAL = {"double": "float64", "float": "float32"}
+DECLARATION = re.compile(r"\s*(?P<returns>[\w\s*]*?[\s*])(?P<name>[A-Za-z_]\w*)\s*\((?P<rest>.*)\)\s*;?\s*\Z", re.S)
+PARAMETER = re.compile(r"(?P<type>[\w\s]*?[\w\s])(?P<star>\*?)\s*(?P<name>[A-Za-z_]\w*)\s*(?P<length>(?:\[\w*\])*)\Z")
+QUALIFIERS = re.compile(r"\b(?:const|restrict|__restrict|__restrict__|volatile|extern|static|inline|struct)\b")
+
+
+class Parameter(NamedTuple):
+    """A parameter: kind is whole, number, input (const double *) or output (double *); type as NumPy or ctypes
+    call it.
+    """
+
+    name: str
+    kind: str
+    type: str
+
+
+class Declaration(NamedTuple):
+    """A function: returns is a type as NumPy or ctypes call it, or void."""
+
+    name: str
+    returns: str
+    parameters: tuple[Parameter, ...]
+
+
+def read_declaration(text: str) -> Declaration:
+    """Return what a declaration says. Raises GradcliError for what is none, and for types that are not known."""
+    match = DECLARATION.match(text)
+    if not match:
+        raise GradcliError(
+            f"'{text}' is no declaration of a C function",
+            hint="write the line of the header: 'double f(int n, const double *x)'",
+            kind="usage",
+        )
+    returns = plain_type(match["returns"])
+    if returns not in ("void", *WHOLE, *REAL):
+        raise GradcliError(f"'{text}': it returns {returns}, not double, float, int or void", kind="usage")
+    rest = match["rest"].strip()
+    words = [] if rest in ("", "void") else rest.split(",")
+    parameters = tuple(read_parameter(word.strip(), text) for word in words)
+    names = [p.name for p in parameters]
+    if len(set(names)) != len(names):
+        raise GradcliError(f"'{text}': two parameters have the same name", kind="usage")
+    return Declaration(match["name"], "void" if returns == "void" else (WHOLE | REAL)[returns], parameters)
+
+
+def read_parameter(word: str, text: str) -> Parameter:
+    """Return what one parameter is. Raises GradcliError."""
+    bare = re.sub(r"\*\s*(?:const|restrict|__restrict|__restrict__)\s*", "*", word)
+    match = PARAMETER.match(bare)
+    if not match:
+        raise GradcliError(
+            f"'{text}': the parameter '{word}' cannot be read", hint="every parameter needs a name", kind="usage"
+        )
+    kind, is_array = plain_type(match["type"]), bool(match["star"] or match["length"])
+    if (match["star"] and match["length"]) or match["length"].count("[") > 1 or (is_array and kind not in REAL):
+        raise GradcliError(f"'{text}': '{word}' is no array of double or float", kind="usage")
+    if kind in REAL:
+        is_input = bool(re.search(r"\bconst\b", match["type"]))
+        return Parameter(match["name"], ("input" if is_input else "output") if is_array else "number", REAL[kind])
+    if kind not in WHOLE:
+        raise GradcliError(f"'{text}': '{word}' has a type that is not known: {kind}", kind="usage")
+    return Parameter(match["name"], "whole", WHOLE[kind])
+
+
+def plain_type(words: str) -> str:
+    """Return a type without what does not matter here: `const long int` is long."""
+    return " ".join(QUALIFIERS.sub(" ", words).split()).removesuffix(" int")
+
 
 REVERSE = ("{}_b", "{}b", "{}_bar", "{}bar", "d{}", "d_{}", "grad_{}", "{}_grad", "g{}", "g_{}", "{}_g")
 """What the cotangent or the gradient of {} is called."""
@@ -232,7 +325,7 @@ class Library(Elsewhere):
         self.process.close()
 
 
-def host(path: str, timeout: float) -> Process:
+def host_library(path: str, timeout: float) -> Process:
     """Return a process of its own that calls functions of a library."""
     return Process(host_words("library", os.path.abspath(path)), path, timeout)
 
@@ -256,3 +349,85 @@ def whole_number(name: str, x: Any) -> int:
     if raw.ndim or raw.dtype.kind not in "iuf" or raw != np.round(raw):
         raise GradcliError(f"'{name}' is an integer", kind="value")
     return int(raw)
+
+
+class Fmu(Elsewhere):
+    """A model's outputs, whose derivative is what its fmi2GetDirectionalDerivative gives.
+
+    Inputs and parameters that no value is given for keep that of the model, and are not differentiated.
+    process: what evaluates it.
+    """
+
+    has_jvp = True
+
+    def __init__(self, title: str, inputs: Arrays, process: Process, options: CallOptions):
+        self.process, out, wrt = process, options.out, options.wrt
+        description = self.ask(title, "describe", {})
+        own, outputs = description["inputs"], description["outputs"]
+        if not description["derivatives"]:
+            raise ElsewhereError(f"{title} gives no derivative: it does not provide directional derivatives")
+        for name in inputs:
+            if name not in own:
+                raise unknown_name(f"{title} has no input '{name}'", name, own, "its inputs and parameters are")
+        if not inputs:
+            words = " ".join(f"{name}={value:g}" for name, value in own.items())
+            raise GradcliError(f"{title} needs a value for an input", hint=f"its own are: {words}", kind="name")
+        if out is not None and out not in outputs:
+            raise unknown_name(f"--out: {title} has no '{out}'", out, outputs, "its outputs are")
+        super().__init__(title, {name: as_number(title, name, x) for name, x in inputs.items()})
+        self.wrt = [name for name in self.inputs if wrt is None or name in wrt]
+        self.outputs = outputs if out is None else [out]
+        self.layout = tuple(OutputPart((name,), (), False) for name in self.outputs) if len(self.outputs) > 1 else ()
+
+    def ask(self, title: str, method: str, body: dict[str, Any]) -> dict[str, Any]:
+        """Return the answer to a method. Raises ElsewhereError."""
+        answer = self.process.ask(method, body)
+        if "error" in answer:
+            raise ElsewhereError(f"{title}: {answer['type']}: {answer['error']}")
+        return answer
+
+    def value(self, arrays: Arrays) -> np.ndarray:
+        """Return the outputs: a number where there is one."""
+        return self.result("evaluate", arrays, {})
+
+    def jvp(self, arrays: Arrays, tangents: Arrays) -> np.ndarray:
+        return self.result("differentiate", arrays, {"direction": flat_numbers(tangents)})
+
+    def result(self, method: str, arrays: Arrays, more: dict[str, Any]) -> np.ndarray:
+        """Return what a method gives for the outputs."""
+        self.calls += method == "evaluate"
+        parts = self.ask(self.title, method, {"inputs": flat_numbers(arrays), "outputs": self.outputs, **more})[
+            "outputs"
+        ]
+        return np.array(parts if len(self.outputs) > 1 else parts[0], float)
+
+    def close(self) -> None:
+        self.process.close()
+
+
+class FmuProcess(Process):
+    """The process that evaluates a model, and the folder in which the model is unpacked."""
+
+    def __init__(self, path: str, timeout: float):
+        self.folder = tempfile.TemporaryDirectory(prefix="gradcli-fmu-", ignore_cleanup_errors=True)
+        super().__init__(host_words("model", os.path.abspath(path), self.folder.name), path, timeout)
+
+
+def host_fmu(path: str, timeout: float) -> Process:
+    """Return a process of its own that evaluates a model. Raises GradcliError without FMPy, and for no file."""
+    need_extra("fmpy", "fmu", path)
+    if not os.path.isfile(path):
+        raise GradcliError(f"no such file: {path}", kind="file")
+    return FmuProcess(path, timeout)
+
+
+def as_number(title: str, name: str, x: Any) -> np.ndarray:
+    """Return a value as a number. Raises GradcliError for others."""
+    raw = np.asarray(x)
+    if raw.ndim or raw.dtype.kind not in "biuf":
+        raise GradcliError(f"{title}: '{name}' is a single real number", kind="shape")
+    return raw.astype(float)
+
+
+def flat_numbers(arrays: Arrays) -> dict[str, float]:
+    return {name: float(x) for name, x in arrays.items()}

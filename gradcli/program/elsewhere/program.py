@@ -13,12 +13,10 @@ from ...errors import EXIT_TARGET, GradcliError
 from ...tape.function import Function, once_differentiable
 from ...tape.modes import state
 from ...tape.tensor import Tensor
+from ..arguments import by_path, check_known
 from ..base import NOTHING, Names, Prepare, Program, Run, Values, as_leaf
-from ..parameters import check_known
-from .arguments import by_path
 from .base import Arrays, Elsewhere, ElsewhereError, unit_arrays
-from .dispatch import adapter_of, framework_arguments, framework_call
-from .framework import FrameworkCall, is_under
+from .framework import FrameworkCall, adapter_of, framework_arguments, framework_call, is_under
 
 
 class ElsewhereProgram(Program):

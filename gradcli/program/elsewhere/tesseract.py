@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...errors import GradcliError
-from ..parameters import missing_values, unknown_name
-from .arguments import by_path
+from ..arguments import by_path, missing_values, unknown_name
 from .base import Arrays, Elsewhere, ElsewhereError, shorten_answer
 from .http import Server
 

@@ -1,4 +1,7 @@
-"""Functions, custom Functions and modules of PyTorch."""
+"""What PyTorch computes on the way: what recorded graphs hold, and types of numbers.
+
+Functions, custom Functions and modules of PyTorch.
+"""
 
 from __future__ import annotations
 
@@ -6,19 +9,68 @@ import contextlib
 import copy
 import functools
 import inspect
+import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import torch
+from torch.overrides import TorchFunctionMode
 
+from ..arguments import Arguments, arrays_in, call_with, tensor_data
 from ..detect_framework import reachable_from
-from ..outputs import arrays_in
-from .arguments import Arguments, call_with, tensor_data
 from .base import Arrays, Elsewhere, ElsewhereError
 from .framework import FrameworkCall, free_name
-from .torch_graph import TypesComputed, functions_in, method_place, refuse_once_differentiable
+
+
+def functions_in(node: Any) -> list[Any]:
+    """Return the custom Functions whose nodes a graph has."""
+    return [node._forward_cls for node in nodes_of(node) if hasattr(node, "_forward_cls")]
+
+
+def method_place(method: Any) -> str:
+    """Return where a method is, with the line that returns its result."""
+    try:
+        lines, start = inspect.getsourcelines(method)
+    except (OSError, TypeError):
+        return str(getattr(method, "__qualname__", method))
+    last = max((k for k, line in enumerate(lines) if re.search(r"\breturn\b", line)), default=len(lines) - 1)
+    text = lines[last].strip()
+    return f"{inspect.getsourcefile(method)}:{start + last}\n    {text}\n    {'^' * len(text)}"
+
+
+def nodes_of(node: Any) -> Iterator[Any]:
+    seen, waiting = set(), [node]
+    while waiting:
+        node = waiting.pop()
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        yield node
+        waiting += [below for below, _ in node.next_functions]
+
+
+def refuse_once_differentiable(grads: Sequence[torch.Tensor | None]) -> None:
+    """Raise RuntimeError, in PyTorch's words, for what must not be differentiated again: nothing leads on from it."""
+    nodes = (node for g in grads if g is not None for node in nodes_of(g.grad_fn))
+    if any(type(node).__name__ == "Error" for node in nodes):
+        raise RuntimeError("trying to differentiate twice a function that was marked with @once_differentiable")
+
+
+class TypesComputed(TorchFunctionMode):
+    """A context that notes the types of all tensors that are computed within, also inside of custom Functions."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.types: set[torch.dtype] = set()
+
+    def __torch_function__(self, function: Any, _: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
+        result = function(*args, **(kwargs or {}))
+        parts = result if isinstance(result, tuple | list) else (result,)
+        self.types.update(x.dtype for x in parts if isinstance(x, torch.Tensor))
+        return result
+
 
 SINGLE = (torch.float32, torch.complex64)
 SMALL = 10_000

@@ -4,7 +4,7 @@ import pytest
 
 from gradcli.errors import GradcliError
 from gradcli.program.elsewhere import is_elsewhere
-from gradcli.program.elsewhere.declaration import read_declaration
+from gradcli.program.elsewhere.library import read_declaration
 
 F, D = "float32", "float64"
 

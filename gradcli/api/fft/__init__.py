@@ -1,1 +1,0 @@
-"""Fourier transforms: what `gradcli.fft` hands on, and the short-time transforms of the top level."""

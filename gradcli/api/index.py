@@ -1,0 +1,412 @@
+"""Taking and replacing elements at positions given by tensors.
+
+Taking and replacing elements anywhere: by flat positions, masks, several indices, slices.
+
+Diagonals and strides with PyTorch's arguments.
+
+Choosing elements with PyTorch's arguments and results.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..rules import entry
+from ..rules.index import Index
+from ..rules.select import diagonal_positions, lanes
+from ..rules.shapes import at_axis, negative_axis
+from ..tape.dtypes import BoundsError, as_dtype
+from ..tape.record import as_operand, dispatch, relabel
+from ..tape.tensor import Tensor, as_raw
+from .shape import expand
+from .wrap import METHOD_FORMS, public
+
+# -- indices -------------------------------------------------------------------------------------
+
+
+def positions(index: Any, size: int, name: str, wrap: bool = False, dim: int | None = None) -> np.ndarray:
+    """Return an index tensor as an array. Raises RuntimeError for other types and IndexError out of bounds.
+
+    dim: the axis that it is for, None for all of them.
+    """
+    places = as_raw(index)
+    if places.dtype.kind not in "iu":
+        raise RuntimeError(f"{name}(): expected an index tensor of integers, got {places.dtype}")
+    low = -size if wrap else 0
+    if places.size and not low <= places.min() <= places.max() < size:
+        bad = places.max() if places.max() >= size else places.min()
+        if dim is None:
+            raise IndexError(f"out of range: tried to access index {bad} on a tensor of {size} elements.")
+        if name == "index_select":
+            raise IndexError("index out of range in self")
+        raise BoundsError(f"index {bad} is out of bounds for dimension {dim} with size {size}")
+    return places.astype(np.intp, copy=False)
+
+
+def as_vector(x: Any) -> Any:
+    """Return a 0-d tensor with one axis; everything else as it is."""
+    return x.reshape((1,)) if isinstance(x, Tensor | np.ndarray | np.generic) and x.ndim == 0 else x
+
+
+def lane_index(input: Tensor, dim: int, index: Any, name: str) -> Index:
+    """Return the index that visits, per lane along dim, the positions given by an index tensor."""
+    axis = negative_axis(dim, input.ndim)
+    places = as_vector(positions(index, input.shape[axis], name, dim=axis + input.ndim))
+    if not places.size:
+        return Index((np.zeros(places.shape, np.intp),) * input.ndim, tuple(input.shape))
+    if places.ndim != input.ndim:
+        raise RuntimeError(
+            f"Index tensor must have the same number of dimensions as input tensor ({name}), "
+            f"got {places.ndim} and {input.ndim}"
+        )
+    if any(n > m for i, (n, m) in enumerate(zip(places.shape, input.shape, strict=True)) if i - input.ndim != axis):
+        raise RuntimeError(
+            f"Size does not match at some dimension: expected index {list(places.shape)} to be smaller than self "
+            f"{list(input.shape)} apart from dimension {dim} ({name})"
+        )
+    return lanes(tuple(input.shape), places, axis)
+
+
+def slice_index(input: Tensor, dim: int, index: Any, name: str) -> Index:
+    """Return the index that visits slices along dim."""
+    axis = negative_axis(dim, input.ndim)
+    places = as_vector(positions(index, input.shape[axis], name, dim=axis + input.ndim))
+    if places.ndim != 1:
+        raise RuntimeError(f"{name}(): Index is supposed to be a vector, got {places.ndim} axes")
+    return Index(at_axis(axis, places), tuple(input.shape))
+
+
+def takes_scalars(function: Callable) -> Callable:
+    """Let a function of tensors with axes take 0-d tensors as well."""
+
+    @functools.wraps(function)
+    def call(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        if input.ndim:
+            return function(input, *args, **kwargs)
+        return function(as_vector(input), *args, **kwargs).reshape(())
+
+    return call
+
+
+# -- replacing and adding ------------------------------------------------------------------------
+
+
+def fit_source(input: Tensor, src: Any, index: Index, name: str) -> Any:
+    """Return src as the elements for an index: cut to its shape. Raises RuntimeError for another type or rank."""
+    shape = index.result_shape()
+    if not isinstance(src, Tensor):
+        return src
+    if src.dtype != input.dtype:
+        raise RuntimeError(
+            f"{name}(): Expected self.dtype to be equal to src.dtype, got {input.dtype} and {src.dtype}"
+        )
+    src = as_vector(src) if shape else src
+    if tuple(src.shape) == shape:
+        return src
+    if src.ndim != len(shape) or any(n > m for n, m in zip(shape, src.shape, strict=True)):
+        if 0 in shape:
+            return np.zeros(shape, src.dtype.dtype)
+        raise RuntimeError(f"{name}(): src of shape {list(src.shape)} does not cover index of shape {list(shape)}")
+    return src[tuple(slice(n) for n in shape)]
+
+
+def set_at(input: Tensor, index: Index, value: Any, node: str | None = None) -> Tensor:
+    """Return input with other elements at an index, in a node of the given name."""
+    return dispatch(entry("setitem"), (input, value), {"index": index, "label": node})
+
+
+def add_at(value: Any, index: Index) -> Tensor:
+    """Return zeros with elements added at an index."""
+    return dispatch(entry("put_zeros"), (value,), {"index": index, "lead": ()})
+
+
+def broadcast_to_index(value: Any, input: Tensor, index: Index) -> Any:
+    """Return a number or a tensor broadcast to what an index visits."""
+    if not isinstance(value, Tensor):
+        value = Tensor._wrap(np.asarray(value, input.dtype.dtype), None)
+    return expand(value, index.result_shape())
+
+
+NEUTRAL = {"prod": ("prod", 1.0), "amax": ("max", -np.inf), "amin": ("min", np.inf)}
+
+
+# -- along an axis, per lane ---------------------------------------------------------------------
+
+
+@public
+def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor:
+    """input[index[i, j], j] and the like along dim."""
+    x = as_vector(input)
+    if not index.numel():
+        return x.reshape((-1,))[:0].reshape(tuple(index.shape))
+    picked = dispatch(
+        entry("getitem"), (x,), {"index": lane_index(x, dim, index, "gather"), "label": "GatherBackward0"}
+    )
+    return picked.reshape(tuple(index.shape)) if picked.ndim != index.ndim else picked
+
+
+@public
+def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
+    """Elements picked per lane; the other axes are broadcast. Without dim, of the flattened tensor."""
+    if dim is None:
+        return gather(input.reshape((-1,)), 0, indices.reshape((-1,)))
+    if input.ndim != indices.ndim:
+        raise RuntimeError(
+            "take_along_dim(): input and indices should have the same number of dimensions, "
+            f"but got {input.ndim} dimensions for input, and {indices.ndim} dimensions for indices"
+        )
+    axis = negative_axis(dim, input.ndim)
+    places = positions(indices, input.shape[axis], "take_along_dim", True, axis + input.ndim)
+    shape = np.broadcast_shapes(*(with_length(tuple(x.shape), axis, 1) for x in (input, indices)))
+    wide = np.broadcast_to(places % max(input.shape[axis], 1), with_length(shape, axis, places.shape[axis]))
+    return gather(expand(input, with_length(shape, axis, input.shape[axis])), dim, Tensor._wrap(wide, None))
+
+
+def with_length(shape: tuple, axis: int, length: int) -> tuple:
+    """Return a shape with another length at a negative axis."""
+    return (*shape[: len(shape) + axis], length, *shape[len(shape) + axis + 1 :])
+
+
+@public
+@takes_scalars
+def scatter(input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None) -> Tensor:
+    """input with src (a tensor or a number) put at the positions that gather would read."""
+    places = lane_index(input, dim, index, "scatter")
+    src = fit_source(input, value if src is None else src, places, "scatter")
+    return set_at(input, places, src, "Scatter")
+
+
+@public(node="ScatterAddBackward0")
+@takes_scalars
+def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
+    """input with src added at the positions that gather would read."""
+    places = lane_index(input, dim, index, "scatter_add")
+    return input + add_at(fit_source(input, src, places, "scatter_add"), places)
+
+
+# -- along an axis, slice by slice ---------------------------------------------------------------
+
+
+@public
+def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
+    """Slices at integer positions along dim."""
+    if input.ndim == 0:
+        return as_vector(input)[as_vector(positions(index, 1, "index_select", dim=0))].reshape(())
+    places = slice_index(input, dim, index, "index_select")
+    return dispatch(entry("getitem"), (input,), {"index": places, "label": "IndexSelectBackward0"})
+
+
+@public(node="IndexAddBackward0")
+@takes_scalars
+def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Tensor:
+    """input with alpha * source added to its slices."""
+    places = slice_index(input, dim, index, "index_add")
+    source = fit_source(input, source, places, "index_add")
+    return input + add_at(source if alpha == 1 else source * alpha, places)
+
+
+@public
+@takes_scalars
+def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
+    """input with its slices replaced by those of source."""
+    places = slice_index(input, dim, index, "index_copy")
+    return set_at(input, places, fit_source(input, source, places, "index_copy"), "IndexCopy")
+
+
+@public
+@takes_scalars
+def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
+    """input with one value in its slices."""
+    places = slice_index(input, dim, Tensor._wrap(np.unique(as_raw(index)), None), "index_fill")
+    if isinstance(value, Tensor) and value.ndim:
+        raise RuntimeError(f"index_fill only supports a 0-dimensional value tensor, got {value.ndim} dimension(s)")
+    return set_at(input, places, value, "IndexFill")
+
+
+@public(node="TakeBackward0")
+def take(input: Tensor, index: Tensor) -> Tensor:
+    """Elements at positions in the flattened tensor."""
+    return input.reshape((-1,))[positions(index, input.numel(), "take", wrap=True)]
+
+
+@public
+def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
+    """input with elements replaced (or added) at positions in the flattened tensor."""
+    flat = Index(positions(index, input.numel(), "put", wrap=True).reshape(-1), (input.numel(),))
+    source = source.reshape((-1,))
+    x = input.reshape((-1,))
+    return (x + add_at(source, flat) if accumulate else set_at(x, flat, source)).reshape(tuple(input.shape))
+
+
+@public
+def index_put(input: Tensor, indices: Any, values: Any, accumulate: bool = False) -> Tensor:
+    """input with values put (or added) at input[indices]."""
+    key = tuple(slice(None) if i is None else as_raw(i) for i in indices)
+    index = Index(key, tuple(input.shape))
+    return (
+        input + add_at(broadcast_to_index(values, input, index), index)
+        if accumulate
+        else set_at(input, index, values, "IndexPut")
+    )
+
+
+@public(node="MaskedScatterBackward0")
+def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
+    """input with the first elements of source where the mask holds."""
+    shape = np.broadcast_shapes(tuple(input.shape), tuple(mask.shape))
+    index = Index(np.broadcast_to(as_raw(mask), shape), shape)
+    n = int(index.key[0].sum())
+    if source.numel() < n:
+        raise RuntimeError(f"masked_scatter: the mask holds at {n} places, but source has {source.numel()} elements")
+    return set_at(expand(input, shape), index, source.reshape((-1,))[:n], "MaskedScatter")
+
+
+@public
+def diag(input: Tensor, diagonal: int = 0) -> Tensor:
+    """The diagonal of a matrix, or the matrix with a diagonal."""
+    if input.ndim not in (1, 2):
+        raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {input.ndim}D")
+    result = entry("diag").function(input, diagonal)
+    return result.clone() if input.ndim == 2 else result
+
+
+@public
+def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
+    """The diagonals over two axes."""
+    if negative_axis(dim1, input.ndim) == negative_axis(dim2, input.ndim):
+        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
+    return entry("diagonal").function(input, offset, dim1, dim2)
+
+
+@public(node="TraceBackward0")
+def trace(input: Tensor) -> Tensor:
+    """Sum of the diagonal of a matrix."""
+    if input.ndim != 2:
+        raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {input.ndim}")
+    return entry("trace").function(input)
+
+
+@public(node="DiagEmbedBackward0")
+def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
+    """Matrices, over the new axes dim1 and dim2, with the last axis on a diagonal."""
+    first, second = (negative_axis(d, input.ndim + 1) for d in (dim1, dim2))
+    if first == second:
+        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
+    n = input.shape[-1] + abs(offset)
+    index = Index((..., *diagonal_positions(n, n, offset)), (*input.shape[:-1], n, n))
+    square = dispatch(entry("put_zeros"), (input,), {"index": index, "lead": ()})
+    return entry("moveaxis").function(square, (-2, -1), (first, second))
+
+
+# -- strides -------------------------------------------------------------------------------------
+
+
+@public
+def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
+    """input where the condition holds, else other; with one argument the positions where it holds."""
+    if input is None:
+        return nonzero(condition, as_tuple=True)
+    return dispatch(entry("where"), (as_operand(condition), as_operand(input), as_operand(other)), {})
+
+
+def method_where(self: Tensor, condition: Any, other: Any) -> Tensor:
+    """self where the condition holds, else other."""
+    return where(condition, self, other)
+
+
+METHOD_FORMS["where"] = method_where
+
+
+@public
+def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
+    """value where the mask holds, else input."""
+    if as_raw(mask).dtype != bool:
+        kind = as_dtype(as_raw(mask).dtype).scalar
+        raise RuntimeError(f"masked_fill_ only supports boolean masks, but got mask with dtype {kind}")
+    if isinstance(value, Tensor) and value.ndim:
+        raise RuntimeError(f"masked_fill only supports a 0-dimensional value tensor, got {value.ndim} dimension(s)")
+    return relabel(dispatch(entry("where"), (mask, value, input), {}), "MaskedFillBackward0")
+
+
+@public(node="MaskedSelectBackward0")
+def masked_select(input: Tensor, mask: Tensor) -> Tensor:
+    """The elements where the mask holds; both are broadcast."""
+    chosen = as_raw(mask)
+    if chosen.dtype != bool:
+        raise RuntimeError("masked_select: expected BoolTensor for mask")
+    shape = np.broadcast_shapes(tuple(input.shape), chosen.shape)
+    return expand(input, shape)[np.broadcast_to(chosen, shape)]
+
+
+@public
+def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
+    """Positions of the elements that are not 0."""
+    positions = np.nonzero(as_raw(input))
+    if as_tuple:
+        return tuple(Tensor._wrap(places, None) for places in positions)
+    return Tensor._wrap(np.stack(positions, -1), None)
+
+
+@public
+def argwhere(input: Tensor) -> Tensor:
+    """Positions of the elements that are not 0, as rows."""
+    return nonzero(input)
+
+
+# -- places in sorted values: no gradient --------------------------------------------------------
+
+
+@public
+def searchsorted(
+    sorted_sequence: Any,
+    input: Any,
+    *,
+    out_int32: bool = False,
+    right: bool = False,
+    side: Any = None,
+    sorter: Any = None,
+) -> Tensor:
+    """Where to insert values so that the last axis stays sorted; before equal ones unless right."""
+    if right and side == "left":
+        raise RuntimeError(
+            "searchsorted(): side and right can't be set to opposites, got side of left with right=True"
+        )
+    rows, values = as_raw(sorted_sequence), as_raw(input)
+    order = None if sorter is None else as_raw(sorter)
+    where_equal: Any = "right" if right or side == "right" else "left"
+    if rows.ndim == 1:
+        places = np.searchsorted(rows, values, where_equal, order)
+    elif rows.shape[:-1] != values.shape[:-1]:
+        raise RuntimeError(
+            "searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries "
+            f"tensor and input value tensor must match, but we got {list(rows.shape)} and {list(values.shape)}"
+        )
+    else:
+        places = np.empty(values.shape, np.int64)
+        for place in np.ndindex(rows.shape[:-1]):
+            places[place] = np.searchsorted(
+                rows[place], values[place], where_equal, None if order is None else order[place]
+            )
+    return Tensor._wrap(np.asarray(places, np.int32 if out_int32 else np.int64), None)
+
+
+@public
+def unique(
+    input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: Any = None
+) -> Any:
+    """The different elements (or slices along dim) in rising order; with their places and counts where asked."""
+    values, inverse, counts = np.unique(as_raw(input), return_inverse=True, return_counts=True, axis=dim)
+    inverse = inverse.reshape(input.shape if dim is None else -1)
+    wanted = [values] + [inverse] * return_inverse + [counts] * return_counts
+    results = tuple(Tensor._wrap(x, None) for x in wanted)
+    return results if len(results) > 1 else results[0]
+
+
+@public
+def bincount(input: Tensor, weights: Any = None, minlength: int = 0) -> Tensor:
+    """How often each number from 0 on occurs, or the sum of the weights there."""
+    return Tensor._wrap(np.bincount(as_raw(input), None if weights is None else as_raw(weights), minlength), None)

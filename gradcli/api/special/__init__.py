@@ -1,1 +1,0 @@
-"""Special functions that are no entries of the table: families of polynomials."""

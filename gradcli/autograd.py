@@ -1,0 +1,52 @@
+"""The names of torch.autograd. Its submodules are namespaces; `gradcheck` can also be called as a function."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+from .api.wrap import lazy, namespace
+
+MODES = "enable_grad inference_mode no_grad set_grad_enabled"
+ANOMALY = "detect_anomaly set_detect_anomaly"
+SUBMODULES = {
+    "anomaly_mode": {"gradcli.tape.anomaly": ANOMALY},
+    "function": {
+        "gradcli.tape.function": "Function once_differentiable",
+        "gradcli.tape.function_node": "BackwardCFunction FunctionCtx",
+    },
+    "functional": {"gradcli.func.autograd_functional": "hessian hvp jacobian jvp vhp vjp"},
+    "grad_mode": {"gradcli.tape.modes": MODES},
+    "gradcheck": {"gradcli.check.pytorch": "GradcheckError gradcheck gradgradcheck"},
+    "graph": {
+        "gradcli.tape.backward": "GradientEdge get_gradient_edge",
+        "gradcli.tape.function_node": "disable_saved_tensors_hooks save_on_cpu saved_tensors_hooks",
+        "gradcli.tape.inplace": "increment_version",
+        "gradcli.tape.node": "Node",
+    },
+}
+__all__, __getattr__ = lazy(
+    __name__,
+    {
+        "gradcli.check.pytorch": "gradgradcheck",
+        "gradcli.tape.anomaly": ANOMALY,
+        "gradcli.tape.backward": "backward grad",
+        "gradcli.tape.function": "Function",
+        "gradcli.tape.modes": MODES,
+    },
+)
+for submodule, names in SUBMODULES.items():
+    namespace(f"{__name__}.{submodule}", names)
+
+
+class CallableModule(ModuleType):
+    """A module that is called as the function of its name."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> bool:
+        """Check a gradient; see `gradcli.check.pytorch.gradcheck`."""
+        from .check.pytorch import gradcheck
+
+        return gradcheck(*args, **kwargs)
+
+
+globals()["gradcheck"].__class__ = CallableModule

@@ -1,0 +1,204 @@
+"""Terms and factors that a claimed derivative lacks: what its error is proportional to.
+
+What mistake was probably made: patterns of the claimed derivative against its reference.
+
+Every pattern must explain all wrong elements to within the reference's error, and more of them than chance would;
+otherwise nothing is said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain
+
+import numpy as np
+
+from ..show.check_results import Finding
+from .patterns import (
+    Case,
+    conjugate,
+    float32,
+    not_finite,
+    part_factor,
+    part_sign,
+    part_zero,
+    rolled,
+    symmetric_part,
+    transposed,
+    whole_factor,
+    zero,
+)
+from .subject import Flat
+from .verdict import Judgement
+
+
+def forgotten_quantities(case: Case) -> Iterator[tuple[str, np.ndarray]]:
+    """Yield quantities that a forgotten factor or term is often made of, one value per element."""
+    x = case.x
+    with np.errstate(all="ignore"):
+        own = {
+            case.name: x,
+            f"{case.name}**2": x**2,
+            f"1/{case.name}": 1 / x,
+            f"1/{case.name}**2": x**-2.0,
+            f"exp({case.name})": np.exp(x),
+            f"exp(-{case.name})": np.exp(-x),
+            f"sin({case.name})": np.sin(x),
+            f"cos({case.name})": np.cos(x),
+            f"log({case.name})": np.log(x),
+            f"tanh({case.name})": np.tanh(x),
+            f"sqrt({case.name})": np.sqrt(x),
+            f"sign({case.name})": np.sign(x),
+        }
+    yield from own.items()
+    for name, other in case.flat.subject.at.items():
+        if name != case.name and other.dtype.kind == "f":
+            try:
+                wide = np.broadcast_to(other, case.array.shape).reshape(-1).astype(float)
+            except ValueError:
+                continue
+            yield name, wide
+            with np.errstate(all="ignore"):
+                yield f"1/{name}", 1 / wide
+    if len(case.flat.f0) == 1:
+        yield "the value", np.full(len(x), case.flat.f0[0])
+
+
+def constant_term(case: Case) -> Iterator[tuple[str, np.ndarray]]:
+    """Yield the constant 1."""
+    yield "1", np.ones(len(case.x))
+
+
+def enough(case: Case, where: np.ndarray) -> bool:
+    """Return whether so many elements take part that a fit of one constant means something."""
+    return int((case.known & where).sum()) >= 3
+
+
+def chain_factor(case: Case) -> tuple[str, str] | None:
+    """A factor that varies with the element is missing, or too many."""
+    if not enough(case, case.wrong) or case.array.dtype.kind == "c":
+        return None
+    for name, q in forgotten_quantities(case):
+        if not np.isfinite(q).all() or np.ptp(np.abs(q)) < 1e-9 * np.abs(q).max():
+            continue
+        with np.errstate(all="ignore"):
+            product, quotient = case.r * q, case.r / q
+        for expected, word in ((quotient, "missing"), (product, "too many")):
+            known = case.known & np.isfinite(expected) & (expected != 0) & case.wrong
+            if int(known.sum()) < 3:
+                continue
+            c = float(np.median(case.a[known] / expected[known]))
+            wanted = np.where(case.wrong, c * expected, case.r)
+            if np.isfinite(c) and c and case.explains(wanted):
+                times = "" if abs(c - 1) < 1e-5 else f" (and a constant {c:.6g})"
+                return "chain factor", f"a factor {name} is {word} (chain rule){times}"
+    return None
+
+
+def term(case: Case) -> tuple[str, str] | None:
+    """The difference is proportional to a known quantity: a term was dropped, or is one too many."""
+    gap = np.where(np.isfinite(case.r), case.a - case.r, 0.0)
+    if not enough(case, case.wrong) or case.array.dtype.kind == "c":
+        return None
+    pairs: Iterator[tuple[str, np.ndarray]] = chain(constant_term(case), forgotten_quantities(case))
+    for name, q in pairs:
+        if not np.isfinite(q).all():
+            continue
+        wide = np.broadcast_to(q, gap.shape)
+        known = case.known & (wide != 0)
+        if int(known.sum()) < 3:
+            continue
+        c = float(np.median(gap[known] / wide[known]))
+        if c and case.explains(case.r + c * wide):
+            word = "an additive constant" if name == "1" else f"a term {abs(c):.6g} * {name}"
+            action = "dropped, or of the wrong sign" if c < 0 else "too many"
+            if name == "1":
+                return "dropped term", f"the difference is the same everywhere, {c:.6g}: a term is dropped or added"
+            return "dropped term", f"{word} is {action}: the difference is proportional to {name}"
+    return None
+
+
+def diagnose(flat: Flat, judgement: Judgement) -> tuple[Finding, ...]:
+    """Return what fits, the most telling first; empty when nothing does."""
+    cases = [Case(flat, judgement, k) for k in range(len(flat.subject.wrt))]
+    swapped = swap(cases)
+    if swapped is not None:
+        return (swapped,)
+    findings = [finding for case in cases if case.wrong.any() for finding in block_findings(case)]
+    return tuple(dict.fromkeys(findings))
+
+
+def place_in(flat: Flat, judgement: Judgement) -> tuple[Finding, ...]:
+    """Return where wrong elements are, of claims that are known at these alone."""
+    cases = (Case(flat, judgement, k) for k in range(len(flat.subject.wrt)))
+    return tuple(finding for case in cases if case.wrong.any() for finding in places_of_wrong(case))
+
+
+def block_findings(case: Case) -> list[Finding]:
+    """Return the first pattern that fits a block, and where the wrong elements are."""
+    for pattern in (
+        not_finite,
+        zero,
+        float32,
+        whole_factor,
+        conjugate,
+        transposed,
+        symmetric_part,
+        rolled,
+        part_sign,
+        part_zero,
+        part_factor,
+        chain_factor,
+        term,
+    ):
+        match = pattern(case)
+        if match is not None:
+            kind, text = match
+            return [Finding(kind, f"{case.name}: {text}", case.name), *places_of_wrong(case)]
+    return places_of_wrong(case)
+
+
+def places_of_wrong(case: Case) -> list[Finding]:
+    """Return where the wrong elements are, when they are few among many."""
+    count, total = int(case.wrong.sum()), case.wrong.size
+    if total < 2 or count > max(1, total // 4):
+        return []
+    if count == 1:
+        (column,) = np.nonzero(case.wrong)[1]
+        others = "is right" if total == 2 else f"{total - 1} are right"
+        text = f"a single element is wrong, at {case.index_of(int(column))}{times(case)}"
+        text += f"{case.output_of_wrong().replace(' all', '')}; the other {others}"
+        return [Finding("single element", f"{case.name}: {text}", case.name)]
+    text = f"{count} of {total} elements are wrong{case.output_of_wrong()}"
+    return [Finding("some elements", f"{case.name}: {text}", case.name)]
+
+
+def times(case: Case) -> str:
+    """Return which multiple of the derivative the only wrong element is, to the digits that are known and tell."""
+    (row,), (column,) = np.nonzero(case.wrong)
+    a, r, error = case.a[row, column], case.r[row, column], case.error[row, column]
+    if not np.isfinite(a / r) or not a or not error <= 1e-2 * abs(r) < np.inf:
+        return ""
+    digits = int(np.clip(-np.log10(error / abs(r) + 1e-300), 2, 6))
+    if abs(a / r - 1) < 10.0 ** (1 - digits):
+        return f", off by {abs(a / r - 1):.2g} relative"
+    return f", {float(a / r):.{digits}g} times the derivative"
+
+
+def swap(cases: list[Case]) -> Finding | None:
+    """Two inputs' gradients in each other's place."""
+    for i, x in enumerate(cases):
+        for y in cases[i + 1 :]:
+            if x.r.shape != y.r.shape or not (x.wrong.any() or y.wrong.any()):
+                continue
+            if x.explains(y.r) and y.explains(x.r) and not x.explains(x.r):
+                return Finding(
+                    "swapped inputs",
+                    f"wrong input: the gradients of {x.name} and {y.name} are swapped",
+                    x.name,
+                )
+    for x in cases:
+        for y in cases:
+            if x is not y and x.r.shape == y.r.shape and x.wrong.any() and x.explains(y.r) and not x.explains(x.r):
+                return Finding("wrong input", f"wrong input: {x.name} was given the gradient of {y.name}", x.name)
+    return None

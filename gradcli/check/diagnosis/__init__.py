@@ -1,1 +1,0 @@
-"""Which mistake was made, and in which part of the function."""

@@ -1,0 +1,422 @@
+"""What is claimed of a derivative, as products with directions, from as few calls as will do.
+
+The derivative along random directions: what agrees there needs no look at single elements.
+
+Every element takes part in a direction with at least half its scale, so that one which is wrong by itself is seen in
+each, and several together would have to cancel in both. What twelve calls do not settle is looked at with more, and
+what disagrees is searched for its wrong elements (`group_testing`). A budget of calls ends this wherever it is.
+
+The rate at which the Taylor remainder |f(x + h d) - f(x) - h g.d| falls: 2 for a right gradient, 1 for another.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..show.check_results import Evidence, Finding, InputCheck, Taylor, TaylorRow, WorstElement
+from .jacobian import LIMIT, MARGIN, MORE, PAIRS, PER_FIT, REACH, WIDTHS, SampledLine, Slope
+from .subject import Flat
+from .verdict import COARSE, FLOOR, LEEWAY, ROUNDING, SMALL, digits_of
+
+MOST_ROWS = 8
+"""Outputs up to which every row is asked for; of more, random combinations."""
+COMBINATIONS = 2
+
+
+class Claim:
+    """Rows of a claimed Jacobian, or combinations of them.
+
+    weights: (R, m), the combinations of outputs; single: they are the outputs. rows: (R, n), what is claimed for
+    them, None where only products with tangents are given. whole, again: the Jacobian, and what a second call gave,
+    where there is no backward pass whose linearity tells.
+    """
+
+    def __init__(self, flat: Flat, rng: np.random.Generator, sizes: np.ndarray):
+        """Ask for rows. sizes: how much each output changes along a direction."""
+        self.flat, subject, m = flat, flat.subject, len(flat.f0)
+        self.unit = max(float(np.finfo(part.dtype).eps) / 2 for part in flat.parts)
+        self.unit = max(self.unit, subject.claim_unit or 0.0)
+        self.rows: np.ndarray | None = None
+        self.whole: np.ndarray | None = None
+        self.again: np.ndarray | None = None
+        self.single = m <= MOST_ROWS
+        self.weights = np.eye(m) if self.single else combinations(rng, sizes)
+        if subject.has_pull:
+            subject.claims = "vjp"
+            self.rows = flat.pull(self.weights)
+        elif subject.has_push:
+            subject.claims = "jvp"
+        else:
+            self.whole, self.again = (flat.jacobian(subject.jacobian(subject.at)) for _ in range(2))
+            self.rows = self.weights @ self.whole
+
+    def column(self, i: int) -> np.ndarray | None:
+        """Return what is claimed for all outputs along element i; None where only rows are given."""
+        if self.whole is not None:
+            return self.whole[:, i]
+        unit = np.zeros(self.flat.size)
+        unit[i] = 1.0
+        return self.flat.push([unit])[0] if self.rows is None else None
+
+    def row(self, j: int) -> np.ndarray | None:
+        """Return what is claimed for output j; None where only products with tangents are given."""
+        if self.rows is None or self.single:
+            return None if self.rows is None else self.rows[j]
+        return self.whole[j] if self.whole is not None else self.flat.pull(np.eye(1, len(self.flat.f0), j))[0]
+
+    def along(self, direction: np.ndarray) -> np.ndarray:
+        """Return the claimed products with a direction: (R,)."""
+        if self.rows is not None:
+            return self.rows @ direction
+        return self.weights @ self.flat.push([direction])[0]
+
+    def size(self, direction: np.ndarray, claimed: np.ndarray) -> np.ndarray:
+        """Return how large the sum of so many parts is that may have any sign: (R,)."""
+        if self.rows is None:
+            return np.abs(claimed)
+        return np.maximum(np.abs(claimed), 3 * np.sqrt(((self.rows * direction) ** 2).sum(axis=1)))
+
+    def room(self, direction: np.ndarray, claimed: np.ndarray, error: np.ndarray, noise: float) -> np.ndarray:
+        """Return how far products may be from numeric ones with such errors: what is beyond is wrong.
+
+        noise: of the function's values, relative; what computes the claim may well have as much.
+        """
+        size = self.size(direction, claimed)
+        floor = FLOOR[8 if self.unit < 1e-12 else 4 if self.unit < 1e-5 else 2] * size
+        return MARGIN * error + ROUNDING * max(self.unit, noise) * size + np.minimum(floor, LEEWAY * error)
+
+    def effects(self, claimed: np.ndarray) -> np.ndarray:
+        """Return how much each element changes each combination over its scale: (R, n), or (R, 1) where only a
+        typical size is known.
+        """
+        if self.rows is None:
+            return np.abs(claimed)[:, None] / np.sqrt(self.flat.size)
+        return np.abs(self.rows * self.flat.scales)
+
+
+def combinations(rng: np.random.Generator, sizes: np.ndarray) -> np.ndarray:
+    """Return random weights of outputs, to which each output contributes about as much: no weight is small."""
+    weights = draw_signs(rng, (COMBINATIONS, len(sizes)))
+    return weights / (sizes + 1e-9 * sizes.max(initial=0.0) + np.finfo(float).tiny)
+
+
+def draw_signs(rng: np.random.Generator, shape: tuple[int, ...] | int) -> np.ndarray:
+    """Return numbers of random sign and of a size between 1/2 and 3/2: nothing hides behind a small one."""
+    return rng.choice([-1.0, 1.0], shape) * rng.uniform(0.5, 1.5, shape)
+
+
+PLAN = 12
+"""Calls of a function whose derivative agrees: twice at the point, six along one direction and four along another."""
+COUNT = 3
+"""Directions where calls cost little."""
+FEW = 16
+"""Elements up to which each is looked at by itself when something is suspicious."""
+PATIENCE = 0.2
+"""Seconds that calling a function once per element may take for that."""
+LEAST = 0.5
+"""The smallest part of its scale that an element moves in a direction."""
+DRIFT = 1e-5
+"""Two calls at one point that differ by more, relative, show no noise, but another function."""
+TINY = float(np.finfo(float).tiny)
+
+
+@dataclass
+class Outcome:
+    """What directions tell. needed: the calls that would decide what was not decided."""
+
+    verdict: str
+    inputs: tuple[InputCheck, ...] = ()
+    products: tuple[tuple[float, float, float], ...] = ()
+    message: str = ""
+    findings: tuple[Finding, ...] = ()
+    notes: tuple[str, ...] = ()
+    closely: int = 0
+    needed: int | None = None
+
+    def evidence(self, flat: Flat) -> Evidence:
+        """Return what the verdict rests on."""
+        elements = len(flat.f0) * flat.size
+        return Evidence(elements, self.closely, flat.subject.calls, self.products, self.needed)
+
+
+class Directions:
+    """Directions in which a claim is compared with values: lines, and the slopes along them.
+
+    drift: how much two calls at the point differ, by output. axes: the directions are the elements, of which there
+    are no more than directions.
+    """
+
+    def __init__(self, flat: Flat, seed: int, steps: np.ndarray | None = None):
+        """Take steps of their own, where given, along a single direction."""
+        self.seed, self.wanted = seed, steps
+        self.begin(flat)
+
+    def begin(self, flat: Flat) -> None:
+        """Begin with a function, or anew with the same one on a part of the space."""
+        self.flat, self.rng = flat, np.random.default_rng(self.seed)
+        self.drift = np.zeros(len(flat.f0))
+        self.lines: list[SampledLine] = []
+        self.slopes: list[Slope] = []
+        self.searched = False
+        self.axes = flat.size == 1 or (self.wanted is None and (flat.size == 2 and self.left >= PLAN - 2))
+        self.plan = PLAN + flat.subject.calls - 1 + flat.subject.claim_calls
+
+    @property
+    def left(self) -> float:
+        """How many calls there may still be, those for the claim put aside."""
+        subject = self.flat.subject
+        if subject.most_calls is None:
+            return math.inf
+        return subject.most_calls - subject.calls - (0 if self.slopes else subject.claim_calls)
+
+    def draw(self, k: int) -> SampledLine:
+        """Return line k, in a random direction or along an element."""
+        signs = np.eye(self.flat.size)[k] if self.axes else draw_signs(self.rng, self.flat.size)
+        return SampledLine(self.flat, signs * self.flat.scales, np.zeros((0, len(self.flat.f0))), self.drift)
+
+    def first_look(self) -> None:
+        """Take the calls that are enough for a derivative that agrees. Raises OutOfCallsError."""
+        flat = self.flat
+        if self.wanted is None and self.left >= PLAN - 1:
+            self.drift = np.abs(flat.f0 - flat.value_again())
+        steps = [PAIRS * REACH if self.left >= 6 else PAIRS[1:] * REACH / 10]
+        if self.wanted is not None:
+            steps = [self.wanted]
+        elif not flat.subject.costly and self.left == math.inf:
+            steps *= COUNT
+        elif self.left >= PLAN - 2:
+            steps.append(PAIRS[1:] * REACH)
+        steps = steps[: flat.size] if self.axes else steps
+        self.lines = [self.draw(k) for k in range(len(steps))]
+        values = [line.pairs(h) for line, h in zip(self.lines, steps, strict=True)]
+        up, down = values[0]
+        self.claim = Claim(flat, self.rng, np.abs(up[0] - down[0]) + 1e6 * self.rounding())
+        for line in self.lines:
+            line.weights = self.claim.weights
+        for k, (line, h) in enumerate(zip(self.lines, steps, strict=True)):
+            trusted = None if len(h) != 2 else self.trust() if k else 1.0
+            self.slopes.append(line.best(h) if len(h) > 3 else line.romberg(h, trusted))
+
+    def trust(self) -> np.ndarray:
+        """Return the part of its last change that two steps are to be feared to be off by.
+
+        The first direction, of the same function over the same steps, tells how much a third step changes.
+        """
+        three, two = self.lines[0].romberg(PAIRS * REACH), self.lines[0].romberg(PAIRS[1:] * REACH, 1.0)
+        return 10 * np.abs(three.value - two.value) / np.maximum(two.error, TINY)
+
+    def rounding(self) -> np.ndarray:
+        """Return what each output is off by, as far as that is known."""
+        return np.maximum(self.flat.unit * np.abs(self.flat.f0), self.drift)
+
+    def noise(self) -> float:
+        """Return how much combined values scatter, relative to their parts."""
+        size = np.abs(self.claim.weights) @ np.abs(self.flat.f0)
+        return max(float((slope.noise / np.maximum(size, TINY)).max(initial=0.0)) for slope in self.slopes)
+
+    def compare(self, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return claimed products along direction k, how far they are off, and how far they may be."""
+        direction, slope = self.lines[k].direction, self.slopes[k]
+        claimed = self.claim.along(direction)
+        room = self.claim.room(direction, claimed, slope.error, min(self.noise(), 1e-6))
+        return claimed, np.abs(claimed - slope.value), room
+
+    def agrees(self, k: int) -> bool:
+        """Return whether all products along direction k agree, and no kink shows."""
+        claimed, gap, room = self.compare(k)
+        return bool(np.isfinite(claimed).all() and (gap <= room).all() and not self.slopes[k].bent.any())
+
+    @property
+    def agree(self) -> bool:
+        """Whether the claim agrees along all directions."""
+        return all(map(self.agrees, range(len(self.lines))))
+
+    def hideable(self) -> np.ndarray:
+        """Return the largest change over an element's scale that could hide from every direction: (R,)."""
+        compared = map(self.compare, range(len(self.lines)))
+        hidden = [(gap + room) / (1 if self.axes else LEAST) for _, gap, room in compared]
+        return np.max(hidden, axis=0) if self.axes else np.min(hidden, axis=0)
+
+    def effects(self) -> np.ndarray:
+        """Return how much elements change combinations over their scale: (R, n), or (R, 1)."""
+        return self.claim.effects(self.compare(0)[0])
+
+    def needed(self) -> np.ndarray:
+        """Return what may hide at most: 2 % of every element that matters beside the largest: (R,)."""
+        effects = self.effects()
+        matter = effects > SMALL * effects.max(axis=1, keepdims=True, initial=0.0)
+        least = COARSE * np.where(matter, effects, np.inf).min(axis=1, initial=np.inf)
+        changes = np.max([line.change() for line in self.lines], axis=0)
+        nothing = np.abs(self.claim.weights) @ np.maximum(1e4 * self.rounding(), SMALL * changes)  # beside zeros
+        return np.where(np.isfinite(least), least, nothing)
+
+    @property
+    def settled(self) -> bool:
+        """Whether the claim is right: it agrees, and nothing that matters could hide."""
+        return self.agree and bool((self.hideable() <= self.needed()).all())
+
+    def look_longer(self) -> None:
+        """Look with more calls along the directions that do not settle it. Raises OutOfCallsError."""
+        enough = self.needed() * LEAST / (4 * MARGIN)
+        for k, line in enumerate(self.lines):
+            if self.agrees(k) and (self.hideable() <= self.needed()).all():
+                continue
+            self.searched = True
+            slope = line.search(enough if self.agrees(k) else np.maximum(enough, self.compare(k)[1] / 100))
+            use = (slope.error < self.slopes[k].error) | (slope.resolved & (not self.agrees(k)))
+            merged = Slope(*(np.where(use, b, a) for a, b in zip(self.slopes[k], slope, strict=True)))
+            self.slopes[k] = merged._replace(bent=self.slopes[k].bent & ~(slope.resolved & line.is_straight()))
+
+    def for_noise(self) -> int | None:
+        """Return how many calls would average noise as far as is needed; None where no number would.
+
+        Fits, before they were made, are taken to know eight times as much as the first look.
+        """
+        wanted = float((self.hideable() / np.maximum(self.needed(), TINY)).max()) / (1 if self.searched else 8)
+        calls = max(self.plan, self.flat.subject.calls) + PER_FIT * (4 + MORE + 3 * min(wanted, LIMIT) ** 2)
+        return int(float(f"{calls:.1e}")) if calls < LIMIT else None
+
+    def for_search(self) -> int:
+        """Return how many calls are enough to find a wrong element."""
+        rounds = math.ceil(math.log2(max(self.flat.size, 2)))
+        return self.plan + PER_FIT * (len(self.lines) * (len(WIDTHS) + 3) + 2 * rounds + len(WIDTHS) + 4)
+
+    def products(self) -> tuple[tuple[float, float, float], ...]:
+        """Return claimed and numeric product and numeric error along each direction, at the furthest apart."""
+        rows = []
+        for k, slope in enumerate(self.slopes):
+            claimed, worst = self.compare(k)[0], int(np.argmax(excess(self, k)))
+            rows.append((float(claimed[worst]), float(slope.value[worst]), float(slope.error[worst])))
+        return tuple(rows)
+
+    def inputs(self, verdict: str) -> tuple[InputCheck, ...]:
+        """Return what the directions say of each input, relative to its largest element."""
+        flat, hidden, effects, digits, most = self.flat, self.hideable(), self.effects(), 17.0, 0.0
+        for k, line in enumerate(self.lines):
+            claimed, gap, _ = self.compare(k)
+            relative = gap / np.maximum(self.claim.size(line.direction, claimed), TINY)
+            digits, most = min(digits, digits_of(float(relative.max()))), max(most, float(gap.max()))
+        checks = []
+        for k, name in enumerate(flat.subject.wrt):
+            columns = slice(int(flat.edges[k]), int(flat.edges[k + 1]))
+            mine = effects if self.claim.rows is None else effects[:, columns]
+            largest = mine.max(axis=1, initial=0.0)
+            known = largest > 0
+            resolution = float((hidden[known] / largest[known]).max()) if known.any() else None
+            counted = verdict == "pass" and self.claim.single
+            small = int(((mine > 0) & (COARSE * mine < hidden[:, None])).sum()) if counted else 0
+            below = float(hidden.max() / flat.scales[columns].min()) if small else 0.0
+            shape, error = flat.arrays[k].shape, resolution or 0.0
+            worst = max(
+                (x for i in range(columns.start, columns.stop) if (x := self.element(i))), default=None, key=off
+            )
+            checks.append(InputCheck(name, shape, verdict, most, error, digits, resolution, worst, small, below))
+        return tuple(checks)
+
+    def element(self, i: int) -> WorstElement | None:
+        """Return what is known of one element, where a direction is along it."""
+        if not self.axes or i >= len(self.lines):
+            return None
+        claimed, _, _ = self.compare(i)
+        j, scale, slope = int(np.argmax(excess(self, i))), float(self.flat.scales[i]), self.slopes[i]
+        values = float(claimed[j]) / scale, float(slope.value[j]) / scale, MARGIN * float(slope.error[j]) / scale
+        return self.flat.worst(j if self.claim.single else None, i, *values)
+
+    def outcome(self, verdict: str, message: str = "", needed: int | None = None) -> Outcome:
+        """Return what was found, without a look at elements."""
+        return Outcome(verdict, self.inputs(verdict), self.products(), message, needed=needed)
+
+
+def off(worst: WorstElement) -> float:
+    """Return how far an element is off, in units of what it may be."""
+    return abs(worst.analytic - worst.numeric) / max(worst.numeric_error, TINY)
+
+
+def excess(look: Directions, k: int) -> np.ndarray:
+    """Return how far products along direction k are off, in units of what they may be."""
+    _, gap, room = look.compare(k)
+    return np.nan_to_num(gap / np.maximum(room, TINY), nan=np.inf)
+
+
+def is_cheap(flat: Flat) -> bool:
+    """Return whether every element is to be looked at by itself where something is suspicious."""
+    return flat.size <= FEW or (not flat.subject.costly and flat.size * flat.seconds < PATIENCE)
+
+
+def too_few(flat: Flat, needed: int | None, bought: str = "") -> str:
+    """Return that a budget does not decide, what it bought, and which one would decide."""
+    most = flat.subject.most_calls
+    text = "1 call (--calls) does not decide" if most == 1 else f"{most} calls (--calls) do not decide"
+    return f"{text}{bought}; " + (f"{needed} would" if needed else "no number would")
+
+
+def could_hide(look: Directions) -> str:
+    """Return how large a wrong element could be that directions do not show."""
+    hidden, largest = look.hideable(), look.effects().max(axis=1)
+    if not largest.all():
+        return f"an element that changes values by {hidden.max():.2g} could hide"
+    return f"an element off by {(hidden / largest).max():.2g} of the largest could hide"
+
+
+def short_of_calls(look: Directions) -> Outcome:
+    """Return that a budget ended before anything was decided."""
+    most = look.flat.subject.most_calls or 0
+    needed: int | None = look.plan if look.plan > most else look.for_search()
+    if not look.agree and most >= look.for_search():  # what that takes was had: averages took it
+        needed = None
+    elif look.agree:
+        needed = look.for_noise()
+        if most < look.plan:  # of noise nothing is known yet
+            needed = max(look.plan, min(needed or LIMIT, look.for_search()))
+    needed = needed if needed is None else max(needed, most + PLAN)
+    digits = min((item.digits for item in look.inputs("inconclusive")), default=0.0)
+    bought = f": directions agree to {digits:.1f} digits, {could_hide(look)}"
+    return look.outcome("inconclusive", too_few(look.flat, needed, bought if look.agree else ""), needed)
+
+
+def too_noisy(look: Directions) -> Outcome:
+    """Return that noise hides what matters, and how many calls would average it."""
+    needed = look.for_noise()
+    more = f"; averaged over about {needed} calls (--calls) it would" if needed else ""
+    noise = f"values scatter by about {look.noise():.1g} relative"
+    text = f"{noise}: {could_hide(look)}, so that it does not decide{more}"
+    return look.outcome("inconclusive", text, needed)
+
+
+STEPS = 2.0 ** -np.arange(3, 19, 2)
+"""Eight steps, each a quarter of the one before, in units of the scale of x."""
+LAST = 4
+"""The smallest steps that are not spoilt, from which the rate is taken."""
+CLEAR = 10.0
+"""How many times the noise of the values a remainder is beyond doubt."""
+
+
+def taylor_of(look: Directions) -> Taylor:
+    """Return the remainders along the first direction, and their rate by least squares in logarithms.
+
+    Those that rounding, or noise, spoils take no part in it.
+    """
+    line, flat = look.lines[0], look.flat
+    claimed = look.claim.along(line.direction)
+    up, down = (values @ line.weights.T for values in line.pairs(STEPS))
+    base = line.weights @ flat.f0
+    remainders = np.linalg.norm(up - base - STEPS[:, None] * claimed, axis=1)
+    even = up + down - 2 * base  # falls by 16 from step to step, but for noise
+    measured = np.abs(even[1:] - even[:-1] / 16)[-3:].max(axis=0)
+    noise = np.linalg.norm(np.maximum(line.floor(*line.pairs(STEPS)), measured / 2))
+    own = ROUNDING * look.claim.unit * np.linalg.norm(look.claim.size(line.direction, claimed))
+    clear = np.isfinite(remainders) & (remainders > CLEAR * noise + own * STEPS)
+    rows: list[TaylorRow] = []
+    before: tuple[float, float] | None = None
+    for step, remainder, good in zip(STEPS.tolist(), remainders.tolist(), clear.tolist(), strict=True):
+        steeper = before is not None and good and (before[1] / remainder, before[0] / step)
+        rate = float(np.log(steeper[0]) / np.log(steeper[1])) if steeper else None
+        rows.append(TaylorRow(step, remainder, rate, not good))
+        before = (step, remainder) if good else None
+    if clear.sum() < 2:
+        return Taylor(tuple(rows), None)
+    last = np.flatnonzero(clear)[-LAST:]
+    return Taylor(tuple(rows), float(np.polyfit(np.log(STEPS[last]), np.log(remainders[last]), 1)[0]))

@@ -1,0 +1,141 @@
+"""Checks of functions behind HTTP, in processes and in libraries: the command line's addresses."""
+
+from __future__ import annotations
+
+import functools
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import GradcliError
+from ..program.arguments import check_known
+from ..program.elsewhere.address import CallOptions, open_address, refuse_to_execute
+from ..program.elsewhere.base import Arrays, Elsewhere, ElsewhereError
+from ..show.check_results import CheckReport
+from .check import Check
+from .hand_written import Claimed, what_ends
+from .subject import CheckError, Subject
+
+
+class RemoteCheck(Check):
+    """The check of the derivative that an address gives. make: the function, from values of its inputs."""
+
+    bounds_answers = True
+
+    def __init__(self, make: Callable[[Arrays], Elsewhere], at: Mapping[str, Any], **options: Any):
+        super().__init__(make, at, **options)
+        self.make = make
+        self.program: Elsewhere | None = None
+
+    def subject(self, at: Mapping[str, Any]) -> Subject:
+        """Return the function at a point. Raises CheckError, and GradcliError where nothing answers."""
+        if self.options.order != 1:
+            raise CheckError("order=2 needs a function of Tensors; this one runs elsewhere")
+        try:
+            self.program = self.make({name: np.asarray(x) for name, x in at.items()})
+        except ElsewhereError as error:
+            raise what_ends(error) from error
+        return Claimed(self.program, self.program.wrt if self.wrt is None else self.wrt)
+
+    def run(self) -> CheckReport:
+        """Check, and let go of the connection or the process."""
+        try:
+            return super().run()
+        finally:
+            if self.program is not None:
+                self.program.close()
+
+
+class DeclaredAddress(RemoteCheck):
+    """The check of an address that a file declares: opened when it is first run.
+
+    grad, vjp, jvp: declarations in C, of a library's derivatives; config: of a model, by name.
+    """
+
+    bounds_answers = False
+
+    def __init__(
+        self,
+        text: str,
+        at: Any,
+        *,
+        grad: str | None = None,
+        vjp: str | None = None,
+        jvp: str | None = None,
+        wrt: str | Sequence[str] | None = None,
+        config: Mapping[str, Any] | None = None,
+        name: str | None = None,
+        **options: Any,
+    ):
+        chosen = [wrt] if isinstance(wrt, str) else wrt
+        document = None if config is None else json.dumps(config)
+
+        @functools.cache
+        def opened() -> Callable[[Arrays], Elsewhere]:
+            return open_address(text, CallOptions(grad=grad, vjp=vjp, jvp=jvp, wrt=chosen, config=document))
+
+        def make(inputs: Arrays) -> Elsewhere:
+            return opened()(inputs)
+
+        super().__init__(make, at, wrt=chosen, name=name or text, **options)
+
+
+def of_address(target: Any, wanted: Any) -> Check | CheckReport:
+    """Return the check of what is at an address; a report when it cannot be reached.
+
+    Raises GradcliError for inputs that it does not have, or that are missing.
+    """
+    text = target.text
+    if target.safe:
+        refuse_to_execute(text)
+    if target.argv:
+        raise GradcliError(f"{text} takes no arguments after --", hint="put them into cmd:", kind="usage")
+    start = time.perf_counter()
+    rng = np.random.default_rng(wanted.options.get("seed", 0))
+    own, outputs = sort_shapes(text, wanted.shapes)
+    asked = CallOptions(
+        grad=wanted.grad,
+        vjp=wanted.vjp,
+        jvp=wanted.jvp,
+        shapes=outputs,
+        out=wanted.out,
+        wrt=wanted.wrt,
+        config=wanted.config,
+        timeout=wanted.timeout,
+    )
+    make = open_address(text, asked)
+    try:
+        program = make({**wanted.values, **{name: rng.standard_normal(shape) for name, shape in own.items()}})
+    except ElsewhereError as error:
+        return CheckReport(text, None, None, "error", time.perf_counter() - start, message=str(error))
+    if not (program.has_vjp or program.has_jvp):
+        raise GradcliError(
+            f"{program.title}: a function of a library is checked against a derivative from it",
+            hint=f"add {getattr(program, 'advice', '--grad')}",
+            kind="usage",
+        )
+    if wanted.wrt is not None:
+        check_known(wanted.wrt, program.inputs, "--wrt")
+    replay = wanted.replay(target)
+    check = RemoteCheck(make, {**wanted.values, **own}, wrt=wanted.wrt, name=text, replay=replay)
+    check.program = program
+    return check
+
+
+def sort_shapes(text: str, shapes: Mapping[str, tuple[int, ...]]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the shapes of inputs, and those of outputs, which only functions of a library are told."""
+    from ..program.elsewhere import LIBRARY
+
+    library = LIBRARY.match(text)
+    if library is None:
+        return dict(shapes), {}
+    from ..program.elsewhere.library import read_declaration
+
+    outputs = {p.name for p in read_declaration(library["declaration"]).parameters if p.kind == "output"}
+    return (
+        {name: shape for name, shape in shapes.items() if name not in outputs},
+        {name: shape for name, shape in shapes.items() if name in outputs},
+    )

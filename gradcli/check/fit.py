@@ -1,0 +1,184 @@
+"""Chebyshev fits along a line: the derivative at a point, and its error, from the decay of the coefficients.
+
+Trefethen, "Approximation Theory and Approximation Practice" (2013), chapters 3, 4 and 7 (series and their decay).
+
+What is known of the derivatives along a line, and slopes over small steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+NODES = 17
+"""Nodes of a fit, 0 among them."""
+TAIL = 5
+"""The last coefficients of a fit, which show the plateau."""
+HIGH = 6
+"""From this coefficient on they count as high: an analytic function that no wider fit resolves has them."""
+CLEAR = 30.0
+"""How many times larger than the plateau a coefficient is beyond doubt."""
+UNSEEN = 4
+"""Coefficients after the last that counts which may be as large as the plateau, without being noise."""
+SAFETY = 3.0
+"""How many standard deviations of the noise an error covers."""
+FLAT = 40.0
+"""A plateau up to so many units of rounding is rounding ..."""
+HIGH_PLATEAU = 0.02
+"""... unless it is this part of the values: rounding to few digits, and structure that no node sees, look alike."""
+
+ANGLES = np.pi * (2 * np.arange(NODES) + 1) / (2 * NODES)
+POINTS = np.cos(ANGLES)
+POINTS[NODES // 2] = 0.0
+TRANSFORM = 2 / NODES * np.cos(np.outer(np.arange(NODES), ANGLES))
+TRANSFORM[0] /= 2
+ODD = np.arange(NODES) % 2 == 1
+AT_CENTRE = np.where(ODD, np.arange(NODES) * np.where(np.arange(NODES) % 4 == 1, 1.0, -1.0), 0.0)
+"""The derivatives of the Chebyshev polynomials at 0."""
+AT_END = np.arange(NODES) ** 2.0 * np.where(np.arange(NODES) % 2 == 1, 1.0, -1.0)
+"""Their derivatives at -1."""
+
+
+def rounding_of(size: np.ndarray, unit: float) -> np.ndarray:
+    """Return how far values of some size are off by rounding, and by underflow: a few of the smallest numbers."""
+    return unit * size + 16 * float(np.finfo(np.float32 if unit > 1e-10 else np.float64).smallest_subnormal)
+
+
+Line = Callable[[np.ndarray], np.ndarray]
+"""A function of offsets (k,) that returns values (k, m)."""
+
+
+class Fit:
+    """One Chebyshev fit: derivative and error at 0 for each of m functions.
+
+    width: how far the interval reaches. noise: the size of the last coefficients; rounded: whether that is no
+    more than rounding; finite: whether all samples were finite; constant: whether all were equal. at_end: the
+    fit's value at its first end, where a one-sided fit touches the point. curved: whether high coefficients count
+    beyond doubt; spread: in how many of its steps the function changes much, apart from its trend. variation: the
+    size of the largest coefficient but the constant one.
+    """
+
+    def __init__(self, places: np.ndarray, values: np.ndarray, width: float, unit: float, weights: np.ndarray):
+        self.width = width
+        self.finite = np.isfinite(values).all(axis=0)
+        values = np.where(self.finite, values, 0.0)
+        coefficients = transform(places) @ values
+        size = np.abs(coefficients)
+        floor = rounding_of(np.abs(values).max(axis=0), unit)
+        self.constant = (values == values[:1]).all(axis=0)
+        tail = size[-TAIL:].max(axis=0)
+        relative = size[-TAIL:] / np.maximum(tail, np.finfo(float).tiny)
+        self.noise = np.maximum(tail * np.sqrt((relative**2).mean(axis=0)), 0.3 * floor)
+        plateau = np.maximum(tail, 0.3 * floor)
+        self.rounded = plateau <= min(FLAT, HIGH_PLATEAU / unit) * np.maximum(floor, np.finfo(float).tiny)
+        above = size > 2.5 * plateau
+        last = np.where(above.any(axis=0), NODES - 1 - np.argmax(above[::-1], axis=0), 1)
+        last = np.maximum(last, 2)
+        used = np.arange(NODES)[:, None] <= last
+        self.value = (weights[:, None] * coefficients * used).sum(axis=0)
+        spread = np.sqrt(((weights[:, None] * used) ** 2).sum(axis=0))
+        following = sum(np.abs(weights[np.minimum(last + k, NODES - 1)]) for k in range(1, UNSEEN + 1))
+        self.error = np.where(self.finite, SAFETY * self.noise * spread + plateau * following, np.inf)
+        self.curved = (size[HIGH:-TAIL] > CLEAR * plateau).any(axis=0)
+        self.variation = size[1:].max(axis=0)
+        steps = np.abs(np.diff(values, axis=0) - np.diff(places)[:, None] * coefficients[1])
+        self.spread = (steps > 0.25 * steps.max(axis=0)).sum(axis=0)
+        signs = np.where(ODD, -1.0, 1.0)[:, None]
+        self.at_end = (signs * coefficients * used).sum(axis=0)
+
+
+def transform(places: np.ndarray) -> np.ndarray:
+    """Return the matrix from values at places in [-1, 1], close to the Chebyshev nodes, to coefficients."""
+    if np.abs(places - POINTS).max() < 1e-15:
+        return TRANSFORM
+    return np.linalg.inv(np.polynomial.chebyshev.chebvander(places, NODES - 1))
+
+
+def representable(x: Any, offsets: np.ndarray) -> np.ndarray:
+    """Return the offsets that x + offset really has in x's type."""
+    kind = np.asarray(x).dtype.type if np.asarray(x).dtype.kind == "f" else float
+    return ((kind(x) + offsets.astype(kind)) - kind(x)).astype(float)
+
+
+def fit_centred(line: Line, x: Any, width: float, unit: float) -> Fit:
+    """Fit a line on [-width, width]."""
+    offsets = representable(x, POINTS * width)
+    return Fit(offsets / width, line(offsets), width, unit, AT_CENTRE / width)
+
+
+def one_sided(line: Line, x: Any, width: float, unit: float, side: int) -> Fit:
+    """Fit a line on [0, width] (side 1) or [-width, 0] (side -1), and differentiate at 0."""
+    offsets = representable(x, side * (1 + POINTS) / 2 * width)
+    return Fit(side * offsets * 2 / width - 1, line(offsets), width, unit, AT_END * (side * 2 / width))
+
+
+class Estimate:
+    """Derivatives of m functions at 0 along a line.
+
+    value, error: the reference and the half-width of its interval, infinite where there is none. other,
+    other_error: a second candidate where small and large steps disagree, nan where there is none. left, right
+    and their errors: one-sided derivatives where `kind` is "kink" or "edge". kind: "smooth", "noise" (the
+    plateau is far above rounding), "kink", "jump", "edge" (the function ends here), "none".
+    """
+
+    def __init__(self, m: int):
+        self.value = np.full(m, np.nan)
+        self.error = np.full(m, np.inf)
+        self.other = np.full(m, np.nan)
+        self.other_error = np.full(m, np.nan)
+        self.left, self.left_error = np.full(m, np.nan), np.full(m, np.inf)
+        self.right, self.right_error = np.full(m, np.nan), np.full(m, np.inf)
+        self.kind = np.full(m, "none", dtype=object)
+        self.noise = np.zeros(m)
+        self.width = np.full(m, np.nan)
+
+    def put(self, where: np.ndarray, value: Any, error: Any, kind: str) -> None:
+        """Set value, error and kind at some places."""
+        self.value[where], self.error[where], self.kind[where] = value[where], error[where], kind
+
+
+class Small:
+    """Slopes over small symmetric steps: steps (k,), central, right and left slopes (k, m), visible error (k, m)."""
+
+    def __init__(self, steps: np.ndarray, up: np.ndarray, down: np.ndarray, f0: np.ndarray, unit: float):
+        self.steps = steps
+        column = steps[:, None]
+        self.central = (up - down) / (2 * column)
+        self.right = (up - f0) / column
+        self.left = (f0 - down) / column
+        largest = np.fmax(np.fmax(np.abs(up), np.abs(down)), np.abs(f0))
+        self.visible = 2 * rounding_of(largest, unit) / column
+        self.constant = (up == f0) & (down == f0)
+        self.up_gap, self.down_gap = up - f0, f0 - down
+        self.largest = largest
+
+
+def small_steps(line: Line, x: Any, scale: float, least: float, f0: np.ndarray, unit: float) -> Small:
+    """Return slopes over steps from the smallest sensible one up to a hundredth of the scale."""
+    steps = np.geomspace(max(least / 4, 4 * np.finfo(float).tiny), 0.01 * scale, 13)
+    away = -1.0 if float(x) < 0 else 1.0
+    steps = np.abs(representable(x, away * steps))
+    values = line(np.concatenate([steps, -steps]))
+    return Small(steps, values[: len(steps)], values[len(steps) :], f0, unit)
+
+
+def limit(slopes: np.ndarray, visible: np.ndarray) -> tuple[float, float]:
+    """Return the limit of slopes over falling steps, and its error: for ends where no power series holds.
+
+    slopes, visible: over rising steps. Aitken's extrapolation; slopes that keep growing have an infinite limit
+    with error 0.
+    """
+    usable = np.isfinite(slopes) & (visible < 0.01 * np.maximum(np.abs(slopes), 1e-300))
+    falling = slopes[usable][::-1]
+    if len(falling) < 5:
+        return np.nan, np.inf
+    ratios = falling[1:] / falling[:-1]
+    if (ratios[-4:] > 1.2).all() and np.ptp(ratios[-4:]) < 0.5 * ratios[-1]:
+        return float(np.sign(falling[-1]) * np.inf), 0.0
+    first, second = falling[-2] - falling[-3], falling[-1] - falling[-2]
+    if second == first:
+        return float(falling[-1]), abs(float(second)) + float(visible[usable][0]) * 4
+    end = falling[-1] - second**2 / (second - first)
+    return float(end), 2 * abs(float(falling[-1] - end)) + 4 * float(visible[usable][0])

@@ -1,0 +1,426 @@
+"""The reference Jacobian, as precise as each element needs: a cheap look at all, a close one where it matters.
+
+The cheap look takes ten points per input: three symmetric pairs within a few hundredths of the scale of x,
+extrapolated as in Romberg's method, and two narrow pairs that must agree with them. An element that is settled
+by that is left alone; the others are sampled by `reference.estimate`.
+
+The derivative along a line from few values: symmetric pairs, whose differences are odd in the step.
+
+What is even, a kink at the point among it, cancels in these differences. Three pairs are extrapolated as in Romberg's
+method; eight, at Chebyshev nodes, show by the decay of their coefficients where the noise begins (see `fit`).
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import NamedTuple
+
+import numpy as np
+
+from .fit import FLAT, NODES, POINTS, SAFETY, Estimate, rounding_of
+from .line import estimate
+from .subject import Flat
+
+REACH = 0.05
+"""The half-width of the cheap look, in units of the scale of x."""
+PAIRS = np.cos(np.pi * np.array([1, 3, 5]) / 14)
+OTHER_REACHES = (0.01, 0.3, 0.002)
+"""Looked at next where the first reach leaves too large an error: from its series, or from rounding."""
+NARROW = (1e-3, 3e-7)
+SMALL = 1e-3
+"""The scale of x below which a function that does not change is looked at further away, ..."""
+WIDE = 0.3
+"""... so far."""
+CLEAR = 3e-7
+"""The relative error that settles an element in the cheap look."""
+CLEARLY = 30.0
+"""How many times its noise a change of the function is one."""
+ENOUGH = 20
+"""Elements found wrong by a close look, after which the others are not looked at closely."""
+MARGIN = 2.5
+"""An analytic value further away than so many error estimates is wrong."""
+WATCHED = 0.2
+"""Seconds of calls after which who watches is told how far it is."""
+SURE = 30.0
+"""A cheap look is trusted to accuse only beyond so many."""
+
+
+def even_weights(ratios: np.ndarray, term: int = 0) -> np.ndarray:
+    """Return the weights of central slopes over steps `ratios` that give the coefficient of step**(2 term).
+
+    Term 0 is the derivative without its even error terms.
+    """
+    powers = ratios[None, :] ** (2 * np.arange(len(ratios)))[:, None]
+    return np.linalg.solve(powers, np.eye(len(ratios))[:, term])
+
+
+WEIGHTS = even_weights(PAIRS)
+CURVE = even_weights(PAIRS, 1)
+INNER = np.concatenate([[0.0], even_weights(PAIRS[1:])])
+
+
+class Reference:
+    """The reference Jacobian of a Flat: arrays of shape (m, n), and what is special about single elements.
+
+    value, error: the reference and the half-width of its interval, infinite where nothing is known or looks
+    contradict each other. estimates: what close looks found, by column. same: where the function does not change at
+    all; limited: where the error is the rounding of the function. changes: by output, how much it is seen to change
+    at most when an element changes by its scale.
+    """
+
+    def __init__(self, flat: Flat):
+        m, n = len(flat.f0), flat.size
+        self.flat = flat
+        self.value = np.full((m, n), np.nan)
+        self.error = np.full((m, n), np.inf)
+        self.changes = np.zeros(m)
+        self.same = np.zeros((m, n), bool)
+        self.limited = np.zeros((m, n), bool)
+        self.estimates: dict[int, tuple[np.ndarray, Estimate]] = {}
+
+    @functools.cached_property
+    def noise(self) -> np.ndarray:
+        """How much values scatter, by output: it costs calls, and is looked at when it is first needed."""
+        return scatter_of_values(self.flat)
+
+    @property
+    def settled(self) -> np.ndarray:
+        """Where the reference is known so well that no closer look is needed."""
+        with np.errstate(all="ignore"):
+            return ~self.same & (self.error <= CLEAR * np.abs(self.value))
+
+    def look(self, columns: np.ndarray | None = None, reach: float = REACH) -> None:
+        """Take the cheap look at some elements (all unless given); keep what is better than before."""
+        flat = self.flat
+        chosen = np.arange(flat.size) if columns is None else columns
+        steps = np.concatenate([PAIRS * reach, NARROW])
+        chunk = max(1, 50_000_000 // (16 * len(steps) * max(len(flat.f0), 1)))
+        if flat.subject.watch is not None:
+            chunk = max(1, min(chunk, int(WATCHED / (2 * len(steps) * max(flat.seconds, 1e-6)))))
+        for start in range(0, len(chosen), chunk):
+            flat.subject.tell("element", start, len(chosen))
+            elements = chosen[start : start + chunk]
+            h = self.steps(elements, steps)
+            offsets = np.concatenate([h, -h], axis=1)
+            values = flat.along(np.repeat(elements, offsets.shape[1]), offsets.reshape(-1))
+            values = values.reshape((*offsets.shape, len(flat.f0)))
+            with np.errstate(all="ignore"):
+                self.judge(elements, h[:, :, None], values[:, : h.shape[1]], values[:, h.shape[1] :])
+        small = chosen[(flat.scales[chosen] < SMALL) & self.same[:, chosen].any(axis=0)]
+        if small.size:
+            self.same[:, small] &= self.stands_still(small)
+
+    def stands_still(self, elements: np.ndarray) -> np.ndarray:
+        """Return where the function is the same far away on a side: small steps may change less than it rounds."""
+        flat = self.flat
+        far = flat.along(np.repeat(elements, 2), np.tile([WIDE, -WIDE], len(elements)))
+        far = far.reshape((len(elements), 2, -1))
+        same = far == flat.f0
+        return (same.any(axis=1) | ~np.isfinite(far).any(axis=1)).T
+
+    def steps(self, elements: np.ndarray, steps: np.ndarray) -> np.ndarray:
+        """Return steps by element, in units of its scale, such that x + h and x - h are exact."""
+        flat = self.flat
+        x = np.array([flat.coordinate(int(i)) for i in elements])[:, None]
+        wanted = steps * flat.scales[elements][:, None]
+        moved = x + (np.where(x < 0, -1.0, 1.0) * wanted).astype(x.dtype)
+        h = np.abs(moved - x).astype(float)
+        return np.where(h > 0, h, wanted)
+
+    def judge(self, elements: np.ndarray, h: np.ndarray, up: np.ndarray, down: np.ndarray) -> None:
+        """Take in values at x + h and x - h: shapes (elements, steps, m)."""
+        flat, f0 = self.flat, self.flat.f0
+        slopes = (up - down) / (2 * h)
+        value = (WEIGHTS[:, None] * slopes[:, :3]).sum(axis=1)
+        inner = (INNER[:, None] * slopes[:, :3]).sum(axis=1)
+        largest = np.maximum(np.maximum(np.abs(up), np.abs(down)), np.abs(f0))
+        noise = np.maximum(rounding_of(largest.max(axis=1), flat.unit), self.noise)
+        rounding = SAFETY * noise * (np.abs(WEIGHTS)[:, None] / h[:, :3]).sum(axis=1)
+        last, before = np.abs(value - inner), np.abs(inner - slopes[:, 2])
+        error = last * np.clip(10 * last / np.maximum(before, np.finfo(float).tiny), 0.02, 1) + rounding
+        curve = (CURVE[:, None] * slopes[:, :3]).sum(axis=1) / (h[:, 0] / PAIRS[0]) ** 2
+        visible = 2 * noise[:, None] / h[:, 3:]
+        expected = value[:, None] + curve[:, None] * h[:, 3:] ** 2
+        agree = (np.abs(slopes[:, 3:] - expected) <= 3 * (2 * visible + error[:, None])).all(axis=1)
+        gaps = np.abs((up - f0) / h - (f0 - down) / h)[:, 3:]
+        smooth = gaps[:, 1] <= 8 * visible[:, 1] + 1e-2 * gaps[:, 0]
+        finite = np.isfinite(up).all(axis=1) & np.isfinite(down).all(axis=1)
+        same = ((up == f0) & (down == f0)).all(axis=1)
+        change = np.fmax(np.abs(up - f0), np.abs(down - f0))[:, 0] - CLEARLY * noise
+        change *= flat.scales[elements, None] / h[:, 0] * (finite & agree & smooth)
+        self.changes = np.fmax(self.changes, np.fmax.reduce(np.where(np.isfinite(change), change, 0.0), axis=0))
+        good = (finite & agree & smooth).T
+        value, error, limited = value.T, error.T, (error <= 2 * rounding).T
+        old_value, old_error = self.value[:, elements], self.error[:, elements]
+        known = np.isfinite(old_error)
+        fits = ~known | (np.abs(value - old_value) <= MARGIN * (error + old_error))
+        better = good & fits & ~(known & (old_error <= error))
+        self.value[:, elements] = np.where(better, value, old_value)
+        self.error[:, elements] = np.where(better, error, np.where(known & good & ~fits, np.inf, old_error))
+        self.limited[:, elements] = np.where(better, limited, self.limited[:, elements])
+        self.same[:, elements] |= same.T
+
+    def look_closely(self, i: int, rows: np.ndarray) -> Estimate:
+        """Sample some rows along element i as closely as their derivatives need; entry k is that of rows[k]."""
+        flat = self.flat
+
+        def line(offsets: np.ndarray) -> np.ndarray:
+            return flat.along(np.full(len(offsets), i), offsets)[:, rows]
+
+        with np.errstate(all="ignore"):
+            fit = estimate(line, flat.coordinate(i), float(flat.scales[i]), flat.f0[rows], flat.unit)
+        self.estimates[i] = (rows, fit)
+        use = fit.kind != "none"
+        self.value[rows[use], i] = fit.value[use]
+        self.error[rows, i] = np.where(use, fit.error, np.inf)
+        return fit
+
+    def hidden_by_rounding(self) -> np.ndarray:
+        """Return slopes that a function may have which does not change where it was looked at."""
+        scales = self.flat.scales
+        reach = np.where(scales < SMALL, WIDE, REACH * scales)
+        return self.flat.unit * np.abs(self.flat.f0)[:, None] / reach
+
+    def rounding_at(self, j: int, i: int) -> float:
+        """Return what rounding hides of output j beside element i.
+
+        Where it does not change at all, what it was computed from may be as large as it is a few scales away.
+        """
+        flat = self.flat
+        largest = abs(float(flat.f0[j]))
+        if self.same[j, i]:
+            reach = max(float(flat.scales[i]), 1.0)
+            around = flat.along(np.full(6, i), reach * np.array([-3.0, -1.0, -0.3, 0.3, 1.0, 3.0]))[:, j]
+            largest = max(largest, float(np.abs(around[np.isfinite(around)]).max(initial=0.0)))
+        return flat.unit * largest
+
+    def sides(self, j: int, i: int) -> tuple[float, float] | None:
+        """Return the left and the right derivative of entry (j, i), None where no kink was seen."""
+        rows, fit = self.estimates.get(i, (np.zeros(0, int), None))
+        for k in np.flatnonzero(rows == j):
+            if fit is not None and fit.kind[k] == "kink":
+                return float(fit.left[k]), float(fit.right[k])
+        return None
+
+
+def scatter_of_values(flat: Flat) -> np.ndarray:
+    """Return the noise of each output: how far values at close points scatter about a smooth curve.
+
+    Fourth differences along a random direction, at three spacings; More and Wild (2011), equation 1.4.
+    """
+    rng = np.random.default_rng(5)
+    x = flat.x
+    direction = rng.choice([-1.0, 1.0], flat.size) * flat.scales
+    steps = np.arange(-4, 5)
+    unit = max(float(np.finfo(part.dtype).eps) / 2 for part in flat.parts)
+    spacings = (64 * unit, 4096 * unit, 2.0**20 * unit)
+    offsets = np.concatenate([steps * spacing for spacing in spacings])
+    values = flat.points(x + offsets[:, None] * direction).reshape((len(spacings), len(steps), -1))
+    with np.errstate(all="ignore"):
+        fourth = np.diff(values, n=4, axis=1) / np.sqrt(70.0)
+        noise = np.sqrt((fourth**2).mean(axis=1)).max(axis=0)
+    return np.where(np.isfinite(noise), noise, 0.0)
+
+
+WIDTHS = tuple(0.3 / 4**k for k in range(7))
+HALF = POINTS[: NODES // 2]
+CHEBYSHEV = np.linalg.inv(np.polynomial.chebyshev.chebvander(HALF, NODES - 1)[:, 1:NODES:2])
+"""From odd values at positive nodes to odd coefficients."""
+AT_CENTRE = np.array([k if k % 4 == 1 else -k for k in range(1, NODES, 2)], float)
+CLOSE = POINTS[NODES // 2 - 1 : NODES // 2 - 6 : -1]
+"""The nodes next to the point, by which one side of it is judged ..."""
+TO_POINT = tuple(np.linalg.inv(np.vander(nodes, increasing=True))[0] for nodes in (CLOSE, CLOSE[:-1]))
+"""... and what all of them, and all but one, extrapolate to at the point."""
+TAIL = 3
+PER_FIT = NODES - 1
+"""Calls of a fit."""
+PLATEAU = 0.1
+"""The part of its size that a plateau of noise keeps in the narrowest fit; one of an edge or a kink does not."""
+MORE, MOST = 10, 30
+"""Fits that are averaged where noise hides what is wanted, and how many at most without a budget."""
+LIMIT = 300_000
+"""Calls beyond which averaging noise is given up."""
+BENT = 1e-3
+"""A gap between one-sided slopes, relative to the slopes, from which on it is looked at."""
+
+
+class Slope(NamedTuple):
+    """Derivatives along a line, one per combination of outputs.
+
+    value, error: with the half-width of its interval. bent: where one-sided slopes seem to differ. noise: how far
+    values scatter about a smooth curve; resolved: whether the error is that of noise, and not of a series cut too
+    early. rough: an error that trusts no extrapolation.
+    """
+
+    value: np.ndarray
+    error: np.ndarray
+    bent: np.ndarray
+    noise: np.ndarray
+    resolved: np.ndarray
+    rough: np.ndarray
+
+
+class SampledLine:
+    """Values of combinations of outputs along x + t d.
+
+    weights: (R, m), the combinations. noise: what values are known to scatter by at least. All values that were asked
+    for are kept, so that other combinations of them need no calls.
+    """
+
+    def __init__(self, flat: Flat, direction: np.ndarray, weights: np.ndarray, noise: np.ndarray):
+        self.flat, self.direction, self.weights, self.noise = flat, direction, weights, noise
+        self.kept: dict[float, tuple[np.ndarray, np.ndarray]] = {}
+
+    def pairs(self, h: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the outputs at +h and -h: shape (steps, m) each."""
+        new = np.array([t for t in h if float(t) not in self.kept])
+        if len(new):
+            offsets = np.concatenate([new, -new])
+            values = self.flat.points(self.flat.x + offsets[:, None] * self.direction)
+            for k, t in enumerate(new):
+                self.kept[float(t)] = values[k], values[len(new) + k]
+        pairs = [self.kept[float(t)] for t in h]
+        return np.array([up for up, _ in pairs]), np.array([down for _, down in pairs])
+
+    def change(self) -> np.ndarray:
+        """Return how much outputs are seen to change at most beside the point, over the whole direction: (m,)."""
+        gaps = [np.fmax(abs(up - self.flat.f0), abs(down - self.flat.f0)) / t for t, (up, down) in self.kept.items()]
+        return np.fmax.reduce(gaps)
+
+    def floor(self, up: np.ndarray, down: np.ndarray) -> np.ndarray:
+        """Return what the combined values scatter by at least: rounding, and noise that is known of."""
+        largest = np.maximum(np.maximum(np.abs(up), np.abs(down)).max(axis=0), np.abs(self.flat.f0))
+        return np.abs(self.weights) @ np.maximum(rounding_of(largest, self.flat.unit), self.noise)
+
+    def displacement(self, h: float) -> np.ndarray:
+        """Return how far slopes are off because x + h d is rounded, for inputs narrower than double precision."""
+        unit = max(float(np.finfo(part.dtype).eps) / 2 for part in self.flat.parts)
+        return np.zeros(len(self.weights)) if unit < 1e-12 else np.full(len(self.weights), SAFETY * unit / h)
+
+    def romberg(self, h: np.ndarray, trust: np.ndarray | float | None = None) -> Slope:
+        """Extrapolate the slopes over falling steps h. trust: for two steps, the part of the last change to fear."""
+        up, down = self.pairs(h)
+        noise, base = self.floor(up, down), self.weights @ self.flat.f0
+        up, down = up @ self.weights.T, down @ self.weights.T
+        slopes = (up - down) / (2 * h)[:, None]
+        weights = even_weights(h / h[0])
+        value = weights @ slopes
+        inner = even_weights(h[1:] / h[0]) @ slopes[1:]
+        last, before = np.abs(value - inner), np.abs(inner - slopes[-1])
+        if trust is None:
+            trust = np.maximum(10 * last / np.maximum(before, np.finfo(float).tiny), 0.02)
+        rounding = SAFETY * noise * (np.abs(weights) / h).sum()
+        error = last * np.clip(trust, 1e-3, 1) + rounding + self.displacement(h[-1]) * np.abs(value)
+        bent, rough = self.bends(h, up + down - 2 * base, value, noise), np.maximum(last, before) + rounding
+        return Slope(value, error, bent, noise, np.zeros(len(value), bool), rough)
+
+    def best(self, h: np.ndarray) -> Slope:
+        """Return the best extrapolation of three consecutive steps among many."""
+        return functools.reduce(better, (self.romberg(h[k : k + 3]) for k in range(len(h) - 2)))
+
+    def bends(self, h: np.ndarray, even: np.ndarray, value: np.ndarray, noise: np.ndarray) -> np.ndarray:
+        """Return where what is even in h grows like h, and not like its square, as beside a kink or a jump."""
+        powers = h[:, None] ** np.array([1, 2, 4])[: len(h)]
+        first, second = np.linalg.solve(powers, even)[:2]
+        clear = np.abs(first) > 20 * noise / h[-1] + BENT * np.abs(value)
+        return clear & (np.abs(first) > 0.3 * np.abs(second) * h[-1])
+
+    def fit(self, width: float, more: int = 0) -> Slope:
+        """Fit odd Chebyshev polynomials to eight pairs. more: coefficients to keep that single fits do not show."""
+        up, down = self.pairs(HALF * width)
+        floor = self.floor(up, down)
+        odd = (up - down) @ self.weights.T / 2
+        coefficients = CHEBYSHEV @ odd
+        size = np.abs(coefficients)
+        tail = np.maximum(size[-TAIL:].max(axis=0), 0.3 * floor)
+        noise = np.maximum(np.sqrt((size[-TAIL:] ** 2).mean(axis=0)), 0.3 * floor)
+        above = size > 2.5 * tail
+        last = np.where(above.any(axis=0), len(size) - 1 - np.argmax(above[::-1], axis=0), 0)
+        last = np.minimum(np.maximum(last, 1) + more, len(size) - 1)
+        used = np.arange(len(size))[:, None] <= last
+        slopes = AT_CENTRE[:, None] / width
+        value = (slopes * coefficients * used).sum(axis=0)
+        spread = np.sqrt(((slopes * used) ** 2).sum(axis=0))
+        following = np.abs(slopes[np.minimum(last + 1, len(size) - 1), 0])
+        error = SAFETY * noise * spread + tail * following + self.displacement(width) * np.abs(value)
+        error = np.where(np.isfinite(value), error, np.inf)
+        return Slope(value, error, np.zeros(len(value), bool), noise, tail <= FLAT * floor, error)
+
+    def one_sided(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return slopes from the left and from the right, and their errors, from fits that were made: (2, R)."""
+        best = np.full((2, len(self.weights)), np.nan)
+        least = np.full(best.shape, np.inf)
+        for width in (w for w in WIDTHS if float(CLOSE[0] * w) in self.kept):
+            up, down = self.pairs(CLOSE * width)
+            rounding = SAFETY * self.floor(up, down) * (np.abs(TO_POINT[0]) / (CLOSE * width)).sum()
+            gaps = np.stack([self.flat.f0 - down, up - self.flat.f0]) @ self.weights.T
+            slopes = gaps / (CLOSE * width)[:, None]
+            value, other = TO_POINT[0] @ slopes, TO_POINT[1] @ slopes[:, :-1]
+            error = np.abs(value - other) + rounding
+            best, least = np.where(error < least, value, best), np.fmin(error, least)
+        return best, least
+
+    def is_straight(self) -> np.ndarray:
+        """Return where slopes from the left and from the right are seen to be the same: (R,)."""
+        (left, right), errors = self.one_sided()
+        room = errors.sum(axis=0)
+        return (np.abs(right - left) <= room) & (room <= BENT * np.maximum(np.abs(left), np.abs(right)))
+
+    def search(self, enough: np.ndarray) -> Slope:
+        """Return the best of fits of falling widths, down to where noise, and not their degree, limits them.
+
+        A plateau that does not fall with the width is noise, unless the narrowest fit is without it: then it is an
+        edge or a kink beside the point. enough: errors below which no better is looked for. Raises OutOfCallsError.
+        """
+        fits: list[Slope] = []
+        for width in WIDTHS:
+            fits.append(self.fit(width))
+            if len(fits) > 1:
+                same = fits[-1].noise > 0.5 * fits[-2].noise
+                if (same & ~fits[-1].resolved).any():
+                    same &= fits[-1].resolved | (self.fit(WIDTHS[-1]).noise > PLATEAU * fits[-1].noise)
+                fits[-2:] = [fit._replace(resolved=fit.resolved | same) for fit in fits[-2:]]
+            if np.any([fit.resolved for fit in fits], axis=0).all():
+                break
+        best = functools.reduce(better, fits)
+        if fits[0].resolved.all():
+            best = self.widen(best, enough)
+        return self.average(best, fits, enough) if (best.error > enough)[best.resolved].any() else best
+
+    def widen(self, best: Slope, enough: np.ndarray) -> Slope:
+        """Try wider fits while noise is what limits, and they know more."""
+        width = WIDTHS[0]
+        while (best.error > enough).any() and width < 20:
+            width *= 4
+            fit = self.fit(width)
+            wider = better(best, fit._replace(resolved=fit.resolved | (fit.noise <= 2 * best.noise)))
+            if not (wider.error < 0.7 * best.error).any():
+                break
+            best = wider
+        return best
+
+    def average(self, best: Slope, fits: list[Slope], enough: np.ndarray) -> Slope:
+        """Return the mean of more fits about as wide as the best one, where these agree."""
+        place = int(np.argmin([np.where(fit.resolved, fit.error, np.inf).max() for fit in fits]))
+        wanted = float(np.nan_to_num((best.error / enough)[best.resolved].max(initial=0.0), posinf=1e9)) ** 2
+        most, subject = MOST, self.flat.subject
+        if subject.most_calls is not None:
+            most = min((subject.most_calls - subject.calls) // PER_FIT, LIMIT // PER_FIT)
+        count = int(min(max(1.5 * wanted, MORE), most))
+        more = [self.fit(WIDTHS[place] * part, more=1) for part in np.linspace(0.55, 0.95, max(count, 1))]
+        values, errors = np.array([fit.value for fit in more]), np.array([fit.error for fit in more])
+        with np.errstate(all="ignore"):
+            weights = 1 / errors**2
+            mean = (weights * values).sum(axis=0) / weights.sum(axis=0)
+            error = 1.5 / np.sqrt(weights.sum(axis=0))
+            agree = (np.abs(values - mean) <= errors).mean(axis=0) >= 0.95
+        use = agree & np.isfinite(mean) & best.resolved & (error < best.error)
+        return best._replace(value=np.where(use, mean, best.value), error=np.where(use, error, best.error))
+
+
+def better(one: Slope, other: Slope) -> Slope:
+    """Return of two slopes the one with the smaller error, where it is resolved, for each combination."""
+    first, second = (np.where(s.resolved, s.error, np.inf) for s in (one, other))
+    use = (second < first) | (np.isinf(first) & np.isinf(second) & (other.error < one.error))
+    parts = [np.where(use, b, a) for a, b in zip(one, other, strict=True)]
+    return Slope(*parts)._replace(noise=np.minimum(one.noise, other.noise))

@@ -1,0 +1,357 @@
+"""Points and their convex hulls.
+
+Kinks that several elements share: whether their claimed values lie together in Clarke's generalized gradient.
+
+The generalized gradient is the convex hull of limits of gradients (Clarke, "Optimization and Nonsmooth Analysis",
+1983, theorem 2.5.1). What the directional derivatives h(d) of a row say about its form decides how membership is
+found out:
+
+- h adds up over the elements, or over blocks of them: the hull is a product, and each factor is decided by itself.
+- h - its odd part is the root of a quadratic form: an ellipsoid, as of a norm at 0.
+- few gradients close by, all seen more than once: their convex hull.
+- h convex or concave: support functions, with the most telling direction added until it decides (Wolfe, "Finding the
+  nearest point in a polytope", Math. Programming 11, 1976).
+
+Anything else stays open.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+
+import numpy as np
+
+from .subject import Flat
+from .verdict import FAIL, Judgement
+
+
+def components(count: int, pairs: np.ndarray) -> list[list[int]]:
+    """Return the connected components of a graph on 0 ... count - 1."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    graph = coo_array((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(count, count))
+    number, labels = connected_components(graph, directed=False)
+    return [np.flatnonzero(labels == k).tolist() for k in range(number)]
+
+
+def distinct(points: np.ndarray, close: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return points (rows) that are no closer than that to one another, and how often each was seen."""
+    kept: list[np.ndarray] = []
+    counts: list[int] = []
+    for point in points:
+        near = [k for k, other in enumerate(kept) if np.abs(point - other).max() <= close]
+        if near:
+            counts[near[0]] += 1
+        else:
+            kept.append(point)
+            counts.append(1)
+    return np.array(kept), np.array(counts)
+
+
+def nearest(points: np.ndarray, target: np.ndarray) -> np.ndarray:
+    """Return the point of the convex hull of `points` (rows) that is nearest to the target."""
+    from scipy.optimize import nnls
+
+    size = max(np.abs(points).max(), np.abs(target).max(), 1e-300)
+    heavy = 1e4
+    matrix = np.concatenate([points.T / size, heavy * np.ones((1, len(points)))])
+    weights, _ = nnls(matrix, np.concatenate([target / size, [heavy]]))
+    return points.T @ (weights / max(weights.sum(), 1e-300))
+
+
+def distance(points: np.ndarray, target: np.ndarray) -> float:
+    """Return the largest difference, over the elements, between the target and the nearest point of the hull."""
+    return float(np.abs(target - nearest(points, target)).max())
+
+
+STEPS = 10.0 ** np.array([-3, -4, -5, -6, -7, -9, -11])
+"""Steps of directional derivatives, each with its half and its quarter, in units of the scale."""
+RADIUS = 1e-4
+"""How far from x gradients are taken, and half as far, in units of the scale."""
+MOST = 60
+"""Elements that may meet in a kink which is looked at in full."""
+PROBES = 8
+"""Random directions in which derivatives must add up."""
+CLOSE = 1e-6
+"""The relative error up to which directional derivatives and gradients close by are known."""
+MOSTLY = 0.8
+ROUNDS = 60
+
+
+def settle_kinks(flat: Flat, judgement: Judgement, seed: int) -> None:
+    """Decide rows in which several elements have kinks, or seem wrong where kinks may meet."""
+    rows = {j for j, columns in judgement.kinks.items() if len(columns) > 1} | set(judgement.wrong())
+    if not rows or flat.size < 2:
+        return
+    slopes = Slopes(flat, np.random.default_rng(seed))
+    for j in sorted(rows):
+        row = KinkRow(slopes, judgement, j)
+        if row.adds_up() or (flat.size <= MOST and row.measure_at_x().adds_up()):
+            continue
+        columns = row.meeting_columns()
+        if columns is None:
+            kinked = judgement.kinks.get(j, [])
+            if kinked and not (judgement.state[j] == FAIL).any():
+                judgement.settle_kinks({tuple(kinked): None}, j)
+            continue
+        blocks = [columns] if row.is_round(columns) else row.blocks(columns)
+        judgement.settle_kinks({tuple(block): row.contains(block) for block in blocks}, j)
+
+
+class Slopes:
+    """Directional derivatives of a Flat at x; directions are in units of the scale, one a row."""
+
+    def __init__(self, flat: Flat, rng: np.random.Generator):
+        self.flat, self.rng = flat, rng
+        self.x = flat.x
+
+    def along(self, directions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return one-sided derivatives and their errors: shapes (directions, m).
+
+        Extrapolated from three steps (Romberg), from the size of step that leaves the least error, of those that
+        agree with all smaller ones: a larger one may cross a kink beside x.
+        """
+        flat = self.flat
+        ratios = np.array([1.0, 0.5, 0.25])
+        steps = (STEPS[:, None] * ratios).reshape(-1)
+        moves = (steps[:, None, None] * (directions * flat.scales)).reshape((-1, flat.size))
+        values = flat.points(self.x + moves).reshape((len(STEPS), 3, len(directions), -1))
+        quotients = (values - flat.f0) / (STEPS[:, None, None, None] * ratios[:, None, None])
+        first = 2 * quotients[:, 1:] - quotients[:, :-1]
+        best = (4 * first[:, 1] - first[:, 0]) / 3
+        largest = np.maximum(np.abs(values).max(axis=1), np.abs(flat.f0))
+        error = np.maximum(np.abs(best - first[:, 1]), 0.1 * np.abs(first[:, 1] - first[:, 0]))
+        error += 40 * flat.unit * largest / STEPS[:, None, None]
+        error = np.where(np.isfinite(error), error, np.inf)
+        value, least = best[-1], error[-1]
+        agree = np.ones(value.shape, bool)
+        for k in range(len(STEPS) - 2, -1, -1):
+            agree &= ~(np.abs(best[k] - value) > 3 * (error[k] + least))
+            better = agree & (error[k] < least)
+            value, least = np.where(better, best[k], value), np.where(better, error[k], least)
+        return value, least
+
+    @functools.cached_property
+    def probes(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Random directions in which all elements move, and the derivatives along them."""
+        directions = self.random(PROBES, np.arange(self.flat.size))
+        return directions, *self.along(directions)
+
+    def random(self, count: int, columns: np.ndarray) -> np.ndarray:
+        """Return random directions in which some elements move: half of them near corners of a cube."""
+        directions = np.zeros((count, self.flat.size))
+        smooth = self.rng.uniform(-1, 1, (count, len(columns)))
+        corners = self.rng.choice([-1.0, 1.0], smooth.shape) * self.rng.uniform(0.5, 1, smooth.shape)
+        directions[:, columns] = np.where(np.arange(count)[:, None] % 2, smooth, corners)
+        return directions
+
+    def gradients(self, directions: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        """Return the limits of gradients along directions towards x: (directions, columns, m), scaled."""
+        flat, k = self.flat, len(columns)
+        slopes = []
+        for radius in (RADIUS, RADIUS / 2):
+            points = np.repeat((self.x + radius * directions * flat.scales)[:, None], 2 * k, axis=1)
+            places, step = np.arange(k), radius / 100 * flat.scales[columns]
+            points[:, places, columns] += step
+            points[:, k + places, columns] -= step
+            width = points[:, places, columns] - points[:, k + places, columns]
+            values = flat.points(points.reshape((-1, flat.size))).reshape((len(directions), 2, k, -1))
+            slopes.append((values[:, 0] - values[:, 1]) / width[..., None] * flat.scales[columns][:, None])
+        return 2 * slopes[1] - slopes[0]
+
+
+class KinkRow:
+    """One output at a kink: its one-sided derivatives along the axes, the claimed values, and what they form."""
+
+    def __init__(self, slopes: Slopes, judgement: Judgement, j: int):
+        flat, error = slopes.flat, judgement.error[j]
+        self.slopes, self.flat, self.j = slopes, flat, j
+        self.claimed = judgement.analytic[j] * flat.scales
+        sides = [judgement.reference.sides(j, i) or (judgement.value[j, i],) * 2 for i in range(flat.size)]
+        self.left, self.right = (np.array(side) * flat.scales for side in zip(*sides, strict=True))
+        kinked = judgement.kinks.get(j, [])
+        self.uncertain = np.where(np.isfinite(error), error, 0.0) * flat.scales
+        self.uncertain[kinked] = 0.0
+
+    def measure_at_x(self) -> KinkRow:
+        """Return this row with derivatives along the axes from steps as small as those along other directions."""
+        unit = np.eye(self.flat.size)
+        value, error = self.along(np.concatenate([unit, -unit]))
+        self.right, left = np.split(value, 2)
+        self.left = -left
+        self.uncertain = np.maximum(*np.split(error, 2))
+        return self
+
+    def add_up(self, directions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return what the derivatives along the axes add up to, and the size of the terms."""
+        terms = np.where(directions > 0, directions * self.right, directions * self.left)
+        size = np.abs(terms) + 10 / CLOSE * np.abs(directions) * self.uncertain
+        return terms.sum(axis=1), size.sum(axis=1)
+
+    def along(self, directions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return this output's derivatives along directions, and their errors."""
+        value, error = self.slopes.along(directions)
+        return value[:, self.j], error[:, self.j]
+
+    def adds_up(self) -> bool:
+        """Return whether the derivatives along random directions are the sums of those along the axes."""
+        directions, value, error = self.slopes.probes
+        total, size = self.add_up(directions)
+        gap = np.abs(value[:, self.j] - total)
+        return bool((gap <= CLOSE * size + 10 * error[:, self.j]).all() or not np.isfinite(total).all())
+
+    def meeting_columns(self) -> np.ndarray | None:
+        """Return the elements in which gradients close by differ; None where they are too many, or none is known."""
+        if self.flat.size > MOST and not self.is_round(np.flatnonzero(self.left != self.right)):
+            candidates = np.flatnonzero((self.left != self.right) | (self.claimed != self.right))
+            if len(candidates) > MOST:
+                return None
+        else:
+            candidates = np.arange(self.flat.size)
+        if len(candidates) > MOST:
+            return np.flatnonzero(self.left != self.right)
+        gradients = self.slopes.gradients(self.slopes.random(16, candidates), candidates)[..., self.j]
+        spread = np.ptp(gradients, axis=0) + np.abs(self.left - self.right)[candidates]
+        meeting = candidates[spread > 100 * CLOSE * np.abs(gradients).max(initial=0.0)]
+        return meeting if len(meeting) > 1 and np.isfinite(gradients).all() else None
+
+    def blocks(self, columns: np.ndarray) -> list[np.ndarray]:
+        """Return the elements that meet, in groups whose derivatives add up."""
+        if len(columns) > MOST:
+            return [columns]
+        pairs = np.array(list(itertools.combinations(range(len(columns)), 2)))
+        signs = np.array(list(itertools.product((-1.0, 1.0), repeat=2)))
+        directions = np.zeros((len(pairs), 4, self.flat.size))
+        for s in range(4):
+            directions[np.arange(len(pairs)), s, columns[pairs[:, 0]]] = signs[s, 0]
+            directions[np.arange(len(pairs)), s, columns[pairs[:, 1]]] = 0.7 * signs[s, 1]
+        directions = directions.reshape((-1, self.flat.size))
+        value, error = self.along(directions)
+        total, size = self.add_up(directions)
+        apart = (np.abs(value - total) > CLOSE * size + 10 * error).reshape((-1, 4)).any(axis=1)
+        groups = components(len(columns), pairs[apart])
+        blocks = [columns[group] for group in groups]
+        probes = self.slopes.random(PROBES, columns)
+        together, error = self.along(probes)
+        parts = np.zeros(PROBES)
+        for group in blocks:
+            inside = np.zeros_like(probes)
+            inside[:, group] = probes[:, group]
+            value, more = self.along(inside)
+            parts, error = parts + value, error + more
+        if (np.abs(together - parts) <= 10 * CLOSE * np.abs(probes).max() * self.size(columns) + 10 * error).all():
+            return blocks
+        return [columns]
+
+    def size(self, columns: np.ndarray) -> float:
+        """Return the size of the derivatives of some elements."""
+        return float(np.maximum(np.abs(self.left), np.abs(self.right))[columns].sum())
+
+    def contains(self, block: np.ndarray) -> bool | None:
+        """Return whether the claimed values of a block lie in its generalized gradient; None where that is open."""
+        claimed = self.claimed[block]
+        if not np.isfinite(claimed).all():
+            return False
+        if len(block) == 1:
+            low, high = sorted((float(self.left[block[0]]), float(self.right[block[0]])))
+            room = 10 * CLOSE * max(abs(low), abs(high)) + 2.5 * float(self.uncertain[block[0]])
+            return low - room <= claimed[0] <= high + room
+        if self.is_round(block):
+            return self.in_ellipsoid(block, claimed)
+        if len(block) > MOST:
+            return None
+        probes = self.slopes.random(min(40 + 8 * len(block), 200), block)
+        gradients = self.slopes.gradients(probes, block)[..., self.j]
+        if not np.isfinite(gradients).all():
+            return None
+        value, error = self.along(probes)
+        room = 10 * CLOSE * np.abs(gradients).sum(axis=1).max()
+        straight = np.abs((gradients * probes[:, block]).sum(axis=1) - value) <= room + 10 * error
+        if straight.mean() > MOSTLY:  # the others were taken across a kink
+            close = 10 * CLOSE * np.abs(gradients).max()
+            seen, counts = distinct(gradients[straight], close)
+            corners = seen[counts > 1]
+            # a gradient seen once is a corner that others may hide behind, or a mean across a kink
+            if len(corners) and all(distance(corners, once) <= close for once in seen[counts == 1]):
+                return bool(distance(corners, claimed) <= close)
+        return self.by_supports(block, claimed, gradients)
+
+    def is_round(self, block: np.ndarray) -> bool:
+        """Return whether the even part of h is the root of a quadratic form: the parallelogram law holds."""
+        if len(block) < 2:
+            return False
+        u, v = (self.slopes.random(PROBES, block) for _ in range(2))
+        even, odd, error = self.even_and_odd(np.concatenate([u + v, u - v, u, v]))
+        (a, b, c, d), (p, q, r, _) = (x.reshape((4, PROBES)) for x in (even, odd))
+        room = 1e-5 * (c**2 + d**2) + 100 * error.reshape((4, PROBES)).max(axis=0) * np.abs(even).max()
+        law = np.abs(a**2 + b**2 - 2 * c**2 - 2 * d**2) <= room
+        linear = np.abs(p + q - 2 * r) <= 1e-5 * (np.abs(c) + np.abs(r)) + 100 * error.max()
+        return bool(law.all() and linear.all() and (np.abs(even) > 10 * error).any())
+
+    def even_and_odd(self, directions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the even and the odd part of h along directions, and their errors."""
+        value, error = self.along(np.concatenate([directions, -directions]))
+        ahead, behind = np.split(value, 2)
+        return (ahead + behind) / 2, (ahead - behind) / 2, np.maximum(*np.split(error, 2))
+
+    def in_ellipsoid(self, block: np.ndarray, claimed: np.ndarray) -> bool | None:
+        """Return whether values lie in the ellipsoid whose support function h is."""
+        k = len(block)
+        unit = np.zeros((k, self.flat.size))
+        unit[np.arange(k), block] = 1
+        own, middle, error = self.even_and_odd(unit)
+        form = np.diag(own**2)
+        probes = self.slopes.random(PROBES, block)
+        even, _, _ = self.even_and_odd(probes)
+        if not np.allclose(even**2, probes[:, block] ** 2 @ own**2, rtol=CLOSE):
+            if k > MOST:
+                return None
+            pairs = list(itertools.combinations(range(k), 2))
+            both, _, _ = self.even_and_odd(np.array([unit[a] + unit[b] for a, b in pairs]))
+            for (a, b), value in zip(pairs, both, strict=True):
+                form[a, b] = form[b, a] = (value**2 - own[a] ** 2 - own[b] ** 2) / 2
+        values, vectors = np.linalg.eigh(form)
+        wide = values > 1e-6 * values.max()
+        parts = vectors.T @ (claimed - middle)
+        room = 10 * CLOSE * float(np.sqrt(values.max())) + 10 * float(error.max())
+        if not wide.all():
+            width, _, _ = self.even_and_odd(vectors.T[~wide] @ unit)
+            if (np.abs(parts[~wide]) > np.abs(width) + room).any():
+                return False
+        length = float(np.sqrt((parts[wide] ** 2 / values[wide]).sum()))
+        return length <= 1 + room / float(np.sqrt(values[wide].min()))
+
+    def by_supports(self, block: np.ndarray, claimed: np.ndarray, gradients: np.ndarray) -> bool | None:
+        """Return whether no direction tells the claimed values from a convex (or concave) h; None if it is
+        neither.
+        """
+        u, v = (self.slopes.random(4 * PROBES, block) for _ in range(2))
+        value, error = self.along(np.concatenate([u, v, u + v]))
+        first, second, both = value.reshape((3, -1))
+        excess = both - first - second
+        room = 10 * CLOSE * (np.abs(first) + np.abs(second)) + 10 * error.reshape((3, -1)).sum(axis=0)
+        if (excess <= room).all():
+            sign = 1.0
+        elif (excess >= -room).all():
+            sign = -1.0
+        else:
+            return None
+        close = 10 * CLOSE * np.abs(gradients).max()
+        for _ in range(ROUNDS):
+            gap = claimed - nearest(gradients, claimed)
+            if np.abs(gap).max() <= close:
+                return True
+            direction = np.zeros((1, self.flat.size))
+            direction[0, block] = gap / np.abs(gap).max()
+            (value,), (error,) = self.along(sign * direction)
+            support = sign * value
+            if claimed @ direction[0, block] > support + close * len(block) + 10 * error:
+                return False
+            around = direction + 1e-3 * self.slopes.random(4, block)
+            more = self.slopes.gradients(sign * around, block)[..., self.j]
+            if not np.isfinite(more).all():
+                return None
+            gradients = np.concatenate([gradients, more])
+        return None

@@ -1,0 +1,473 @@
+"""Noise, stairs and structure: what the plateaus say that fits of different widths share.
+
+Wide fits of a function with rounded intermediate results end in one plateau, and so do those of a function that
+swings or jumps faster than they resolve; narrow fits may sit on one stair and see no noise at all.
+
+Numeric derivatives with an error estimate, along one line at a time.
+
+A line is a function t -> phi(t) in R^m around t = 0. On an interval [-H, H] it is sampled at Chebyshev nodes. The
+coefficients of its Chebyshev series tell everything at once: for a smooth function they fall geometrically until
+they reach a plateau, which is the noise of phi; where they have not reached one, H is too large for the function
+(or there is a kink in reach). The derivative at 0 is a weighted sum of the odd coefficients, and its error follows
+from the plateau and from where the series was cut.
+
+Sources: Trefethen, "Approximation Theory and Approximation Practice" (2013), chapters 3, 4 and 7 (series and
+their decay); More and Wild, "Estimating computational noise", SIAM J. Sci. Comput. 33 (2011).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from .fit import FLAT, Estimate, Fit, Line, Small, fit_centred, limit, one_sided, small_steps
+
+SINGLE = 5e-7
+"""The noise, relative to the value, that intermediate results in float32 may leave."""
+STAIR = 30.0
+"""How many times the noise of a fit the edges of stairs, that its rounding makes, may be high."""
+SUDDEN = 1e6
+"""How many times the noise of an analytic curve's fit may grow at twice the width (coefficients grow 2**16 times)."""
+MANY, GROWTH = 6, 0.2
+"""Noise over so many fits, that grows with less than this power of their width, is a plateau however it scatters."""
+HALF_GAP = 106.0
+"""Half the gap of a kink at the middle of a fit, in units of the fit's noise over its width."""
+THROUGH = 1e-3
+"""A fit whose noise is so small beside a plateau sees through it."""
+MISSED = 0.3
+"""A fit that changes by less than this part of what a narrower one does has missed something between its nodes."""
+CONTRADICTED = 2.5
+"""How many of their errors fits may be apart."""
+FEW = 4
+"""Fewer edges than this in a fit are no noise."""
+APART = 3e-7
+"""Edges closer together than this, in units of x or of 1, are rounding: of x, or of 1 beside a small x."""
+
+
+def alike(noise: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """Return where two fits have the same plateau, as noise has at every width."""
+    return (noise > other / 3) & (noise < 3 * other)
+
+
+def in_step(growth: np.ndarray) -> np.ndarray:
+    """Return where noise grows with the width of fits, as that of a kink does."""
+    return (growth > 2.5) & (growth < 8)
+
+
+def longest_run(rows: np.ndarray) -> np.ndarray:
+    """Return, per column, the length of the longest run of true rows."""
+    run = np.zeros(rows.shape[1], int)
+    longest = run.copy()
+    for row in rows:
+        run = np.where(row, run + 1, 0)
+        longest = np.maximum(longest, run)
+    return longest
+
+
+class Plateaus:
+    """The fits of a line, by falling width, as arrays of shape (fits, m)."""
+
+    def __init__(
+        self,
+        line: Line,
+        x: Any,
+        scale: float,
+        f0: np.ndarray,
+        unit: float,
+        least: float,
+        fits: list[Fit],
+        small: Small,
+        far: int,
+    ):
+        """Take in fits by falling width, of which the first `far` are wider than the scale of x suggests."""
+        self.line, self.x, self.scale, self.f0, self.unit, self.least = line, x, scale, f0, unit, least
+        self.small, self.far = small, far
+        self.hiding = np.zeros(len(f0), bool)
+        self.columns = np.arange(len(f0))
+        self.values = np.stack([fit.value for fit in fits])
+        self.errors = np.stack([fit.error for fit in fits])
+        self.noise = np.stack([np.where(fit.finite, fit.noise, np.nan) for fit in fits])
+        self.rounded = np.stack([fit.rounded & fit.finite for fit in fits])
+        self.constant = np.stack([fit.constant for fit in fits])
+        self.curved = np.stack([fit.curved for fit in fits])
+        self.changes = np.stack([np.where(fit.finite, fit.variation, np.inf) for fit in fits])
+        self.spreads = np.stack([fit.spread for fit in fits])
+        narrower = np.maximum.accumulate(np.where(np.isfinite(self.changes), self.changes, 0.0)[::-1])[::-1]
+        missed = np.zeros(self.rounded.shape, bool)  # a wide fit whose nodes saw less than narrower ones
+        missed[:-1] = self.changes[:-1] < MISSED * narrower[1:]
+        self.rounded &= ~missed
+        self.constant &= ~missed
+        self.widths = np.array([fit.width for fit in fits])
+        self.refuse_contradicted(far)
+        self.unit_of_x = max(1.0, abs(float(x)))
+        self.stair = FLAT * unit * np.maximum(self.unit_of_x, np.abs(f0))
+
+    def refuse_contradicted(self, far: int) -> None:
+        """Take back the fits beyond the scale of x that narrower ones there contradict: a step that none resolves."""
+        for k in range(far - 1):
+            with np.errstate(all="ignore"):
+                apart = np.abs(self.values[k] - self.values[k + 1 : far])
+                room = CONTRADICTED * (self.errors[k] + self.errors[k + 1 : far])
+            self.rounded[k] &= ~(self.rounded[k + 1 : far] & (apart > room)).any(axis=0)
+
+    def take(self, result: Estimate, where: np.ndarray, place: np.ndarray, error: np.ndarray, kind: str) -> None:
+        """Let one fit of each column, with an error, be the estimate at some columns."""
+        result.put(where, self.values[place, self.columns], error, kind)
+        result.noise[where] = self.noise[place, self.columns][where]
+        result.width[where] = self.widths[place][where]
+
+    def on_stairs(self, result: Estimate) -> np.ndarray:
+        """Take a far wider fit where all that narrow ones see are stairs that rounding makes; return where.
+
+        So it is with 1 - cos(x) at 1e-7: the function changes by less than the rounding of cos(x) over the whole
+        scale of x. The wider fit resolves it, and its noise explains where the narrow ones contradict it.
+        """
+        if not self.far:
+            return np.zeros(len(self.f0), bool)
+        usable = np.where(self.rounded[: self.far] & ~self.constant[: self.far], self.errors[: self.far], np.inf)
+        wide = usable.argmin(axis=0)
+        value, error = self.values[wide, self.columns], self.errors[wide, self.columns]
+        noise = STAIR * self.noise[wide, self.columns]
+        with np.errstate(all="ignore"):
+            apart = np.abs(value - result.value)
+            stairs = ~(apart <= error + result.error) & ~(apart * result.width > noise)
+            gaps = np.maximum(np.abs(self.small.up_gap[:7]), np.abs(self.small.down_gap[:7])).max(axis=0)
+        stairs &= np.isfinite(usable[wide, self.columns]) & (gaps <= noise)
+        self.take(result, stairs, wide, error, "smooth")
+        return stairs
+
+    def hear_wider(self, result: Estimate, chosen: np.ndarray) -> None:
+        """Add how far the next wider fit is from the chosen one to its error.
+
+        So it is where rounding explains both and they say different things, and beyond the scale of x.
+        """
+        wider = np.maximum(chosen - 1, 0)
+        beyond = (chosen < self.far) & (chosen > 0)
+        with np.errstate(all="ignore"):
+            change = np.abs(self.values[wider, self.columns] - result.value)
+            apart = change > self.errors[wider, self.columns] + result.error
+        beyond |= (chosen > 0) & self.rounded[wider, self.columns] & apart
+        result.error[beyond] = np.maximum(result.error, change / 2)[beyond]
+        self.hiding |= beyond & apart
+
+    def doubt_hidden_kinks(self, result: Estimate, chosen: np.ndarray) -> None:
+        """Add what rounding hides of a kink, or of a jump of a higher derivative, to the error of narrow fits.
+
+        Its noise grows as a power of the width: the width itself for a kink, of which half the gap is missing, more
+        for jumps of higher derivatives, of which wider fits show more.
+        """
+        if len(self.noise) < 4:
+            return
+        above = np.cumsum(~self.rounded[::-1], axis=0)[::-1] == 0  # rounded, and all narrower ones too
+        last = np.argmax(above, axis=0) - 1
+        where = above.any(axis=0) & (last >= 2) & (last < chosen)
+        last = np.clip(last, 2, len(self.noise) - 2)
+        with np.errstate(all="ignore"):
+            growth = self.noise[last - 1, self.columns] / self.noise[last, self.columns]
+            before = self.noise[last - 2, self.columns] / self.noise[last - 1, self.columns]
+            power = where & (growth > 2.5) & (growth < 300) & (np.abs(np.log(before / growth)) < 0.5)
+            power &= self.noise[last + 1, self.columns] > 0.1 * self.noise[last, self.columns] / growth
+            gap = HALF_GAP * self.noise[last, self.columns] / self.widths[last]
+            change = np.abs(self.values[last, self.columns] - result.value)
+        missing = np.where(growth < 8, np.maximum(gap, change), change)
+        result.error[power] = np.maximum(result.error, missing)[power]
+        self.hiding |= power
+
+    def doubt_constants(self, result: Estimate, where: np.ndarray) -> None:
+        """Give constants on a tiny interval the error that rounding of its size may hide there."""
+        same = self.constant & self.rounded
+        widest = np.argmax(same, axis=0)
+        beyond = np.maximum(widest - 1, 0)
+        change = 2 * self.changes[beyond, self.columns]
+        doubtful = where & same.any(axis=0) & (widest > 0) & (change <= self.stair) & (result.value == 0)
+        doubtful &= self.widths[widest] < APART * self.unit_of_x
+        result.error[doubtful] = np.maximum(result.error, change / self.widths[widest])[doubtful]
+
+    def settle_noise(self, result: Estimate, fitted: np.ndarray, chosen: np.ndarray, skip: np.ndarray) -> None:
+        """Where wide fits share one plateau far above rounding, that is noise, or structure that they do not resolve.
+
+        It is structure where narrower fits resolve a curve that goes on beside them, and where few steps make the
+        plateau (a jump, a spike). Elsewhere a narrow fit may sit within one stair of rounded intermediate results,
+        and does not see the noise: then what wide fits say counts. The narrow one is a second candidate, unless
+        it is a constant that rounding explains.
+        """
+        far_apart = fitted & (self.widths[chosen] > APART * self.unit_of_x)
+        member = self.plateau(np.where(far_apart, self.far, 0))
+        noisy = member.any(axis=0) & ~skip
+        if not noisy.any():
+            return
+        with np.errstate(all="ignore"):
+            counted = np.where(member | ~member.any(axis=0), np.nan_to_num(self.noise), np.nan)
+            typical = np.nanmedian(counted, axis=0)
+            lucky = np.maximum(0.5 * typical / self.noise, 1.0)  # noise that few nodes happened not to see
+        errors = np.where(member, self.errors * lucky, np.inf)
+        pick = errors.argmin(axis=0)
+        error = errors[pick, self.columns]
+        level = self.noise[pick, self.columns]
+        with np.errstate(all="ignore"):
+            wider = [self.noise[np.maximum(pick - k, 0), self.columns] for k in (1, 2)]
+            grows = (pick >= 2) & in_step(wider[0] / level) & in_step(wider[1] / wider[0])
+            error = np.where(grows, np.fmax(error, HALF_GAP * level / self.widths[pick]), error)
+        self.hiding |= noisy & grows
+        curves = self.resolve_curves(result, noisy, member)
+        flat = fitted & self.constant[chosen, self.columns]
+        single = flat & (level <= SINGLE * self.small.largest[-1])
+        high = level > self.stair
+        genuine = far_apart & ~single & (high | ~flat)
+        few = self.spread_of(member) < FEW
+        noisy &= ~curves & ~(genuine & few)
+        narrow = noisy & fitted & (self.widths[chosen] < self.widths[pick])
+        with np.errstate(all="ignore"):
+            precise = result.error < np.maximum(error, 0.01 * np.abs(result.value))
+        other = narrow & np.where(flat, genuine | (few & high), precise)
+        result.other[other], result.other_error[other] = result.value[other], result.error[other]
+        self.take(result, narrow | (noisy & ~fitted), pick, error, "noise")
+
+    def plateau(self, begin: np.ndarray) -> np.ndarray:
+        """Return which fits share a plateau: of those that rounding does not explain, from index `begin` on."""
+        begun = np.arange(len(self.noise))[:, None] >= begin
+        open_ = ~self.rounded & begun
+        with np.errstate(all="ignore"):
+            steady = alike(self.noise[1:], self.noise[:-1]) & open_[1:] & open_[:-1]
+        member = self.level_plateau(begun)
+        several = longest_run(steady) >= 2
+        member[1:] |= steady & several
+        member[:-1] |= steady & several
+        return member
+
+    def level_plateau(self, begun: np.ndarray) -> np.ndarray:
+        """Return which fits, wider than the first resolved one, have noise that does not grow with their width."""
+        wide = begun & (np.cumsum(begun & (self.rounded | np.isnan(self.noise)), axis=0) == 0)
+        count = wide.sum(axis=0)
+        with np.errstate(all="ignore"):
+            logs = np.where(wide, np.log(self.noise), 0.0)
+            along = np.where(wide, np.log(self.widths)[:, None], 0.0)
+            apart = wide * (along - along.sum(axis=0) / count)
+            growth = (apart * logs).sum(axis=0) / (apart**2).sum(axis=0)
+        return wide & (count >= MANY) & (np.abs(growth) < GROWTH)
+
+    def resolve_curves(self, result: Estimate, noisy: np.ndarray, member: np.ndarray) -> np.ndarray:
+        """Take the best fit below a plateau where the first that sees through it is a piece of an analytic curve.
+
+        Such a curve goes on at two and four times the width. Stairs do not, however smooth they are in between:
+        there the next edge shows. Returns where it is so.
+        """
+        resolved = np.zeros(len(self.f0), bool)
+        with np.errstate(all="ignore"):
+            seen = THROUGH * self.noise[np.argmax(member, axis=0), self.columns]
+            member = member & (self.noise > seen)
+            below = np.cumsum(member, axis=0) == member.sum(axis=0)
+            clear = below & (self.rounded | (self.noise <= seen))
+        first = np.argmax(clear, axis=0)
+        where = noisy & clear.any(axis=0) & self.curved[first, self.columns]
+        for k in np.unique(first[where]):
+            mine = where & (first == k)
+            twice = fit_centred(self.line, self.x, 2 * self.widths[k], self.unit)
+            before, after = self.noise[k], self.noise[max(k - 1, 0)]
+            resolved |= mine & twice.finite & (twice.noise <= SUDDEN * before) & ~(after > SUDDEN * twice.noise)
+        curved = self.curved & (np.arange(len(self.errors))[:, None] >= first)
+        narrow = np.where(curved, self.errors, np.inf).argmin(axis=0)
+        self.take(result, resolved, narrow, self.errors[narrow, self.columns], "smooth")
+        return resolved
+
+    def spread_of(self, member: np.ndarray) -> np.ndarray:
+        """Return in how many steps the fits that share a plateau change, on average."""
+        return (self.spreads * member).sum(axis=0) / np.maximum(member.sum(axis=0), 1)
+
+
+FINE = 1e-7
+MORE = 10
+"""Fits that are averaged where noise hides more than FINE of a derivative."""
+BESIDE = 10.0
+"""Fits up to so many scales of x wide are averaged: in wider ones it is not noise alone that they are off by."""
+RATIO = 4.0
+"""Between the half-widths of consecutive fits."""
+LEAST_POWER = 0.05
+"""The powers of a step that slopes grow with which are neither those of a smooth function, 0, nor of a jump, 1."""
+TOP = 0.3
+"""The first half-width, in units of the scale of x."""
+LEVELS = 24
+UPWARD = 8
+
+
+def smallest_step(x: float, scale: float, unit: float) -> float:
+    """Return the smallest half-width that still spans enough numbers around x."""
+    return 64 * unit * (abs(x) if x else scale * unit**0.5)
+
+
+def estimate(line: Line, x: Any, scale: float, f0: np.ndarray, unit: float, enough: float = 1e-9) -> Estimate:
+    """Return the derivatives at 0 of the m functions of a line.
+
+    x: the coordinate that varies, a NumPy float of its own type; scale: its size (positive). f0: phi(0). unit:
+    the rounding unit of the values. enough: a relative error below which no better estimate is looked for.
+    """
+    fits: list[Fit] = []
+    least = smallest_step(float(x), scale, max(unit, float(np.finfo(np.asarray(x).dtype).eps) / 2))
+    width = TOP * scale
+    best = np.full(len(f0), np.inf)
+    worse = 0
+    while width >= least and len(fits) < LEVELS and not (np.isfinite(best).all() and worse >= 2):
+        fit = fit_centred(line, x, width, unit)
+        fits.append(fit)
+        usable = np.where(fit.rounded, fit.error, np.inf)
+        worse = 0 if (usable < best).any() else worse + 1
+        best = np.minimum(best, usable)
+        width /= RATIO
+    width = TOP * scale
+    first = len(fits)
+    upward = max(UPWARD, math.ceil(math.log(1 / min(scale, 1.0), RATIO)))
+    for _ in range(min(upward, LEVELS)):
+        if not wider_may_tell(fits, enough).any():
+            break
+        width *= RATIO
+        fits.insert(0, fit_centred(line, x, width, unit))
+    small = small_steps(line, x, scale, least, f0, unit)
+    decision = Decision(line, x, scale, f0, unit, least, fits, small, len(fits) - first)
+    result = decision.result()
+    decision.average(result)
+    return result
+
+
+def wider_may_tell(fits: list[Fit], enough: float) -> np.ndarray:
+    """Return where a fit wider than the first may know more: that is rounded but coarse, constant, or over noise."""
+    top = fits[0]
+    coarse = top.error > enough * np.maximum(np.abs(top.value), np.finfo(float).tiny)
+    least = np.min([np.where(fit.rounded, np.inf, fit.noise) for fit in fits], axis=0)
+    return top.finite & ((top.rounded & coarse) | top.constant | (~top.rounded & (top.noise <= 30 * least)))
+
+
+class Decision(Plateaus):
+    """Chooses among the fits of one line, and looks closer where they do not settle it."""
+
+    def result(self) -> Estimate:
+        """Return the estimate."""
+        result = Estimate(len(self.f0))
+        usable = np.where(self.rounded, self.errors, np.inf)
+        chosen = usable.argmin(axis=0)
+        fitted = np.isfinite(usable[chosen, self.columns])
+        result.put(fitted, self.values[chosen, self.columns], self.errors[chosen, self.columns], "smooth")
+        result.noise = self.noise[chosen, self.columns]
+        result.width = np.where(fitted, self.widths[chosen], np.nan)
+        self.hear_wider(result, chosen)
+        self.doubt_hidden_kinks(result, chosen)
+        stairs = self.on_stairs(result)
+        if self.far:
+            self.doubt_constants(result, ~stairs)
+        sharp, jump = (self.kinks() | self.steepens()) & ~stairs, self.jumps() & ~stairs
+        fitted &= ~sharp & ~jump
+        self.settle_noise(result, fitted, chosen, sharp | jump | stairs)
+        self.compare_small_steps(result, fitted & ~stairs, self.widths[chosen])
+        open_ = (result.kind == "none") | sharp | jump
+        if open_.any():
+            self.look_aside(result, open_, jump)
+        return result
+
+    def average(self, result: Estimate) -> None:
+        """Take the mean of more fits where noise hides more than a millionth of the derivative."""
+        plain = (result.kind == "smooth") | (result.kind == "noise")
+        with np.errstate(all="ignore"):
+            near = result.width <= BESIDE * self.scale
+            poor = (
+                plain & near & ~self.hiding & (result.error > FINE * np.abs(result.value)) & np.isfinite(result.width)
+            )
+        for width in np.unique(result.width[poor])[:3]:
+            mine = poor & (result.width == width)
+            more = [
+                fit_centred(self.line, self.x, width * factor, self.unit) for factor in np.linspace(0.55, 0.95, MORE)
+            ]
+            values = np.stack([result.value, *(fit.value for fit in more)])
+            errors = np.stack([result.error, *(fit.error for fit in more)])
+            with np.errstate(all="ignore"):
+                weights = 1 / errors**2
+                mean = (weights * values).sum(axis=0) / weights.sum(axis=0)
+                error = 1.5 / np.sqrt(weights.sum(axis=0))
+                agree = (np.abs(values - mean) <= errors).all(axis=0)
+            better = mine & agree & np.isfinite(mean) & (error < result.error)
+            result.value[better], result.error[better] = mean[better], error[better]
+
+    def kinks(self) -> np.ndarray:
+        """Return where the one-sided slopes stay apart down to the smallest step that can show it."""
+        gap = self.small.right - self.small.left
+        noise = 4 * self.small.visible
+        clear = np.isfinite(gap) & (np.abs(gap) > 4 * noise)
+        same = clear[1:] & clear[:-1] & (np.abs(gap[1:] - gap[:-1]) <= 0.2 * np.abs(gap[1:]) + noise[:-1])
+        lowest = np.argmax(clear, axis=0)
+        begins = same[np.minimum(lowest, len(same) - 1), self.columns]
+        size = np.abs(gap[lowest, self.columns])
+        below = np.arange(len(gap))[:, None] < lowest
+        could_show = below & (4 * noise < 0.3 * size) & np.isfinite(gap)
+        return (longest_run(same) >= 3) & begins & ~could_show.any(axis=0)
+
+    def steepens(self) -> np.ndarray:
+        """Return where slopes from one side grow like a power of the step, as those of a root at 0."""
+        steep = np.zeros(len(self.f0), bool)
+        small = self.small
+        with np.errstate(all="ignore"):
+            apart = np.diff(np.log(small.steps))[:, None]
+            for slopes in (small.left, small.right):
+                power = -np.diff(np.log(np.abs(slopes)), axis=0) / apart
+                seen = (small.visible < 0.01 * np.abs(slopes)).all(axis=0)
+                steep |= seen & (power.min(axis=0) > LEAST_POWER) & (power.max(axis=0) < 1 - LEAST_POWER)
+        return steep
+
+    def jumps(self) -> np.ndarray:
+        """Return where the function does not approach its value at 0 from both sides."""
+        jumps = np.zeros(len(self.f0), bool)
+        for gaps in (self.small.up_gap[:7], self.small.down_gap[:7]):
+            middle = np.sort(gaps, axis=0)[3]  # the median, which would load numpy.ma
+            with np.errstate(all="ignore"):
+                steady = (np.abs(gaps - middle) <= 0.05 * np.abs(middle)).all(axis=0)
+            jumps |= steady & (np.abs(middle) > 1e3 * self.unit * self.small.largest[0])
+        return jumps
+
+    def compare_small_steps(self, result: Estimate, fitted: np.ndarray, widths: np.ndarray) -> None:
+        """Where slopes over steps inside a smooth fit contradict it, note them as a second candidate."""
+        small = self.small
+        for j in np.flatnonzero(fitted & (result.kind == "smooth")):
+            inside = (small.steps < 0.5 * widths[j]) & np.isfinite(small.central[:, j]) & ~small.constant[:, j]
+            bounds = 4 * small.visible[:, j]
+            slack = np.abs(result.value[j]) * (small.steps / widths[j]) ** 2
+            apart = inside & (np.abs(small.central[:, j] - result.value[j]) > 3 * (bounds + result.error[j]) + slack)
+            if apart.any():
+                place = np.flatnonzero(apart)[np.argmin(bounds[apart])]
+                result.other[j], result.other_error[j] = small.central[place, j], 3 * bounds[place]
+
+    def look_aside(self, result: Estimate, where: np.ndarray, jump: np.ndarray) -> None:
+        """Differentiate from the left and from the right where no symmetric fit is to be trusted."""
+        left, left_error = self.from_side(-1, where)
+        right, right_error = self.from_side(1, where)
+        result.left[where], result.left_error[where] = left[where], left_error[where]
+        result.right[where], result.right_error[where] = right[where], right_error[where]
+        has_left, has_right = np.isfinite(left_error) & ~jump, np.isfinite(right_error) & ~jump
+        with np.errstate(all="ignore"):
+            apart = (left != right) & ~(np.abs(left - right) <= left_error + right_error)
+            both = where & has_left & has_right
+            result.put(both & ~apart, (left + right) / 2, np.maximum(left_error, right_error), "smooth")
+            half = np.abs(left - right) / 2 + left_error + right_error
+            result.put(both & apart, (left + right) / 2, half, "kink")
+        result.put(where & has_left & ~has_right, left, left_error, "edge")
+        result.put(where & has_right & ~has_left, right, right_error, "edge")
+        nothing = np.full(len(self.f0), np.nan), np.full(len(self.f0), np.inf)
+        result.put(where & jump, *nothing, "jump")
+
+    def from_side(self, side: int, where: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return one-sided derivatives and their errors, infinite where there is none."""
+        value, error = np.full(len(self.f0), np.nan), np.full(len(self.f0), np.inf)
+        width, worse = TOP * self.scale, 0
+        for _ in range(LEVELS):
+            if width < self.least or (np.isfinite(error[where]).all() and worse >= 2):
+                break
+            fit = one_sided(self.line, self.x, width, self.unit, side)
+            joined = np.abs(fit.at_end - self.f0) <= 20 * fit.noise
+            usable = np.where(fit.rounded & fit.finite & joined, fit.error, np.inf)
+            better = usable < error
+            value = np.where(better, fit.value, value)
+            error = np.minimum(error, usable)
+            worse = 0 if better[where].any() else worse + 1
+            width /= RATIO
+        slopes = self.small.right if side == 1 else self.small.left
+        for j in np.flatnonzero(where & ~np.isfinite(error)):
+            value[j], error[j] = limit(slopes[:, j], self.small.visible[:, j])
+        return value, error

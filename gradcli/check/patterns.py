@@ -1,0 +1,343 @@
+"""Mistakes that people make, each as a pattern of the claimed derivative against its reference."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Iterator
+from fractions import Fraction
+
+import numpy as np
+
+from .jacobian import MARGIN
+from .subject import Flat
+from .verdict import FAIL, Judgement
+
+CONSTANTS = {
+    np.pi: "pi",
+    2 * np.pi: "2 pi",
+    np.log(2): "log 2",
+    np.log(10): "log 10",
+    np.sqrt(2): "sqrt 2",
+    np.sqrt(np.pi): "sqrt pi",
+    2 / np.sqrt(np.pi): "2 / sqrt pi",
+    np.sqrt(2 * np.pi): "sqrt(2 pi)",
+    180 / np.pi: "180 / pi (degrees)",
+}
+
+
+PARTS_OF_OUTPUT = {"": "", "re": "the real part of ", "im": "the imaginary part of "}
+LEFT = 0.1
+"""The part of a wrong element's difference that a pattern may leave."""
+
+
+class Case:
+    """One input's block: claimed a and reference r, as (rows, elements), with the room that r's error leaves."""
+
+    def __init__(self, flat: Flat, judgement: Judgement, k: int):
+        columns = slice(int(flat.edges[k]), int(flat.edges[k + 1]))
+        self.first = columns.start
+        self.name, self.array = flat.subject.wrt[k], flat.arrays[k]
+        self.a = judgement.analytic[:, columns]
+        self.r = judgement.value[:, columns]
+        self.error = judgement.error[:, columns]
+        self.wrong = judgement.state[:, columns] == FAIL
+        self.x = flat.parts[k].astype(float)
+        self.flat = flat
+        self.out_size = len(flat.f0)
+
+    def index_of(self, column: int) -> str:
+        """Return where a column's element stands, and which part of it that is."""
+        _, index, part = self.flat.label(self.first + int(column))
+        where = f"index {list(index)}" if index else "its only element"
+        return {"": "", "re": "the real part at ", "im": "the imaginary part at "}[part] + where
+
+    def output_of_wrong(self) -> str:
+        """Return in which output, and in which part of complex numbers, all wrong elements are, if in one."""
+        if len(self.wrong) != self.out_size or not self.flat.subject.layout:
+            return ""
+        rows = [self.flat.row(int(j)) for j in np.flatnonzero(self.wrong.any(axis=1))]
+        part, *others = {which for _, which in rows}
+        depths = zip(*(path for path, _ in rows), strict=False)
+        shared = [keys[0] for keys in itertools.takewhile(lambda keys: len({*keys}) == 1, depths)]
+        word = PARTS_OF_OUTPUT[part] if not others else ""
+        several = len(self.flat.subject.layout) > 1
+        return f", all in {word}out{shared or ''}" if word or (several and shared) else ""
+
+    @functools.cached_property
+    def typical(self) -> float:
+        """The relative error of most reference values, with room."""
+        relative = self.error[self.known] / np.abs(self.r[self.known])
+        return 3 * MARGIN * float(np.quantile(relative, 0.9)) if relative.size else 0.0
+
+    def room(self, expected: np.ndarray) -> np.ndarray:
+        """Return how far claimed values may be from expected ones that were made of reference values.
+
+        What is left of a wrong element's difference is small beside it.
+        """
+        own = np.where(np.isfinite(self.error), self.error, 0.0)
+        relative = np.abs(expected) * (3e-6 + self.typical)
+        with np.errstate(all="ignore"):
+            left = np.where(self.wrong, LEFT * np.abs(self.a - self.r), np.inf)
+        return np.fmin(relative, left) + MARGIN * own + 1e-300
+
+    def explains(self, expected: np.ndarray, where: np.ndarray | None = None) -> bool:
+        """Return whether the claimed values equal the expected ones, at known places.
+
+        Nothing explains a wrong element that is not held against one value: at a kink, or where there is none.
+        """
+        if self.unexplainable:
+            return False
+        known = np.isfinite(self.r) & np.isfinite(expected)
+        if where is not None:
+            known &= where
+        if not known.any() or not np.isfinite(self.a[known]).all():
+            return False
+        return bool((np.abs(self.a - expected) <= self.room(expected))[known].all())
+
+    @functools.cached_property
+    def unexplainable(self) -> bool:
+        """Whether an element is wrong within its reference's interval, or without one."""
+        with np.errstate(all="ignore"):
+            held = np.isfinite(self.r) & (np.abs(self.a - self.r) > MARGIN * self.error)
+            return bool((self.wrong & ~held & np.isfinite(self.a)).any())
+
+    @property
+    def known(self) -> np.ndarray:
+        """Where the reference is there and not lost in its error."""
+        return np.isfinite(self.r) & np.isfinite(self.a) & (np.abs(self.r) > 10 * MARGIN * self.error)
+
+
+def not_finite(case: Case) -> tuple[str, str] | None:
+    """nan or an infinity where the derivative is finite."""
+    bad = ~np.isfinite(case.a) & case.wrong
+    if not bad.any():
+        return None
+    kind = "nan" if np.isnan(case.a[bad]).any() else "infinite"
+    count = int(bad.sum())
+    return kind, f"{count} element{' is' if count == 1 else 's are'} {kind} where the derivative is finite"
+
+
+def zero(case: Case) -> tuple[str, str] | None:
+    """All zeros."""
+    if not (case.a == 0).all() or not case.wrong.any():
+        return None
+    return "zero", "the gradient is zero everywhere (detached?), but the function depends on this input"
+
+
+def float32(case: Case) -> tuple[str, str] | None:
+    """Values that float32 holds exactly, off by no more than its rounding."""
+    if case.array.dtype.itemsize < 8 or not (case.known & case.wrong).any():
+        return None
+    relative = np.abs(case.a - case.r)[case.known] / np.abs(case.r[case.known])
+    exact = (case.a.astype(np.float32).astype(float) == case.a)[case.known]
+    if relative.max() < 5e-6 and (exact.mean() > 0.9 or relative.max() < 3e-7):
+        return "precision", f"precision lost to float32: relative errors up to {relative.max():.1g}"
+    return None
+
+
+def ratio_name(case: Case, c: float) -> tuple[str, str] | None:
+    """Return kind and words for a constant factor; None for a number that means nothing."""
+    if abs(c - 1) < 1e-4:
+        return "factor", f"all elements are off by the same relative error, {c - 1:.3g}"
+    near = lambda value: abs(c - value) <= (2e-6 + case.typical) * abs(value)  # noqa: E731
+    if near(-1.0):
+        return "sign", "the sign is wrong: the claimed values are minus the derivative"
+    if near(2.0):
+        return "factor", "twice the derivative: a constant factor 2 too many (accumulated twice, or a missing 1/2)"
+    if near(0.5):
+        return "factor", "half the derivative: a constant factor 1/2 (a missing factor 2)"
+    for n, what in lengths(case):
+        if near(float(n)):
+            return "missing 1/N", f"constant factor {n}, {what}: a missing 1/N (sum instead of mean)"
+        if near(1.0 / n):
+            return (
+                "factor",
+                f"constant factor 1/{n}, {what}: 1/N too many (mean instead of sum, or a missing broadcast sum)",
+            )
+        if near(-float(n)) or near(-1.0 / n):
+            return "factor", f"constant factor {c:.6g}, with the sign wrong; {n} is {what}"
+    for value, word in CONSTANTS.items():
+        for signed in (value, 1 / value):
+            if near(signed):
+                return "factor", f"constant factor {word if signed == value else '1 / (' + word + ')'}"
+    fraction = Fraction(c).limit_denominator(12)
+    if near(float(fraction)) and abs(fraction.numerator) <= 24 and fraction != 0:
+        return "factor", f"constant factor {fraction}"
+    return None
+
+
+def lengths(case: Case) -> Iterator[tuple[int, str]]:
+    """Yield sizes that a forgotten or doubled mean or broadcast would bring in as a factor."""
+    seen = {1, 2}
+    for name, x in case.flat.subject.at.items():
+        for n, what in [*((n, f"a length of {name}") for n in x.shape), (x.size, f"the size of {name}")]:
+            if n > 1 and n not in seen:
+                seen.add(n)
+                yield n, what
+    for n, what in [*((n, "a length of the output") for n in case.flat.out_shape)]:
+        if n > 1 and n not in seen:
+            seen.add(n)
+            yield n, what
+
+
+def common_factor(case: Case, where: np.ndarray) -> float | None:
+    """Return c with a = c r at known places, when there is one."""
+    known = case.known & where
+    if not known.any():
+        return None
+    weights = 1 / case.r[known] ** 2
+    c = float((case.a[known] * case.r[known] * weights).sum() / (case.r[known] ** 2 * weights).sum())
+    return c if case.explains(c * case.r, where) else None
+
+
+def whole_factor(case: Case) -> tuple[str, str] | None:
+    """The whole block is a multiple of the derivative."""
+    c = common_factor(case, np.ones_like(case.wrong))
+    if c is None or abs(c) < 1e-300:
+        return None
+    named = ratio_name(case, c)
+    if named is not None:
+        return named
+    if int(case.known.sum()) >= 2 and len(np.unique(np.round(case.r[case.known], 12))) >= 2:
+        return "factor", f"constant factor {c:.9g} on all elements"
+    return None
+
+
+def transposed(case: Case) -> tuple[str, str] | None:
+    """A square matrix, or a square Jacobian, the wrong way round."""
+    shape = case.array.shape
+    rows = case.a.shape[0]
+    if len(shape) >= 2 and shape[-1] == shape[-2] and shape[-1] > 1 and case.array.dtype.kind == "f":
+        r = case.r.reshape((rows, *shape))
+        if case.explains(np.swapaxes(r, -1, -2).reshape(case.r.shape)):
+            return "transposed", "the gradient is the transpose of the derivative"
+    if rows == case.a.shape[1] and rows > 1 and case.explains(case.r.T):
+        return "transposed", "the Jacobian is transposed (rows are outputs, columns are inputs)"
+    if len(shape) == 2 and min(shape) > 1 and case.array.dtype.kind == "f":
+        r = case.r.reshape((rows, *shape))
+        if case.explains(np.swapaxes(r, -1, -2).reshape(case.r.shape)):
+            return "transposed", "the gradient holds the transposed derivative, reshaped"
+    return None
+
+
+def symmetric_part(case: Case) -> tuple[str, str] | None:
+    """A square matrix and its transpose in the derivative's place, half of each."""
+    shape = (len(case.a), *case.array.shape)
+    if case.array.ndim < 2 or shape[-1] != shape[-2] or shape[-1] < 2 or case.array.dtype.kind != "f":
+        return None
+    r = case.r.reshape(shape)
+    if not case.explains(((r + np.swapaxes(r, -1, -2)) / 2).reshape(case.r.shape)):
+        return None
+    return "symmetric part", "the claim is the symmetric part of the derivative, right along symmetric changes alone"
+
+
+def conjugate(case: Case) -> tuple[str, str] | None:
+    """The derivative of one part of an output, real or imaginary, with respect to the other, with the wrong sign."""
+    if case.array.dtype.kind != "c":
+        return None
+    imaginary = np.array([case.flat.row(j)[1] == "im" for j in range(case.out_size)])
+    if len(case.r) != case.out_size:
+        imaginary = np.zeros(len(case.r), bool)
+    signs = np.where(imaginary[:, None] == (np.arange(case.r.shape[1]) % 2 == 1), 1.0, -1.0)
+    if not case.explains(case.r * signs):
+        return None
+    if imaginary.any():
+        return "conjugate", "the gradient is that of the complex conjugate: a conj is missing, or one too many"
+    return "conjugate", "the gradient is the complex conjugate of the derivative"
+
+
+def rolled(case: Case) -> tuple[str, str] | None:
+    """Elements in each other's places along an axis."""
+    shape = case.array.shape
+    if case.array.dtype.kind != "f" or case.array.size < 2:
+        return None
+    r = case.r.reshape((len(case.r), *shape))
+    for axis in range(1, r.ndim):
+        n = r.shape[axis]
+        for shift in [s for s in (1, -1, 2, -2) if abs(s) < n]:
+            if n > 2 and case.explains(np.roll(r, shift, axis).reshape(case.r.shape)):
+                return "rolled", f"rolled index: every element is {shift:+d} places off along axis {axis - 1}"
+            if n > 3 and case.explains(shift_along(r, shift, axis).reshape(case.r.shape)):
+                return (
+                    "rolled",
+                    f"rolled index: every element is {shift:+d} places off along axis {axis - 1}, zeros moved in",
+                )
+        if n > 1 and case.explains(np.flip(r, axis).reshape(case.r.shape)):
+            return "reversed", f"rolled index: the elements are in reverse order along axis {axis - 1}"
+    if case.array.size > 3 and np.isfinite(case.r).all() and np.ptp(case.r) > 0:
+        sorted_r = np.sort(case.r, axis=1)
+        if (np.abs(np.sort(case.a, axis=1) - sorted_r) <= 1e-5 * np.abs(sorted_r)).all():
+            return "permuted", "rolled index: the values are right but in a different order (permuted)"
+    return None
+
+
+def shift_along(r: np.ndarray, shift: int, axis: int) -> np.ndarray:
+    """Return r rolled with zeros coming in."""
+    moved = np.roll(r, shift, axis)
+    edge = [slice(None)] * r.ndim
+    edge[axis] = slice(0, shift) if shift > 0 else slice(shift, None)
+    moved[tuple(edge)] = 0
+    return moved
+
+
+def part_sign(case: Case) -> tuple[str, str] | None:
+    """Some elements with the wrong sign, the others right."""
+    if not case.explains(np.where(case.wrong, -case.r, case.r)) or case.wrong.all():
+        return None
+    return "sign", f"the sign is wrong {where_text(case)}"
+
+
+def part_zero(case: Case) -> tuple[str, str] | None:
+    """Some elements zero, the others right."""
+    if not case.explains(np.where(case.wrong, 0.0, case.r)) or case.wrong.all():
+        return None
+    return "zero", f"zero {where_text(case)}: this contribution is missing (detached?)"
+
+
+def part_factor(case: Case) -> tuple[str, str] | None:
+    """Some elements off by one constant factor, the others right."""
+    if case.wrong.all():
+        return None
+    c = common_factor(case, case.wrong)
+    if c is None:
+        return None
+    named = ratio_name(case, c)
+    if named is None and int((case.wrong & case.known).sum()) < 2:
+        return None
+    kind, text = named or ("factor", f"constant factor {c:.9g}")
+    return kind, f"{text} {where_text(case)}"
+
+
+def where_text(case: Case) -> str:
+    """Return where the wrong elements are, in words."""
+    columns = np.flatnonzero(case.wrong.any(axis=0))
+    rows = np.flatnonzero(case.wrong.any(axis=1))
+    if len(columns) == case.wrong.shape[1] and case.wrong.sum() < len(rows) * len(columns):
+        return f"in {int(case.wrong.sum())} of {case.wrong.size} elements of the Jacobian"
+    if len(rows) == 1 < len(case.wrong) == case.out_size:
+        path, part = case.flat.row(int(rows[0]))
+        out = PARTS_OF_OUTPUT[part] + f"out{list(path) or ''}"
+        return f"in {out}" if len(columns) == case.wrong.shape[1] else f"{place_text(case, columns)} of {out}"
+    return place_text(case, columns)
+
+
+def place_text(case: Case, columns: np.ndarray) -> str:
+    """Return where elements of an input are, in words."""
+    shape = case.array.shape
+    if len(columns) == 1:
+        return f"at {case.index_of(int(columns[0]))}"
+    places, parts = columns, ""
+    if case.array.dtype.kind == "c":
+        places = np.unique(columns // 2)
+        parts = "" if np.ptp(columns % 2) else "in the imaginary parts " if columns[0] % 2 else "in the real parts "
+        if parts and len(places) == case.array.size:
+            return parts.rstrip()
+    full = np.isin(np.arange(case.array.size), places).reshape(shape)
+    for axis in range(full.ndim):
+        others = tuple(i for i in range(full.ndim) if i != axis)
+        lines = full.all(axis=others) if others else full
+        if lines.sum() and full.sum() == lines.sum() * (full.size // full.shape[axis]) and full.ndim > 1:
+            word = "row" if axis == 0 and full.ndim == 2 else "column" if full.ndim == 2 else f"axis {axis}, place"
+            return f"{parts}in {word} {', '.join(str(int(i)) for i in np.flatnonzero(lines)[:5])}"
+    return f"{parts}in {len(places)} of {case.array.size} elements"

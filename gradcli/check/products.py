@@ -1,0 +1,221 @@
+"""Forward against reverse mode: two claims about one derivative must be adjoint to each other.
+
+Products with a derivative are linear: b(0) = 0, b(-u) = -b(u), and b(u + v) = b(u) + b(v).
+
+A backward pass uses what was saved of its own call, whatever was called since.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from ..program.elsewhere.base import point_beside
+from ..show.check_results import CheckReport, Finding
+from .noise import neighbours
+from .subject import CheckError, Flat, NoForwardError, Subject
+from .verdict import OWN_NOISE, digits_of
+
+ADJOINT_DIGITS = {8: 5.0, 4: 2.0, 2: 0.5}
+"""To how many digits forward and reverse mode must agree, by the bytes of a number."""
+
+
+def with_adjoint_test(checked: CheckReport, subject: Subject, seed: int) -> CheckReport:
+    """Return a report with what forward mode says; when it contradicts reverse mode, one of them is wrong."""
+    if not (subject.has_pull and subject.has_push):
+        return checked
+    try:
+        agreement, least = adjoint_test(subject, seed)
+    except NoForwardError:  # reverse mode alone is what is checked
+        return checked
+    if np.isnan(agreement):
+        return checked
+    checked = replace(checked, witnesses=(*checked.witnesses, ("forward mode", agreement)))
+    if agreement >= least:
+        return checked
+    text = f"forward and reverse mode agree to {agreement:.1f} digits only"
+    if checked.verdict == "pass":
+        right, wrong = ("forward", "reverse") if subject.claims == "jvp" else ("reverse", "forward")
+        text += (
+            f"; the values confirm {right} mode, so {wrong} mode ({'vjp' if right == 'forward' else 'jvp'}) is wrong"
+        )
+    findings = (*checked.diagnosis, Finding("modes disagree", text))
+    if checked.verdict == "fail":
+        return replace(checked, diagnosis=findings)
+    return replace(checked, verdict="fail", message=text, diagnosis=findings)
+
+
+def adjoint_test(subject: Subject, seed: int) -> tuple[float, float]:
+    """Return to how many digits <w, J v> and <J^T w, v> agree for random v and w, and how many are needed.
+
+    Of three pairs (of the engine's own modes, one) the worst counts; nan where they are not finite.
+    """
+    rng = np.random.default_rng(seed + 2)
+    out = subject.value_here()
+    types = [out.dtype, *(subject.at[n].dtype for n in subject.wrt)]
+    unit = max(subject.claim_unit or 0.0, *(float(np.finfo(x).eps) / 2 for x in types if x.kind in "fc"))
+    least, worst = ADJOINT_DIGITS[8 if unit < 1e-10 else 4 if unit < 1e-5 else 2], 17.0
+
+    def draw(like: np.ndarray) -> np.ndarray:
+        parts = rng.standard_normal(like.shape) + (
+            1j * rng.standard_normal(like.shape) if like.dtype.kind == "c" else 0
+        )
+        return np.asarray(parts, like.dtype)
+
+    for _ in range(1 if subject.traced else 3):
+        tangents, w = {name: draw(subject.at[name]) for name in subject.wrt}, draw(out)
+        forward, reverse, size = products_of_both_modes(subject, subject.at, tangents, w)
+        digits = digits_of(abs(forward - reverse) / size)
+        if np.isnan(digits):
+            return digits, least
+        if digits < least:  # nothing but rounding scatters as much between points that are rounding units apart
+            near = [products_of_both_modes(subject, at, tangents, w)[:2] for at in neighbours(subject)]
+            if abs(forward - reverse) <= OWN_NOISE * float(np.abs(np.array(near) - (forward, reverse)).max()):
+                return np.nan, least
+        worst = min(worst, digits)
+    return worst, least
+
+
+def products_of_both_modes(
+    subject: Subject, at: Mapping[str, np.ndarray], tangents: Mapping[str, np.ndarray], w: np.ndarray
+) -> tuple[float, float, float]:
+    """Return <w, J v>, <J^T w, v>, and the sum of the sizes of their parts, whichever is larger."""
+    pushed, pulled = subject.push(at, tangents), subject.pull(at, w)
+    forward, reverse = np.conj(w) * pushed, [np.conj(pulled[name]) * tangents[name] for name in subject.wrt]
+    size = max(float(np.abs(forward).sum()), float(sum(np.abs(p).sum() for p in reverse)), 1e-300)
+    return float(forward.real.sum()), float(sum(p.real.sum() for p in reverse)), size
+
+
+SIZE = 3.0
+"""The typical size of cotangents: 1 is what most people try."""
+COARSEST = 0.05
+"""From this part of a product on, nothing is called rounding: 1 in 2^8 is bfloat16's, of which several add up."""
+WIDEST_STAIR = 2.0**-6
+"""Over this part of a number, one in bfloat16 changes at least once."""
+STEPS = 256
+"""Vectors along which stairs are looked for: so many that what only bends is far from `OWN_NOISE` between them."""
+
+
+def nonlinearity(flat: Flat, seed: int) -> Finding | None:
+    """Return in what a claimed backward pass or forward derivative is not linear; None when they are.
+
+    PyTorch calls the first of them "backward not multiplied by grad_output".
+    """
+    subject = flat.subject
+    if not flat.size:
+        return None
+    rng = np.random.default_rng(seed + 7)
+    types = [flat.out.real.dtype.itemsize, *(p.itemsize for p in flat.parts)]
+    room = {8: 1e-5, 4: 1e-3}.get(min(types), 0.1)
+    if (subject.claim_unit or 0) > 1e-10:
+        room = max(room, 1e-3)
+
+    def draw_cotangent() -> np.ndarray:
+        return SIZE * rng.standard_normal(len(flat.f0)).astype(flat.out.real.dtype)
+
+    def draw_tangent() -> np.ndarray:
+        return SIZE * rng.standard_normal(flat.size)
+
+    if subject.has_pull:
+        words = ("backward not multiplied by grad_output: a gradient of zeros", "backward", "grad_output")
+        finding = bend(flat, flat.pull, draw_cotangent, room, *words)
+        if finding is not None:
+            return finding
+    if subject.has_push and not subject.traced:
+        words = ("jvp not multiplied by its tangents: tangents of zeros", "jvp", "its tangents")
+        return bend(flat, flat.push, draw_tangent, room, *words)
+    return None
+
+
+def bend(
+    flat: Flat,
+    products: Callable,
+    draw: Callable[[], np.ndarray],
+    room: float,
+    of_zeros: str,
+    name: str,
+    argument: str,
+) -> Finding | None:
+    """Return in what products are not linear up to rounding; None when they are.
+
+    Where they are nothing but rounding, they scatter as much between points that are rounding units apart.
+    """
+    u, v = draw(), draw()
+    vectors = [u, np.zeros_like(u), -u, v, u + v]
+    first, nothing, minus, second, both = here = products(vectors)
+    if not np.isfinite(first).all():  # an infinite derivative times 0 is nan
+        return None
+    if not (nothing == 0).all():
+        worst = nothing[np.argmax(np.where(np.isnan(nothing), np.inf, np.abs(nothing)))]
+        give = "gives" if of_zeros.endswith("a gradient of zeros") else "give"
+        return Finding("nonlinear", f"{of_zeros} {give} {worst:.3g}, not 0")
+    for expected, got, words in (
+        (-first, minus, "b(-u) is not -b(u)"),
+        (first + second, both, "b(u + v) is not b(u) + b(v)"),
+    ):
+        size = np.abs(first).max(initial=0.0) + np.abs(expected).max(initial=0.0)
+        gap = float(np.abs(got - expected).max(initial=0.0))
+        if gap <= room * size or gap <= OWN_NOISE * max(
+            float(np.abs(products(vectors, near) - here).max()) for near in neighbours(flat.subject)
+        ):
+            continue
+        longest = vectors[int(np.abs(here).max(axis=1).argmax())]
+        if gap <= COARSEST * size and gap <= OWN_NOISE * largest_stair(products, longest, gap / size):
+            continue
+        return Finding(
+            "nonlinear",
+            f"the {name} is not linear in {argument}: {words} (off by {gap / size:.2g} relative); "
+            f"a {name} multiplies by {argument} and does nothing else with it",
+        )
+    return None
+
+
+def largest_stair(products: Callable, vector: np.ndarray, room: float) -> float:
+    """Return the largest jump of products between vectors that grow by little, over more than a relative room.
+
+    A type with few digits (bfloat16) makes stairs; of what only bends, second differences are a fraction of the room.
+    """
+    ladder = 1 + max(2 * room, WIDEST_STAIR) * np.arange(STEPS) / STEPS
+    return float(
+        np.abs(np.diff(products([(vector * factor).astype(vector.dtype) for factor in ladder]), n=2, axis=0)).max()
+    )
+
+
+ROOM = 1e-4
+"""The change of a gradient, relative, from which on it is none of rounding."""
+STALE = Finding(
+    "unsteady",
+    "backward uses values of another call: once the function was called elsewhere, the gradient changes (stale "
+    "context); what backward needs is to be kept with each call, as save_for_backward does",
+)
+
+
+def staleness(flat: Flat, seed: int) -> Finding | None:
+    """Return that a call between forward and backward changes a gradient; None where it does not.
+
+    A budget of calls is not spent on it.
+    """
+    subject = flat.subject
+    if not flat.size or not subject.has_pull or subject.most_calls is not None:
+        return None
+    drawn = np.random.default_rng(seed + 11).standard_normal(len(flat.f0))
+    cotangent = drawn.astype(flat.out.real.dtype).view(flat.out_dtype).reshape(flat.out_shape)
+    away = {**subject.at, **point_beside({name: subject.at[name] for name in subject.wrt})}
+    try:
+        late = subject.late_pull(subject.at, cotangent, away)
+    except CheckError:  # the function is not defined there, or changes in place what backward needs
+        return None
+    if late is None:
+        return None
+    first = subject.pull(subject.at, cotangent)
+
+    def gap(x: Mapping[str, np.ndarray]) -> float:
+        return max(np.abs(x[name] - first[name]).max(initial=0.0) for name in subject.wrt)
+
+    size = max(np.abs(first[name]).max(initial=0.0) for name in subject.wrt)
+    if gap(late) <= ROOM * size:
+        return None
+    own = gap(subject.pull(subject.at, cotangent))  # of one that is different every time
+    return STALE if gap(late) > 10 * own else None

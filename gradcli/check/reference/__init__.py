@@ -1,1 +1,0 @@
-"""Numeric derivatives with an error estimate, from values alone: along a line, and as a whole Jacobian."""

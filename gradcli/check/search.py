@@ -1,0 +1,345 @@
+"""Arrays and points in files of JSON that people read and git compares: one line per entry, sorted.
+
+The search for a point where a claim is wrong: one direction per point filters, the verdict decides.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import zip_longest
+from typing import Any
+
+import numpy as np
+
+from ..errors import GradcliError
+from ..show.check_results import SCHEMA, CheckReport, FoundPoint, InputCheck, document_of_lines
+from .candidates import ElementSlopes, Point, candidates, compare_along_line, constants_in, constants_of, shrink
+from .options import Options
+from .run import Place, run_check
+from .subject import CheckError, Flat, Subject, WrongShapeError, as_point, callable_name
+
+
+def plain_of(x: Any) -> Any:
+    """Return an array as nested lists, a number as a number; types other than float64 are named beside.
+
+    So is the shape of an array without elements, of which lists keep only the lengths before the first zero.
+    """
+    raw = np.asarray(x)
+    if not raw.size and raw.ndim > 1:
+        return {"dtype": raw.dtype.name, "shape": [*raw.shape], "data": []}
+    if raw.dtype.kind == "c":
+        data: Any = np.stack([raw.real, raw.imag], -1)
+        return {"dtype": raw.dtype.name, "data": plain_of(data.astype(float))}
+    if raw.dtype != np.float64:
+        return {
+            "dtype": raw.dtype.name,
+            "data": plain_of(raw.astype(float)) if raw.dtype.kind == "f" else raw.tolist(),
+        }
+    return [plain_of(row) for row in raw] if raw.ndim else float(raw) if np.isfinite(raw) else str(float(raw))
+
+
+def array_of(data: Any) -> np.ndarray:
+    """Return the array that plain data stands for. Raises ValueError."""
+    try:
+        if not isinstance(data, dict):
+            return np.array(data, float)
+        dtype = np.dtype(data["dtype"])
+        if "shape" in data:
+            return np.empty(0, dtype).reshape(data["shape"])
+        raw = np.array(data["data"], float if dtype.kind in "fc" else dtype)
+        return (raw[..., 0] + 1j * raw[..., 1]).astype(dtype) if dtype.kind == "c" else raw.astype(dtype)
+    except (TypeError, LookupError, ArithmeticError) as error:
+        raise ValueError(str(error)) from None
+
+
+MOST_TEXT = 1 << 28
+"""Characters of a document that are read: no device, and no file of another kind, fills the memory."""
+
+
+def read_document(path: str, key: str, what: str) -> dict[str, Any]:
+    """Return a document that `document_of_lines` wrote. Raises GradcliError."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            text = file.read(MOST_TEXT + 1)
+        document = json.loads(text) if len(text) <= MOST_TEXT else None
+    except OSError as error:
+        raise GradcliError(f"cannot read {path}: {error.strerror}", kind="file") from None
+    except (ValueError, RecursionError):
+        document = None
+    if not isinstance(document, dict) or document.get("schema") != SCHEMA or not isinstance(document.get(key), list):
+        raise GradcliError(f"{path} is no file of {what}", hint="delete it, or name another", kind="file")
+    return document
+
+
+class SavedPoints:
+    """The points of --save-points FILE: at each a claim was wrong once."""
+
+    def __init__(self, path: str):
+        self.path = path
+        self.entries: list[dict[str, Any]] = []
+        if os.path.exists(path):
+            self.entries = list(read_document(path, "points", "saved points")["points"])
+        try:
+            self.arrays = [{name: array_of(x) for name, x in e["at"].items()} for e in self.entries]
+            self.keys = [(e["file"], e["check"]) for e in self.entries]
+        except (KeyError, TypeError, ValueError, AttributeError):
+            raise GradcliError(f"{path} holds an entry that is no point", hint="correct or delete it") from None
+
+    def of(self, file: str | None, name: str) -> list[dict[str, np.ndarray]]:
+        """Return the points of a check."""
+        return [at for key, at in zip(self.keys, self.arrays, strict=True) if key == (file, name)]
+
+    def text_with(self, reports: Iterable[CheckReport]) -> str | None:
+        """Return the file's text with the points that were found now; None where it has all of them."""
+        new = [
+            {"file": r.file, "check": r.name, "at": {name: plain_of(x) for name, x in r.found.at.items()}}
+            for r in reports
+            if r.found is not None
+        ]
+        rows = {json.dumps(e, sort_keys=True): e for e in [*self.entries, *new]}
+        if len(rows) == len(self.entries):
+            return None
+        ordered = sorted(rows.values(), key=lambda e: (str(e["file"]), e["check"], json.dumps(e["at"])))
+        return document_of_lines({"schema": SCHEMA}, "points", ordered)
+
+
+def write_array(x: Any) -> str:
+    """Return an array as Python: a list of float64, another type by name."""
+    raw = np.asarray(x)
+    text = repr(raw.tolist())
+    return text if raw.dtype == np.float64 else f"np.array({text}, '{raw.dtype.name}')"
+
+
+LEAST_JUDGED = 12
+"""So many suspicious points are judged, or a tenth of all."""
+LEAST_CALLS, MOST_CALLS = 10_000, 150
+"""Calls of the function for verdicts on suspicious points that all pass: at least, and per point of the search."""
+DIRECTIONS = 3
+KNOWN = 0.02
+"""The relative error of a reference that knows a slope."""
+CLEARLY = 5.0
+"""How many times its error a claim must be off to be accused at one of many points."""
+ROUNDING = 1e3
+"""So many rounding units of what a gradient is elsewhere are no error."""
+BOUNDARIES = 12
+BISECTIONS = 60
+
+
+class PointSearch:
+    """The search of one check. base: a point of its own, with all inputs."""
+
+    def __init__(self, check: Any, base: Mapping[str, Any]):
+        self.check, self.rng = check, np.random.default_rng(check.options.seed)
+        self.subject: Subject = check.subject(base)
+        self.extra = {name: x for name, x in self.subject.at.items() if name not in base}
+        self.base = {name: x for name, x in self.subject.at.items() if name not in self.extra}
+        self.calls = 0
+        self.varied = {name: self.base[name] for name in self.subject.wrt if name in self.base}
+
+    def at(self, point: Mapping[str, np.ndarray]) -> Subject:
+        """Return the subject at a point: the same function, elsewhere."""
+        same = all(np.shape(x) == self.base[name].shape for name, x in point.items())
+        if not same:
+            return self.check.subject({**self.base, **point})
+        moved = copy.copy(self.subject)
+        moved.at = {**self.subject.at, **{name: as_point(name, x) for name, x in point.items()}}
+        moved.trouble, moved.here, moved.calls = None, None, 0
+        return moved
+
+    def judge(self, point: Mapping[str, np.ndarray], blame: bool = False) -> CheckReport:
+        """Return the verdict at a point."""
+        check = self.check
+        place = Place(check.name, check.file, check.line, check.replay_line(check.options.seed))
+        report = run_check(lambda: self.at(point), place, Options(seed=check.options.seed, blame=blame))
+        self.calls += report.evidence.points if report.evidence else 0
+        return report
+
+    def fails(self, point: Mapping[str, np.ndarray]) -> bool:
+        """Return whether values of the derivative are wrong at a point."""
+        report = self.judge(point)
+        if report.verdict != "fail":
+            return False
+        with np.errstate(all="ignore"):
+            wrong = [item for item in report.inputs if item.verdict == "fail"]
+            return any(self.is_sure(point, item) for item in wrong)
+
+    def is_sure(self, point: Mapping[str, np.ndarray], item: InputCheck) -> bool:
+        """Return whether values far and near speak against the worst element of an input.
+
+        Of many points, some are off by a little more than their error, and where a gradient is next to nothing, by
+        its rounding. On stairs the claim may be the slope over more than a step. A reference that knows its own size
+        is then enough; see `has_no_slope` for one that does not.
+        """
+        worst = item.worst
+        if worst is None:
+            return True
+        if worst.sides is not None:
+            return bool(np.isfinite(worst.sides).all())
+        subject = self.at(point)
+        x = subject.at[item.name]
+        gap, known = abs(worst.analytic - worst.numeric), abs(worst.numeric) * KNOWN >= worst.numeric_error > 0
+        if gap <= ROUNDING * float(np.finfo(x.dtype).eps) * self.usual_size or x.dtype.kind != "f":
+            return known and x.dtype.kind != "f"
+        flat = Flat(subject)
+        place = int(flat.edges[subject.wrt.index(item.name)] + np.ravel_multi_index(worst.place, x.shape))
+        row = flat.row_of(worst.output, worst.output_part)
+        line = ElementSlopes(flat, place, row)
+        if line.agrees(worst.analytic):
+            return False
+        return (
+            not gap <= CLEARLY * worst.numeric_error
+            if known
+            else line.has_no_slope(worst.analytic, worst.numeric_error)
+        )
+
+    @functools.cached_property
+    def usual_size(self) -> float:
+        """The largest element of the gradient at the search's own point."""
+        with np.errstate(all="ignore"):
+            sizes = np.abs(np.concatenate([np.ravel(x) for x in self.subject.jacobian(self.subject.at).values()]))
+        return float(sizes[np.isfinite(sizes)].max(initial=0.0))
+
+    def constants(self) -> list[float]:
+        """Return the numbers in the source of the function and its derivative, and the inputs that do not vary."""
+        check = self.check
+        functions = [f for f in (check.f, check.origin, check.grad, check.vjp, check.jvp) if callable(f)]
+        fixed = [float(x) for name, x in self.base.items() if name not in self.varied and np.ndim(x) == 0]
+        numbers = [*constants_in(check.source or ""), *constants_of(dict.fromkeys(functions)), *fixed]
+        return list(dict.fromkeys(numbers))
+
+    def boundary(self, beyond: Point) -> list[Point]:
+        """Return the last point on the way to one without a value that has one, and points beside it."""
+        inside = self.varied
+        if not self.has_value(inside):
+            return []
+        low, high = 0.0, 1.0
+
+        def between(t: float) -> Point:
+            return {name: (x + t * (beyond[name] - x)).astype(x.dtype) for name, x in inside.items()}
+
+        with np.errstate(all="ignore"):
+            for _ in range(BISECTIONS):
+                middle = (low + high) / 2
+                low, high = (middle, high) if self.has_value(between(middle)) else (low, middle)
+            last = between(low)
+            rounded = {name: np.round(x, 6) for name, x in last.items()}
+            return [last, rounded, *(between(low * (1 - part)) for part in (1e-3, 1e-5))]
+
+    def has_value(self, point: Point) -> bool:
+        """Return whether the function is finite at a point."""
+        try:
+            return bool(np.isfinite(self.subject.value({**self.subject.at, **point})).all())
+        except CheckError:
+            return False
+
+    def worst_filtered(self, count: int) -> list[Point]:
+        """Return what the filter lets through of `count` points, the worst first; nan and infinite claims take turns
+        with finite ones.
+        """
+        suspicious: list[tuple[float, int, Point]] = []
+        ends: list[Point] = []
+        boundaries = 0
+        stream = candidates(self.varied, self.constants(), self.rng)
+        for number in range(count):
+            with np.errstate(all="ignore"):
+                point = ends.pop() if ends else next(stream)
+                if not all(np.isfinite(x).all() for x in point.values()):
+                    continue
+                gap = self.gap(point)
+            if gap is None and boundaries < min(BOUNDARIES, count // 16):
+                boundaries += 1
+                ends += self.boundary(point)
+            elif gap:
+                suspicious.append((gap, -number, point))
+        suspicious.sort(key=lambda item: item[:2], reverse=True)
+        kinds = [[point for gap, _, point in suspicious if np.isfinite(gap) == finite] for finite in (True, False)]
+        turns = [point for pair in zip_longest(*kinds) for point in pair if point is not None]
+        return turns[: max(LEAST_JUDGED, count // 10)]
+
+    def gap(self, point: Point) -> float | None:
+        """Return how far claim and values are apart at a point, relative: 0 where nothing is held against the claim.
+
+        None where the function has no value.
+        """
+        try:
+            subject = self.at(point)
+            flat = Flat(subject)
+        except CheckError:
+            return None
+        if not np.isfinite(flat.f0).all() or not flat.size or not len(flat.f0):
+            return None
+        worst = 0.0
+        try:
+            for _ in range(DIRECTIONS):
+                gap, kink = compare_along_line(flat, self.rng)
+                worst = max(worst, gap)
+                if worst or not kink:
+                    break
+        except WrongShapeError:
+            return np.inf
+        except CheckError:
+            return 0.0
+        return worst
+
+
+def search(check: Any, report: CheckReport, count: int, saved: Sequence[Mapping[str, Any]]) -> CheckReport:
+    """Return the report of the smallest failing point that is found; else the report given, with what was searched.
+
+    report: that of the declared point. saved: points found before, which come first.
+    """
+    base = check.point(np.random.default_rng(check.options.seed))
+    try:
+        hunt = PointSearch(check, base)
+    except CheckError:
+        return report
+    for point in saved:
+        if point.keys() == hunt.base.keys() and hunt.fails(point):
+            return with_point(hunt, dict(point), report, "a point that was saved fails again")
+    if not count:
+        return report
+    failing = first_failing(hunt, report, count)
+    if failing is None:
+        none = (
+            "none at which the claim is wrong" if report.verdict != "fail" else "none shows more than the point above"
+        )
+        return replace(report, notes=(*report.notes, f"searched {count} points: {none}"))
+    where = "the declared point" if report.verdict == "fail" else f"one of {count} points"
+    return with_point(hunt, shrink(failing, hunt.fails, hunt.varied), report, f"the smallest point, from {where}")
+
+
+def first_failing(hunt: PointSearch, report: CheckReport, count: int) -> Point | None:
+    """Return a failing point: of those of the declaration, else of those that are suspicious."""
+    check = hunt.check
+    if report.verdict == "fail":
+        for k in range(check.sample_count):
+            drawn = check.point(np.random.default_rng(check.options.seed + k))
+            point = {name: as_point(name, drawn[name]) for name in hunt.base}
+            if hunt.fails(point):
+                return point
+        return None
+    for point in hunt.worst_filtered(count):
+        if hunt.fails({**hunt.base, **point}):
+            return {**hunt.base, **point}
+        if hunt.calls > max(LEAST_CALLS, MOST_CALLS * count):
+            break
+    return None
+
+
+def with_point(hunt: PointSearch, point: Point, before: CheckReport, how: str) -> CheckReport:
+    """Return the report of a failing point, which names it."""
+    report = hunt.judge(point, blame=True)
+    smallest = FoundPoint(point, declaration_of(hunt.check, point))
+    return replace(report, notes=(*report.notes, how), found=smallest, seconds=before.seconds + report.seconds)
+
+
+def declaration_of(check: Any, point: Point) -> str:
+    """Return the line that declares a check at a point."""
+    at = ", ".join(f"{json.dumps(name, ensure_ascii=False)}: {write_array(x)}" for name, x in point.items())
+    claims = [(key, getattr(check, key)) for key in ("grad", "vjp", "jvp")]
+    by_hand = [f"{key}={name}" for key, x in claims if x is not None and (name := callable_name(x)).isidentifier()]
+    return f"@gradcli.check({', '.join(['at={' + at + '}', *by_hand])})"

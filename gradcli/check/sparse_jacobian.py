@@ -1,0 +1,186 @@
+"""Large sparse Jacobians of traced functions, all elements at once through few directions.
+
+Inputs that no output shares are moved together, and outputs that no input reaches together are pulled back together:
+one number is one element of the Jacobian still (Curtis, Powell and Reid, 1974). Only the good news is decided here:
+whatever is open goes to the element by element check.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import GradcliError
+from ..func.sparse import color_by_input, color_greedily, sparsity
+from ..func.trace import Trace, pull
+from ..show.check_results import InputCheck
+from ..tape.tensor import Tensor
+from .fit import SAFETY
+from .jacobian import MARGIN, NARROW, even_weights, scatter_of_values
+from .subject import Flat
+from .verdict import CAP, FLOOR, LEEWAY, ROUNDING, digits_of
+
+if TYPE_CHECKING:
+    from .tensor_function import Traced
+
+LEAST = 20_000
+"""Elements from which on this way is tried."""
+SHARE = 0.25
+"""The share of elements that may be non-zero."""
+REACHES = (0.04, 0.012, 0.004)
+PAIRS = np.cos(np.pi * np.array([1, 3, 5, 7]) / 18)
+COUNT = len(PAIRS)
+WEIGHTS = even_weights(PAIRS)
+CURVE = even_weights(PAIRS, 1)
+INNER = np.concatenate([[0.0], even_weights(PAIRS[1:])])
+BEFORE = np.concatenate([[0.0, 0.0], even_weights(PAIRS[2:])])
+RESOLVED = 1e-4
+"""The relative error up to which an element that agrees is taken as right."""
+SMALL = 1e-3
+"""Elements so small beside the largest are right when they agree as far as rounding lets one see."""
+
+
+def all_right(subject: Traced, flat: Flat) -> tuple[InputCheck, ...] | None:
+    """Return what was found for each input when every element is right; None when that is not clear."""
+    if any(x.dtype != np.float64 for x in flat.arrays) or flat.out_dtype != np.float64:
+        return None
+    record = subject.record_call(subject.at)
+    try:
+        (pattern,) = sparsity(record.outputs, record.inputs)
+    except GradcliError:
+        return None
+    m, n = len(flat.f0), flat.size
+    if pattern is None:
+        return None
+    matrix = pattern.as_matrix()
+    rows, columns = np.repeat(np.arange(m), np.diff(matrix.indptr)), matrix.indices
+    if not 0 < len(rows) <= SHARE * m * n:
+        return None
+    colours, _ = color_by_input(rows, columns, flat.edges, n, matrix)
+    claimed = pull_elements(record, rows, columns, m, matrix)
+    return compare_in_groups(flat, rows, columns, colours, claimed)
+
+
+def pull_elements(record: Trace, rows: np.ndarray, columns: np.ndarray, m: int, matrix: Any) -> np.ndarray:
+    """Return the claimed element of every pair of row and column, from few backward products."""
+    (out,) = record.outputs
+    most = int(np.bincount(columns).max())
+    colours, count = color_greedily(columns, rows, m, most, matrix.T.tocsr())
+    seeds = (colours == np.arange(count)[:, None]).astype(float).reshape((count, *out.shape))
+    gradients = pull(record, [(out, Tensor._wrap(seeds, None))], True, False)
+    products = [
+        np.zeros((count, x._data.size)) if g is None else np.asarray(g).reshape((count, -1))
+        for g, x in zip(gradients, record.inputs, strict=True)
+    ]
+    return np.concatenate(products, axis=1)[colours[rows], columns]
+
+
+def room(error: np.ndarray, size: np.ndarray) -> np.ndarray:
+    """Return how far elements may be from a reference with such errors."""
+    return MARGIN * error + ROUNDING * 2.0**-53 * size + np.minimum(FLOOR[8] * size, LEEWAY * error)
+
+
+class Look:
+    """Differences along groups of inputs, for pairs of row and column: value, error, and which are settled."""
+
+    def __init__(self, flat: Flat, rows: np.ndarray, columns: np.ndarray, colours: np.ndarray, claimed: np.ndarray):
+        self.flat, self.rows, self.columns, self.colours, self.claimed = flat, rows, columns, colours, claimed
+        self.noise = scatter_of_values(flat)
+        self.largest = float(np.abs(claimed).max(initial=0.0))
+        self.value, self.error = np.full(len(rows), np.nan), np.full(len(rows), np.inf)
+        self.right = np.zeros(len(rows), bool)
+
+    def by_input(self, chosen: np.ndarray) -> list[tuple[list[int], np.ndarray]]:
+        """Return which inputs each group of colours moves: colours that move one input each go together."""
+        edges = self.flat.edges
+        parts = [np.isin(chosen, self.colours[a:b]) for a, b in pairwise(edges)]
+        if np.sum(parts, axis=0).max() > 1:
+            return [(list(range(len(parts))), np.arange(len(chosen)))]
+        return [([k], np.flatnonzero(part)) for k, part in enumerate(parts) if part.any()]
+
+    def take(self, reach: float) -> None:
+        """Look at the pairs that are still open, with steps of one reach."""
+        flat, open_ = self.flat, np.flatnonzero(~self.right)
+        rows, columns, claimed = self.rows[open_], self.columns[open_], self.claimed[open_]
+        chosen, k = np.unique(self.colours[columns], return_inverse=True)
+        steps = np.concatenate([PAIRS * reach, NARROW])
+        x = flat.x
+        h = np.abs((x + np.where(x < 0, -1.0, 1.0) * (steps[:, None] * flat.scales)) - x)
+        values = np.empty((2, len(steps), len(chosen), len(flat.f0)))
+        for inputs, mine in self.by_input(chosen):
+            first, last = flat.edges[inputs[0]], flat.edges[inputs[-1] + 1]
+            moves = (self.colours[first:last] == chosen[mine][:, None]) * h[:, None, first:last]
+            points = np.empty((2, *moves.shape))
+            np.add(x[first:last], moves, out=points[0])
+            np.subtract(x[first:last], moves, out=points[1])
+            outputs = flat.points(points.reshape((-1, last - first)), inputs)
+            values[:, :, mine] = outputs.reshape((2, len(steps), len(mine), -1))
+        up, down = values.reshape((2, len(steps), -1)).take(k * len(flat.f0) + rows, axis=2)
+        base = flat.f0[rows]
+        reached = (np.abs(WEIGHTS)[:, None] / h[:COUNT]).sum(axis=0)[columns]
+        h = h[:, columns]
+        slopes = (up - down) / (2 * h)
+        value, inner, before = (weights @ slopes[:COUNT] for weights in (WEIGHTS, INNER, BEFORE))
+        largest = np.maximum(np.maximum(np.abs(up[0]), np.abs(down[0])), np.abs(base))
+        noise = np.maximum(flat.unit * largest, self.noise[rows])
+        rounding = SAFETY * noise * reached
+        last = np.abs(value - inner)
+        ratio = last / np.maximum(np.abs(inner - before), np.finfo(float).tiny)
+        error = last * np.clip(10 * ratio, 0.02, 1) + rounding
+        curve = (CURVE @ slopes[:COUNT]) / (h[0] / PAIRS[0]) ** 2
+        visible = 2 * noise / h[COUNT:]
+        agree = (np.abs(slopes[COUNT:] - value - curve * h[COUNT:] ** 2) <= 3 * (2 * visible + error)).all(axis=0)
+        agree |= np.abs(value - self.value[open_]) <= MARGIN * (error + self.error[open_])
+        gaps = np.abs((up[COUNT:] - base) / h[COUNT:] - (base - down[COUNT:]) / h[COUNT:])
+        smooth = gaps[1] <= 8 * visible[1] + 1e-2 * gaps[0]
+        size = np.abs(claimed)
+        near = np.abs(claimed - value) <= room(error, size)
+        seen = (error <= RESOLVED * np.abs(value)) | (
+            (error <= 2 * rounding) & (size + MARGIN * error <= SMALL * self.largest)
+        )
+        still = ((up == base) & (down == base)).all(axis=0) & (claimed == 0)
+        good = still | (near & agree & smooth & seen)
+        self.value[open_], self.error[open_] = value, error
+        self.right[open_] = good
+
+
+def compare_in_groups(
+    flat: Flat, rows: np.ndarray, columns: np.ndarray, colours: np.ndarray, claimed: np.ndarray
+) -> tuple[InputCheck, ...] | None:
+    """Compare claimed elements with differences along the groups of inputs; None when one stays open."""
+    look = Look(flat, rows, columns, colours, claimed)
+    for reach in REACHES:
+        look.take(reach)
+        if look.right.all():
+            return tuple(
+                summary(flat, k, rows, columns, claimed, look.value, look.error) for k in range(len(flat.arrays))
+            )
+    return None
+
+
+def summary(
+    flat: Flat,
+    k: int,
+    rows: np.ndarray,
+    columns: np.ndarray,
+    claimed: np.ndarray,
+    value: np.ndarray,
+    error: np.ndarray,
+) -> InputCheck:
+    """Return what was found for input k, all of whose elements are right."""
+    mine = np.flatnonzero((columns >= flat.edges[k]) & (columns < flat.edges[k + 1]))
+    name, shape = flat.subject.wrt[k], flat.arrays[k].shape
+    if not len(mine):
+        return InputCheck(name, shape, "pass", 0.0, 0.0, CAP, None, None)
+    claimed, value, error = claimed[mine], value[mine], error[mine]
+    gap, size = np.abs(claimed - value), np.abs(value)
+    known = size > MARGIN * error
+    relative = np.where(known, gap / np.maximum(size, np.finfo(float).tiny), 0.0)
+    place = int(np.argmax(relative))
+    entry = int(rows[mine[place]]), int(columns[mine[place]])
+    worst = flat.worst(*entry, claimed[place], value[place], float(MARGIN * error[place]))
+    blind = float((room(error, size)[known] / size[known]).max()) if known.any() else None
+    most = float(relative.max())
+    return InputCheck(name, shape, "pass", float(gap[known].max(initial=0)), most, digits_of(most), blind, worst)

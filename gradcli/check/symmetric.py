@@ -1,0 +1,184 @@
+"""Functions of symmetric (Hermitian) matrices: judged on the space of these, where they read one triangle.
+
+Cholesky factors and eigenvalues are computed from one triangle; frameworks give a gradient whose product with any
+symmetric change is the derivative along it, and nothing else (Murray 2016, "Differentiation of the Cholesky
+decomposition").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from .directions import draw_signs
+from .subject import CheckError, Flat, Subject, real_view
+
+EXACT = 1e-12
+"""How far a matrix, relative to its largest element, may be from a symmetric one."""
+CLAIMED = 1e-7
+"""How far a claimed gradient may be, beside its own rounding."""
+AWAY, NEAR = 0.1, 1e-3
+"""How far elements of a triangle are moved, relative, to see whether they are read, and whether they may be."""
+ROUNDING = 8.0
+"""Rounding units of its values by which a function of the rest may change."""
+
+
+class Symmetrized(Subject):
+    """A function of matrices on the space of symmetric ones: of their means with their adjoints.
+
+    The claim is its own symmetric part. names: which inputs are such matrices; reasons: what tells that.
+    """
+
+    def __init__(self, subject: Subject, reasons: Mapping[str, str]):
+        super().__init__(subject.at, subject.wrt)
+        self.subject, self.names = subject, list(reasons)
+        self.claim_unit, self.costly, self.claim_calls = subject.claim_unit, subject.costly, subject.claim_calls
+        self.watch, self.most_calls, self.claims = subject.watch, subject.most_calls, subject.claims
+        self.here, self.layout = subject.value_here(), subject.layout
+        said = [f"{name}: {reason}" for name, reason in reasons.items()]
+        self.notes, self.restriction = (*subject.notes, *said), "; ".join(said)
+
+    @property
+    def calls(self) -> int:  # type: ignore[override]
+        """How often the function was called."""
+        return self.subject.calls
+
+    @property
+    def has_pull(self) -> bool:
+        """Whether the claim gives products with cotangents."""
+        return self.subject.has_pull
+
+    @property
+    def has_push(self) -> bool:
+        """Whether it gives products with tangents."""
+        return self.subject.has_push
+
+    def require(self, calls: int) -> None:
+        """Raise OutOfCallsError where so many more calls are not to be had."""
+        self.subject.require(calls)
+
+    def symmetrize(self, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """Return arrays with the means of those that are symmetric matrices; the point itself as it is."""
+        if arrays is self.at:
+            return self.subject.at
+        return {name: mean(x) if name in self.names else x for name, x in arrays.items()}
+
+    def value(self, arrays: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Return f at symmetric matrices."""
+        return self.subject.value(self.symmetrize(arrays))
+
+    def values(self, stacks: Mapping[str, np.ndarray], count: int, like: np.ndarray) -> np.ndarray:
+        """Return f at many points."""
+        outputs = self.subject.values(self.symmetrize(stacks), count, like)
+        self.trouble = self.subject.trouble
+        return outputs
+
+    def jacobian(self, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """Return the claim's symmetric part."""
+        return self.symmetrize(self.subject.jacobian(self.symmetrize(arrays)))
+
+    def pulls(
+        self, arrays: Mapping[str, np.ndarray], cotangents: Sequence[np.ndarray]
+    ) -> list[dict[str, np.ndarray]]:
+        """Return the symmetric parts of claimed products."""
+        return [self.symmetrize(products) for products in self.subject.pulls(self.symmetrize(arrays), cotangents)]
+
+    def pull(self, arrays: Mapping[str, np.ndarray], cotangent: np.ndarray) -> dict[str, np.ndarray]:
+        """Return the symmetric part of a claimed product."""
+        return self.pulls(arrays, [cotangent])[0]
+
+    def push(self, arrays: Mapping[str, np.ndarray], tangents: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Return the claimed product with symmetric tangents."""
+        return self.subject.push(self.symmetrize(arrays), self.symmetrize(tangents))
+
+    def blame(self, is_wrong: Callable[[Subject], bool]) -> str | None:
+        """Return which part of the function is wrong by itself."""
+        return self.subject.blame(is_wrong)
+
+
+def restrict_to_symmetric(flat: Flat) -> Symmetrized | None:
+    """Return a function on the space of symmetric matrices, where it is one of these; None where it is not.
+
+    It is where an input is symmetric, and the function reads one triangle alone, or raises where the two differ. A
+    claim for what is not read that has nothing for what is read is a transposed one, and no claim about symmetric
+    matrices. Raises OutOfCallsError.
+    """
+    reasons = {}
+    try:
+        for name in flat.subject.wrt:
+            x = flat.subject.at[name]
+            read = triangle_read(flat, name) if is_symmetric(x) else None
+            if read is None:
+                continue
+            triangle, reason = read
+            g = claimed_gradient(flat, name)
+            size = np.abs(g).max(initial=0.0)
+            room = max(CLAIMED, 1e3 * flat.unit, 1e3 * (flat.subject.claim_unit or 0.0)) * size
+            same = bool((np.abs(g - adjoint(g)) <= room).all())
+            if same or np.abs(g[triangle]).max(initial=0.0) > room:
+                reasons[name] = reason if same else f"{reason}, along which alone the claim is right"
+    except CheckError:
+        return None
+    return Symmetrized(flat.subject, reasons) if reasons else None
+
+
+def is_symmetric(x: np.ndarray) -> bool:
+    """Return whether an array is a symmetric or Hermitian matrix, or many."""
+    if x.ndim < 2 or x.shape[-1] != x.shape[-2] or x.shape[-1] < 2:
+        return False
+    return bool((np.abs(x - adjoint(x)) <= EXACT * np.abs(x).max(initial=0.0)).all())
+
+
+def claimed_gradient(flat: Flat, name: str) -> np.ndarray:
+    """Return the claimed gradient of a random combination of outputs."""
+    subject, weights = flat.subject, np.random.default_rng(0).standard_normal((1, len(flat.f0)))
+    rows = flat.pull(weights) if subject.has_pull else weights @ flat.jacobian(subject.jacobian(subject.at))
+    return flat.arrays_at(rows[0])[name]
+
+
+def triangle_read(flat: Flat, name: str) -> tuple[np.ndarray, str] | None:
+    """Return which triangle of a matrix alone a function reads, and how that shows; None where it reads both."""
+    x = flat.subject.at[name]
+    upper = np.triu(np.ones(x.shape, bool), 1)
+    lower = np.swapaxes(upper, -1, -2)
+    room = 2 * np.abs(flat.f0 - flat.value_again()) + ROUNDING * flat.unit * np.abs(flat.f0)
+    still = []
+    for unread in (upper, lower):
+        moved = value_at(flat, name, np.where(unread, move_elements(x, AWAY), x))
+        still.append(moved is not None and bool((np.abs(moved - flat.f0) <= room).all()))
+    if still[0] != still[1]:
+        read, word = (lower, "upper") if still[0] else (upper, "lower")
+        return read, f"the {word} triangle is not read: judged on the space of symmetric matrices"
+    near = move_elements(x, NEAR)
+    taken = (value_at(flat, name, np.where(triangle, near, x)) is not None for triangle in (upper, lower))
+    if not any(taken) and value_at(flat, name, mean(near)) is not None:
+        return upper | lower, "only symmetric matrices are taken: judged on the space of these"
+    return None
+
+
+def value_at(flat: Flat, name: str, x: np.ndarray) -> np.ndarray | None:
+    """Return f where an input has another value; None where it raises."""
+    try:
+        return real_view(flat.subject.value({**flat.subject.at, name: x})).astype(float)
+    except CheckError:
+        return None
+
+
+def move_elements(x: np.ndarray, part: float) -> np.ndarray:
+    """Return a matrix whose elements are moved by about a part of the largest."""
+    rng = np.random.default_rng(0)
+    size = part * float(np.abs(x).max() or 1.0)
+    return np.asarray(
+        x + size * (draw_signs(rng, x.shape) + (1j * draw_signs(rng, x.shape) if x.dtype.kind == "c" else 0)), x.dtype
+    )
+
+
+def adjoint(x: np.ndarray) -> np.ndarray:
+    """Return the conjugate transposes of matrices."""
+    return np.swapaxes(x, -1, -2).conj()
+
+
+def mean(x: np.ndarray) -> np.ndarray:
+    """Return the means of matrices with their adjoints."""
+    return (x + adjoint(x)) / 2

@@ -1,0 +1,307 @@
+"""Finding the checks that files declare.
+
+From the inputs of a command line to the arguments of plain functions.
+
+From the words of a command line to checks.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import inspect
+import os
+import re
+import stat
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import EXIT_TARGET, GradcliError, did_you_mean
+from ..lang.limits import MAX_TEXT
+from ..program.arguments import (
+    WHOLE,
+    annotation_name,
+    as_array,
+    by_path,
+    missing_values,
+    named_parameters,
+    pass_by_name,
+)
+from ..program.detect_framework import engine_of
+from ..program.elsewhere import is_elsewhere
+from ..program.elsewhere.framework import as_whole, framework_arguments, is_whole
+from ..program.target import Target, read_source, refuse_arguments
+from ..program.user_code import Folders, check_callable, find_in, load_module, same_file
+from ..show.check_results import CheckReport
+from .check import Check, Wanted, surroundings_of, with_options
+from .declare import REGISTRY
+
+DECLARING = {"check", "check_gradient"}
+"""A file that names none of these declares no check, and is not imported."""
+
+
+def mentions_checks(path: str) -> bool:
+    """Return whether a Python file may declare checks: it speaks of gradcli, and names what declares them.
+
+    Only regular files are read, and no more of them than a target may be long.
+    """
+    try:
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            return False
+        with open(path, encoding="utf-8", errors="replace") as file:
+            text = file.read(MAX_TEXT)
+    except (OSError, ValueError):
+        return False
+    if "gradcli" not in text or "check" not in text:
+        return False
+    if any(f"{name}(" in text for name in DECLARING):  # also where it cannot be parsed: importing it says why
+        return True
+    try:
+        nodes = list(ast.walk(ast.parse(text)))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    imported = {alias.name for node in nodes if isinstance(node, ast.ImportFrom) for alias in node.names}
+    attributes = {node.attr for node in nodes if isinstance(node, ast.Attribute)}
+    return bool(DECLARING & (imported | attributes))
+
+
+def files_in(folder: str) -> list[str]:
+    """Return the Python files below a folder that may declare checks, sorted; hidden folders are left out."""
+    paths = []
+    for place, folders, names in os.walk(folder):
+        folders[:] = sorted(f for f in folders if not f.startswith(".") and f not in ("__pycache__", "node_modules"))
+        paths += [os.path.join(place, name) for name in sorted(names) if name.endswith(".py")]
+    return [path for path in paths if mentions_checks(path)]
+
+
+def import_checks(path: str, folders: Folders, stdout: Any = None) -> list[Check] | CheckReport:
+    """Import a file and return the checks that it declares; a report of what went wrong when it cannot be.
+
+    A file that it imports declares its checks by that, and not again when its own turn comes.
+    """
+    before = len(REGISTRY)
+    start = time.perf_counter()
+    try:
+        load_module(path, stdout, folders)
+    except GradcliError as error:
+        del REGISTRY[before:]
+        return CheckReport(
+            path, path, None, "error", time.perf_counter() - start, message=error.message, hint=error.hint
+        )
+    declared = REGISTRY[before:]
+    del REGISTRY[before:]
+    if not any(
+        belongs(check, path) for check in declared
+    ):  # the file may have been there already, for a function of it
+        declared += [check for check in REGISTRY if belongs(check, path)]
+        REGISTRY[:] = [check for check in REGISTRY if not belongs(check, path)]
+    for check in declared:
+        check.file = path if check.file is None or belongs(check, path) else near(check.file)
+        check.surroundings = folders.of(path)
+    return declared
+
+
+def belongs(check: Check, path: str) -> bool:
+    """Return whether a check is declared for a function of a file."""
+    return check.file is not None and same_file(check.file, path)
+
+
+def near(path: str) -> str:
+    """Return a path from here for what is below the working directory."""
+    relative = os.path.relpath(path)
+    return path if relative.startswith(os.pardir) else relative
+
+
+def arguments_of(f: Callable, given: Mapping[str, Any], title: str) -> dict[str, Any]:
+    """Return the inputs of a plain function in the order of its parameters. Raises GradcliError for missing ones."""
+    try:
+        parameters = named_parameters(f, title)
+    except (TypeError, ValueError):
+        return dict(given)
+    names = [p.name for p in parameters]
+    if not names:
+        raise GradcliError(f"{title} has no parameters, so there is nothing to check", kind="name")
+    for name in given:
+        if name not in names:
+            advice = did_you_mean(name, names) or f"its parameters are {', '.join(names)}"
+            raise GradcliError(f"{title} has no parameter '{name}'", hint=advice, kind="name")
+    missing = [p.name for p in parameters if p.name not in given and p.default is p.empty]
+    if missing:
+        raise missing_values(title, missing, f", or --shape {missing[0]}=3,4")
+    whole = {p.name for p in parameters if takes_whole(p.annotation)}
+    return {n: as_whole(given[n]) if n in whole and is_whole(given[n]) else given[n] for n in names if n in given}
+
+
+def takes_whole(annotation: Any) -> bool:
+    """Return whether an annotation names whole numbers: int, or an array of them such as NDArray[np.int64]."""
+    text = annotation_name(annotation) if isinstance(annotation, type) else str(annotation)
+    return "float" not in text and any(re.search(rf"\b{word}\b", text) for word in WHOLE)
+
+
+def by_name(function: Callable, names: Iterable[str], first: int = 0) -> Callable:
+    """Return a function to call with values of these names in order, which passes them on under their names.
+
+    The first few arguments are passed on as they come. A function that lacks one of these parameters is returned as
+    it is.
+    """
+    names = list(names)
+    try:
+        parameters = list(inspect.signature(function).parameters.values())[first:]
+    except (TypeError, ValueError):
+        return function
+    known = {p.name for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)}
+    if not known.issuperset(names):
+        return function
+
+    @functools.wraps(function)
+    def call(*values: Any) -> Any:
+        bare, named = pass_by_name(parameters, dict(zip(names, values[first:], strict=True)))
+        return function(*values[:first], *bare, **named)
+
+    return call
+
+
+def checks_of(targets: Sequence[Target], wanted: Wanted) -> list[Check | CheckReport]:
+    """Return the checks of all targets; files that cannot be imported become reports.
+
+    A Python file without checks is checked as a script when it is named alone, and left out among others. Raises
+    GradcliError for targets that do not exist, and when nothing is declared.
+    """
+    checks: list[Check | CheckReport] = []
+    folders = Folders()
+    for target in targets:
+        target.folders = folders
+        if len(targets) == 1 or target.inline or not is_file_without_checks(target.text):
+            checks += of_target(target, wanted)
+    if not checks:
+        names = ", ".join(target.text for target in targets)
+        raise GradcliError(
+            f"nothing to check in {names}",
+            hint="declare checks with @gradcli.check(at=..., grad=...), or name a function: FILE.py:f --grad g",
+            kind="file",
+        )
+    return checks
+
+
+def is_file_without_checks(path: str) -> bool:
+    """Return whether a Python file declares no checks: named alone it is a script, and among others nothing."""
+    return path.endswith(".py") and os.path.isfile(path) and not mentions_checks(path)
+
+
+def of_target(target: Target, wanted: Wanted) -> list[Check | CheckReport]:
+    """Return the checks of one target."""
+    text = target.text
+    if not target.inline and is_elsewhere(text):
+        from .external import of_address
+
+        return [with_options(of_address(target, wanted), wanted)]
+    if not target.inline and os.path.isdir(text):
+        return [check for path in files_in(text) for check in of_file(path, target, wanted)]
+    path, colon, name = text.partition(".py:")
+    by_hand = any(wanted.claims.values()) or wanted.value_and_grad
+    if colon and not target.inline and by_hand:
+        return [hand_written_check(path + ".py", name, target, wanted)]
+    if colon and not target.inline and (check := by_framework(path + ".py", name, target, wanted)) is not None:
+        return [check]
+    if not target.inline and text.endswith(".py") and os.path.isfile(text) and mentions_checks(text):
+        return of_file(text, target, wanted)
+    if by_hand:
+        raise GradcliError(
+            "--grad, --vjp, --jvp and --value-and-grad need a function: FILE.py:f --grad g", kind="usage"
+        )
+    from .script import of_program
+
+    return [of_program(target, wanted)]
+
+
+def of_file(path: str, target: Target, wanted: Wanted) -> list[Check | CheckReport]:
+    """Return the checks that a file declares, with the options of the command line."""
+    if target.safe:
+        raise GradcliError(f"--safe: {path} is Python, which would have to be executed", kind="usage")
+    wanted.refuse_for(path)
+    refuse_arguments(target, f"{path} declares checks, so it")
+    assert target.folders is not None
+    declared = import_checks(path, target.folders, target.stdout)
+    if isinstance(declared, CheckReport):
+        return [declared]
+    for check in declared:
+        check.repeated = wanted.repeated
+    return [with_options(check, wanted) for check in declared]
+
+
+def hand_written_check(path: str, name: str, target: Target, wanted: Wanted) -> Check:
+    """Return the check of a function against the derivative in its file."""
+    if target.safe:
+        raise GradcliError(f"--safe: {path} is Python, which would have to be executed", kind="usage")
+    source = read_source(path)
+    refuse_arguments(target, f"{path}:{name} is no script, so it")
+    module = load_module(path, target.stdout, target.folders, source)
+
+    def named(function: str) -> Any:
+        return check_callable(find_in(module, path, function), path, function)
+
+    f = named(name)
+    at = arguments_of(f, by_path(wanted.at), f"{path}:{name}")
+    arrays = {n: as_array(x) for n, x in at.items() if isinstance(x, int | list | np.ndarray)}
+    fixed = [n for n, x in arrays.items() if x is not None and x.dtype.kind in "iu"]
+    others = [n for n, x in at.items() if n not in fixed and not isinstance(x, str | bool | None)]
+    wrt = others if fixed and wanted.wrt is None else wanted.wrt
+    claims = {key: named(by_hand) for key, by_hand in wanted.claims.items() if by_hand}
+    for key, claim in claims.items():
+        claims[key] = claim if engine_of(claim, None) else by_name(claim, at, first=int(key != "grad"))
+    code = getattr(f, "__code__", None)
+    check = Check(
+        f if engine_of(f, None) else by_name(f, at),
+        at,
+        grad=claims.get("grad"),
+        vjp=claims.get("vjp"),
+        jvp=claims.get("jvp"),
+        value_and_grad=wanted.value_and_grad,
+        wrt=wrt,
+        name=name,
+        file=path,
+        line=code.co_firstlineno if code else None,
+        replay=wanted.replay(target),
+    )
+    check.surroundings = surroundings_of(target)
+    return with_options(check, wanted)
+
+
+def by_framework(path: str, name: str, target: Target, wanted: Wanted) -> Check | CheckReport | None:
+    """Return the check of a function that a framework runs; None for one that gradcli's engine runs.
+
+    Raises GradcliError for missing arguments.
+    """
+    if target.safe or not name or target.argv or wanted.options.get("engine") == "gradcli":
+        return None
+    start = time.perf_counter()
+    try:
+        function = find_in(load_module(path, target.stdout, target.folders, read_source(path)), path, name)
+    except GradcliError as error:
+        if error.exit_code != EXIT_TARGET:
+            raise
+        return CheckReport(
+            f"{path}:{name}", path, None, "error", time.perf_counter() - start, message=error.message, hint=error.hint
+        )
+    engine = engine_of(function, wanted.options.get("engine"))
+    if engine is None:
+        return None
+    if wanted.out is not None:
+        raise GradcliError("--out names a variable of a program; a function has one output", kind="usage")
+    check_callable(function, path, name)
+    with surroundings_of(target):
+        at = framework_arguments(engine, function, by_path(wanted.at), f"{path}:{name}")
+    check = Check(
+        function,
+        at,
+        wrt=wanted.wrt,
+        name=target.text,
+        file=path,
+        single=target.dtype == np.float32,
+        replay=wanted.replay(target),
+    )
+    check.surroundings = surroundings_of(target)
+    return with_options(check, wanted)

@@ -1,1 +1,0 @@
-"""From the words of a command line, and from files, to checks."""

@@ -1,0 +1,330 @@
+"""Relative differences as digits.
+
+The verdict: from the reference's interval, never from a tolerance that fits all scales.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from .fit import Estimate
+from .jacobian import ENOUGH, MARGIN, OTHER_REACHES, SURE, Reference
+
+CAP = 17.0
+"""More digits than float64 has."""
+
+
+def digits_of(relative: float) -> float:
+    """Return to how many digits numbers agree that differ by so much, relative to their size: 0 to CAP."""
+    return float(np.clip(-np.log10(max(relative, 10**-CAP)), 0, CAP)) + 0.0
+
+
+ROUNDING = 32
+"""How many rounding units of itself an analytic value may be off."""
+FLOOR = {8: 2e-9, 4: 4e-6, 2: 8e-3}
+"""Relative differences that no derivative is accused of, by the size of its type in bytes: its own rounding ..."""
+LEEWAY = 1000.0
+"""... unless the reference is known so many times better."""
+OWN_NOISE = 10.0
+"""How many times the scatter of the claimed derivative (a lower quartile) it may be off without being wrong."""
+COARSE = 0.02
+"""A relative error beyond which the reference says nothing about an element."""
+SMALL = 0.01
+"""Elements with less than this part of the largest effect on an output do not matter beside the others."""
+NOTHING = 1e-12
+"""The part of its largest effect on an output that an element may change another one by without mattering."""
+NOTHING_UNITS = 1000.0
+"""So many rounding units of the function's value are no change, when a zero is claimed."""
+UNDERFLOW = 1e-290
+OVERFLOWING = 1e100
+"""Slopes of this size that a reference does not know beside its own error are near the end of all numbers."""
+CONTRADICTION = 10.0
+"""How many of its errors a second candidate must be away from the first to be one."""
+HIDDEN_UNITS = 4.0
+"""How many rounding units of the function's values a change over the scale of x (or 1) may be without being seen."""
+
+LARGE = 20_000
+"""Entries from which on small ones that rounding hides are not looked at closely."""
+
+PASS, FAIL, UNSURE, HIDDEN = 0, 1, 2, 3
+
+
+class Judgement:
+    """What was decided about every entry of a Jacobian.
+
+    value, error: the numeric derivative that an entry is held against, and its error: the reference's, but where the
+    entry passes by another candidate. state: PASS, FAIL, UNSURE, or HIDDEN (below the function's own rounding, and
+    small beside the others: neither right nor wrong). reasons: why entries are unsure. kinks: columns with a kink, by
+    row. slack: the rounding that an entry is seen to have; floor: differences that need a reference much better to
+    be held against it. margin: how many errors an entry may be off.
+
+    Agreement with an interval that says nothing is no pass: see `states`.
+    """
+
+    margin = MARGIN
+
+    def __init__(self, analytic: np.ndarray, reference: Reference, slack: np.ndarray, floor: np.ndarray):
+        self.analytic, self.reference, self.slack, self.floor = analytic, reference, slack, floor
+        self.value, self.error = reference.value.copy(), reference.error.copy()
+        self.other = np.zeros(analytic.shape, bool)
+        self.state = np.full(analytic.shape, UNSURE)
+        self.notes: list[str] = []
+        self.reasons: dict[tuple[int, int], str] = {}
+        self.kinks: dict[int, list[int]] = {}
+        self.closely = 0
+
+    def take_in(self, where: Any = ...) -> None:
+        """Take over what the reference knows by now, but for entries that pass by another candidate."""
+        other, reference = self.other[where], self.reference
+        self.value[where] = np.where(other, self.value[where], reference.value[where])
+        self.error[where] = np.where(other, self.error[where], reference.error[where])
+
+    def pass_by_other(self, where: Any, value: Any, error: Any) -> int:
+        """Let entries pass by another candidate than the reference's; return PASS."""
+        self.value[where], self.error[where], self.other[where], self.state[where] = value, error, True, PASS
+        return PASS
+
+    def room(self, error: Any, where: Any = ...) -> Any:
+        """Return how far entries may be from a reference with such errors: what is beyond is wrong."""
+        return self.margin * error + self.slack[where] + np.minimum(self.floor[where], LEEWAY * error)
+
+    def states(self, where: Any = ...) -> Any:
+        """Return what entries are by their reference: PASS or UNSURE.
+
+        Those that agree with a reference that knows them pass. Zeros also pass where what could hide is rounding of
+        the function's value, or changes it by less than a hundredth of what it changes beside the point.
+        """
+        ref = self.reference
+        a, value, error = self.analytic[where], self.value[where], self.error[where]
+        scale = np.broadcast_to(ref.flat.scales, self.state.shape)[where]
+        change = np.broadcast_to(
+            np.maximum(SMALL * ref.changes, NOTHING_UNITS * ref.flat.unit * np.abs(ref.flat.f0))[:, None],
+            self.state.shape,
+        )[where]
+        with np.errstate(all="ignore"):
+            room = self.room(error, where)
+            agrees = np.isfinite(a) & np.isfinite(error) & (np.abs(a - value) <= room)
+            known = room <= COARSE * np.fmax(np.abs(a), np.abs(value))
+            zero = (a == 0) & (room * scale <= change + UNDERFLOW)
+        return np.where(agrees & (known | zero), PASS, UNSURE)
+
+    def confirm(self, where: np.ndarray) -> None:
+        """Decide open entries by their reference, where that is enough."""
+        places = np.nonzero(where & (self.state == UNSURE))
+        self.state[places] = self.states(places)
+
+    def hide(self, where: Any = True) -> None:
+        """Take open entries as HIDDEN that agree with their reference and are small beside what is known of others.
+
+        Whatever they are within their interval: over the scale of its element such an entry changes the output by
+        less than a hundredth of what another one does that passed, or by nothing beside what it changes another one.
+        """
+        a, effects = self.analytic, self.known_effects()
+        with np.errstate(all="ignore"):
+            room = self.room(self.error)
+            agrees = (self.state == UNSURE) & np.isfinite(self.error) & (np.abs(a - self.value) <= room)
+            effect = (np.abs(a) + self.margin * self.error) * self.reference.flat.scales
+            small = effect <= SMALL * effects.max(axis=1, initial=0.0)[:, None]
+            nothing = effect <= NOTHING * effects.max(axis=0, initial=0.0)
+        self.state[where & agrees & (small | nothing)] = HIDDEN
+
+    def known_effects(self) -> np.ndarray:
+        """Return by how much elements that passed change outputs over their scale, at least; 0 for others."""
+        with np.errstate(all="ignore"):
+            passed = (self.state == PASS) & np.isfinite(self.error)
+            return np.where(passed, np.abs(self.value) - self.margin * self.error, 0.0) * self.reference.flat.scales
+
+    def cheap(self) -> None:
+        """Decide the entries that the cheap look settles: right ones, and zeros of functions that stand still."""
+        ref = self.reference
+        self.take_in()
+        self.confirm(ref.settled)
+        still = (self.state == UNSURE) & ref.same & (self.analytic == 0)
+        self.pass_by_other(still, 0.0, ref.hidden_by_rounding()[still])
+        if self.analytic.size >= LARGE:
+            self.hide(ref.limited)
+
+    def order(self) -> np.ndarray:
+        """Return the columns that are still open, the most suspicious first."""
+        a = self.analytic
+        with np.errstate(all="ignore"):
+            off = np.abs(a - self.value) / (self.error + self.slack + np.finfo(float).tiny)
+        off = np.where(np.isfinite(off), off, 1.0)
+        off = np.where(np.isfinite(a), off, np.inf)
+        off = np.where(self.state == UNSURE, off, -1.0)
+        worst = off.max(axis=0, initial=-1.0)
+        columns = np.argsort(-worst, kind="stable")
+        return columns[worst[columns] >= 0]
+
+    def run(self) -> None:
+        """Take the cheap look at all columns, then look closely at open ones until the verdict is clear."""
+        self.reference.look()
+        self.cheap()
+        for reach in OTHER_REACHES:
+            columns = self.order()
+            columns = columns[~self.surely_wrong()[:, columns].any(axis=0)]
+            if len(columns):
+                self.reference.look(columns, reach)
+                self.cheap()
+        wrong = 0
+        columns = self.order()
+        for count, i in enumerate(columns):
+            self.reference.flat.subject.tell("element", count, len(columns))
+            if wrong >= ENOUGH and count >= ENOUGH:
+                self.accuse_cheaply()
+                break
+            rows = np.flatnonzero(self.state[:, i] == UNSURE)
+            estimate = self.reference.look_closely(int(i), rows)
+            self.take_in((rows, i))
+            self.closely += len(rows)
+            wrong += self.decide(int(i), rows, estimate)
+        self.hide()
+
+    def accuse_cheaply(self) -> None:
+        """Decide the rest by the cheap look, once enough wrong elements are confirmed."""
+        open_ = self.state == UNSURE
+        self.state[self.surely_wrong()] = FAIL
+        self.confirm(open_)
+
+    def surely_wrong(self) -> np.ndarray:
+        """Return which open entries are off by far more than the cheap look may be."""
+        with np.errstate(all="ignore"):
+            off = np.abs(self.analytic - self.value)
+            return (self.state == UNSURE) & (off > SURE * self.error + self.slack + self.floor)
+
+    def wrong(self) -> dict[int, list[int]]:
+        """Return the columns of wrong entries, by row."""
+        rows = np.flatnonzero((self.state == FAIL).any(axis=1))
+        return {int(j): np.flatnonzero(self.state[j] == FAIL).tolist() for j in rows}
+
+    def settle_kinks(self, answers: Mapping[tuple[int, ...], bool | None], j: int) -> None:
+        """Take in whether the values of row j at columns that share kinks lie in the generalized gradient."""
+        for columns, inside in answers.items():
+            places = list(columns)
+            if inside is None:
+                for i in places:
+                    self.state[j, i] = self.unsure(
+                        j,
+                        i,
+                        f"{len(places)} elements meet at a kink, and whether the claimed values lie in its "
+                        "generalized gradient cannot be told",
+                    )
+            elif inside:
+                if (self.state[j, places] == FAIL).any():
+                    self.notes.append("kinks meet here: the claimed values lie in the generalized gradient")
+                self.state[j, places] = PASS
+            else:
+                self.state[j, places] = FAIL
+                self.notes.append("at this kink the values together lie outside the generalized gradient")
+
+    def excuse(self, scatter: np.ndarray, reason: str) -> None:
+        """Take back what was held against entries that are off by no more than they are seen to scatter."""
+        with np.errstate(all="ignore"):
+            off = np.abs(self.analytic - self.value)
+            own = (self.state == FAIL) & (off <= OWN_NOISE * scatter)
+            effect = (off + scatter) * self.reference.flat.scales
+            small = effect <= SMALL**3 * self.reference.changes[:, None]
+            small |= effect <= NOTHING * self.known_effects().max(axis=0, initial=0.0)
+        for j, i in np.argwhere(own):
+            size = max(abs(self.analytic[j, i]), abs(self.value[j, i]))
+            self.state[j, i] = HIDDEN if small[j, i] else self.unsure(j, i, reason.format(scatter[j, i] / size))
+
+    def excuse_all(self, reason: str) -> None:
+        """Take back all that was held against entries."""
+        for j, i in np.argwhere(self.state == FAIL):
+            self.state[j, i] = self.unsure(int(j), int(i), reason)
+
+    def decide(self, i: int, rows: np.ndarray, estimate: Estimate) -> int:
+        """Decide rows of a column by their close look; return 1 if an entry is wrong."""
+        wrong = 0
+        for k, j in enumerate(rows):
+            self.state[j, i] = self.entry(int(j), i, k, estimate)
+            wrong = wrong or int(self.state[j, i] == FAIL)
+        return wrong
+
+    def entry(self, j: int, i: int, k: int, estimate: Estimate) -> int:
+        """Return what is to be said about entry (j, i), whose estimate is the k-th."""
+        a, kind = float(self.analytic[j, i]), estimate.kind[k]
+        value, error = float(estimate.value[k]), float(estimate.error[k])
+        if kind == "jump":
+            return self.unsure(j, i, "the function jumps at this point")
+        if kind == "none":
+            trouble = self.reference.flat.subject.trouble
+            return self.unsure(
+                j,
+                i,
+                "no numeric derivative can be had here: "
+                + (f"beside the point {trouble}" if trouble else "nan, infinities or a singularity in reach"),
+            )
+        if np.isinf(value) and (kind != "kink" or a == value):
+            return self.unsure(j, i, "the derivative is infinite at this point") if a == value else FAIL
+        if np.isinf(a) and self.margin * error > COARSE * abs(value) and abs(value) + error > OVERFLOWING:
+            return self.unsure(j, i, "the derivative is larger than any number, or its size is not known")
+        if not np.isfinite(a):
+            return FAIL
+        if kind == "kink":
+            return self.entry_at_kink(j, i, k, estimate)
+        if abs(a - value) <= self.room(error, (j, i)):
+            return self.entry_within(
+                j, i, "the function is too noisy" if kind == "noise" else "rounding hides the derivative"
+            )
+        other, other_error = float(estimate.other[k]), float(estimate.other_error[k])
+        informed = np.isfinite(other) and self.room(other_error, (j, i)) <= COARSE * abs(other)
+        contradicts = abs(other - value) > CONTRADICTION * other_error
+        if informed and contradicts and abs(a - other) <= self.room(other_error, (j, i)):
+            return self.pass_by_other((j, i), other, other_error)
+        reach = max(float(self.reference.flat.scales[i]), 1.0)
+        if max(abs(a), abs(value)) * reach <= HIDDEN_UNITS * self.reference.rounding_at(j, i):
+            return HIDDEN
+        return FAIL
+
+    def entry_at_kink(self, j: int, i: int, k: int, estimate: Estimate) -> int:
+        """Return what is to be said about an entry between one-sided derivatives."""
+        low, high = sorted((float(estimate.left[k]), float(estimate.right[k])))
+        room = float(self.room(max(float(estimate.left_error[k]), float(estimate.right_error[k])), (j, i)))
+        if not low - room <= self.analytic[j, i] <= high + room:
+            return FAIL
+        if room > COARSE * (high - low):
+            return self.unsure(j, i, f"the one-sided derivatives at this kink are known to within {room:.2g} only")
+        self.kinks.setdefault(j, []).append(i)
+        return PASS
+
+    def entry_within(self, j: int, i: int, reason: str) -> int:
+        """Return what is to be said about an entry within the reference's interval: enough only if that is narrow."""
+        state = int(self.states((j, i)))
+        if state != UNSURE:
+            return state
+        value, error = self.value[j, i], self.error[j, i]
+        return self.unsure(j, i, f"{reason} to say more than {value:.3g} ± {self.margin * error:.2g}")
+
+    def unsure(self, j: int, i: int, reason: str) -> int:
+        """Note why an entry is open; return UNSURE."""
+        self.reasons[j, i] = reason
+        return UNSURE
+
+    def reason(self) -> str:
+        """Return the commonest reason why entries are open."""
+        reasons = Counter(reason for place, reason in self.reasons.items() if self.state[place] == UNSURE)
+        return reasons.most_common(1)[0][0] if reasons else "not all elements could be looked at"
+
+    @property
+    def verdict(self) -> str:
+        """The verdict on the whole: hidden entries neither fail nor, where nothing else was seen, pass."""
+        if (self.state == FAIL).any():
+            return "fail"
+        return "inconclusive" if (self.state == UNSURE).any() else "pass"
+
+
+def rounding_slack(analytic: np.ndarray, scatter: np.ndarray, unit: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return how far an analytic value may be off by its own rounding, and its floor.
+
+    scatter: how much it changes at neighbouring points, a few rounding units away. unit: its rounding unit.
+    """
+    size = np.where(np.isfinite(analytic), np.abs(analytic), 0.0)
+    largest = size.max(axis=1, keepdims=True, initial=0.0)
+    noisy = np.minimum(5 * scatter, 1e-7 * size + 1e3 * unit * largest)
+    return noisy + ROUNDING * unit * size, FLOOR[8 if unit < 1e-12 else 4 if unit < 1e-5 else 2] * size

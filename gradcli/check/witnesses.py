@@ -1,0 +1,369 @@
+"""What witnesses say of a derivative, and how much of it they know.
+
+The witness of formulas: sympy's derivative of what the program computes on symbols.
+
+The witness in 50 digits: differences of the function itself in high precision.
+
+It does not use the table's rules at all, so that a relative error of 1e-13 in a derivative is seen, and so is a value
+that has lost its digits.
+
+Independent answers about the engine's derivative: 50 digits and formulas, each with its own error.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ..errors import GradcliError, TimeIsUp
+from ..lang.limits import LONGEST, time_left, within
+from ..show.check_results import CheckReport, Finding, InputCheck
+from ..tape.modes import no_grad
+from .subject import CheckError
+from .tensor_function import SecondOrder, Traced
+from .verdict import CAP, digits_of
+
+ROUNDED = "rounding leaves"
+"""How a note begins that excuses a disagreement."""
+
+
+class Witnessed:
+    """What the witnesses say: digits by name, findings against the derivative, and notes."""
+
+    def __init__(self) -> None:
+        self.digits: list[tuple[str, float]] = []
+        self.findings: list[Finding] = []
+        self.notes: list[str] = []
+
+
+def by_formulas(subject: Traced, blocks: dict[str, np.ndarray], witnessed: Witnessed) -> None:
+    """Compare the engine's derivative with sympy's."""
+    import sympy
+
+    from ..analysis.compare_formulas import compare_with_engine as compared
+    from ..analysis.symbolic import MAX_SYMBOLS, TIMEOUT, as_expressions
+    from ..analysis.symbolic import derive_in_time as patient
+    from ..analysis.symbolic import drop_jumps as cleaned
+    from ..exact.symbolic import symbols_for
+
+    total = sum(np.size(x) for x in subject.at.values())
+    if total > MAX_SYMBOLS:
+        raise ValueError(f"the inputs have {total} elements; formulas are made for at most {MAX_SYMBOLS}")
+    if not all(np.isfinite(x).all() for x in subject.at.values()):
+        raise ValueError("an input holds nan or infinity")
+
+    def work() -> Any:
+        symbols = {name: symbols_for(name, np.shape(x)) for name, x in subject.at.items()}
+        out = formula_of(subject, symbols)
+        point = {
+            s: sympy.Rational(float(x))
+            for name, array in symbols.items()
+            for s, x in zip(as_expressions(array).ravel().tolist(), np.ravel(subject.at[name]).tolist(), strict=True)
+        }
+        parts = [
+            (
+                name,
+                out.shape + symbols[name].shape,
+                [
+                    cleaned(sympy.diff(e, s))
+                    for e in out.ravel().tolist()
+                    for s in as_expressions(symbols[name]).ravel().tolist()
+                ],
+            )
+            for name in subject.wrt
+        ]
+        return compared(parts, point, blocks)
+
+    for item in patient(TIMEOUT, work):
+        block = np.abs(np.asarray(blocks[item.name]))
+        largest = float(np.max(block[np.isfinite(block)], initial=0.0)) or 1.0
+        error = item.error / largest
+        witnessed.digits.append((f"symbolic {item.name}", digits_of(error)))
+        witnessed.notes += [f"{item.name}: {note}" for note in item.notes]
+        if not item.agrees and not any(note.startswith(ROUNDED) for note in witnessed.notes):
+            witnessed.findings.append(Finding("symbolic", f"sympy's formula for {item.name} disagrees", item.name))
+
+
+def formula_of(subject: Traced, symbols: dict[str, Any]) -> np.ndarray:
+    """Return the formulas of a function's output."""
+    import sympy
+
+    from ..analysis.symbolic import as_expressions
+    from ..exact.record import exactly
+    from ..exact.symbolic import Symbolic
+    from ..tape.tensor import Tensor
+
+    if isinstance(subject, SecondOrder):
+        first = formula_of(subject.first, {name: x for name, x in symbols.items() if name != subject.vector})
+        vector = as_expressions(symbols[subject.vector]).ravel().tolist()
+        total = sum((v * e for v, e in zip(vector, first.ravel().tolist(), strict=True)), sympy.Integer(0))
+        inputs = [s for name in subject.first.wrt for s in as_expressions(symbols[name]).ravel().tolist()]
+        return np.array([sympy.diff(total, s) for s in inputs], object)
+    with exactly(Symbolic()), no_grad():
+        return as_expressions(subject.call([Tensor._wrap(s, None) for s in symbols.values()])._data)
+
+
+MOST_COLUMNS = 64
+"""Input elements up to which every one is moved by itself; above, random directions are taken."""
+DIRECTIONS = 16
+UNITS = 64
+"""Rounding units of itself that a derivative may be off without being accused."""
+POINTS = 4
+NEAR = 1e-3
+"""How far away, relatively, the points are that tell rounding from a wrong rule."""
+LOST = 10.0
+"""Right digits of a float64 value below which its loss is reported."""
+
+
+class Sharp:
+    """A traced function in high precision: its value, and its derivatives along directions by differences."""
+
+    def __init__(self, subject: Traced, digits: int):
+        from ..exact.multiprecision import Multiprecision
+
+        self.subject = subject
+        self.field = Multiprecision(3 * digits + 20, decimal=False)
+        self.mp = self.field.context
+        self.step = self.mp.mpf(10) ** (-digits - 5)
+
+    def value(self, arrays: dict[str, np.ndarray]) -> np.ndarray:
+        """Return f as a flat object array."""
+        if isinstance(self.subject, SecondOrder):
+            return self.products(self.subject, arrays)
+        return self.of(self.subject, arrays)
+
+    def of(self, subject: Traced, arrays: dict[str, np.ndarray]) -> np.ndarray:
+        """Return another function's value in this precision."""
+        from ..exact.field import as_plain, exact
+        from ..exact.record import exactly
+        from ..tape.tensor import Tensor
+
+        with exactly(self.field), no_grad():
+            leaves = [Tensor._wrap(self.field.input_array(name, x), None) for name, x in arrays.items()]
+            return np.asarray(as_plain(exact(np.asarray(subject.call(leaves)._data)))).ravel()
+
+    def products(self, subject: SecondOrder, arrays: dict[str, np.ndarray]) -> np.ndarray:
+        """Return the vector's products with the first derivative, which are differences, too. Raises ValueError."""
+        first, at = subject.first, {name: x for name, x in arrays.items() if name != subject.vector}
+        total = sum(np.size(at[name]) for name in first.wrt)
+        if total > MOST_COLUMNS:
+            raise ValueError(
+                f"the inputs have {total} elements; second derivatives are taken of at most {MOST_COLUMNS}"
+            )
+        vector = self.convert(subject.vector, arrays[subject.vector]).ravel()
+        products = []
+        for direction in directions_of(first, 0):
+            up, down = (self.of(first, self.move(at, direction, sign)) for sign in (1, -1))
+            products.append(sum(v * (a - c) / (2 * self.step) for v, a, c in zip(vector, up, down, strict=True)))
+        return np.array(products, object)
+
+    def convert(self, name: str, x: np.ndarray) -> np.ndarray:
+        """Return an array in this precision."""
+        return np.asarray(self.field.input_array(name, x)).view(np.ndarray)
+
+    def move(self, at: dict[str, np.ndarray], direction: dict[str, np.ndarray], sign: int) -> dict[str, np.ndarray]:
+        """Return a point moved by a step along a direction."""
+        arrays = {name: self.convert(name, x) for name, x in at.items()}
+        for name, unit in direction.items():
+            arrays[name] = arrays[name] + sign * self.step * unit.astype(object)
+        return arrays
+
+    def along(self, at: dict[str, np.ndarray], direction: dict[str, np.ndarray], middle: np.ndarray) -> np.ndarray:
+        """Return the derivative of every output along a direction; None at kinks."""
+        up, down = (self.value(self.move(at, direction, sign)) for sign in (1, -1))
+        out = np.empty(len(middle), object)
+        for k, (a, b, c) in enumerate(zip(up, middle, down, strict=True)):
+            right, left = (a - b) / self.step, (b - c) / self.step
+            tolerance = (abs(right) + abs(left) + 1) * self.mp.sqrt(self.step)
+            smooth = self.mp.isfinite(right) and self.mp.isfinite(left) and abs(right - left) <= tolerance
+            out[k] = (a - c) / (2 * self.step) if smooth else None
+        return out
+
+
+def directions_of(subject: Traced, seed: int) -> list[dict[str, np.ndarray]]:
+    """Return unit vectors of all input elements, or random signs where there are many."""
+    sizes = {name: np.size(subject.at[name]) for name in subject.wrt}
+    if sum(sizes.values()) <= MOST_COLUMNS:
+        directions = []
+        for name in subject.wrt:
+            for k in range(sizes[name]):
+                unit = np.zeros(sizes[name])
+                unit[k] = 1.0
+                directions.append({name: unit.reshape(np.shape(subject.at[name]))})
+        return directions
+    rng = np.random.default_rng(seed)
+    return [
+        {name: rng.choice([-1.0, 1.0], np.shape(subject.at[name])) for name in subject.wrt} for _ in range(DIRECTIONS)
+    ]
+
+
+def push_direction(blocks: dict[str, np.ndarray], direction: dict[str, np.ndarray]) -> np.ndarray:
+    """Return the engine's derivative along a direction, flat."""
+    total: Any = 0.0
+    for name, v in direction.items():
+        block = blocks[name]
+        total = total + block.reshape((-1, v.size)) @ v.ravel()
+    return np.asarray(total).ravel()
+
+
+def nearby(at: dict[str, np.ndarray], wrt: Sequence[str], rng: np.random.Generator) -> dict[str, np.ndarray]:
+    """Return a point about NEAR away, where rounding falls otherwise, but a wrong rule is as wrong as here."""
+    near = dict(at)
+    for name in wrt:
+        x = np.asarray(at[name])
+        size = np.where(x == 0, np.max(np.abs(x), initial=0.0) or 1.0, np.abs(x))
+        near[name] = np.asarray(x + NEAR * size * rng.uniform(-1, 1, x.shape), x.dtype)
+    return near
+
+
+def in_digits(subject: Traced, blocks: dict[str, np.ndarray], digits: int, seed: int, witnessed: Witnessed) -> None:
+    """Compare the engine's derivative with differences in high precision.
+
+    Its own rounding is seen by comparing at more points close by: what stays the same there is no rounding.
+    """
+    sharp = Sharp(subject, digits)
+    directions = directions_of(subject, seed)
+    rng = np.random.default_rng(seed)
+    points: list[dict[str, np.ndarray]] = [dict(subject.at)]
+    points += [nearby(points[0], subject.wrt, rng) for _ in range(POINTS)]
+    differences, exact_values, value = [], [], None
+    for k, at in enumerate(points):
+        engine = blocks if k == 0 else subject.jacobian(at)
+        middle = sharp.value(at)
+        rows, truths = [], []
+        for direction in directions:
+            truth = sharp.along(at, direction, middle)
+            claimed = push_direction(engine, direction)
+            rows.append([difference(sharp, c, t) for c, t in zip(claimed, truth, strict=True)])
+            truths.append([np.nan if t is None else float(t) for t in truth])
+        differences.append(rows)
+        exact_values.append(truths)
+        value = middle if value is None else value
+    judge_digits(np.array(differences, float), np.array(exact_values, float), directions, digits, witnessed)
+    value_digits(subject, sharp, np.asarray(value), np.array(exact_values[0], float), directions, witnessed)
+
+
+def difference(sharp: Sharp, claimed: float, truth: Any) -> float:
+    """Return how far a claimed derivative is off; nan where there is no exact one."""
+    return np.nan if truth is None else float(sharp.mp.mpf(float(claimed)) - truth)
+
+
+def judge_digits(
+    errors: np.ndarray, truth: np.ndarray, directions: list[dict[str, np.ndarray]], digits: int, witnessed: Witnessed
+) -> None:
+    """Note to how many digits the engine agrees, and accuse what is off by more than its rounding."""
+    size = np.maximum(np.abs(truth), 1e-3 * np.nanmax(np.abs(truth), axis=(1, 2), keepdims=True, initial=0.0))
+    with np.errstate(all="ignore"):
+        relative = errors / np.where(size == 0, 1.0, size)
+    worst = float(np.nanmax(np.abs(relative[0]), initial=0.0))
+    right = digits_of(worst)
+    witnessed.digits.append((f"{digits}-digit", right))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        mean, noise = np.nanmean(relative, axis=0), np.nanstd(relative, axis=0)
+    floor = UNITS * np.finfo(float).eps
+    wrong = (np.abs(mean) > 2 * noise + floor) & (np.abs(relative[0]) > floor)
+    if not wrong.any():
+        if right < LOST:
+            witnessed.notes.append(f"{ROUNDED} the engine's derivative only {right:.1f} right digits here")
+        return
+    place = np.unravel_index(int(np.nanargmax(np.where(wrong, np.abs(relative[0]), -1.0))), wrong.shape)
+    exact_value = truth[0][place]
+    claimed = exact_value + errors[0][place]
+    witnessed.findings.append(
+        Finding(
+            "exact",
+            f"{digits}-digit arithmetic refutes it: {name_element(directions[place[0]])} claimed {claimed:.17g}, "
+            f"exact {exact_value:.17g} (relative error {abs(relative[0][place]):.2g})",
+        )
+    )
+
+
+def name_element(direction: dict[str, np.ndarray]) -> str:
+    """Return the input element that a direction stands for."""
+    if len(direction) > 1 or np.count_nonzero(next(iter(direction.values()))) != 1:
+        return "along a random direction"
+    ((name, unit),) = direction.items()
+    index = np.unravel_index(int(np.argmax(unit)), unit.shape) if unit.ndim else ()
+    return f"{name}[{','.join(str(int(i)) for i in index)}]" if index else name
+
+
+def value_digits(
+    subject: Traced,
+    sharp: Sharp,
+    value: np.ndarray,
+    truth: np.ndarray,
+    directions: list[dict[str, np.ndarray]],
+    witnessed: Witnessed,
+) -> None:
+    """Note where the float64 value itself has lost digits, and the condition number that explains it."""
+    rounded = np.asarray(subject.value(subject.at)).ravel()
+    worst, at = CAP, 0
+    for k, (mine, exact_value) in enumerate(zip(rounded, value, strict=True)):
+        if not np.isfinite(mine) or exact_value == 0:
+            continue
+        error = float(abs((sharp.mp.mpf(float(mine)) - exact_value) / exact_value))
+        right = CAP if error == 0 else float(-np.log10(error))
+        if right < worst:
+            worst, at = right, k
+    if worst >= LOST:
+        return
+    steps = [sum(float(np.abs(subject.at[n] * v).max()) for n, v in d.items()) for d in directions]
+    total = float(np.nansum(np.abs(truth[:, at]) * np.array(steps)))
+    condition = float(sharp.mp.mpf(total) / abs(value[at]))  # as a float the value may be 0
+    why = "" if condition > 1e3 else ": cancellation on the way, for the function itself is well conditioned"
+    witnessed.notes.append(
+        f"the float64 value itself has only {max(worst, 0):.1f} right digits (condition number {condition:.2g}){why}"
+    )
+
+
+def with_witnesses(report: CheckReport, subject: Any, digits: int | None, symbolic: bool, seed: int) -> CheckReport:
+    """Return a report with what further witnesses say. A derivative that they refute fails."""
+    if report.verdict == "error":
+        return report
+    witnessed = Witnessed()
+    if report.inputs:
+        witnessed.digits.append(("numeric", min(numeric_digits(item) for item in report.inputs)))
+    if not subject.traced:
+        witnessed.notes.append("exact witnesses need a function of Tensors; this one is called with plain arrays")
+    else:
+        try:
+            blocks = subject.jacobian(subject.at)
+            if digits is not None:
+                ask_witness(witnessed, f"{digits}-digit", lambda: in_digits(subject, blocks, digits, seed, witnessed))
+            if symbolic:
+                ask_witness(witnessed, "symbolic", lambda: by_formulas(subject, blocks, witnessed))
+        except CheckError as error:
+            witnessed.notes.append(str(error))
+    verdict = "fail" if witnessed.findings else report.verdict
+    return replace(
+        report,
+        verdict=verdict,
+        message=witnessed.findings[0].text if witnessed.findings and report.verdict != "fail" else report.message,
+        witnesses=(*report.witnesses, *witnessed.digits),
+        diagnosis=(*report.diagnosis, *witnessed.findings),
+        notes=(*report.notes, *witnessed.notes),
+    )
+
+
+def ask_witness(witnessed: Witnessed, name: str, work: Any) -> None:
+    """Ask a witness; where it has nothing to say, note why."""
+    try:
+        with within(time_left(LONGEST)):
+            work()
+    except TimeIsUp:
+        witnessed.notes.append(f"no {name} witness: it takes too long")
+    except (GradcliError, CheckError, TypeError, AttributeError, ValueError) as error:
+        witnessed.notes.append(f"no {name} witness: {str(error).splitlines()[0]}")
+
+
+def numeric_digits(item: InputCheck) -> float:
+    """Return to how many digits the numeric derivative confirms the claimed one: no more than it knows itself."""
+    if item.resolution is not None or item.worst is None or not item.worst.numeric_error:
+        return item.digits
+    size = max(abs(item.worst.analytic), abs(item.worst.numeric))
+    return float(np.clip(np.log10(size / item.worst.numeric_error), 0, item.digits)) if size else item.digits

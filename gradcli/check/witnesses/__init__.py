@@ -1,1 +1,0 @@
-"""Independent answers about the derivative: 50 digits, and formulas."""

@@ -1,0 +1,130 @@
+"""gradcli jacobian: every derivative of every output element.
+
+gradcli hessian: the second derivatives of a scalar output.
+
+gradcli vjp: the product of a vector with the Jacobian.
+
+gradcli jvp: the derivative of the output in a direction.
+
+gradcli hvp: the product of the Hessian with a vector.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...analysis.transform import compute_hessian, compute_hvp, compute_jacobian, compute_jvp, compute_vjp
+from ...errors import GradcliError
+from ...lang.values import read_values
+from ...show import ARRAYS, PLOTS
+from ...show.results import Products
+from .. import messages
+from ..call import Call, check_derivative, formulas_of
+from ..options import target_command
+
+if TYPE_CHECKING:
+    from ...show.results import Hessian, Jacobian
+
+
+@target_command(
+    "Examples: gradcli jacobian '[x**2 + 3*y, y**2 + 2*x]' x=2 y=3; gradcli jacobian f.expr --sparse; "
+    "gradcli jacobian 'softmax(x)' x='randn(30)' --plot",
+    "wrt out columns strict engine config library_grad library_vjp library_jvp arg mode chunk_size sparse symbolic "
+    "max_symbols check plot",
+    formats=(*ARRAYS, *PLOTS),
+)
+def jacobian(
+    call: Call,
+    mode: str,
+    chunk_size: int | None,
+    sparse: bool,
+    symbolic: bool,
+    max_symbols: int,
+    check: bool,
+) -> Jacobian:
+    """Print the Jacobian of TARGET: one block per input, of shape output.shape + input.shape."""
+    program, values = call.program()
+    form, plot = call.output.form, call.asked.plot
+    result = compute_jacobian(
+        program,
+        values,
+        call.request(),
+        mode=mode,
+        chunk_size=chunk_size,
+        max_elements=call.asked.max_elements,
+        printed=call.output.prints_all,
+        sparse=sparse,
+    )
+    if result.products is not None:
+        messages.detail(f"the Jacobian took {result.products} products")
+    dense = all(item.block is not None for item in result.blocks)
+    for option, given in (("--symbolic", symbolic), ("--plot", plot or form in PLOTS)):
+        if given and not dense:
+            raise GradcliError(f"{option} needs a dense Jacobian", hint="leave out --sparse", kind="usage")
+    if symbolic:
+        inputs = {item.name: item.value for item in result.blocks}
+        blocks = {item.name: item.block for item in result.blocks}
+        formulas = formulas_of(call, program, max_symbols)
+        result = result._replace(symbolic=formulas.jacobian(inputs, blocks))
+    if check:
+        result = result._replace(witnesses=(check_derivative(call),))
+    return result._replace(drawn=plot and form == "table")
+
+
+@target_command(
+    "Examples: gradcli hessian 'x**2 * sin(y)' x=2 y=3; gradcli hessian loss.expr --wrt w --json",
+    "wrt out columns strict engine chunk_size symbolic max_symbols",
+)
+def hessian(
+    call: Call,
+    chunk_size: int | None,
+    symbolic: bool,
+    max_symbols: int,
+) -> Hessian:
+    """Print all second derivatives of TARGET, whose output must be a single number."""
+    program, values = call.program()
+    result = compute_hessian(
+        program,
+        values,
+        call.request(),
+        chunk_size=chunk_size,
+        max_elements=call.asked.max_elements,
+        printed=call.output.prints_all,
+    )
+    if symbolic:
+        blocks = {f"{a}/{b}": block for a, row in result.blocks.items() for b, block in row.items()}
+        formulas = formulas_of(call, program, max_symbols)
+        result = result._replace(symbolic=formulas.hessian(result.inputs, blocks))
+    return result
+
+
+@target_command(
+    "Example: gradcli vjp 'x * [1, 2, 3]' x=2 -g '[1, 0, 1]'",
+    "wrt out columns strict engine gradient config library_grad library_vjp library_jvp arg check",
+)
+def vjp(call: Call, check: bool) -> Products:
+    """Print the product of a vector (--gradient) with the Jacobian of TARGET, for every input."""
+    program, values = call.program()
+    result = compute_vjp(program, values, call.request())
+    return result._replace(witnesses=(check_derivative(call),)) if check else result
+
+
+@target_command(
+    "Example: gradcli jvp '[x*y, x+y]' x=2 y=3 --tangent x=1",
+    "wrt out columns strict engine tangent config library_grad library_vjp library_jvp arg check",
+)
+def jvp(call: Call, tangent: tuple[str, ...], check: bool) -> Products:
+    """Print the derivative of TARGET in the direction given by --tangent."""
+    program, values = call.program()
+    result = compute_jvp(program, values, call.request(), read_values(tangent, call.settings))
+    return result._replace(witnesses=(check_derivative(call),)) if check else result
+
+
+@target_command(
+    "Example: gradcli hvp 'x**2 * y' x=2 y=3 --tangent x=1", "wrt out columns strict engine tangent config arg check"
+)
+def hvp(call: Call, tangent: tuple[str, ...], check: bool) -> Products:
+    """Print the product of the Hessian of TARGET with the vector given by --tangent."""
+    program, values = call.program()
+    result = compute_hvp(program, values, call.request(), read_values(tangent, call.settings))
+    return result._replace(witnesses=(check_derivative(call, order=2),)) if check else result

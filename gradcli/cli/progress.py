@@ -1,0 +1,117 @@
+"""How far long checks are: one line on a terminal, which goes when the next verdict comes.
+
+How far a sweep is, on a terminal.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import time
+from typing import Any
+
+from . import messages
+from .output import terminal_size
+
+LONG = 1.0
+"""Seconds from which on a check is long."""
+OFTEN = 0.1
+MANY = 5
+
+
+class Waiting:
+    """The line, on standard error; nothing where that is no terminal.
+
+    names: those of all checks. done: how many are.
+    """
+
+    def __init__(self, names: list[str]):
+        self.names, self.done, self.shown, self.last = names, 0, False, 0.0
+        self.starts: dict[tuple[int, str, int], tuple[float, int]] = {}
+
+    @property
+    def wanted(self) -> bool:
+        """Whether anybody could see it."""
+        return messages.is_terminal(sys.stderr) and os.environ.get("TERM") != "dumb" and not messages.settings.quiet
+
+    def watch(self, place: int, what: str, done: int, total: int) -> None:
+        """Show how far check number `place` is, where it has gone on for a while."""
+        now = time.monotonic()
+        start, first = self.starts.setdefault((place, what, total), (now, done))
+        if now - start < LONG or now - self.last < OFTEN:
+            return
+        self.last = now
+        left = (now - start) * (total - done) / max(done - first, 1)
+        text = f"{what} {done}/{total}, {duration(left)} left  {self.names[place]}"
+        if len(self.names) > 1:
+            text = f"{self.done}/{len(self.names)} checks, {text}"
+        self.write(text)
+
+    def count(self) -> None:
+        """Show how many checks are done, where there are many."""
+        if len(self.names) >= MANY and self.wanted:
+            self.write(f"checking {self.done}/{len(self.names)}")
+
+    def write(self, text: str) -> None:
+        """Show a text in place of the line."""
+        self.shown = bool(text)
+        sys.stderr.write("\r\x1b[2K" + messages.printable(text, sys.stderr)[: terminal_size()[0] - 1])
+        sys.stderr.flush()
+
+    def clear(self) -> None:
+        if self.shown:
+            self.write("")
+
+
+def duration(seconds: float) -> str:
+    return (
+        f"{seconds:.0f} s"
+        if seconds < 120
+        else f"{seconds / 60:.0f} min"
+        if seconds < 7200
+        else f"{seconds / 3600:.0f} h"
+    )
+
+
+class Progress:
+    """Shows rows, rate, rows that are not finite, and the time that is left, while a block runs.
+
+    On standard error where that is a terminal, and not with -q; elsewhere it shows nothing, and rich is not loaded.
+    """
+
+    def __init__(self, rows: int):
+        self.rows, self.bad = rows, 0
+        self.bar: Any = None
+
+    def __enter__(self) -> Progress:
+        if messages.is_terminal(sys.stderr) and not messages.settings.quiet:
+            from rich import progress as rich
+            from rich.console import Console
+
+            class Rate(rich.ProgressColumn):
+                def render(self, task: Any) -> str:
+                    return f"{task.speed:,.0f}/s" if task.speed else ""
+
+            self.bar = rich.Progress(
+                rich.BarColumn(),
+                rich.TaskProgressColumn(),
+                rich.TextColumn("{task.completed:,.0f} of {task.total:,.0f} rows, {task.fields[bad]:,} not finite"),
+                Rate(),
+                rich.TimeRemainingColumn(),
+                console=Console(stderr=True, no_color=not messages.colourful(sys.stderr)),
+            )
+            self.task = self.bar.add_task("", total=self.rows, bad=0)
+            self.bar.start()
+        return self
+
+    def tell(self, rows: int, bad: int) -> None:
+        """Take note of rows that are done."""
+        self.bad += bad
+        if self.bar is not None:
+            self.bar.update(self.task, advance=rows, bad=self.bad)
+
+    def __exit__(self, *_: Any) -> None:
+        if self.bar is not None:
+            with contextlib.suppress(OSError):
+                self.bar.stop()

@@ -1,0 +1,498 @@
+"""Hooks on modules: how they are registered, on one module or on all (see the end of `module`).
+
+Identity: one node that the gradients of several tensors pass unchanged, so that hooks see them together.
+
+Calling a module that has hooks.
+"""
+
+from __future__ import annotations
+
+import warnings
+import weakref
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..rules import entry
+from ..tape.backward import outline_of
+from ..tape.hooks import RemovableHandle, check_hook_result
+from ..tape.modes import state
+from ..tape.node import Node, OutputNode, Rule, Slots, new_node, to_parents
+from ..tape.record import outline
+from ..tape.tensor import Tensor
+from ..tape.views import track_view
+
+MIXED = (
+    "Cannot use both regular backward hooks and full backward hooks on a single Module. Please use only one of them."
+)
+
+
+class HookLists:
+    """The hooks of one module, or of all: dictionaries from handle ids to functions.
+
+    `_hook_flags`: for hooks that are called in a special way, (whether with keyword arguments, whether also
+    after an error). `_is_full_backward_hook`: what kind the backward hooks are; None where there were none.
+    """
+
+    _forward_pre_hooks: OrderedDict
+    _forward_hooks: OrderedDict
+    _backward_pre_hooks: OrderedDict
+    _backward_hooks: OrderedDict
+    _hook_flags: dict[int, tuple[bool, bool]]
+    _is_full_backward_hook: bool | None
+
+    def _make_hook_lists(self) -> None:
+        for name in ("_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks", "_backward_hooks"):
+            self.__dict__[name] = OrderedDict()
+        self.__dict__.update(_hook_flags={}, _is_full_backward_hook=None)
+
+    def _add_hook(
+        self, hooks: OrderedDict, hook: Callable, prepend: bool = False, flags: tuple[bool, bool] = (False, False)
+    ) -> RemovableHandle:
+        if not callable(hook):
+            raise TypeError(f"a hook must be callable, not {type(hook).__name__}")
+        handle = RemovableHandle(hooks)
+        hooks[handle.id] = hook
+        if prepend:
+            hooks.move_to_end(handle.id, last=False)
+        if any(flags):
+            self._hook_flags[handle.id] = flags
+        return handle
+
+    def register_forward_pre_hook(
+        self, hook: Callable, *, prepend: bool = False, with_kwargs: bool = False
+    ) -> RemovableHandle:
+        """Call hook(module, args) before forward; what it returns replaces the arguments.
+
+        A single value stands for a tuple of one. with_kwargs: hook(module, args, kwargs), which returns None
+        or (new args, new kwargs).
+        """
+        return self._add_hook(self._forward_pre_hooks, hook, prepend, (with_kwargs, False))
+
+    def register_forward_hook(
+        self, hook: Callable, *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False
+    ) -> RemovableHandle:
+        """Call hook(module, args, output) after forward; what it returns replaces the output.
+
+        with_kwargs: hook(module, args, kwargs, output). always_call: also when forward raised.
+        """
+        return self._add_hook(self._forward_hooks, hook, prepend, (with_kwargs, always_call))
+
+    def register_full_backward_pre_hook(self, hook: Callable, prepend: bool = False) -> RemovableHandle:
+        """Call hook(module, grad_output) before backward enters the module; what it returns replaces it."""
+        return self._add_hook(self._backward_pre_hooks, hook, prepend)
+
+    def register_full_backward_hook(self, hook: Callable, prepend: bool = False) -> RemovableHandle:
+        """Call hook(module, grad_input, grad_output) when the gradients of the module's inputs are known.
+
+        What it returns replaces grad_input. Arguments that are no tensors have None. Raises RuntimeError when
+        the module has hooks of the old kind.
+        """
+        self._check_backward_kind(True)
+        return self._add_hook(self._backward_hooks, hook, prepend)
+
+    def register_backward_hook(self, hook: Callable) -> RemovableHandle:
+        """Register a hook of the old kind, which sees the inputs of the last operation that forward ran.
+
+        Prefer register_full_backward_hook, which sees those of the module.
+        """
+        self._check_backward_kind(False)
+        return self._add_hook(self._backward_hooks, hook)
+
+    def _check_backward_kind(self, full: bool) -> None:
+        if self._is_full_backward_hook is (not full):
+            raise RuntimeError(MIXED)
+        self.__dict__["_is_full_backward_hook"] = full
+
+
+class Everywhere(HookLists):
+    """The hooks of all modules; `registration_hooks` see what is about to enter a registry of any."""
+
+    def __init__(self) -> None:
+        self._make_hook_lists()
+        self.registration_hooks: dict[str, OrderedDict] = {
+            name: OrderedDict() for name in ("_parameters", "_buffers", "_modules")
+        }
+
+    def _check_backward_kind(self, full: bool) -> None:
+        if not self._backward_hooks:
+            self._is_full_backward_hook = None  # those of the other kind are gone
+        super()._check_backward_kind(full)
+
+    def register_parameter_registration_hook(self, hook: Callable) -> RemovableHandle:
+        """Call hook(module, name, parameter) whenever a module gets a parameter; what it returns replaces it."""
+        return self._add_hook(self.registration_hooks["_parameters"], hook)
+
+    def register_buffer_registration_hook(self, hook: Callable) -> RemovableHandle:
+        """Call hook(module, name, buffer) whenever a module gets a buffer; what it returns replaces it."""
+        return self._add_hook(self.registration_hooks["_buffers"], hook)
+
+    def register_module_registration_hook(self, hook: Callable) -> RemovableHandle:
+        """Call hook(module, name, child) whenever a module gets a child; what it returns replaces it."""
+        return self._add_hook(self.registration_hooks["_modules"], hook)
+
+
+everywhere = Everywhere()
+
+
+def pass_unchanged(node: Node, g: Slots) -> tuple:
+    """Hand every cotangent on as it came, None where there is none."""
+    return tuple([g.get(i) for i in range(len(node.parents))])
+
+
+IDENTITY = Rule("BackwardHookFunctionBackward", to_parents(pass_unchanged))
+
+
+def record_identity(tensors: Sequence[Tensor]) -> tuple[list[Tensor], Node]:
+    """Return the tensors again, each as a view of the given one, and the one node behind all of them.
+
+    All must require grad. Being views, the results may be changed in place: the gradient stays right.
+    """
+    node = new_node(IDENTITY, tuple(x._node for x in tensors), (), [outline(x._data) for x in tensors])
+    outputs = [OutputNode(node, i) for i in range(len(tensors))]
+    node.output_nodes = tuple(weakref.ref(output) for output in outputs)
+    results = []
+    for x, output in zip(tensors, outputs, strict=True):
+        view = Tensor._wrap(x._array(), output)
+        track_view(view, x, entry("reshape"), {"shape": tuple(x.shape)})
+        results.append(view)
+    return results, node
+
+
+def is_recorded(x: Any) -> bool:
+    """Return whether something is a tensor that can be passed on: one of the graph itself that requires grad."""
+    return isinstance(x, Tensor) and x.record_level == 1 and x._node is not None
+
+
+OLD_KIND = (
+    "Using a non-full backward hook when {reason} is deprecated and will be removed in future versions. This hook "
+    "{effect}. Please use register_full_backward_hook to get the documented behavior."
+)
+MISSING = "will be missing some grad_input"
+
+
+def call_with_hooks(module: Any, args: tuple, kwargs: dict) -> Any:
+    """Call a module's forward and, around it, the hooks of all modules and its own."""
+    called: set[int] = set()
+    try:
+        args, kwargs = before_forward(module, args, kwargs)
+        full, old = backward_hooks(module)
+        pre = [*everywhere._backward_pre_hooks.values(), *module._backward_pre_hooks.values()]
+        watch = BackwardWatch(module, full, pre) if full or pre else None
+        if watch is not None:
+            args = watch.inputs(args)
+        result = module.forward(*args, **kwargs)
+        result = after_forward(module, args, kwargs, result, called, False)
+        if watch is not None:
+            result = watch.outputs(result)
+        if old:
+            watch_last_operation(module, args, result, old)
+        return result
+    except Exception:
+        after_forward(module, args, kwargs, None, called, True)
+        raise
+
+
+def before_forward(module: Any, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
+    """Run the forward pre-hooks; return the arguments that they leave."""
+    for owner in (everywhere, module):
+        for key, hook in list(owner._forward_pre_hooks.items()):
+            if owner._hook_flags.get(key, (False,))[0]:
+                result = run_hook("forward pre-hook", module, hook, args, kwargs)
+                if result is None:
+                    continue
+                if not (isinstance(result, tuple) and len(result) == 2):
+                    raise RuntimeError(
+                        "forward pre-hook must return None or a tuple of (new_args, new_kwargs), "
+                        f"but hook {hook_name(hook)!r} of {type(module).__name__} returned {result!r}"
+                    )
+                args, kwargs = result
+            else:
+                result = run_hook("forward pre-hook", module, hook, args)
+                if result is not None:
+                    args = result if isinstance(result, tuple) else (result,)
+    return args, kwargs
+
+
+def after_forward(module: Any, args: tuple, kwargs: dict, result: Any, called: set, failed: bool) -> Any:
+    """Run the forward hooks; return the output that they leave.
+
+    called: notes who was called. failed: forward raised, and only hooks that want to be called always are, if
+    they were not; their own errors become warnings.
+    """
+    for owner in (everywhere, module):
+        for key, hook in list(owner._forward_hooks.items()):
+            with_kwargs, always = owner._hook_flags.get(key, (False, False))
+            if failed and (not always or key in called):
+                continue
+            called.add(key)
+            try:
+                given = (args, kwargs, result) if with_kwargs else (args, result)
+                new = run_hook("forward hook", module, hook, *given)
+            except Exception as error:
+                if not failed:
+                    raise
+                warnings.warn(
+                    f"module forward hook with always_call=True raised {error!r}, which was silenced as another "
+                    "error was raised in forward",
+                    stacklevel=2,
+                )
+                continue
+            result = result if new is None else new
+    return result
+
+
+def run_hook(kind: str, module: Any, hook: Callable, *given: Any) -> Any:
+    """Call a hook; an error in it gets a note that names it and its module."""
+    try:
+        return hook(module, *given)
+    except Exception as error:
+        error.add_note(f"raised in the {kind} {hook_name(hook)!r} of {type(module).__name__}")
+        raise
+
+
+def hook_name(hook: Any) -> str:
+    return getattr(hook, "__name__", type(hook).__name__)
+
+
+def backward_hooks(module: Any) -> tuple[list[Callable], list[Callable]]:
+    """Return the full backward hooks and those of the old kind."""
+    full: list = []
+    old: list = []
+    for owner in (everywhere, module):
+        (full if owner._is_full_backward_hook else old).extend(owner._backward_hooks.values())
+    return full, old
+
+
+# -- full backward hooks --------------------------------------------------------------------------
+
+
+class BackwardWatch:
+    """One call of a module with full backward hooks.
+
+    An identity in front of the module and one behind it let the hooks see the gradients of all inputs and all
+    outputs, whatever forward does in between.
+    """
+
+    def __init__(self, module: Any, hooks: list[Callable], pre_hooks: list[Callable]):
+        self.module = module
+        self.hooks = hooks
+        self.pre_hooks = pre_hooks
+        self.places: list[int] | None = None
+        self.count = 0
+        self.given: tuple = ()
+        self.grad_outputs: tuple | None = None
+
+    def inputs(self, args: tuple) -> tuple:
+        """Return the arguments behind the identity in front of the module."""
+        self.count = len(args)
+        self.given = tuple(
+            (x.shape, x.dtype) if isinstance(x, Tensor) and x.dtype.kind in "fc" else None for x in args
+        )
+        args, self.places, node = pass_identity(args)
+        if node is not None:
+            node.register_hook(self.leaves)
+        return args
+
+    def outputs(self, result: Any) -> Any:
+        """Return the module's result behind the identity after it."""
+        if not isinstance(result, Tensor | tuple):
+            warnings.warn(
+                "For backward hooks to be called, module output should be a Tensor or a tuple of Tensors but "
+                f"received {type(result)}",
+                stacklevel=4,
+            )
+            return result
+        parts = result if isinstance(result, tuple) else (result,)
+        parts, places, node = pass_identity(parts)
+        if node is not None:
+            node.register_hook(lambda grads, _: self.enters(grads, len(parts), places))
+        return parts if isinstance(result, tuple) else parts[0]
+
+    def enters(self, grads: tuple, count: int, places: list[int]) -> tuple | None:
+        """Backward enters the module: run the pre-hooks; where no input has a gradient, the hooks too."""
+        shown = put_at(grads, places, count)
+        for hook in self.pre_hooks:
+            result = run_hook("full backward pre-hook", self.module, hook, shown)
+            shown = self.check_result(hook, result, shown, "Backward pre hook", "grad_output")
+        self.grad_outputs = shown
+        if not self.places and self.hooks:
+            warnings.warn(
+                "Full backward hook is firing when gradients are computed with respect to module outputs since no "
+                "inputs require gradients.",
+                stacklevel=2,
+            )
+            nothing = (None,) * self.count
+            for hook in self.hooks:
+                result = run_hook("full backward hook", self.module, hook, nothing, shown)
+                if result is not None and not (isinstance(result, tuple) and all(x is None for x in result)):
+                    raise RuntimeError(
+                        "Backward hook for Modules where no input requires gradient should always return None or "
+                        f"None for all gradients; hook {hook_name(hook)!r} did not."
+                    )
+        return tuple(shown[i] for i in places) if self.pre_hooks else None
+
+    def leaves(self, grads: tuple, _: tuple) -> tuple | None:
+        """Backward leaves the module: run the hooks."""
+        if self.grad_outputs is None or self.places is None:
+            return None  # backward started inside the module
+        shown = self.with_zeros(put_at(grads, self.places, self.count))
+        for hook in self.hooks:
+            result = run_hook("full backward hook", self.module, hook, shown, self.grad_outputs)
+            shown = self.check_result(hook, result, shown, "Backward hook", "grad_input")
+        self.grad_outputs = None
+        return tuple(shown[i] if old is not None else None for i, old in zip(self.places, grads, strict=True))
+
+    def with_zeros(self, grads: tuple) -> tuple:
+        """Return gradients of the inputs with zeros for tensors that none reached."""
+        lead = next(
+            (
+                tuple(g.shape[: g.ndim - len(like[0])])
+                for g, like in zip(grads, self.given, strict=True)
+                if g is not None
+            ),
+            (),
+        )
+        return tuple(
+            Tensor._wrap(np.zeros(lead + tuple(like[0]), like[1].numpy), None) if g is None and like else g
+            for g, like in zip(grads, self.given, strict=True)
+        )
+
+    def check_result(self, hook: Callable, result: Any, shown: tuple, what: str, name: str) -> tuple:
+        """Return the gradients that a hook leaves. Raises RuntimeError for a wrong number, type or shape."""
+        if result is None:
+            return shown
+        parts = result if isinstance(result, tuple | list) else (result,)
+        if len(parts) != len(shown):
+            raise RuntimeError(
+                f"{what} returned an invalid number of {name}, got {len(parts)}, but expected {len(shown)} "
+                f"(hook {hook_name(hook)!r} of {type(self.module).__name__})"
+            )
+        return tuple(
+            new if new is None or old is None or new is old else check_hook_result(new, old, hook)
+            for new, old in zip(parts, shown, strict=True)
+        )
+
+
+def pass_identity(values: tuple) -> tuple[tuple, list[int], Any]:
+    """Return values with those that require grad behind one identity, their places, and its node (or None)."""
+    places = [i for i, x in enumerate(values) if state.grad and is_recorded(x)]
+    if not places:
+        return values, places, None
+    views, node = record_identity([values[i] for i in places])
+    passed = list(values)
+    for i, view in zip(places, views, strict=True):
+        passed[i] = view
+    return (type(values)(*passed) if hasattr(values, "_fields") else tuple(passed)), places, node
+
+
+def put_at(grads: tuple, places: list[int], count: int) -> tuple:
+    """Return gradients at their places among `count`, None elsewhere."""
+    by_place = dict(zip(places, grads, strict=True))
+    return tuple(by_place.get(i) for i in range(count))
+
+
+# -- backward hooks of the old kind ---------------------------------------------------------------
+
+
+def first_tensor(result: Any) -> Any:
+    """Return the first tensor in a module's result; None where there is none."""
+    while not isinstance(result, Tensor):
+        parts = list(result.values()) if isinstance(result, dict) else result
+        if not isinstance(parts, tuple | list) or not parts:
+            return None
+        result = next((x for x in parts if isinstance(x, Tensor)), parts[0])
+    return result
+
+
+def watch_last_operation(module: Any, args: tuple, result: Any, hooks: list[Callable]) -> None:
+    """Register hooks on the operation that made a module's result, and warn once where they see too little."""
+    tensor = first_tensor(result)
+    node = None if tensor is None else tensor.grad_fn
+    if node is None:
+        return
+    shape = shape_of_product(node, tensor)
+    for hook in hooks:
+        if shape is None:
+            node.register_hook(lambda grads, outs, hook=hook: run_old_hook(module, hook, node, grads, outs))
+        else:
+            node.register_prehook(lambda outs, hook=hook: run_hook_on_view(module, hook, shape, outs))
+    advice = shortcoming(args, result, node) if shape is None else (SEVERAL, MISSING)
+    if advice is not None and not module.__dict__.get("_warned_of_old_hooks"):
+        module.__dict__["_warned_of_old_hooks"] = True
+        warnings.warn(OLD_KIND.format(reason=advice[0], effect=advice[1]), FutureWarning, stacklevel=4)
+
+
+def shape_of_product(node: Any, result: Any) -> tuple[int, ...] | None:
+    """Return the shape in which PyTorch computes a product before a view gives it its own; None without a view.
+
+    There the last operation is that view. Vectors are matrices of one row, and stacks times a matrix one long matrix.
+    """
+    name = getattr(getattr(node.rule, "primitive", None), "name", "")
+    if name == "vector_matrix":
+        return (1, *result.shape)
+    if name == "squeeze" and node.parents[0] is not None:  # a stack times a vector
+        return (result.numel(),) if shape_of_product(node.parents[0], result.unsqueeze(-1)) else None
+    if name != "matrix_product" or result.ndim < 3:
+        return None
+    is_matrix = node.parents[1] is not None and len(outline_of(node.parents[1])[0]) == 2
+    return (-1, result.shape[-1]) if is_matrix else (-1, *result.shape[-2:])
+
+
+def run_hook_on_view(module: Any, hook: Callable, shape: tuple[int, ...], outs: tuple) -> Any:
+    """Call a hook of the old kind with the gradient of what the last view was taken of; return what it leaves."""
+    if outs[0] is None:
+        return None
+    left = run_hook("backward hook", module, hook, (outs[0].reshape(shape),), outs)
+    left = left[0] if isinstance(left, tuple) else left
+    return None if left is None else (left.reshape(outs[0].shape),)
+
+
+OPERANDS = {
+    "PowBackward0": (0,),
+    "PowBackward2": (1,),
+    "RsubBackward1": (1,),
+    "ClampBackward1": (0,),
+    "WhereBackward0": (1, 2),
+    "MaskedFillBackward0": (2,),
+}
+"""The operands of operations here that PyTorch's operation of that name has: no numbers and no conditions."""
+
+
+def run_old_hook(module: Any, hook: Callable, node: Any, grads: tuple, outs: tuple) -> Any:
+    """Call a hook of the old kind with the gradients that PyTorch's operation hands on; return those it leaves.
+
+    PyTorch's linear layer multiplies by the transposed weight, whose gradient the hook sees.
+    """
+    places = OPERANDS.get(node.name(), range(len(grads)))
+    primitive = getattr(getattr(node, "rule", None), "primitive", None)
+    turned = 2 if getattr(primitive, "name", "") == "affine" else None
+
+    def turn(i: int, grad: Any) -> Any:
+        return grad.transpose(-1, -2) if i == turned and grad is not None else grad
+
+    result = run_hook("backward hook", module, hook, tuple(turn(i, grads[i]) for i in places), outs)
+    if not isinstance(result, tuple) or len(result) != len(places):
+        return result
+    left = {i: turn(i, grad) for i, grad in zip(places, result, strict=True)}
+    return tuple(left.get(i, grad) for i, grad in enumerate(grads))
+
+
+SEVERAL = "the forward contains multiple autograd Nodes"
+
+
+def shortcoming(args: tuple, result: Any, node: Any) -> tuple[str, str] | None:
+    """Return why hooks on a node see less than the module's inputs and outputs, and what that means; else None."""
+    if not isinstance(result, Tensor):
+        if not (isinstance(result, tuple) and all(isinstance(x, Tensor) for x in result)):
+            return "the forward does not return a single Tensor or a tuple of Tensors", MISSING
+        if len({x.grad_fn for x in result}) > 1:
+            return "outputs are generated by different autograd Nodes", "will be missing some grad_output"
+    if not all(isinstance(x, Tensor) for x in args):
+        return "the forward does not take as input a single Tensor or a tuple of Tensors", MISSING
+    wanted = {x.grad_fn for x in args if x.grad_fn is not None}
+    if wanted != {parent for parent, _ in node.next_functions}:
+        return SEVERAL, MISSING
+    return None

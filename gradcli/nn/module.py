@@ -1,0 +1,679 @@
+"""The state of a module: its parameters and buffers by name, given out and taken back.
+
+Walking through a module: its children, its parameters, all modules in it.
+
+Converting a module's parameters and buffers to another type.
+
+Module: what layers and networks are made of.
+
+States in files: NumPy's .npz, which holds numbers and nothing that could be executed.
+"""
+
+from __future__ import annotations
+
+import os
+import zipfile
+from collections import OrderedDict, namedtuple
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from ..tape.dtypes import DType, as_dtype, as_numpy, naming
+from ..tape.hooks import RemovableHandle
+from ..tape.leaf import clear_grad
+from ..tape.modes import no_grad
+from ..tape.tensor import Parameter, Size, Tensor
+from .call import HookLists, call_with_hooks, everywhere
+
+EXTRA_STATE = "_extra_state"
+
+
+class _IncompatibleKeys(namedtuple("_IncompatibleKeys", ["missing_keys", "unexpected_keys"])):
+    """What load_state_dict found no value for, and what it had no use for."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        if not self.missing_keys and not self.unexpected_keys:
+            return "<All keys matched successfully>"
+        return super().__repr__()
+
+
+class Stateful(HookLists):
+    """How a module gives out its state and takes it back, and the hooks on that."""
+
+    _parameters: dict[str, Any]
+    _buffers: dict[str, Any]
+    _modules: dict[str, Any]
+    _non_persistent_buffers_set: set[str]
+    _state_dict_hooks: OrderedDict
+    _state_dict_pre_hooks: OrderedDict
+    _load_state_dict_pre_hooks: OrderedDict
+    _load_state_dict_post_hooks: OrderedDict
+
+    def _make_state_hooks(self) -> None:
+        for name in (
+            "_state_dict_hooks",
+            "_state_dict_pre_hooks",
+            "_load_state_dict_pre_hooks",
+            "_load_state_dict_post_hooks",
+        ):
+            self.__dict__[name] = OrderedDict()
+
+    def _own_state(self) -> dict[str, Tensor]:
+        """Return the parameters and persistent buffers of this module itself."""
+        kept = {k: v for k, v in self._buffers.items() if k not in self._non_persistent_buffers_set}
+        return {name: x for name, x in {**self._parameters, **kept}.items() if x is not None}
+
+    # -- giving it out ----------------------------------------------------------------------------
+
+    def get_extra_state(self) -> Any:
+        """Return what else belongs to the state: for derived classes to define, with set_extra_state."""
+        raise NotImplementedError
+
+    def set_extra_state(self, state: Any) -> None:
+        """Take back what get_extra_state returned."""
+        raise NotImplementedError
+
+    def _save_to_state_dict(self, destination: dict, prefix: str, keep_vars: bool) -> None:
+        """Put this module's own state into `destination`."""
+        for name, x in self._own_state().items():
+            destination[prefix + name] = x if keep_vars else x.detach()
+        if type(self).get_extra_state is not Stateful.get_extra_state:
+            destination[prefix + EXTRA_STATE] = self.get_extra_state()
+
+    def state_dict(self, *, destination: Any = None, prefix: str = "", keep_vars: bool = False) -> Any:
+        """Return parameters and persistent buffers by dotted name, sharing memory with them.
+
+        keep_vars: the parameters themselves rather than detached tensors.
+        """
+        destination = OrderedDict() if destination is None else destination
+        for hook in list(self._state_dict_pre_hooks.values()):
+            hook(self, prefix, keep_vars)
+        self._save_to_state_dict(destination, prefix, keep_vars)
+        for name, child in self._modules.items():
+            if child is not None:
+                child.state_dict(destination=destination, prefix=f"{prefix}{name}.", keep_vars=keep_vars)
+        for hook in list(self._state_dict_hooks.values()):
+            hook(self, destination, prefix, {})
+        return destination
+
+    # -- taking it back ---------------------------------------------------------------------------
+
+    def _load_from_state_dict(
+        self,
+        state_dict: Mapping,
+        prefix: str,
+        local_metadata: dict,
+        strict: bool,
+        missing_keys: list,
+        unexpected_keys: list,
+        error_msgs: list,
+    ) -> None:
+        """Take this module's own state from a dictionary, noting what is missing or does not fit."""
+        for hook in list(self._load_state_dict_pre_hooks.values()):
+            hook(self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
+        for name, x in self._own_state().items():
+            key = prefix + name
+            if key in state_dict:
+                message = self._load_one(name, x, key, state_dict[key], local_metadata.get("assign", False))
+                error_msgs.extend([message] if message else [])
+            elif strict:
+                missing_keys.append(key)
+        self._load_extra(state_dict, prefix, strict, missing_keys, unexpected_keys)
+        if strict:
+            own = {*self._own_state(), EXTRA_STATE}
+            for key in state_dict:
+                first, dot, _ = key[len(prefix) :].partition(".")
+                if key.startswith(prefix) and first not in (self._modules if dot else own):
+                    unexpected_keys.append(key)
+
+    def _load_extra(self, state_dict: Mapping, prefix: str, strict: bool, missing: list, unexpected: list) -> None:
+        key = prefix + EXTRA_STATE
+        takes = type(self).set_extra_state is not Stateful.set_extra_state
+        if takes and key in state_dict:
+            self.set_extra_state(state_dict[key])
+        elif takes and strict:
+            missing.append(key)
+        elif key in state_dict and strict:
+            unexpected.append(key)
+
+    def _load_one(self, name: str, x: Tensor, key: str, value: Any, assign: bool) -> str | None:
+        """Copy a value into a tensor, or put it in its place; return what is wrong with it, if anything is."""
+        if isinstance(value, np.ndarray | np.generic):
+            value = Tensor._wrap(np.asarray(value), None)
+        if not isinstance(value, Tensor):
+            return (
+                f'While copying the parameter named "{key}", expected a Tensor or an array from checkpoint but '
+                f"received {type(value)}"
+            )
+        if value.shape != x.shape:
+            return (
+                f"size mismatch for {key}: copying a param with shape {Size(value.shape)!r} from checkpoint, "
+                f"the shape in current model is {Size(x.shape)!r}."
+            )
+        with no_grad():
+            if not assign:
+                x.copy_(value)
+            elif name in self._parameters:
+                setattr(self, name, Parameter(value, requires_grad=x.requires_grad))
+            else:
+                setattr(self, name, value)
+        return None
+
+    def load_state_dict(self, state_dict: Mapping, strict: bool = True, assign: bool = False) -> _IncompatibleKeys:
+        """Copy values into parameters and buffers; return the names that were missing and those not expected.
+
+        strict: both are errors. assign: take over the given tensors instead of copying. Raises RuntimeError
+        listing all that does not fit.
+        """
+        if not isinstance(state_dict, Mapping):
+            raise TypeError(f"Expected state_dict to be dict-like, got {type(state_dict)}.")
+        missing: list[str] = []
+        unexpected: list[str] = []
+        errors: list[str] = []
+        self._load(state_dict, "", assign, missing, unexpected, errors)
+        keys = _IncompatibleKeys(missing, unexpected)
+        self._run_load_post_hooks(keys)
+        if strict:
+            for title, names in (("Unexpected", unexpected), ("Missing", missing)):
+                if names:
+                    quoted = ", ".join(f'"{name}"' for name in names)
+                    errors.insert(0, f"{title} key(s) in state_dict: {quoted}. ")
+        if errors:
+            raise RuntimeError(f"Error(s) in loading state_dict for {type(self).__name__}:\n\t" + "\n\t".join(errors))
+        return keys
+
+    def _load(self, state: Mapping, prefix: str, assign: bool, missing: list, unexpected: list, errors: list) -> None:
+        self._load_from_state_dict(state, prefix, {"assign": assign}, True, missing, unexpected, errors)
+        for name, child in self._modules.items():
+            if child is not None:
+                child._load(state, f"{prefix}{name}.", assign, missing, unexpected, errors)
+
+    def _run_load_post_hooks(self, keys: _IncompatibleKeys) -> None:
+        for child in self._modules.values():
+            if child is not None:
+                child._run_load_post_hooks(keys)
+        for hook in list(self._load_state_dict_post_hooks.values()):
+            hook(self, keys)
+
+    # -- hooks ------------------------------------------------------------------------------------
+
+    def register_state_dict_pre_hook(self, hook: Callable) -> RemovableHandle:
+        """Call hook(module, prefix, keep_vars) before the state is given out."""
+        return self._add_hook(self._state_dict_pre_hooks, hook)
+
+    def register_state_dict_post_hook(self, hook: Callable) -> RemovableHandle:
+        """Call hook(module, state_dict, prefix, metadata) after this module's part was put into state_dict."""
+        return self._add_hook(self._state_dict_hooks, hook)
+
+    def register_load_state_dict_pre_hook(self, hook: Callable) -> RemovableHandle:
+        """Call hook(module, state_dict, prefix, metadata, strict, missing, unexpected, errors) before loading."""
+        return self._add_hook(self._load_state_dict_pre_hooks, hook)
+
+    def register_load_state_dict_post_hook(self, hook: Callable) -> RemovableHandle:
+        """Call hook(module, incompatible_keys) after loading; it may change the lists."""
+        return self._add_hook(self._load_state_dict_post_hooks, hook)
+
+
+class Walkable:
+    """How to get at what a module holds. Names of nested things are joined by dots."""
+
+    _parameters: dict[str, Any]
+    _buffers: dict[str, Any]
+    _modules: dict[str, Any]
+
+    def named_children(self) -> Iterator[tuple[str, Any]]:
+        """Yield (name, module) of the modules directly inside, each one once."""
+        seen = set()
+        for name, child in self._modules.items():
+            if child is not None and id(child) not in seen:
+                seen.add(id(child))
+                yield name, child
+
+    def children(self) -> Iterator[Any]:
+        """Yield the modules directly inside."""
+        return (child for _, child in self.named_children())
+
+    def named_modules(
+        self, memo: set | None = None, prefix: str = "", remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Any]]:
+        """Yield (name, module) of this module and all inside it, each one once unless told otherwise."""
+        memo = set() if memo is None else memo
+        if self in memo:
+            return
+        if remove_duplicate:
+            memo.add(self)
+        yield prefix, self
+        for name, child in self._modules.items():
+            if child is not None:
+                yield from child.named_modules(memo, f"{prefix}.{name}" if prefix else name, remove_duplicate)
+
+    def modules(self) -> Iterator[Any]:
+        """Yield this module and all inside it, each one once."""
+        return (module for _, module in self.named_modules())
+
+    def _named_members(self, registry: str, prefix: str, recurse: bool, remove_duplicate: bool) -> Iterator:
+        seen = set()
+        whole = self.named_modules(None, prefix, remove_duplicate) if recurse else [(prefix, self)]
+        for path, module in whole:
+            for name, value in getattr(module, registry).items():
+                if value is None or id(value) in seen:
+                    continue
+                if remove_duplicate:
+                    seen.add(id(value))
+                yield (f"{path}.{name}" if path else name), value
+
+    def named_parameters(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Parameter]]:
+        """Yield (name, parameter) of this module and, with recurse, of all inside it."""
+        return self._named_members("_parameters", prefix, recurse, remove_duplicate)
+
+    def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
+        """Yield the parameters."""
+        return (parameter for _, parameter in self.named_parameters(recurse=recurse))
+
+    def named_buffers(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Tensor]]:
+        """Yield (name, buffer) of this module and, with recurse, of all inside it."""
+        return self._named_members("_buffers", prefix, recurse, remove_duplicate)
+
+    def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
+        """Yield the buffers."""
+        return (buffer for _, buffer in self.named_buffers(recurse=recurse))
+
+    def apply(self, fn: Callable) -> Any:
+        """Call fn(module) for all modules inside, then this one."""
+        for child in self.children():
+            child.apply(fn)
+        fn(self)
+        return self
+
+    # -- by name ----------------------------------------------------------------------------------
+
+    def get_submodule(self, target: str) -> Any:
+        """Return the module of a dotted name. Raises AttributeError where there is none."""
+        module: Any = self
+        for name in target.split(".") if target else ():
+            child = getattr(module, name, MISSING)
+            if child is MISSING:
+                raise AttributeError(f"{type(module).__name__} has no attribute `{name}`")
+            if not isinstance(child, Walkable):
+                raise AttributeError(f"`{name}` is not an nn.Module")
+            module = child
+        return module
+
+    def set_submodule(self, target: str, module: Any) -> None:
+        """Replace the module of a dotted name."""
+        if not target:
+            raise ValueError("Cannot set the submodule without a target name!")
+        path, _, name = target.rpartition(".")
+        setattr(self.get_submodule(path), name, module)
+
+    def get_parameter(self, target: str) -> Parameter:
+        """Return the parameter of a dotted name. Raises AttributeError where there is none."""
+        return self._get(target, "_parameters", "an nn.Parameter")
+
+    def get_buffer(self, target: str) -> Tensor:
+        """Return the buffer of a dotted name. Raises AttributeError where there is none."""
+        return self._get(target, "_buffers", "a buffer")
+
+    def _get(self, target: str, registry: str, what: str) -> Any:
+        path, _, name = target.rpartition(".")
+        module = self.get_submodule(path)
+        if not hasattr(module, name):
+            raise AttributeError(f"{type(module).__name__} has no attribute `{name}`")
+        if name not in getattr(module, registry):
+            raise AttributeError(f"`{name}` is not {what}")
+        return getattr(module, name)
+
+
+MISSING = object()
+
+
+class Convertible:
+    """How a module changes the type of what it holds; a module returns itself."""
+
+    _parameters: dict[str, Any]
+    _buffers: dict[str, Any]
+    children: Callable[[], Iterator]
+
+    def _apply(self, convert: Callable[[Tensor], Tensor], recurse: bool = True) -> Any:
+        """Replace the data of all parameters and buffers, and gradients, by what a function makes of them."""
+        if recurse:
+            for child in self.children():
+                child._apply(convert)
+        with no_grad():
+            for parameter in self._parameters.values():
+                if parameter is not None:
+                    grad, parameter.data = parameter._grad, convert(parameter.data)
+                    if grad is not None:
+                        grad.data = convert(grad)
+                    parameter._grad = grad
+            for name, buffer in self._buffers.items():
+                if buffer is not None:
+                    self._buffers[name] = convert(buffer)
+        return self
+
+    def to(self, *args: Any, **kwargs: Any) -> Any:
+        """Convert floating-point and complex parameters and buffers to a type, in place; the device is the CPU.
+
+        For "meta", the device of modules without numbers, the numbers simply stay.
+        """
+        args = tuple(x for x in args if not (isinstance(x, str) and x == "meta"))
+        wanted = as_numpy(kwargs.get("dtype"))
+        for argument in args:
+            if isinstance(argument, Tensor):
+                wanted = as_numpy(argument.dtype)
+            elif isinstance(argument, DType | type):
+                wanted = as_numpy(argument)
+        if wanted is not None and wanted.kind not in "fc":
+            raise TypeError(
+                "nn.Module.to only accepts floating point or complex dtypes, "
+                f"but got desired dtype={as_dtype(wanted)!r}"
+            )
+        return self._apply(lambda t: t.to(*args, **kwargs) if t.dtype.kind in "fc" else t)
+
+    def type(self, dst_type: Any) -> Any:
+        """Convert all parameters and buffers to a type."""
+        return self._apply(lambda t: t.to(dst_type))
+
+    def cpu(self) -> Any:
+        """Return the module: it is on the CPU."""
+        return self
+
+    def double(self) -> Any:
+        """Convert floating-point parameters and buffers to float64."""
+        return self._apply(lambda t: t.double() if t.dtype.kind == "f" else t)
+
+    def float(self) -> Any:
+        """Convert floating-point parameters and buffers to float32."""
+        return self._apply(lambda t: t.float() if t.dtype.kind == "f" else t)
+
+    def half(self) -> Any:
+        """Convert floating-point parameters and buffers to float16."""
+        return self._apply(lambda t: t.half() if t.dtype.kind == "f" else t)
+
+
+REGISTRIES: dict[str, tuple[str, Any, str]] = {
+    "_parameters": ("parameter", (), "nn.Parameter"),
+    "_modules": ("child module", (), "nn.Module"),
+    "_buffers": ("buffer", Tensor, "Tensor"),
+}
+"""For each, what it holds, the type of values that need no registration of their own, and what an error asks for."""
+
+
+class Module(Walkable, Stateful, Convertible):
+    """A function with parameters, and with modules inside it.
+
+    Derived classes call `super().__init__()`, assign parameters and modules as attributes, which registers
+    them, and define `forward`.
+    """
+
+    training: bool
+    _parameters: dict[str, Parameter | None]
+    _buffers: dict[str, Tensor | None]
+    _modules: dict[str, Module | None]
+    _non_persistent_buffers_set: set[str]
+
+    def __init__(self) -> None:
+        self.__dict__.update(
+            training=True, _parameters={}, _buffers={}, _modules={}, _non_persistent_buffers_set=set()
+        )
+        self._make_hook_lists()
+        self._make_state_hooks()
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """Compute the result: what derived classes define."""
+        raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call forward, and the hooks around it."""
+        if (
+            self._forward_hooks
+            or self._forward_pre_hooks
+            or self._backward_hooks
+            or self._backward_pre_hooks
+            or everywhere._forward_hooks
+            or everywhere._forward_pre_hooks
+            or everywhere._backward_hooks
+            or everywhere._backward_pre_hooks
+        ):
+            return call_with_hooks(self, args, kwargs)
+        return self.forward(*args, **kwargs)
+
+    # -- registration -----------------------------------------------------------------------------
+
+    def _check_name(self, kind: str, name: Any, registered: dict) -> None:
+        if "_parameters" not in self.__dict__:
+            raise AttributeError(f"cannot assign {kind} before Module.__init__() call")
+        if not isinstance(name, str):
+            raise TypeError(f"{kind} name should be a string. Got {type(name).__name__}")
+        if "." in name:
+            got = f", got: {name}" if kind == "module" else ""
+            raise KeyError(f'{kind} name can\'t contain "."{got}')
+        if name == "":
+            raise KeyError(f'{kind} name can\'t be empty string ""')
+        if hasattr(self, name) and name not in registered:
+            raise KeyError(f"attribute '{name}' already exists")
+
+    def _hold(self, registry: str, name: str, value: Any) -> None:
+        """Put a value into a registry; hooks on registration may replace it."""
+        for hook in list(everywhere.registration_hooks[registry].values()):
+            result = hook(self, name, value)
+            value = value if result is None else result
+        self.__dict__[registry][name] = value
+
+    def register_parameter(self, name: str, param: Parameter | None) -> None:
+        """Add a parameter, or None for one that is left out. Raises KeyError and TypeError as PyTorch does."""
+        self._check_name("parameter", name, self.__dict__.get("_parameters", {}))
+        if param is not None and not isinstance(param, Parameter):
+            raise TypeError(
+                f"cannot assign '{type_name(param)}' object to parameter '{name}' "
+                f"({naming.prefix}.nn.Parameter or None required)"
+            )
+        self._hold("_parameters", name, param)
+
+    def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
+        """Add a tensor that is no parameter but part of the state, such as a running mean.
+
+        persistent: whether it is in the state_dict.
+        """
+        self._check_name("buffer", name, self.__dict__.get("_buffers", {}))
+        if tensor is not None and not isinstance(tensor, Tensor):
+            raise TypeError(
+                f"cannot assign '{type_name(tensor)}' object to buffer '{name}' "
+                f"({naming.prefix}.Tensor or None required)"
+            )
+        self._hold("_buffers", name, tensor)
+        (self._non_persistent_buffers_set.discard if persistent else self._non_persistent_buffers_set.add)(name)
+
+    def add_module(self, name: str, module: Module | None) -> None:
+        """Add a child under a name. Raises KeyError and TypeError as PyTorch does."""
+        if module is not None and not isinstance(module, Module):
+            raise TypeError(f"{type_name(module)} is not a Module subclass")
+        self._check_name("module", name, self.__dict__.get("_modules", {}))
+        self._hold("_modules", name, module)
+
+    def register_module(self, name: str, module: Module | None) -> None:
+        """The same as add_module."""
+        self.add_module(name, module)
+
+    # -- attributes -------------------------------------------------------------------------------
+
+    def __getattr__(self, name: str) -> Any:
+        known = self.__dict__
+        for registry in REGISTRIES:
+            if registry in known and name in known[registry]:
+                return known[registry][name]
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        known = self.__dict__
+        if isinstance(value, Parameter):
+            self._forget(name, "_parameters")
+            self.register_parameter(name, value)
+        elif isinstance(value, Module):
+            if "_modules" not in known:
+                raise AttributeError("cannot assign module before Module.__init__() call")
+            self._forget(name, "_modules")
+            self._hold("_modules", name, value)
+        else:
+            for registry, (kind, accepted, expected) in REGISTRIES.items():
+                if name in known.get(registry, ()):
+                    if value is not None and not isinstance(value, accepted):
+                        raise TypeError(
+                            f"cannot assign '{type_name(value)}' as {kind} '{name}' "
+                            f"({naming.prefix}.{expected} or None expected)"
+                        )
+                    return self._hold(registry, name, value)
+            object.__setattr__(self, name, value)
+
+    def _forget(self, name: str, kept: str) -> None:
+        """Take a name out of everywhere but one registry, before it is registered there."""
+        known = self.__dict__
+        for registry in REGISTRIES:
+            if registry != kept:
+                known.get(registry, {}).pop(name, None)
+        known.pop(name, None)
+        known.get("_non_persistent_buffers_set", set()).discard(name)
+
+    def __delattr__(self, name: str) -> None:
+        for registry in REGISTRIES:
+            if name in self.__dict__.get(registry, ()):
+                del self.__dict__[registry][name]
+                self._non_persistent_buffers_set.discard(name)
+                return
+        object.__delattr__(self, name)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*object.__dir__(self), *self._parameters, *self._buffers, *self._modules})
+
+    # -- modes --------------------------------------------------------------------------
+
+    def train(self, mode: bool = True) -> Module:
+        """Set the module and all in it to training, where Dropout and BatchNorm behave differently."""
+        if not isinstance(mode, bool):
+            raise ValueError("training mode is expected to be boolean")
+        self.training = mode
+        for child in self.children():
+            child.train(mode)
+        return self
+
+    def eval(self) -> Module:
+        """Set the module and all in it to evaluation."""
+        return self.train(False)
+
+    def requires_grad_(self, requires_grad: bool = True) -> Module:
+        """Have all parameters record, or not."""
+        for parameter in self.parameters():
+            parameter.requires_grad_(requires_grad)
+        return self
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Clear the gradients of all parameters: to None, or to zeros."""
+        for module in self.modules():
+            for parameter in module._parameters.values():
+                if parameter is not None:
+                    clear_grad(parameter, set_to_none)
+
+    # -- printing ---------------------------------------------------------------------------------
+
+    def _get_name(self) -> str:
+        return type(self).__name__
+
+    def extra_repr(self) -> str:
+        """Return what to print between the parentheses."""
+        return ""
+
+    def __repr__(self) -> str:
+        extra = self.extra_repr()
+        lines = extra.split("\n") if extra else []
+        children = [f"({name}): {indent(repr(child))}" for name, child in self._modules.items()]
+        return listing(self._get_name(), lines, children)
+
+
+def listing(name: str, extra: list[str], children: list[str]) -> str:
+    """Return Name(extra) in one line, or with one line for each child."""
+    if len(extra) == 1 and not children:
+        return f"{name}({extra[0]})"
+    lines = extra + children
+    return f"{name}(\n  " + "\n  ".join(lines) + "\n)" if lines else f"{name}()"
+
+
+def indent(text: str) -> str:
+    """Return a text with all lines but the first moved right by two."""
+    return text.replace("\n", "\n  ")
+
+
+def type_name(value: Any) -> str:
+    if isinstance(value, Tensor):
+        return f"torch.{value.dtype.title}Tensor"
+    return type(value).__name__ if not isinstance(value, type) else value.__name__
+
+
+# -- hooks on all modules -------------------------------------------------------------------------
+
+register_module_forward_pre_hook = everywhere.register_forward_pre_hook
+register_module_forward_hook = everywhere.register_forward_hook
+register_module_full_backward_pre_hook = everywhere.register_full_backward_pre_hook
+register_module_full_backward_hook = everywhere.register_full_backward_hook
+register_module_backward_hook = everywhere.register_backward_hook
+register_module_parameter_registration_hook = everywhere.register_parameter_registration_hook
+register_module_buffer_registration_hook = everywhere.register_buffer_registration_hook
+register_module_module_registration_hook = everywhere.register_module_registration_hook
+
+
+def save(obj: Any, f: Any) -> None:
+    """Write tensors by name to a file, an .npz whatever it is called; `numpy.load` reads it, too.
+
+    f: a path or a binary file; a path is written whole or not at all. Raises TypeError for anything but a state.
+    """
+    if not isinstance(obj, Mapping) or not all(isinstance(k, str) and is_numbers(x) for k, x in obj.items()):
+        raise TypeError("save() takes tensors by name, such as a state_dict()")
+    members = {name: x._array() if isinstance(x, Tensor) else np.asarray(x) for name, x in obj.items()}
+    if hasattr(f, "write"):
+        write(members, f)
+        return
+    draft = f"{os.fspath(f)}.{os.getpid()}.part"
+    try:
+        with open(draft, "wb") as file:
+            write(members, file)
+        os.replace(draft, f)
+    finally:
+        if os.path.exists(draft):
+            os.remove(draft)
+
+
+def is_numbers(x: Any) -> bool:
+    raw = x._data if isinstance(x, Tensor) else x
+    return isinstance(raw, np.ndarray | np.generic) and raw.dtype.kind in "biufc"
+
+
+def write(members: Mapping[str, Any], file: Any) -> None:
+    with zipfile.ZipFile(file, "w") as archive:
+        for name, raw in members.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, raw, allow_pickle=False)
+
+
+def load(f: Any, map_location: Any = None, *, weights_only: bool = True, mmap: bool | None = None) -> Any:
+    """Return what `save` wrote to a file: tensors by name.
+
+    Raises ValueError for a file that is no .npz, or that holds pickled objects: those are never loaded.
+    """
+    where = f if isinstance(f, str | os.PathLike) else "the file"
+    try:
+        archive = np.load(f, allow_pickle=False)
+        if isinstance(archive, np.ndarray):
+            raise ValueError("one array without a name")
+        with archive:
+            return {name: Tensor._wrap(np.array(archive[name]), None) for name in archive.files}
+    except (ValueError, zipfile.BadZipFile, EOFError) as error:
+        raise ValueError(f"{where} holds no state written by save() ({error}); pickled data is refused") from None
+
+
+__all__ = ["load", "save"]

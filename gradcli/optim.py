@@ -1,0 +1,363 @@
+"""What optimizers share: groups of parameters with their settings, and a state for each parameter.
+
+Stochastic gradient descent.
+
+Adam and AdamW.
+
+Schedules of learning rates: each `step()` sets the rate of every group for the next epoch.
+
+Optimizers with the names and arguments of torch.optim.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+import warnings
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from .api.wrap import missing, namespace
+from .tape import leaf
+from .tape.dtypes import defaults
+from .tape.leaf import clear_grad
+from .tape.modes import enable_grad
+from .tape.tensor import Tensor
+
+
+class Optimizer:
+    """Changes parameters in place, given their gradients. Derived classes define `update`.
+
+    params: tensors, or dicts with `params` and settings of a group of their own. Raises
+    TypeError and ValueError as PyTorch does. The settings foreach, fused and capturable choose among ways to compute
+    the same in PyTorch; they are kept in the groups and mean nothing here.
+    """
+
+    def __init__(self, params: Any, defaults: dict[str, Any]):
+        if isinstance(params, Tensor):
+            raise TypeError(
+                "params argument given to the optimizer should be an iterable of Tensors or dicts, but got "
+                f"torch.{params.dtype.title}Tensor"
+            )
+        if defaults.get("differentiable"):
+            raise RuntimeError(f"{type(self).__name__}: differentiable=True is not supported")
+        self.defaults = defaults
+        self.state: defaultdict[Tensor, dict[str, Any]] = defaultdict(dict)
+        self.param_groups: list[dict[str, Any]] = []
+        groups = list(params)
+        if not groups:
+            raise ValueError("optimizer got an empty parameter list")
+        for group in groups if isinstance(groups[0], dict) else [{"params": groups}]:
+            self.add_param_group(dict(group))
+
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        """Add a group: a dict with `params` and settings that differ from the usual."""
+        if not isinstance(param_group, dict):
+            raise TypeError(f"param_group must be a dict, but got {type(param_group)}")
+        params = param_group["params"]
+        if isinstance(params, set):
+            raise TypeError(
+                "optimizer parameters need to be organized in ordered collections, but the ordering of tensors in "
+                "sets will change between runs. Please use a list instead."
+            )
+        listed = [params] if isinstance(params, Tensor) else list(params)
+        for p in listed:
+            if not isinstance(p, Tensor):
+                raise TypeError(f"optimizer can only optimize Tensors, but one of the params is {type(p).__name__}")
+            if not p.is_leaf:
+                raise ValueError("can't optimize a non-leaf Tensor")
+        if len(set(listed)) != len(listed):
+            warnings.warn("optimizer contains a parameter group with duplicate parameters", stacklevel=3)
+        others = {id(p) for group in self.param_groups for p in group["params"]}
+        if not others.isdisjoint(map(id, listed)):
+            raise ValueError("some parameters appear in more than one parameter group")
+        param_group["params"] = listed
+        self.param_groups.append({**self.defaults, **param_group})
+
+    # -- steps ------------------------------------------------------------------------------------
+
+    def step(self, closure: Callable | None = None) -> Any:
+        """Change every parameter that has a gradient. closure: computes the loss anew, which is returned."""
+        loss = None
+        if closure is not None:
+            with enable_grad():
+                loss = closure()
+        with np.errstate(all="ignore"):
+            for group in self.param_groups:
+                for p in group["params"]:
+                    if p._grad is not None:
+                        data = p._array()
+                        grad = p._grad._array()
+                        self.update(data, -grad if group["maximize"] else grad, self.state[p], group)
+                        leaf.mark_changed(data)
+        return loss
+
+    def update(self, data: np.ndarray, grad: np.ndarray, state: dict[str, Any], group: dict[str, Any]) -> None:
+        """Change one parameter's data in place; `state` is its own, `group` has the settings."""
+        raise NotImplementedError
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Clear the gradients: to None, or to zeros."""
+        for group in self.param_groups:
+            for p in group["params"]:
+                clear_grad(p, set_to_none)
+
+    # -- state ------------------------------------------------------------------------------------
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return settings and states; parameters are numbered across the groups."""
+        numbers: dict[int, int] = {}
+        groups = []
+        for group in self.param_groups:
+            for p in group["params"]:
+                numbers.setdefault(id(p), len(numbers))
+            settings = {k: v for k, v in group.items() if k != "params"}
+            groups.append({**settings, "params": [numbers[id(p)] for p in group["params"]]})
+        return {"state": {numbers[id(p)]: s for p, s in self.state.items() if s}, "param_groups": groups}
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Take settings and states from what state_dict returned. Raises ValueError for other groups."""
+        given = state_dict["param_groups"]
+        if len(given) != len(self.param_groups):
+            raise ValueError("loaded state dict has a different number of parameter groups")
+        if any(len(g["params"]) != len(o["params"]) for g, o in zip(given, self.param_groups, strict=True)):
+            raise ValueError(
+                "loaded state dict contains a parameter group that doesn't match the size of optimizer's group"
+            )
+        by_number: dict[Any, Tensor] = {}
+        for new, old in zip(given, self.param_groups, strict=True):
+            by_number.update(zip(new["params"], old["params"], strict=True))
+            old.update(copy.deepcopy({k: v for k, v in new.items() if k != "params"}))
+        self.state = defaultdict(dict)
+        for number, values in state_dict["state"].items():
+            p = by_number.get(number, number)
+            self.state[p] = {name: _fitting(name, value, p) for name, value in values.items()}
+
+    def __repr__(self) -> str:
+        text = f"{type(self).__name__} ("
+        for i, group in enumerate(self.param_groups):
+            settings = "".join(f"    {key}: {group[key]}\n" for key in sorted(group) if key != "params")
+            text += f"\nParameter Group {i}\n{settings}"
+        return text + ")"
+
+
+def _fitting(name: str, value: Any, p: Any) -> Any:
+    """Return a copy of a loaded value; tensors get the parameter's type, but for the count of steps."""
+    if not isinstance(value, Tensor):
+        return copy.deepcopy(value)
+    return value.detach().clone() if name == "step" else value.detach().clone().to(p.dtype)
+
+
+def refuse_unless(settings: Iterable[tuple[bool, str]]) -> None:
+    """Raise ValueError with the first message whose condition does not hold."""
+    for holds, message in settings:
+        if not holds:
+            raise ValueError(message)
+
+
+class SGD(Optimizer):
+    """p -= lr d, with d the gradient plus weight_decay p, or a running sum of those with momentum.
+
+    The sum is momentum sum + (1 - dampening) d; nesterov steps by d + momentum sum (Sutskever et al. 2013).
+    maximize: climb instead.
+    """
+
+    def __init__(
+        self,
+        params: Any,
+        lr: float = 1e-3,
+        momentum: float = 0,
+        dampening: float = 0,
+        weight_decay: float = 0,
+        nesterov: bool = False,
+        *,
+        maximize: bool = False,
+        foreach: bool | None = None,
+        differentiable: bool = False,
+        fused: bool | None = None,
+    ):
+        refuse_unless(
+            [
+                (lr >= 0, f"Invalid learning rate: {lr}"),
+                (momentum >= 0, f"Invalid momentum value: {momentum}"),
+                (weight_decay >= 0, f"Invalid weight_decay value: {weight_decay}"),
+                (
+                    not nesterov or (momentum > 0 and dampening == 0),
+                    "Nesterov momentum requires a momentum and zero dampening",
+                ),
+            ]
+        )
+        settings = {"lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay}
+        settings |= {"nesterov": nesterov, "maximize": maximize}
+        ignored = {"foreach": foreach, "differentiable": differentiable, "fused": fused}
+        super().__init__(params, {**settings, **ignored})
+
+    def update(self, data: np.ndarray, grad: np.ndarray, state: dict[str, Any], group: dict[str, Any]) -> None:
+        momentum = group["momentum"]
+        if group["weight_decay"]:
+            grad = grad + group["weight_decay"] * data
+        if momentum:
+            if state.get("momentum_buffer") is None:
+                state["momentum_buffer"] = Tensor._wrap(np.array(grad), None)
+                buffer = grad
+            else:
+                buffer = state["momentum_buffer"]._array()
+                buffer *= momentum
+                buffer += (1 - group["dampening"]) * grad
+            grad = grad + momentum * buffer if group["nesterov"] else buffer
+        data -= float(group["lr"]) * grad
+
+
+class Adam(Optimizer):
+    """Steps of lr mean / (sqrt(mean of squares) + eps), both means running and corrected (Kingma and Ba 2015).
+
+    weight_decay p is added to the gradient, or with decoupled_weight_decay taken off p itself. amsgrad divides by
+    the largest mean of squares so far (Reddi et al. 2018). maximize: climb instead.
+    """
+
+    def __init__(
+        self,
+        params: Any,
+        lr: float = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        amsgrad: bool = False,
+        *,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
+        fused: bool | None = None,
+        decoupled_weight_decay: bool = False,
+    ):
+        refuse_unless(
+            [
+                (lr >= 0, f"Invalid learning rate: {lr}"),
+                (eps >= 0, f"Invalid epsilon value: {eps}"),
+                (0 <= betas[0] < 1, f"Invalid beta parameter at index 0: {betas[0]}"),
+                (0 <= betas[1] < 1, f"Invalid beta parameter at index 1: {betas[1]}"),
+                (weight_decay >= 0, f"Invalid weight_decay value: {weight_decay}"),
+            ]
+        )
+        settings = {"lr": lr, "betas": tuple(betas), "eps": eps, "weight_decay": weight_decay, "amsgrad": amsgrad}
+        ignored = {"foreach": foreach, "capturable": capturable, "differentiable": differentiable, "fused": fused}
+        last = {"decoupled_weight_decay": decoupled_weight_decay}
+        super().__init__(params, {**settings, "maximize": maximize, **ignored, **last})
+
+    def update(self, data: np.ndarray, grad: np.ndarray, state: dict[str, Any], group: dict[str, Any]) -> None:
+        names = ("exp_avg", "exp_avg_sq", *(("max_exp_avg_sq",) if group["amsgrad"] else ()))
+        if not state:
+            state["step"] = Tensor._wrap(np.zeros((), defaults.float), None)
+            state.update({name: Tensor._wrap(np.zeros_like(data), None) for name in names})
+        state["step"]._array()[...] += 1
+        if group["weight_decay"] and group["decoupled_weight_decay"]:
+            data *= 1 - float(group["lr"]) * group["weight_decay"]
+        elif group["weight_decay"]:
+            grad = grad + group["weight_decay"] * data
+        buffers = [as_real(state[name]._array()) for name in names]
+        step(as_real(data), as_real(grad), buffers, state["step"].item(), group)
+
+
+def as_real(raw: np.ndarray) -> np.ndarray:
+    """Return the memory of complex numbers as pairs of real ones."""
+    return np.atleast_1d(raw).view(raw.real.dtype) if raw.dtype.kind == "c" else raw
+
+
+def step(data: np.ndarray, grad: np.ndarray, buffers: list[np.ndarray], count: float, group: dict[str, Any]) -> None:
+    """Change real data in place; buffers: the running means of g and g^2, and the largest of these for amsgrad."""
+    beta1, beta2 = group["betas"]
+    mean, squares, *largest = buffers
+    mean += (1 - beta1) * (grad - mean)
+    squares *= beta2
+    squares += (1 - beta2) * grad * grad
+    if largest:
+        squares = np.maximum(largest[0], squares, out=largest[0])
+    root = np.sqrt(squares) / math.sqrt(1 - beta2**count) + group["eps"]
+    data -= float(group["lr"]) / (1 - beta1**count) * mean / root
+
+
+class AdamW(Adam):
+    """Adam that takes weight decay off the parameters themselves (Loshchilov and Hutter 2019)."""
+
+    def __init__(
+        self,
+        params: Any,
+        lr: float = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 1e-2,
+        amsgrad: bool = False,
+        *,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
+        fused: bool | None = None,
+    ):
+        ignored = {"foreach": foreach, "capturable": capturable, "differentiable": differentiable, "fused": fused}
+        plain = (lr, betas, eps, weight_decay, amsgrad)
+        super().__init__(params, *plain, maximize=maximize, **ignored, decoupled_weight_decay=True)  # type: ignore
+
+
+class LRScheduler:
+    """A schedule. Derived classes define `get_lr`, the rates of the groups at `last_epoch`."""
+
+    def __init__(self, optimizer: Optimizer, last_epoch: int = -1):
+        if not isinstance(optimizer, Optimizer):
+            raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
+        self.optimizer = optimizer
+        for group in optimizer.param_groups:
+            if last_epoch == -1:
+                group.setdefault("initial_lr", group["lr"])
+            elif "initial_lr" not in group:
+                raise KeyError("param 'initial_lr' is not specified in the groups when resuming an optimizer")
+        self.base_lrs = [group["initial_lr"] for group in optimizer.param_groups]
+        self.last_epoch = last_epoch
+        self.step()
+
+    def get_lr(self) -> list[float]:
+        """Return the rates at `last_epoch`."""
+        raise NotImplementedError
+
+    def get_last_lr(self) -> list[float]:
+        """Return the rates that were set last."""
+        return self._last_lr
+
+    def step(self) -> None:
+        """Go on by one epoch."""
+        self.last_epoch += 1
+        self.set_rates(self.get_lr())
+
+    def set_rates(self, rates: Sequence[float]) -> None:
+        for group, rate in zip(self.optimizer.param_groups, rates, strict=True):
+            group["lr"] = rate
+        self._last_lr = list(rates)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return everything but the optimizer."""
+        return {k: v for k, v in self.__dict__.items() if k != "optimizer"}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Take back what state_dict returned."""
+        self.__dict__.update(state_dict)
+
+
+class StepLR(LRScheduler):
+    """The rate times gamma every step_size epochs."""
+
+    def __init__(self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1):
+        self.step_size, self.gamma = step_size, gamma
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self) -> list[float]:
+        due = self.last_epoch > 0 and self.last_epoch % self.step_size == 0
+        return [group["lr"] * (self.gamma if due else 1) for group in self.optimizer.param_groups]
+
+
+__all__ = ["SGD", "Adam", "AdamW", "Optimizer", "lr_scheduler"]
+lr_scheduler = namespace(f"{__name__}.lr_scheduler", {"gradcli.optim": "LRScheduler StepLR"})
+__getattr__ = missing(__name__, lambda: __all__)

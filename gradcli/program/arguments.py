@@ -1,0 +1,260 @@
+"""Names and parameters: what a function's signature says, and names that nobody knows.
+
+Outputs of several arrays: what each is called, and where it stands in the vector that they are joined to.
+
+The arguments of a call elsewhere: trees of dicts, lists and tuples, whose arrays have names by path.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..errors import GradcliError, did_you_mean
+
+WHOLE = ("int", "int64", "int32", "long", "LongTensor", "IntTensor")
+"""Annotations of parameters that take whole numbers."""
+
+
+def annotation_name(annotation: Any) -> str:
+    """Return the name of the type that an annotation names, without its module: LongTensor of torch.LongTensor."""
+    name = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", str(annotation))
+    return name.rpartition(".")[2]
+
+
+ADVICE = "wrap it in a function whose parameters have names: def g(x, y): return f(x, y)"
+
+
+def named_parameters(function: Callable, title: str) -> list[inspect.Parameter]:
+    """Return a function's parameters without *args and **kwargs.
+
+    Raises GradcliError where there are no others, ValueError or TypeError where Python does not know them.
+    """
+    parameters = inspect.signature(function).parameters.values()
+    named = [p for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+    if parameters and not named:
+        starred = " and ".join(str(p).partition(":")[0] for p in parameters)
+        raise GradcliError(f"{title} takes {starred}: its inputs have no names", hint=ADVICE, kind="usage")
+    return named
+
+
+def pass_by_name(parameters: Iterable[inspect.Parameter], given: Mapping[str, Any]) -> tuple[list, dict[str, Any]]:
+    """Return values by name as a call takes them: those of positional-only parameters in order, and the rest."""
+    bare = [p.name for p in parameters if p.kind is p.POSITIONAL_ONLY and p.name in given]
+    return [given[name] for name in bare], {name: x for name, x in given.items() if name not in bare}
+
+
+def unknown_name(message: str, name: str, known: Iterable[str], listed: str) -> GradcliError:
+    """Return the error of a name that is none of those known; listed: what their list begins with in the hint."""
+    return GradcliError(
+        message, hint=did_you_mean(name, known) or f"{listed} {', '.join(known)}".rstrip(), kind="name"
+    )
+
+
+def missing_values(title: str, names: Iterable[str], more: str = "") -> GradcliError:
+    """Return the error of parameters that were given no value; more: what else the hint says."""
+    listed, words = ", ".join(f"'{name}'" for name in names), " ".join(f"{name}=1" for name in names)
+    return GradcliError(
+        f"{title} needs a value for {listed}", hint=f"add to the command line: {words}{more}", kind="name"
+    )
+
+
+def check_known(names: Iterable[str], known: Iterable[str], option: str) -> None:
+    """Raise GradcliError for a name that the program does not have."""
+    known = list(known)
+    there = set(known)
+    for name in names:
+        if name not in there:
+            listed = "the names are" if known else "it has no names"
+            raise unknown_name(f"{option}: the program has no '{name}'", name, known, listed)
+
+
+Path = tuple[int | str, ...]
+
+
+class OutputPart(NamedTuple):
+    """One array of an output: the keys that lead to it, its shape, and whether pairs stand for complex numbers."""
+
+    path: Path
+    shape: tuple[int, ...]
+    pairs: bool
+
+    @property
+    def size(self) -> int:
+        """How many real numbers it is."""
+        return math.prod(self.shape) * (2 if self.pairs else 1)
+
+
+def arrays_in(result: Any, is_float: Callable[[Any], bool], path: Path = ()) -> Iterator[tuple[Path, Any]]:
+    """Yield the floating-point arrays in nested dicts, lists and tuples, in order, and what leads to each."""
+    if is_float(result):
+        yield path, result
+    elif isinstance(result, Mapping | list | tuple):
+        for key, part in result.items() if isinstance(result, Mapping) else enumerate(result):
+            yield from arrays_in(part, is_float, (*path, key if isinstance(key, int) else str(key)))
+
+
+def layout_of(arrays: Sequence[tuple[Path, Any]], is_complex: Callable[[Any], bool]) -> tuple[OutputPart, ...]:
+    """Return what the arrays of an output are; one alone needs no path."""
+    alone = len(arrays) == 1
+    return tuple(
+        OutputPart(() if alone else path, tuple(getattr(x, "shape", ())), is_complex(x)) for path, x in arrays
+    )
+
+
+def element_at(parts: Sequence[OutputPart], row: int) -> tuple[Path, str]:
+    """Return what leads to the element that a row of the joined vector belongs to, and its part: "", "re" or "im"."""
+    import numpy as np
+
+    for part in parts:
+        if row < part.size:
+            place, which = (row // 2, "im" if row % 2 else "re") if part.pairs else (row, "")
+            index = np.unravel_index(place, part.shape) if part.shape else ()
+            return (*part.path, *map(int, index)), which
+        row -= part.size
+    raise IndexError(row)
+
+
+STEP = re.compile(r"\.([^.\[]+)|\[(\d+)\]")
+
+
+class Arguments:
+    """Arguments by name, of which the floating-point arrays are inputs and the rest stays fixed.
+
+    arrays: the inputs by path, `x` or `params.w[0]`. fixed: paths whose numbers are not to be differentiated.
+    """
+
+    def __init__(self, tree: Mapping[str, Any], fixed: Callable[[str], bool] = lambda path: False):
+        self.tree: dict[str, Any] = {}
+        self.arrays: dict[str, np.ndarray] = {}
+        for name, x in tree.items():
+            self.tree[name] = self.take_in(name, x, fixed)
+
+    def take_in(self, path: str, x: Any, fixed: Callable[[str], bool]) -> Any:
+        """Return an argument with its numbers as arrays of NumPy, and note which of them are inputs."""
+        if is_branch(x):
+            return rebuild(x, [self.take_in(below, part, fixed) for below, part in branches(path, x)])
+        raw = as_array(x)
+        if raw is None:
+            return x
+        if raw.dtype.kind in "fc" and not fixed(path):
+            self.arrays[path] = raw
+        elif not raw.ndim:
+            return raw.item()
+        return raw
+
+    def fill_in(self, leaves: Mapping[str, Any], fixed: Callable[[np.ndarray], Any]) -> dict[str, Any]:
+        """Return the arguments with others in place of the inputs; what is fixed goes through a function."""
+
+        def fill(path: str, x: Any) -> Any:
+            if path in leaves:
+                return leaves[path]
+            if is_branch(x):
+                return rebuild(x, [fill(below, part) for below, part in branches(path, x)])
+            return fixed(x) if isinstance(x, np.ndarray) else x
+
+        return {name: fill(name, x) for name, x in self.tree.items()}
+
+
+def as_array(x: Any) -> np.ndarray | None:
+    """Return numbers of any framework as an array; None for anything else."""
+    if x is None or isinstance(x, str | bytes | bool) or callable(x):
+        return None
+    try:
+        raw = tensor_data(x) if hasattr(x, "detach") else np.array(x)
+    except Exception:  # whatever it is, it is no array
+        return None
+    if raw.dtype.kind == "V" and raw.dtype.itemsize == 2:  # bfloat16
+        raw = raw.astype(np.float32)
+    return raw if raw.dtype.kind in "biufc" else None
+
+
+def tensor_data(x: Any) -> np.ndarray:
+    """Return the numbers of a tensor, of PyTorch or of ours; NumPy has no bfloat16, which becomes float32."""
+    if not hasattr(x, "to_dense"):
+        return x.detach()._data
+    x = x.detach().cpu().resolve_conj().resolve_neg().to_dense()
+    return (x.float() if str(x.dtype) == "torch.bfloat16" else x).numpy()
+
+
+def is_branch(x: Any) -> bool:
+    """Return whether an argument holds arguments: a dict, or a list or tuple that is no array of numbers."""
+    if isinstance(x, Mapping):
+        return True
+    return isinstance(x, list | tuple) and (
+        isinstance(x, tuple) or any(is_branch(part) or not is_number(part) for part in x)
+    )
+
+
+def is_number(x: Any) -> bool:
+    """Return whether something is a plain number, or nested lists of such."""
+    if isinstance(x, list):
+        return all(map(is_number, x))
+    return isinstance(x, int | float | complex | np.number) and not isinstance(x, bool)
+
+
+def branches(path: str, x: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the paths and the parts of a dict, list or tuple."""
+    if isinstance(x, Mapping):
+        for key, part in x.items():
+            yield f"{path}.{key}" if isinstance(key, str) else f"{path}[{key}]", part
+    else:
+        for i, part in enumerate(x):
+            yield f"{path}[{i}]", part
+
+
+def rebuild(like: Any, parts: list) -> Any:
+    """Return a dict, list or (named) tuple like another one with other parts."""
+    if isinstance(like, Mapping):
+        return dict(zip(like, parts, strict=True))
+    return type(like)(*parts) if hasattr(like, "_fields") else type(like)(parts)
+
+
+def by_path(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return values by name, those of `params.w[0]` and the like put together to dicts and lists.
+
+    Raises GradcliError for lists with gaps and for paths below a value.
+    """
+    tree: dict[str, Any] = {}
+    for path, x in given.items():
+        head = re.split(r"[.\[]", path, maxsplit=1)[0]
+        steps: list[Any] = [head, *(a or int(i) for a, i in STEP.findall(path[len(head) :]))]
+        place = tree
+        for step in steps[:-1]:
+            place = place.setdefault(step, {})
+            if not isinstance(place, dict):
+                raise GradcliError(f"'{path}' lies below a value that is given as a whole", kind="usage")
+        if steps[-1] in place:
+            raise GradcliError(f"'{path}' is given as a whole and by its parts", kind="usage")
+        place[steps[-1]] = x
+    return {name: with_lists(name, x) for name, x in tree.items()}
+
+
+def with_lists(path: str, x: Any) -> Any:
+    """Return nested dicts with those that have numbers as keys turned to lists. Raises GradcliError for gaps."""
+    if not isinstance(x, dict):
+        return x
+    if not all(isinstance(key, int) for key in x):
+        return {key: with_lists(f"{path}.{key}", part) for key, part in x.items()}
+    if sorted(x) != list(range(len(x))):
+        gap = next(i for i in range(len(x)) if i not in x)
+        raise GradcliError(f"'{path}' lacks its element {path}[{gap}]", kind="usage")
+    return [with_lists(f"{path}[{i}]", x[i]) for i in range(len(x))]
+
+
+def call_with(function: Callable, values: Mapping[str, Any]) -> Any:
+    """Call a function on values by name: positionally where its parameters allow, as derived functions need it."""
+    try:
+        parameters = inspect.signature(function).parameters
+    except (TypeError, ValueError):
+        return function(*values.values())
+    known = [p for p in parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    if [p.name for p in known[: len(values)]] == list(values) or not values.keys() <= parameters.keys():
+        return function(*values.values())
+    bare, named = pass_by_name(known, values)
+    return function(*bare, **named)

@@ -1,0 +1,166 @@
+"""Hooks given on the command line for modules: NAME=ACTION, NAME.forward=ACTION, NAME.forward_pre=ACTION.
+
+Hooks given on the command line: NAME=ACTION.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import GradcliError
+from ..lang import tree
+from ..lang.evaluate import Evaluator
+from ..lang.limits import CONSTANTS, Settings
+from ..lang.operands import lift_number
+from ..lang.parse import parse
+from ..tape.modes import enable_grad, no_grad
+from ..tape.printing import tensor_text
+from ..tape.tensor import Tensor
+from .user_code import Folders, blame_user_code, load_module
+
+
+class Hook:
+    """A function to run on the gradient of a named tensor; what it returns replaces the gradient."""
+
+    def __init__(self, name: str, action: str, settings: Settings, safe: bool, stream: Any):
+        self.name = name
+        self.action = action
+        self.__name__ = f"{name}={action}"
+        self.stream = stream
+        if action == "print":
+            self.function: Any = self.show
+        elif ".py:" in action:
+            self.from_user = self.from_file(action, safe)
+            self.function = self.from_user
+        else:
+            self.function = self.from_expression(action, settings)
+
+    from_user: Any = None
+
+    def __call__(self, gradient: Tensor) -> Any:
+        return self.function(gradient)
+
+    def show(self, gradient: Tensor) -> None:
+        self.show_as("", gradient)
+
+    def show_as(self, what: str, value: Any) -> None:
+        """Print a value under the hook's name and a word for what it is."""
+        text = tensor_text(value) if isinstance(value, Tensor) else repr(value)
+        print(f"{self.name}{what}: {text}", file=self.stream)
+
+    def from_expression(self, action: str, settings: Settings) -> Any:
+        """Return the function g -> value of an expression in g."""
+        program = parse(action)
+        for statement in program.statements:
+            for node in statement.value.walk():
+                if isinstance(node, tree.Name) and node.name != "g" and node.name not in CONSTANTS:
+                    raise GradcliError(
+                        f"--hook {self.name}: the action may use only the gradient, 'g', not '{node.name}'",
+                        span=program.span(node),
+                        hint="for example --hook y='g*2' or --hook y='clip(g, -1, 1)'",
+                        kind="name",
+                    )
+
+        def function(gradient: Tensor, recorded: bool = False) -> Tensor:
+            with enable_grad() if recorded else no_grad():
+                result = lift_number(Evaluator(program, settings).run({"g": gradient}))
+            if result._data.shape != gradient._data.shape:
+                raise GradcliError(
+                    f"--hook {self.name}: the action changed the gradient's shape from {gradient._data.shape} to "
+                    f"{result._data.shape}",
+                    span=program.span(program.statements[-1].value),
+                    kind="shape",
+                )
+            if result._data.dtype.kind == "c" and gradient._data.dtype.kind != "c":
+                raise GradcliError(
+                    f"--hook {self.name}: the action made a real gradient complex",
+                    span=program.span(program.statements[-1].value),
+                    hint="take real(...) of it",
+                    kind="value",
+                )
+            if recorded or result._data.dtype == gradient._data.dtype:
+                return result
+            return Tensor._wrap(np.asarray(result._data, gradient._data.dtype)[()], None)
+
+        return function
+
+    def from_file(self, action: str, safe: bool) -> Any:
+        """Return the function that FILE.py:NAME names."""
+        path, _, name = action.partition(".py:")
+        path += ".py"
+        if safe:
+            raise GradcliError(f"--safe: {path} is Python, which would have to be executed", kind="usage")
+        from .target import read_source
+
+        source = read_source(path)
+        folders = Folders()
+        module = load_module(path, sys.stderr, folders, source)
+        function = getattr(module, name, None)
+        if not callable(function):
+            raise GradcliError(f"--hook {self.name}: {path} defines no function '{name}'", kind="name")
+
+        def call(*given: Any) -> Any:
+            with folders.of(path), blame_user_code(path, f"--hook {self.name}={action}"):
+                return function(*given)
+
+        return call
+
+
+Parts = tuple[str, tuple, bool]
+"""What a hook sees: a word for it, its values, and whether they are one value rather than a tuple."""
+
+
+def attach(name: str, module: Any, hooks: Sequence[Hook], known: dict[str, list]) -> None:
+    """Put those hooks on a module that name it; note under which names it could be meant.
+
+    known: for each such name, the modules that the hooks were put on already.
+    """
+    for suffix, register in (
+        ("", module.register_full_backward_hook),
+        (".forward", module.register_forward_hook),
+        (".forward_pre", module.register_forward_pre_hook),
+    ):
+        done = known.setdefault(name + suffix, [])
+        if not any(x is module for x in done):
+            done.append(module)
+            for hook in hooks:
+                if hook.name == name + suffix:
+                    register(as_module_hook(hook, suffix))
+
+
+def as_module_hook(hook: Hook, suffix: str) -> Callable:
+    """Return a hook's action as a function of a module and what PyTorch hands to module hooks."""
+    if hook.from_user is not None:
+        return hook.from_user
+    call = print_seen if hook.action == "print" else replace_first
+
+    def backward(module: Any, grad_input: tuple, grad_output: tuple) -> Any:
+        return call(hook, ("grad_input", grad_input, False), ("grad_output", grad_output, False))
+
+    def forward(module: Any, inputs: tuple, output: Any) -> Any:
+        single = not isinstance(output, tuple)
+        return call(hook, ("output", (output,) if single else output, single), ("input", inputs, False))
+
+    def forward_pre(module: Any, inputs: tuple) -> Any:
+        return call(hook, ("input", inputs, False))
+
+    kinds: dict[str, Callable] = {"": backward, ".forward": forward, ".forward_pre": forward_pre}
+    return kinds[suffix]
+
+
+def print_seen(hook: Hook, *parts: Parts) -> None:
+    for word, values, single in reversed(parts):
+        for i, x in enumerate(values):
+            hook.show_as(f" {word}" if single else f" {word}[{i}]", x.detach() if isinstance(x, Tensor) else x)
+
+
+def replace_first(hook: Hook, first: Parts, *_: Parts) -> Any:
+    """Return the first of what a hook sees, its tensors replaced by the value of the hook's expression."""
+    word, values, single = first
+    recorded = word != "grad_input"
+    new = tuple(hook.function(x, recorded) if isinstance(x, Tensor) and x.dtype.kind in "fc" else x for x in values)
+    return new[0] if single else new

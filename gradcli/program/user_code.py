@@ -1,0 +1,458 @@
+"""Running a script so that its top-level names are seen as they are bound.
+
+What a user's Python raises, as errors with its own frames.
+
+What a user's Python files find when they import: the modules beside them, which nobody else gets to see.
+
+What a Python file defines.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import copy
+import importlib
+import importlib.util
+import os
+import sys
+import zlib
+from importlib.machinery import PathFinder, SourceFileLoader
+from typing import Any
+
+from ..errors import (
+    ENDINGS,
+    EXIT_TARGET,
+    GradcliError,
+    NotBatchableError,
+    Span,
+    describe_error,
+    did_you_mean,
+    text_of,
+)
+from ..lang.limits import as_written
+
+BIND, LAST = "__gradcli_bind__", "__gradcli_last__"
+
+
+class _Binder(ast.NodeTransformer):
+    """Wraps the value of every assignment to a plain name, outside functions and classes."""
+
+    def visit_FunctionDef(self, node: Any) -> Any:
+        return node
+
+    visit_AsyncFunctionDef = visit_ClassDef = visit_Lambda = visit_FunctionDef  # noqa: N815
+
+    def visit_Assign(self, node: ast.Assign) -> Any:
+        for target in node.targets:
+            if isinstance(target, ast.Name):
+                node.value = binding_call(BIND, node.value, target.id)
+            elif isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
+                node.value.elts = [
+                    binding_call(BIND, value, name.id) if isinstance(name, ast.Name) else value
+                    for name, value in zip(target.elts, node.value.elts, strict=False)
+                ] + node.value.elts[len(target.elts) :]
+        return node
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> Any:
+        if node.value is not None and isinstance(node.target, ast.Name):
+            node.value = binding_call(BIND, node.value, node.target.id)
+        return node
+
+
+def binding_call(function: str, value: ast.expr, *names: str) -> ast.expr:
+    """Return the tree of function(value, *names), at the place of value."""
+    made = ast.Call(ast.Name(function, ast.Load()), [value, *(ast.Constant(name) for name in names)], [])
+    return ast.fix_missing_locations(ast.copy_location(made, value))
+
+
+def instrument(source: str, path: str) -> Any:
+    """Return a script's code object in which assignments at its top level call BIND(value, name).
+
+    The value of a last statement that is an expression goes through LAST(value). Raises SyntaxError.
+    """
+    module = ast.parse(source, filename=path)
+    last = module.body[-1] if module.body else None
+    module = _Binder().visit(module)
+    if isinstance(last, ast.Expr):
+        last.value = binding_call(LAST, last.value)
+    return compile(ast.fix_missing_locations(module), path, "exec")
+
+
+def last_names(source: str) -> list[str]:
+    """Return the names in the last top-level statement, the likeliest output first."""
+    body = ast.parse(source).body
+    if not body:
+        return []
+    last = copy.copy(body[-1])
+    read = [n.id for n in ast.walk(last) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)]
+    stored = [n.id for n in ast.walk(last) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
+    return [*stored, *reversed(read)]
+
+
+def python_syntax_error(error: Exception, path: str, source: str) -> GradcliError:
+    """Return Python's complaint about a script as ours."""
+    span = None
+    if isinstance(error, SyntaxError) and error.lineno:
+        lines = source.splitlines(keepends=True)
+        start = sum(map(len, lines[: error.lineno - 1])) + max((error.offset or 1) - 1, 0)
+        span = Span(source, start, start + 1, path)
+    message = error.msg if isinstance(error, SyntaxError) else str(error)
+    return GradcliError(f"{path} is no Python: {message}", span=span, kind="syntax")
+
+
+WITHOUT_TORCH = "with --torch, `import torch` means gradcli's own engine"
+
+
+def script_error(error: BaseException, path: str) -> GradcliError:
+    """Return what a script raised, with the traceback limited to the script's own frames."""
+    import traceback
+
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if own_frame(f.filename, path)]
+    trace = "".join(traceback.format_list(frames)).rstrip().replace(f"{BIND}(", "(")
+    message = f"{path} raised {describe_error(error)}"
+    notes = getattr(error, "__notes__", ())
+    for line in notes if isinstance(notes, list | tuple) else ():
+        message += f"\n  {text_of(line)}"
+    hint = hint_on_import(error, path) if isinstance(error, ImportError) else None
+    failure = GradcliError(message + (f"\n{trace}" if trace else ""), hint=hint, kind="target", exit_code=EXIT_TARGET)
+    failure.cause = error
+    failure.cause_line = (frames[-1].filename, frames[-1].lineno or 0) if frames else None
+    return failure
+
+
+def hint_on_import(error: ImportError, path: str) -> str | None:
+    """Return what to do about a module that was not found: where it was looked for, and where there is one."""
+    if error.name == "torch":
+        return WITHOUT_TORCH
+    if not isinstance(error, ModuleNotFoundError) or not error.name:
+        return None
+    name = error.name.partition(".")[0]
+    folder = os.path.dirname(os.path.abspath(path))
+    above = [folder]
+    while os.path.dirname(above[-1]) != above[-1]:
+        above.append(os.path.dirname(above[-1]))
+    holds = (p for p in above if any(os.path.exists(os.path.join(p, file)) for file in (f"{name}.py", name)))
+    there = next(holds, None)
+    if there is not None:
+        return f"it is in {there}: put PYTHONPATH={there} before the command"
+    return f"it is looked for in {folder} and in Python's own folders; PYTHONPATH=FOLDER adds another"
+
+
+def exit_text(code: Any) -> str:
+    """Return what to say of a script that ended itself: with a status, or with a message."""
+    if isinstance(code, int):
+        return f"exited with status {code}"
+    return f"ended: {text_of(code)}"
+
+
+def own_frame(filename: str, path: str) -> bool:
+    if filename == path:
+        return True
+    if filename.startswith("<frozen "):  # Python's own import
+        return False
+    folder = os.path.dirname(os.path.abspath(path))
+    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    full = os.path.abspath(filename)
+    return full.startswith(folder + os.sep) and "site-packages" not in full and not full.startswith(package + os.sep)
+
+
+def users_trace(error: BaseException | None) -> str:
+    """Return the frames of an exception that are the user's own, as Python prints them: no library's, nor ours."""
+    if error is None:
+        return ""
+    import sysconfig
+    import traceback
+
+    paths = sysconfig.get_paths()
+    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    others = tuple(place + os.sep for place in (package, paths["stdlib"], paths["platstdlib"]))
+    frames = []
+    for frame in traceback.extract_tb(error.__traceback__):
+        try:
+            full, near = os.path.abspath(frame.filename), os.path.relpath(frame.filename)
+        except OSError:  # the folder is gone
+            full = near = frame.filename
+        if frame.filename.startswith("<") or full.startswith(others) or "-packages" + os.sep in full:
+            continue
+        frame.filename = full if near.startswith(os.pardir) else near
+        frames.append(frame)
+    return "".join(traceback.format_list(frames)).rstrip()
+
+
+@contextlib.contextmanager
+def blame_user_code(path: str, what: str) -> Any:
+    """Turn what the user's code raises into a GradcliError with the code's own frames."""
+    try:
+        yield
+    except (GradcliError, NotBatchableError, *ENDINGS):
+        raise
+    except SystemExit as stop:
+        raise GradcliError(f"{what} {exit_text(stop.code)}", kind="target", exit_code=EXIT_TARGET) from None
+    except BaseException as error:
+        raise script_error(error, path) from None
+
+
+PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+
+class Surroundings:
+    """The search path and the modules of Python files that share one folder of modules, or the parent of a package.
+
+    They are in place inside `with surroundings:`, and put away outside, so that the files of another folder find
+    modules of their own under the same names. Only one is in place at a time. What a library imports while it is,
+    comes from the folder only where there is no other: a user's random.py is nobody's `random` but the user's.
+    """
+
+    current: Surroundings | None = None
+
+    def __init__(self, root: str):
+        self.root = root
+        self.path = [root]
+        self.modules: dict[str, Any] = {}
+        self.before: list[Surroundings | None] = []
+        self.outer_path: list[str] = []
+        self.outer: dict[str, Any] = {}
+
+    def __enter__(self) -> Surroundings:
+        self.before.append(Surroundings.current)
+        change_to(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        change_to(self.before.pop())
+
+    def put_in_place(self) -> None:
+        """Add the folder to the search path and its modules to those that are loaded."""
+        self.outer_path, self.outer = list(sys.path), dict(sys.modules)
+        sys.path[:] = [*self.path, *(place for place in sys.path if place not in self.path)]
+        sys.modules.update(self.modules)
+        own_place = sys.meta_path.index(PathFinder) if PathFinder in sys.meta_path else 0
+        sys.meta_path.insert(own_place, self)  # type: ignore[arg-type]
+
+    def put_away(self) -> None:
+        """Keep the modules that came from the folder, and leave all as it was before."""
+        sys.meta_path[:] = [finder for finder in sys.meta_path if finder is not self]
+        self.modules = self.own_modules()
+        self.path = list(sys.path)
+        for name in self.modules:
+            if name in self.outer:
+                sys.modules[name] = self.outer[name]
+            else:
+                del sys.modules[name]
+        sys.path[:] = self.outer_path
+        self.outer = {}
+
+    def own_modules(self) -> dict[str, Any]:
+        """Return the modules in place that only these files see, by name."""
+        return {
+            name: module
+            for name, module in list(sys.modules.items())
+            if self.outer.get(name) is not module and any(map(self.is_own, places_of(module)))
+        }
+
+    def is_own(self, file: str) -> bool:
+        """Return whether a file is found through the folder, or what its files added to the search path."""
+        shared = {PACKAGE, *map(os.path.abspath, self.outer_path)} - {self.root}
+        searched = set(map(os.path.abspath, sys.path))
+        folder = os.path.abspath(file)
+        while folder not in shared:
+            if folder in searched:
+                return True
+            folder, below = os.path.dirname(folder), folder
+            if folder == below:
+                return False
+        return False
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
+        """Find what a library imports outside the folder, if it is there; leave the rest to Python."""
+        if path is not None or self.is_own(importing_file()):
+            return None
+        spec = PathFinder.find_spec(name, [place for place in sys.path if os.path.abspath(place) != self.root])
+        return spec if spec is not None and spec.loader is not None else None
+
+    def load(self, path: str, stdout: Any = None, source: str | None = None) -> Any:
+        """Execute a Python file as a module, unless these surroundings have it already, and return it.
+
+        A file in a package becomes a part of it. source: its text, if that was read already. Raises GradcliError for
+        what it raises; the modules that it imported until then are forgotten.
+        """
+        with self:
+            known = self.own_modules()
+            try:
+                with contextlib.redirect_stdout(stdout or sys.stdout), blame_user_code(path, path):
+                    return self.module(path, source)
+            except BaseException:
+                for name in self.own_modules().keys() - known:
+                    del sys.modules[name]
+                raise
+
+    def module(self, path: str, source: str | None = None) -> Any:
+        """Return the module of a file, loaded after the packages that it belongs to."""
+        parts = os.path.relpath(os.path.splitext(os.path.abspath(path))[0], self.root).split(os.sep)
+        if len(parts) > 1 and parts[-1] == "__init__":
+            del parts[-1]
+        parts[-1] = parts[-1].replace(".", "_")
+        top = path if len(parts) == 1 else os.path.join(self.root, parts[0], "__init__.py")
+        parts[0] = self.free_name(parts[0], top)
+        name, parent = ".".join(parts), ".".join(parts[:-1])
+        if parent:
+            if parts[0] not in sys.modules:
+                execute(parts[0], top)
+            importlib.import_module(parent)
+        if name in sys.modules and sys.modules[name] is not self.outer.get(name):
+            return sys.modules[name]
+        module = execute(name, path, source)
+        if parent:
+            setattr(sys.modules[parent], parts[-1], module)
+        return module
+
+    def free_name(self, name: str, path: str) -> str:
+        """Return the name of a module or package, or one like it where Python or a library has that name."""
+        if name in self.outer:
+            others = places_of(self.outer[name]) or [""]
+        else:
+            spec = PathFinder.find_spec(name, self.outer_path)
+            others = [spec.origin] if spec is not None and spec.origin else []
+        if name in sys.stdlib_module_names or not all(same_file(other, path) for other in others):
+            return f"{name}_{zlib.crc32(os.fsencode(self.root)):08x}"
+        return name
+
+
+class Folders:
+    """The surroundings of the files of one call: files of one folder, or one package, share theirs."""
+
+    def __init__(self) -> None:
+        self.known: dict[str, Surroundings] = {}
+
+    def of(self, path: str) -> Surroundings:
+        """Return the surroundings of a file: those in place, where they are its."""
+        root = root_of(path)
+        if Surroundings.current is not None and Surroundings.current.root == root:
+            return Surroundings.current
+        return self.known.setdefault(root, Surroundings(root))
+
+
+def change_to(wanted: Surroundings | None) -> None:
+    """Put surroundings in place instead of those that are."""
+    present = Surroundings.current
+    if present is wanted:
+        return
+    if present is not None:
+        present.put_away()
+    if wanted is not None:
+        wanted.put_in_place()
+    Surroundings.current = wanted
+
+
+def root_of(path: str) -> str:
+    """Return the folder to search for what a file imports: its own, or the one that holds its outermost package."""
+    folder = os.path.dirname(os.path.abspath(path))
+    while os.path.isfile(os.path.join(folder, "__init__.py")) and (name := os.path.basename(folder)):
+        if "." in name:
+            break
+        folder = os.path.dirname(folder)
+    return folder
+
+
+class Fresh(SourceFileLoader):
+    """Loads a module from its text alone: Python takes what it compiled of one of the same size and second."""
+
+    def path_stats(self, path: str) -> Any:
+        """Refuse: what is compiled is neither taken from beside the file nor kept there."""
+        raise OSError
+
+
+class Read(Fresh):
+    """Loads a module whose text was read already: a pipe can be read but once."""
+
+    def __init__(self, name: str, path: str, source: str):
+        super().__init__(name, path)
+        self.source = source
+
+    def get_data(self, path: str) -> bytes:
+        return self.source.encode()
+
+    def source_to_code(self, data: Any, path: Any, **options: Any) -> Any:  # type: ignore[override]
+        """Return the text, compiled, whatever encoding it names."""
+        return super().source_to_code(self.source, path, **options)  # type: ignore[arg-type]
+
+    def get_source(self, fullname: str) -> str:
+        return self.source
+
+
+def execute(name: str, path: str, source: str | None = None) -> Any:
+    """Execute a file (or its text, if known) as a module of a name and return it."""
+    loader = Fresh(name, path) if source is None else Read(name, path, source)
+    spec = importlib.util.spec_from_file_location(name, path, loader=loader)
+    if spec is None or spec.loader is None:
+        raise GradcliError(f"{path} cannot be imported", kind="file")
+    module, before = importlib.util.module_from_spec(spec), sys.modules.get(name)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        if before is not None:
+            sys.modules[name] = before
+        raise
+    return sys.modules[name]
+
+
+def places_of(module: Any) -> list[str]:
+    """Return the file of a module, or the folders of a package without one."""
+    try:
+        file = getattr(module, "__file__", None)
+        return [file] if isinstance(file, str) else [str(place) for place in getattr(module, "__path__", ())]
+    except Exception:  # what a program puts among the modules may be anything
+        return []
+
+
+def same_file(a: str, b: str) -> bool:
+    try:
+        return os.path.samefile(a, b)
+    except OSError:
+        return False
+
+
+def importing_file() -> str:
+    """Return the file of the code that imports something just now."""
+    frame: Any = sys._getframe(1)
+    while frame.f_back is not None:
+        file = frame.f_code.co_filename
+        if file not in (__file__, importlib.__file__) and not file.startswith("<frozen importlib"):
+            break
+        frame = frame.f_back
+    return frame.f_code.co_filename
+
+
+def load_module(path: str, stdout: Any = None, folders: Folders | None = None, source: str | None = None) -> Any:
+    """Execute a Python file as a module and return it.
+
+    Its surroundings are one of `folders`, to be put in place again when it is to run; without those, they stay in
+    place from now on. source: its text, if that was read already.
+    """
+    os.environ.setdefault("JAX_ENABLE_X64", "true")  # read by JAX when it is first imported
+    surroundings = Surroundings(root_of(path)) if folders is None else folders.of(path)
+    if folders is None:
+        change_to(surroundings)
+    return surroundings.load(path, stdout, source)
+
+
+def find_in(module: Any, path: str, name: str) -> Any:
+    """Return what a dotted name means in a module. Raises GradcliError when it is not there, or raises."""
+    attribute: Any = module
+    for part in as_written(name).split("."):
+        with blame_user_code(path, f"{path}:{name}"):
+            known = [n for n in vars(attribute) if not n.startswith("__")] if hasattr(attribute, "__dict__") else []
+            if not hasattr(attribute, part):
+                raise GradcliError(f"{path} defines no '{part}'", hint=did_you_mean(part, known), kind="name")
+            attribute = getattr(attribute, part)
+    return attribute
+
+
+def check_callable(function: Any, path: str, name: str) -> Any:
+    """Return what a file calls by a name. Raises GradcliError for what cannot be called."""
+    if not callable(function):
+        raise GradcliError(f"{path}:{name} is {type(function).__name__}, not a function", kind="usage")
+    return function

@@ -1,0 +1,195 @@
+"""Checks in words: the sentences that every format shares.
+
+Every element of a check: as rows of values, and as lines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..errors import visible
+from . import Style
+from .check_results import CheckReport, CheckSummary, InputCheck, Taylor, WorstElement
+from .numbers import PARTS, label_part, number
+from .results import label
+
+DIGITS = 12
+"""The digits that matter in a comparison."""
+LEVELS = {"fail": "error", "error": "error", "inconclusive": "warning"}
+"""How bad a verdict is that is no pass, in the words of GitHub and of SARIF."""
+
+
+def details(check: CheckReport) -> list[str]:
+    """Return what only -v wants: how well each input agrees, and what that rests on."""
+    lines = [f"{check.name}: {basis(check)}"] if basis(check) else []
+    for item in check.inputs:
+        seen = "" if item.resolution is None else f", errors above {item.resolution:.1g} relative are seen"
+        lines.append(f"{check.name}: {item.name} {item.verdict}, {item.digits:.1f} digits agree{seen}")
+    return [*lines, f"{check.name}: {check.seconds:.3g} s"]
+
+
+def worst_text(item: InputCheck, precision: int | None = None) -> str:
+    """Return the worst element of an input: where, claimed, reference and its error."""
+    worst = item.worst
+    if worst is None:
+        return ""
+    place = label_part(item.name, worst.place, worst.part)
+    if worst.output or worst.output_part:
+        out = f"out{list(worst.output)}" if worst.output else "out"
+        place = f"d {PARTS[worst.output_part]}{out}/d {place}"
+    digits = precision or DIGITS
+    claimed = f"{place}: claimed {float(worst.analytic):.{digits}g}"
+    if worst.sides is not None:
+        low, high = sorted(worst.sides)
+        return f"{claimed}; at this kink it must lie in [{low:.7g}, {high:.7g}]"
+    return f"{claimed}, numeric {float(worst.numeric):.{digits}g} ± {worst.numeric_error:.2g}"
+
+
+def relative_text(worst: WorstElement | None) -> str:
+    """Return how far the worst element is off, relative to a reference that is not zero."""
+    if worst is None or worst.sides is not None or not worst.numeric_error < abs(worst.numeric) < float("inf"):
+        return ""
+    return f" (relative error {abs(worst.analytic - worst.numeric) / abs(worst.numeric):.3g})"
+
+
+def basis(check: CheckReport) -> str:
+    """Return what a verdict rests on."""
+    evidence = check.evidence
+    if evidence is None or not evidence.elements:
+        return ""
+    elements = "1 element" if evidence.elements == 1 else f"{evidence.elements} elements"
+    if evidence.directions:
+        count = len(evidence.directions)
+        return f"{elements} along {count} direction{'s' * (count > 1)}, by values at {evidence.points} points"
+    some = "" if evidence.closely == evidence.elements else f"{evidence.closely} of them "
+    closely = f", {some}looked at closely" if evidence.closely else ""
+    return f"{elements}{closely}, by values at {evidence.points} points"
+
+
+def agreement(check: CheckReport) -> str:
+    """Return what a pass says: to how many digits a derivative agrees, and which error would have been seen."""
+    if check.evidence is not None and check.evidence.directions:
+        known = [item for item in check.inputs if item.resolution is not None]
+        if not known:
+            return "the derivative is zero along random directions"
+        digits = min(item.digits for item in known)
+        hidden = max(item.resolution or 0.0 for item in known)
+        return (
+            f"random directions agree to {digits:.1f} digits; a single wrong element, off by {hidden:.1g} of its "
+            f"input's "
+            "largest, could have hidden"
+        )
+    items = [item for item in check.inputs if item.worst is not None]
+    if not items:
+        return "nothing to check: there are no elements"
+    known = [item for item in items if item.resolution is not None]
+    if not known:
+        error = max(item.worst.numeric_error for item in items if item.worst is not None)
+        return check.notes[0] if check.notes else f"the derivative is zero to within {error:.1g}"
+    seen = max(item.resolution for item in known if item.resolution is not None)
+    digits = min(item.digits for item in known)
+    return f"{digits:.1f} digits agree; an error above {seen:.1g} relative would have been seen"
+
+
+def worst_input(check: CheckReport) -> InputCheck | None:
+    """Return the input that the verdict rests on."""
+    order = {"fail": 0, "inconclusive": 1, "pass": 2}
+    items = sorted(check.inputs, key=lambda item: (order.get(item.verdict, 3), -item.max_rel_error))
+    return items[0] if items else None
+
+
+WHOLE = ("nonlinear", "unsteady", "accumulated", "modes disagree")
+"""What is wrong with a derivative as a whole, also where every element agrees with its values."""
+
+
+def headline(check: CheckReport, precision: int | None = None) -> str:
+    """Return the reason for a verdict in one line, numbers with so many digits."""
+    item = worst_input(check)
+    if check.verdict == "pass":
+        return f"{agreement(check)}; {check.message}" if check.message else agreement(check)
+    reason = check.diagnosis[0].kind if check.diagnosis else ""
+    shown = item is not None and item.worst is not None and (item.verdict == "fail" or reason not in WHOLE)
+    if check.verdict == "fail" and shown and item is not None:
+        return f"{worst_text(item, precision)}{relative_text(item.worst)}"
+    return check.message or "no reason was given"
+
+
+def taylor_lines(taylor: Taylor) -> list[str]:
+    """Return the Taylor remainders as lines of a table, and their rate."""
+    lines = [f"{'step':>11}  {'remainder':>11}  rate"]
+    for row in taylor.rows:
+        rate = "rounding" if row.spoilt else "" if row.rate is None else f"{row.rate:.2f}"
+        lines.append(f"{row.step:11.4g}  {row.remainder:11.4g}  {rate}".rstrip())
+    rate = (
+        "rounding hides it" if taylor.rate is None else f"{taylor.rate:.2f} (2 for a right derivative, 1 for another)"
+    )
+    return [*lines, f"rate of the Taylor remainder: {rate}"]
+
+
+def summary_line(result: CheckSummary) -> str:
+    """Return how many checks had which verdict."""
+    words = [("passed", "pass"), ("failed", "fail"), ("inconclusive", "inconclusive"), ("errors", "error")]
+    parts = [
+        f"{count} {'error' if (count, word) == (1, 'errors') else word}"
+        for word, verdict in words
+        if (count := result.count(verdict)) or word == "passed"
+    ]
+    return f"{', '.join(parts)} in {result.seconds:.2f} s"
+
+
+SHORT = {"": "", "re": "Re ", "im": "Im "}
+
+
+class ElementRow(NamedTuple):
+    """One element: the index and part of output and input, claimed, numeric, its error, and what it is."""
+
+    output: tuple[int | str, ...]
+    output_part: str
+    place: tuple[int, ...]
+    part: str
+    claimed: Any
+    numeric: Any
+    error: Any
+    verdict: str
+
+    @property
+    def ratio(self) -> float | None:
+        """Claimed over numeric, where that is known not to be zero."""
+        known = np.isfinite(self.numeric) and abs(self.numeric) > self.error
+        return float(self.claimed / self.numeric) if known else None
+
+    def numbers(self, precision: int | None) -> list[str]:
+        """Return claimed, numeric, error and ratio as text; nothing for a ratio that is not known."""
+        values = (self.claimed, self.numeric, self.error, self.ratio)
+        return ["" if x is None else number(x, precision) for x in values]
+
+    def name(self, of: str) -> str:
+        """Return what the element is called, with the output's where that is no plain number."""
+        place = SHORT[self.part] + label(of, self.place)
+        if not (self.output or self.output_part):
+            return place
+        return f"d {SHORT[self.output_part]}{label('out', self.output)}/d {place}"
+
+
+def rows_of(item: InputCheck) -> Iterator[ElementRow]:
+    """Yield all elements of an input, the input's fastest."""
+    elements = item.elements
+    if elements is not None:
+        for j, row in enumerate(elements.rows):
+            for i, column in enumerate(elements.columns):
+                numbers = (elements.claimed[j, i], elements.numeric[j, i], elements.error[j, i])
+                yield ElementRow(*row, *column, *numbers, str(elements.verdicts[j, i]))
+
+
+def element_lines(check: CheckReport, style: Style) -> str:
+    """Return a line per element: the word element, check, element, claimed, numeric, error, ratio, verdict."""
+    name = " ".join(check.name.split())
+    lines = [
+        "\t".join(["element", name, row.name(item.name), *row.numbers(style.precision), row.verdict]) + "\n"
+        for item in check.inputs
+        for row in rows_of(item)
+    ]
+    return visible("".join(lines))

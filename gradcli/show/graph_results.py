@@ -1,0 +1,137 @@
+"""What `gradcli graph` and `gradcli trace` find out: the recorded graph, and backward's walk through it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+
+class GraphNode(NamedTuple):
+    """One recorded operation, one leaf, or several operations folded into one.
+
+    kind: leaf, intermediate, output or folded. op: the name of the operation, such as MulBackward0. name: the
+    program's name for the result, where it has one; label: what others' formulas call it. formula: what it
+    computed. inputs: the numbers of the nodes that gradients flow to
+    next. scope: the path of the module it was made in, outermost first. value, grad: where they were asked for.
+    operations: how many it stands for.
+    """
+
+    number: int
+    kind: str
+    op: str
+    name: str | None
+    formula: str
+    shape: tuple[int, ...] | None
+    dtype: str | None
+    inputs: tuple[int, ...]
+    file: str | None = None
+    line: int | None = None
+    source: str = ""
+    hooks: tuple[str, ...] = ()
+    scope: tuple[str, ...] = ()
+    value: np.ndarray | None = None
+    grad: np.ndarray | None = None
+    operations: int = 1
+    label: str = ""
+
+
+class Graph(NamedTuple):
+    """A recorded graph, nodes in the order they were made. output: the number of the node backward starts at."""
+
+    target: str
+    nodes: tuple[GraphNode, ...]
+    outputs: tuple[int, ...]
+    values: bool = False
+
+    def _repr_html_(self) -> str:
+        from .trace_html import graph_html
+
+        return graph_html(self)
+
+
+class Flow(NamedTuple):
+    """What one step of backward sends to one operand.
+
+    to: the operand's label. slope: the local derivative in symbols, such as d(sin(y))/dy, and formula: what it
+    is, cos(y); for rules that are no formula, their description. local: its numbers, None where there is no
+    such array. grad: what is sent. total: what the operand has received in all, None unless something was there
+    before.
+    """
+
+    to: str
+    slope: str
+    formula: str
+    local: np.ndarray | None
+    grad: np.ndarray
+    total: np.ndarray | None = None
+
+
+class HookCall(NamedTuple):
+    """A hook that ran: its name, the gradient it was given, and what it left (the same where it only looked)."""
+
+    name: str
+    before: np.ndarray
+    after: np.ndarray
+
+
+class Step(NamedTuple):
+    """One step of backward: a node, the gradient that came in (after the hooks), and what it sent on.
+
+    incoming: None for an operation with several outputs. leaf: whether `.grad` of a leaf was added to; then before
+    it holds. captured: whether the gradient was returned instead, by autograd.grad.
+    """
+
+    number: int
+    op: str
+    label: str
+    formula: str
+    line: int | None
+    source: str
+    incoming: np.ndarray | None
+    hooks: tuple[HookCall, ...]
+    flows: tuple[Flow, ...]
+    leaf: bool = False
+    before: np.ndarray | None = None
+    after: np.ndarray | None = None
+    captured: bool = False
+
+
+class Computed(NamedTuple):
+    """A line of the forward part: a label, the formula that made it (empty for inputs), and its value."""
+
+    label: str
+    formula: str
+    value: np.ndarray | None
+
+
+class Pass(NamedTuple):
+    """One run of backward, from an output.
+
+    kind: backward or grad, as called. output: the label of what it started from. line: of the call, in a script.
+    """
+
+    kind: str
+    output: str
+    line: int | None
+    forward: tuple[Computed, ...]
+    steps: tuple[Step, ...]
+
+
+class Trace(NamedTuple):
+    """The runs of backward of a program, or one of them.
+
+    first: the number of the first one here. total: how many there were. bounded: whether a table may stop before the
+    end, with a hint.
+    """
+
+    target: str
+    passes: tuple[Pass, ...]
+    first: int = 1
+    total: int = 1
+    bounded: bool = False
+
+    def _repr_html_(self) -> str:
+        from .trace_html import trace_html
+
+        return trace_html(self)

@@ -1,0 +1,146 @@
+"""SVG and PNG pictures: plots by matplotlib, graphs by Graphviz."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import numpy as np
+
+from ..errors import GradcliError, visible
+from . import (
+    Style,
+    renders,
+    studies,  # noqa: F401 - it registers the bars of mutants
+)
+from .check_results import CheckSummary
+from .dot import run_graphviz
+from .formula_results import Precision
+from .graph_results import Graph
+from .plot import LARGEST, extent
+from .results import Curve, Jacobian, Surface
+
+UNDATED: dict[str, Any] = {"svg": {"Date": None}}
+SIZE = (7.0, 5.0)
+"""Inches."""
+
+
+def figure(size: tuple[float, float] = SIZE) -> Any:
+    """Return an empty figure. Raises GradcliError where matplotlib is not installed."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise GradcliError(
+            "drawing pictures needs matplotlib, which is not installed",
+            hint="pip install 'gradcli[plot]'",
+            kind="usage",
+        ) from None
+    return Figure(size, layout="constrained")
+
+
+def save_figure(picture: Any, kind: str) -> bytes:
+    """Return a figure as the bytes of a file, without the date."""
+    buffer = io.BytesIO()
+    picture.savefig(buffer, format=kind, metadata=UNDATED.get(kind))
+    return buffer.getvalue()
+
+
+@renders("svg", "png")
+def render_graph(result: Graph, style: Style) -> bytes:
+    """Return the picture of a graph. Raises GradcliError where Graphviz is not installed."""
+    return run_graphviz(result, style, style.form)
+
+
+def label(text: str) -> str:
+    """Return text in which matplotlib sees no formula."""
+    return visible(text).replace("$", r"\$")
+
+
+@renders("svg", "png")
+def render_curve(result: Curve, style: Style) -> bytes:
+    """Return the function and its derivative, one above the other."""
+    picture = figure()
+    upper, lower = picture.subplots(2, sharex=True)
+    name = label(result.output or result.target)
+    derivative = label(f"∂/∂{result.name}")
+    for axes, y, text, colour in ((upper, result.value, name, "C0"), (lower, result.derivative, derivative, "C1")):
+        axes.plot(result.x, np.where(abs(y) < LARGEST, y, np.nan), color=colour, label=text)
+        low, high = extent(y)
+        axes.set(xlim=(result.x[0], result.x[-1]), ylim=(low - (high - low) / 20, high + (high - low) / 20))
+        axes.grid(alpha=0.3)
+        axes.legend()
+    lower.set_xlabel(label(result.name))
+    return save_figure(picture, style.form)
+
+
+@renders("svg", "png")
+def render_surface(result: Surface, style: Style) -> bytes:
+    """Return filled contours with arrows along the gradient."""
+    picture = figure()
+    axes = picture.subplots()
+    value = np.ma.masked_invalid(result.value.T)
+    picture.colorbar(axes.contourf(result.x, result.y, value, 20))
+    i, j = (np.linspace(0, len(side) - 1, min(len(side), 16) + 2).astype(int)[1:-1] for side in (result.x, result.y))
+    right, up = (slope[np.ix_(i, j)].T for slope in result.slopes)
+    axes.quiver(result.x[i], result.y[j], right, up, color="white", angles="xy")
+    axes.set(
+        title=label(result.output or result.target), xlabel=label(result.names[0]), ylabel=label(result.names[1])
+    )
+    return save_figure(picture, style.form)
+
+
+@renders("svg", "png")
+def render_checksummary(result: CheckSummary, style: Style) -> bytes:
+    """Return Taylor remainders by step, in logarithms, beside lines that fall as they should."""
+    picture = figure()
+    axes = picture.subplots()
+    drawn = [(check, check.taylor) for check in result.checks if check.taylor is not None]
+    for k, (check, taylor) in enumerate(drawn):
+        steps, sizes = np.array([row.step for row in taylor.rows]), np.array([row.remainder for row in taylor.rows])
+        spoilt = np.array([row.spoilt for row in taylor.rows])
+        rate = "rounding" if taylor.rate is None else f"rate {taylor.rate:.2f}"
+        axes.loglog(steps[~spoilt], sizes[~spoilt], "o-", color=f"C{k}", label=label(f"{check.name}: {rate}"))
+        axes.loglog(steps[spoilt], np.maximum(sizes[spoilt], 1e-300), "x", color=f"C{k}", alpha=0.4)
+        if not spoilt.all():
+            ideal = sizes[~spoilt][0] * (steps / steps[~spoilt][0]) ** 2
+            axes.loglog(steps, ideal, ":", color="gray", alpha=0.6)
+    axes.set(xlabel="step h", ylabel=label("|f(x + h d) - f(x) - h g.d|"))
+    axes.grid(alpha=0.3)
+    if drawn:
+        axes.legend()
+    return save_figure(picture, style.form)
+
+
+@renders("svg", "png")
+def render_jacobian(jacobian: Jacobian, style: Style) -> bytes:
+    """Return the blocks of a Jacobian side by side, colours by sign and size."""
+    blocks = [item for item in jacobian.blocks if item.block is not None and item.block.size]
+    picture = figure((4.5 * max(len(blocks), 1), 4.0))
+    places = picture.subplots(1, max(len(blocks), 1), squeeze=False)[0]
+    for axes, item in zip(places, blocks, strict=False):
+        flat = np.real(np.asarray(item.block)).reshape(jacobian.value.size, item.value.size)
+        largest = np.abs(flat[np.isfinite(flat)]).max(initial=0) or 1.0
+        shown = axes.imshow(flat, cmap="RdBu_r", vmin=-largest, vmax=largest, aspect="auto", interpolation="nearest")
+        axes.set_title(label(f"∂{jacobian.output or 'out'}/∂{item.name}"))
+        picture.colorbar(shown, ax=axes)
+    return save_figure(picture, style.form)
+
+
+@renders("svg", "png")
+def render_precision(result: Precision, style: Style) -> bytes:
+    """Return the digits of value and gradients along the input, on a logarithmic axis where its points grow."""
+    picture = figure()
+    axes = picture.subplots()
+    for name, digits in result.columns.items():
+        axes.plot(result.x, digits, label=label(name), marker=".")
+    grows = result.x[0] > 0 and result.x[-1] > 100 * result.x[0]
+    axes.set(
+        title=label(result.output or result.target),
+        xlabel=label(result.name),
+        ylabel="right digits",
+        ylim=(-0.5, result.full + 0.5),
+        xscale="log" if grows else "symlog" if result.x[0] <= 0 <= result.x[-1] else "linear",
+    )
+    axes.grid(alpha=0.3)
+    axes.legend()
+    return save_figure(picture, style.form)

@@ -1,0 +1,271 @@
+"""Lines drawn with characters: braille dots, or stars where there is only ASCII.
+
+Plots for a terminal: curves one above the other, and maps with arrows.
+"""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+
+import numpy as np
+from rich.cells import cell_len
+from rich.console import Group
+from rich.text import Text
+
+from . import Style, renders
+from .results import Curve, Surface
+
+SHADES, SHADES_PLAIN = " ░▒▓█", " .:+#"
+"""Cells from empty to full, also with only ASCII."""
+BRAILLE = np.array([[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]])
+LARGEST = 1e300
+"""From here on numbers are as infinite in a picture: the lengths between them would overflow."""
+
+
+class Canvas:
+    """A picture of dots: with Unicode 2 across and 4 down in each character, else one."""
+
+    def __init__(self, columns: int, rows: int, unicode: bool):
+        self.across, self.down = (2, 4) if unicode else (1, 1)
+        self.dots = np.zeros((rows * self.down, columns * self.across), bool)
+
+    def line(self, start: tuple[float, float], end: tuple[float, float]) -> None:
+        """Draw from one point to another. Both have coordinates from 0 to 1, upwards; beyond that it is cut off."""
+        height, width = (n - 1 for n in self.dots.shape)
+        if not np.isfinite([*start, *end]).all():  # so far away that its place overflows
+            return
+        first, last = clip_line(start, end)
+        if not 0 <= first <= last <= 1:
+            return
+        begin, step = np.array(start), np.subtract(end, start)
+        here, there = begin + first * step, begin + last * step
+        count = int(np.abs((there - here) * [width, height]).max() * 1.5) + 2
+        x, y = (here + np.linspace(0, 1, count)[:, None] * (there - here)).T.clip(0, 1)
+        self.dots[np.rint((1 - y) * height).astype(int), np.rint(x * width).astype(int)] = True
+
+    def rows(self) -> list[str]:
+        """Return the lines of text; a blank where nothing is drawn."""
+        if self.down == 1:
+            return ["".join("*" if dot else " " for dot in row) for row in self.dots]
+        height, width = self.dots.shape
+        cells = self.dots.reshape(height // 4, 4, width // 2, 2).transpose(0, 2, 1, 3)
+        codes = (cells * BRAILLE).sum((2, 3))
+        return ["".join(chr(0x2800 + code) if code else " " for code in row) for row in codes]
+
+
+def clip_line(start: tuple[float, float], end: tuple[float, float]) -> tuple[float, float]:
+    """Return the part of a line, as shares of its length, whose heights are between 0 and 1."""
+    low, high = start[1], end[1]
+    if low == high:
+        return (0.0, 1.0) if 0 <= low <= 1 else (1.0, 0.0)
+    at_0, at_1 = sorted((-low / (high - low), (1 - low) / (high - low)))
+    return max(at_0, 0.0), min(at_1, 1.0)
+
+
+def ticks(low: float, high: float, count: int) -> tuple[list[float], list[str]]:
+    """Return round numbers between low and high, about `count`, and their texts."""
+    rough = (high - low) / max(count, 1)
+    unit = 10.0 ** math.floor(math.log10(rough)) if rough > 0 else 1.0
+    step = next((k * unit for k in (1, 2, 5) if k * unit >= rough), 10 * unit)
+    places = [k * step for k in range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)]
+    for digits in range(3, 18):
+        texts = [f"{x:.{digits}g}" for x in places]
+        if all(abs(float(text) - x) <= step * 1e-3 for text, x in zip(texts, places, strict=True)):
+            break
+    return places, texts
+
+
+def extent(y: np.ndarray) -> tuple[float, float]:
+    """Return the range of heights to show: all of them, or without the far ends that poles reach."""
+    finite = y[abs(y) < LARGEST]
+    if not finite.size:
+        return -1.0, 1.0
+    low, high = float(finite.min()), float(finite.max())
+    near, far = (float(x) for x in np.quantile(finite, [0.05, 0.95]))
+    margin = 2 * (far - near)
+    if margin > 0:
+        low, high = max(low, near - margin), min(high, far + margin)
+    if high - low <= 1e-9 * max(abs(low), abs(high)):
+        room = max(abs(low), 1.0) * 0.5
+        return low - room, high + room
+    return low, high
+
+
+FUNCTION, DERIVATIVE = "bold cyan", "bold yellow"
+SHADE_LOOKS = ("", "blue", "cyan", "green", "yellow")
+ARROWS = "→↗↑↖←↙↓↘"
+ARROWS_PLAIN = ">>^<<<v>"
+LEAST, MOST = 4, 16
+"""Rows of a panel."""
+
+
+class Frame:
+    """The characters around a picture."""
+
+    def __init__(self, unicode: bool):
+        self.side, self.mark, self.corner, self.floor, self.foot, self.zero = "│┤└─┬┄" if unicode else "|++-+-"
+        self.d = "∂" if unicode else "d"
+
+
+@renders("table")
+def render_curve(result: Curve, style: Style) -> Group:
+    """Return the function and, below it, the derivative, each with axes of its own."""
+    frame = Frame(style.unicode)
+    output = result.output or result.target
+    rows = min(max((style.size[1] - 2) // 2 - 3, LEAST), MOST)
+    left = max(label_width(*extent(y), rows) for y in (result.value, result.derivative))
+    size = (rows, room(left, result.name, style))
+    parts = [
+        panel(result.x, result.value, size, left, style, FUNCTION, result.derivative),
+        panel(result.x, result.derivative, size, left, style, DERIVATIVE, None),
+    ]
+    heads = [Text(short(output, style), FUNCTION), Text(f"{frame.d}/{frame.d}{result.name}", DERIVATIVE)]
+    gaps = int((~np.isfinite(result.value)).sum())
+    if gaps:
+        heads[0].append(f"   no value at {gaps} of {result.value.size} points", "dim")
+    foot = x_axis(result.x, result.name, size[1], left, style)
+    return Group(heads[0], *parts[0], *foot, heads[1], *parts[1], *foot)
+
+
+def short(text: str, style: Style) -> str:
+    """Return the first line of a text, cut where it fills half of the terminal."""
+    first = text.strip().split("\n")[0]
+    limit = max(style.size[0] // 2, 10)
+    return first if len(first) <= limit else first[: limit - 3] + "..."
+
+
+def label_width(low: float, high: float, rows: int) -> int:
+    return max(map(len, ticks(low, high, max(rows // 2, 2))[1]), default=1)
+
+
+def y_axis(low: float, high: float, rows: int, left: int, style: Style) -> list[Text]:
+    """Return what stands beside each line of a picture: a number, if there is one, and the axis."""
+    frame = Frame(style.unicode)
+    places, texts = ticks(low, high, max(rows // 2, 2))
+    at = {row_of(place, low, high, rows): text for place, text in zip(places, texts, strict=True)}
+    marks = [(at.get(row, ""), frame.mark if row in at else frame.side) for row in range(rows)]
+    return [Text(f" {text:>{left}} {mark}", "dim") for text, mark in marks]
+
+
+def room(left: int, name: str, style: Style) -> int:
+    """Return the columns of a picture between its axis and the name at the other end."""
+    return max(style.size[0] - left - 4 - cell_len(name), 8)
+
+
+def panel(
+    x: np.ndarray,
+    y: np.ndarray,
+    size: tuple[int, int],
+    left: int,
+    style: Style,
+    look: str,
+    slope: np.ndarray | None,
+) -> list[Text]:
+    """Return the lines of a curve with its vertical axis. slope: tells a jump from a steep part, where known."""
+    frame = Frame(style.unicode)
+    rows, columns = size
+    low, high = extent(y)
+    canvas = Canvas(columns, rows, style.unicode)
+    across, up = (x - x[0]) / (x[-1] - x[0]), (y - low) / (high - low)
+    for i in np.flatnonzero(np.isfinite(y)).tolist():
+        canvas.line((across[i], up[i]), (across[i], up[i]))
+    for i, j in pairwise(range(len(x))):
+        if np.isfinite(y[i]) and np.isfinite(y[j]) and not jumps(i, x, y, up, slope):
+            canvas.line((across[i], up[i]), (across[j], up[j]))
+    zero = row_of(0, low, high, rows) if low < 0 < high else None
+    lines = y_axis(low, high, rows, left, style)
+    for row, (line, drawn) in enumerate(zip(lines, canvas.rows(), strict=True)):
+        for letter in drawn:
+            line.append(frame.zero if letter == " " and row == zero else letter, "dim" if letter == " " else look)
+    return lines
+
+
+def jumps(i: int, x: np.ndarray, y: np.ndarray, up: np.ndarray, slope: np.ndarray | None) -> bool:
+    """Return whether a curve is to be broken between a point and the next: at a pole, or at a step."""
+    if min(up[i], up[i + 1]) < 0 and max(up[i], up[i + 1]) > 1:
+        return True
+    if slope is None or not np.isfinite(slope[i : i + 2]).all() or abs(up[i + 1] - up[i]) < 0.02:
+        return False
+    return abs(y[i + 1] - y[i]) > 8 * np.abs(slope[i : i + 2]).max() * (x[i + 1] - x[i])
+
+
+def row_of(y: float, low: float, high: float, rows: int) -> int:
+    """Return the row of text that a height falls into."""
+    return round((high - y) / (high - low) * (rows - 1))
+
+
+def x_axis(x: np.ndarray, name: str, columns: int, left: int, style: Style) -> list[Text]:
+    """Return the horizontal axis, the input's name at its end, and the numbers below."""
+    frame = Frame(style.unicode)
+    places, texts = ticks(float(x[0]), float(x[-1]), max(columns // 12, 2))
+    floor, numbers = [frame.floor] * columns, [" "] * columns
+    free = 0
+    for place, text in zip(places, texts, strict=True):
+        column = round((place - x[0]) / (x[-1] - x[0]) * (columns - 1))
+        floor[column] = frame.foot
+        start = min(max(column - len(text) // 2, 0), columns - len(text))
+        if start >= free:
+            numbers[start : start + len(text)] = text
+            free = start + len(text) + 1
+    head = " " * (left + 2)
+    return [Text(f"{head}{frame.corner}{''.join(floor)} {name}", "dim"), Text(f"{head} {''.join(numbers)}", "dim")]
+
+
+@renders("table")
+def render_surface(result: Surface, style: Style) -> Group:
+    """Return a map shaded by value, with arrows up the slope, axes and the meaning of the shades."""
+    rows = min(max(style.size[1] - 7, LEAST), 2 * MOST)
+    bottom, top = float(result.y[0]), float(result.y[-1])
+    left = label_width(bottom, top, rows)
+    columns = min(room(left, result.names[0], style), 4 * rows)
+    low, high = extent(result.value)
+    lines = [
+        beside + map_row(result, row, (rows, columns), (low, high), style)
+        for row, beside in enumerate(y_axis(bottom, top, rows, left, style))
+    ]
+    head = Text(short(result.output or result.target, style), FUNCTION)
+    head.append(f"   {result.names[1]} upwards, arrows along the gradient", "dim")
+    return Group(head, *lines, *x_axis(result.x, result.names[0], columns, left, style), legend(low, high, style))
+
+
+def map_row(result: Surface, row: int, shape: tuple[int, int], ends: tuple[float, float], style: Style) -> Text:
+    rows, columns = shape
+    low, high = ends
+    scale = SHADES if style.unicode else SHADES_PLAIN
+    j = round((1 - (row + 0.5) / rows) * (len(result.y) - 1))
+    text = Text()
+    for column in range(columns):
+        i = round((column + 0.5) / columns * (len(result.x) - 1))
+        value = result.value[i, j]
+        if not abs(value) < LARGEST:
+            text.append("?", "dim red")
+        elif row % 3 == 1 and column % 8 == 4:
+            text.append(arrow(result, i, j, shape, style), "bold white")
+        else:
+            level = int(min(max(5 * ((value - low) / (high - low)), 0), 4))
+            text.append(scale[level], SHADE_LOOKS[level])
+    return text
+
+
+def arrow(result: Surface, i: int, j: int, shape: tuple[int, int], style: Style) -> str:
+    """Return the arrow of steepest ascent in the picture, a dot where there is none."""
+    rows, columns = shape
+    right = result.slopes[0][i, j] * (result.x[-1] - result.x[0]) / columns
+    up = result.slopes[1][i, j] * (result.y[-1] - result.y[0]) / (2 * rows)  # a character is twice as high as wide
+    if not np.isfinite(right + up) or right == up == 0:
+        return "·" if style.unicode else "o"
+    eighth = round(float(np.arctan2(up, right)) / (np.pi / 4)) % 8
+    return (ARROWS if style.unicode else ARROWS_PLAIN)[eighth]
+
+
+def legend(low: float, high: float, style: Style) -> Text:
+    """Return the shades in order, and between two the value at which they change."""
+    text = Text("  shades: ", "dim")
+    for level, shade in enumerate(SHADES if style.unicode else SHADES_PLAIN):
+        if level:
+            text.append(f" {low + level * (high - low) / 5:.3g} ", "dim")
+            text.append(shade, SHADE_LOOKS[level])
+        else:
+            text.append("blank", "dim")
+    return text

@@ -1,0 +1,165 @@
+"""GitHub Actions: one annotation per check that did not pass.
+
+JUnit XML, as CI systems read it.
+
+SARIF 2.1.0, as code scanning reads it: a rule per kind of mistake, a result per check that did not pass.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+from typing import Any
+
+from .. import __version__
+from ..errors import visible
+from . import Style, renders
+from .check_results import CheckReport, CheckSummary, CheckTotal
+from .checks import LEVELS, headline, summary_line
+from .json import json_line
+from .tsv import render_checklist
+
+renders("github")(render_checklist)
+
+
+def escape_command(text: str, everything: bool = False) -> str:
+    """Return text as workflow commands want it."""
+    text = visible(text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A"))
+    return text.replace(":", "%3A").replace(",", "%2C") if everything else text
+
+
+@renders("github")
+def render_checkreport(check: CheckReport, style: Style) -> str:
+    """Return the annotation of one check, where it has one."""
+    if check.verdict not in LEVELS:
+        return ""
+    place = f"file={escape_command(check.file, True)}," if check.file else ""
+    place += f"line={check.line}," if check.line else ""
+    lines = [
+        headline(check, style.precision),
+        *(finding.text for finding in check.diagnosis),
+        *check.trace.splitlines(),
+    ]
+    lines += [f"found: {check.found.line}"] if check.found else []
+    title = escape_command("gradcheck " + check.name, True)
+    return f"::{LEVELS[check.verdict]} {place}title={title}::{escape_command(chr(10).join(lines))}\n"
+
+
+@renders("github")
+def render_github(result: CheckSummary, style: Style) -> str:
+    reports = "".join(render_checkreport(check, style) for check in result.checks)
+    return reports + render_checktotal(CheckTotal(result), style)
+
+
+@renders("github")
+def render_checktotal(result: CheckTotal, style: Style) -> str:
+    return summary_line(result.summary) + "\n"
+
+
+FORBIDDEN = dict.fromkeys({*range(32), *range(0xD800, 0xE000), 0xFFFE, 0xFFFF} - {9, 10})
+
+
+@renders("junit")
+def render_junit(result: CheckSummary, style: Style) -> str:
+    """Return one test case per check; inconclusive ones count as skipped."""
+    suite = ElementTree.Element(
+        "testsuite",
+        name="gradcheck",
+        tests=str(len(result.checks)),
+        failures=str(result.count("fail")),
+        errors=str(result.count("error")),
+        skipped=str(result.count("inconclusive")),
+        time=f"{result.seconds:.3f}",
+    )
+    for check in result.checks:
+        case = ElementTree.SubElement(
+            suite,
+            "testcase",
+            classname=printable(check.file or "gradcheck"),
+            name=printable(check.name),
+            time=f"{check.seconds:.3f}",
+        )
+        if check.file:
+            case.set("file", printable(check.file))
+        if check.line:
+            case.set("line", str(check.line))
+        tag = {"fail": "failure", "error": "error", "inconclusive": "skipped"}.get(check.verdict)
+        if tag is not None:
+            part = ElementTree.SubElement(case, tag, message=printable(headline(check)))
+            part.text = printable("\n".join([*(finding.text for finding in check.diagnosis), check.trace]).rstrip())
+    root = ElementTree.Element("testsuites")
+    root.append(suite)
+    ElementTree.indent(root)
+    return '<?xml version="1.0" encoding="utf-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
+
+
+def printable(text: str) -> str:
+    """Return text without the control characters that XML forbids."""
+    return text.translate(FORBIDDEN)
+
+
+renders("sarif")(render_checklist)
+SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+
+
+@renders("sarif")
+def render_sarif(result: CheckSummary, style: Style) -> str:
+    reported = [check for check in result.checks if check.verdict in LEVELS]
+    rules = sorted({rule_of(check) for check in reported})
+    driver = {"name": "gradcli", "version": __version__, "rules": [describe_rule(rule) for rule in rules]}
+    run = {
+        "tool": {"driver": driver},
+        "columnKind": "unicodeCodePoints",
+        "originalUriBaseIds": {"SRCROOT": {"uri": Path.cwd().as_uri() + "/"}},
+        "results": [result_of(check, rules) for check in reported],
+    }
+    return json_line({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]})
+
+
+def rule_of(check: CheckReport) -> str:
+    """Return the stable name of what is wrong: the first diagnosis, else the verdict."""
+    kind = check.diagnosis[0].kind if check.diagnosis else check.verdict
+    return "gradient/" + kind.replace(" ", "-")
+
+
+def describe_rule(rule: str) -> dict[str, Any]:
+    kind = rule.partition("/")[2].replace("-", " ")
+    text = {
+        "fail": "The derivative is wrong.",
+        "error": "The check raised an error.",
+        "inconclusive": "The check could not decide.",
+    }.get(kind, f"The derivative is wrong: {kind}.")
+    return {"id": rule, "shortDescription": {"text": text}}
+
+
+def result_of(check: CheckReport, rules: list[str]) -> dict[str, Any]:
+    """Return what is said of a check, at the line of its function."""
+    rule = rule_of(check)
+    lines = [f"{check.name}: {headline(check)}", *(finding.text for finding in check.diagnosis)]
+    if check.replay:
+        lines.append(f"repeat with: {check.replay}")
+    name = f"{check.file or ''}\0{check.name}".encode(errors="backslashreplace")
+    result: dict[str, Any] = {
+        "ruleId": rule,
+        "ruleIndex": rules.index(rule),
+        "level": LEVELS[check.verdict],
+        "message": {"text": "\n".join(dict.fromkeys(lines))},
+        "partialFingerprints": {"gradcliCheck/v1": hashlib.sha256(name).hexdigest()[:32]},
+    }
+    if check.file:
+        place: dict[str, Any] = {"artifactLocation": artifact(check.file)}
+        if check.line:
+            place["region"] = {"startLine": check.line}
+        result["locations"] = [{"physicalLocation": place}]
+    return result
+
+
+def artifact(file: str) -> dict[str, str]:
+    """Return a file's address: below the current folder relative to it, as code scanning wants it."""
+    from urllib.parse import quote
+
+    path = Path(file).absolute()
+    if path.is_relative_to(Path.cwd()):
+        return {"uri": quote(bytes(path.relative_to(Path.cwd()))), "uriBaseId": "SRCROOT"}
+    return {"uri": path.as_uri()}

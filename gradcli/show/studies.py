@@ -1,0 +1,260 @@
+"""Locks and what became of them, for people and in lines.
+
+Mutants as a table and as a picture: which wrong gradients the tests notice.
+
+Right digits of value and gradient, as a terminal shows them.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+from xml.sax.saxutils import escape
+
+import numpy as np
+from rich.console import Group
+from rich.table import Column, Table
+from rich.text import Text
+
+from ..errors import visible
+from . import Style, renders
+from .arrays import plain_table
+from .check_results import Comparison, Lock, Mutation, Verification
+from .formula_results import Loss, Precision
+from .results import label
+
+COLOURS = {"same": "green", "changed": "bold red", "error": "bold magenta", "new": "yellow", "gone": "yellow"}
+
+
+def difference_text(check: Comparison) -> str:
+    """Return both values with both intervals."""
+    worst = check.worst
+    if worst is None:
+        return check.message
+    place = label("", worst.place)
+    name = "value" if worst.input is None else f"d/d{worst.input}"
+    return (
+        f"{name}{place}: locked {lock_number(worst.locked)} ± {worst.locked_error:.2g}, "
+        f"now {lock_number(worst.now)} ± {worst.now_error:.2g}"
+    )
+
+
+def lock_number(x: Any) -> str:
+    return str(complex(x)) if np.iscomplexobj(x) else repr(float(x))
+
+
+@renders("table")
+def render_lock(result: Lock, style: Style) -> Table:
+    """Return a row per check: its value, and how many numbers its gradient has."""
+    table = plain_table("check", "file", "value", "elements")
+    for entry in result.entries:
+        value = entry["value"] if isinstance(entry["value"], float) else "…"
+        count = sum(np.size(x["data"] if isinstance(x, dict) else x) for x in entry["grad"].values())
+        table.add_row(visible(entry["check"]), visible(entry["file"]), str(value), str(count))
+    return table
+
+
+@renders("table")
+def render_verification(result: Verification, style: Style) -> Group:
+    """Return one line per check, what changed, and a summary."""
+    lines = []
+    for check in result.checks:
+        text = Text().append(f"{check.verdict:<8} ", COLOURS[check.verdict])
+        text.append(visible(check.name), "bold").append(f"  {visible(check.file or '')}", "dim")
+        if check.verdict in ("changed", "error"):
+            text.append("\n    " + visible(difference_text(check)))
+        lines.append(text)
+    bad = result.count("changed") + result.count("error")
+    if bad and result.libraries:
+        versions = [f"{name} {old} -> {new}" for name, old, new in result.libraries]
+        lines.append(Text("versions that differ: " + ", ".join(versions), style="dim"))
+    counts = [f"{n} {verdict}" for verdict in COLOURS if (n := result.count(verdict))]
+    lines.append(Text(", ".join(counts) or "no checks", style="bold red" if bad else "bold green"))
+    return Group(*lines)
+
+
+ROW, LEFT, WIDTH, HEAD = 18, 420, 300, 56
+"""Sizes in the picture: the height of a row, the width of names and of the axis, and where rows begin."""
+LEAST = -13.0
+"""The exponent at the left end of the axis."""
+
+
+def summary_of(result: Mutation) -> str:
+    """Return how many were noticed, and the smallest error."""
+    smallest = result.smallest_noticed
+    noticed = "no factor" if smallest is None else f"errors of a factor from {smallest:.0e} on"
+    equal = f"; {result.equal} left out that change nothing or always raise" if result.equal else ""
+    return f"{result.killed} of {len(result.mutants)} mutants killed ({result.score:.0%}), {noticed} noticed{equal}"
+
+
+def advice_of(result: Mutation) -> str:
+    """Return what survives, and tests that would kill it."""
+    if not result.survivors:
+        return ""
+    if not result.calls:
+        return "the tests never call it"
+    count = len(result.survivors)
+    head = f"{count} larger than {result.at_least:g} survive{'s' if count == 1 else ''}"
+    tests: dict[str, list[str]] = {}
+    for run in result.survivors:
+        tests.setdefault(run.test or "", []).append(run.name)
+    shown = max(tests.items(), key=lambda item: (bool(item[0]), len(item[1])))
+    function = result.target.partition(".py:")[2]
+    if not shown[0]:
+        return (
+            f"{head}; a test that kills them compares with numeric derivatives: "
+            f"assert gradcli.check_gradient(f, {function}, at={{...}}), where f is the function whose gradient it is"
+        )
+    return f"{head}; a test that kills {', '.join(shown[1])}:\n{shown[0].rstrip()}"
+
+
+@renders("table")
+def render_mutation(result: Mutation, style: Style) -> Group:
+    """Return a row per mutant, and a summary."""
+    numeric = (Column(heading, justify="right", overflow="fold") for heading in ("relative error", "seconds"))
+    table = plain_table("mutant", *numeric, Column())
+    for run in result.mutants:
+        wanted = run in result.survivors
+        word = "killed" if run.killed else "survived"
+        colour = "green" if run.killed else "bold red" if wanted else "yellow"
+        word += " (too slow)" if run.timed_out else ""
+        size = "" if run.relative_error is None else f"{run.relative_error:.2g}"
+        table.add_row(visible(run.name), size, f"{run.seconds:.2f}", Text(word, style=colour))
+    parts: list[Any] = [table, Text(summary_of(result), style="bold red" if result.survivors else "bold green")]
+    if advice := advice_of(result):
+        parts.append(Text(advice))
+    return Group(*parts)
+
+
+@renders("svg", "png")
+def render_picture(result: Mutation, style: Style) -> bytes:
+    """Return a picture: a row per mutant, its error on a logarithmic axis, filled where it was noticed."""
+
+    def place(error: float | None) -> float:
+        exponent = 1.0 if not error else min(max(math.log10(error), LEAST), 1.0)
+        return LEFT + WIDTH * (exponent - LEAST) / (1.0 - LEAST)
+
+    height = HEAD + ROW * len(result.mutants) + 40
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{LEFT + WIDTH + 120}" height="{height}" '
+        'font-family="sans-serif" font-size="12">',
+        '<rect width="100%" height="100%" fill="white"/>',
+        f'<text x="10" y="20" font-size="15">{escape(visible(result.target))}</text>',
+        f'<text x="10" y="40">{escape(summary_of(result))}</text>',
+    ]
+    bottom = HEAD + ROW * len(result.mutants)
+    for exponent in range(-12, 1, 3):
+        x = place(10.0**exponent)
+        parts.append(f'<path d="M{x:.1f} {HEAD}V{bottom}" stroke="#ccc"/>')
+        parts.append(f'<text x="{x:.1f}" y="{bottom + 16}" text-anchor="middle">1e{exponent}</text>')
+    limit = place(result.at_least)
+    parts.append(f'<path d="M{limit:.1f} {HEAD}V{bottom}" stroke="#555" stroke-dasharray="4 3"/>')
+    parts.append(f'<text x="{LEFT}" y="{bottom + 34}">relative error; dashed: --at-least {result.at_least:g}</text>')
+    for k, run in enumerate(result.mutants):
+        y = HEAD + ROW * k + ROW / 2
+        colour = "#1a7f37" if run.killed else "#cf222e" if run in result.survivors else "#bf8700"
+        fill = colour if run.killed else "white"
+        name = escape(visible(run.name))
+        parts.append(f'<text x="{LEFT - 12}" y="{y + 4:.1f}" text-anchor="end">{name}</text>')
+        parts.append(
+            f'<circle cx="{place(run.relative_error):.1f}" cy="{y:.1f}" r="5" fill="{fill}" stroke="{colour}" '
+            f'stroke-width="2"><title>{name}</title></circle>'
+        )
+        word = "killed" if run.killed else "survived"
+        parts.append(f'<text x="{LEFT + WIDTH + 16}" y="{y + 4:.1f}" fill="{colour}">{word}</text>')
+    return ("\n".join([*parts, "</svg>"]) + "\n").encode()
+
+
+BARS, BARS_PLAIN = "▁▂▃▄▅▆▇█", "01234567"
+"""What stands for no digits up to all of them."""
+SHARE = 0.75
+"""Of the digits of the type: with fewer, a point is called bad."""
+MOST_PLACES = 3
+
+
+@renders("table")
+def render_precision(result: Precision, style: Style) -> Group:
+    """Return the fewest digits and where, a line of bars along the input, and what loses them."""
+    low, high = (f"{x:.3g}" for x in (result.x[0], result.x[-1]))
+    head = Text().append(result.output or result.target, "bold")
+    head.append(
+        f"   {result.name} from {low} to {high}, {len(result.x)} points, {result.full:.1f} digits are all", "dim"
+    )
+    parts: list[Any] = [head, Text(""), summary(result, style)]
+    if result.losses:
+        parts += [Text(""), Text("\n".join(loss_texts(result)))]
+    return Group(*parts)
+
+
+def summary(result: Precision, style: Style) -> Table:
+    """Return a table: of value and gradients the fewest digits, where, and bars from one end to the other."""
+    bad = SHARE * result.full
+    table = plain_table("digits", "least", f"at {result.name}", "median", f"below {bad:.0f} at", "from left to right")
+    for name, digits in result.columns.items():
+        if not np.isfinite(digits).any():
+            table.add_row(name, "none")
+            continue
+        least = int(np.nanargmin(digits))
+        places = bad_places(result.x, digits < bad)
+        table.add_row(
+            Text(name, style="bold"),
+            Text(f"{digits[least]:.1f}", style="bold red" if places else "green"),
+            f"{result.x[least]:.3g}",
+            f"{np.nanmedian(digits):.1f}",
+            places,
+            Text(bars(digits, result.full, style, 50), style="cyan", no_wrap=True),
+        )
+    return table
+
+
+def bad_places(x: np.ndarray, bad: np.ndarray) -> str:
+    """Return the ranges of neighbouring points that are bad."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], bad, [False]]).astype(int)))
+    runs = [(x[i], x[j - 1]) for i, j in edges.reshape(-1, 2).tolist()]
+    texts = [f"{a:.3g}" if a == b else f"{a:.3g} to {b:.3g}" for a, b in runs]
+    more = [f"{len(texts) - MOST_PLACES} more"] if len(texts) > MOST_PLACES else []
+    return ", ".join(texts[:MOST_PLACES] + more)
+
+
+def bars(digits: np.ndarray, full: float, style: Style, width: int) -> str:
+    """Return a character for each point, of neighbouring ones the worst where there is no room; a blank for none."""
+    marks = BARS if style.unicode else BARS_PLAIN
+    text = ""
+    for part in np.array_split(digits, min(len(digits), width)):
+        known = part[np.isfinite(part)]
+        text += marks[min(int(known.min() / full * len(marks)), len(marks) - 1)] if known.size else " "
+    return text
+
+
+def loss_texts(result: Precision) -> list[str]:
+    """Return in words where digits are lost, an operation once."""
+    told: dict[tuple, str] = {}
+    for loss in result.losses:
+        of = "value" if loss.of == "value" else f"d/d{loss.of}"
+        key = (loss.formula, loss.kind, loss.at)
+        told[key] = f"{told[key]} and {of}" if key in told else of
+    return [
+        f"{told.pop(key)}: {loss_text(loss, result.name)}"
+        for loss in result.losses
+        if (key := (loss.formula, loss.kind, loss.at)) in told
+    ]
+
+
+def loss_text(loss: Loss, name: str) -> str:
+    """Return what loses digits, how many, and what comes out instead of what."""
+    place = f"at {name}={loss.at:.3g}"
+    counts = f"{loss.after:.1f} of {loss.before:.1f} digits"
+    formula = f"{loss.formula} (line {loss.line})" if loss.line else loss.formula
+    if loss.kind == "sum":
+        ways = ", ".join(dict.fromkeys(loss.ways))
+        text = f"{place} the gradients that reach {formula} through {ways} cancel: {counts} are left"
+        numbers = " + ".join(f"{x:.6g}" for x in loss.parts) + " gives"
+    else:
+        text = f"{'the derivative of ' if loss.kind == 'backward' else ''}{formula} keeps {counts} {place}"
+        numbers = f"from {' and '.join(f'{x:.6g}' for x in loss.parts)} comes"
+    if not loss.parts:
+        return text
+    known = "it is beyond the type" if f"{loss.result:.6g}" == f"{loss.right:.6g}" else f"right is {loss.right:.6g}"
+    if f"{loss.result:.6g}" == f"{loss.right:.6g}" and np.isfinite(loss.result) and loss.result:
+        return f"{text}; {numbers} {loss.result:.17g}; right is {loss.right:.17g}"
+    return f"{text}; {numbers} {loss.result:.6g}; {known}"

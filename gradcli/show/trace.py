@@ -1,0 +1,277 @@
+"""Backward in words: the sentences that a terminal and a file show for each step.
+
+Graphs as a terminal shows them: a tree, and columns beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from rich.cells import cell_len
+from rich.table import Table
+from rich.text import Text
+
+from ..errors import GradcliError
+from . import Style, renders
+from .dot import cut_array, nest_values, shape_of, title, value_text
+from .graph_results import Flow, Graph, GraphNode, Pass, Step, Trace
+
+SHORT = 44
+"""The longest array, in characters, that is shown whole."""
+MOST_LINES = 400
+"""The lines that a terminal is given of a long trace."""
+EMPHASIS = {"step": "bold", "sent": "cyan", "leaf": "bold green", "hook": "magenta", "dim": "dim", "": ""}
+
+
+class Words(NamedTuple):
+    """A piece of text, and what it is: a key of EMPHASIS."""
+
+    text: str
+    what: str = ""
+
+
+Line = list[Words]
+
+
+def array_on_a_line(x: np.ndarray | None, style: Style) -> str:
+    """Return an array on one line; of a long one, its shape and its beginning."""
+    if x is None:
+        return ""
+    text = nest_values(x, style.precision or 6)
+    if len(text) <= SHORT:
+        return text
+    shape = ("×" if style.unicode else "x").join(map(str, x.shape))
+    return f"{shape}: {cut_array(text, SHORT)}"
+
+
+def heading(run: Pass, number: int, several: bool) -> Line:
+    called = {"backward": "backward", "grad": "autograd.grad"}[run.kind]
+    text = f"{called} from {run.output}"
+    if several:
+        text = f"pass {number}: {text}"
+    return [Words(text, "step"), Words(f"  line {run.line}" if run.line else "", "dim")]
+
+
+def forward(run: Pass, style: Style) -> list[Line]:
+    """Return the lines of the forward part: what every result is and how it came about."""
+    left = [f"{item.label} = {item.formula}" if item.formula else item.label for item in run.forward]
+    width = min(max(map(len, left), default=0), 40)
+    return [
+        [
+            Words(
+                f"  {text:<{width}} = {array_on_a_line(item.value, style)}" if item.value is not None else f"  {text}"
+            )
+        ]
+        for text, item in zip(left, run.forward, strict=True)
+    ]
+
+
+def step(step_: Step, style: Style) -> list[Line]:
+    head = step_.label if step_.leaf else f"{step_.label} = {step_.formula}"
+    lines = [
+        [
+            Words(f"{step_.number:>3}  {head}", "step"),
+            Words(f"   {step_.op}" + (f"  line {step_.line}" if step_.line else ""), "dim"),
+        ]
+    ]
+
+    def add(*words: Words) -> None:
+        lines.append([Words("     "), *words])
+
+    arrow = "→" if style.unicode else "->"
+    for hook in step_.hooks:
+        same = np.array_equal(hook.before, hook.after, equal_nan=True)
+        change = "" if same else f" becomes {array_on_a_line(hook.after, style)}"
+        add(Words(f"hook {hook.name}: {array_on_a_line(hook.before, style)}{change}", "hook"))
+    if step_.incoming is not None and not step_.leaf:
+        add(Words("gradient in  ", "dim"), Words(array_on_a_line(step_.incoming, style)))
+    for flow in step_.flows:
+        lines.extend(flow_lines(step_, flow, style, arrow))
+    if step_.captured:
+        add(Words(f"returned for {step_.label}: {array_on_a_line(step_.incoming, style)}", "leaf"))
+    elif step_.leaf:
+        sum_of = ""
+        if step_.before is not None and step_.incoming is not None:
+            sum_of = f"{array_on_a_line(step_.before, style)} + {array_on_a_line(step_.incoming, style)} = "
+        add(Words(f"{step_.label}.grad = {sum_of}{array_on_a_line(step_.after, style)}", "leaf"))
+    return lines
+
+
+def flow_lines(origin: Step, flow: Flow, style: Style, arrow: str) -> list[Line]:
+    """Return what is sent to one operand: the rule in symbols, the numbers, and where they go."""
+    rule = f"{flow.slope} = {flow.formula}" if flow.slope else flow.formula
+    local = array_on_a_line(flow.local, style)
+    if flow.slope and local and local != flow.formula:
+        rule += f" = {local}"
+    sent = array_on_a_line(flow.grad, style)
+    product = ""
+    if flow.local is not None and origin.incoming is not None and not (flow.local.ndim == 0 and flow.local == 1):
+        times = "·" if style.unicode else "*"
+        spread = np.broadcast(origin.incoming, flow.local).shape != flow.grad.shape
+        product = f"{array_on_a_line(origin.incoming, style)} {times} {local} = " if not spread else ""
+    elif origin.incoming is not None and np.shape(origin.incoming) != flow.grad.shape and flow.slope:
+        product = "summed: "
+    end = f"{product}{sent} {arrow} {flow.to}"
+    if flow.total is not None:
+        end += f", now {array_on_a_line(flow.total, style)}"
+    if len(rule) + len(end) > 70:
+        return [[Words(f"     {rule}")], [Words(f"       {end}", "sent")]]
+    return [[Words(f"     {rule}   "), Words(end, "sent")]]
+
+
+@renders("table")
+def render_trace(result: Trace, style: Style) -> Text:
+    """Return every pass of backward, its forward part first; of a bounded trace only the beginning."""
+    text, count = Text(), 0
+    for i, line in enumerate(trace_lines(result, style)):
+        count += line.plain.count("\n") + 1
+        if result.bounded and count > MOST_LINES:
+            several = f"--pass last shows the last of {result.total} passes, " if result.total > 1 else ""
+            text.append(f"\n\n... and so on: {several}-f table -o FILE writes all", style="dim")
+            break
+        text.append("\n" if i else "")
+        text.append(line)
+    return text
+
+
+def trace_lines(result: Trace, style: Style) -> Iterator[Text]:
+    """Yield the lines of a trace, each step with an empty line in front of it and its lines as one text."""
+
+    def joined(lines: list) -> Text:
+        return Text("\n").join(Text.assemble(*[(part.text, EMPHASIS[part.what]) for part in line]) for line in lines)
+
+    for i, run in enumerate(result.passes, result.first):
+        yield joined([*([[]] if i > result.first else []), [Words("forward", "step")], *forward(run, style), []])
+        yield joined([heading(run, i, result.total > 1)])
+        for each in run.steps:
+            yield joined([[], *step(each, style)])
+
+
+MOST_CHARACTERS = 50_000_000
+"""A tree with more indentation than this is refused."""
+LOOKS = {"leaf": "green", "output": "bold yellow", "folded": "blue", "intermediate": ""}
+FACTS = {
+    "operation": "dim",
+    "shape": "dim",
+    "module": "dim",
+    "line": "dim",
+    "hooks": "magenta",
+    "value": "cyan",
+    "gradient": "bold cyan",
+}
+"""The columns beside a tree, and how they look."""
+SPARE = ("module", "line", "operation", "hooks", "shape")
+"""What is left out where there is no room, the first first."""
+GAP = 2
+
+
+class TreeLine(NamedTuple):
+    """One line of a tree. again: the node was shown above, with all that is below it."""
+
+    prefix: str
+    node: GraphNode
+    again: bool
+
+
+def tree(result: Graph, unicode: bool) -> Iterator[TreeLine]:
+    """Yield the lines of a graph as a tree from its outputs down; a shared node is written out once.
+
+    Raises GradcliError for a graph so deep that its indentation would fill the memory.
+    """
+    branch, last, through, blank = ("├─ ", "└─ ", "│  ", "   ") if unicode else ("|- ", "`- ", "|  ", "   ")
+    nodes = {node.number: node for node in result.nodes}
+    shown: set[int] = set()
+    written = 0
+    stack = [("", "", number) for number in reversed(result.outputs)]
+    while stack:
+        own, below, place = stack.pop()
+        node = nodes[place]
+        again = place in shown and bool(node.inputs or node.kind == "leaf")
+        written += len(own)
+        if written > MOST_CHARACTERS:
+            raise GradcliError(
+                "the graph is too deep for a tree", hint="leave --all out, or use -f dot or -f json", kind="limit"
+            )
+        yield TreeLine(own, node, again)
+        if again:
+            continue
+        shown.add(place)
+        children = list(dict.fromkeys(node.inputs))
+        for i, child in reversed(list(enumerate(children))):
+            is_last = i == len(children) - 1
+            stack.append((below + (last if is_last else branch), below + (blank if is_last else through), child))
+
+
+def head(line: TreeLine) -> str:
+    """Return what a line of a tree begins with, behind its prefix."""
+    return title(line.node) + (" (shown above)" if line.again and line.node.inputs else "")
+
+
+def facts(line: TreeLine, style: Style, values: bool) -> dict[str, str]:
+    """Return what stands in the columns beside a line of a tree."""
+    node, alone = line.node, line.node.operations == 1
+    if line.again:
+        return dict.fromkeys(FACTS, "")
+    return {
+        "operation": "" if values or not alone else "leaf" if node.kind == "leaf" else node.op,
+        "shape": shape_of(node, style.unicode),
+        "module": node.scope[-1] if node.scope and alone else "",
+        "line": f"line {node.line}" if node.line and alone and not values else "",
+        "hooks": "hooks: " + ", ".join(node.hooks) if node.hooks else "",
+        "value": value_text(node.value, style.precision) if values else "",
+        "gradient": value_text(node.grad, style.precision) if values else "",
+    }
+
+
+class Drawing:
+    """A graph, drawn for the width that there is: columns that do not fit are left out."""
+
+    def __init__(self, lines: list[TreeLine], rows: list[dict[str, str]], values: bool):
+        self.lines = lines
+        self.rows = rows
+        self.values = values
+
+    def __rich_console__(self, console: Any, options: Any) -> Iterator[Table | Text]:
+        widest = max(cell_len(line.prefix + head(line)) for line in self.lines)
+        widths = {name: max(cell_len(row[name]) for row in self.rows) for name in FACTS}
+        shown = {name: width + GAP for name, width in widths.items() if width}
+        for name in SPARE:
+            if widest + sum(shown.values()) > options.max_width:
+                shown.pop(name, None)
+        if self.values and widest + sum(shown.values()) > options.max_width:
+            yield Text("\n").join(
+                with_values_below(line, row) for line, row in zip(self.lines, self.rows, strict=True)
+            )
+        else:
+            yield self.table(list(shown))
+
+    def table(self, names: list[str]) -> Table:
+        table = Table(box=None, show_header=self.values, header_style="dim", pad_edge=False, padding=(0, GAP, 0, 0))
+        table.add_column(no_wrap=True, overflow="ellipsis")
+        for name in names:
+            table.add_column(name if name in ("value", "gradient") else "", no_wrap=True, overflow="ellipsis")
+        for line, row in zip(self.lines, self.rows, strict=True):
+            table.add_row(first_of(line), *(Text(row[name], FACTS[name]) for name in names))
+        return table
+
+
+def first_of(line: TreeLine) -> Text:
+    """Return what stands at the left: the branches, and what the node is."""
+    return Text(line.prefix, "dim") + Text(head(line), "dim" if line.again else LOOKS[line.node.kind])
+
+
+def with_values_below(line: TreeLine, row: dict[str, str]) -> Text:
+    """Return a line of the tree, and value and gradient below it: for a terminal too narrow for columns."""
+    indent = line.prefix.replace("├─", "│ ").replace("└─", "  ").replace("|-", "| ").replace("`-", "  ")
+    told = [Text(f"{name} {row[name]}", FACTS[name]) for name in ("value", "gradient") if row[name]]
+    text = first_of(line)
+    return text + Text(f"\n{indent}   ", "dim") + Text("  ").join(told) if told else text
+
+
+@renders("table")
+def render_graph(result: Graph, style: Style) -> Drawing:
+    """Return the graph as a tree from the output down to the leaves, and columns with what there is to know."""
+    lines = list(tree(result, style.unicode))
+    return Drawing(lines, [facts(line, style, result.values) for line in lines], result.values)

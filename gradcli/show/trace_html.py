@@ -1,0 +1,343 @@
+"""Graphs drawn without Graphviz: in layers, operands below what was computed from them, with few crossings.
+
+Sugiyama, Tagawa and Toda (1981): layers by longest paths, long edges through empty places, barycentres.
+
+Backward as a page that is stepped through with keys: the graph, and beside it what each step sends where.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from . import Style, renders
+from .dot import title, value_text
+from .graph_results import Graph, GraphNode, Pass, Step, Trace
+from .page import escape, fragment, of_class, page, scroll
+from .trace import Line, array_on_a_line, forward, heading, step
+
+ROW, GAP, HEIGHT, LETTER = 96, 24, 54, 7.4
+"""Pixels between layers and between neighbours, of a box, and of a letter."""
+SWEEPS = 6
+
+
+class Drawing(NamedTuple):
+    """Where boxes stand (their middle and their width), the points of each edge, and the size of the whole."""
+
+    boxes: dict[Any, tuple[float, float, float]]
+    edges: dict[tuple[Any, Any], list[tuple[float, float]]]
+    size: tuple[float, float]
+
+
+def draw_layers(widths: Mapping[Any, float], below: Mapping[Any, Sequence[Any]]) -> Drawing:
+    """Return a drawing. widths: of each node, tops first; below: the operands of each."""
+    depth = depths(widths, below)
+    rows: list[list[Any]] = [[] for _ in range(max(depth.values(), default=-1) + 1)]
+    for node, level in depth.items():
+        rows[level].append(node)
+    chains: dict[tuple[Any, Any], list[Any]] = {}
+    links: list[tuple[Any, Any]] = []
+    for top, operands in below.items():
+        for bottom in dict.fromkeys(operands):
+            places = [(top, bottom, level) for level in range(depth[top] + 1, depth[bottom])]
+            for place in places:
+                rows[place[2]].append(place)
+            chain = [top, *places, bottom]
+            chains[top, bottom] = chain
+            links += pairwise(chain)
+    order_rows(rows, links)
+    return place_rows(rows, widths, chains)
+
+
+def depths(widths: Mapping[Any, float], below: Mapping[Any, Sequence[Any]]) -> dict[Any, int]:
+    """Return the layer of each node: the longest way down from a top. The nodes come in an order of the graph."""
+    depth = dict.fromkeys(widths, 0)
+    for node in widths:
+        for operand in below.get(node, ()):
+            depth[operand] = max(depth[operand], depth[node] + 1)
+    return depth
+
+
+def order_rows(rows: list[list[Any]], links: list[tuple[Any, Any]]) -> None:
+    """Sort each layer by the middle of its neighbours in the layer above, then in the one below, several times."""
+    upper: dict[Any, list[Any]] = {}
+    lower: dict[Any, list[Any]] = {}
+    for top, bottom in links:
+        upper.setdefault(bottom, []).append(top)
+        lower.setdefault(top, []).append(bottom)
+    for sweep in range(SWEEPS):
+        neighbours = lower if sweep % 2 else upper
+        place = {node: i for row in rows for i, node in enumerate(row)}
+        for row in reversed(rows) if sweep % 2 else rows:
+            middle = {
+                node: sum(place[n] for n in near) / len(near) if (near := neighbours.get(node)) else place[node]
+                for node in row
+            }
+            row.sort(key=middle.__getitem__)
+            place.update((node, i) for i, node in enumerate(row))
+
+
+def place_rows(rows: list[list[Any]], widths: Mapping[Any, float], chains: Mapping[Any, list[Any]]) -> Drawing:
+    """Return the drawing of layers in order, each in the middle."""
+    sizes = [sum(widths.get(node, 10) + GAP for node in row) for row in rows]
+    total = max(sizes, default=0.0) + GAP
+    spots: dict[Any, tuple[float, float]] = {}
+    for level, row in enumerate(rows):
+        x = (total - sizes[level] + GAP) / 2
+        for node in row:
+            width = widths.get(node, 10)
+            spots[node] = (x + width / 2, GAP + HEIGHT / 2 + level * ROW)
+            x += width + GAP
+    boxes = {node: (*spots[node], width) for node, width in widths.items()}
+    return Drawing(
+        boxes, {ends: [spots[n] for n in chain] for ends, chain in chains.items()}, (total, len(rows) * ROW + GAP)
+    )
+
+
+def edge_path(points: list[tuple[float, float]]) -> str:
+    """Return an edge as an SVG path from the bottom of a box to the top of another."""
+    (x, y), *rest = points
+    half = HEIGHT / 2
+    text = f"M{x:.1f} {y + half:.1f}"
+    y += half
+    for i, (a, b) in enumerate(rest):
+        end = b - half if i == len(rest) - 1 else b
+        middle = (y + end) / 2
+        text += f"C{x:.1f} {middle:.1f} {a:.1f} {middle:.1f} {a:.1f} {end:.1f}"
+        x, y = a, end
+    return text
+
+
+def box_width(*texts: str) -> float:
+    """Return the width of a box with lines of text."""
+    return max([60.0, *(len(text) * LETTER + 20 for text in texts)])
+
+
+MOST = 300
+"""Nodes beyond which there is no picture."""
+SHORT = 26
+"""The longest line of a box, in characters."""
+LOOK = """
+.gradcli .box { fill: var(--soft); stroke: var(--line); stroke-width: 1.5; } .gradcli .leaf .box { rx: 14; }
+.gradcli .edge { fill: none; stroke: var(--line); stroke-width: 1.5; }
+.gradcli svg .grad { fill: var(--second); font-weight: 700; visibility: hidden; }
+.gradcli .done .grad, .gradcli .now .grad { visibility: visible; }
+.gradcli .done .box { stroke: var(--second); } .gradcli .now .box { fill: var(--now); stroke: var(--second);
+  stroke-width: 3; } .gradcli .sent .box { stroke: var(--second); stroke-dasharray: 5 3; }
+.gradcli .edge.flows { stroke: var(--second); stroke-width: 3; stroke-dasharray: 6 5;
+  animation: flow 1s linear infinite; }
+.gradcli .edge.done { stroke: var(--second); }
+@keyframes flow { to { stroke-dashoffset: -11; } }
+@media (prefers-reduced-motion: reduce) { .gradcli .edge.flows { animation: none; } }
+.gradcli .w-step { font-weight: 700; } .gradcli .w-sent { color: var(--second); }
+.gradcli .w-leaf { color: var(--pass); font-weight: 700; } .gradcli .w-hook { color: var(--error); }
+.gradcli .w-dim { color: var(--dim); }
+.gradcli .bar { display: flex; flex-wrap: wrap; gap: .5rem; align-items: center; position: sticky; top: 0; z-index: 1;
+  background: var(--paper); padding: .5rem 0; }
+.gradcli button { font: inherit; color: inherit; background: var(--soft); border: 1px solid var(--line);
+  border-radius: 6px; padding: .3rem .8rem; min-height: 2.5rem; }
+.gradcli kbd { border: 1px solid var(--line); border-radius: 4px; padding: 0 .3rem; }
+.gradcli.stepping .step:not(.now) { display: none; } .gradcli:not(.stepping) .bar { display: none; }
+.gradcli .picture svg { max-width: none; } .gradcli .picture .wide { max-height: 70vh; overflow: auto; }
+@media (max-width: 40rem) { .gradcli .picture .wide { max-height: 45vh; } .gradcli h1 { font-size: 1.1rem; } }
+.gradcli .stage { display: flex; flex-wrap: wrap; gap: 0 2rem; align-items: flex-start; }
+.gradcli .stage > * { min-width: min(24rem, 100%); flex: 1 1 24rem; }
+.gradcli .stage > .picture { flex: 0 1 auto; max-width: 100%; }
+"""
+SCRIPT = """
+'use strict';
+const steps = [...document.querySelectorAll('.step')], at = document.getElementById('at');
+let place = 0, timer = 0;
+const all = (name) => document.querySelectorAll('.' + name);
+function show(wanted) {
+  place = Math.max(0, Math.min(steps.length - 1, wanted));
+  for (const name of ['now', 'done', 'sent', 'flows'])
+    for (const part of all(name)) part.classList.remove(name);
+  steps.forEach((step, i) => {
+    if (i > place) return;
+    const mark = (ids, name) => (ids || '').split(' ').filter(Boolean).forEach((id) => {
+      const part = document.getElementById(id);
+      if (part) part.classList.add(name);
+    });
+    if (step.dataset.pass === steps[place].dataset.pass) {
+      mark(step.dataset.node, i === place ? 'now' : 'done');
+      mark(step.dataset.edges, i === place ? 'flows' : 'done');
+      if (i === place) mark(step.dataset.to, 'sent');
+    }
+  });
+  steps[place].classList.add('now');
+  at.textContent = 'step ' + (place + 1) + ' of ' + steps.length;
+  for (const picture of all('picture'))
+    picture.hidden = picture.dataset.pass !== steps[place].dataset.pass;
+  const node = document.getElementById(steps[place].dataset.node);
+  if (node) node.scrollIntoView({block: 'nearest', inline: 'center'});
+  history.replaceState(null, '', '#step' + (place + 1));
+}
+function play() {
+  if (timer) { clearInterval(timer); timer = 0; }
+  else timer = setInterval(() => { if (place === steps.length - 1) play(); else show(place + 1); }, 1200);
+  document.getElementById('play').textContent = timer ? 'stop' : 'play';
+}
+const moves = {ArrowRight: 1, j: 1, n: 1, ArrowLeft: -1, k: -1, p: -1};
+document.addEventListener('keydown', (event) => {
+  if (event.ctrlKey || event.altKey || event.metaKey) return;
+  if (event.key in moves) show(place + moves[event.key]);
+  else if (event.key === 'Home') show(0);
+  else if (event.key === 'End') show(steps.length - 1);
+  else if (event.key === ' ' && event.target.tagName !== 'BUTTON') play();
+  else return;
+  event.preventDefault();
+});
+document.getElementById('back').onclick = () => show(place - 1);
+document.getElementById('next').onclick = () => show(place + 1);
+document.getElementById('play').onclick = play;
+document.body.classList.add('stepping');
+show((parseInt(location.hash.replace('#step', ''), 10) || 1) - 1);
+"""
+BAR = """<div class="bar">
+<button id="back">back</button> <button id="next">next</button> <button id="play">play</button>
+<span id="at" aria-live="polite"></span>
+<span class="dim"><kbd>→</kbd> <kbd>←</kbd> step, <kbd>space</kbd> play, <kbd>Home</kbd> <kbd>End</kbd></span>
+</div>"""
+
+
+@renders("html")
+def render_trace(result: Trace, style: Style) -> str:
+    """Return a page: without scripts all steps below each other, with them one at a time."""
+    several = len(result.passes) > 1
+    body = [f"<header><h1>backward through {escape(result.target)}</h1></header>", "<main>", BAR]
+    body.append('<div class="stage">')
+    body += [picture_of(run, i + 1, style) for i, run in enumerate(result.passes)]
+    body.append("<div>")
+    for i, run in enumerate(result.passes):
+        body.append(f"<section><h2>{markup([heading(run, i + 1, several)])}</h2>")
+        body += [step_markup(each, run, i + 1, style) for each in run.steps]
+        lines = f'<pre tabindex="0">{markup(forward(run, style))}</pre>'
+        body.append(f"<details open><summary>forward</summary>{lines}</details>")
+        body.append("</section>")
+    return page(f"backward through {result.target}", "\n".join([*body, "</div></div></main>"]), LOOK, SCRIPT)
+
+
+def markup(lines: list[Line]) -> str:
+    """Return lines of words, each word by what it is."""
+    return "\n".join(
+        "".join(
+            f'<span class="w-{part.what}">{escape(part.text)}</span>' if part.what else escape(part.text)
+            for part in line
+        )
+        for line in lines
+    )
+
+
+def node_id(number: int, place: int) -> str:
+    """Return what a node of a pass is called in the page: names of the program's are text only."""
+    return f"p{number}n{place}"
+
+
+def places_of(run: Pass) -> dict[str, int]:
+    """Return the number of every label of a pass, the output's first."""
+    labels = [each.label for each in run.steps]
+    labels += [flow.to for each in run.steps for flow in each.flows]
+    return {label: i for i, label in enumerate(dict.fromkeys(labels))}
+
+
+def step_markup(step_: Step, run: Pass, number: int, style: Style) -> str:
+    """Return one step, with what it lights up in the picture."""
+    places = places_of(run)
+    own = node_id(number, places[step_.label])
+    to = [node_id(number, places[flow.to]) for flow in step_.flows]
+    edges = " ".join(f"{own}{end}" for end in to)
+    marks = f'data-pass="{number}" data-node="{own}" data-to="{" ".join(to)}" data-edges="{edges}"'
+    return f"<div class='step' {marks}><pre tabindex='0'>{markup(step(step_, style))}</pre></div>"
+
+
+def picture_of(run: Pass, number: int, style: Style) -> str:
+    """Return the graph of a pass, each box with the gradient that it gets; nothing for a large one."""
+    places = places_of(run)
+    if len(places) > MOST:
+        return ""
+    below: dict[str, list[str]] = {label: [] for label in places}
+    gradients: dict[str, str] = {}
+    for each in run.steps:
+        below[each.label] = [flow.to for flow in each.flows]
+        if each.incoming is not None:
+            total = each.after if each.leaf and each.after is not None else each.incoming
+            gradients[each.label] = f"∂ {array_on_a_line(total, style)}"
+    formulas = {item.label: item.formula for item in run.forward}
+    values = {item.label: array_on_a_line(item.value, style) for item in run.forward if item.value is not None}
+    boxes = {
+        label: [
+            cut(f"{label} = {formulas[label]}" if formulas.get(label) else label),
+            cut(values.get(label, "")),
+            cut(gradients.get(label, "")),
+        ]
+        for label in places
+    }
+    leaves = {each.label for each in run.steps if each.leaf}
+    svg = drawing(
+        {
+            label: (node_id(number, places[label]), lines, "leaf" if label in leaves else "")
+            for label, lines in boxes.items()
+        },
+        below,
+        f"the graph of {run.output}; the steps below say the same in words",
+    )
+    return f'<div data-pass="{number}" class="picture">{scroll(svg, "the graph")}</div>'
+
+
+def cut(text: str) -> str:
+    """Return text that fits into a box."""
+    return text if len(text) <= SHORT else text[: SHORT - 1] + "…"
+
+
+def drawing(boxes: dict, below: dict, about: str) -> str:
+    """Return a graph as SVG. boxes: for each node its id, lines of text (the last one its gradient) and class."""
+    layers = draw_layers({node: box_width(*lines) for node, (_, lines, _) in boxes.items()}, below)
+    parts = [
+        f'<path class="edge" id="{boxes[top][0]}{boxes[bottom][0]}" d="{edge_path(points)}"/>'
+        for (top, bottom), points in layers.edges.items()
+    ]
+    for node, (name, lines, look) in boxes.items():
+        x, y, width = layers.boxes[node]
+        middle = f'x="{x:.1f}" text-anchor="middle"'
+        texts = "".join(
+            f'<text {middle} y="{y - 12 + 16 * i:.1f}"{of_class("grad" if i == 2 else "")}>{escape(line)}</text>'
+            for i, line in enumerate(lines)
+            if line
+        )
+        corner = f'x="{x - width / 2:.1f}" y="{y - HEIGHT / 2:.1f}"'
+        rect = f'<rect class="box" {corner} width="{width:.1f}" height="{HEIGHT}" rx="4"/>'
+        parts.append(f'<g id="{name}" class="{look}">{rect}{texts}</g>')
+    width, height = layers.size
+    size = f'viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" height="{height:.0f}"'
+    return f'<svg {size} role="img" aria-label="{escape(about)}">{"".join(parts)}</svg>'
+
+
+ALL_SHOWN = f"<style>{LOOK}.gradcli .grad {{ visibility: visible !important; }}</style>"
+
+
+def trace_html(result: Trace) -> str:
+    """Return what a notebook shows of a trace: the picture, and all steps below each other."""
+    parts = [ALL_SHOWN]
+    for i, run in enumerate(result.passes):
+        parts += [picture_of(run, i + 1, Style()), *(step_markup(each, run, i + 1, Style()) for each in run.steps)]
+    return fragment("\n".join(parts))
+
+
+def graph_html(result: Graph) -> str:
+    """Return what a notebook shows of a recorded graph, values and gradients where they were asked for."""
+    nodes = [*reversed(result.nodes)]
+    boxes = {
+        node.number: (f"n{node.number}", box_lines(node), "leaf" if node.kind == "leaf" else "") for node in nodes
+    }
+    below = {node.number: list(node.inputs) for node in nodes}
+    svg = drawing(boxes, below, f"the graph of {result.target}") if len(nodes) <= MOST else f"{len(nodes)} nodes"
+    return fragment(ALL_SHOWN + scroll(svg, "the graph"))
+
+
+def box_lines(node: GraphNode) -> list[str]:
+    """Return the lines of a node of a graph: what it is, its value or shape, its gradient."""
+    value = value_text(node.value) or "×".join(map(str, node.shape or ()))
+    grad = "" if node.grad is None else f"∂ {value_text(node.grad)}"
+    return [cut(title(node)), cut(value), cut(grad)]

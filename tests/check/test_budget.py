@@ -1,0 +1,142 @@
+"""Budgets of calls: kept, spent well, and honest about what they did not decide."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gradcli import check_gradient
+from gradcli.check.hand_written import Claimed
+from gradcli.check.options import Options
+from gradcli.check.run import Place, run_check
+from gradcli.program.elsewhere.base import Elsewhere
+
+COSTS = np.linspace(0.5, 2, 1000)
+
+
+class Far(Elsewhere):
+    """A costly function: sums of c_i sin(x_i) + x_i x_(i+1) / 2 with weights, and a claim that may be wrong."""
+
+    def __init__(self, n: int, m: int = 0, off: dict | None = None, noise: float = 0.0, products: str = "vjp"):
+        super().__init__("far", {"x": np.linspace(0.1, 1.2, n)})
+        self.has_vjp, self.has_jvp = "vjp" in products, "jvp" in products
+        self.weights = np.random.default_rng(1).standard_normal((m, n)) if m else np.ones((1, n))
+        self.shape, self.off, self.noise, self.rng = (m,) if m else (), off or {}, noise, np.random.default_rng(0)
+
+    def value(self, arrays: Any) -> np.ndarray:
+        self.calls += 1
+        x = arrays["x"]
+        y = self.weights @ (COSTS[: x.size] * np.sin(x)) + 0.5 * np.sum(x[1:] * x[:-1])
+        return (y * (1 + self.noise * self.rng.uniform(-1, 1, y.shape))).reshape(self.shape)
+
+    def jacobian(self, arrays: Any) -> np.ndarray:
+        x = arrays["x"]
+        beside = np.append(x[1:], 0) + np.insert(x[:-1], 0, 0)
+        found = self.weights * (COSTS[: x.size] * np.cos(x)) + 0.5 * beside
+        for place, factor in self.off.items():
+            found[place] *= factor
+        return found
+
+    def vjp(self, arrays: Any, cotangent: np.ndarray) -> dict[str, np.ndarray]:
+        return {"x": np.reshape(cotangent, -1) @ self.jacobian(arrays)}
+
+    def jvp(self, arrays: Any, tangents: Any) -> np.ndarray:
+        return (self.jacobian(arrays) @ tangents["x"]).reshape(self.shape)
+
+
+def judged(program: Far, calls: int | None = None, seed: int = 0) -> Any:
+    """Return the report on a costly function, and see that the budget was kept."""
+    report = run_check(lambda: Claimed(program), Place("far"), Options(calls=calls, seed=seed))
+    assert report.evidence is not None
+    assert report.evidence.points <= program.calls <= (calls or np.inf)
+    return report
+
+
+@pytest.mark.parametrize("products", ["vjp", "jvp", "vjp jvp"])
+@pytest.mark.parametrize("n, m", [(1, 0), (2, 0), (3, 2), (1000, 0), (50, 5), (30, 40)])
+def test_a_pair_that_agrees_needs_twelve_calls(n, m, products):
+    program = Far(n, m, products=products)
+    report = judged(program)
+    assert (report.verdict, program.calls <= 12) == ("pass", True)
+    assert report.inputs[0].resolution < 1e-5
+    assert report.inputs[0].digits > 6
+
+
+@pytest.mark.parametrize("noise", [0.0, 1e-9])
+def test_a_wrong_element_among_a_thousand_is_found_by_halves(noise):
+    program = Far(1000, off={(0, 437): 1.05}, noise=noise)
+    report = judged(program)
+    assert (report.verdict, program.calls < 250) == ("fail", True)
+    worst = report.inputs[0].worst
+    assert worst.place == (437,)
+    assert worst.analytic / worst.numeric == pytest.approx(1.05, rel=1e-3)
+    assert "1.05 times the derivative; the other 999 are right" in report.diagnosis[0].text
+
+
+@pytest.mark.parametrize("products", ["vjp", "jvp", "vjp jvp"])
+@pytest.mark.parametrize("m", [5, 40])
+def test_the_output_is_found_as_well(m, products):
+    program = Far(50, m, off={(3, 7): -1.0}, products=products)
+    report = judged(program)
+    assert (report.verdict, program.calls < 200) == ("fail", True)
+    assert (report.inputs[0].worst.output, report.inputs[0].worst.place) == ((3,), (7,))
+    assert report.inputs[0].worst.analytic == pytest.approx(-report.inputs[0].worst.numeric)
+
+
+@pytest.mark.parametrize("factor, words", [(-1.0, "sign"), (2.0, "twice"), (1.05, "constant factor 1.05")])
+def test_a_factor_on_everything_needs_no_search(factor, words):
+    program = Far(1000, off={(0, ...): factor})
+    report = judged(program)
+    assert (report.verdict, program.calls < 100) == ("fail", True)
+    assert words in report.diagnosis[0].text
+
+
+def test_a_noisy_model_passes():
+    assert [judged(Far(1000, noise=1e-9), seed=seed).verdict for seed in range(5)] == ["pass"] * 5
+
+
+@pytest.mark.parametrize("off", [{}, {(0, 5): 1.05}, {(0, 5): -1.0, (0, 9): 0.0}], ids=["right", "one", "two"])
+@pytest.mark.parametrize("noise", [0.0, 1e-9])
+@pytest.mark.parametrize("n", [2, 30, 300])
+def test_what_a_budget_leaves_open_names_the_calls_that_decide(n, noise, off):
+    off = {(j, i % n): factor for (j, i), factor in off.items()}
+    verdicts = []
+    for calls in (1, 2, 4, 5, 7, 11, 12, 13, 20, 40, 80, 160):
+        report = judged(Far(n, noise=noise, off=off), calls)
+        verdicts.append(report.verdict)
+        if report.verdict == "inconclusive":
+            assert str(report.evidence.needed) in report.message
+            assert report.evidence.needed > calls
+            if calls >= 12:
+                assert judged(Far(n, noise=noise, off=off), report.evidence.needed).verdict != "inconclusive"
+    assert set(verdicts) <= {"inconclusive", "fail" if off else "pass"}
+    assert verdicts[0] == "inconclusive" and verdicts[-1] != "inconclusive"
+
+
+@pytest.mark.parametrize("noise", [1e-10, 1e-8, 1e-6, 1e-4])
+@pytest.mark.parametrize("calls", [5, 7, 12, 30])
+@pytest.mark.parametrize("seed", range(8))
+def test_noise_is_never_called_wrong(noise, calls, seed):
+    assert judged(Far(20, noise=noise), calls, seed).verdict in ("pass", "inconclusive")
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        {"grad": lambda x, y: (np.cos(x) * y, np.sin(x).sum())},
+        {"vjp": lambda g, x, y: (g * np.cos(x) * y, g * np.sin(x).sum())},
+        {"jvp": lambda t, x, y: (np.cos(x) * y * t[0]).sum() + np.sin(x).sum() * t[1]},
+    ],
+    ids=lambda claim: next(iter(claim)),
+)
+@pytest.mark.parametrize("calls", [1, 3, 7, 12, 50])
+def test_functions_by_hand_keep_to_it(claim, calls):
+    made = []
+
+    def f(x, y):
+        made.append(x)
+        return (np.sin(x) * y).sum()
+
+    report = check_gradient(f, at={"x": np.linspace(0.1, 1, 40), "y": 2.0}, calls=calls, **claim)
+    assert len(made) <= calls
+    assert report.verdict == ("pass" if calls >= 7 else "inconclusive")

@@ -1,0 +1,186 @@
+"""The search finds what hides in branches, at ties and beside zero, makes it small, and accuses no right gradient."""
+
+import json
+import time
+
+import numpy as np
+import pytest
+from scipy.special import logsumexp, softmax
+
+from gradcli.check.candidates import beside, candidates, constants_in, constants_of, shrink
+from gradcli.check.check import Check
+from gradcli.check.search import array_of, plain_of
+
+from .hunt import Function
+
+START = {"x": np.array([0.3, -0.2, 0.5, 0.1])}
+THRESHOLD = 1.35
+
+
+def softplus(x, limit=20):
+    return np.where(x > 20, x, np.log1p(np.exp(np.minimum(x, limit)))).sum()
+
+
+def softplus32(x):
+    return softplus(np.float32(x), np.float32(20))
+
+
+def huber(x):
+    return np.where(np.abs(x) <= THRESHOLD, x * x / 2, THRESHOLD * (np.abs(x) - THRESHOLD / 2)).sum()
+
+
+def sigmoid(x):
+    return 1 / (1 + np.exp(-x))
+
+
+WRONG = {
+    "zero beyond the branch": (softplus, lambda x: np.where(x > 20, 0, sigmoid(x)), START, [21.0]),
+    "a wrong sign": (lambda x: (np.abs(x) ** 3).sum(), lambda x: 3 * x**2, {"x": np.array([0.5, 2.0])}, [-1.0]),
+    "all ties count": (lambda x: x.max(), lambda x: (x == x.max()) * 1.0, START, [0.0, 0.0]),
+    "overflow": (lambda x: np.logaddexp(0, x).sum(), lambda x: np.exp(x) / (1 + np.exp(x)), START, [710.0]),
+    "beside a named threshold": (huber, lambda x: np.where(np.abs(x) <= THRESHOLD, x, THRESHOLD), START, [-2.0]),
+    "nan at zero": (lambda x: np.sqrt(x @ x), lambda x: x / np.sqrt(x @ x), START, [0.0]),
+    "a special case at zero": (lambda x: np.sin(x).sum(), lambda x: np.where(x == 0, 0, np.cos(x)), START, [0.0]),
+    "large values": (lambda x: (x * x).sum(), lambda x: np.clip(2 * x, -1e6, 1e6), START, None),
+    "the end of the domain": (
+        lambda x: np.sqrt(1 - x * x).sum(),
+        lambda x: -np.where(np.abs(x) > 0.999, 0, x) / np.sqrt(1 - x * x),
+        START,
+        None,
+    ),
+}
+
+
+@pytest.mark.parametrize(("f", "grad", "at", "smallest"), WRONG.values(), ids=WRONG)
+def test_a_wrong_point_is_found_and_made_small(f, grad, at, smallest):
+    assert Check(f, at, grad=grad).run().verdict == "pass" or smallest == [-1.0]
+    report = Check(f, at, grad=grad, search=200).run()
+    assert report.verdict == "fail"
+    if smallest is not None:
+        np.testing.assert_array_equal(report.found.at["x"], smallest)
+    again = eval(report.found.line.removeprefix("@gradcli.check(at=").removesuffix(")"))
+    assert Check(f, again, grad=grad).run().verdict == "fail"
+
+
+def test_a_float32_branch_is_no_larger_than_90():
+    at = {"x": np.array([1.0, 2.0], np.float32)}
+    report = Check(softplus32, at, grad=lambda x: np.exp(x) / (1 + np.exp(x)), search=200).run()
+    assert report.verdict == "fail"
+    assert 88 < report.found.at["x"].max() <= 90
+    assert report.found.line.startswith('@gradcli.check(at={"x": np.array([')
+
+
+@pytest.mark.parametrize("k", range(100))
+def test_right_functions_are_not_accused(k):
+    function = Function(np.random.default_rng([22, k]))
+    with np.errstate(all="ignore"):
+        report = Check(function.value, {"x": function.x}, grad=function.gradient, search=10, seed=k).run()
+    assert report.verdict != "fail", (function, report.found)
+
+
+RIGHT = {
+    "reciprocal": (lambda x: (1 / x).sum(), lambda x: -1 / x**2),
+    "logistic": (lambda x: np.logaddexp(0, x).sum(), lambda x: np.exp(-np.logaddexp(0, -x))),
+    "softmax": (logsumexp, softmax),
+    "largest": (lambda x: x.max(), lambda x: np.eye(len(x))[np.argmax(x)]),
+    "entropy": (lambda x: (x * np.log(x)).sum(), lambda x: np.log(x) + 1),
+    "roots": (lambda x: np.sqrt(x).sum(), lambda x: 0.5 / np.sqrt(x)),
+    "rounded": (lambda x: np.round(np.sin(x), 9).sum(), np.cos),
+    "quick wave": (lambda x: np.sin(30 * x).sum(), lambda x: 30 * np.cos(30 * x)),
+    "product": (np.prod, lambda x: np.array([np.prod(np.delete(x, i)) for i in range(len(x))])),
+    "distance": (lambda x: np.abs(x - 1).sum(), lambda x: np.sign(x - 1)),
+    "many outputs": (np.tanh, lambda x: np.diag(1 - np.tanh(x) ** 2)),
+}
+
+
+@pytest.mark.parametrize(("f", "grad"), RIGHT.values(), ids=RIGHT)
+def test_right_gradients_at_the_ends_of_arithmetic(f, grad):
+    report = Check(f, {"x": np.array([0.3, 1.7, 0.9])}, grad=grad, search=200).run()
+    assert report.verdict != "fail", (report.found, report.inputs)
+    assert report.notes[-1] == "searched 200 points: none at which the claim is wrong"
+
+
+def test_a_search_is_cheap():
+    check = Check(
+        lambda x: (x**2 * np.sin(x)).sum(),
+        START,
+        grad=lambda x: 2 * x * np.sin(x) + x**2 * np.cos(x),
+        search=200,
+    )
+    start = time.process_time()
+    assert check.run().verdict == "pass"
+    assert time.process_time() - start < 4  # about 0.5 s; the machine may be busy
+
+
+def limited(x, least=0.25):
+    return np.where(x < least, x, THRESHOLD + 7)
+
+
+def test_constants_come_from_the_source_and_what_it_names():
+    assert list(constants_in("def f(x):\n    return -3 * x + 1e-4 if x > 2.5 else True")) == [2.5, 1e-4, -3.0, 3.0]
+    assert list(constants_in("x +")) == []
+    assert {0.25, 7.0, THRESHOLD} <= set(constants_of([limited]))
+    assert 21.0 in beside(20.0)
+
+
+def test_points_keep_shapes_and_types():
+    base = {"x": np.ones((2, 3), np.float32), "z": np.array(1 + 1j), "y": np.zeros(0)}
+    stream = candidates(base, [5.0], np.random.default_rng(0))
+    with np.errstate(all="ignore"):
+        points = [next(stream) for _ in range(200)]
+    for point in points:
+        assert {n: (x.shape, x.dtype) for n, x in point.items()} == {n: (x.shape, x.dtype) for n, x in base.items()}
+    assert any((p["x"] == 5).all() for p in points)
+    assert any(len(np.unique(p["x"])) < 6 for p in points)
+
+
+@pytest.mark.parametrize(
+    ("fails", "point", "smallest"),
+    [
+        (lambda x: (np.abs(x) < 1e-3).any() and not (x == 0).any(), [3.0, 1.234e-7], [1e-7]),
+        (lambda x: len(x) > 1 and x[0] == x[1], [2.5, 2.5, 1.0], [0.0, 0.0]),
+        (lambda x: len(set(x)) < len(x), [1.0, 7.3, -4.0, 7.3], [0.0, 0.0]),
+        (lambda x: (x > 123456).any(), [7e12], [130000.0]),  # two digits
+    ],
+)
+def test_shrinking(fails, point, smallest):
+    start = {"x": np.array(point)}
+    found = shrink(start, lambda p: bool(fails(p["x"])), start)["x"]
+    assert fails(found)
+    np.testing.assert_array_equal(found, smallest)
+
+
+def test_inputs_lose_elements_together():
+    start = {"x": np.arange(12.0).reshape(4, 3), "labels": np.array([0, 1, 2, 0])}
+    found = shrink(start, lambda p: len(p["x"]) == len(p["labels"]) and 2 in p["labels"], {"x": start["x"]})
+    assert found["x"].shape == (1, 1)
+    np.testing.assert_array_equal(found["labels"], [2])
+
+
+@pytest.mark.parametrize("x", [[0.1, -2e-300], 1.5, np.float32([[0.1]]), [1 + 2j], [1, 2], np.zeros((0, 2))])
+def test_arrays_are_kept_to_the_last_bit(x):
+    x = np.asarray(x)
+    back = array_of(json.loads(json.dumps(plain_of(x))))
+    assert back.dtype == x.dtype
+    np.testing.assert_array_equal(back, x.reshape(back.shape))
+
+
+def test_a_saved_point_comes_first():
+    check = Check(softplus, START, grad=lambda x: np.where(x > 20, 0, sigmoid(x)))
+    check.saved = [{"x": np.array([25.0])}]
+    report = check.run()
+    assert report.verdict == "fail"
+    assert "a point that was saved fails again" in report.notes
+    check.saved = [{"y": np.array([25.0])}, {"x": np.array([1.0])}]
+    assert check.run().verdict == "pass"
+
+
+def test_clipped_values_and_overflow_are_told_from_rounding():
+    def loss(x):
+        return np.log1p(np.exp(-x)).sum()
+
+    cancelling = Check(loss, START, grad=lambda x: sigmoid(x) - 1, search=200).run()
+    assert cancelling.verdict == "pass"  # off by its own rounding where it is next to nothing
+    clipped = Check(lambda p: np.log(np.clip(p, 1e-6, 1)).sum(), {"p": [0.5]}, grad=lambda p: 1 / p, search=200).run()
+    assert clipped.verdict == "fail"
+    assert clipped.found.at["p"][0] < 1e-6 or clipped.found.at["p"][0] > 1

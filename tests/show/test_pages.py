@@ -1,0 +1,313 @@
+"""Pages of checks and of backward: what stands in them, that nothing is fetched, and what a browser makes of them."""
+
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import gradcli
+from gradcli.analysis.gradient import Request
+from gradcli.analysis.graph import graph_program
+from gradcli.analysis.trace import trace_program
+from gradcli.cli.main import main
+from gradcli.lang.parse import parse
+from gradcli.program.expression import ExpressionProgram
+from gradcli.show.check_results import CheckSummary, Elements, FoundPoint, InputCheck
+from gradcli.show.html import MOST_ROWS, element_table
+from gradcli.show.page import STYLE
+from gradcli.show.trace_html import GAP, draw_layers
+
+from ..show.chromium import DARK, needed, probe
+
+CHECKS = """
+import numpy as np
+import gradcli
+W = np.arange(1.0, 7.0).reshape(2, 3)
+def wrong(w):
+    g = 2 * w
+    g[1, 2] = -12
+    return g
+@gradcli.check(at={"w": W}, grad=wrong, name="<script>window.bad = 1</script>")
+def penalty(w):
+    return np.sum(w**2)  # a & b < c
+@gradcli.check(at={"x": np.array([1.0, 2.0])}, grad=lambda x: np.diag([2 * x[0], 7.0]))
+def squares(x):
+    return x**2
+@gradcli.check(at={"x": np.array([1.0, 2.0])}, grad=lambda x: 2 * x)
+def fine(x):
+    return np.sum(x**2)
+@gradcli.check(at={"x": np.array([1.0, 2.0])}, grad=lambda x: 1 / 0)
+def raising(x):
+    return np.sum(x**2)
+"""
+VOID = {"meta", "br"}
+
+
+class Reader(HTMLParser):
+    """Reads a page: its tags with attributes, its text, and the cells of its tables; tags must be balanced."""
+
+    def __init__(self, text: str):
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: list[tuple[str, dict]] = []
+        self.text = ""
+        self.rows: list[list[str]] = []
+        self.feed(text)
+        self.close()
+        assert not self.open, self.open
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+        if tag == "tr":
+            self.rows.append([])
+        elif tag in ("td", "th"):
+            self.rows[-1].append("")
+
+    def handle_startendtag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if "style" not in self.open and "script" not in self.open:
+            self.text += data
+        if self.open and self.rows and ("td" in self.open or "th" in self.open):
+            self.rows[-1][-1] += data
+
+
+@pytest.fixture
+def report(tmp_path, monkeypatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "checks.py").write_text(CHECKS)
+    assert main(["gradcheck", "checks.py", "-f", "html", "-o", "report.html"]) == 1
+    return tmp_path / "report.html"
+
+
+@pytest.fixture
+def trace(tmp_path) -> Path:
+    assert main(["trace", "a = x*y; sin(a)", "x=2", "y=3", "-o", str(tmp_path / "trace.html")]) == 0
+    return tmp_path / "trace.html"
+
+
+def assert_fetches_nothing(found: Reader) -> None:
+    """Nothing comes from elsewhere, and the page forbids it besides."""
+    for tag, attributes in found.tags:
+        assert tag not in ("link", "img", "iframe", "object", "base")
+        assert "src" not in attributes and attributes.get("href", "#").startswith("#")
+        assert not any(name.startswith("on") for name in attributes)
+    policy = next(a["content"] for tag, a in found.tags if tag == "meta" and "http-equiv" in a)
+    assert policy.startswith("default-src 'none'")
+    assert "url(" not in STYLE and "@import" not in STYLE
+
+
+def test_a_report_says_everything(report):
+    text = report.read_text()
+    found = Reader(text)
+    assert_fetches_nothing(found)
+    assert "<script" not in text and "&lt;script&gt;window.bad = 1&lt;/script&gt;" in text
+    for words in (
+        "1 passed, 2 failed, 1 error",
+        "checks.py:9",
+        "return np.sum(w**2)  # a & b < c",
+        "gradcli gradcheck checks.py -k '<script>window.bad = 1</script>'",
+        "raised ZeroDivisionError",
+        "single element",
+    ):
+        assert words in found.text
+    cells = {row[0]: row[1:] for row in found.rows if row[0].startswith("w[")}
+    assert list(cells) == [f"w[{i},{j}]" for i in range(2) for j in range(3)]
+    value, claimed, numeric, ratio, verdict = cells["w[1,2]"]
+    assert (value, claimed, ratio, verdict) == ("6", "-12", "-1", "✗ fail")
+    middle, error = map(float, numeric.split(" ± "))
+    assert abs(middle - 12) <= error < 1e-6 and cells["w[0,1]"][-1] == "✓ pass"
+    jacobian = [row for row in found.rows if row[0].startswith("out[")]
+    assert [(row[0], row[1], row[3]) for row in jacobian] == [
+        (f"out[{i}]", f"x[{j}]", str([[2, 0], [0, 7]][i][j])) for i in range(2) for j in range(2)
+    ]
+
+
+def test_a_report_draws_maps_and_both_slopes(report):
+    found = Reader(report.read_text())
+    labels = [a["aria-label"] for tag, a in found.tags if tag == "svg" and "aria-label" in a]
+    assert "the function along w[1,2], with the numeric slope 12 and the claimed slope -12" in labels
+    assert [label.split(";")[0] for label in labels if "elements" in label] == [
+        "claimed: 2 by 3 elements",
+        "numeric: 2 by 3 elements",
+        "claimed: 2 by 2 elements",
+        "numeric: 2 by 2 elements",
+    ]
+    cells = [a for tag, a in found.tags if tag == "rect" and "fill-opacity" in a]
+    assert len(cells) == 2 * (6 + 4) and sum(a["stroke"] == "var(--fail)" for a in cells) == 4
+
+
+def test_at_a_kink_both_slopes_beside_it_are_drawn(tmp_path):
+    words = ["gradcheck", "x.py:f", "--grad", "g", "x=0", "-o", str(tmp_path / "kink.html")]
+    (tmp_path / "x.py").write_text("def f(x):\n    return abs(x)\ndef g(x):\n    return 5.0\n")
+    assert main([*words[:1], str(tmp_path / "x.py:f"), *words[2:]]) == 1
+    found = Reader((tmp_path / "kink.html").read_text())
+    labels = [a["aria-label"] for tag, a in found.tags if tag == "svg" and "aria-label" in a]
+    assert labels[0] == "the function along x, with the slopes -1 and 1 at a kink and the claimed slope 5"
+    assert "The only element" in found.text
+
+
+def test_boxes_that_scroll_take_the_keyboard(report, trace):
+    for path in (report, trace):
+        for tag, attributes in Reader(path.read_text()).tags:
+            if tag == "pre" or "wide" in attributes.get("class", "").split():
+                assert attributes.get("tabindex") == "0"
+
+
+def test_of_very_many_elements_the_worst_are_shown():
+    n = MOST_ROWS + 7
+    numeric = np.ones((1, n))
+    claimed = numeric.copy()
+    claimed[0, -1] = 3
+    names = tuple(((i,), "") for i in range(n))
+    every = Elements((((), ""),), names, claimed, numeric, np.full((1, n), 1e-9), np.full((1, n), "pass"))
+    text = element_table(InputCheck("x", (n,), "fail", 2.0, 2.0, 0.0, 1e-9, None, point=np.ones(n)), every)
+    assert f"The worst {MOST_ROWS} of {n} elements" in text and f"x[{n - 1}]" in text
+    assert text.count("<tr") == MOST_ROWS + 1
+
+
+def test_a_trace_reads_without_its_script(trace):
+    found = Reader(trace.read_text())
+    assert_fetches_nothing(found)
+    steps = [a for _, a in found.tags if a.get("class") == "step"]
+    assert len(steps) == 4
+    assert "d(x * y)/dx = y = 3" in found.text and "x.grad = 2.88051" in found.text
+    ids = {a["id"] for _, a in found.tags if "id" in a}
+    for step in steps:
+        assert {step["data-node"], *step["data-to"].split(), *step["data-edges"].split()} <= ids
+
+
+@needed
+@pytest.mark.parametrize("width", [360, 1280])
+def test_pages_fit_the_screen_and_fetch_nothing(width, report, trace):
+    for path in (report, trace):
+        wide, inside, fetched, bad = probe(
+            path,
+            "found = [document.documentElement.scrollWidth, innerWidth,"
+            " performance.getEntriesByType('resource').length, typeof window.bad]",
+            width=width,
+        )
+        assert wide <= inside == width
+        assert (fetched, bad) == (0, "undefined")
+
+
+@needed
+def test_pages_are_light_and_dark(report):
+    script = "found = getComputedStyle(document.body).backgroundColor"
+    assert probe(report, script) == "rgb(255, 255, 255)"
+    assert probe(report, script, options=(DARK,)) == "rgb(13, 17, 23)"
+
+
+@needed
+def test_a_trace_is_stepped_with_keys(trace):
+    script = """
+    found = [];
+    const each = (what) => [...document.querySelectorAll(what)];
+    const look = () => [each('.step.now .w-step')[0].textContent.trim().split('  ')[0], each('g.now').length,
+      each('g.done').length, each('path.flows').length, location.hash,
+      each('.step').filter((x) => x.offsetParent).length];
+    const press = (key) => {
+      document.dispatchEvent(new KeyboardEvent('keydown', {key, cancelable: true}));
+      found.push(look());
+    };
+    found.push(look());
+    ['ArrowRight', 'ArrowRight', 'ArrowLeft', 'End', 'ArrowRight', 'Home'].forEach(press)
+    """
+    expected = [(1, 1), (2, 2), (3, 0), (2, 2), (4, 0), (4, 0), (1, 1)]  # the step, and the edges it sends along
+    found = probe(trace, script)
+    assert found == [[str(n), 1, n - 1, edges, f"#step{n}", 1] for n, edges in expected]
+
+
+@needed
+def test_a_trace_opens_where_its_address_says(trace):
+    script = "found = [document.getElementById('at').textContent, document.activeElement.tagName]"
+    assert probe(trace, script, at="#step3")[0] == "step 3 of 4"
+
+
+def luminance(colour: str) -> float:
+    """Return the relative luminance of #rrggbb (WCAG 2.2)."""
+    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    r, g, b = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts)
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b
+
+
+@pytest.mark.parametrize("theme", [0, 1], ids=["light", "dark"])
+def test_text_is_readable(theme):
+    """Every colour of text has a contrast of at least 4.5 on every colour behind it."""
+    colours = dict(re.findall(r"--(\w+): (#\w{6})", re.split("prefers-color-scheme: dark", STYLE)[theme]))
+    for back in ("paper", "soft"):
+        for name in ("ink", "dim", "pass", "fail", "unsure", "error", "first", "second"):
+            light, dark = sorted((luminance(colours[name]), luminance(colours[back])), reverse=True)
+            assert (light + 0.05) / (dark + 0.05) >= 4.5, (name, back)
+
+
+def test_layers():
+    widths = {"top": 60.0, "a": 80.0, "b": 70.0, "x": 60.0}
+    below = {"top": ["a", "b", "x"], "a": ["x"], "b": ["x"], "x": []}
+    found = draw_layers(widths, below)
+    heights = {node: y for node, (_, y, _) in found.boxes.items()}
+    assert heights["top"] < heights["a"] == heights["b"] < heights["x"]
+    (xa, _, wa), (xb, _, wb) = found.boxes["a"], found.boxes["b"]
+    assert abs(xa - xb) >= (wa + wb) / 2 + GAP - 1e-9
+    assert len(found.edges) == 5 and len(found.edges["top", "x"]) == 3
+    for (top, bottom), points in found.edges.items():
+        assert points[0] == found.boxes[top][:2] and points[-1] == found.boxes[bottom][:2]
+
+
+def notebook(thing) -> Reader:
+    return Reader(thing._repr_html_())
+
+
+def test_notebooks_show_tensors():
+    x = gradcli.tensor([[1.0, 2.0], [3.0, 4.5]], requires_grad=True)
+    (x * x).sum().backward()
+    found = notebook(x)
+    assert [[cell.strip() for cell in row] for row in found.rows] == [
+        ["1.0000", "2.0000"],
+        ["3.0000", "4.5000"],
+        ["2.", "4."],
+        ["6.", "9."],
+    ]
+    assert "requires grad" in found.text
+    assert "SumBackward0" in notebook(x.sum()).text
+    (row,) = notebook(gradcli.arange(30)).rows
+    assert len(row) == 11 and row[5] == "…"
+    for other in (gradcli.zeros(2, 2, 2), gradcli.tensor(3 + 1j), gradcli.zeros(0), gradcli.tensor(True)):
+        assert notebook(other).text
+
+
+def test_notebooks_show_reports():
+    found = gradcli.check_gradient(lambda x: np.sum(x**2), lambda x: -2 * x, {"x": np.array([1.0, 2.0])}, name="<b>")
+    text = notebook(found).text
+    assert "✗ fail <b>" in text and "sign" in text
+    assert "1 fail" in notebook(CheckSummary("here", (found,), 0.1)).text
+    point = FoundPoint({}, '@gradcli.check(at={"x": <3>})')
+    assert point.line in notebook(replace(found, found=point)).text
+
+
+def test_notebooks_show_graphs():
+    program = ExpressionProgram(parse("x**2 * sin(y)"), "x**2 * sin(y)")
+    at = {"x": np.array(2.0), "y": np.array(3.0)}
+    graph = notebook(graph_program(program, at, Request(), True, False))
+    assert "v1 = x**2" in graph.text and sum(tag == "path" for tag, _ in graph.tags) == 4
+    steps = notebook(trace_program(program, at, Request())).text
+    assert "x.grad = 0.56448" in steps
+
+
+def test_a_report_shows_the_file_as_it_is_now(tmp_path, monkeypatch):
+    """Files of one name in two folders, read by one process."""
+    for folder, remark in (("a", ""), ("b", "  # the other one")):
+        (tmp_path / folder).mkdir()
+        monkeypatch.chdir(tmp_path / folder)
+        Path("checks.py").write_text(CHECKS.replace("  # a & b < c", remark))
+        assert main(["gradcheck", "checks.py", "-f", "html", "-o", "report.html"]) == 1
+        assert f"return np.sum(w**2){remark}\n" in Reader(Path("report.html").read_text()).text
