@@ -139,7 +139,7 @@ def load() -> None:
 
     import gradcli
 
-    apart = ("byte_compile", "pytest_plugin", "check.mutate.in_command", "program.elsewhere")  # for other packages
+    apart = ("pytest_plugin", "check.mutate.in_command", "program.elsewhere")  # for other packages
     for module in pkgutil.walk_packages(gradcli.__path__, "gradcli."):
         if not module.name.removeprefix("gradcli.").startswith(apart):
             importlib.import_module(module.name)

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from .results import Curve, Gradients, Hessian, Jacobian, Operations, Products, Surface, Value
 
 
-
 def pair_lines(row: str, above: tuple, column: str, across: tuple, block: np.ndarray, style: Style) -> str:
     """Return one line per element of a block of derivatives, named by its row and its column."""
     rows, columns = labels(one_line(row), above), [f"/{name}\t" for name in labels(one_line(column), across)]

@@ -19,7 +19,7 @@ with atheris.instrument_imports(include=["gradcli"]):
     import gradcli
 
     for found in pkgutil.walk_packages(gradcli.__path__, "gradcli."):
-        if not found.name.endswith(("__main__", "pytest_plugin", "byte_compile")):
+        if not found.name.endswith(("__main__", "pytest_plugin")):
             import_module(found.name)
     from gradcli.lang.operands import function_names
 

@@ -6,15 +6,21 @@ mutants are; GRADCLI_MUTANT says which one is in force: a number, or `record` fo
 """
 
 import atexit
+import gc
 import importlib.abc
 import importlib.machinery
 import json
 import os
+import random
 import sys
+import time
 import types
+import warnings
 
-from gradcli_mutant_sizes import change, copy_arrays, measure
-
+POINTS = 20
+SECONDS = 20.0
+LARGEST = 24
+"""Elements of a call that are written out as a test."""
 CALLS = 25
 """So many calls of the original are noted."""
 
@@ -150,3 +156,231 @@ def finish(job):
     with open(path + ".new", "w", encoding="utf-8") as file:
         json.dump(report, file)
     os.replace(path + ".new", path)
+
+
+def copy_arrays(x):
+    """Return a copy of arrays, and of what holds them; other objects as they are."""
+    if isinstance(x, (list, tuple)) and type(x) in (list, tuple):
+        return type(x)(copy_arrays(y) for y in x)
+    if type(x) is dict:
+        return {key: copy_arrays(y) for key, y in x.items()}
+    return x.copy() if is_array(x) else x
+
+
+def is_array(x):
+    """Return whether something is an array of NumPy."""
+    numpy = sys.modules.get("numpy")
+    return numpy is not None and isinstance(x, numpy.ndarray)
+
+
+def change(x, kind):
+    """Return a result with its gradients changed. The number beside arrays in a tuple is the value: it stays."""
+    if isinstance(x, dict):
+        return {key: change(y, kind) for key, y in x.items()}
+    if isinstance(x, (tuple, list)):
+        first = int(len(x) > 1 and not size_of(x[0]) and any(size_of(y) for y in x[1:]))
+        parts = [*x[:first], *(change(y, kind) for y in x[first:])]
+        return type(x)._make(parts) if hasattr(x, "_make") else type(x)(parts)
+    if isinstance(x, bool) or not (hasattr(x, "__mul__") and hasattr(x, "__neg__")):
+        return x
+    word, _, number = kind.partition(" ")
+    if word == "factor":
+        return x * (1 + 10.0 ** -int(number))
+    if word == "sign":
+        return -x
+    if word == "zero":
+        return x * 0
+    return (
+        rearrange(x, word)
+        if size_of(x) and hasattr(x, "reshape")
+        else change(x, "factor 0")
+        if word == "element"
+        else x
+    )
+
+
+def size_of(x):
+    """Return how many axes something has."""
+    return len(getattr(x, "shape", ()))
+
+
+def rearrange(x, word):
+    """Return an array with its elements shifted by one, transposed, the last one dropped, or the largest doubled."""
+    import numpy
+
+    places = numpy.arange(int(numpy.prod(x.shape)))
+    if not len(places):
+        return x
+    flat = x.reshape(-1)
+    if word == "shift":
+        return flat[numpy.roll(places, 1)].reshape(x.shape)
+    if word == "transpose":
+        grid = places.reshape(x.shape)
+        return flat[grid.swapaxes(-1, -2).reshape(-1)].reshape(x.shape) if len(x.shape) > 1 else x
+    mask = numpy.ones(len(places))
+    if word == "last":
+        mask[-1] = 0.0
+    else:
+        mask[int(numpy.argmax(numpy.abs(as_numbers(x))))] = 2.0
+    try:
+        return (flat * mask).reshape(x.shape)
+    except TypeError:
+        return (flat * flat.new_tensor(mask)).reshape(x.shape)
+
+
+def measure(job):
+    """Return for every mutant how far it is from the original, relative, at random points about the calls."""
+    import numpy
+
+    rng, until = random.Random(0), time.perf_counter() + SECONDS
+    original = function_with(job, job.find_code(compile(job.original, job.file, "exec")))
+    others = [function_with(job, job.find_code(compile(m["source"], job.file, "exec"))) for m in job.mutants]
+    sizes = [{"relative": None, "raises": False, "test": None} for _ in others]
+    with warnings.catch_warnings(), numpy.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        for number in range(POINTS):
+            call = job.calls[number % len(job.calls)]
+            point = move_numbers(call, rng)
+            expected = attempt(original, point)
+            if expected is None:
+                point = call
+                expected = attempt(original, point)
+            if expected is None or time.perf_counter() > until:
+                continue
+            for mutant, other, entry in zip(job.mutants, others, sizes, strict=True):
+                compare(job, mutant, other, entry, point, expected)
+    return sizes
+
+
+def compare(job, mutant, other, entry, point, expected):
+    """Take in how far a mutant is from what is expected at a point."""
+    job.kind = mutant["kind"]
+    got = attempt(other, point)
+    job.kind = None
+    if got is None:
+        entry["raises"] = True
+        return
+    error = distance(got[0], expected[0])
+    if entry["relative"] is None or error > entry["relative"]:
+        entry["relative"] = error
+        entry["test"] = write_call(job, point, expected[0])
+
+
+def function_with(job, code):
+    """Return the function with other code, beside the one that was called."""
+    owner = next(x for x in gc.get_referrers(job.code) if type(x) is types.FunctionType and x.__code__ is job.code)
+    cells = dict(zip(owner.__code__.co_freevars, owner.__closure__ or (), strict=True))
+    closure = tuple(cells[name] for name in code.co_freevars)
+    made = types.FunctionType(code, owner.__globals__, owner.__name__, owner.__defaults__, closure)
+    made.__kwdefaults__ = owner.__kwdefaults__
+    return made
+
+
+def attempt(function, point):
+    """Return a tuple with what the function returns for arguments by name; None where it raises."""
+    code = function.__code__
+    names = code.co_varnames
+    positional, named = code.co_argcount, code.co_kwonlyargcount
+    rest = positional + named
+    arguments = [copy_arrays(point[name]) for name in names[:positional]]
+    if code.co_flags & 4:
+        arguments += copy_arrays(point[names[rest]])
+        rest += 1
+    keywords = {name: copy_arrays(point[name]) for name in names[positional : positional + named]}
+    if code.co_flags & 8:
+        keywords.update(copy_arrays(point[names[rest]]))
+    try:
+        return (function(*arguments, **keywords),)
+    except Exception:
+        return None
+
+
+def move_numbers(x, rng):
+    """Return values with all floating-point numbers moved at random; everything else as it is."""
+    import numpy
+
+    if isinstance(x, (tuple, list)) and type(x) in (tuple, list):
+        return type(x)(move_numbers(y, rng) for y in x)
+    if type(x) is dict:
+        return {key: move_numbers(y, rng) for key, y in x.items()}
+    if isinstance(x, float):
+        return float(f"{x * (1 + 0.3 * rng.gauss(0, 1)):.3g}") if x else x
+    if is_array(x) and x.dtype.kind == "f":
+        draws = numpy.random.default_rng(rng.randrange(2**32))
+        scale = float(numpy.abs(x[numpy.isfinite(x)]).mean()) if numpy.isfinite(x).any() else 0.0
+        changed = x * (1 + 0.3 * draws.standard_normal(x.shape)) + 0.1 * scale * draws.standard_normal(x.shape)
+        if x.size <= LARGEST:
+            changed = numpy.array([float(f"{y:.3g}") for y in changed.reshape(-1)]).reshape(x.shape)
+        return changed.astype(x.dtype)
+    return x
+
+
+def leaves(x):
+    """Return the arrays of numbers in a result."""
+    if isinstance(x, dict):
+        return [leaf for y in x.values() for leaf in leaves(y)]
+    if isinstance(x, (tuple, list)) and not all(isinstance(y, (int, float)) for y in x):
+        return [leaf for y in x for leaf in leaves(y)]
+    numbers = as_numbers(x)
+    return [] if numbers is None else [numbers]
+
+
+def as_numbers(x):
+    """Return something as a flat array of numbers of NumPy; None for what is none."""
+    import numpy
+
+    for convert in (numpy.asarray, lambda y: y.toarray(), lambda y: y.detach().numpy()):
+        try:
+            array = numpy.asarray(convert(x))
+        except Exception:
+            continue
+        if array.dtype.kind in "fciub":
+            return array.reshape(-1).astype(complex if array.dtype.kind == "c" else float)
+    return None
+
+
+def distance(got, expected):
+    """Return how far two results are apart: the largest difference in an array beside its largest element."""
+    import numpy
+
+    ours, theirs = leaves(got), leaves(expected)
+    if [x.shape for x in ours] != [x.shape for x in theirs]:
+        return 1.0
+    worst = 0.0
+    for a, b in zip(ours, theirs, strict=True):
+        same = (a == b) | (numpy.isnan(a) & numpy.isnan(b))
+        if same.all():
+            continue
+        size = float(numpy.abs(b[numpy.isfinite(b)]).max(initial=0.0))
+        gap = float(numpy.abs(a - b)[~same].max())
+        worst = max(worst, gap / size if size and gap == gap else 1.0)
+    return min(worst, 1e300)
+
+
+def write_call(job, point, expected):
+    """Return a call and its result as text: None where these are large, or no arrays of numbers."""
+    count = job.code.co_argcount + job.code.co_kwonlyargcount
+    point, rest = dict(list(point.items())[:count]), list(point.values())[count:]
+    parts = list(point.values())
+    if any(rest) or len(job.names) > 1 or not all(is_plain(x) for x in parts) or not is_plain(expected):
+        return None
+    if sum(int(getattr(x, "size", 1)) for x in parts) + sum(len(x) for x in leaves(expected)) > LARGEST:
+        return None
+    return {"call": {name: text_of(x) for name, x in point.items()}, "result": text_of(expected)}
+
+
+def is_plain(x):
+    """Return whether something is a number, a text, or an array of numbers, or made of these."""
+    if isinstance(x, (tuple, list)):
+        return all(is_plain(y) for y in x)
+    return x is None or isinstance(x, (bool, int, float, str)) or (is_array(x) and x.dtype.kind in "fiub")
+
+
+def text_of(x):
+    """Return a value as Python."""
+    if isinstance(x, (tuple, list)):
+        inner = ", ".join(text_of(y) for y in x)
+        return f"[{inner}]" if isinstance(x, list) else f"({inner},)"
+    if is_array(x):
+        return f"np.array({x.tolist()!r})"
+    return repr(x.item() if hasattr(x, "item") else x)
