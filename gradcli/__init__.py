@@ -3,11 +3,12 @@
 Every command is one line: argv -> Target -> Program -> (graph) -> Result -> renderer -> standard output.
 Packages import only what stands above them in this list; a test reads the imports and holds them to it.
 
-    errors             what goes wrong, and exit codes; beside it `whole_files`, written whole or not at all
-    results            what commands find out, as data
+    errors, files      what goes wrong, and exit codes; files written whole or not at all
+    show               beside all: what commands find out, as data, which any package may import, and as text, which
+                       `cli` alone asks for; a function per format and type of result
     rules              the table of primitives: value, derivative, names, domain, samples; plain NumPy
     tape               the dynamic graph: tensors, nodes, recording, backward, hooks, in-place changes
-    api                PyTorch's names and arguments over the table, with linalg, fft and special
+    api                PyTorch's names and arguments over the table; linalg, fft and special
     func               transforms: vjp, jvp, Jacobians, Hessians, vmap, sparse Jacobians
     nn, optim          the modules and functions that autograd tutorials use; SGD, Adam, AdamW
     autograd           PyTorch's module of this name: it only gathers what stands elsewhere
@@ -16,11 +17,8 @@ Packages import only what stands above them in this list; a test reads the impor
     program            expressions, scripts, functions: named inputs and an output, run on any values
     analysis           gradients, products, formulas, digits and their loss, graphs, traces, curves and sweeps
     check              numeric derivatives with their error, verdict, diagnosis, finding and running checks
-    render             results as text; a module per format in render/formats
     cli                options, commands, output, messages, exit codes, completion
     schema             the schemas of --json (man/generate writes the manual from these and from the help)
-
-(`render` imports errors and results alone, `schema` nothing.)
 
 The table. One entry in `rules` is all the code it takes to add a function, made by `elementwise`, `linear`,
 `general`, `constant` or `composition` (`rules/table.py`); `make man` writes it into the manual. The names of a
@@ -43,19 +41,20 @@ gives tensors a hidden leading axis.
 
 Programs. A kind of target is a subclass of `Program` (`program/base.py`): `run`, and `as_function` where it may be
 called on Tensors, as its `dtype` says. `load_program` (`program/target.py`) chooses it; what a word on the command
-line means is also asked by `cli/call.py`, `cli/useless_options.py` and `cli/complete.py`.
+line means is also asked by `cli/call.py`, `cli/options.py` and `cli/complete.py`.
 
-Formats. `-f NAME` imports `render/formats/NAME.py`, whose functions are registered by the type of result that they
-take. `FORMATS` beside it says what a format holds and which names of files ask for it; a command lists its
-`formats=`. `cli/commands` tells how to add a command.
+Formats. `FORMATS` in `show/__init__.py` says what a format holds, which names of files ask for it, and which module of
+`show` has its functions, registered by the type of result that they take; a command lists its `formats=`.
+`cli/commands` tells how to add a command.
 
-The verdict. `check/run.py` leads a check through its stages, which have folders: a `Subject` (`subjects`) has values
-and a claim that pulls or pushes; its products must be linear and fresh (`products`); few directions are looked at
-where calls are dear (`directions`), else every element, by Chebyshev fits along its line (`reference`), whose
-coefficients show noise and resolution; then `judgement` and `diagnosis`. NumPy code needs neither engine nor table.
+The verdict. `check/run.py` leads a check through its stages. A `Subject` has values and a claim that pulls or pushes;
+its products must be linear and fresh (`products`); few directions are looked at where calls are dear (`directions`,
+`judge`), else every element, by Chebyshev fits along its line (`line`, `jacobian`), whose coefficients show noise and
+resolution; then the `verdict`, what may excuse a difference (`kink`, `noise`, `symmetric`), and what was mistaken
+(`diagnose`, `patterns`, `blame`). NumPy code needs neither engine nor table.
 
 The user's code. A Python file runs among the modules of its own folder, which are put away afterwards
-(`program/import_scope.py`). What runs no Python is bounded in memory by the operating system (`lang/memory.py`).
+(`program/user_code.py`). What runs no Python is bounded in memory by the operating system (`lang/limits.py`).
 
 Start-up. Modules are imported when their names are first used; so are the families of the table.
 """
@@ -67,16 +66,7 @@ from typing import Any
 
 __version__ = "0.1.0"
 
-SUBMODULES = {
-    "autograd",
-    "check",
-    "func",
-    "nn",
-    "linalg",
-    "special",
-    "fft",
-    "optim",
-}
+SUBMODULES = {"autograd", "check", "func", "nn", "linalg", "special", "fft", "optim"}
 HOMES = {
     "Tensor": "tape.tensor",
     "Size": "tape.tensor",

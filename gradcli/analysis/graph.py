@@ -158,11 +158,7 @@ def watching(on_start: OnStart) -> Iterator[None]:
 
 
 def watch_program(
-    program: Program,
-    given: Mapping[str, np.ndarray],
-    request: Request,
-    on_start: OnStart,
-    differentiate: bool = True,
+    program: Program, given: Mapping[str, np.ndarray], request: Request, on_start: OnStart, differentiate: bool = True
 ) -> Run:
     """Run a program under observation, and backward from its output if it did not run that itself.
 
@@ -189,7 +185,7 @@ def public_nodes(roots: list[Any]) -> list[Any]:
 
 def module_paths(run: Run) -> dict[int, str]:
     """Return the path, such as net.0, of every module that a run's names lead to, by the module's id."""
-    if "gradcli.nn.modules.module" not in sys.modules:
+    if "gradcli.nn.module" not in sys.modules:
         return {}
     paths: dict[int, str] = {}
     for name, value in run.modules.items():

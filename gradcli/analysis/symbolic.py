@@ -43,13 +43,7 @@ class Symbols:
     stand for, where the inputs have values.
     """
 
-    def __init__(
-        self,
-        program: Program,
-        given: Mapping[str, Any],
-        request: Request,
-        max_symbols: int = MAX_SYMBOLS,
-    ):
+    def __init__(self, program: Program, given: Mapping[str, Any], request: Request, max_symbols: int = MAX_SYMBOLS):
         self.title = program.title
         self.vector = request.vector
         alone = program.missing(given)
@@ -317,10 +311,7 @@ def as_number(value: Any) -> complex | float:
 FUNCTION_NAMES = ("f", "g", "h", "F", "G", "H", "output")
 """What an output without a name is called, unless an input is called so."""
 
-LIBRARIES = {
-    "python": "Python's math module",
-    "c": "C's math library",
-}
+LIBRARIES = {"python": "Python's math module", "c": "C's math library"}
 """What formulas as code are written with."""
 
 

@@ -183,13 +183,7 @@ def arange(
 
 @public(method=False)
 def linspace(
-    start: Number,
-    end: Number,
-    steps: int,
-    *,
-    dtype: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
+    start: Number, end: Number, steps: int, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
     """Evenly spaced numbers, both ends included."""
     if steps < 0:
@@ -315,13 +309,7 @@ def randn(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool
 
 @public(method=False)
 def randint(
-    low: int,
-    high: Any,
-    size: Any = None,
-    *,
-    dtype: Any = np.int64,
-    device: Any = None,
-    requires_grad: bool = False,
+    low: int, high: Any, size: Any = None, *, dtype: Any = np.int64, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
     """Random integers from low (0) up to, not including, high."""
     low, high, size = (0, low, high) if size is None else (low, high, size)
@@ -349,13 +337,7 @@ def randint_like(input: Tensor, low: int, high: int | None = None, *, dtype: Any
 
 @public(method=False)
 def normal(
-    mean: Any,
-    std: Any = 1.0,
-    size: Any = None,
-    *,
-    dtype: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
+    mean: Any, std: Any = 1.0, size: Any = None, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
     """Normal random numbers of a mean and a deviation: tensors that are broadcast, or numbers and a size."""
     if np.any(as_raw(std) < 0):

@@ -63,11 +63,7 @@ def records_as(node: str) -> Callable[[Callable], Callable]:
 
 
 def public(
-    function: Callable | None = None,
-    *,
-    names: tuple[str, ...] = (),
-    method: bool = True,
-    node: str = "",
+    function: Callable | None = None, *, names: tuple[str, ...] = (), method: bool = True, node: str = ""
 ) -> Any:
     """Enter a function under PyTorch's name(s); NumPy's words for its arguments are accepted as well.
 

@@ -193,9 +193,7 @@ def swap(cases: list[Case]) -> Finding | None:
                 continue
             if x.explains(y.r) and y.explains(x.r) and not x.explains(x.r):
                 return Finding(
-                    "swapped inputs",
-                    f"wrong input: the gradients of {x.name} and {y.name} are swapped",
-                    x.name,
+                    "swapped inputs", f"wrong input: the gradients of {x.name} and {y.name} are swapped", x.name
                 )
     for x in cases:
         for y in cases:

@@ -300,12 +300,7 @@ def report_along(
     message = bent.text if bent is not None and outcome.verdict != "fail" else outcome.message
     message = message or flat.subject.restriction
     checked = report(
-        verdict,
-        message,
-        inputs=outcome.inputs,
-        diagnosis=findings,
-        notes=notes,
-        evidence=outcome.evidence(flat),
+        verdict, message, inputs=outcome.inputs, diagnosis=findings, notes=notes, evidence=outcome.evidence(flat)
     )
     try:
         return with_adjoint_test(checked, flat.subject, options.seed)

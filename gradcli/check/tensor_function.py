@@ -101,10 +101,7 @@ class Traced(Subject):
         return self.late_pull(arrays, cotangent)
 
     def late_pull(
-        self,
-        arrays: Mapping[str, np.ndarray],
-        cotangent: np.ndarray,
-        between: Mapping[str, np.ndarray] | None = None,
+        self, arrays: Mapping[str, np.ndarray], cotangent: np.ndarray, between: Mapping[str, np.ndarray] | None = None
     ) -> dict[str, np.ndarray]:
         """Return the same; the function may be called at another point between forward and backward."""
         record = self.record_call(arrays)

@@ -107,12 +107,7 @@ def wanted_of(call: Call, manner: Manner) -> Wanted:
         asked.wrt,
         asked.out,
         only_given(
-            {
-                **manner.given,
-                "engine": asked.engine,
-                "seed": asked.seed or None,
-                "max_elements": asked.max_elements,
-            }
+            {**manner.given, "engine": asked.engine, "seed": asked.seed or None, "max_elements": asked.max_elements}
         ),
         asked.timeout,
         asked.config,

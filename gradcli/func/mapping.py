@@ -16,12 +16,7 @@ from .trace import flatten, spread_prefix
 
 
 def vmap(
-    func: Callable,
-    in_dims: Any = 0,
-    out_dims: Any = 0,
-    randomness: str = "error",
-    *,
-    chunk_size: int | None = None,
+    func: Callable, in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", *, chunk_size: int | None = None
 ) -> Callable:
     """Return func mapped over an axis of its arguments, computed for all points at once.
 

@@ -249,10 +249,7 @@ class Evaluator:
             if name in self.names:
                 raise not_called(name, self.program.span(node))
             raise GradcliError(
-                f"unknown function '{name}'",
-                span=self.program.span(node.place),
-                hint=advice_for(name),
-                kind="name",
+                f"unknown function '{name}'", span=self.program.span(node.place), hint=advice_for(name), kind="name"
             )
         named = {SYNONYMS.get(k, k): as_argument(v) for k, v in named.items()}
         args = tuple(as_argument(x) for x in args)

@@ -381,9 +381,7 @@ def prelu(x, weight):
 
 
 composition(
-    prelu,
-    samples=(Sample(A(2, 3, 2), A(3)), Sample(A(4), A(1)), Sample(A(2, 3), A())),
-    subgradient="the weight at 0",
+    prelu, samples=(Sample(A(2, 3, 2), A(3)), Sample(A(4), A(1)), Sample(A(2, 3), A())), subgradient="the weight at 0"
 )
 
 # -- exponentials of axes -------------------------------------------------------------------------

@@ -114,12 +114,7 @@ clip = elementwise(
     bind=clip_signature,
     complex=False,
     domain=(REAL, (-1.5, -1.3), (0.6, 0.8)),
-    samples=(
-        Sample(A(3, 4), -1.0, 1.0),
-        Sample(A(3, 4), A(4), A(3, 1)),
-        Sample(A(5), min=0.5),
-        Sample(A(), max=1.0),
-    ),
+    samples=(Sample(A(3, 4), -1.0, 1.0), Sample(A(3, 4), A(4), A(3, 1)), Sample(A(5), min=0.5), Sample(A(), max=1.0)),
     twin="minimum(maximum(x, y), z)",
     doc="x limited to the interval [min, max].",
     subgradient="1 at a bound",

@@ -95,13 +95,7 @@ def logspace(start, stop, num=50, base=10.0):
 composition(full, samples=(), size=lambda shape, value=0: count_shape(shape))
 LIKE: list[tuple[Any, str]] = [(np.zeros_like, "Zeros in the shape of x."), (np.ones_like, "Ones in the shape of x.")]
 for function, doc in LIKE:
-    constant(
-        lambda x, function=function: function(x),
-        name=function.__name__,
-        numpy=(function,),
-        samples=(),
-        doc=doc,
-    )
+    constant(lambda x, function=function: function(x), name=function.__name__, numpy=(function,), samples=(), doc=doc)
 
 
 def spread_over(x, place, shape: Shape):

@@ -41,13 +41,7 @@ def dft_vjp(g, _, _x, *, axis, inverse, scale):
 
 
 dft = linear(
-    "dft",
-    dft_forward,
-    dft_vjp,
-    node="FftC2C",
-    samples=(),
-    public=False,
-    doc="Discrete Fourier transform over axes.",
+    "dft", dft_forward, dft_vjp, node="FftC2C", samples=(), public=False, doc="Discrete Fourier transform over axes."
 )
 
 

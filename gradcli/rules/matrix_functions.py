@@ -142,13 +142,7 @@ def pinv_vjp(g, out, x, *, absolute, relative):
 
 
 pinv_outputs = general(
-    "pinv_output",
-    pinv_forward,
-    pinv_vjp,
-    node="LinalgPinv",
-    samples=(),
-    public=False,
-    doc="Pseudo-inverse.",
+    "pinv_output", pinv_forward, pinv_vjp, node="LinalgPinv", samples=(), public=False, doc="Pseudo-inverse."
 )
 
 

@@ -43,12 +43,7 @@ def scipy_function(name: str, *slopes: Any, scipy: str = "", **options: Any) -> 
 
 # -- the error function and the normal distribution -----------------------------------------------
 
-elementwise(
-    from_scipy("erf"),
-    lambda _, x: TWO_OVER_SQRT_PI * np.exp(-x * x),
-    twin="erf(x)",
-    doc="Error function.",
-)
+elementwise(from_scipy("erf"), lambda _, x: TWO_OVER_SQRT_PI * np.exp(-x * x), twin="erf(x)", doc="Error function.")
 erfc = elementwise(
     from_scipy("erfc"),
     lambda _, x: -TWO_OVER_SQRT_PI * np.exp(-x * x),
@@ -350,11 +345,7 @@ i1e: Any = scipy_function(
 FIRST, SECOND = "Bessel function of the first kind", "Bessel function of the second kind"
 j0: Any = scipy_function("bessel_j0", lambda _, x: -j1(x), scipy="j0", twin="besselj(0, x)", doc=f"{FIRST}, order 0.")
 j1: Any = scipy_function(
-    "bessel_j1",
-    lambda out, x: j0(x) - over(out, x, -1),
-    scipy="j1",
-    twin="besselj(1, x)",
-    doc=f"{FIRST}, order 1.",
+    "bessel_j1", lambda out, x: j0(x) - over(out, x, -1), scipy="j1", twin="besselj(1, x)", doc=f"{FIRST}, order 1."
 )
 y0: Any = scipy_function(
     "bessel_y0", lambda _, x: -y1(x), scipy="y0", twin="bessely(0, x)", domain=(POSITIVE,), doc=f"{SECOND}, order 0."

@@ -154,13 +154,7 @@ def room(left: int, name: str, style: Style) -> int:
 
 
 def panel(
-    x: np.ndarray,
-    y: np.ndarray,
-    size: tuple[int, int],
-    left: int,
-    style: Style,
-    look: str,
-    slope: np.ndarray | None,
+    x: np.ndarray, y: np.ndarray, size: tuple[int, int], left: int, style: Style, look: str, slope: np.ndarray | None
 ) -> list[Text]:
     """Return the lines of a curve with its vertical axis. slope: tells a jump from a steep part, where known."""
     frame = Frame(style.unicode)

@@ -16,10 +16,7 @@ DELIBERATE = [
         "When one part from `split`, `chunk` or `unbind`, or what they were taken from, has changed in place, the "
         "other parts can still be used, and their gradients are right. PyTorch refuses to look at them.",
     ),
-    (
-        "Hooks on views",
-        "A view keeps its hooks, and its node, when its memory is changed elsewhere.",
-    ),
+    ("Hooks on views", "A view keeps its hooks, and its node, when its memory is changed elsewhere."),
     (
         "Changes of shape in place",
         "`unsqueeze_`, `transpose_` and their like are recorded under `no_grad`, too, so that gradients have the new "
@@ -45,10 +42,7 @@ DELIBERATE = [
         "`tanh`, `sigmoid` and `expm1` keep their operand, which has the digits that the result has lost in the "
         "tails: backward refuses also an operand that was changed in place since.",
     ),
-    (
-        "Hooks that change their argument",
-        "A hook gets a gradient of its own, which it may change in place.",
-    ),
+    ("Hooks that change their argument", "A hook gets a gradient of its own, which it may change in place."),
     (
         "Parts of a backward pass",
         "With `inputs`, the nodes that made these inputs do not run, so that what they saved is kept. Operations "

@@ -22,10 +22,7 @@ PROGRAMS = [
     ("*.py", "Python scripts, functions and declared checks: executed, unless `--safe` is given."),
 ]
 DATA = ("*.npy, *.npz, *.csv, *.tsv, *.txt, *.json", "Arrays for `NAME=@FILE`. Pickled arrays are refused.")
-WRITTEN = (
-    ".gradcli-*",
-    "Where `-o` writes first, beside the file that it names, which is then replaced.",
-)
+WRITTEN = (".gradcli-*", "Where `-o` writes first, beside the file that it names, which is then replaced.")
 TARGETS = """
 A target is an inline expression; `-` for a program on standard input; a file in the expression language of
 gradcli-expressions(7), which is parsed and never executed; a Python script, which is executed as `python file.py`

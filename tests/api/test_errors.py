@@ -95,11 +95,7 @@ MESSAGES = [
     (RuntimeError, "p has to be greater than or equal to 1, not 0", lambda: gc.mvlgamma(X, 0)),
     (ValueError, "the order must be a non-negative integer, not -1", lambda: gc.polygamma(-1, X)),
     (RuntimeError, "tensors with different dtypes", lambda: gc.heaviside(X, X.float())),
-    (
-        RuntimeError,
-        "zeta: the derivative with respect to the first",
-        lambda: gc.special.zeta(leaf(1, 2), X[:2]),
-    ),
+    (RuntimeError, "zeta: the derivative with respect to the first", lambda: gc.special.zeta(leaf(1, 2), X[:2])),
     # -- order, differences and norms
     (RuntimeError, "selected index k out of range", lambda: M.topk(6)),
     (RuntimeError, "a vector of values between 0 and 1", lambda: M.quantile(1.5)),

@@ -64,10 +64,7 @@ ATOMS = {
     ),
     "abs": Atom(np.abs, np.sign, abs, (-5, 5), (S, [1e-9, -1e-7, 3])),
     "huber": Atom(
-        huber,
-        lambda t: np.clip(t, -1, 1),
-        lambda t: t * t / 2 if abs(t) <= 1 else abs(t) - mp.mpf(0.5),
-        (-5, 5),
+        huber, lambda t: np.clip(t, -1, 1), lambda t: t * t / 2 if abs(t) <= 1 else abs(t) - mp.mpf(0.5), (-5, 5)
     ),
     "hinge": Atom(
         lambda t: np.maximum(1 - t, 0),

@@ -7,9 +7,9 @@ from pathlib import Path
 SAMPLE = Path(__file__).parents[2] / "samples" / "gradients.py"
 PROGRAM = f"""
 import sys
-from gradcli.check.targets.files import import_checks
+from gradcli.check.targets import import_checks
 from gradcli.cli.main import main
-from gradcli.program.import_scope import Folders
+from gradcli.program.user_code import Folders
 main(["gradcheck", {str(SAMPLE)!r}])
 for check in import_checks({str(SAMPLE)!r}, Folders()):
     assert check.run().verdict == "pass"

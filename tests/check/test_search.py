@@ -102,10 +102,7 @@ def test_right_gradients_at_the_ends_of_arithmetic(f, grad):
 
 def test_a_search_is_cheap():
     check = Check(
-        lambda x: (x**2 * np.sin(x)).sum(),
-        START,
-        grad=lambda x: 2 * x * np.sin(x) + x**2 * np.cos(x),
-        search=200,
+        lambda x: (x**2 * np.sin(x)).sum(), START, grad=lambda x: 2 * x * np.sin(x) + x**2 * np.cos(x), search=200
     )
     start = time.process_time()
     assert check.run().verdict == "pass"

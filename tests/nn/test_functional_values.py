@@ -13,11 +13,7 @@ from .compare import check, normal, sigmoid, slope, standard, t
 
 # -- activations ----------------------------------------------------------------------------------
 
-KINKS = {
-    "relu": (0.0, 0.0),
-    "leaky_relu": (0.0, 0.01),
-    "elu": (0.0, 1.0),
-}
+KINKS = {"relu": (0.0, 0.0), "leaky_relu": (0.0, 0.01), "elu": (0.0, 1.0)}
 
 
 @pytest.mark.parametrize(("name", "x", "want"), [(name, *row) for name, row in KINKS.items()])
@@ -25,9 +21,7 @@ def test_slopes_at_kinks_are_pytorchs(name, x, want):
     assert_allclose(slope(getattr(F, name), x), want)
 
 
-FORMULAS = {
-    "normalize": lambda x: x / np.sqrt((x * x).sum(1, keepdims=True)),
-}
+FORMULAS = {"normalize": lambda x: x / np.sqrt((x * x).sum(1, keepdims=True))}
 
 
 @pytest.mark.parametrize("name", FORMULAS)

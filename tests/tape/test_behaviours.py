@@ -259,8 +259,7 @@ def test_s3_in_place_on_the_base_reaches_older_views(x):
 
 
 @pytest.mark.parametrize(
-    "lose",
-    [np.asarray, float, lambda t: np.array([t]), lambda t: np.array([t, t]), lambda t: np.r_[t], int, complex],
+    "lose", [np.asarray, float, lambda t: np.array([t]), lambda t: np.array([t, t]), lambda t: np.r_[t], int, complex]
 )
 def test_s4_numpy_never_loses_the_graph_silently(lose):
     with pytest.raises(RuntimeError, match=r"detach\(\)"):

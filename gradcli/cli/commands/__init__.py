@@ -1,6 +1,7 @@
-'''One module per command.
+'''The commands.
 
-A command is a module here with a function of its name, and a line in `COMMANDS` of `cli/main.py`. It is called with
+A command is a function of its name in a module here, and a line in `COMMANDS` of `cli/main.py` (and in `HOMES`, where
+the module is called otherwise). It is called with
 the target and what the options say, by their names, and returns a result; what it computes stands in a lower layer:
 
 ```python
@@ -27,7 +28,6 @@ ascent(["x * y", "x=3", "y=4", "-f", "tsv"])  # x	0.8 / y	0.6
 
 Its help, options and page of the manual follow (`make man`); `formats=` says which formats there are, those of
 arrays unless given. If it has JSON, `schema/NAME.json` describes the keys. The examples of its epilog are run by
-the tests, with the files of `tests/manual/`. A new type of result gets, in each module of `render/formats` that it
-has a form in, a function marked with `@renders()`; one that holds numbers has `arrays`, in which nan is looked
-for.
+the tests, with the files of `tests/manual/`. A new type of result gets, in `show`, a function marked with
+`@renders(FORMAT)` for each form that it has; one that holds numbers has `arrays`, in which nan is looked for.
 '''

@@ -20,13 +20,7 @@ from ..param_types import shapes_of
     formats=("table", "text", "latex", *CODE, "json"),
 )
 def symbolic(
-    call: Call,
-    order: int,
-    simplify: bool,
-    at: tuple[str, ...],
-    digits: int | None,
-    steps: bool,
-    max_symbols: int,
+    call: Call, order: int, simplify: bool, at: tuple[str, ...], digits: int | None, steps: bool, max_symbols: int
 ) -> Formulas:
     """Print the derivative of TARGET for every input as a formula, found by sympy.
 

@@ -34,13 +34,7 @@ if TYPE_CHECKING:
     formats=(*ARRAYS, *PLOTS),
 )
 def jacobian(
-    call: Call,
-    mode: str,
-    chunk_size: int | None,
-    sparse: bool,
-    symbolic: bool,
-    max_symbols: int,
-    check: bool,
+    call: Call, mode: str, chunk_size: int | None, sparse: bool, symbolic: bool, max_symbols: int, check: bool
 ) -> Jacobian:
     """Print the Jacobian of TARGET: one block per input, of shape output.shape + input.shape."""
     program, values = call.program()
@@ -75,12 +69,7 @@ def jacobian(
     "Examples: gradcli hessian 'x**2 * sin(y)' x=2 y=3; gradcli hessian loss.expr --wrt w --json",
     "wrt out columns strict engine chunk_size symbolic max_symbols",
 )
-def hessian(
-    call: Call,
-    chunk_size: int | None,
-    symbolic: bool,
-    max_symbols: int,
-) -> Hessian:
+def hessian(call: Call, chunk_size: int | None, symbolic: bool, max_symbols: int) -> Hessian:
     """Print all second derivatives of TARGET, whose output must be a single number."""
     program, values = call.program()
     result = compute_hessian(

@@ -77,11 +77,7 @@ def padding_row(padding_idx: int | None, rows: int) -> int | None:
 
 
 @records_as("EmbeddingBackward0")
-def embedding(
-    input: Tensor,
-    weight: Tensor,
-    padding_idx: int | None = None,
-) -> Tensor:
+def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None) -> Tensor:
     """Rows of weight at the numbers in input; the row padding_idx gets no gradient.
 
     Raises IndexError for a number of no row.

@@ -73,22 +73,12 @@ def subtract_target(input: Tensor, target: Tensor) -> Tensor:
     return input - target
 
 
-def l1_loss(
-    input: Tensor,
-    target: Tensor,
-    reduction: str = "mean",
-    weight: Tensor | None = None,
-) -> Tensor:
+def l1_loss(input: Tensor, target: Tensor, reduction: str = "mean", weight: Tensor | None = None) -> Tensor:
     """|input - target|."""
     return weigh_losses(abs(subtract_target(input, target)), weight, reduction)
 
 
-def mse_loss(
-    input: Tensor,
-    target: Tensor,
-    reduction: str = "mean",
-    weight: Tensor | None = None,
-) -> Tensor:
+def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean", weight: Tensor | None = None) -> Tensor:
     """(input - target)^2."""
     warn_of_shapes(input, target)
     if input.shape != target.shape:
@@ -105,12 +95,7 @@ def huber(difference: Tensor, width: float) -> Tensor:
 
 
 @records_as("SmoothL1LossBackward0")
-def smooth_l1_loss(
-    input: Tensor,
-    target: Tensor,
-    reduction: str = "mean",
-    beta: float = 1.0,
-) -> Tensor:
+def smooth_l1_loss(input: Tensor, target: Tensor, reduction: str = "mean", beta: float = 1.0) -> Tensor:
     """(input - target)^2 / (2 beta) near 0, |input - target| - beta / 2 from beta on."""
     if beta < 0:
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
@@ -132,12 +117,7 @@ def huber_loss(
     return reduce_losses(losses if weight is None else losses * weight, reduction)
 
 
-def kl_div(
-    input: Tensor,
-    target: Tensor,
-    reduction: str = "mean",
-    log_target: bool = False,
-) -> Tensor:
+def kl_div(input: Tensor, target: Tensor, reduction: str = "mean", log_target: bool = False) -> Tensor:
     """target (log(target) - input) for log-probabilities input; 'batchmean' divides the sum by the first length."""
     if log_target:
         losses = target.exp() * (target - input)
@@ -162,12 +142,7 @@ def check_target(x: Tensor, target: Tensor) -> None:
 
 
 def class_losses(
-    scores: Tensor,
-    target: Tensor,
-    weight: Tensor | None,
-    ignore_index: int,
-    reduction: str,
-    smoothing: float = 0.0,
+    scores: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, reduction: str, smoothing: float = 0.0
 ) -> Tensor:
     """Return -scores of the target classes, weighed; the mean divides by the sum of the weights.
 
@@ -228,11 +203,7 @@ def loss_at_each(
 
 
 def nll_loss(
-    input: Tensor,
-    target: Tensor,
-    weight: Tensor | None = None,
-    ignore_index: int = -100,
-    reduction: str = "mean",
+    input: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean"
 ) -> Tensor:
     """-input at the target classes, for log-probabilities (N, C, ...) or (C,)."""
     return class_losses(input, target, weight, ignore_index, reduction)
@@ -290,10 +261,7 @@ def cross_entropy(
 
 
 def binary_cross_entropy(
-    input: Tensor,
-    target: Tensor,
-    weight: Tensor | None = None,
-    reduction: str = "mean",
+    input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = "mean"
 ) -> Tensor:
     """-(target log(input) + (1 - target) log(1 - input)), logarithms at least -100.
 

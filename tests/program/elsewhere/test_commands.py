@@ -43,10 +43,7 @@ def push_three(out, wrt, x, vec, config):
     return (block(x, config) @ np.array(vec)).tolist()
 
 
-ONE = {
-    "both": umbridge(value, wrong, ([2], [1]), push),
-    "forward": umbridge(value, None, ([2], [1]), push),
-}
+ONE = {"both": umbridge(value, wrong, ([2], [1]), push), "forward": umbridge(value, None, ([2], [1]), push)}
 THREE = {
     "both": umbridge(three, pull_three, ([2], [3]), push_three),
     "reverse": umbridge(three, pull_three, ([2], [3])),
