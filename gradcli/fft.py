@@ -1,9 +1,4 @@
-"""The frequencies that the elements of a transform stand for, and their order.
-
-The transforms: of one axis, of two and of several.
-
-Fourier transforms with the names and arguments of torch.fft.
-"""
+"""Fourier transforms with the names and arguments of torch.fft."""
 
 from __future__ import annotations
 

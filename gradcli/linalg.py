@@ -1,13 +1,4 @@
-"""Factors of matrices: Cholesky, LU, QR, eigenvalues and singular values.
-
-Products of vectors and matrices, diagonals and Vandermonde matrices.
-
-Inverses and systems of linear equations.
-
-Norms, condition numbers, ranks and determinants.
-
-Linear algebra with the names, arguments and results of torch.linalg.
-"""
+"""Linear algebra with the names, arguments and results of torch.linalg."""
 
 from __future__ import annotations
 

@@ -1,13 +1,4 @@
-"""What optimizers share: groups of parameters with their settings, and a state for each parameter.
-
-Stochastic gradient descent.
-
-Adam and AdamW.
-
-Schedules of learning rates: each `step()` sets the rate of every group for the next epoch.
-
-Optimizers with the names and arguments of torch.optim.
-"""
+"""Optimizers and schedules of learning rates with the names and arguments of torch.optim."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""What to call the results of a recorded graph, and where each was made.
-
-Running a program under observation: its graph, its modules, and every time it runs backward.
-
-The recorded graph of a program, as data.
-"""
+"""The recorded graph of a program, run under observation, as data."""
 
 from __future__ import annotations
 

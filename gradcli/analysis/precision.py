@@ -1,11 +1,4 @@
-"""Values and derivatives of a program in many digits, of which only those that are right are printed.
-
-How many digits of a program's value and gradient are right: floating point against 50 digits and more.
-
-The operation in which digits are lost: each step of a run and of backward beside the same step in many digits.
-
-How many digits of a program's value and gradients are right over a range, and which operations lose the others.
-"""
+"""Right digits: values and derivatives in many digits, and the operations in which floating point loses them."""
 
 from __future__ import annotations
 

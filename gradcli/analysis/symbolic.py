@@ -1,9 +1,4 @@
-"""A program run on symbols, and the derivatives of what comes out.
-
-Formulas at a point: their values in many digits, and limits where they have none.
-
-The derivatives of a program as formulas.
-"""
+"""The derivatives of a program as formulas, and their values in many digits."""
 
 from __future__ import annotations
 

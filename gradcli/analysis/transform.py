@@ -1,7 +1,4 @@
-"""One recorded run of a program, to be differentiated by the transforms of `func`.
-
-Jacobians, Hessians and products of a program: one recorded run, then the transforms of `func`.
-"""
+"""Jacobians, Hessians and products of a program: one recorded run, then the transforms of `func`."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Making tensors.
-
-Random tensors, and numbers drawn with given probabilities: NumPy's random numbers.
-"""
+"""Making tensors, random ones too."""
 
 from __future__ import annotations
 

@@ -1,11 +1,4 @@
-"""Taking and replacing elements at positions given by tensors.
-
-Taking and replacing elements anywhere: by flat positions, masks, several indices, slices.
-
-Diagonals and strides with PyTorch's arguments.
-
-Choosing elements with PyTorch's arguments and results.
-"""
+"""Taking, choosing and replacing elements with PyTorch's arguments."""
 
 from __future__ import annotations
 

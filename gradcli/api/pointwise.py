@@ -1,7 +1,4 @@
-"""Arithmetic with PyTorch's arguments.
-
-Functions that work element by element, where PyTorch's arguments differ from the table's.
-"""
+"""Functions of elements, where PyTorch's arguments differ from the table's."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""Functions of matrices check their operand and fail as PyTorch's do.
-
-Products and linear algebra with PyTorch's arguments.
-
-Inverses, determinants, factors and systems of equations under PyTorch's top-level names.
-"""
+"""Products and linear algebra with PyTorch's arguments, and its complaints about matrices."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""Reductions with PyTorch's arguments and results.
-
-Norms and distances with PyTorch's arguments.
-
-Running results along an axis, differences and integrals, with PyTorch's arguments.
-"""
+"""Reductions, norms, distances and running results with PyTorch's arguments."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""Points that people forget: ties, zeros, integers, signs, huge and tiny values, and the constants of the source.
-
-A cheap look at a claim along one direction, and a long look along one element.
-
-Failing points made small: fewer elements, equal ones kept equal, whole numbers near zero.
-"""
+"""Points that people forget, the cheap screen of a claim at them, and failing points made small."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""A check that is to be made: a function, its derivative by hand if there is one, and where.
-
-What the command line asks of its checks.
-"""
+"""A check that is to be made: a function, its derivative by hand if there is one, where, and what was asked of it."""
 
 from __future__ import annotations
 

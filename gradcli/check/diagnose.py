@@ -1,6 +1,4 @@
-"""Terms and factors that a claimed derivative lacks: what its error is proportional to.
-
-What mistake was probably made: patterns of the claimed derivative against its reference.
+"""What mistake was probably made: patterns of the claim, and terms or factors that it lacks.
 
 Every pattern must explain all wrong elements to within the reference's error, and more of them than chance would;
 otherwise nothing is said.

@@ -1,12 +1,8 @@
-"""What is claimed of a derivative, as products with directions, from as few calls as will do.
-
-The derivative along random directions: what agrees there needs no look at single elements.
+"""The derivative along random directions: what agrees there needs no look at single elements.
 
 Every element takes part in a direction with at least half its scale, so that one which is wrong by itself is seen in
 each, and several together would have to cancel in both. What twelve calls do not settle is looked at with more, and
 what disagrees is searched for its wrong elements (`group_testing`). A budget of calls ends this wherever it is.
-
-The rate at which the Taylor remainder |f(x + h d) - f(x) - h g.d| falls: 2 for a right gradient, 1 for another.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
 """Chebyshev fits along a line: the derivative at a point, and its error, from the decay of the coefficients.
 
 Trefethen, "Approximation Theory and Approximation Practice" (2013), chapters 3, 4 and 7 (series and their decay).
-
-What is known of the derivatives along a line, and slopes over small steps.
 """
 
 from __future__ import annotations

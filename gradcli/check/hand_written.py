@@ -1,9 +1,4 @@
-"""Plain functions of arrays, with a derivative by hand.
-
-Functions that run somewhere else as what is checked: the derivative that they give is what is claimed.
-
-Functions that return value and gradient together, as scipy.optimize.minimize(jac=True) takes them.
-"""
+"""Derivatives by hand, or given by functions that run elsewhere, as what is claimed."""
 
 from __future__ import annotations
 

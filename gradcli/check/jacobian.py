@@ -4,8 +4,6 @@ The cheap look takes ten points per input: three symmetric pairs within a few hu
 extrapolated as in Romberg's method, and two narrow pairs that must agree with them. An element that is settled
 by that is left alone; the others are sampled by `reference.estimate`.
 
-The derivative along a line from few values: symmetric pairs, whose differences are odd in the step.
-
 What is even, a kink at the point among it, cancels in these differences. Three pairs are extrapolated as in Romberg's
 method; eight, at Chebyshev nodes, show by the decay of their coefficients where the noise begins (see `fit`).
 """

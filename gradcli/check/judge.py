@@ -1,9 +1,7 @@
-"""Which elements are wrong where a claim disagrees along a direction: by halves, as in group testing.
+"""What is said of a claim that disagrees along a direction: its wrong elements, found by halves as in group testing.
 
 Of a part of the direction that disagrees one half disagrees, too; after log2(n) rounds it is a single element. What
 that is off by is taken out, and the rest is searched again while something is left to explain.
-
-What is said of a claim that disagrees along a direction: the wrong elements, or why none could be named.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""Points and their convex hulls.
-
-Kinks that several elements share: whether their claimed values lie together in Clarke's generalized gradient.
+"""Kinks that several elements share: whether their claimed values lie together in Clarke's generalized gradient.
 
 The generalized gradient is the convex hull of limits of gradients (Clarke, "Optimization and Nonsmooth Analysis",
 1983, theorem 2.5.1). What the directional derivatives h(d) of a row say about its form decides how membership is

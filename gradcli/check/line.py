@@ -1,9 +1,7 @@
-"""Noise, stairs and structure: what the plateaus say that fits of different widths share.
+"""Numeric derivatives with an error estimate, along one line at a time.
 
 Wide fits of a function with rounded intermediate results end in one plateau, and so do those of a function that
 swings or jumps faster than they resolve; narrow fits may sit on one stair and see no noise at all.
-
-Numeric derivatives with an error estimate, along one line at a time.
 
 A line is a function t -> phi(t) in R^m around t = 0. On an interval [-H, H] it is sampled at Chebyshev nodes. The
 coefficients of its Chebyshev series tell everything at once: for a smooth function they fall geometrically until

@@ -1,7 +1,4 @@
-"""What was held against a claim that may be the function's or the claim's own noise.
-
-PyTorch's rule, for who asks for tolerances: central differences with one step, |a - n| <= atol + rtol |n|.
-"""
+"""Differences that may be noise, the function's or the claim's; PyTorch's rule for who asks for tolerances."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""How a check is to be made.
-
-What a check may ask for, and the points that it draws.
-"""
+"""How a check is to be made, and the points that it draws."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""Forward against reverse mode: two claims about one derivative must be adjoint to each other.
-
-Products with a derivative are linear: b(0) = 0, b(-u) = -b(u), and b(u + v) = b(u) + b(v).
-
-A backward pass uses what was saved of its own call, whatever was called since.
-"""
+"""What products with a derivative must satisfy: linear, fresh at every call, forward and reverse mode adjoint."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The function that PyTorch's gradcheck is given: called with tensors that require grad, its outputs kept apart.
-
-torch.autograd.gradcheck and gradgradcheck: their signatures, and our verdict where no tolerance is given.
-"""
+"""torch.autograd.gradcheck and gradgradcheck: their signatures, and our verdict where no tolerance is given."""
 
 from __future__ import annotations
 

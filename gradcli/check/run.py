@@ -1,7 +1,4 @@
-"""What is reported of a judgement, input by input.
-
-One check from beginning to end.
-"""
+"""One check from beginning to end, and its report."""
 
 from __future__ import annotations
 

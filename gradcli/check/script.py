@@ -1,7 +1,4 @@
-"""Scripts as subjects: each call executes the script anew, and what comes out is differentiated.
-
-The checks of programs that gradcli's engine differentiates: expressions, scripts and functions of Tensors.
-"""
+"""Checks of what gradcli's engine differentiates: expressions, functions of Tensors, scripts executed anew."""
 
 from __future__ import annotations
 

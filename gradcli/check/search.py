@@ -1,7 +1,4 @@
-"""Arrays and points in files of JSON that people read and git compares: one line per entry, sorted.
-
-The search for a point where a claim is wrong: one direction per point filters, the verdict decides.
-"""
+"""The search for a point where a claim is wrong: one direction per point filters, the verdict decides."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""What is checked: a function of named arrays, and the derivative claimed for it.
-
-A subject as a function from real vectors to real vectors: complex elements count as two.
-"""
+"""What is checked: a function of named arrays and its claimed derivative, as one between real vectors."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""Finding the checks that files declare.
-
-From the inputs of a command line to the arguments of plain functions.
-
-From the words of a command line to checks.
-"""
+"""From the words of a command line, and from the declarations in files, to checks."""
 
 from __future__ import annotations
 

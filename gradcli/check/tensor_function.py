@@ -1,7 +1,4 @@
-"""Functions of Tensors as what is checked: the engine's own derivative is what is claimed.
-
-Second derivatives: the gradient itself, as a function, is what is checked.
-"""
+"""Functions of Tensors, and their gradients, as what is checked: the engine's own derivative is what is claimed."""
 
 from __future__ import annotations
 

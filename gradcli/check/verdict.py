@@ -1,7 +1,4 @@
-"""Relative differences as digits.
-
-The verdict: from the reference's interval, never from a tolerance that fits all scales.
-"""
+"""The verdict: from the reference's interval, never from a tolerance that fits all scales."""
 
 from __future__ import annotations
 

@@ -1,13 +1,7 @@
-"""What witnesses say of a derivative, and how much of it they know.
-
-The witness of formulas: sympy's derivative of what the program computes on symbols.
-
-The witness in 50 digits: differences of the function itself in high precision.
+"""Independent answers about the engine's derivative: 50 digits and formulas, each with its own error.
 
 It does not use the table's rules at all, so that a relative error of 1e-13 in a derivative is seen, and so is a value
 that has lost its digits.
-
-Independent answers about the engine's derivative: 50 digits and formulas, each with its own error.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""A process forked from this one, and pickled messages between the two.
+"""Running checks in processes of their own where they may die or never end: only the check at hand is lost.
 
 `multiprocessing` does this and more, and takes a fifth of the time of a short check to load.
-
-Running checks, in processes of their own where they may die or never end: only the check at hand is lost.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""A command as it was called: its target, the values of its inputs, and where its result goes.
-
-What grad, jacobian and hessian do with --digits and --symbolic.
-"""
+"""A command as it was called: its target, the values of its inputs, where its result goes, what checks it."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""What a shell may offer after TAB. Files are parsed, never executed; whatever goes wrong, nothing is offered.
-
-Completion scripts and the answers they get: click's machinery, with what bash, zsh and fish need here.
+"""What a shell may offer after TAB, and the scripts that ask for it. Files are parsed, never executed.
 
 Names such as `x=`, `f.py:` and `A=@file` hold characters at which bash splits words, so every script hands over its
 line up to the cursor, and the words are found here, alike for all shells.

@@ -1,7 +1,4 @@
-"""What goes to standard error: errors with a caret, warnings and notes.
-
-What `--help` prints: examples before everything else.
-"""
+"""What goes to standard error: errors with a caret, warnings and notes; and how `--help` prints."""
 
 from __future__ import annotations
 

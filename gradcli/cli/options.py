@@ -1,7 +1,4 @@
-"""Options that would do nothing where they are given: they are refused, so that nobody relies on them.
-
-How a command gets its options, and its function what they say.
-"""
+"""How a command gets its options, and which are refused because they would do nothing."""
 
 from __future__ import annotations
 

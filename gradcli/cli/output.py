@@ -1,7 +1,4 @@
-"""Standard output, kept for results: what the user's code prints, or closes, does not touch them.
-
-Where results go: a terminal, a pipe, or a file that is written whole or not at all.
-"""
+"""Where results go: a terminal, a pipe, or a file written whole; what the user's code prints does not touch them."""
 
 from __future__ import annotations
 

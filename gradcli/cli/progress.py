@@ -1,7 +1,4 @@
-"""How far long checks are: one line on a terminal, which goes when the next verdict comes.
-
-How far a sweep is, on a terminal.
-"""
+"""How far long checks and sweeps are: one line on a terminal."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""What an exact kind of number has to offer, and the table's twins compiled for it.
-
-Object arrays of exact numbers that NumPy's functions work on.
-"""
+"""Exact kinds of numbers, and object arrays of them that NumPy's functions work on."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Formulas as text: the expression language and LaTeX.
-
-Formulas as a function in Python or C: its names never clash, whatever the inputs are called.
-"""
+"""Formulas as text: the expression language, LaTeX, and functions in Python or C."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Reverse mode: products with the transposed Jacobian, gradients, and Jacobians.
-
-Calling a module with other tensors in place of its parameters.
-"""
+"""Reverse mode: products with the transposed Jacobian, gradients, Jacobians; modules called on other parameters."""
 
 from __future__ import annotations
 

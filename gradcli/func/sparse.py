@@ -1,9 +1,7 @@
-"""Which outputs depend on which inputs: the sparsity pattern of a Jacobian, read off the recorded graph.
+"""Sparsity patterns, read off the recorded graph, and sparse Jacobians from few products.
 
 A pattern is a superset of the true one: a sparse matrix of booleans with a row per element of a result and a column
 per element of the inputs.
-
-Sparse Jacobians from few products: columns (or rows) that never meet are computed together.
 
 Curtis, Powell and Reid (1974), "On the estimation of sparse Jacobian matrices": columns without a common row
 share one product. Griewank and Walther (2008), "Evaluating Derivatives", chapter 8.

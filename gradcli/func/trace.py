@@ -1,11 +1,4 @@
-"""Nested tuples, lists and dictionaries of tensors: what functions take and return besides single tensors.
-
-How much to compute at once: derivatives are cut into chunks that fit into memory.
-
-Calls of a function on fresh inputs, so that derivatives nest: each transform sees only its own inputs.
-
-Cotangents pulled back through a recorded call, and the blocks of its Jacobian, whose rows come from one pass.
-"""
+"""Calls of a function on fresh inputs, so that derivatives nest; cotangents pulled back through them in chunks."""
 
 from __future__ import annotations
 

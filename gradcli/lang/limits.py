@@ -1,9 +1,4 @@
-"""What a run may use, and how names are written: what is known before anything is parsed.
-
-How much memory a program of the language may take: a bound that the operating system watches over.
-
-Ending what takes too long: a part of a command, a check, or the whole command.
-"""
+"""What a run may use: how long a text, how many elements, how much memory, how much time."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""What names mean in the language: constants and functions, and what to say of others.
-
-How large a value may become: asked before it is computed, so that nothing is allocated in vain.
-
-Operands and arguments: numbers, tuples, lists and Tensors as what functions of the table take.
-"""
+"""What names mean in the language, what its functions take, and how large a value may become."""
 
 from __future__ import annotations
 

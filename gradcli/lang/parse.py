@@ -1,6 +1,4 @@
-"""Python's tree to ours: only a small list of its node types is let through.
-
-Text to tree. Python's own parser reads the text; only a small list of its node types is let through.
+"""Text to tree. Python's own parser reads the text; only a small list of its node types is let through.
 
 Nothing is ever evaluated by Python. `^` is read as power before parsing; positions are mapped back, so that
 every error points into the text that the user wrote.

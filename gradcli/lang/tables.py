@@ -1,7 +1,4 @@
-"""Numbers in rows: .csv, .tsv and .txt.
-
-Where the numbers of a value come from: files, pipes and standard input, and how they are written there.
-"""
+"""Where the numbers of a value come from: tables, files, pipes and standard input."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Places in the prepared text as places in the text that the user wrote.
-
-The expression language as data: statements and expressions, each with its place in the source text.
-"""
+"""The expression language as data: statements and expressions, each with its place in the source text."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""Hooks on modules: how they are registered, on one module or on all (see the end of `module`).
-
-Identity: one node that the gradients of several tensors pass unchanged, so that hooks see them together.
-
-Calling a module that has hooks.
-"""
+"""Hooks on modules, and calling a module that has hooks."""
 
 from __future__ import annotations
 

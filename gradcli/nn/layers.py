@@ -1,21 +1,4 @@
-"""Modules that apply one function with fixed settings: activations, losses, pooling and the like.
-
-Activations.
-
-Dropout.
-
-Losses.
-
-Pooling.
-
-Modules that move elements around.
-
-Linear layers.
-
-A table of vectors, looked up by number.
-
-Convolutions.
-"""
+"""Layers: linear maps, convolutions, tables of vectors, and modules of one function with fixed settings."""
 
 from __future__ import annotations
 

@@ -1,13 +1,4 @@
-"""The state of a module: its parameters and buffers by name, given out and taken back.
-
-Walking through a module: its children, its parameters, all modules in it.
-
-Converting a module's parameters and buffers to another type.
-
-Module: what layers and networks are made of.
-
-States in files: NumPy's .npz, which holds numbers and nothing that could be executed.
-"""
+"""Module, what layers and networks are made of; its state in files is NumPy's .npz, which executes nothing."""
 
 from __future__ import annotations
 

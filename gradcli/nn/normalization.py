@@ -1,7 +1,4 @@
-"""Normalization within a sample.
-
-Normalization with the moments of batches.
-"""
+"""Normalization within a sample, and with the moments of batches."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Gradients clipped.
-
-Gradients of parameters limited, in place.
-"""
+"""Gradients of parameters limited, in place."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""Names and parameters: what a function's signature says, and names that nobody knows.
-
-Outputs of several arrays: what each is called, and where it stands in the vector that they are joined to.
-
-The arguments of a call elsewhere: trees of dicts, lists and tuples, whose arrays have names by path.
-"""
+"""Signatures, arguments of calls elsewhere, and outputs of several arrays: names and places."""
 
 from __future__ import annotations
 

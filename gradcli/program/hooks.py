@@ -1,7 +1,4 @@
-"""Hooks given on the command line for modules: NAME=ACTION, NAME.forward=ACTION, NAME.forward_pre=ACTION.
-
-Hooks given on the command line: NAME=ACTION.
-"""
+"""Hooks given on the command line: NAME=ACTION, and of modules NAME.forward=ACTION, NAME.forward_pre=ACTION."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""Functions, custom Functions and modules that a Python file defines: inputs are the parameters.
-
-Modules defined in a Python file: inputs are those of forward and all parameters.
-
-Programs of what a Python file defines: functions, custom Functions and modules.
-"""
+"""Programs of what a Python file defines: functions, custom Functions and modules."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Runs of one script again and again: all alike, and only the first one heard.
-
-Scripts: ordinary Python that imports gradcli, executed as `python FILE.py` would.
-"""
+"""Scripts: ordinary Python that imports gradcli, executed as `python FILE.py` would, and again on other values."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""What PyTorch's modules have beside the names of ours: tensor types by their old names, and settings.
-
-`import torch` inside one script: PyTorch's module names for this engine, and nothing left behind afterwards.
-"""
+"""`import torch` inside one script: PyTorch's module names for this engine, and nothing left behind afterwards."""
 
 from __future__ import annotations
 

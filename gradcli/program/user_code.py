@@ -1,11 +1,4 @@
-"""Running a script so that its top-level names are seen as they are bound.
-
-What a user's Python raises, as errors with its own frames.
-
-What a user's Python files find when they import: the modules beside them, which nobody else gets to see.
-
-What a Python file defines.
-"""
+"""The user's Python: how its imports are found, how its names are seen, and what it raises."""
 
 from __future__ import annotations
 

@@ -1,10 +1,6 @@
-"""Activation functions of neural networks, in the forms that neither overflow nor lose digits.
-
-Activation functions made of pieces, and those made of a sigmoid or tanh.
+"""Activation functions, logsumexp and softmax, in forms that neither overflow nor lose digits.
 
 At a kink the slope is the one PyTorch takes.
-
-Sums of exponentials: logsumexp, softmax and log_softmax, shifted so that nothing overflows.
 """
 
 from __future__ import annotations

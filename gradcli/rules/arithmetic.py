@@ -1,7 +1,4 @@
-"""Choosing between operands, element by element: extremes of two, limits, conditions.
-
-Arithmetic, powers, comparisons and rounding.
-"""
+"""Arithmetic, powers, comparisons, rounding, extremes of two and conditions."""
 
 from __future__ import annotations
 

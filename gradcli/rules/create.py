@@ -1,7 +1,4 @@
-"""Arrays made from numbers alone, and grids between two end points.
-
-Arrays laid out from vectors: grids of coordinates, powers, matrices with a diagonal.
-"""
+"""Arrays made from numbers, grids of coordinates, and matrices with a diagonal."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Padding, inserting and leaving out elements: NumPy's functions.
-
-Differences, slopes and integrals of samples, sliding products, interpolation, polynomials: NumPy's functions.
-"""
+"""NumPy's functions of samples: padding, inserting, differences, integrals, interpolation, polynomials."""
 
 from __future__ import annotations
 

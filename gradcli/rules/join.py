@@ -1,7 +1,4 @@
-"""Joining arrays, and repeating them as blocks.
-
-Cutting arrays into parts: results are tuples of arrays.
-"""
+"""Joining arrays, repeating them, and cutting them into parts."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Matrix norms and condition numbers.
-
-Functions of whole matrices: pseudo-inverse, exponential, powers, products of many, least squares.
-"""
+"""Functions of whole matrices: norms, pseudo-inverse, exponential, powers, products of many, least squares."""
 
 from __future__ import annotations
 

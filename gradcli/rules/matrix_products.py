@@ -1,7 +1,4 @@
-"""Products of vectors, matrices and higher arrays.
-
-Einstein summation over explicit indices; every product of arrays is one of these.
-"""
+"""Products of vectors, matrices and higher arrays, and Einstein summation."""
 
 from __future__ import annotations
 

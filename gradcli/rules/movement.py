@@ -1,7 +1,4 @@
-"""Primitives that move elements without changing them: shape and order.
-
-Order of the elements along axes: reversed, turned and rolled.
-"""
+"""Elements moved without change: shapes, and order along axes."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""NumPy's remaining functions of elements: they are made of other entries.
-
-Averages, order statistics and reductions that ignore nan: NumPy's functions.
-
-Covariances and correlations.
-"""
+"""NumPy's remaining functions, made of other entries: averages, order statistics, covariances."""
 
 from __future__ import annotations
 

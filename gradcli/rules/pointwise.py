@@ -1,7 +1,4 @@
-"""Parts of complex numbers. Cotangents follow PyTorch: dL/dRe + i dL/dIm.
-
-More functions that work element by element: fractions, entropies, steps.
-"""
+"""Parts of complex numbers (cotangents follow PyTorch: dL/dRe + i dL/dIm), and further elementwise functions."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Reductions: sums, means, extremes and tests over axes.
-
-Variance, standard deviation, standardizing and vector norms.
-"""
+"""Reductions over axes: sums, means, extremes, tests, variances and vector norms."""
 
 from __future__ import annotations
 

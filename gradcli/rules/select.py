@@ -1,7 +1,4 @@
-"""Selections along axes: take, repeat, sort, diagonals and triangles.
-
-Choosing elements by conditions, by their order, and from several arrays: NumPy's functions.
-"""
+"""Selections along axes, by index, condition or order."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
-"""The one home of broadcasting: undoing it, spreading cotangents, and counting axes from the right.
+"""Broadcasting and its undoing, axes counted from the right, and how large a result will be.
 
 Every axis is negative from here on, so that extra leading (batch) axes never disturb a rule.
-
-How many elements a result will have, from the arguments alone: what a limit on sizes asks before a call.
 """
 
 from __future__ import annotations

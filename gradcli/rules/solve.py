@@ -1,8 +1,6 @@
-"""Exact linear algebra: Gaussian elimination over any field of numbers.
+"""Systems of equations and triangular factors over the last two axes, in floating point and over exact fields.
 
-Linear algebra over the last two axes. Formulas: Giles 2008, "Collected matrix derivative results".
-
-Triangular systems and the factors that lead to them: Cholesky and LU.
+Formulas: Giles 2008, "Collected matrix derivative results".
 """
 
 from __future__ import annotations

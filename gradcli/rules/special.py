@@ -1,7 +1,4 @@
-"""Special functions. Their values come from scipy.special, imported when the first one is computed.
-
-Bessel and Airy functions: each derivative is made of functions of the same family.
-"""
+"""Special functions; their values come from scipy.special, imported when the first one is computed."""
 
 from __future__ import annotations
 

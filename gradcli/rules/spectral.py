@@ -1,6 +1,4 @@
-"""The QR decomposition and products of Householder reflections.
-
-Eigenvalues, eigenvectors, singular values and singular vectors.
+"""QR, eigenvalues, eigenvectors, singular values and singular vectors.
 
 Eigenvectors are fixed up to a sign or a phase only: a gradient exists for what does not depend on it.
 """

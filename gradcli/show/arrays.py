@@ -1,7 +1,4 @@
-"""Arrays as a terminal shows them: aligned, coloured by sign, elided where they are long or room is short.
-
-Matrices of derivatives for a terminal: labelled, or as a heat map with a summary where they are large.
-"""
+"""Arrays and matrices for a terminal: aligned, coloured by sign, elided, or drawn as a heat map."""
 
 from __future__ import annotations
 

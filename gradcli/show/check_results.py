@@ -1,9 +1,4 @@
-"""What gradcheck finds out.
-
-Gradients that are kept in a file, and what became of them.
-
-What the tests notice of wrong versions of a function.
-"""
+"""What gradcheck, lock and mutate find out."""
 
 from __future__ import annotations
 

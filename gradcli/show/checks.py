@@ -1,7 +1,4 @@
-"""Checks in words: the sentences that every format shares.
-
-Every element of a check: as rows of values, and as lines.
-"""
+"""Checks in words and as rows of elements, as every format has them."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""Nodes of graphs and their values as text: what several formats share.
-
-The language of Graphviz; modules become clusters.
-
-Flowcharts in the language of Mermaid, which code hosts draw inside Markdown; modules become subgraphs.
-"""
+"""Recorded graphs in the languages of Graphviz and Mermaid; modules become clusters."""
 
 from __future__ import annotations
 

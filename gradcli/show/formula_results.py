@@ -1,7 +1,4 @@
-"""What exact arithmetic finds out: formulas, and numbers of many digits.
-
-How many digits of a value and a gradient are right, over a range.
-"""
+"""What exact arithmetic finds out: formulas, numbers of many digits, and how many digits are right over a range."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""Documents of the schema gradcli/1, and numbers in them.
-
-Graphs and backward's steps as JSON.
-
-One JSON document per command, schema gradcli/1.
-"""
+"""One JSON document per command, of schema gradcli/1."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Numbers and element names, as every format writes them.
-
-Formulas and long numbers, as every format writes them.
-"""
+"""Numbers, long numbers, formulas and names of elements, as every format writes them."""
 
 from __future__ import annotations
 

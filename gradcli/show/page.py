@@ -1,7 +1,4 @@
-"""Pages that stand by themselves: one file, nothing fetched, light and dark, readable without a mouse or scripts.
-
-Pictures of a check, as SVG in a page: the function along a line with two slopes, and derivatives as maps.
-"""
+"""Pages of one file that fetches nothing, and the pictures of a check in them, as SVG."""
 
 from __future__ import annotations
 

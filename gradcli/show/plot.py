@@ -1,7 +1,4 @@
-"""Lines drawn with characters: braille dots, or stars where there is only ASCII.
-
-Plots for a terminal: curves one above the other, and maps with arrows.
-"""
+"""Plots for a terminal: curves and maps, in braille dots or in stars where there is only ASCII."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""GitHub Actions: one annotation per check that did not pass.
-
-JUnit XML, as CI systems read it.
-
-SARIF 2.1.0, as code scanning reads it: a rule per kind of mistake, a result per check that did not pass.
-"""
+"""Checks as CI reads them: annotations of GitHub Actions, JUnit XML, SARIF 2.1.0."""
 
 from __future__ import annotations
 

@@ -1,22 +1,9 @@
-"""What commands find out, as immutable data. Renderers turn it into text and know nothing else.
-Modules beside this one hold what other commands find out.
+"""Results, as immutable data: gradients, products, Jacobians, Hessians, curves, sweeps, functions of the table.
 
 Arrays are plain ndarrays. Named tuples rather than dataclasses: they cost nothing to import. A result may have,
 beside what its renderers read: `arrays`, the numbers in which nan is looked for; `exit_code`; and what is said on
 standard error, `notes`, `unused`, `detached`, `anomaly`, `symbolic` and `witnesses`. Tables whose numbers are never
 cut are those of `Output.numbers_of`.
-
-What the elements of arrays are called, wherever they are named.
-
-What jacobian, hessian, vjp, jvp and hvp find out.
-
-What there is to say about the functions of the table.
-
-What there is to draw: functions along one input or two, with their derivatives.
-
-What a sweep leaves behind besides its table.
-
-Where a result holds nan, or another number that is not finite.
 """
 
 from __future__ import annotations

@@ -1,9 +1,4 @@
-"""Locks and what became of them, for people and in lines.
-
-Mutants as a table and as a picture: which wrong gradients the tests notice.
-
-Right digits of value and gradient, as a terminal shows them.
-"""
+"""Locks, mutants and precision, as a terminal shows them."""
 
 from __future__ import annotations
 

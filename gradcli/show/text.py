@@ -1,7 +1,4 @@
-"""Formulas in the expression language: NAME, tab, FORMULA, and the value if a point was given.
-
-Formulas as code, ready to be pasted: Python or C.
-"""
+"""Formulas as text: NAME, tab, FORMULA in the expression language, or a function in Python or C."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Backward in words: the sentences that a terminal and a file show for each step.
-
-Graphs as a terminal shows them: a tree, and columns beside it.
-"""
+"""Graphs and the steps of backward, as a terminal shows them."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Graphs drawn without Graphviz: in layers, operands below what was computed from them, with few crossings.
+"""Backward as a page that is stepped through with keys: the graph, and next to it what each step sends where.
+
+The graph is drawn in layers, operands below what was computed from them, with few crossings.
 
 Sugiyama, Tagawa and Toda (1981): layers by longest paths, long edges through empty places, barycentres.
-
-Backward as a page that is stepped through with keys: the graph, and beside it what each step sends where.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Tab-separated lines for shells and awk: NAME, tab, VALUE; one line per element, nothing else.
-
-Comma-separated lines with a heading: those of `tsv`, an element a line, its name quoted where it holds a comma.
-"""
+"""Lines for shells and tables: NAME, tab, VALUE per element, or the same with commas and a heading."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Modes that note where nodes are made, and what they computed.
-
-Finding the operation behind a NaN or an error: nodes remember where they were made, backward stops there.
-"""
+"""Where nodes are made and what they computed; the operation behind a NaN or an error."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Edges of the graph: the place where a gradient flows into a node, with or without the tensor it belongs to.
-
-Backward as users call it: `backward` and `grad`, their checks and their results.
-"""
+"""Backward as users call it, from tensors or edges of the graph."""
 
 from __future__ import annotations
 

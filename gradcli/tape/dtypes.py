@@ -1,7 +1,4 @@
-"""Data types under PyTorch's names, over NumPy's, PyTorch's rules for mixing them, and the one device.
-
-What NumPy refuses with ValueError and PyTorch with RuntimeError is both here.
-"""
+"""Data types under PyTorch's names, its rules for mixing them, the one device, and its errors about shapes."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Hooks on what is saved for backward: a pair of functions that pack tensors away and bring them back.
-
-The node of one call of a custom function, which is also the `ctx` of its methods, and how its backward is run.
-"""
+"""The node of one call of a custom function, which is also its `ctx`, and hooks on what is saved for backward."""
 
 from __future__ import annotations
 

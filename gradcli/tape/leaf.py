@@ -1,9 +1,7 @@
-"""When memory was last changed in place, so that backward never uses a value that is no longer there.
+"""Leaves, where gradients are added up, and when memory was last changed in place.
 
 Recording an operation costs nothing here: nodes and in-place changes draw numbers from one sequence, and an
 array saved by a node was changed since exactly when its memory's last change is newer than the node.
-
-Leaves of the graph: the nodes where gradients are added up.
 """
 
 from __future__ import annotations

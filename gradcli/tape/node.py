@@ -1,6 +1,4 @@
-"""Rules: how a cotangent passes a node.
-
-Nodes of the dynamic graph: raw saved arrays and links to parent nodes, never Tensors.
+"""Nodes of the graph: raw saved arrays, links to parents, and the rule by which a cotangent passes.
 
 Without links to Tensors there are no reference cycles, so memory goes as soon as the last result does.
 """

@@ -1,9 +1,7 @@
-"""The quick recorders of elementwise functions of one and two operands, each built from its entry.
+"""The operators of Tensors, and the quick recorders of elementwise functions, each built from its entry.
 
 One type test, one NumPy call, one Tensor, one node. Whatever is unusual (mixed shapes or types, large or complex
 arrays, other kinds of operands, a mode of recording) falls back to `record`, which takes 2.4 to 5.9 times as long.
-
-The operators of Tensors; NumPy's protocols are joined to them.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""What nodes do with a cotangent: the vector-Jacobian products of the table, and cotangent times partial.
-
-Recording: run a primitive on raw arrays and, where a gradient is wanted, leave a node behind.
+"""Recording: run a primitive on raw arrays and, where a gradient is wanted, leave a node behind.
 
 Operands of mixed types are cast to their common one, by PyTorch's rules, before a primitive sees them.
 """

@@ -1,9 +1,4 @@
-"""What Python's own functions ask of a tensor: float(), bool(), len(), repr(), copies and the like.
-
-The Tensor: raw data, and the node that says where it came from.
-
-Parameters: tensors that a module trains.
-"""
+"""The Tensor, raw data and the node that says where it came from, and the Parameter, which a module trains."""
 
 from __future__ import annotations
 

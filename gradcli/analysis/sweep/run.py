@@ -1,9 +1,4 @@
-"""The parts of a sweep's result: written by whoever does them, renamed into place, joined when all are there.
-
-Sweeps from beginning to end: which parts are missing, who does them, and what becomes of them.
-
-What a result was made from, so that the same command goes on with it and another one does not touch it.
-"""
+"""A sweep from beginning to end: the parts of its result, who does them, and how it is resumed."""
 
 from __future__ import annotations
 

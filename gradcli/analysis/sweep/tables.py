@@ -1,7 +1,4 @@
-"""Tables of points: columns with names, read in blocks from any row on.
-
-Tables as text: CSV and TSV, read in pieces that end with a row.
-"""
+"""Tables of points: columns with names, read in blocks from any row on."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""gradcli grad: the value of an output and its gradient for every input.
-
-gradcli eval: the value of an output, and nothing else.
-"""
+"""gradcli grad and gradcli eval."""
 
 from __future__ import annotations
 

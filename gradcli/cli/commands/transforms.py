@@ -1,13 +1,4 @@
-"""gradcli jacobian: every derivative of every output element.
-
-gradcli hessian: the second derivatives of a scalar output.
-
-gradcli vjp: the product of a vector with the Jacobian.
-
-gradcli jvp: the derivative of the output in a direction.
-
-gradcli hvp: the product of the Hessian with a vector.
-"""
+"""gradcli jacobian, hessian, vjp, jvp and hvp."""
 
 from __future__ import annotations
 

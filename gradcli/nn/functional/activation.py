@@ -1,7 +1,4 @@
-"""Activation functions.
-
-Random zeros when training.
-"""
+"""Activation functions, and random zeros when training."""
 
 from __future__ import annotations
 

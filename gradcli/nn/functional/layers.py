@@ -1,9 +1,4 @@
-"""Linear maps.
-
-Rows of a table of vectors.
-
-Normalization over batches, layers and groups.
-"""
+"""Linear maps, rows of a table of vectors, normalization."""
 
 from __future__ import annotations
 

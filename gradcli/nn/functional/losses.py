@@ -1,7 +1,4 @@
-"""Losses of numbers: distances of a prediction from a target.
-
-Losses of scores of classes, and of probabilities.
-"""
+"""Losses: distances of a prediction from a target, of scores of classes, and of probabilities."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Padding.
-
-Convolutions in one and two dimensions.
-
-Averages and maxima over windows.
+"""Padding, convolutions, averages and maxima over windows.
 
 The windows of one axis are a table: row i holds the positions that output i sees, -1 where it sees padding.
 Averages are a sparse matrix per axis; maxima pick elements at positions found axis by axis.

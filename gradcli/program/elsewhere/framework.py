@@ -1,7 +1,4 @@
-"""Functions of PyTorch, JAX and HIPS autograd: what the three have in common, and the choice among them.
-
-The choice among the frameworks: which adapter calls a function, and with what arguments.
-"""
+"""Functions of PyTorch, JAX and HIPS autograd: what the three have in common, and the choice among them."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""One kept connection to a server that speaks JSON.
-
-Models that speak UM-Bridge 1.0, whatever carries their messages: a server, or a process on a pipe.
+"""Servers that speak JSON over one kept connection, and models that speak UM-Bridge 1.0.
 
 Source: Seelinger et al., "UM-Bridge: Uncertainty quantification and modeling bridge", JOSS 8 (2023), and
 https://um-bridge-benchmarks.readthedocs.io/en/docs/umbridge/protocol.html.

@@ -1,10 +1,6 @@
-"""Reads the declaration of a C function: `double f(int n, const double *x)`.
-
-Functions of shared libraries, by the lines of their C header.
+"""Functions of shared libraries, by the lines of their C header, and Functional Mock-up Units (FMI 2.0).
 
 Names of derivatives follow Tapenade (xb, xd), Enzyme (dx) and the habits x_b, x_bar, x_dot and grad_x.
-
-Functional Mock-up Units (FMI 2.0): outputs at the start time as a function of inputs and parameters.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""What PyTorch computes on the way: what recorded graphs hold, and types of numbers.
-
-Functions, custom Functions and modules of PyTorch.
-"""
+"""Functions, custom Functions and modules of PyTorch, and what it computes on the way."""
 
 from __future__ import annotations
 
