@@ -43,7 +43,7 @@ Programs. A kind of target is a subclass of `Program` (`program/base.py`): `run`
 called on Tensors, as its `dtype` says. `load_program` (`program/target.py`) chooses it; what a word on the command
 line means is also asked by `cli/call.py`, `cli/options.py` and `cli/complete.py`.
 
-Formats. `FORMATS` in `show/__init__.py` says what a format holds, which names of files ask for it, and which module of
+Formats. `FORMATS` in `show/__init__.py` says what a format holds, which file names ask for it, and which module of
 `show` has its functions, registered by the type of result; a command lists its `formats=`.
 `cli/commands` tells how to add a command.
 

@@ -122,7 +122,7 @@ def test_values_and_derivatives(make, shapes, value):
 
     def run(*values):
         given = dict(zip(parameters, values[len(inputs) :], strict=True))
-        return gradcli.func.reverse(module, given, values[: len(inputs)])
+        return gradcli.func.functional_call(module, given, values[: len(inputs)])
 
     call = Given(run, [*inputs, *parameters.values()])
     if value is not None:

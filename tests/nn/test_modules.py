@@ -191,12 +191,12 @@ def test_other_tensors_in_place_of_parameters():
     net = nn.Linear(2, 1)
     weight = gradcli.tensor([[2.0, 3.0]], requires_grad=True)
     bias, x = gradcli.zeros(1), gradcli.tensor([5.0, 7.0])
-    gradcli.func.reverse(net, {"weight": weight, "bias": bias}, x).backward()
+    gradcli.func.functional_call(net, {"weight": weight, "bias": bias}, x).backward()
     assert weight.grad.tolist() == [[5, 7]]
     assert net.weight.grad is None
     assert isinstance(net.weight, nn.Parameter)
     with pytest.raises(RuntimeError, match="Missing key"):
-        gradcli.func.reverse(net, {"weight": weight}, x, strict=True)
+        gradcli.func.functional_call(net, {"weight": weight}, x, strict=True)
 
 
 def test_parameters_give_plain_tensors():
