@@ -12,6 +12,7 @@ import re
 import shlex
 import sys
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 import click
@@ -236,44 +237,9 @@ def offer(what: str, ctx: click.Context, param: click.Parameter, incomplete: str
         return []
 
 
-BASH = """\
-%(complete_func)s() {
-    mapfile -t COMPREPLY < <(COMP_LINE="${COMP_LINE:0:COMP_POINT}" COMP_WORD="$2" \\
-        %(complete_var)s=bash_complete "${1/#\\~/$HOME}" 2>/dev/null)
-    compopt -o nospace
-}
-complete -F %(complete_func)s %(prog_name)s
-"""
-ZSH = """\
-#compdef %(prog_name)s
-
-%(complete_func)s() {
-    local -a response plain more plain_help more_help
-    local kind value help
-    response=("${(@f)$(COMP_LINE="${words[1,CURRENT]}" \\
-        %(complete_var)s=zsh_complete ${~words[1]} 2>/dev/null)}")
-    for kind value help in "${response[@]}"; do
-        [[ $kind == plain ]] && plain+=("$value") plain_help+=("$help")
-        [[ $kind == more ]] && more+=("$value") more_help+=("$help")
-    done
-    (( $#plain )) && compadd -l -d plain_help -a plain
-    (( $#more )) && compadd -S '' -l -d more_help -a more
-    return 0
-}
-
-if [[ $zsh_eval_context[-1] == loadautofunc ]]; then
-    %(complete_func)s "$@"
-else
-    compdef %(complete_func)s %(prog_name)s
-fi
-"""
-FISH = """\
-function %(complete_func)s
-    set -lx COMP_LINE (commandline -cp | string collect)
-    %(complete_var)s=fish_complete %(prog_name)s 2>/dev/null
-end
-complete --no-files --keep-order --command %(prog_name)s --arguments "(%(complete_func)s)"
-"""
+def template(shell: str) -> str:
+    """Return the script of a shell, with places for click."""
+    return Path(__file__).with_name(f"completion.{shell}").read_text(encoding="utf-8")
 
 
 class Complete(ShellComplete):
@@ -300,7 +266,7 @@ class Complete(ShellComplete):
 class Bash(Complete, BashComplete):
     """bash: what is offered replaces the part after the last of its word breaks, and is quoted here."""
 
-    source_template = BASH
+    source_template = template("bash")
 
     def format_completion(self, item: CompletionItem) -> str:
         """Return the text to insert, with a blank after a word that is complete."""
@@ -316,7 +282,7 @@ class Bash(Complete, BashComplete):
 class Zsh(Complete, ZshComplete):
     """zsh: three lines each, the last one being what its list shows."""
 
-    source_template = ZSH
+    source_template = template("zsh")
 
     def format_completion(self, item: CompletionItem) -> str:
         """Return kind, value, and the value with its help."""
@@ -327,7 +293,7 @@ class Zsh(Complete, ZshComplete):
 class Fish(Complete, FishComplete):
     """fish: value, tab, help; it adds no blank after = : and / by itself."""
 
-    source_template = FISH
+    source_template = template("fish")
 
     def format_completion(self, item: CompletionItem) -> str:
         about = " ".join((item.help or "").split())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from html import escape as escape_html
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,45 +15,14 @@ from .numbers import label_part
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
 """A page may fetch nothing, whatever a name in it says."""
-STYLE = """
-.gradcli { color-scheme: light dark; --ink: #1b1f24; --paper: #ffffff; --soft: #f3f5f7; --line: #c9d1d9;
-  --dim: #57606a;
-  --pass: #116329; --fail: #b3001b; --unsure: #7a5200; --error: #7b2d8b; --first: #0550ae;
-  --second: #a04100; --now: #fff1c2; color: var(--ink); background: var(--paper);
-  font: 1rem/1.5 system-ui, sans-serif; }
-@media (prefers-color-scheme: dark) { .gradcli { --ink: #e6edf3; --paper: #0d1117; --soft: #161b22; --line: #3d444d;
-  --dim: #9aa4af; --pass: #56d364; --fail: #ff8182; --unsure: #e3b341; --error: #d8a6ff; --first: #79c0ff;
-  --second: #ffa657; --now: #4a3a00; } }
-body.gradcli { margin: 0 auto; padding: 1rem; max-width: 70rem; }
-.gradcli h1 { font-size: 1.5rem; margin: 0 0 .5rem; overflow-wrap: anywhere; }
-.gradcli h2 { font-size: 1.2rem; margin: 2rem 0 .5rem; overflow-wrap: anywhere; }
-.gradcli h3 { font-size: 1rem; margin: 1.2rem 0 .3rem; }
-.gradcli a { color: var(--first); }
-.gradcli :focus-visible { outline: 3px solid var(--first); outline-offset: 2px; }
-.gradcli table { border-collapse: collapse; }
-.gradcli th, .gradcli td { border-bottom: 1px solid var(--line); padding: .2rem .6rem; text-align: left;
-  vertical-align: top; }
-.gradcli .number { text-align: right; }
-.gradcli td.number { white-space: nowrap; font: .9em ui-monospace, monospace; }
-.gradcli .wide { overflow-x: auto; max-width: 100%; }
-.gradcli .long { max-height: 30rem; overflow-y: auto; }
-@media (max-width: 40rem) { .gradcli .stack thead { display: none; }
-  .gradcli .stack table, .gradcli .stack tbody, .gradcli .stack tr, .gradcli .stack td { display: block; }
-  .gradcli .stack td { border: 0; text-align: left; padding: .1rem 0; white-space: normal; overflow-wrap: anywhere; }
-  .gradcli .stack tr { border-bottom: 1px solid var(--line); padding: .4rem 0; } }
-@media print { .gradcli .long { max-height: none; } }
-.gradcli pre { background: var(--soft); border: 1px solid var(--line); border-radius: 6px; padding: .6rem;
-  margin: .3rem 0; overflow-x: auto; font: .9rem/1.45 ui-monospace, monospace; }
-.gradcli .dim { color: var(--dim); }
-.gradcli .pass { color: var(--pass); } .gradcli .fail { color: var(--fail); } .gradcli .error { color: var(--error); }
-.gradcli .inconclusive, .gradcli .hidden { color: var(--unsure); }
-.gradcli .verdict { font-weight: 700; white-space: nowrap; }
-.gradcli tr.wrong td { background: color-mix(in srgb, var(--fail) 12%, transparent); }
-.gradcli svg { max-width: 100%; height: auto; }
-.gradcli svg text { fill: var(--ink); font: 12px ui-monospace, monospace; }
-.gradcli .maps { display: flex; flex-wrap: wrap; gap: 1rem; } .gradcli figure { margin: 0; }
-.gradcli figcaption { color: var(--dim); font-size: .9rem; }
-""".strip()
+
+
+def template(name: str) -> str:
+    """Return a file that stands next to this one, without the end of its last line."""
+    return Path(__file__).with_name(name).read_text(encoding="utf-8").rstrip("\n")
+
+
+STYLE = template("page.css")
 MARKS = {"pass": "✓", "fail": "✗", "inconclusive": "?", "error": "!"}
 
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from . import Style, renders
 from .dot import title, value_text
 from .graph_results import Graph, GraphNode, Pass, Step, Trace
-from .page import escape, fragment, of_class, page, scroll
+from .page import escape, fragment, of_class, page, scroll, template
 from .trace import Line, array_on_a_line, forward, heading, step
 
 ROW, GAP, HEIGHT, LETTER = 96, 24, 54, 7.4
@@ -118,95 +118,17 @@ MOST = 300
 """Nodes beyond which there is no picture."""
 SHORT = 26
 """The longest line of a box, in characters."""
-LOOK = """
-.gradcli .box { fill: var(--soft); stroke: var(--line); stroke-width: 1.5; } .gradcli .leaf .box { rx: 14; }
-.gradcli .edge { fill: none; stroke: var(--line); stroke-width: 1.5; }
-.gradcli svg .grad { fill: var(--second); font-weight: 700; visibility: hidden; }
-.gradcli .done .grad, .gradcli .now .grad { visibility: visible; }
-.gradcli .done .box { stroke: var(--second); } .gradcli .now .box { fill: var(--now); stroke: var(--second);
-  stroke-width: 3; } .gradcli .sent .box { stroke: var(--second); stroke-dasharray: 5 3; }
-.gradcli .edge.flows { stroke: var(--second); stroke-width: 3; stroke-dasharray: 6 5;
-  animation: flow 1s linear infinite; }
-.gradcli .edge.done { stroke: var(--second); }
-@keyframes flow { to { stroke-dashoffset: -11; } }
-@media (prefers-reduced-motion: reduce) { .gradcli .edge.flows { animation: none; } }
-.gradcli .w-step { font-weight: 700; } .gradcli .w-sent { color: var(--second); }
-.gradcli .w-leaf { color: var(--pass); font-weight: 700; } .gradcli .w-hook { color: var(--error); }
-.gradcli .w-dim { color: var(--dim); }
-.gradcli .bar { display: flex; flex-wrap: wrap; gap: .5rem; align-items: center; position: sticky; top: 0; z-index: 1;
-  background: var(--paper); padding: .5rem 0; }
-.gradcli button { font: inherit; color: inherit; background: var(--soft); border: 1px solid var(--line);
-  border-radius: 6px; padding: .3rem .8rem; min-height: 2.5rem; }
-.gradcli kbd { border: 1px solid var(--line); border-radius: 4px; padding: 0 .3rem; }
-.gradcli.stepping .step:not(.now) { display: none; } .gradcli:not(.stepping) .bar { display: none; }
-.gradcli .picture svg { max-width: none; } .gradcli .picture .wide { max-height: 70vh; overflow: auto; }
-@media (max-width: 40rem) { .gradcli .picture .wide { max-height: 45vh; } .gradcli h1 { font-size: 1.1rem; } }
-.gradcli .stage { display: flex; flex-wrap: wrap; gap: 0 2rem; align-items: flex-start; }
-.gradcli .stage > * { min-width: min(24rem, 100%); flex: 1 1 24rem; }
-.gradcli .stage > .picture { flex: 0 1 auto; max-width: 100%; }
-"""
-SCRIPT = """
-'use strict';
-const steps = [...document.querySelectorAll('.step')], at = document.getElementById('at');
-let place = 0, timer = 0;
-const all = (name) => document.querySelectorAll('.' + name);
-function show(wanted) {
-  place = Math.max(0, Math.min(steps.length - 1, wanted));
-  for (const name of ['now', 'done', 'sent', 'flows'])
-    for (const part of all(name)) part.classList.remove(name);
-  steps.forEach((step, i) => {
-    if (i > place) return;
-    const mark = (ids, name) => (ids || '').split(' ').filter(Boolean).forEach((id) => {
-      const part = document.getElementById(id);
-      if (part) part.classList.add(name);
-    });
-    if (step.dataset.pass === steps[place].dataset.pass) {
-      mark(step.dataset.node, i === place ? 'now' : 'done');
-      mark(step.dataset.edges, i === place ? 'flows' : 'done');
-      if (i === place) mark(step.dataset.to, 'sent');
-    }
-  });
-  steps[place].classList.add('now');
-  at.textContent = 'step ' + (place + 1) + ' of ' + steps.length;
-  for (const picture of all('picture'))
-    picture.hidden = picture.dataset.pass !== steps[place].dataset.pass;
-  const node = document.getElementById(steps[place].dataset.node);
-  if (node) node.scrollIntoView({block: 'nearest', inline: 'center'});
-  history.replaceState(null, '', '#step' + (place + 1));
-}
-function play() {
-  if (timer) { clearInterval(timer); timer = 0; }
-  else timer = setInterval(() => { if (place === steps.length - 1) play(); else show(place + 1); }, 1200);
-  document.getElementById('play').textContent = timer ? 'stop' : 'play';
-}
-const moves = {ArrowRight: 1, j: 1, n: 1, ArrowLeft: -1, k: -1, p: -1};
-document.addEventListener('keydown', (event) => {
-  if (event.ctrlKey || event.altKey || event.metaKey) return;
-  if (event.key in moves) show(place + moves[event.key]);
-  else if (event.key === 'Home') show(0);
-  else if (event.key === 'End') show(steps.length - 1);
-  else if (event.key === ' ' && event.target.tagName !== 'BUTTON') play();
-  else return;
-  event.preventDefault();
-});
-document.getElementById('back').onclick = () => show(place - 1);
-document.getElementById('next').onclick = () => show(place + 1);
-document.getElementById('play').onclick = play;
-document.body.classList.add('stepping');
-show((parseInt(location.hash.replace('#step', ''), 10) || 1) - 1);
-"""
-BAR = """<div class="bar">
-<button id="back">back</button> <button id="next">next</button> <button id="play">play</button>
-<span id="at" aria-live="polite"></span>
-<span class="dim"><kbd>→</kbd> <kbd>←</kbd> step, <kbd>space</kbd> play, <kbd>Home</kbd> <kbd>End</kbd></span>
-</div>"""
 
 
 @renders("html")
 def render_trace(result: Trace, style: Style) -> str:
     """Return a page: without scripts all steps below each other, with them one at a time."""
     several = len(result.passes) > 1
-    body = [f"<header><h1>backward through {escape(result.target)}</h1></header>", "<main>", BAR]
+    body = [
+        f"<header><h1>backward through {escape(result.target)}</h1></header>",
+        "<main>",
+        template("trace_bar.html"),
+    ]
     body.append('<div class="stage">')
     body += [picture_of(run, i + 1, style) for i, run in enumerate(result.passes)]
     body.append("<div>")
@@ -216,7 +138,8 @@ def render_trace(result: Trace, style: Style) -> str:
         lines = f'<pre tabindex="0">{markup(forward(run, style))}</pre>'
         body.append(f"<details open><summary>forward</summary>{lines}</details>")
         body.append("</section>")
-    return page(f"backward through {result.target}", "\n".join([*body, "</div></div></main>"]), LOOK, SCRIPT)
+    look, script = (f"\n{template(name)}\n" for name in ("trace.css", "trace.js"))
+    return page(f"backward through {result.target}", "\n".join([*body, "</div></div></main>"]), look, script)
 
 
 def markup(lines: list[Line]) -> str:
