@@ -118,6 +118,7 @@ MOST = 300
 """Nodes beyond which there is no picture."""
 SHORT = 26
 """The longest line of a box, in characters."""
+LOOK = f"\n{template('trace.css')}\n"
 
 
 @renders("html")
@@ -138,8 +139,8 @@ def render_trace(result: Trace, style: Style) -> str:
         lines = f'<pre tabindex="0">{markup(forward(run, style))}</pre>'
         body.append(f"<details open><summary>forward</summary>{lines}</details>")
         body.append("</section>")
-    look, script = (f"\n{template(name)}\n" for name in ("trace.css", "trace.js"))
-    return page(f"backward through {result.target}", "\n".join([*body, "</div></div></main>"]), look, script)
+    script = f"\n{template('trace.js')}\n"
+    return page(f"backward through {result.target}", "\n".join([*body, "</div></div></main>"]), LOOK, script)
 
 
 def markup(lines: list[Line]) -> str:
