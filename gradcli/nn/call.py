@@ -103,30 +103,15 @@ class HookLists:
 
 
 class Everywhere(HookLists):
-    """The hooks of all modules; `registration_hooks` see what is about to enter a registry of any."""
+    """The hooks of all modules."""
 
     def __init__(self) -> None:
         self._make_hook_lists()
-        self.registration_hooks: dict[str, OrderedDict] = {
-            name: OrderedDict() for name in ("_parameters", "_buffers", "_modules")
-        }
 
     def _check_backward_kind(self, full: bool) -> None:
         if not self._backward_hooks:
             self._is_full_backward_hook = None  # those of the other kind are gone
         super()._check_backward_kind(full)
-
-    def register_parameter_registration_hook(self, hook: Callable) -> RemovableHandle:
-        """Call hook(module, name, parameter) whenever a module gets a parameter; what it returns replaces it."""
-        return self._add_hook(self.registration_hooks["_parameters"], hook)
-
-    def register_buffer_registration_hook(self, hook: Callable) -> RemovableHandle:
-        """Call hook(module, name, buffer) whenever a module gets a buffer; what it returns replaces it."""
-        return self._add_hook(self.registration_hooks["_buffers"], hook)
-
-    def register_module_registration_hook(self, hook: Callable) -> RemovableHandle:
-        """Call hook(module, name, child) whenever a module gets a child; what it returns replaces it."""
-        return self._add_hook(self.registration_hooks["_modules"], hook)
 
 
 everywhere = Everywhere()

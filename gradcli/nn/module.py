@@ -11,13 +11,10 @@ from typing import Any
 import numpy as np
 
 from ..tape.dtypes import DType, as_dtype, as_numpy, naming
-from ..tape.hooks import RemovableHandle
 from ..tape.leaf import clear_grad
 from ..tape.modes import no_grad
 from ..tape.tensor import Parameter, Size, Tensor
 from .call import HookLists, call_with_hooks, everywhere
-
-EXTRA_STATE = "_extra_state"
 
 
 class _IncompatibleKeys(namedtuple("_IncompatibleKeys", ["missing_keys", "unexpected_keys"])):
@@ -31,189 +28,151 @@ class _IncompatibleKeys(namedtuple("_IncompatibleKeys", ["missing_keys", "unexpe
         return super().__repr__()
 
 
-class Stateful(HookLists):
-    """How a module gives out its state and takes it back, and the hooks on that."""
+MISSING = object()
+REGISTRIES: dict[str, tuple[str, Any, str]] = {
+    "_parameters": ("parameter", (), "nn.Parameter"),
+    "_modules": ("child module", (), "nn.Module"),
+    "_buffers": ("buffer", Tensor, "Tensor"),
+}
+"""For each, what it holds, the type of values that need no registration of their own, and what an error asks for."""
 
-    _parameters: dict[str, Any]
-    _buffers: dict[str, Any]
-    _modules: dict[str, Any]
+
+class Module(HookLists):
+    """A function with parameters, and with modules inside it.
+
+    Derived classes call `super().__init__()`, assign parameters and modules as attributes, which registers
+    them, and define `forward`.
+    """
+
+    training: bool
+    _parameters: dict[str, Parameter | None]
+    _buffers: dict[str, Tensor | None]
+    _modules: dict[str, Module | None]
     _non_persistent_buffers_set: set[str]
-    _state_dict_hooks: OrderedDict
-    _state_dict_pre_hooks: OrderedDict
-    _load_state_dict_pre_hooks: OrderedDict
-    _load_state_dict_post_hooks: OrderedDict
 
-    def _make_state_hooks(self) -> None:
-        for name in (
-            "_state_dict_hooks",
-            "_state_dict_pre_hooks",
-            "_load_state_dict_pre_hooks",
-            "_load_state_dict_post_hooks",
+    def __init__(self) -> None:
+        self.__dict__.update(
+            training=True, _parameters={}, _buffers={}, _modules={}, _non_persistent_buffers_set=set()
+        )
+        self._make_hook_lists()
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """Compute the result: what derived classes define."""
+        raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call forward, and the hooks around it."""
+        if (
+            self._forward_hooks
+            or self._forward_pre_hooks
+            or self._backward_hooks
+            or self._backward_pre_hooks
+            or everywhere._forward_hooks
+            or everywhere._forward_pre_hooks
+            or everywhere._backward_hooks
+            or everywhere._backward_pre_hooks
         ):
-            self.__dict__[name] = OrderedDict()
+            return call_with_hooks(self, args, kwargs)
+        return self.forward(*args, **kwargs)
 
-    def _own_state(self) -> dict[str, Tensor]:
-        """Return the parameters and persistent buffers of this module itself."""
-        kept = {k: v for k, v in self._buffers.items() if k not in self._non_persistent_buffers_set}
-        return {name: x for name, x in {**self._parameters, **kept}.items() if x is not None}
+    # -- registration -----------------------------------------------------------------------------
 
-    # -- giving it out ----------------------------------------------------------------------------
+    def _check_name(self, kind: str, name: Any, registered: dict) -> None:
+        if "_parameters" not in self.__dict__:
+            raise AttributeError(f"cannot assign {kind} before Module.__init__() call")
+        if not isinstance(name, str):
+            raise TypeError(f"{kind} name should be a string. Got {type(name).__name__}")
+        if "." in name:
+            got = f", got: {name}" if kind == "module" else ""
+            raise KeyError(f'{kind} name can\'t contain "."{got}')
+        if name == "":
+            raise KeyError(f'{kind} name can\'t be empty string ""')
+        if hasattr(self, name) and name not in registered:
+            raise KeyError(f"attribute '{name}' already exists")
 
-    def get_extra_state(self) -> Any:
-        """Return what else belongs to the state: for derived classes to define, with set_extra_state."""
-        raise NotImplementedError
-
-    def set_extra_state(self, state: Any) -> None:
-        """Take back what get_extra_state returned."""
-        raise NotImplementedError
-
-    def _save_to_state_dict(self, destination: dict, prefix: str, keep_vars: bool) -> None:
-        """Put this module's own state into `destination`."""
-        for name, x in self._own_state().items():
-            destination[prefix + name] = x if keep_vars else x.detach()
-        if type(self).get_extra_state is not Stateful.get_extra_state:
-            destination[prefix + EXTRA_STATE] = self.get_extra_state()
-
-    def state_dict(self, *, destination: Any = None, prefix: str = "", keep_vars: bool = False) -> Any:
-        """Return parameters and persistent buffers by dotted name, sharing memory with them.
-
-        keep_vars: the parameters themselves rather than detached tensors.
-        """
-        destination = OrderedDict() if destination is None else destination
-        for hook in list(self._state_dict_pre_hooks.values()):
-            hook(self, prefix, keep_vars)
-        self._save_to_state_dict(destination, prefix, keep_vars)
-        for name, child in self._modules.items():
-            if child is not None:
-                child.state_dict(destination=destination, prefix=f"{prefix}{name}.", keep_vars=keep_vars)
-        for hook in list(self._state_dict_hooks.values()):
-            hook(self, destination, prefix, {})
-        return destination
-
-    # -- taking it back ---------------------------------------------------------------------------
-
-    def _load_from_state_dict(
-        self,
-        state_dict: Mapping,
-        prefix: str,
-        local_metadata: dict,
-        strict: bool,
-        missing_keys: list,
-        unexpected_keys: list,
-        error_msgs: list,
-    ) -> None:
-        """Take this module's own state from a dictionary, noting what is missing or does not fit."""
-        for hook in list(self._load_state_dict_pre_hooks.values()):
-            hook(self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
-        for name, x in self._own_state().items():
-            key = prefix + name
-            if key in state_dict:
-                message = self._load_one(name, x, key, state_dict[key], local_metadata.get("assign", False))
-                error_msgs.extend([message] if message else [])
-            elif strict:
-                missing_keys.append(key)
-        self._load_extra(state_dict, prefix, strict, missing_keys, unexpected_keys)
-        if strict:
-            own = {*self._own_state(), EXTRA_STATE}
-            for key in state_dict:
-                first, dot, _ = key[len(prefix) :].partition(".")
-                if key.startswith(prefix) and first not in (self._modules if dot else own):
-                    unexpected_keys.append(key)
-
-    def _load_extra(self, state_dict: Mapping, prefix: str, strict: bool, missing: list, unexpected: list) -> None:
-        key = prefix + EXTRA_STATE
-        takes = type(self).set_extra_state is not Stateful.set_extra_state
-        if takes and key in state_dict:
-            self.set_extra_state(state_dict[key])
-        elif takes and strict:
-            missing.append(key)
-        elif key in state_dict and strict:
-            unexpected.append(key)
-
-    def _load_one(self, name: str, x: Tensor, key: str, value: Any, assign: bool) -> str | None:
-        """Copy a value into a tensor, or put it in its place; return what is wrong with it, if anything is."""
-        if isinstance(value, np.ndarray | np.generic):
-            value = Tensor._wrap(np.asarray(value), None)
-        if not isinstance(value, Tensor):
-            return (
-                f'While copying the parameter named "{key}", expected a Tensor or an array from checkpoint but '
-                f"received {type(value)}"
+    def register_parameter(self, name: str, param: Parameter | None) -> None:
+        """Add a parameter, or None for one that is left out. Raises KeyError and TypeError as PyTorch does."""
+        self._check_name("parameter", name, self.__dict__.get("_parameters", {}))
+        if param is not None and not isinstance(param, Parameter):
+            raise TypeError(
+                f"cannot assign '{type_name(param)}' object to parameter '{name}' "
+                f"({naming.prefix}.nn.Parameter or None required)"
             )
-        if value.shape != x.shape:
-            return (
-                f"size mismatch for {key}: copying a param with shape {Size(value.shape)!r} from checkpoint, "
-                f"the shape in current model is {Size(x.shape)!r}."
-            )
-        with no_grad():
-            if not assign:
-                x.copy_(value)
-            elif name in self._parameters:
-                setattr(self, name, Parameter(value, requires_grad=x.requires_grad))
-            else:
-                setattr(self, name, value)
-        return None
+        self.__dict__["_parameters"][name] = param
 
-    def load_state_dict(self, state_dict: Mapping, strict: bool = True, assign: bool = False) -> _IncompatibleKeys:
-        """Copy values into parameters and buffers; return the names that were missing and those not expected.
+    def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
+        """Add a tensor that is no parameter but part of the state, such as a running mean.
 
-        strict: both are errors. assign: take over the given tensors instead of copying. Raises RuntimeError
-        listing all that does not fit.
+        persistent: whether it is in the state_dict.
         """
-        if not isinstance(state_dict, Mapping):
-            raise TypeError(f"Expected state_dict to be dict-like, got {type(state_dict)}.")
-        missing: list[str] = []
-        unexpected: list[str] = []
-        errors: list[str] = []
-        self._load(state_dict, "", assign, missing, unexpected, errors)
-        keys = _IncompatibleKeys(missing, unexpected)
-        self._run_load_post_hooks(keys)
-        if strict:
-            for title, names in (("Unexpected", unexpected), ("Missing", missing)):
-                if names:
-                    quoted = ", ".join(f'"{name}"' for name in names)
-                    errors.insert(0, f"{title} key(s) in state_dict: {quoted}. ")
-        if errors:
-            raise RuntimeError(f"Error(s) in loading state_dict for {type(self).__name__}:\n\t" + "\n\t".join(errors))
-        return keys
+        self._check_name("buffer", name, self.__dict__.get("_buffers", {}))
+        if tensor is not None and not isinstance(tensor, Tensor):
+            raise TypeError(
+                f"cannot assign '{type_name(tensor)}' object to buffer '{name}' "
+                f"({naming.prefix}.Tensor or None required)"
+            )
+        self.__dict__["_buffers"][name] = tensor
+        (self._non_persistent_buffers_set.discard if persistent else self._non_persistent_buffers_set.add)(name)
 
-    def _load(self, state: Mapping, prefix: str, assign: bool, missing: list, unexpected: list, errors: list) -> None:
-        self._load_from_state_dict(state, prefix, {"assign": assign}, True, missing, unexpected, errors)
-        for name, child in self._modules.items():
-            if child is not None:
-                child._load(state, f"{prefix}{name}.", assign, missing, unexpected, errors)
+    def add_module(self, name: str, module: Module | None) -> None:
+        """Add a child under a name. Raises KeyError and TypeError as PyTorch does."""
+        if module is not None and not isinstance(module, Module):
+            raise TypeError(f"{type_name(module)} is not a Module subclass")
+        self._check_name("module", name, self.__dict__.get("_modules", {}))
+        self.__dict__["_modules"][name] = module
 
-    def _run_load_post_hooks(self, keys: _IncompatibleKeys) -> None:
-        for child in self._modules.values():
-            if child is not None:
-                child._run_load_post_hooks(keys)
-        for hook in list(self._load_state_dict_post_hooks.values()):
-            hook(self, keys)
+    # -- attributes -------------------------------------------------------------------------------
 
-    # -- hooks ------------------------------------------------------------------------------------
+    def __getattr__(self, name: str) -> Any:
+        known = self.__dict__
+        for registry in REGISTRIES:
+            if registry in known and name in known[registry]:
+                return known[registry][name]
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
-    def register_state_dict_pre_hook(self, hook: Callable) -> RemovableHandle:
-        """Call hook(module, prefix, keep_vars) before the state is given out."""
-        return self._add_hook(self._state_dict_pre_hooks, hook)
+    def __setattr__(self, name: str, value: Any) -> None:
+        known = self.__dict__
+        if isinstance(value, Parameter):
+            self._forget(name, "_parameters")
+            self.register_parameter(name, value)
+        elif isinstance(value, Module):
+            if "_modules" not in known:
+                raise AttributeError("cannot assign module before Module.__init__() call")
+            self._forget(name, "_modules")
+            self.__dict__["_modules"][name] = value
+        else:
+            for registry, (kind, accepted, expected) in REGISTRIES.items():
+                if name in known.get(registry, ()):
+                    if value is not None and not isinstance(value, accepted):
+                        raise TypeError(
+                            f"cannot assign '{type_name(value)}' as {kind} '{name}' "
+                            f"({naming.prefix}.{expected} or None expected)"
+                        )
+                    known[registry][name] = value
+                    return
+            object.__setattr__(self, name, value)
 
-    def register_state_dict_post_hook(self, hook: Callable) -> RemovableHandle:
-        """Call hook(module, state_dict, prefix, metadata) after this module's part was put into state_dict."""
-        return self._add_hook(self._state_dict_hooks, hook)
+    def _forget(self, name: str, kept: str) -> None:
+        """Take a name out of everywhere but one registry, before it is registered there."""
+        known = self.__dict__
+        for registry in REGISTRIES:
+            if registry != kept:
+                known.get(registry, {}).pop(name, None)
+        known.pop(name, None)
+        known.get("_non_persistent_buffers_set", set()).discard(name)
 
-    def register_load_state_dict_pre_hook(self, hook: Callable) -> RemovableHandle:
-        """Call hook(module, state_dict, prefix, metadata, strict, missing, unexpected, errors) before loading."""
-        return self._add_hook(self._load_state_dict_pre_hooks, hook)
+    def __delattr__(self, name: str) -> None:
+        for registry in REGISTRIES:
+            if name in self.__dict__.get(registry, ()):
+                del self.__dict__[registry][name]
+                self._non_persistent_buffers_set.discard(name)
+                return
+        object.__delattr__(self, name)
 
-    def register_load_state_dict_post_hook(self, hook: Callable) -> RemovableHandle:
-        """Call hook(module, incompatible_keys) after loading; it may change the lists."""
-        return self._add_hook(self._load_state_dict_post_hooks, hook)
+    def __dir__(self) -> list[str]:
+        return sorted({*object.__dir__(self), *self._parameters, *self._buffers, *self._modules})
 
-
-class Walkable:
-    """How to get at what a module holds. Names of nested things are joined by dots."""
-
-    _parameters: dict[str, Any]
-    _buffers: dict[str, Any]
-    _modules: dict[str, Any]
+    # -- what it holds ------------------------------------------------------------------------
 
     def named_children(self) -> Iterator[tuple[str, Any]]:
         """Yield (name, module) of the modules directly inside, each one once."""
@@ -292,17 +251,10 @@ class Walkable:
             child = getattr(module, name, MISSING)
             if child is MISSING:
                 raise AttributeError(f"{type(module).__name__} has no attribute `{name}`")
-            if not isinstance(child, Walkable):
+            if not isinstance(child, Module):
                 raise AttributeError(f"`{name}` is not an nn.Module")
             module = child
         return module
-
-    def set_submodule(self, target: str, module: Any) -> None:
-        """Replace the module of a dotted name."""
-        if not target:
-            raise ValueError("Cannot set the submodule without a target name!")
-        path, _, name = target.rpartition(".")
-        setattr(self.get_submodule(path), name, module)
 
     def get_parameter(self, target: str) -> Parameter:
         """Return the parameter of a dotted name. Raises AttributeError where there is none."""
@@ -321,16 +273,79 @@ class Walkable:
             raise AttributeError(f"`{name}` is not {what}")
         return getattr(module, name)
 
+    # -- state ------------------------------------------------------------------------------------
 
-MISSING = object()
+    def _own_state(self) -> dict[str, Tensor]:
+        """Return the parameters and persistent buffers of this module itself."""
+        kept = {k: v for k, v in self._buffers.items() if k not in self._non_persistent_buffers_set}
+        return {name: x for name, x in {**self._parameters, **kept}.items() if x is not None}
 
+    def state_dict(self, *, destination: Any = None, prefix: str = "", keep_vars: bool = False) -> Any:
+        """Return parameters and persistent buffers by dotted name, sharing memory with them.
 
-class Convertible:
-    """How a module changes the type of what it holds; a module returns itself."""
+        keep_vars: the parameters themselves rather than detached tensors.
+        """
+        destination = OrderedDict() if destination is None else destination
+        for name, x in self._own_state().items():
+            destination[prefix + name] = x if keep_vars else x.detach()
+        for name, child in self._modules.items():
+            if child is not None:
+                child.state_dict(destination=destination, prefix=f"{prefix}{name}.", keep_vars=keep_vars)
+        return destination
 
-    _parameters: dict[str, Any]
-    _buffers: dict[str, Any]
-    children: Callable[[], Iterator]
+    def load_state_dict(self, state_dict: Mapping, strict: bool = True, assign: bool = False) -> _IncompatibleKeys:
+        """Copy values into parameters and buffers; return the names that were missing and those not expected.
+
+        strict: both are errors. assign: take over the given tensors instead of copying. Raises RuntimeError
+        listing all that does not fit.
+        """
+        if not isinstance(state_dict, Mapping):
+            raise TypeError(f"Expected state_dict to be dict-like, got {type(state_dict)}.")
+        places = {
+            f"{path}.{name}" if path else name: (module, name, x)
+            for path, module in self.named_modules(remove_duplicate=False)
+            for name, x in module._own_state().items()
+        }
+        keys = _IncompatibleKeys(
+            [k for k in places if k not in state_dict], [k for k in state_dict if k not in places]
+        )
+        errors = [
+            message
+            for key, (module, name, x) in places.items()
+            if key in state_dict and (message := module._load_one(name, x, key, state_dict[key], assign))
+        ]
+        for title, names in (("Unexpected", keys.unexpected_keys), ("Missing", keys.missing_keys)):
+            if strict and names:
+                quoted = ", ".join(f'"{name}"' for name in names)
+                errors.insert(0, f"{title} key(s) in state_dict: {quoted}. ")
+        if errors:
+            raise RuntimeError(f"Error(s) in loading state_dict for {type(self).__name__}:\n\t" + "\n\t".join(errors))
+        return keys
+
+    def _load_one(self, name: str, x: Tensor, key: str, value: Any, assign: bool) -> str | None:
+        """Copy a value into a tensor, or put it in its place; return what is wrong with it, if anything is."""
+        if isinstance(value, np.ndarray | np.generic):
+            value = Tensor._wrap(np.asarray(value), None)
+        if not isinstance(value, Tensor):
+            return (
+                f'While copying the parameter named "{key}", expected a Tensor or an array from checkpoint but '
+                f"received {type(value)}"
+            )
+        if value.shape != x.shape:
+            return (
+                f"size mismatch for {key}: copying a param with shape {Size(value.shape)!r} from checkpoint, "
+                f"the shape in current model is {Size(x.shape)!r}."
+            )
+        with no_grad():
+            if not assign:
+                x.copy_(value)
+            elif name in self._parameters:
+                setattr(self, name, Parameter(value, requires_grad=x.requires_grad))
+            else:
+                setattr(self, name, value)
+        return None
+
+    # -- types ------------------------------------------------------------------------------------
 
     def _apply(self, convert: Callable[[Tensor], Tensor], recurse: bool = True) -> Any:
         """Replace the data of all parameters and buffers, and gradients, by what a function makes of them."""
@@ -387,161 +402,6 @@ class Convertible:
     def half(self) -> Any:
         """Convert floating-point parameters and buffers to float16."""
         return self._apply(lambda t: t.half() if t.dtype.kind == "f" else t)
-
-
-REGISTRIES: dict[str, tuple[str, Any, str]] = {
-    "_parameters": ("parameter", (), "nn.Parameter"),
-    "_modules": ("child module", (), "nn.Module"),
-    "_buffers": ("buffer", Tensor, "Tensor"),
-}
-"""For each, what it holds, the type of values that need no registration of their own, and what an error asks for."""
-
-
-class Module(Walkable, Stateful, Convertible):
-    """A function with parameters, and with modules inside it.
-
-    Derived classes call `super().__init__()`, assign parameters and modules as attributes, which registers
-    them, and define `forward`.
-    """
-
-    training: bool
-    _parameters: dict[str, Parameter | None]
-    _buffers: dict[str, Tensor | None]
-    _modules: dict[str, Module | None]
-    _non_persistent_buffers_set: set[str]
-
-    def __init__(self) -> None:
-        self.__dict__.update(
-            training=True, _parameters={}, _buffers={}, _modules={}, _non_persistent_buffers_set=set()
-        )
-        self._make_hook_lists()
-        self._make_state_hooks()
-
-    def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """Compute the result: what derived classes define."""
-        raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Call forward, and the hooks around it."""
-        if (
-            self._forward_hooks
-            or self._forward_pre_hooks
-            or self._backward_hooks
-            or self._backward_pre_hooks
-            or everywhere._forward_hooks
-            or everywhere._forward_pre_hooks
-            or everywhere._backward_hooks
-            or everywhere._backward_pre_hooks
-        ):
-            return call_with_hooks(self, args, kwargs)
-        return self.forward(*args, **kwargs)
-
-    # -- registration -----------------------------------------------------------------------------
-
-    def _check_name(self, kind: str, name: Any, registered: dict) -> None:
-        if "_parameters" not in self.__dict__:
-            raise AttributeError(f"cannot assign {kind} before Module.__init__() call")
-        if not isinstance(name, str):
-            raise TypeError(f"{kind} name should be a string. Got {type(name).__name__}")
-        if "." in name:
-            got = f", got: {name}" if kind == "module" else ""
-            raise KeyError(f'{kind} name can\'t contain "."{got}')
-        if name == "":
-            raise KeyError(f'{kind} name can\'t be empty string ""')
-        if hasattr(self, name) and name not in registered:
-            raise KeyError(f"attribute '{name}' already exists")
-
-    def _hold(self, registry: str, name: str, value: Any) -> None:
-        """Put a value into a registry; hooks on registration may replace it."""
-        for hook in list(everywhere.registration_hooks[registry].values()):
-            result = hook(self, name, value)
-            value = value if result is None else result
-        self.__dict__[registry][name] = value
-
-    def register_parameter(self, name: str, param: Parameter | None) -> None:
-        """Add a parameter, or None for one that is left out. Raises KeyError and TypeError as PyTorch does."""
-        self._check_name("parameter", name, self.__dict__.get("_parameters", {}))
-        if param is not None and not isinstance(param, Parameter):
-            raise TypeError(
-                f"cannot assign '{type_name(param)}' object to parameter '{name}' "
-                f"({naming.prefix}.nn.Parameter or None required)"
-            )
-        self._hold("_parameters", name, param)
-
-    def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
-        """Add a tensor that is no parameter but part of the state, such as a running mean.
-
-        persistent: whether it is in the state_dict.
-        """
-        self._check_name("buffer", name, self.__dict__.get("_buffers", {}))
-        if tensor is not None and not isinstance(tensor, Tensor):
-            raise TypeError(
-                f"cannot assign '{type_name(tensor)}' object to buffer '{name}' "
-                f"({naming.prefix}.Tensor or None required)"
-            )
-        self._hold("_buffers", name, tensor)
-        (self._non_persistent_buffers_set.discard if persistent else self._non_persistent_buffers_set.add)(name)
-
-    def add_module(self, name: str, module: Module | None) -> None:
-        """Add a child under a name. Raises KeyError and TypeError as PyTorch does."""
-        if module is not None and not isinstance(module, Module):
-            raise TypeError(f"{type_name(module)} is not a Module subclass")
-        self._check_name("module", name, self.__dict__.get("_modules", {}))
-        self._hold("_modules", name, module)
-
-    def register_module(self, name: str, module: Module | None) -> None:
-        """The same as add_module."""
-        self.add_module(name, module)
-
-    # -- attributes -------------------------------------------------------------------------------
-
-    def __getattr__(self, name: str) -> Any:
-        known = self.__dict__
-        for registry in REGISTRIES:
-            if registry in known and name in known[registry]:
-                return known[registry][name]
-        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        known = self.__dict__
-        if isinstance(value, Parameter):
-            self._forget(name, "_parameters")
-            self.register_parameter(name, value)
-        elif isinstance(value, Module):
-            if "_modules" not in known:
-                raise AttributeError("cannot assign module before Module.__init__() call")
-            self._forget(name, "_modules")
-            self._hold("_modules", name, value)
-        else:
-            for registry, (kind, accepted, expected) in REGISTRIES.items():
-                if name in known.get(registry, ()):
-                    if value is not None and not isinstance(value, accepted):
-                        raise TypeError(
-                            f"cannot assign '{type_name(value)}' as {kind} '{name}' "
-                            f"({naming.prefix}.{expected} or None expected)"
-                        )
-                    return self._hold(registry, name, value)
-            object.__setattr__(self, name, value)
-
-    def _forget(self, name: str, kept: str) -> None:
-        """Take a name out of everywhere but one registry, before it is registered there."""
-        known = self.__dict__
-        for registry in REGISTRIES:
-            if registry != kept:
-                known.get(registry, {}).pop(name, None)
-        known.pop(name, None)
-        known.get("_non_persistent_buffers_set", set()).discard(name)
-
-    def __delattr__(self, name: str) -> None:
-        for registry in REGISTRIES:
-            if name in self.__dict__.get(registry, ()):
-                del self.__dict__[registry][name]
-                self._non_persistent_buffers_set.discard(name)
-                return
-        object.__delattr__(self, name)
-
-    def __dir__(self) -> list[str]:
-        return sorted({*object.__dir__(self), *self._parameters, *self._buffers, *self._modules})
 
     # -- modes --------------------------------------------------------------------------
 
@@ -613,9 +473,6 @@ register_module_forward_hook = everywhere.register_forward_hook
 register_module_full_backward_pre_hook = everywhere.register_full_backward_pre_hook
 register_module_full_backward_hook = everywhere.register_full_backward_hook
 register_module_backward_hook = everywhere.register_backward_hook
-register_module_parameter_registration_hook = everywhere.register_parameter_registration_hook
-register_module_buffer_registration_hook = everywhere.register_buffer_registration_hook
-register_module_module_registration_hook = everywhere.register_module_registration_hook
 
 
 def save(obj: Any, f: Any) -> None:
