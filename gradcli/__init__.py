@@ -61,6 +61,7 @@ Start-up. Modules are imported when their names are first used; so are the famil
 
 from __future__ import annotations
 
+import math
 from importlib import import_module
 from typing import Any
 
@@ -68,53 +69,24 @@ __version__ = "0.1.0"
 
 SUBMODULES = {"autograd", "check", "func", "nn", "linalg", "special", "fft", "optim"}
 HOMES = {
-    "Tensor": "tape.tensor",
-    "Size": "tape.tensor",
-    "no_grad": "tape.modes",
-    "enable_grad": "tape.modes",
-    "set_grad_enabled": "tape.modes",
-    "is_grad_enabled": "tape.modes",
-    "inference_mode": "tape.modes",
-    "set_default_dtype": "tape.dtypes",
-    "get_default_dtype": "tape.dtypes",
-    "device": "tape.dtypes",
-    "set_printoptions": "tape.printing",
-    "get_printoptions": "tape.printing",
-    "printoptions": "tape.printing",
-    "is_anomaly_enabled": "tape.anomaly",
-    "is_anomaly_check_nan_enabled": "tape.anomaly",
-    "GradcliError": "errors",
-    "check_gradient": "check.declare",
-    "save": "nn.module",
-    "load": "nn.module",
+    name: module
+    for module, names in {
+        "tape.tensor": "Tensor Size",
+        "tape.modes": "no_grad enable_grad set_grad_enabled is_grad_enabled inference_mode",
+        "tape.dtypes": "set_default_dtype get_default_dtype device",
+        "tape.printing": "set_printoptions get_printoptions printoptions",
+        "tape.anomaly": "is_anomaly_enabled is_anomaly_check_nan_enabled",
+        "errors": "GradcliError",
+        "check.declare": "check_gradient",
+        "nn.module": "save load",
+    }.items()
+    for name in names.split()
 }
-DTYPE_NAMES = {
-    "float16",
-    "float32",
-    "float64",
-    "complex64",
-    "complex128",
-    "uint8",
-    "int8",
-    "int16",
-    "int32",
-    "int64",
-    "double",
-    "float",
-    "half",
-    "long",
-    "int",
-    "short",
-    "cdouble",
-    "cfloat",
-}
-CONSTANTS = {
-    "pi": 3.141592653589793,
-    "e": 2.718281828459045,
-    "inf": float("inf"),
-    "nan": float("nan"),
-    "newaxis": None,
-}
+DTYPE_NAMES = set(
+    "float16 float32 float64 complex64 complex128 uint8 int8 int16 int32 int64 double float half long int short "
+    "cdouble cfloat".split()
+)
+CONSTANTS = {"pi": math.pi, "e": math.e, "inf": math.inf, "nan": math.nan, "newaxis": None}
 
 
 def _find(name: str) -> Any:

@@ -49,7 +49,6 @@ class Request(Prepare):
         self.on_modules: dict[str, list] = {}
 
     def module(self, name: str, module: Any) -> None:
-        """Attach the hooks that name the module or a part of it; note all names that could be meant."""
         from ..program.hooks import attach
 
         for path, part in module.named_modules():
@@ -57,7 +56,6 @@ class Request(Prepare):
             attach(full, part, self.hooks, self.on_modules)
 
     def tensors(self, names: Mapping[str, Any]) -> None:
-        """Attach hooks and ask for retained gradients before anything runs backward."""
         tensors = {name: x for name, x in names.items() if isinstance(x, Tensor)}
         for hook in self.hooks:
             if hook.name in self.on_modules:

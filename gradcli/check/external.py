@@ -31,7 +31,6 @@ class RemoteCheck(Check):
         self.program: Elsewhere | None = None
 
     def subject(self, at: Mapping[str, Any]) -> Subject:
-        """Return the function at a point. Raises CheckError, and GradcliError where nothing answers."""
         if self.options.order != 1:
             raise CheckError("order=2 needs a function of Tensors; this one runs elsewhere")
         try:
@@ -41,7 +40,6 @@ class RemoteCheck(Check):
         return Claimed(self.program, self.program.wrt if self.wrt is None else self.wrt)
 
     def run(self) -> CheckReport:
-        """Check, and let go of the connection or the process."""
         try:
             return super().run()
         finally:

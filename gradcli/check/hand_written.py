@@ -68,14 +68,12 @@ class HandWritten(Subject):
         return result
 
     def value(self, arrays: Mapping[str, np.ndarray]) -> np.ndarray:
-        """Return f at arrays by name."""
         self.count()
         out = np.array(plain_array(self.call(self.f, arrays, callable_name(self.f)), callable_name(self.f)))
         self.shape = out.shape
         return out
 
     def jacobian(self, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """Return what the hand-written derivative gives."""
         out = self.output(arrays)
         if self.vjp is not None:
             return self.rows(arrays, out)
@@ -129,7 +127,6 @@ class HandWritten(Subject):
         return blocks
 
     def push(self, arrays: Mapping[str, np.ndarray], tangents: Mapping[str, np.ndarray]) -> np.ndarray:
-        """Return what the jvp makes of tangents; inputs without one stay fixed. Raises WrongShapeError."""
         assert self.jvp is not None
         what = callable_name(self.jvp)
         ordered = tuple(tangents.get(name, np.zeros_like(x, dtype=tangent_type(x))) for name, x in arrays.items())
@@ -145,7 +142,6 @@ class HandWritten(Subject):
 
     @property
     def has_push(self) -> bool:
-        """Whether there is a forward derivative to give tangents to."""
         return self.jvp is not None
 
     def rows(self, arrays: Mapping[str, np.ndarray], out: np.ndarray) -> dict[str, np.ndarray]:
@@ -167,7 +163,6 @@ class HandWritten(Subject):
         return blocks if is_complex else {name: block.squeeze(out.ndim) for name, block in blocks.items()}
 
     def pull(self, arrays: Mapping[str, np.ndarray], cotangent: np.ndarray) -> dict[str, np.ndarray]:
-        """Return what the vjp makes of a cotangent, by input name. Raises WrongShapeError."""
         assert self.vjp is not None
         what, products = callable_name(self.vjp), {}
         parts = self.parts(self.call(self.vjp, arrays, what, cotangent if cotangent.ndim else cotangent[()]), what)
@@ -186,7 +181,6 @@ class HandWritten(Subject):
 
     @property
     def has_pull(self) -> bool:
-        """Whether there is a backward pass to give cotangents to."""
         return self.vjp is not None
 
     def parts(self, result: Any, what: str) -> dict[str, Any]:
@@ -252,23 +246,19 @@ class Claimed(Subject):
         self.calls_before = self.program.calls - count
 
     def count(self, calls: int = 1) -> None:
-        """Raise OutOfCallsError where so many calls are not to be had; the program itself counts them."""
         self.require(calls)
 
     @property
     def has_pull(self) -> bool:
-        """Whether it gives products with cotangents."""
         return self.program.has_vjp
 
     @property
     def has_push(self) -> bool:
-        """Whether it gives products with tangents; a budget of calls is not spent on them beside a vjp."""
         if self.most_calls is not None and self.program.runs_for_products and self.program.has_vjp:
             return False
         return self.program.has_jvp
 
     def value(self, arrays: Mapping[str, np.ndarray]) -> np.ndarray:
-        """Return the output."""
         self.count()
         with calling():
             out = np.array(plain_array(self.program.value(arrays), self.program.title))
@@ -276,13 +266,11 @@ class Claimed(Subject):
         return out
 
     def pull(self, arrays: Mapping[str, np.ndarray], cotangent: np.ndarray) -> dict[str, np.ndarray]:
-        """Return the claimed product with a cotangent. Raises WrongShapeError."""
         return self.pulls(arrays, [cotangent])[0]
 
     def pulls(
         self, arrays: Mapping[str, np.ndarray], cotangents: Sequence[np.ndarray]
     ) -> list[dict[str, np.ndarray]]:
-        """Return the claimed products with several cotangents at one point. Raises WrongShapeError."""
         self.count(self.program.runs_for_products)
         with calling():
             rows = self.program.vjps(arrays, cotangents)
@@ -294,13 +282,11 @@ class Claimed(Subject):
     def late_pull(
         self, arrays: Mapping[str, np.ndarray], cotangent: np.ndarray, between: Mapping[str, np.ndarray]
     ) -> dict[str, np.ndarray] | None:
-        """Return the claimed product, where the function is called at another point between forward and backward."""
         with calling():
             rows = self.program.late_vjps(arrays, [cotangent], between)
         return None if rows is None else rows[0]
 
     def push(self, arrays: Mapping[str, np.ndarray], tangents: Mapping[str, np.ndarray]) -> np.ndarray:
-        """Return the claimed product with tangents. Raises WrongShapeError."""
         self.count(self.program.runs_for_products)
         with calling():
             product = self.program.jvp(arrays, tangents)
@@ -315,7 +301,6 @@ class Claimed(Subject):
         return raw
 
     def jacobian(self, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """Return the claimed derivative: real outputs of real inputs, row by row or column by column."""
         out = self.output(arrays)
         columns = sum(self.at[name].size for name in self.wrt)
         if self.program.has_vjp and (self.program.reverse or out.size <= columns or not self.program.has_jvp):
@@ -333,7 +318,6 @@ class Claimed(Subject):
         return blocks
 
     def blame(self, is_wrong: Callable[[Subject], bool]) -> str | None:
-        """Return the first part of the function that is wrong by itself, and its place."""
         for part, place in self.program.parts():
             if is_wrong(Claimed(part)):
                 return f"the first wrong part is {part.title}: {place}"

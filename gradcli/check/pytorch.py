@@ -60,11 +60,9 @@ class PytorchFunction(Traced):
         return result
 
     def value(self, arrays: Mapping[str, np.ndarray]) -> np.ndarray:
-        """Return f at arrays by name."""
         return np.array(self.call([tensor(x) for x in arrays.values()])._data)
 
     def values(self, stacks: Mapping[str, np.ndarray], count: int, like: np.ndarray) -> np.ndarray:
-        """Return f at many points; one by one where outputs change their form, which then is told."""
         try:
             outputs = super().values(stacks, count, like)
         except ValueError:
@@ -88,7 +86,6 @@ class ForwardFunction(PytorchFunction):
     has_pull = False
 
     def jacobian(self, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """Return the Jacobian by forward mode."""
         blocks = {}
         for place, name in enumerate(self.wrt):
             columns = [self.column(arrays, place, index) for index in np.ndindex(*arrays[name].shape)]

@@ -71,7 +71,6 @@ class ScriptSubject(Traced):
         return [run.leaves[name] for name in arrays], output
 
     def value(self, arrays: Mapping[str, np.ndarray]) -> np.ndarray:
-        """Return the output at values of the leaves."""
         return np.array(self.outcome(arrays)[1]._data)
 
     def record_call(self, arrays: Mapping[str, np.ndarray]) -> Trace:
@@ -83,7 +82,6 @@ class ScriptSubject(Traced):
         return record
 
     def jacobian(self, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """Return the derivatives by reverse mode, or those that the script computed."""
         run = self.execute(arrays)
         if run.output is not None:
             return super().jacobian(arrays)
@@ -106,7 +104,6 @@ class SecondScript(ScriptSubject):
         self.first = first
 
     def outcome(self, arrays: Mapping[str, np.ndarray]) -> tuple[list[Tensor], Tensor]:
-        """Return leaves and vector, and the products, joined."""
         *names, last = arrays
         run = self.first.execute({name: arrays[name] for name in names})
         if run.output is None:
@@ -121,7 +118,6 @@ class SecondScript(ScriptSubject):
         return [*(run.leaves[name] for name in names), vector], as_one_output(list(products), products, self.title)
 
     def jacobian(self, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """Return the second derivatives by reverse mode."""
         return Traced.jacobian(self, arrays)
 
 
@@ -135,7 +131,6 @@ class ScriptCheck(Check):
         self.script, self.out = script, out
 
     def subject(self, at: Mapping[str, Any]) -> Subject:
-        """Return the script, or its derivative for order 2, as what is to be checked."""
         if not self.script.torch:
             refuse_foreign(framework_imported(self.script.source), self.name)
         first = ScriptSubject(self.script, at, wrt=self.wrt, out=self.out)

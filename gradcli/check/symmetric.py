@@ -46,16 +46,13 @@ class Symmetrized(Subject):
 
     @property
     def has_pull(self) -> bool:
-        """Whether the claim gives products with cotangents."""
         return self.subject.has_pull
 
     @property
     def has_push(self) -> bool:
-        """Whether it gives products with tangents."""
         return self.subject.has_push
 
     def require(self, calls: int) -> None:
-        """Raise OutOfCallsError where so many more calls are not to be had."""
         self.subject.require(calls)
 
     def symmetrize(self, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -65,35 +62,28 @@ class Symmetrized(Subject):
         return {name: mean(x) if name in self.names else x for name, x in arrays.items()}
 
     def value(self, arrays: Mapping[str, np.ndarray]) -> np.ndarray:
-        """Return f at symmetric matrices."""
         return self.subject.value(self.symmetrize(arrays))
 
     def values(self, stacks: Mapping[str, np.ndarray], count: int, like: np.ndarray) -> np.ndarray:
-        """Return f at many points."""
         outputs = self.subject.values(self.symmetrize(stacks), count, like)
         self.trouble = self.subject.trouble
         return outputs
 
     def jacobian(self, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """Return the claim's symmetric part."""
         return self.symmetrize(self.subject.jacobian(self.symmetrize(arrays)))
 
     def pulls(
         self, arrays: Mapping[str, np.ndarray], cotangents: Sequence[np.ndarray]
     ) -> list[dict[str, np.ndarray]]:
-        """Return the symmetric parts of claimed products."""
         return [self.symmetrize(products) for products in self.subject.pulls(self.symmetrize(arrays), cotangents)]
 
     def pull(self, arrays: Mapping[str, np.ndarray], cotangent: np.ndarray) -> dict[str, np.ndarray]:
-        """Return the symmetric part of a claimed product."""
         return self.pulls(arrays, [cotangent])[0]
 
     def push(self, arrays: Mapping[str, np.ndarray], tangents: Mapping[str, np.ndarray]) -> np.ndarray:
-        """Return the claimed product with symmetric tangents."""
         return self.subject.push(self.symmetrize(arrays), self.symmetrize(tangents))
 
     def blame(self, is_wrong: Callable[[Subject], bool]) -> str | None:
-        """Return which part of the function is wrong by itself."""
         return self.subject.blame(is_wrong)
 
 

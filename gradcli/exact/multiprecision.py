@@ -61,7 +61,6 @@ class Multiprecision(Field):
         return number.real, number.imag
 
     def compare(self, name: str) -> Callable | None:
-        """Return the functions that ask for nan and infinity; NumPy compares by itself."""
         mp = self.context
         return {
             "isnan": lambda x: bool(mp.isnan(x)),
@@ -99,7 +98,6 @@ class Multiprecision(Field):
         return self.context.nan if np.isfinite(rounded) else self.context.mpf(rounded)
 
     def partial(self, primitive: Primitive, place: int, operands: tuple, params: dict) -> Any:
-        """Return partial derivatives by differences in three times the precision; at kinks by the table's rule."""
         rule = primitive.rules[place]
         if not callable(rule):
             return self.number(rule)

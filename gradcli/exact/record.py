@@ -31,7 +31,6 @@ class Exact(Engine):
         self.converted: list[tuple[Tensor, Any]] = []
 
     def record(self, primitive: Primitive, operands: tuple, params: dict) -> Any:
-        """Compute a primitive exactly. Raises GradcliError for one without an exact twin."""
         raws = tuple(self.operand(x, primitive) for x in operands)
         nodes = tuple(x._node if isinstance(x, Tensor) else None for x in operands)
         try:
@@ -106,7 +105,6 @@ class Exact(Engine):
         return isinstance(x, np.ndarray | np.generic) and (x.dtype == bool or (x.size > 0 and self.is_condition(x)))
 
     def make_node(self, primitive: Primitive, nodes: tuple, out: Any, raws: list, params: dict) -> Node:
-        """Return the node of a computed result."""
         is_partial = primitive.kind == "elementwise"
         shape = np.shape(raws[0]) if raws else ()
         name = primitive.node if is_partial else primitive.node_name(shape, params)
@@ -145,7 +143,6 @@ class Exact(Engine):
     # -- what programs ask for -----------------------------------------------------------------------------
 
     def leaf(self, value: Any, name: str) -> Tensor:
-        """Return a value as a leaf that requires grad."""
         leaf = Tensor._wrap(self.field.input_array(name, value), None)
         leaf._node = AccumulateGrad(leaf)
         return leaf
@@ -189,13 +186,11 @@ class Exact(Engine):
         return Tensor._wrap(exact(held), None)
 
     def literal(self, value: Any, text: str) -> Any:
-        """Return a number of a program, or a constant by its name, so that no digit of it is lost."""
         if not isinstance(value, float) or not (DECIMAL.fullmatch(text) or text in self.field.constants):
             return value
         return Literal(value, text.replace("_", ""))
 
     def whole_number(self, x: Tensor) -> Any:
-        """Return a Tensor that is a whole number as an int, everything else as it is."""
         if x._data.ndim or x._node is not None or x._data.dtype != object:
             return x
         element = x._data.item()
@@ -214,7 +209,6 @@ class Exact(Engine):
         return integers if integers.ndim else int(integers)
 
     def is_condition(self, x: Any) -> bool:
-        """Return whether an array holds relations, or true and false, and no numbers."""
         return x.dtype == object and all(map(self.field.is_condition, without_field(x).ravel().tolist()))
 
 

@@ -59,7 +59,6 @@ class Symbolic(Field):
         self.point: dict[Any, Any] = {}
 
     def number(self, x: Any) -> Any:
-        """Return a number as an exact one: 0.1 is 1/10; but as in floating point, 1e400 is inf."""
         if isinstance(x, sympy.Basic):
             return self.unknown() if x is sympy.nan else x
         if isinstance(x, Literal):
@@ -90,7 +89,6 @@ class Symbolic(Field):
         return value
 
     def input_array(self, name: str, value: Any) -> Any:
-        """Return symbols of an input's shape. Raises GradcliError for a complex input."""
         elements = without_field(value).ravel().tolist()
         if any(
             isinstance(e, complex) or (isinstance(e, sympy.Basic) and e.is_extended_real is False) for e in elements
@@ -109,11 +107,9 @@ class Symbolic(Field):
         return symbols
 
     def as_constant(self, x: Any) -> Any:
-        """Return an expression whose derivative is 0."""
         return const(self.number(x))
 
     def decide(self, condition: Any) -> bool:
-        """Return whether a condition holds for the values that the inputs were given."""
         truth = sympy.sympify(condition).xreplace(self.point)
         if truth not in (sympy.true, sympy.false):
             raise GradcliError(
@@ -134,14 +130,12 @@ class Symbolic(Field):
         return isinstance(x, sympy.Basic)
 
     def is_complex(self, x: Any) -> bool:
-        """Return whether an expression has an imaginary unit in it."""
         return isinstance(x, sympy.Expr) and x.has(sympy.I)
 
     def parts(self, x: Any) -> tuple[Any, Any]:
         return self.number(x).as_real_imag()
 
     def compare(self, name: str) -> Callable | None:
-        """Return the function that makes a relation; True or False where it is known."""
         function = RELATIONS.get(name)
         if function is None:
             return None
@@ -172,7 +166,6 @@ class Symbolic(Field):
         return exact(map_elements(derivative, (*map(without_field, operands), *more)))
 
     def guard(self, function: Callable, primitive: Primitive, params: dict) -> Callable:
-        """Return a twin that makes its arguments exact numbers first."""
 
         def call(*xs: Any) -> Any:
             operands = tuple(self.as_number(x) for x in xs)

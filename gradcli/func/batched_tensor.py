@@ -157,21 +157,17 @@ class Batched(Tensor):
 
     @property
     def shape(self) -> Size:
-        """The shape without the hidden axis."""
         return Size(self._value.shape[1:])
 
     @property
     def ndim(self) -> int:
-        """The number of axes without the hidden one."""
         return self._value.ndim - 1
 
     @property
     def dtype(self) -> DType:
-        """The type of the elements."""
         return as_dtype(self._value._data.dtype)
 
     def detach(self) -> Tensor:
-        """Return the same tensor outside the graph."""
         return type(self).of(self._value.detach())
 
     def __len__(self) -> int:

@@ -86,7 +86,6 @@ class Sequential(Numbered):
             self.add_module(str(name), module)
 
     def forward(self, input: Any) -> Any:
-        """Hand each module what the one before returned."""
         for module in self._modules.values():
             input = module(input)  # type: ignore[misc]
         return input

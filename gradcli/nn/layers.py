@@ -118,7 +118,6 @@ class Dropping(Applied):
     p: float
 
     def check(self) -> None:
-        """Raise ValueError unless 0 <= p <= 1."""
         check_probability(self.p)
 
 
@@ -185,7 +184,6 @@ class Pool(Applied):
     stride: Any
 
     def check(self) -> None:
-        """Complete the stride."""
         if self.stride is None:
             self.stride = self.kernel_size
 
@@ -197,7 +195,6 @@ class PerAxisPool(Pool):
     padding: Any
 
     def check(self) -> None:
-        """Complete the stride, and give each axis its own number."""
         super().check()
         for name in ("kernel_size", "stride", "padding"):
             setattr(self, name, per_axis(getattr(self, name), self._axes, name))

@@ -130,7 +130,6 @@ class RunningNorm(Scaled):
             self.num_batches_tracked.zero_()
 
     def reset_parameters(self) -> None:
-        """Forget the running moments, and make the affine map the identity."""
         self.reset_running_stats()
         super().reset_parameters()
 
@@ -150,7 +149,6 @@ class BatchNorm(RunningNorm):
     """Standardize each channel with the batch's moments when training, else with the running ones."""
 
     def forward(self, input: Tensor) -> Tensor:
-        """Standardize, and move the running moments when training."""
         self._check(input)
         step = 0.0 if self.momentum is None else self.momentum
         if self.training and self.num_batches_tracked is not None:

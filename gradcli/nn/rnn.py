@@ -114,7 +114,6 @@ class RNNBase(Module):
         """Do nothing: there is nothing to gain here."""
 
     def forward(self, input: Tensor, hx: Any = None) -> Any:
-        """Return the outputs of the last layer, and the last state of each layer and direction."""
         if input.ndim not in (2, 3):
             raise ValueError(
                 f"{type(self).__name__}: Expected input to be 2D or 3D, got {input.ndim}D tensor instead"

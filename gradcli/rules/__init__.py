@@ -11,29 +11,12 @@ from typing import Any
 
 from .table import BY_FOLD, BY_NUMPY, BY_SCIPY, NAMES, TABLE, Primitive, Sample
 
-MODULES = (
-    "arithmetic",
-    "transcendental",
-    "reduce",
-    "movement",
-    "index",
-    "matrix_products",
-    "activation",
-    "create",
-    "join",
-    "select",
-    "scan",
-    "numpy_functions",
-    "solve",
-    "spectral",
-    "matrix_functions",
-    "fourier",
-    "special",
-    "pointwise",
-    "sliding_windows",
-    "losses",
-    "differences",
-    "scipy_special",
+MODULES = tuple(
+    """
+    arithmetic transcendental reduce movement index matrix_products activation create join select scan
+    numpy_functions solve spectral matrix_functions fourier special pointwise sliding_windows losses differences
+    scipy_special
+    """.split()
 )
 _pending = list(MODULES)
 

@@ -244,7 +244,6 @@ class FunctionNode(Node):
 
     @property
     def saved(self) -> Any:
-        """Nothing that the engine itself looks after, or what the user calls by this name."""
         return self.__dict__.get("saved", ())
 
     @saved.setter
@@ -258,11 +257,9 @@ class FunctionNode(Node):
 
     @property
     def output_count(self) -> int:
-        """How many outputs forward returned."""
         return len(self._outlines)
 
     def output(self, place: int) -> Node:
-        """Return the node of one output."""
         if not self._several:
             return self
         reference = self._output_nodes[place]
@@ -270,11 +267,9 @@ class FunctionNode(Node):
 
     @property
     def public(self) -> Node:
-        """The node itself: users see it as grad_fn, and as ctx."""
         return self
 
     def standing_in(self, parents: tuple, wrap: Callable | None) -> Node:
-        """Return the node itself: it has no copies."""
         return self
 
     def __getattr__(self, name: str) -> Any:

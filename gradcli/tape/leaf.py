@@ -187,14 +187,12 @@ class AccumulateGrad(Node):
             listener(tensor)
 
     def name(self) -> str:
-        """Return the name, with PyTorch's prefix in its scripts."""
         return "torch::autograd::AccumulateGrad" if naming.addresses else "AccumulateGrad"
 
     def __repr__(self) -> str:
         return super().__repr__().replace("torch::autograd::", "")
 
     def register_hook(self, hook: Any) -> Any:
-        """Call hook((), grad_outputs) after the leaf's `.grad` was added to."""
         return add_hook(self, "post", hook)
 
     @property

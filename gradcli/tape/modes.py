@@ -138,7 +138,6 @@ class set_grad_enabled(_Switch):  # noqa: N801 - PyTorch's name
         record_in_this_thread(self.wanted)
 
     def __call__(self, function: Any) -> Any:
-        """Decorate: the mode holds inside `function` only."""
         record_in_this_thread(self.previous)
         return super().__call__(function)
 
@@ -146,7 +145,6 @@ class set_grad_enabled(_Switch):  # noqa: N801 - PyTorch's name
         return f"{naming.prefix}.autograd.grad_mode.set_grad_enabled(mode={self.wanted})"
 
     def again(self) -> set_grad_enabled:
-        """Return a fresh switch of the same setting."""
         return set_grad_enabled(self.wanted)
 
 
@@ -160,5 +158,4 @@ class inference_mode(_Switch):  # noqa: N801 - PyTorch's name
         return self(mode) if callable(mode) else self
 
     def again(self) -> inference_mode:
-        """Return a fresh switch of the same setting."""
         return inference_mode(not self.wanted)

@@ -325,17 +325,14 @@ class OutputNode(Node):
         self.index = index
 
     def standing_in(self, parents: tuple, wrap: Callable | None) -> Node:
-        """Return the node itself: it keeps nothing."""
         return self
 
     @property
     def public(self) -> Node:
-        """The node with all the outputs."""
         return self.parent.public
 
     @property
     def output_nr(self) -> int:
-        """The place of this output."""
         return self.index
 
 

@@ -205,23 +205,10 @@ PLAIN: dict[Any, Any] = {
 """NumPy functions that ask about an array rather than compute with it."""
 
 UNTRACKED = {
-    np.argpartition,
-    np.argwhere,
-    np.diag_indices_from,
-    np.digitize,
-    np.empty_like,
-    np.flatnonzero,
-    np.histogram,
-    np.isclose,
-    np.isin,
-    np.lexsort,
-    np.nanargmax,
-    np.nanargmin,
-    np.nonzero,
-    np.ravel_multi_index,
-    np.searchsorted,
-    np.tril_indices_from,
-    np.triu_indices_from,
-    np.unravel_index,
+    getattr(np, name)
+    for name in """
+        argpartition argwhere diag_indices_from digitize empty_like flatnonzero histogram isclose isin lexsort
+        nanargmax nanargmin nonzero ravel_multi_index searchsorted tril_indices_from triu_indices_from unravel_index
+    """.split()
 }
 """NumPy functions whose results are places, counts or truth values: they are computed outside the graph."""

@@ -94,12 +94,10 @@ class NumpyPoints(Points):
         return np.lib.format.open_memmap(self.path, mode="r")
 
     def prepare(self, inputs: Sequence[str], kept: Sequence[str]) -> None:
-        """Refuse fields that hold no real numbers."""
         for name in inputs:
             check_real(self.dtype[name].base, name, self.path)
 
     def read(self, start: int, stop: int, step: int, inputs: Sequence[str], kept: Sequence[str]) -> Iterator[Block]:
-        """Yield copies of the fields, so that the pages behind them can be dropped."""
         array = self.open()
         for first in range(start, stop, step):
             rows = array[first : min(first + step, stop)]
@@ -141,7 +139,6 @@ class ParquetPoints(Points):
         return parquet.ParquetFile(self.path, pre_buffer=False, buffer_size=1 << 20)
 
     def prepare(self, inputs: Sequence[str], kept: Sequence[str]) -> None:
-        """Refuse columns that hold no real numbers and no lists of such."""
         types = need("pyarrow", "sweep", "reading Parquet").types
         for name in inputs:
             kind = self.schema.field(name).type
@@ -153,7 +150,6 @@ class ParquetPoints(Points):
                 )
 
     def read(self, start: int, stop: int, step: int, inputs: Sequence[str], kept: Sequence[str]) -> Iterator[Block]:
-        """Yield blocks; goes on where it stopped, and else begins with the row group that holds `start`."""
         columns = list(dict.fromkeys([*inputs, *kept]))
         place, batches = self.cursor
         if place != start:
@@ -295,7 +291,6 @@ class TextPoints(Points):
                 place = file.tell()
 
     def prepare(self, inputs: Sequence[str], kept: Sequence[str]) -> None:
-        """Read the whole table once: count its rows, note where pieces begin, and refuse what is no number."""
         self.kinds = dict.fromkeys(kept, int)
         for place, data in self.pieces(self.begin):
             block = self.parse(place, data, self.rows, inputs, kept)
@@ -305,11 +300,9 @@ class TextPoints(Points):
                 self.kinds[name] = narrow(self.kinds[name], column)
 
     def kind_of(self, name: str) -> type:
-        """Return int or float for a column that holds nothing else, otherwise str."""
         return self.kinds[name]
 
     def read(self, start: int, stop: int, step: int, inputs: Sequence[str], kept: Sequence[str]) -> Iterator[Block]:
-        """Yield blocks; kept columns are texts."""
         at, begin = self.places[bisect_right(self.places, (start, self.begin << 60)) - 1]
         held: Block | None = None
         for place, data in self.pieces(begin):

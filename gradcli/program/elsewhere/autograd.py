@@ -28,7 +28,6 @@ class AutogradCall(FrameworkCall):
         return lambda xs: self.join_result(self.result({name: xs[i] for i, name in enumerate(names)}))
 
     def linearize(self, at: Arrays) -> Callable[[np.ndarray], dict[str, np.ndarray]]:
-        """Return products by reverse mode; HIPS gives the conjugate for complex inputs."""
         vjp, out = make_vjp(self.function_of(list(at)), tuple(map(leaf, at.values())))
 
         def back(cotangent: np.ndarray) -> dict[str, np.ndarray]:

@@ -118,17 +118,14 @@ class FrameworkCall(Elsewhere):
             return self.plain(self.evaluate({name: np.asarray(x) for name, x in arrays.items()}))
 
     def vjp(self, arrays: Arrays, cotangent: np.ndarray) -> dict[str, np.ndarray]:
-        """Return the framework's product of a cotangent with the derivative, by reverse mode."""
         return self.vjps(arrays, [cotangent])[0]
 
     def vjps(self, arrays: Arrays, cotangents: Sequence[np.ndarray]) -> list[dict[str, np.ndarray]]:
-        """Return the products of several cotangents with the derivative, from one run forward."""
         return self.late_vjps(arrays, cotangents)
 
     def late_vjps(
         self, arrays: Arrays, cotangents: Sequence[np.ndarray], between: Arrays | None = None
     ) -> list[dict[str, np.ndarray]]:
-        """Return the products; the function may be called at another point between forward and backward."""
         at = self.claimed(arrays)
         self.calls += 1
         with self.running("the backward pass of ", self.is_narrow(at)):
@@ -139,7 +136,6 @@ class FrameworkCall(Elsewhere):
             return [{name: to_double(x) for name, x in back(cotangent).items()} for cotangent in cotangents]
 
     def jvp(self, arrays: Arrays, tangents: Arrays) -> np.ndarray:
-        """Return the framework's product of the derivative with tangents, by forward mode."""
         at = self.claimed(arrays)
         self.calls += 1
         whole = {name: np.asarray(tangents.get(name, np.zeros_like(x)), x.dtype) for name, x in at.items()}

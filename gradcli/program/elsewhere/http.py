@@ -213,7 +213,6 @@ class UmBridge(Elsewhere):
         return vector_of_numbers(self.part(method, body, "output", list), method)
 
     def vjp(self, arrays: Arrays, cotangent: np.ndarray) -> dict[str, np.ndarray]:
-        """Return the sums of what Gradient gives for the chosen outputs."""
         parts = np.split(cotangent, np.cumsum([self.lengths[i] for i in self.chosen])[:-1])
         sums = {}
         for name in self.wrt:
@@ -225,7 +224,6 @@ class UmBridge(Elsewhere):
         return sums
 
     def jvp(self, arrays: Arrays, tangents: Arrays) -> np.ndarray:
-        """Return the sums of what ApplyJacobian gives for the inputs, for the chosen outputs end to end."""
         return np.concatenate(
             [
                 add_vectors(

@@ -28,7 +28,6 @@ class JaxCall(FrameworkCall):
     reverse_mode: bool | None = None
 
     def precision(self, narrow: bool) -> contextlib.AbstractContextManager:
-        """Compute in 64 bits, or without them."""
         return enable_x64(not narrow)
 
     @classmethod
@@ -40,7 +39,6 @@ class JaxCall(FrameworkCall):
         return jnp.asarray(x)
 
     def evaluate(self, at: Arrays) -> Any:
-        """Return the joined output; after some calls by what jax.jit makes of the function."""
         arrays = {name: jnp.asarray(x) for name, x in at.items()}
         if self.compiled is not None:
             return self.compiled(arrays)
@@ -104,7 +102,6 @@ class JaxCall(FrameworkCall):
                 yield float(jnp.finfo(dtype).eps) / 2, dtype.name
 
     def linearize(self, at: Arrays) -> Callable[[np.ndarray], dict[str, np.ndarray]]:
-        """Return products by reverse mode; JAX gives the conjugate for complex inputs."""
         out, vjp = jax.vjp(self.function_of(list(at)), *map(jnp.asarray, at.values()))
 
         def back(cotangent: np.ndarray) -> dict[str, np.ndarray]:
@@ -118,7 +115,6 @@ class JaxCall(FrameworkCall):
         return np.asarray(jax.jvp(self.function_of(list(at)), tuple(map(jnp.asarray, at.values())), ordered)[1])
 
     def lacks_forward(self, error: BaseException) -> bool:
-        """Return whether an error says that a function has no forward mode: one with a custom_vjp has none."""
         text = str(error).lower()
         return isinstance(error, NotImplementedError) or "forward-mode" in text or "jvp" in text
 

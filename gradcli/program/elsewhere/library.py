@@ -383,7 +383,6 @@ class Fmu(Elsewhere):
         return answer
 
     def value(self, arrays: Arrays) -> np.ndarray:
-        """Return the outputs: a number where there is one."""
         return self.result("evaluate", arrays, {})
 
     def jvp(self, arrays: Arrays, tangents: Arrays) -> np.ndarray:

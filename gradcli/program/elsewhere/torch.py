@@ -85,7 +85,6 @@ class TorchCall(FrameworkCall):
     def of(
         cls, function: Any, given: Mapping[str, Any], fixed: Callable[[str], bool], title: str, single: bool
     ) -> FrameworkCall:
-        """Return the call of a function, Function or module; a module's parameters are inputs by their names."""
         function = as_callable(function, title)
         if isinstance(function, torch.nn.Module):
             return ModuleCall(function, given, fixed, title, single)
@@ -93,7 +92,6 @@ class TorchCall(FrameworkCall):
 
     @classmethod
     def signature(cls, function: Any, title: str) -> tuple[list[inspect.Parameter], list[str]] | None:
-        """Return the named parameters of a function or of forward, and the names of a module's parameters."""
         function = as_callable(function, title)
         if isinstance(function, torch.nn.Module):
             signature = super().signature(forward_of(function), title)
@@ -106,7 +104,6 @@ class TorchCall(FrameworkCall):
 
     @contextlib.contextmanager
     def precision(self, narrow: bool) -> Iterator[None]:
-        """Compute with the function's own tensors in double precision, too."""
         default, threads = torch.get_default_dtype(), torch.get_num_threads()
         kept = [(x, x.data) for x in (() if narrow else self.reached)]
         try:
@@ -127,7 +124,6 @@ class TorchCall(FrameworkCall):
         return tensor(x)
 
     def evaluate(self, at: Arrays) -> Any:
-        """Return the joined output; without gradients to record, as inference would have it, unless it needs them."""
         try:
             with torch.set_grad_enabled(self.records):
                 return self.join_result(self.result({name: self.as_argument(x) for name, x in at.items()})).detach()
@@ -155,7 +151,6 @@ class TorchCall(FrameworkCall):
                 yield torch.finfo(dtype).eps / 2, str(dtype).removeprefix("torch.")
 
     def linearize(self, at: Arrays) -> Callable[[np.ndarray], dict[str, np.ndarray]]:
-        """Return products by reverse mode, one backward pass each."""
         leaves, out = self.record(at)
         if not out.requires_grad:
             return lambda cotangent: {name: np.zeros_like(x) for name, x in at.items()}
@@ -220,7 +215,6 @@ class TorchCall(FrameworkCall):
         return TorchCall(product, Arguments(given), f"the derivative of {self.title}")
 
     def parts(self) -> Iterator[tuple[Elsewhere, str]]:
-        """Yield the custom Functions and the submodules that one run calls, each as a call of its own."""
         with self.running("", self.single), torch.enable_grad():
             calls = calls_in(self)
         for function, arguments, title, place in calls:
