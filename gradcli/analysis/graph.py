@@ -319,7 +319,6 @@ def noted_outline(node: Any) -> tuple[Any, Any]:
 
 
 def hook_names(node: Any) -> tuple[str, ...]:
-    """Return the names of the user's hooks on a node."""
     table = node.hooks
     if table is None:
         return ()

@@ -101,7 +101,6 @@ def is_shown(name: str, value: Any, ndim: int) -> bool:
 
 
 def parameter_text(name: str, value: Any, ndim: int) -> str:
-    """Return a parameter's value, axes counted from the front."""
     if name in ("axis", "axes"):
         axes = [a % ndim if ndim else a for a in (value if isinstance(value, tuple) else (value,))]
         return str(axes[0]) if len(axes) == 1 else str(tuple(axes))

@@ -49,7 +49,6 @@ def gradients_of(run: Run, field: Multiprecision) -> Numbers:
 
 
 def gradient_at(program: Program, values: Mapping[str, Any], request: Request, field: Multiprecision) -> tuple:
-    """Return the value of the output and the gradients of all inputs."""
     with silence_prints(program):
         run = run_for(program, values, request)
     if run.output is not None:

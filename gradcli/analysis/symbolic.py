@@ -99,7 +99,6 @@ def on_symbols(program: Program, given: Mapping[str, Any], request: Request, alo
 
 
 def as_expressions(x: Any) -> np.ndarray:
-    """Return exact data as an ordinary object array of expressions."""
     raw = np.asarray(x).view(np.ndarray)
     return raw if raw.dtype == object else map_elements(Symbolic().number, (raw,))
 
@@ -261,7 +260,6 @@ def number_at(expr: Any, point: Mapping[Any, Any], digits: int = DIGITS) -> Any:
 
 
 def evaluate_at(expr: Any, point: Mapping[Any, Any], digits: int) -> str:
-    """Return an expression's value at a point as text."""
     value = number_at(expr, point, digits)
     if value in (sympy.zoo, sympy.nan):
         return sides(expr, point)
@@ -435,6 +433,5 @@ def write_code(writer: Callable, code: str, symbols: Symbols, inputs: list, form
 
 
 def write_formula(expr: Any, unicode: bool) -> Formula:
-    """Return an expression written in all ways."""
     expr = resolve_unknown(expr)
     return Formula(printing.text(expr), printing.latex(expr), printing.pretty(expr, unicode))

@@ -163,7 +163,6 @@ def trace_program(
 
 
 def describe_pass(run: Run, which: graph.ObservedPass, events: list[Event]) -> Pass:
-    """Return one pass with labels, formulas and totals."""
     public = graph.public_nodes(which.roots)
     at_end = run.output is not None
     labels = Labels(run, public, None if at_end else which.names)

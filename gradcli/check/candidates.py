@@ -26,7 +26,6 @@ Point = dict[str, np.ndarray]
 
 
 def constants_in(source: str) -> Iterator[float]:
-    """Yield the numbers of Python source, with their sign."""
     try:
         tree = ast.parse(textwrap.dedent(source))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -116,7 +115,6 @@ def tied_points(base: Mapping[str, np.ndarray], rng: np.random.Generator) -> Ite
 def mixed_points(
     base: Mapping[str, np.ndarray], values: Iterable[float], rng: np.random.Generator
 ) -> Iterator[Point]:
-    """Yield points of special values, each element its own."""
     pool = np.array([v for v in values if abs(v) < 1e9])
     while True:
         yield {name: rng.choice(pool, x.shape) for name, x in base.items()}
@@ -133,7 +131,6 @@ def scaled_points(base: Mapping[str, np.ndarray], rng: np.random.Generator) -> I
 
 
 def whole_numbers(base: Mapping[str, np.ndarray], rng: np.random.Generator) -> Iterator[Point]:
-    """Yield points of small whole numbers."""
     while True:
         most = int(rng.choice([1, 3, 10]))
         yield {name: rng.integers(-most, most + 1, x.shape) for name, x in base.items()}
@@ -150,14 +147,12 @@ def single(base: Mapping[str, np.ndarray], values: Iterable[float], rng: np.rand
 
 
 def random_points(base: Mapping[str, np.ndarray], rng: np.random.Generator) -> Iterator[Point]:
-    """Yield random points of any size."""
     while True:
         size = 10.0 ** rng.uniform(-3, 3)
         yield {name: size * rng.standard_normal(x.shape) for name, x in base.items()}
 
 
 def joined_inputs(point: Mapping[str, np.ndarray]) -> np.ndarray:
-    """Return the elements of all inputs as one vector."""
     return np.concatenate([x.reshape(-1) for x in point.values()])
 
 
@@ -356,7 +351,6 @@ class Shrinking:
                 length -= 1
 
     def take_places(self, length: int, places: np.ndarray) -> Point:
-        """Return the point with some places of all axes of a length."""
         arrays = {}
         for name, x in self.point.items():
             for axis in range(x.ndim):
@@ -404,7 +398,6 @@ class Shrinking:
 
 
 def simpler_values(value: complex) -> Iterator[complex]:
-    """Yield values that are simpler than one, the simplest first."""
     real = float(np.real(value))
     sign = -1.0 if real < 0 else 1.0
     yield from (0.0, sign, -sign, 2 * sign)

@@ -252,7 +252,6 @@ class Check:
         return report
 
     def replay_line(self, seed: int) -> str | None:
-        """Return the command line that repeats one sample."""
         if self.replay is None and self.file is None:
             return None
         words = [self.replay or f"gradcli gradcheck {shlex.quote(str(self.file))} -k {shlex.quote(self.name)}"]
@@ -272,7 +271,6 @@ def refuse_foreign(framework: str | None, name: str, engine: str = "gradcli") ->
 
 
 def values_text(at: Mapping[str, Any]) -> str:
-    """Return small arrays as NAME=VALUE words."""
     words = []
     for name, x in at.items():
         raw = np.asarray(x)

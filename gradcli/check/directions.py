@@ -358,7 +358,6 @@ def could_hide(look: Directions) -> str:
 
 
 def short_of_calls(look: Directions) -> Outcome:
-    """Return that a budget ended before anything was decided."""
     most = look.flat.subject.most_calls or 0
     needed: int | None = look.plan if look.plan > most else look.for_search()
     if not look.agree and most >= look.for_search():  # what that takes was had: averages took it

@@ -215,7 +215,6 @@ class HandWritten(Subject):
 
 
 def tangent_type(x: np.ndarray) -> Any:
-    """Return the type of an input's tangent."""
     return x.dtype if x.dtype.kind in "fc" else np.float64
 
 
@@ -294,7 +293,6 @@ class Claimed(Subject):
         return self.in_shape(product, shape, "the derivative along a direction")
 
     def in_shape(self, x: object, shape: tuple[int, ...], what: str) -> np.ndarray:
-        """Return an array that must have a shape."""
         raw = plain_array(x, what)
         if raw.shape != shape:
             raise WrongShapeError(f"{what} has shape {raw.shape}; it must have shape {shape}")

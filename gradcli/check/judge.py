@@ -334,7 +334,6 @@ class WrongElements(GroupTesting):
             self.look.slopes[k] = slope._replace(value=value, error=error, bent=np.zeros(len(value), bool))
 
     def report_fail(self, explained: bool, short: bool) -> Outcome:
-        """Return what was found of wrong elements."""
         look, flat = self.look, self.flat
         worst = max(self.wrong, key=lambda i: abs(self.elements[i].claimed - self.elements[i].value) * flat.scales[i])
         try:

@@ -38,7 +38,6 @@ def neighbours(subject: Subject) -> Iterator[dict[str, np.ndarray]]:
 
 
 def move_by(subject: Subject, moves: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Return the point with inputs moved by such parts of themselves."""
     at = subject.at
     return {**at, **{name: (at[name] * (1 + move)).astype(at[name].dtype) for name, move in moves.items()}}
 

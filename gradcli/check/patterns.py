@@ -182,7 +182,6 @@ def lengths(case: Case) -> Iterator[tuple[int, str]]:
 
 
 def common_factor(case: Case, where: np.ndarray) -> float | None:
-    """Return c with a = c r at known places, when there is one."""
     known = case.known & where
     if not known.any():
         return None
@@ -273,7 +272,6 @@ def rolled(case: Case) -> tuple[str, str] | None:
 
 
 def shift_along(r: np.ndarray, shift: int, axis: int) -> np.ndarray:
-    """Return r rolled with zeros coming in."""
     moved = np.roll(r, shift, axis)
     edge = [slice(None)] * r.ndim
     edge[axis] = slice(0, shift) if shift > 0 else slice(shift, None)

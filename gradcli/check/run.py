@@ -59,7 +59,6 @@ def line_along(flat: Flat, row: int, column: int) -> Line:
 
 
 def elements_of(flat: Flat, judgement: Judgement, k: int) -> Elements:
-    """Return all elements of input k."""
     columns = range(int(flat.edges[k]), int(flat.edges[k + 1]))
     block = np.s_[:, columns.start : columns.stop]
     return Elements(
@@ -73,7 +72,6 @@ def elements_of(flat: Flat, judgement: Judgement, k: int) -> Elements:
 
 
 def one_input(flat: Flat, judgement: Judgement, k: int) -> InputCheck:
-    """Return what was found for one input."""
     columns = slice(int(flat.edges[k]), int(flat.edges[k + 1]))
     name, shape = flat.subject.wrt[k], flat.arrays[k].shape
     state, a = judgement.state[:, columns], judgement.analytic[:, columns]
@@ -290,7 +288,6 @@ def within_budget(flat: Flat, seed: int) -> Finding | None:
 def report_along(
     flat: Flat, outcome: Outcome, bent: Finding | None, options: Options, report: Callable[..., CheckReport]
 ) -> CheckReport:
-    """Return the report on what directions told."""
     findings = (() if bent is None else (bent,)) + outcome.findings
     verdict = "fail" if bent is not None else outcome.verdict
     notes = (*flat.subject.notes, *outcome.notes, *(undecided_note(item) for item in outcome.inputs if item.hidden))
@@ -344,7 +341,6 @@ def claimed_jacobians(flat: Flat) -> tuple[np.ndarray, np.ndarray]:
 
 
 def rounding_of_claim(flat: Flat, analytic: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the slack and the floor of every claimed element."""
     asked = analytic.size <= SCATTER_LIMIT and not flat.subject.traced
     own_noise = scatter_of_claim(flat.subject, flat, analytic) if asked else np.zeros_like(analytic)
     unit = max((float(np.finfo(part.dtype).eps) / 2 for part in flat.parts), default=2.0**-53)
@@ -371,7 +367,6 @@ def judge_closely(flat: Flat, analytic: np.ndarray, seed: int) -> Judgement:
 
 
 def is_wrong(subject: Subject) -> bool:
-    """Return whether a part of a function fails its own check."""
     return run_check(lambda: subject, Place("a part"), Options(blame=False)).verdict in ("fail", "error")
 
 

@@ -74,7 +74,6 @@ class ScriptSubject(Traced):
         return np.array(self.outcome(arrays)[1]._data)
 
     def record_call(self, arrays: Mapping[str, np.ndarray]) -> Trace:
-        """Return one run as a recorded call."""
         leaves, output = self.outcome(arrays)
         wanted = [leaves[i] for i, name in enumerate(arrays) if name in self.wrt]
         record = Trace(wanted, lambda outputs: outputs, False)

@@ -228,7 +228,6 @@ class PointSearch:
             return [last, rounded, *(between(low * (1 - part)) for part in (1e-3, 1e-5))]
 
     def has_value(self, point: Point) -> bool:
-        """Return whether the function is finite at a point."""
         try:
             return bool(np.isfinite(self.subject.value({**self.subject.at, **point})).all())
         except CheckError:
@@ -328,14 +327,12 @@ def first_failing(hunt: PointSearch, report: CheckReport, count: int) -> Point |
 
 
 def with_point(hunt: PointSearch, point: Point, before: CheckReport, how: str) -> CheckReport:
-    """Return the report of a failing point, which names it."""
     report = hunt.judge(point, blame=True)
     smallest = FoundPoint(point, declaration_of(hunt.check, point))
     return replace(report, notes=(*report.notes, how), found=smallest, seconds=before.seconds + report.seconds)
 
 
 def declaration_of(check: Any, point: Point) -> str:
-    """Return the line that declares a check at a point."""
     at = ", ".join(f"{json.dumps(name, ensure_ascii=False)}: {write_array(x)}" for name, x in point.items())
     claims = [(key, getattr(check, key)) for key in ("grad", "vjp", "jvp")]
     by_hand = [f"{key}={name}" for key, x in claims if x is not None and (name := callable_name(x)).isidentifier()]

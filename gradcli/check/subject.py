@@ -43,7 +43,6 @@ class WrongShapeError(CheckError):
 
 
 def as_check_error(what: str, error: BaseException) -> CheckError:
-    """Return what the user's code raised as a CheckError."""
     if isinstance(error, SystemExit):
         return CheckError(f"{what} exited with status {text_of(error.code)}")
     return CheckError(f"{what} raised {describe_error(error)}")
@@ -254,7 +253,6 @@ def as_point(name: str, x: Any) -> np.ndarray:
 
 
 def callable_name(function: Any) -> str:
-    """Return a callable's name, as messages call it."""
     return getattr(function, "__name__", None) or type(function).__name__
 
 
@@ -307,7 +305,6 @@ class Flat:
         return np.concatenate([part.astype(float) for part in self.parts]) if self.parts else np.zeros(0)
 
     def input_of(self, i: int) -> int:
-        """Return which input an element belongs to."""
         return int(np.searchsorted(self.edges, i, side="right")) - 1
 
     def coordinate(self, i: int) -> np.floating:
@@ -397,7 +394,6 @@ class Flat:
         return np.array([real_view(subject.push(at, self.arrays_at(u))).astype(float) for u in tangents])
 
     def arrays_at(self, x: np.ndarray) -> dict[str, np.ndarray]:
-        """Return the inputs to differentiate, by name, at a real vector."""
         arrays = {}
         for k, name in enumerate(self.subject.wrt):
             part = x[self.edges[k] : self.edges[k + 1]].astype(self.parts[k].dtype)

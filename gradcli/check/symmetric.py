@@ -121,7 +121,6 @@ def is_symmetric(x: np.ndarray) -> bool:
 
 
 def claimed_gradient(flat: Flat, name: str) -> np.ndarray:
-    """Return the claimed gradient of a random combination of outputs."""
     subject, weights = flat.subject, np.random.default_rng(0).standard_normal((1, len(flat.f0)))
     rows = flat.pull(weights) if subject.has_pull else weights @ flat.jacobian(subject.jacobian(subject.at))
     return flat.arrays_at(rows[0])[name]

@@ -187,7 +187,6 @@ def is_file_without_checks(path: str) -> bool:
 
 
 def of_target(target: Target, wanted: Wanted) -> list[Check | CheckReport]:
-    """Return the checks of one target."""
     text = target.text
     if not target.inline and is_elsewhere(text):
         from .external import of_address

@@ -48,7 +48,6 @@ class Traced(Subject):
         return as_one_output([x for _, x in outputs], result, self.title)
 
     def note_result(self, result: Any) -> Any:
-        """Return a result, of which there may be something to note."""
         return result
 
     def value(self, arrays: Mapping[str, np.ndarray]) -> np.ndarray:
@@ -190,7 +189,6 @@ def as_one_output(outputs: list[Tensor], result: Any, title: str) -> Tensor:
 
 
 def as_pairs(x: Tensor) -> Tensor:
-    """Return complex numbers as pairs of real ones."""
     from ..rules import entry
 
     return entry("view_as_real").function(x) if x.dtype.is_complex else x

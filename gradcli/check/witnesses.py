@@ -83,7 +83,6 @@ def by_formulas(subject: Traced, blocks: dict[str, np.ndarray], witnessed: Witne
 
 
 def formula_of(subject: Traced, symbols: dict[str, Any]) -> np.ndarray:
-    """Return the formulas of a function's output."""
     import sympy
 
     from ..analysis.symbolic import as_expressions
@@ -196,7 +195,6 @@ def directions_of(subject: Traced, seed: int) -> list[dict[str, np.ndarray]]:
 
 
 def push_direction(blocks: dict[str, np.ndarray], direction: dict[str, np.ndarray]) -> np.ndarray:
-    """Return the engine's derivative along a direction, flat."""
     total: Any = 0.0
     for name, v in direction.items():
         block = blocks[name]
@@ -278,7 +276,6 @@ def judge_digits(
 
 
 def name_element(direction: dict[str, np.ndarray]) -> str:
-    """Return the input element that a direction stands for."""
     if len(direction) > 1 or np.count_nonzero(next(iter(direction.values()))) != 1:
         return "along a random direction"
     ((name, unit),) = direction.items()

@@ -184,7 +184,6 @@ def run_all(
 
 
 def in_turn(checks: Sequence[Check], watch: Watch | None) -> Iterator[tuple[int, CheckReport]]:
-    """Yield reports from this process."""
     for place, check in enumerate(checks):
         check.options = check.options._replace(watch=None if watch is None else functools.partial(watch, place))
         yield place, check.run()
@@ -356,7 +355,6 @@ def serve(checks: Sequence[Check], watched: bool, pipe: Pipe) -> None:
 
 
 def report_crash(check: Check, code: int | None) -> CheckReport:
-    """Return the report of a check whose process died."""
     how = f"signal {-code}" if code is not None and code < 0 else f"status {code}"
     message = late(check) if code == LATE else None
     return report_failure(check, message or f"the process died ({how})")
@@ -368,5 +366,4 @@ def late(check: Check) -> str | None:
 
 
 def report_failure(check: Check, message: str) -> CheckReport:
-    """Return the report of a check that came to no end of its own."""
     return CheckReport(check.name, check.file, check.line, "error", 0.0, message=message)

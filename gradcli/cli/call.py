@@ -245,7 +245,6 @@ class Call:
 
 
 def no_target() -> GradcliError:
-    """Return the error of a command line without a TARGET."""
     example = examples_of(click.get_current_context().command)[0]
     return GradcliError("no TARGET given", hint=f"for example: {example}", kind="usage")
 

@@ -110,7 +110,6 @@ def inputs_of_definition(path: str, name: str) -> list[str]:
 
 
 def find_assigned(source: str) -> list[str]:
-    """Return the names that a script assigns to at its top."""
     nodes = [n for s in ast.parse(source).body if isinstance(s, ast.Assign | ast.AnnAssign) for n in ast.walk(s)]
     names = [n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
     return list(dict.fromkeys(names))
@@ -139,7 +138,6 @@ def names_of(text: str, inline: bool = False) -> tuple[list[str], list[str]]:
 
 
 def names_here(ctx: click.Context) -> tuple[list[str], list[str]]:
-    """Return the inputs and names of the target on the command line."""
     words, text = ctx.params.get("words") or (), ctx.params.get("expression")
     if text is not None:
         return names_of(text, inline=True)
@@ -246,7 +244,6 @@ class Complete(ShellComplete):
     """What the shells share."""
 
     def get_completion_args(self) -> tuple[list[str], str]:
-        """Return the whole words before the cursor, and the one at it."""
         words = split_arg_string(os.environ["COMP_LINE"] + "_")
         return words[1:-1], words[-1][:-1]
 
@@ -285,7 +282,6 @@ class Zsh(Complete, ZshComplete):
     source_template = template("zsh")
 
     def format_completion(self, item: CompletionItem) -> str:
-        """Return kind, value, and the value with its help."""
         about = " ".join((item.help or "").split())
         return f"{item.type}\n{item.value}\n{item.value}{'  -- ' + about if about else ''}"
 

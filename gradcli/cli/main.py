@@ -220,7 +220,6 @@ def check_formats(asked: set[str]) -> None:
 
 
 def option_hint(words: list[str]) -> str | None:
-    """Return advice for an expression that was taken for an option."""
     command = next((word for word in words if word in COMMANDS), "grad")
     for word in words:
         if word.startswith("-") and not word.startswith("--") and any(c in word for c in "*/^+()"):

@@ -186,7 +186,6 @@ COMMON = "expression dtype seed max_elements timeout safe torch format json outp
 
 
 def format_option(formats: tuple[str, ...]) -> Callable:
-    """Return the option that chooses one of a command's formats."""
     return click.option(
         "-f", "--format", type=click.Choice(formats), help="Output format (table on a terminal, tsv elsewhere)."
     )

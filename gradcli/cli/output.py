@@ -225,7 +225,6 @@ class Output:
 
 
 def most_elements(result: Any) -> int:
-    """Return how many elements the largest array of derivatives has."""
     from ..show.npz import arrays_of
 
     return max((array.size for array in arrays_of(result).values()), default=0)
@@ -240,7 +239,6 @@ def terminal_size() -> tuple[int, int]:
 
 
 def console_for(width: int, colour: bool) -> Any:
-    """Return a console of rich that prints into a text."""
     import io
 
     from rich.console import Console

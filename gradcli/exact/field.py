@@ -57,7 +57,6 @@ class Field:
         return self.number(x)
 
     def as_constant(self, x: Any) -> Any:
-        """Return an element that is not differentiated."""
         return x
 
     def decide(self, condition: Any) -> bool:
@@ -65,7 +64,6 @@ class Field:
         return bool(condition)
 
     def is_element(self, x: Any) -> bool:
-        """Return whether x is an element of this kind."""
         raise NotImplementedError
 
     def is_complex(self, x: Any) -> bool:

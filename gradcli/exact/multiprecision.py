@@ -190,7 +190,6 @@ def numeric_slope(mp: Any, function: Callable, x: Any) -> Any:
 
 
 def functions_of(mp: Any) -> dict[str, Any]:
-    """Return the functions that twins use, in a context."""
 
     def either(a: Any, b: Any, first: bool) -> Any:
         return a + b if a != a or b != b else a if first else b

@@ -206,7 +206,6 @@ def nest_lists(words: list[str], shape: tuple[int, ...], left: str = "[") -> str
 
 
 def float_text(printer: Any, number: Any) -> str:
-    """Return a number rounded, as a printer of code writes it."""
     rounded = float(number)
     return repr(rounded) if math.isfinite(rounded) else printer.doprint(sympy.oo if rounded > 0 else -sympy.oo)
 

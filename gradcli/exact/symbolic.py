@@ -191,7 +191,6 @@ class Symbolic(Field):
 
 
 def is_own(error: BaseException) -> bool:
-    """Return whether an error was raised inside sympy."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next

@@ -36,7 +36,6 @@ def find_function(name: str) -> Primitive | None:
 
 
 def not_called(name: str, span: Any) -> GradcliError:
-    """Return the error for a value that is called like a function."""
     return GradcliError(
         f"'{name}' is a value, not a function",
         span=span,
@@ -46,7 +45,6 @@ def not_called(name: str, span: Any) -> GradcliError:
 
 
 def advice_for(name: str) -> str:
-    """Return what to do about an unknown function."""
     near = did_you_mean(name, function_names())
     if name in NEEDS_STRINGS:
         return "the expression language has no strings; write it with @, outer, sum and transpose"
@@ -230,7 +228,6 @@ def parameter(primitive: Primitive | None, place: int) -> str:
 
 
 def as_parameter(name: str, x: Any) -> Any:
-    """Return an argument as the parameter of that name takes it."""
     if name in LISTS and isinstance(x, tuple | list):
         return list_arrays(x)
     return as_index(x) if name in PLACES else x

@@ -35,7 +35,6 @@ def read_text(source: Source) -> str:
 
 
 def too_much(name: str, place: str, most: int, hint: str | None = AS_ARRAY) -> GradcliError:
-    """Return the error for a source that holds more than is read."""
     return GradcliError(f"{name}: {place} holds more than {most >> 20} MiB of text", hint=hint, kind="limit")
 
 
@@ -230,7 +229,6 @@ def read_standard_input(name: str, limit: int) -> bytes:
 
 
 def read_pipe(path: str, name: str, limit: int) -> bytes:
-    """Return all that comes out of a pipe or device."""
     if path in ("/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"):
         return read_standard_input(name, limit)
     return keep((path, os.stat(path).st_ino), lambda: open(path, "rb"), path, name, limit)

@@ -50,7 +50,6 @@ class Hook:
         print(f"{self.name}{what}: {text}", file=self.stream)
 
     def from_expression(self, action: str, settings: Settings) -> Any:
-        """Return the function g -> value of an expression in g."""
         program = parse(action)
         for statement in program.statements:
             for node in statement.value.walk():

@@ -69,7 +69,6 @@ class TensorType(type):
 
 
 def tensor_type(name: str, dtype: Any) -> Any:
-    """Return torch.Tensor, torch.FloatTensor and the like."""
     known = {} if dtype is None else {"dtype": as_dtype(np.dtype(dtype))}
     return TensorType(name, (), {"_wanted": None if dtype is None else np.dtype(dtype), **known})
 

@@ -84,7 +84,6 @@ def last_names(source: str) -> list[str]:
 
 
 def python_syntax_error(error: Exception, path: str, source: str) -> GradcliError:
-    """Return Python's complaint about a script as ours."""
     span = None
     if isinstance(error, SyntaxError) and error.lineno:
         lines = source.splitlines(keepends=True)
@@ -237,7 +236,6 @@ class Surroundings:
         self.outer = {}
 
     def own_modules(self) -> dict[str, Any]:
-        """Return the modules in place that only these files see, by name."""
         return {
             name: module
             for name, module in list(sys.modules.items())
@@ -367,7 +365,6 @@ class Read(Fresh):
         return self.source.encode()
 
     def source_to_code(self, data: Any, path: Any, **options: Any) -> Any:  # type: ignore[override]
-        """Return the text, compiled, whatever encoding it names."""
         return super().source_to_code(self.source, path, **options)  # type: ignore[arg-type]
 
     def get_source(self, fullname: str) -> str:
@@ -409,7 +406,6 @@ def same_file(a: str, b: str) -> bool:
 
 
 def importing_file() -> str:
-    """Return the file of the code that imports something just now."""
     frame: Any = sys._getframe(1)
     while frame.f_back is not None:
         file = frame.f_code.co_filename

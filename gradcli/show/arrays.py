@@ -149,7 +149,6 @@ def table_of_arrays(headings: tuple[str, ...], rows: list[Row], style: Style) ->
 
 
 def side_by_side(headings: tuple[str, ...], rows: list[Row], shapes: list[str], cells: list[list[Text]]) -> Table:
-    """Return a table with one row for each name."""
     table = plain_table(*(Column(heading, no_wrap=True) for heading in headings))
     for row, shape, texts in zip(rows, shapes, cells, strict=True):
         table.add_row(row.name, Text(shape, style="dim"), *texts)

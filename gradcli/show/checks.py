@@ -92,7 +92,6 @@ def agreement(check: CheckReport) -> str:
 
 
 def worst_input(check: CheckReport) -> InputCheck | None:
-    """Return the input that the verdict rests on."""
     order = {"fail": 0, "inconclusive": 1, "pass": 2}
     items = sorted(check.inputs, key=lambda item: (order.get(item.verdict, 3), -item.max_rel_error))
     return items[0] if items else None
@@ -127,7 +126,6 @@ def taylor_lines(taylor: Taylor) -> list[str]:
 
 
 def summary_line(result: CheckSummary) -> str:
-    """Return how many checks had which verdict."""
     words = [("passed", "pass"), ("failed", "fail"), ("inconclusive", "inconclusive"), ("errors", "error")]
     parts = [
         f"{count} {'error' if (count, word) == (1, 'errors') else word}"

@@ -41,7 +41,6 @@ def value_text(value: np.ndarray | None, precision: int | None = None) -> str:
 
 
 def cut_array(text: str, width: int) -> str:
-    """Return the beginning of an array's text, its brackets closed."""
     head = text[: width - 5].rpartition(",")[0]
     return f"{head}, ..." + "]" * (head.count("[") - head.count("]"))
 

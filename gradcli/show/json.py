@@ -70,7 +70,6 @@ def present(**parts: Any) -> dict[str, Any]:
 
 
 def json_line(document: dict[str, Any]) -> str:
-    """Return JSON in a line, without characters that a terminal obeys."""
     text = json.dumps(document, ensure_ascii=False, allow_nan=False)
     return (text if text.isprintable() else CONTROL.sub(lambda c: f"\\u{ord(c[0]):04x}", text)) + "\n"
 
@@ -383,7 +382,6 @@ def render_longnumbers(result: LongNumbers, style: Style) -> str:
 
 
 def round_digits(x: np.ndarray | None) -> Any:
-    """Return digits as JSON's numbers."""
     if x is None:
         return None
     return as_plain_data(np.vectorize(lambda text: complex(text) if "j" in text else float(text), otypes=[object])(x))

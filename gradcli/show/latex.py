@@ -179,7 +179,6 @@ def latex_value(d: Derivative) -> str:
 
 
 def formula_matrix(matrix: FormulaMatrix, function: str) -> str:
-    """Return the equation of a Jacobian or a Hessian."""
     if matrix.kind == "hessian":
         left = rf"\nabla^{{2}} {function}"
     else:

@@ -39,7 +39,6 @@ def figure(size: tuple[float, float] = SIZE) -> Any:
 
 
 def save_figure(picture: Any, kind: str) -> bytes:
-    """Return a figure as the bytes of a file, without the date."""
     buffer = io.BytesIO()
     picture.savefig(buffer, format=kind, metadata=UNDATED.get(kind))
     return buffer.getvalue()

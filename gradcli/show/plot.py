@@ -182,7 +182,6 @@ def jumps(i: int, x: np.ndarray, y: np.ndarray, up: np.ndarray, slope: np.ndarra
 
 
 def row_of(y: float, low: float, high: float, rows: int) -> int:
-    """Return the row of text that a height falls into."""
     return round((high - y) / (high - low) * (rows - 1))
 
 

@@ -19,7 +19,6 @@ renders("github")(render_checklist)
 
 
 def escape_command(text: str, everything: bool = False) -> str:
-    """Return text as workflow commands want it."""
     text = visible(text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A"))
     return text.replace(":", "%3A").replace(",", "%2C") if everything else text
 
@@ -129,7 +128,6 @@ def describe_rule(rule: str) -> dict[str, Any]:
 
 
 def result_of(check: CheckReport, rules: list[str]) -> dict[str, Any]:
-    """Return what is said of a check, at the line of its function."""
     rule = rule_of(check)
     lines = [f"{check.name}: {headline(check)}", *(finding.text for finding in check.diagnosis)]
     if check.replay:

@@ -31,7 +31,6 @@ def labels(name: str, shape: tuple[int, ...]) -> list[str]:
 
 
 def value_part(result: Any) -> Iterator[Part]:
-    """Yield the value of a result, where it has one."""
     if result.value is not None:
         yield "the value", result.value, partial(label, result.output or "value")
 

@@ -22,7 +22,6 @@ COLOURS = {"same": "green", "changed": "bold red", "error": "bold magenta", "new
 
 
 def difference_text(check: Comparison) -> str:
-    """Return both values with both intervals."""
     worst = check.worst
     if worst is None:
         return check.message
@@ -75,7 +74,6 @@ LEAST = -13.0
 
 
 def summary_of(result: Mutation) -> str:
-    """Return how many were noticed, and the smallest error."""
     smallest = result.smallest_noticed
     noticed = "no factor" if smallest is None else f"errors of a factor from {smallest:.0e} on"
     equal = f"; {result.equal} left out that change nothing or always raise" if result.equal else ""
@@ -83,7 +81,6 @@ def summary_of(result: Mutation) -> str:
 
 
 def advice_of(result: Mutation) -> str:
-    """Return what survives, and tests that would kill it."""
     if not result.survivors:
         return ""
     if not result.calls:
@@ -203,7 +200,6 @@ def summary(result: Precision, style: Style) -> Table:
 
 
 def bad_places(x: np.ndarray, bad: np.ndarray) -> str:
-    """Return the ranges of neighbouring points that are bad."""
     edges = np.flatnonzero(np.diff(np.concatenate([[False], bad, [False]]).astype(int)))
     runs = [(x[i], x[j - 1]) for i, j in edges.reshape(-1, 2).tolist()]
     texts = [f"{a:.3g}" if a == b else f"{a:.3g} to {b:.3g}" for a, b in runs]

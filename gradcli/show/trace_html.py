@@ -79,7 +79,6 @@ def order_rows(rows: list[list[Any]], links: list[tuple[Any, Any]]) -> None:
 
 
 def place_rows(rows: list[list[Any]], widths: Mapping[Any, float], chains: Mapping[Any, list[Any]]) -> Drawing:
-    """Return the drawing of layers in order, each in the middle."""
     sizes = [sum(widths.get(node, 10) + GAP for node in row) for row in rows]
     total = max(sizes, default=0.0) + GAP
     spots: dict[Any, tuple[float, float]] = {}
@@ -110,7 +109,6 @@ def edge_path(points: list[tuple[float, float]]) -> str:
 
 
 def box_width(*texts: str) -> float:
-    """Return the width of a box with lines of text."""
     return max([60.0, *(len(text) * LETTER + 20 for text in texts)])
 
 
@@ -167,7 +165,6 @@ def places_of(run: Pass) -> dict[str, int]:
 
 
 def step_markup(step_: Step, run: Pass, number: int, style: Style) -> str:
-    """Return one step, with what it lights up in the picture."""
     places = places_of(run)
     own = node_id(number, places[step_.label])
     to = [node_id(number, places[flow.to]) for flow in step_.flows]

@@ -48,7 +48,6 @@ def with_formulas(lines: str, result: Any, kind: str) -> str:
 
 
 def lines_of(arrays: Iterable[tuple[str, Any]], style: Style) -> str:
-    """Return a line for every element of arrays by name."""
     return "".join(
         line
         for name, array in arrays

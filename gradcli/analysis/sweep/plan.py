@@ -97,7 +97,6 @@ def choose_inputs(
 
 
 def unknown_columns(points: Points, names: Sequence[str]) -> GradcliError:
-    """Return the error of columns that a table does not have."""
     near = did_you_mean(names[0], points.names)
     return GradcliError(
         f"{points.title} has no column for {', '.join(map(repr, names))}",

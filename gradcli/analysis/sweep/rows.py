@@ -227,7 +227,6 @@ def rows_at_once(question: Question, first: Columns) -> tuple[int, str]:
 
 
 def peak_memory(evaluate: EvaluateBlock, columns: Columns) -> int:
-    """Return the most bytes that a block takes while it is evaluated."""
     tracemalloc.start()
     try:
         evaluate(columns)

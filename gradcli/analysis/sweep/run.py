@@ -324,7 +324,6 @@ def identity(sweep: Sweep, points: str, shard: tuple[int, int]) -> dict[str, Any
 
 
 def source_of(program: Any) -> str:
-    """Return the text of a program that came on standard input."""
     return program.parsed.source
 
 

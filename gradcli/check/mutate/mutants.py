@@ -67,7 +67,6 @@ class SourceFunction:
         return self.raw[begin:end].decode()
 
     def with_edits(self, edits: list[tuple[int, int, str]]) -> str:
-        """Return the file's text with pieces replaced."""
         raw = self.raw
         for begin, end, new in sorted(edits, reverse=True):
             raw = raw[:begin] + new.encode() + raw[end:]
@@ -136,7 +135,6 @@ def returns(node: ast.AST) -> Iterator[ast.Return]:
 
 
 def numeric_mutants(function: SourceFunction) -> Iterator[Mutant]:
-    """Yield mutants whose results are changed."""
     source = function.numeric()
     for k in range(1, DIGITS + 1):
         yield Mutant(f"factor 1+1e-{k:02d}", source, f"factor {k}", relative_error=10.0**-k)
@@ -152,7 +150,6 @@ def numeric_mutants(function: SourceFunction) -> Iterator[Mutant]:
 
 
 def source_mutants(function: SourceFunction) -> list[Mutant]:
-    """Return mutants with one change of the source each."""
     mutants: dict[str, Mutant] = {}
     keeping = function.keeping()
     body = [function.node.body] if function.is_lambda else function.node.body

@@ -53,14 +53,12 @@ def lock(call: Call, verify: str | None) -> Lock | Verification:
 
 
 def settings_of(asked: Asked) -> dict[str, Any]:
-    """Return the options that choose checks, as plain data."""
     options = {name: getattr(asked, name) for name in (*TARGET, *CLAIM)}
     options["wrt"] = ",".join(asked.wrt or ())
     return {**{name: value for name, value in options.items() if value}, "words": [*asked.words]}
 
 
 def as_locked(call: Call, settings: Mapping[str, Any]) -> Call:
-    """Return a call for the target and the claims of a lock."""
     options = {name: Asked._field_defaults[name] for name in CLAIM}
     options |= {name: settings[name] for name in (*TARGET, *CLAIM) if name in settings}
     options["wrt"] = options["wrt"].split(",") if options["wrt"] else None

@@ -24,7 +24,6 @@ class AutogradCall(FrameworkCall):
         return self.join_result(self.result({name: leaf(x) for name, x in at.items()}))
 
     def function_of(self, names: Sequence[str]) -> Callable:
-        """Return the joined output as a function of a tuple of arrays."""
         return lambda xs: self.join_result(self.result({name: xs[i] for i, name in enumerate(names)}))
 
     def linearize(self, at: Arrays) -> Callable[[np.ndarray], dict[str, np.ndarray]]:

@@ -105,6 +105,5 @@ def error_text(error: Any) -> str:
 
 
 def shorten_answer(answer: Any) -> str:
-    """Return the beginning of an answer, for messages."""
     text = answer if isinstance(answer, str) else repr(answer)
     return text if len(text) <= 300 else f"{text[:300]}..."

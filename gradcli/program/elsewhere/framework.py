@@ -222,7 +222,6 @@ class FrameworkCall(Elsewhere):
         raise NotImplementedError
 
     def lacks_forward(self, error: BaseException) -> bool:
-        """Return whether an error says that something has no forward mode."""
         return isinstance(error, NotImplementedError)
 
 
@@ -244,12 +243,10 @@ def to_single(x: Any) -> np.ndarray:
 
 
 def is_under(path: str, name: str) -> bool:
-    """Return whether a path is a name or lies below it."""
     return path == name or (path.startswith(name) and path[len(name)] in ".[")
 
 
 def is_whole(x: Any) -> bool:
-    """Return whether numbers of a floating-point type are all whole."""
     raw = np.asarray(x) if isinstance(x, float | np.ndarray | np.floating) else None
     return raw is not None and raw.dtype.kind == "f" and bool((np.isfinite(raw) & (raw == np.round(raw))).all())
 

@@ -49,7 +49,6 @@ class JaxCall(FrameworkCall):
         return out
 
     def evaluate_as_written(self, arrays: Mapping[str, Any]) -> Any:
-        """Return the joined output, computed one operation after another."""
         return self.join_result(self.result(arrays))
 
     def compile(self, arrays: Mapping[str, Any], out: Any) -> Callable | None:
@@ -66,7 +65,6 @@ class JaxCall(FrameworkCall):
         return compiled if jnp.allclose(again, out, rtol=room, atol=0, equal_nan=True) else None
 
     def function_of(self, names: Sequence[str]) -> Callable:
-        """Return the joined output as a function of arrays in order."""
         return lambda *xs: self.join_result(self.result(dict(zip(names, xs, strict=True))))
 
     @property
@@ -147,7 +145,6 @@ def enable_x64(wanted: bool) -> contextlib.AbstractContextManager:
 
 
 def equations_in(jaxpr: Any) -> Iterator[Any]:
-    """Yield the equations of a jaxpr and of those within it."""
     for equation in jaxpr.eqns:
         yield equation
         for part in jax.tree_util.tree_leaves(list(equation.params.values()), is_leaf=lambda x: hasattr(x, "eqns")):

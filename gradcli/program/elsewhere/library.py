@@ -322,7 +322,6 @@ class Library(Elsewhere):
 
 
 def host_library(path: str, timeout: float) -> Process:
-    """Return a process of its own that calls functions of a library."""
     return Process(host_words("library", os.path.abspath(path)), path, timeout)
 
 

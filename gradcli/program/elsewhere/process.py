@@ -185,7 +185,6 @@ class Process:
         return f"it ended with status {code} at {method}"
 
     def describe_end(self, what: str) -> str:
-        """Return a message with the end of what the process printed."""
         printed = "\n".join(self.printed)
         return f"{self.title}: {what}" + (f"; it printed last:\n{printed}" if printed else "")
 

@@ -99,7 +99,6 @@ class Tesseract(Elsewhere):
         return answer
 
     def no_output(self, known: Iterable[str]) -> GradcliError:
-        """Return that an output is none of those that there are."""
         return unknown_name(f"--out: {self.title} has no '{self.out}'", str(self.out), known, "its outputs are")
 
     def nest(self, arrays: Arrays) -> dict[str, Any]:
@@ -165,7 +164,6 @@ def object_at(document: Mapping[str, Any], key: str) -> dict[str, Any]:
 
 
 def as_dtype(x: Any, outline: Mapping[str, Any]) -> np.ndarray:
-    """Return an input in the type that the server computes in."""
     raw = np.asarray(x)
     wanted = str(outline.get("dtype", "float64")) if outline and isinstance(outline, dict) else ""
     if wanted in ("float16", "float32", "float64"):
@@ -234,7 +232,6 @@ def input_outline(name: str, known: Mapping[str, Any]) -> tuple[str, Any] | None
 
 
 def paths_in(answer: Any, template: str) -> list[str]:
-    """Return the paths in an answer that a schema's path stands for."""
     if template in answer:
         return [template]
     paths: list[tuple[str, Any]] = [("", answer)]

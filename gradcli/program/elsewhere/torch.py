@@ -22,12 +22,10 @@ from .framework import FrameworkCall, free_name
 
 
 def functions_in(node: Any) -> list[Any]:
-    """Return the custom Functions whose nodes a graph has."""
     return [node._forward_cls for node in nodes_of(node) if hasattr(node, "_forward_cls")]
 
 
 def method_place(method: Any) -> str:
-    """Return where a method is, with the line that returns its result."""
     try:
         lines, start = inspect.getsourcelines(method)
     except (OSError, TypeError):
@@ -134,7 +132,6 @@ class TorchCall(FrameworkCall):
         return self.evaluate(at)
 
     def as_argument(self, x: np.ndarray) -> torch.Tensor:
-        """Return an array as what the function is given."""
         return as_given(tensor(x).requires_grad_()) if self.records else tensor(x)
 
     def record(self, at: Arrays) -> tuple[dict[str, torch.Tensor], torch.Tensor]:
@@ -379,7 +376,6 @@ def tensor(x: np.ndarray) -> torch.Tensor:
 
 
 def detached_argument(x: Any) -> Any:
-    """Return an argument apart from the graph."""
     return x.detach().clone() if isinstance(x, torch.Tensor) else x
 
 
