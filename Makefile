@@ -6,13 +6,17 @@ OLDEST := .venv-oldest
 ELSEWHERE := .venv-elsewhere
 READY := $(VENV)/.ready
 
-.PHONY: demo test test-oldest test-elsewhere lint format man bench clean
+.PHONY: demo test test-all test-oldest test-elsewhere lint format man bench clean
 
 demo: $(READY)
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh samples/demo.sh
 
 test: $(READY)
 	$(BIN)/python -m pytest -n auto --dist worksteal
+
+# Those too that `test` leaves out: more seeds, volume, large cases.
+test-all: $(READY)
+	$(BIN)/python -m pytest -n auto --dist worksteal -m ""
 
 # A part of the tests with the oldest versions of what gradcli needs; TESTS=tests runs them all.
 TESTS := tests/tape tests/lang tests/test_readme.py

@@ -84,7 +84,12 @@ def verdict(f, claimed, x) -> str:
     return check_gradient(f, lambda x: np.asarray(claimed, float), at={"x": x}).verdict
 
 
-@pytest.mark.parametrize("name", CASES)
+LARGE = ("rows", "a larger ball", "thirty absolute values", "a permutohedron")
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.nightly) if name in LARGE else name for name in CASES]
+)
 def test_the_generalized_gradient_decides(name):
     f, x, right, wrong = CASES[name]
     assert [verdict(f, g, x) for g in right] == ["pass"] * len(right)
@@ -96,6 +101,7 @@ def test_rounding_hides_on_which_side_of_a_kink_a_point_is():
         assert verdict(lambda x: 100 + relu(x), claimed, 1e-17) != "fail"
 
 
+@pytest.mark.nightly
 def test_a_thousand_inputs_with_zeros_among_them():
     x = np.r_[np.zeros(3), np.linspace(-1, 1, 997)]
     for at_zero in (0.0, 1.0, 0.5):

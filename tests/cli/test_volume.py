@@ -22,6 +22,7 @@ def seconds(work) -> float:
     return min(found)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("form", ["tsv", "json"])
 @pytest.mark.parametrize("shape", [(COUNT,), (COUNT // 100, 100)])
 def test_as_fast_as_savetxt(form, shape):

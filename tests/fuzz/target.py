@@ -23,7 +23,7 @@ from gradcli.lang.files import READERS
 from gradcli.lang.values import read_value
 from gradcli.tape.dtypes import defaults, set_default_dtype
 
-SECONDS = 5
+SECONDS = 30
 LIMIT = 20_000
 GIVEN = {"x": "2.5", "y": "[1, -2, 3]", "A": "[[4, 1], [1, 3]]", "v": "[0.5, 1]", "n": "0", "z": "1+2j"}
 WAYS = (

@@ -56,7 +56,7 @@ def test_files_of_the_largest_size_stay_within_two_gibibytes(tmp_path, kind):
     assert peak <= 2 * GIB
 
 
-@pytest.mark.parametrize("letter", ["x", "\u03b1"])
+@pytest.mark.parametrize("letter", ["x", pytest.param("\u03b1", marks=pytest.mark.nightly)])
 def test_a_program_of_one_mebibyte_is_read_and_differentiated(tmp_path, letter):
     size = len(letter.encode())
     count = ((1 << 20) - size) // (size + 1)
