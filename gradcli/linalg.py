@@ -8,7 +8,19 @@ from typing import Any
 
 import numpy as np
 
-from .api.products import as_torch, inverse, on_matrices, singular_at
+from .api.products import (
+    LinAlgError,
+    as_torch,
+    cholesky,
+    det,
+    inverse,
+    matmul,
+    matrix_exp,
+    matrix_power,
+    on_matrices,
+    singular_at,
+    slogdet,
+)
 from .api.reduce import reduce_by_entry
 from .api.wrap import missing, operand
 from .rules import entry, spectral
@@ -278,12 +290,35 @@ def matrix_rank(
     return Tensor._wrap(np.asarray((values > limit[..., None]).sum(-1)), None)
 
 
-__all__: list[str] = []
-__all__.extend(
-    """
-    LinAlgError cholesky cond cross det diagonal eig eigh eigvals eigvalsh inv lstsq matmul matrix_exp matrix_norm
-    matrix_power matrix_rank multi_dot norm pinv qr slogdet solve solve_triangular svd svdvals vander vecdot
-    vector_norm
-    """.split()
-)
+__all__ = [
+    "LinAlgError",
+    "cholesky",
+    "cond",
+    "cross",
+    "det",
+    "diagonal",
+    "eig",
+    "eigh",
+    "eigvals",
+    "eigvalsh",
+    "inv",
+    "lstsq",
+    "matmul",
+    "matrix_exp",
+    "matrix_norm",
+    "matrix_power",
+    "matrix_rank",
+    "multi_dot",
+    "norm",
+    "pinv",
+    "qr",
+    "slogdet",
+    "solve",
+    "solve_triangular",
+    "svd",
+    "svdvals",
+    "vander",
+    "vecdot",
+    "vector_norm",
+]
 __getattr__ = missing(__name__, lambda: __all__)

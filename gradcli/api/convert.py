@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -55,10 +56,29 @@ def astype(input: Tensor, dtype: Any) -> Tensor:
     return cast(input, wanted)
 
 
-@public
-def type_as(input: Tensor, other: Tensor) -> Tensor:
-    """The tensor in the type of another."""
-    return cast(input, other._data.dtype)
+def offer(names: str, function: Callable, doc: str, method: bool = True) -> Callable:
+    """Offer a function under its first name and its aliases."""
+    name, *aliases = names.split()
+    return public(method=method, names=tuple(aliases))(rename_function(function, name, doc))
+
+
+# What is asked of a tensor, and what only hands it on.
+offer("numel nelement", lambda input: int(input._data.size), "The number of elements.")
+offer("dim ndimension", lambda input: input._data.ndim, "The number of axes.")
+offer("element_size", lambda input: input._data.itemsize, "Bytes per element.")
+offer("is_floating_point", lambda input: input._data.dtype.kind in "fO", "Whether the elements are real numbers.")
+offer("is_complex", lambda input: input._data.dtype.kind == "c", "Whether the elements are complex.")
+offer("is_signed", lambda input: input.dtype.kind not in "bu", "Whether the type has negative numbers.")
+offer("is_conj is_neg", lambda input: False, "Whether it is a lazy view: never.")
+offer("is_nonzero", lambda input: bool(input.item()), "Whether the only element is not 0.")
+offer("is_tensor", lambda obj: isinstance(obj, Tensor), "Whether something is a Tensor.", method=False)
+offer("detach", lambda input: input.detach(), "The same memory outside the graph.", method=False)
+offer("itself cpu resolve_conj resolve_neg", lambda input, *args, **kwargs: input, "The tensor itself.")
+offer("type_as", lambda input, other: cast(input, other._data.dtype), "The tensor in the type of another.")
+offer("set_data", lambda input, data: setattr(input, "data", data), "The same as assigning to `.data`.")
+is_contiguous = offer(
+    "is_contiguous", lambda input: bool(input._array().flags.c_contiguous), "Whether elements lie one after another."
+)
 
 
 @public
@@ -69,12 +89,6 @@ def type_(input: Tensor, dtype: Any = None) -> Any:
         if dtype is not None
         else f"{naming.prefix}.{input.dtype.title}Tensor"
     )
-
-
-@public(method=False)
-def detach(input: Tensor) -> Tensor:
-    """The same memory outside the graph."""
-    return input.detach()
 
 
 @public
@@ -89,30 +103,6 @@ def contiguous(input: Tensor, *, memory_format: Any = None) -> Tensor:
     return input if is_contiguous(input) else clone(input)
 
 
-@public(names=("cpu", "resolve_conj", "resolve_neg"))
-def itself(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-    """The tensor itself."""
-    return input
-
-
-@public
-def is_contiguous(input: Tensor) -> bool:
-    """Whether the elements lie one after another in memory."""
-    return bool(input._array().flags.c_contiguous)
-
-
-@public(names=("nelement",))
-def numel(input: Tensor) -> int:
-    """The number of elements."""
-    return int(input._data.size)
-
-
-@public(names=("ndimension",))
-def dim(input: Tensor) -> int:
-    """The number of axes."""
-    return input._data.ndim
-
-
 @public
 def size(input: Tensor, dim: int | None = None) -> Any:
     """The shape, or the length of one axis."""
@@ -124,48 +114,6 @@ def stride(input: Tensor, dim: int | None = None) -> Any:
     """Distances, in elements, between neighbours along each axis."""
     strides = tuple(n // input._data.itemsize for n in input._array().strides)
     return strides if dim is None else strides[dim]
-
-
-@public
-def element_size(input: Tensor) -> int:
-    """Bytes per element."""
-    return input._data.itemsize
-
-
-@public
-def is_floating_point(input: Tensor) -> bool:
-    """Whether the elements are real floating-point numbers."""
-    return input._data.dtype.kind in "fO"
-
-
-@public
-def is_complex(input: Tensor) -> bool:
-    """Whether the elements are complex."""
-    return input._data.dtype.kind == "c"
-
-
-@public
-def is_signed(input: Tensor) -> bool:
-    """Whether the type has negative numbers."""
-    return input.dtype.kind not in "bu"
-
-
-@public(names=("is_neg",))
-def is_conj(input: Tensor) -> bool:
-    """Whether it is a lazy view of another tensor: never, operations are carried out at once."""
-    return False
-
-
-@public(method=False)
-def is_tensor(obj: Any) -> bool:
-    """Whether something is a Tensor."""
-    return isinstance(obj, Tensor)
-
-
-@public
-def is_nonzero(input: Tensor) -> bool:
-    """Whether the only element is not 0."""
-    return bool(input)
 
 
 @public
@@ -194,9 +142,3 @@ def copy_(input: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
     """Take over another tensor's elements."""
     source = cast(src if isinstance(src, Tensor) else Tensor._wrap(np.asarray(src), None), input._data.dtype)
     return inplace.update(input, lambda: source)
-
-
-@public
-def set_data(input: Tensor, data: Tensor) -> None:
-    """The same as assigning to `.data`."""
-    input.data = data
