@@ -2,15 +2,7 @@
 
 from __future__ import annotations
 
-EXIT_OK, EXIT_FAIL, EXIT_USAGE, EXIT_TARGET, EXIT_INCONCLUSIVE, EXIT_DEFECT, EXIT_INTERRUPTED = (
-    0,
-    1,
-    2,
-    3,
-    4,
-    70,
-    130,
-)
+EXIT_OK, EXIT_FAIL, EXIT_USAGE, EXIT_TARGET, EXIT_INCONCLUSIVE, EXIT_DEFECT, EXIT_INTERRUPTED = (0, 1, 2, 3, 4, 70, 130)
 
 
 class Span:
@@ -172,9 +164,7 @@ def nearest(word: str, known, count: int = 1) -> list[str]:
     exact = [name for name in known if name.lower() == word.lower()]
 
     def likeness(name: str) -> float:
-        same = next(
-            (i for i, (a, b) in enumerate(zip(name, word, strict=False)) if a != b), min(len(name), len(word))
-        )
+        same = next((i for i, (a, b) in enumerate(zip(name, word, strict=False)) if a != b), min(len(name), len(word)))
         return SequenceMatcher(None, word, name).ratio() + 0.2 * same / max(len(word), 1)
 
     close = sorted(get_close_matches(word, known, 8, 0.6), key=likeness, reverse=True)

@@ -41,12 +41,7 @@ EXPECTED = {
     "network.py": (
         ["--wrt", "net.out.weight,net.out.bias"],
         ["loss before: 0.25", "gradient of the hidden units: 1.0", "loss after:  0.16478"],
-        {
-            "net.out.weight[0,0]": 0,
-            "net.out.weight[0,1]": -0.5,
-            "net.out.weight[0,2]": -0.25,
-            "net.out.bias[0]": -0.5,
-        },
+        {"net.out.weight[0,0]": 0, "net.out.weight[0,1]": -0.5, "net.out.weight[0,2]": -0.25, "net.out.bias[0]": -0.5},
     ),
 }
 

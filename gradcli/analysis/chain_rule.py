@@ -54,8 +54,7 @@ def chain_rule(
         left = rf"\left({printing.latex_name(derivative.name)}\right)_{{\mathrm{{grad}}}}"
         lines.append(
             Formula(
-                f"{derivative.name}.grad = {derivative.formula.text}{end}",
-                f"{left} = {derivative.formula.latex}{end}",
+                f"{derivative.name}.grad = {derivative.formula.text}{end}", f"{left} = {derivative.formula.latex}{end}"
             )
         )
     return tuple(lines)
@@ -130,8 +129,7 @@ class Chain:
         left, left_latex = local(step.label, to), local_latex(step.label, to)
         if not all(flow.slope for flow in flows):
             return [
-                Formula(f"  {left}: {flow.formula}", rf"\quad {left_latex}: \text{{{flow.formula}}}")
-                for flow in flows
+                Formula(f"  {left}: {flow.formula}", rf"\quad {left_latex}: \text{{{flow.formula}}}") for flow in flows
             ]
         text = " + ".join(flow.formula for flow in flows)
         value = self.number(sum(np.asarray(flow.local) for flow in flows) if slope is not None else None, text)

@@ -124,9 +124,7 @@ class FormulaComparison:
         ]
 
 
-def compare_with_engine(
-    expressions: list, point: dict[Any, Any], engine: Mapping[str, np.ndarray]
-) -> list[Agreement]:
+def compare_with_engine(expressions: list, point: dict[Any, Any], engine: Mapping[str, np.ndarray]) -> list[Agreement]:
     """Return the agreement of expressions with the engine's numbers.
 
     Tolerances follow from the formula itself: how much it changes when the point moves by a rounding error.
@@ -162,9 +160,7 @@ def compare_with_engine(
                 continue
             if difference <= UNSEEN * largest and abs(exact_value) <= 1e-3 * difference:
                 decided = False
-                notes.append(
-                    f"cannot decide: the formula gives {exact_value:.3g}, and rounding alone {difference:.1g}"
-                )
+                notes.append(f"cannot decide: the formula gives {exact_value:.3g}, and rounding alone {difference:.1g}")
                 continue
             agrees = False
             error = max(error, difference) if np.isfinite(difference) else float("inf")

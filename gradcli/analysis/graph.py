@@ -233,11 +233,7 @@ class Cotangents:
 
 
 def graph_program(
-    program: Program,
-    given: Mapping[str, np.ndarray],
-    request: Request,
-    values: bool = False,
-    everything: bool = False,
+    program: Program, given: Mapping[str, np.ndarray], request: Request, values: bool = False, everything: bool = False
 ) -> Graph:
     """Run a program and return the graph that it recorded: that of its output, or of its last backward.
 

@@ -325,9 +325,7 @@ class StepComparison:
         line = None if span is None or graph.is_only_line(span) else span.line
         computed, right = numbers[-2:]
         self.losses.append(
-            Loss(
-                self.of, self.at, kind, self.formula(node), line, before, after, tuple(numbers[:-2]), computed, right
-            )
+            Loss(self.of, self.at, kind, self.formula(node), line, before, after, tuple(numbers[:-2]), computed, right)
         )
 
     def formula(self, node: Any) -> str:

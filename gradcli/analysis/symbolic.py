@@ -120,9 +120,7 @@ def drop_jumps(expr: Any) -> Any:
     ]
     if flat:
         expr = expr.xreplace(dict.fromkeys(flat, sympy.Integer(0)))
-    return expr.replace(
-        lambda e: isinstance(e, sympy.polylog) and e.args[0] == 1, lambda e: -sympy.log(1 - e.args[1])
-    )
+    return expr.replace(lambda e: isinstance(e, sympy.polylog) and e.args[0] == 1, lambda e: -sympy.log(1 - e.args[1]))
 
 
 def derive_in_time(seconds: float, work: Callable[[], Any], spent: float = 0.0) -> Any:

@@ -177,9 +177,7 @@ def describe_pass(run: Run, which: graph.ObservedPass, events: list[Event]) -> P
     return Pass(which.kind, outputs, None if at_end else which.line, forward, steps)
 
 
-def step(
-    number: int, event: Event, which: graph.ObservedPass, labels: Labels, received: dict[Any, np.ndarray]
-) -> Step:
+def step(number: int, event: Event, which: graph.ObservedPass, labels: Labels, received: dict[Any, np.ndarray]) -> Step:
     """Return one step, and add what it sends to what its operands have received."""
     node = event.node
     span, source = labels.place(node)

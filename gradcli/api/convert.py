@@ -65,7 +65,6 @@ def offer(names: str, function: Callable, doc: str, method: bool = True) -> Call
 # What is asked of a tensor, and what only hands it on.
 offer("numel nelement", lambda input: int(input._data.size), "The number of elements.")
 offer("dim ndimension", lambda input: input._data.ndim, "The number of axes.")
-offer("element_size", lambda input: input._data.itemsize, "Bytes per element.")
 offer("is_floating_point", lambda input: input._data.dtype.kind in "fO", "Whether the elements are real numbers.")
 offer("is_complex", lambda input: input._data.dtype.kind == "c", "Whether the elements are complex.")
 offer("is_signed", lambda input: input.dtype.kind not in "bu", "Whether the type has negative numbers.")
@@ -85,9 +84,7 @@ is_contiguous = offer(
 def type_(input: Tensor, dtype: Any = None) -> Any:
     """The tensor in a type, or the name of its type."""
     return (
-        input.to(getattr(dtype, "dtype", dtype))
-        if dtype is not None
-        else f"{naming.prefix}.{input.dtype.title}Tensor"
+        input.to(getattr(dtype, "dtype", dtype)) if dtype is not None else f"{naming.prefix}.{input.dtype.title}Tensor"
     )
 
 

@@ -150,9 +150,7 @@ def full(
 
 
 @public(method=False)
-def eye(
-    n: int, m: int | None = None, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
-) -> Tensor:
+def eye(n: int, m: int | None = None, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Identity matrix."""
     return make_leaf(np.eye(n, m, dtype=as_numpy(dtype) or defaults.float), None, requires_grad, device)
 

@@ -94,9 +94,7 @@ def fit_source(input: Tensor, src: Any, index: Index, name: str) -> Any:
     if not isinstance(src, Tensor):
         return src
     if src.dtype != input.dtype:
-        raise RuntimeError(
-            f"{name}(): Expected self.dtype to be equal to src.dtype, got {input.dtype} and {src.dtype}"
-        )
+        raise RuntimeError(f"{name}(): Expected self.dtype to be equal to src.dtype, got {input.dtype} and {src.dtype}")
     src = as_vector(src) if shape else src
     if tuple(src.shape) == shape:
         return src
@@ -365,9 +363,7 @@ def searchsorted(
 ) -> Tensor:
     """Where to insert values so that the last axis stays sorted; before equal ones unless right."""
     if right and side == "left":
-        raise RuntimeError(
-            "searchsorted(): side and right can't be set to opposites, got side of left with right=True"
-        )
+        raise RuntimeError("searchsorted(): side and right can't be set to opposites, got side of left with right=True")
     rows, values = as_raw(sorted_sequence), as_raw(input)
     order = None if sorter is None else as_raw(sorter)
     where_equal: Any = "right" if right or side == "right" else "left"

@@ -175,9 +175,7 @@ def splitting(name: str, least: int, axis: int) -> None:
         if input.ndim < least:
             raise RuntimeError(f"{name} requires a tensor with at least {least} dimension(s), got {input.ndim}")
         dim = min(axis, input.ndim - 1)
-        if isinstance(indices_or_sections, int) and (
-            indices_or_sections < 1 or input.shape[dim] % indices_or_sections
-        ):
+        if isinstance(indices_or_sections, int) and (indices_or_sections < 1 or input.shape[dim] % indices_or_sections):
             raise RuntimeError(
                 f"{name} attempted to split along dimension {dim}, but the size of the dimension "
                 f"{input.shape[dim]} is not divisible by the split_size {indices_or_sections}!"

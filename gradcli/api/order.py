@@ -110,9 +110,7 @@ def mode(input: Any, dim: int = -1, keepdim: bool = False) -> ValuesIndices:
 # -- quantiles ------------------------------------------------------------------------------------
 
 
-def find_quantiles(
-    input: Any, q: Any, dim: int | None, keepdim: bool, interpolation: str, ignore_nan: bool
-) -> Tensor:
+def find_quantiles(input: Any, q: Any, dim: int | None, keepdim: bool, interpolation: str, ignore_nan: bool) -> Tensor:
     """The quantiles q over dim, one more axis in front where q is a vector."""
     from ..rules.numpy_functions import METHODS  # here, because few programs need it
 

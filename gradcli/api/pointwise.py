@@ -134,9 +134,7 @@ def sgn(input: Tensor) -> Tensor:
 @public
 def float_power(input: Any, exponent: Any) -> Tensor:
     """input to the power exponent, in double precision."""
-    kinds = {
-        x.dtype.kind if hasattr(x, "dtype") else "c" if isinstance(x, complex) else "f" for x in (input, exponent)
-    }
+    kinds = {x.dtype.kind if hasattr(x, "dtype") else "c" if isinstance(x, complex) else "f" for x in (input, exponent)}
     wanted = np.dtype(np.complex128 if "c" in kinds else np.float64)
     base = cast(operand(input), wanted)
     return pow_(base, cast(exponent, wanted) if isinstance(exponent, Tensor) else exponent)
@@ -204,9 +202,7 @@ def imag(input: Tensor) -> Tensor:
 def fill_constant(input: Tensor, value: Any) -> Tensor:
     """Return one value in the shape and type of input, which gets the gradient 0."""
     if isinstance(value, Tensor) and value.ndim:
-        raise RuntimeError(
-            f"fill only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions."
-        )
+        raise RuntimeError(f"fill only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions.")
     value = inplace.as_type_of(value, input)
     if input.requires_grad or value.requires_grad:
         return entry("where")(np.zeros(input.shape, bool), input, value)

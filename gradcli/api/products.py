@@ -128,9 +128,7 @@ def check_operand(x: Any, title: str, axes: int, square: bool) -> Tensor:
         raise RuntimeError(f"{title}: The input tensor A must have at least {axes} dimensions.")
     if square and x.shape[-1] != x.shape[-2]:
         rows, columns = x.shape[-2:]
-        raise RuntimeError(
-            f"{title}: A must be batches of square matrices, but they are {rows} by {columns} matrices"
-        )
+        raise RuntimeError(f"{title}: A must be batches of square matrices, but they are {rows} by {columns} matrices")
     return x
 
 
@@ -261,9 +259,7 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: Any = None) -> T
             raise RuntimeError(f"cdist only supports at least 2D tensors, X{place} got: {x.ndim}D")
     if x1.shape[-1] != x2.shape[-1]:
         raise RuntimeError(f"X1 and X2 must have the same number of columns. X1: {x1.shape[-1]} X2: {x2.shape[-1]}")
-    return reduce_by_entry(
-        "norm", operand(x1)[..., :, None, :] - operand(x2)[..., None, :, :], -1, False, ord=float(p)
-    )
+    return reduce_by_entry("norm", operand(x1)[..., :, None, :] - operand(x2)[..., None, :, :], -1, False, ord=float(p))
 
 
 SVD = namedtuple("SVD", ["U", "S", "V"])

@@ -178,9 +178,7 @@ def repeat(input: Tensor, *sizes: Any, repeats: Any = None) -> Tensor:
     """The tensor repeated as a block along each axis. Raises RuntimeError for fewer numbers than axes."""
     wanted = lengths(sizes if repeats is None else (repeats,))
     if len(wanted) < input.ndim:
-        raise RuntimeError(
-            "Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor"
-        )
+        raise RuntimeError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
     return tile(input, wanted)
 
 

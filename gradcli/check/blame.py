@@ -55,9 +55,7 @@ def blame(subject: Traced, is_wrong: Callable[[Traced], bool]) -> str | None:
     for node, function, args in calls_in(subject):
         single = alone(subject, node, function, args)
         if single is not None and is_wrong(single):
-            return (
-                f"the first wrong node is {node.name()}: {place_of_backward(function, last_line(single, function))}"
-            )
+            return f"the first wrong node is {node.name()}: {place_of_backward(function, last_line(single, function))}"
     return None
 
 

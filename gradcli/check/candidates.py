@@ -63,9 +63,7 @@ def beside(constant: float) -> tuple[float, ...]:
     return (constant, *more)
 
 
-def candidates(
-    base: Mapping[str, np.ndarray], constants: Iterable[float], rng: np.random.Generator
-) -> Iterator[Point]:
+def candidates(base: Mapping[str, np.ndarray], constants: Iterable[float], rng: np.random.Generator) -> Iterator[Point]:
     """Yield points without end, of the shapes and types of `base`; kinds of points take turns.
 
     base: the inputs to vary, of real or complex numbers.
@@ -112,9 +110,7 @@ def tied_points(base: Mapping[str, np.ndarray], rng: np.random.Generator) -> Ite
         yield split(flat, base)
 
 
-def mixed_points(
-    base: Mapping[str, np.ndarray], values: Iterable[float], rng: np.random.Generator
-) -> Iterator[Point]:
+def mixed_points(base: Mapping[str, np.ndarray], values: Iterable[float], rng: np.random.Generator) -> Iterator[Point]:
     pool = np.array([v for v in values if abs(v) < 1e9])
     while True:
         yield {name: rng.choice(pool, x.shape) for name, x in base.items()}

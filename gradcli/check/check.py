@@ -246,9 +246,7 @@ class Check:
                 options,
             )
             if again.verdict == "fail":
-                return replace(
-                    again, notes=(*again.notes, f"the smallest failing point found: {values_text(rounded)}")
-                )
+                return replace(again, notes=(*again.notes, f"the smallest failing point found: {values_text(rounded)}"))
         return report
 
     def replay_line(self, seed: int) -> str | None:

@@ -208,9 +208,7 @@ class HandWritten(Subject):
             if len(result) == len(names):
                 return dict(zip(names, result, strict=True))
         some = ",".join(list(self.at)[: len(result)])
-        hint = (
-            f"--wrt {some} (wrt= in a declaration) checks these inputs alone" if len(result) < len(self.at) else None
-        )
+        hint = f"--wrt {some} (wrt= in a declaration) checks these inputs alone" if len(result) < len(self.at) else None
         raise CheckError(f"{what} returned {len(result)} gradients for {len(self.wrt)} inputs", hint)
 
 
@@ -267,9 +265,7 @@ class Claimed(Subject):
     def pull(self, arrays: Mapping[str, np.ndarray], cotangent: np.ndarray) -> dict[str, np.ndarray]:
         return self.pulls(arrays, [cotangent])[0]
 
-    def pulls(
-        self, arrays: Mapping[str, np.ndarray], cotangents: Sequence[np.ndarray]
-    ) -> list[dict[str, np.ndarray]]:
+    def pulls(self, arrays: Mapping[str, np.ndarray], cotangents: Sequence[np.ndarray]) -> list[dict[str, np.ndarray]]:
         self.count(self.program.runs_for_products)
         with calling():
             rows = self.program.vjps(arrays, cotangents)

@@ -404,9 +404,7 @@ class WrongElements(GroupTesting):
             (n, names.count(n), self.flat.arrays[self.flat.subject.wrt.index(n)].size) for n in dict.fromkeys(names)
         ]
         return tuple(
-            Finding(
-                "some elements", f"{n}: at least {count} of {size} elements are wrong; no more were looked for", n
-            )
+            Finding("some elements", f"{n}: at least {count} of {size} elements are wrong; no more were looked for", n)
             for n, count, size in texts
         )
 

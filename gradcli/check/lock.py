@@ -69,9 +69,7 @@ def errors_of(subject: Subject, numbers: Numbers) -> Numbers:
                     change = np.abs(x - numbers[name])
                     most[name] = np.fmax(most[name], np.where(np.isfinite(change), change, 0.0))
     inside = scatter_nearby(subject, numbers)
-    return {
-        name: SPREAD * np.fmax(most[name], inside[name]) + own_rounding(subject, x) for name, x in numbers.items()
-    }
+    return {name: SPREAD * np.fmax(most[name], inside[name]) + own_rounding(subject, x) for name, x in numbers.items()}
 
 
 def scatter_nearby(subject: Subject, numbers: Numbers) -> Numbers:

@@ -125,13 +125,7 @@ def nonlinearity(flat: Flat, seed: int) -> Finding | None:
 
 
 def bend(
-    flat: Flat,
-    products: Callable,
-    draw: Callable[[], np.ndarray],
-    room: float,
-    of_zeros: str,
-    name: str,
-    argument: str,
+    flat: Flat, products: Callable, draw: Callable[[], np.ndarray], room: float, of_zeros: str, name: str, argument: str
 ) -> Finding | None:
     """Return in what products are not linear up to rounding; None when they are.
 

@@ -282,17 +282,14 @@ def mismatch(subject: PytorchFunction, item: InputCheck) -> str:
     numeric = central(flat, np.arange(first, first + x.size), EPS)[rows].T
     analytic = subject.jacobian(subject.at)[item.name].reshape(-1, x.size)[rows].T
     shown = [Tensor._wrap(np.ascontiguousarray(m), None) for m in (numeric, analytic)]
-    return (
-        text + "\n".join(f"{word}:{m!r}" for word, m in zip(("numerical", "analytical"), shown, strict=True)) + "\n"
-    )
+    return text + "\n".join(f"{word}:{m!r}" for word, m in zip(("numerical", "analytical"), shown, strict=True)) + "\n"
 
 
 def check_inputs(given: tuple, wanted: list[str]) -> None:
     """Warn of low precision. Raises ValueError when nothing is to be checked, RuntimeError for broadcast inputs."""
     if not wanted:
         raise ValueError(
-            "gradcheck expects at least one input tensor to require gradient, but none of them have "
-            "requires_grad=True."
+            "gradcheck expects at least one input tensor to require gradient, but none of them have requires_grad=True."
         )
     for i, x in enumerate(given):
         if not isinstance(x, Tensor) or x._node is None:

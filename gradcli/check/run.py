@@ -386,6 +386,4 @@ def unsteady_finding(first: np.ndarray, second: np.ndarray) -> tuple[Finding, ..
         return (Finding("accumulated", "accumulated twice: a second call at the same point gives twice as much"),)
     if np.allclose(second, first, rtol=1e-3):
         return ()
-    return (
-        Finding("unsteady", "two calls at the same point give different gradients (stale or accumulated values)"),
-    )
+    return (Finding("unsteady", "two calls at the same point give different gradients (stale or accumulated values)"),)

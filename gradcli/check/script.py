@@ -33,12 +33,7 @@ class ScriptSubject(Traced):
     """
 
     def __init__(
-        self,
-        script: ScriptProgram,
-        at: Mapping[str, Any],
-        *,
-        wrt: Sequence[str] | None = None,
-        out: str | None = None,
+        self, script: ScriptProgram, at: Mapping[str, Any], *, wrt: Sequence[str] | None = None, out: str | None = None
     ):
         super().__init__(script, at, wrt=wrt, title=script.title)  # type: ignore[arg-type]
         self.script = script

@@ -33,10 +33,7 @@ def plain_of(x: Any) -> Any:
         data: Any = np.stack([raw.real, raw.imag], -1)
         return {"dtype": raw.dtype.name, "data": plain_of(data.astype(float))}
     if raw.dtype != np.float64:
-        return {
-            "dtype": raw.dtype.name,
-            "data": plain_of(raw.astype(float)) if raw.dtype.kind == "f" else raw.tolist(),
-        }
+        return {"dtype": raw.dtype.name, "data": plain_of(raw.astype(float)) if raw.dtype.kind == "f" else raw.tolist()}
     return [plain_of(row) for row in raw] if raw.ndim else float(raw) if np.isfinite(raw) else str(float(raw))
 
 

@@ -161,13 +161,7 @@ def compare_in_groups(
 
 
 def summary(
-    flat: Flat,
-    k: int,
-    rows: np.ndarray,
-    columns: np.ndarray,
-    claimed: np.ndarray,
-    value: np.ndarray,
-    error: np.ndarray,
+    flat: Flat, k: int, rows: np.ndarray, columns: np.ndarray, claimed: np.ndarray, value: np.ndarray, error: np.ndarray
 ) -> InputCheck:
     """Return what was found for input k, all of whose elements are right."""
     mine = np.flatnonzero((columns >= flat.edges[k]) & (columns < flat.edges[k + 1]))

@@ -195,9 +195,7 @@ class Subject:
         """Return the claimed product of a cotangent with the derivative, by input name. Raises CheckError."""
         raise NotImplementedError
 
-    def pulls(
-        self, arrays: Mapping[str, np.ndarray], cotangents: Sequence[np.ndarray]
-    ) -> list[dict[str, np.ndarray]]:
+    def pulls(self, arrays: Mapping[str, np.ndarray], cotangents: Sequence[np.ndarray]) -> list[dict[str, np.ndarray]]:
         """Return the claimed products with several cotangents at one point. Raises CheckError."""
         return [self.pull(arrays, cotangent) for cotangent in cotangents]
 
@@ -333,9 +331,7 @@ class Flat:
         """Return the row of an output's element and part: what `row` was given for them."""
         return next(j for j in range(len(self.f0)) if self.row(j) == (output, which))
 
-    def worst(
-        self, j: int | None, i: int, claimed: Any, numeric: Any, error: float, sides: Any = None
-    ) -> WorstElement:
+    def worst(self, j: int | None, i: int, claimed: Any, numeric: Any, error: float, sides: Any = None) -> WorstElement:
         """Return what is known of entry (j, i) as a part of a report; j is None where rows were combined."""
         output, output_part = ((), "") if j is None else self.row(j)
         _, place, part = self.label(i)

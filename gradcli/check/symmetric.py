@@ -72,9 +72,7 @@ class Symmetrized(Subject):
     def jacobian(self, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         return self.symmetrize(self.subject.jacobian(self.symmetrize(arrays)))
 
-    def pulls(
-        self, arrays: Mapping[str, np.ndarray], cotangents: Sequence[np.ndarray]
-    ) -> list[dict[str, np.ndarray]]:
+    def pulls(self, arrays: Mapping[str, np.ndarray], cotangents: Sequence[np.ndarray]) -> list[dict[str, np.ndarray]]:
         return [self.symmetrize(products) for products in self.subject.pulls(self.symmetrize(arrays), cotangents)]
 
     def pull(self, arrays: Mapping[str, np.ndarray], cotangent: np.ndarray) -> dict[str, np.ndarray]:

@@ -265,9 +265,7 @@ def compute_in_digits(
     return in_time(lambda: compute(program, call.values, request, digits), digits, call.asked.timeout or TIMEOUT)
 
 
-def formulas_of(
-    call: Call, program: Program, max_symbols: int, engine_at: EngineAt | None = None
-) -> FormulaComparison:
+def formulas_of(call: Call, program: Program, max_symbols: int, engine_at: EngineAt | None = None) -> FormulaComparison:
     """Return the formulas that a result is to be compared with.
 
     engine_at: the engine's answer for other values of the inputs.

@@ -33,9 +33,7 @@ def option(usage: str, help: str, *, name: str | None = None, complete: str | No
 
 def shape_option(purpose: str) -> Callable:
     """Return the option --shape of a command that uses shapes for this purpose."""
-    return option(
-        "--shape NAME=3,4", f"{purpose} Repeatable.", name="shapes", multiple=True, complete="complete_input"
-    )
+    return option("--shape NAME=3,4", f"{purpose} Repeatable.", name="shapes", multiple=True, complete="complete_input")
 
 
 OPTIONS: dict[str, Callable] = {
@@ -50,9 +48,7 @@ OPTIONS: dict[str, Callable] = {
         complete="inputs",
     ),
     "out": option("--out NAME", "The name whose value is the output.", callback=as_name, complete="names"),
-    "gradient": option(
-        "-g --gradient VALUE", "The gradient vector for an output that is no scalar.", complete="value"
-    ),
+    "gradient": option("-g --gradient VALUE", "The gradient vector for an output that is no scalar.", complete="value"),
     "tangent": option(
         "--tangent -t NAME=VALUE",
         "The direction, input by input; inputs left out stay fixed. Repeatable.",
@@ -86,9 +82,7 @@ OPTIONS: dict[str, Callable] = {
     ),
     "shape": shape_option("Draw this input at random, with this shape; of a C function's output: its shape."),
     "symbol_shape": shape_option("Make this input an array of symbols, with this shape."),
-    "samples": option(
-        "--samples K", "How many random points to check, a million at most (1).", type=Count(1_000_000)
-    ),
+    "samples": option("--samples K", "How many random points to check, a million at most (1).", type=Count(1_000_000)),
     "order": option("--order N", "2: check second derivatives (gradgradcheck).", type=Count(2)),
     "fast": option("--fast", "Random directions first; elements only on suspicion."),
     "arg": option(
@@ -97,9 +91,7 @@ OPTIONS: dict[str, Callable] = {
         name="arguments",
         multiple=True,
     ),
-    "calls": option(
-        "--calls N", "Call the function N times at most; say what that bought.", type=Count(1_000_000_000)
-    ),
+    "calls": option("--calls N", "Call the function N times at most; say what that bought.", type=Count(1_000_000_000)),
     "taylor": option("--taylor", "Judge by the Taylor remainder, and show its rates; with -o FILE.svg as a plot."),
     "rtol": option("--rtol X", "Fixed relative tolerance, as in PyTorch.", type=Finite()),
     "atol": option("--atol X", "Fixed absolute tolerance, as in PyTorch.", type=Finite()),
@@ -117,9 +109,7 @@ OPTIONS: dict[str, Callable] = {
     "stop": option("-x", "Stop at the first fail.", name="stop"),
     "jobs": option("-j --jobs N", "Processes to run checks in (1).", type=Count(1000), default=1),
     "junit": option("--junit FILE", "Also write a JUnit report.", complete="files"),
-    "allow_inconclusive": option(
-        "--allow-inconclusive", "Exit with 0 when no check fails but some are inconclusive."
-    ),
+    "allow_inconclusive": option("--allow-inconclusive", "Exit with 0 when no check fails but some are inconclusive."),
     "verify": option(
         "--verify FILE", "Compare with this lock; exit 1 where a number is beyond both errors.", complete="files"
     ),
@@ -139,9 +129,7 @@ OPTIONS: dict[str, Callable] = {
         type=click.Choice(("auto", "rev", "fwd")),
         default="auto",
     ),
-    "chunk_size": option(
-        "--chunk-size N", "Rows (columns) computed at once; all that fit.", type=Count(MOST_COUNTED)
-    ),
+    "chunk_size": option("--chunk-size N", "Rows (columns) computed at once; all that fit.", type=Count(MOST_COUNTED)),
     "sparse": option("--sparse", "Detect the sparsity and compute only as many products as it needs."),
     "hook": option(
         "--hook NAME=ACTION",
@@ -161,8 +149,7 @@ OPTIONS: dict[str, Callable] = {
     "retain_all": option("--retain-all", "Report the gradients of all named results."),
     "columns": option(
         "--columns FILE",
-        "Every column of this table with a heading that the program has as an input is its value; - is standard "
-        "input.",
+        "Every column of this table with a heading that the program has as an input is its value; - is standard input.",
         complete="files",
     ),
     "strict": option("--strict", "nan or infinity in the result is an error, with its place; exit 1."),

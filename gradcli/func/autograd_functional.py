@@ -36,9 +36,7 @@ def check_tensors(x: Any, text: str) -> tuple[Tensor, ...]:
     return given
 
 
-def prepare_call(
-    func: Callable, inputs: Any, create_graph: bool, strict: bool, name: str
-) -> tuple[Trace, bool, bool]:
+def prepare_call(func: Callable, inputs: Any, create_graph: bool, strict: bool, name: str) -> tuple[Trace, bool, bool]:
     """Return one recorded call, and whether inputs and outputs are tuples.
 
     Raises TypeError for inputs or outputs that are neither a Tensor nor a tuple of Tensors, RuntimeError for

@@ -63,8 +63,7 @@ def pull_at_once(record: Trace, given: Sequence, added: int, retain: bool) -> li
     with set_grad_enabled(create):
         grads = pull(record, seeds, retain, create)
         wide = [
-            tensor_or_zeros(g, x, (count,)).reshape((*new, *x.shape))
-            for g, x in zip(grads, record.inputs, strict=True)
+            tensor_or_zeros(g, x, (count,)).reshape((*new, *x.shape)) for g, x in zip(grads, record.inputs, strict=True)
         ]
         return [cover(entry("moveaxis").function(g, front, places)) for g in wide]
 

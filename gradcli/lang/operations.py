@@ -77,9 +77,7 @@ def constants_of(path: str) -> dict[str, ast.expr]:
             formulas |= {n: x for n, x in constants_of(home).items() if n in named} if named else {}
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name | ast.Tuple):
             target, value = node.targets[0], node.value
-            pairs = (
-                zip(target.elts, getattr(value, "elts", ()), strict=False) if isinstance(target, ast.Tuple) else ()
-            )
+            pairs = zip(target.elts, getattr(value, "elts", ()), strict=False) if isinstance(target, ast.Tuple) else ()
             for name, formula in [(target, value)] if isinstance(target, ast.Name) else pairs:
                 if isinstance(name, ast.Name):
                     formulas[name.id] = formula

@@ -114,9 +114,7 @@ class Converter:
         kind = type(node).__name__
         what = what or NAMES_OF_NODES.get(kind, f"`{kind}`")
         span = Span(self.source, *self.place(node), self.origin) if hasattr(node, "lineno") else None
-        return NotInLanguageError(
-            f"{what} is not part of the expression language", span=span, hint=hint, kind="syntax"
-        )
+        return NotInLanguageError(f"{what} is not part of the expression language", span=span, hint=hint, kind="syntax")
 
     def statement(self, node: ast.stmt) -> tree.Statement:
         """Convert a statement: `name = expr`, `name[index] = expr`, or an expression."""
@@ -165,10 +163,7 @@ class Converter:
             except OverflowError:
                 span = Span(self.source, *self.place(node), self.origin)
                 raise GradcliError(
-                    "this number is too large for a float",
-                    span=span,
-                    hint="the largest is about 1.8e308",
-                    kind="value",
+                    "this number is too large for a float", span=span, hint="the largest is about 1.8e308", kind="value"
                 ) from None
         if isinstance(value, complex):
             return tree.Number(*self.place(node), value)
@@ -375,9 +370,7 @@ def with_large_stack(function: Callable[[], Any]) -> Any:
     return result
 
 
-def syntax_error(
-    error: SyntaxError, source: str, lead: int, positions: Positions, origin: str | None
-) -> GradcliError:
+def syntax_error(error: SyntaxError, source: str, lead: int, positions: Positions, origin: str | None) -> GradcliError:
     """Return Python's complaint as ours, pointing into the user's text."""
     message = (error.msg or "invalid syntax").removeprefix("invalid syntax. ").rstrip(".")
     message = {

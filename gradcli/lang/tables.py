@@ -251,9 +251,7 @@ def keep(stream: Any, opened: Callable[[], Any], place: str, name: str, limit: i
     except OSError as error:
         raise GradcliError(f"{name}: cannot read {place}: {error.strerror or error}", kind="file") from None
     if len(data) > most:
-        raise too_much(
-            name, place, most, "save large arrays as .npy: numpy.save(path, array)" if not arrays else None
-        )
+        raise too_much(name, place, most, "save large arrays as .npy: numpy.save(path, array)" if not arrays else None)
     KEPT[stream] = data
     return data
 

@@ -268,9 +268,7 @@ class BackwardWatch:
     def inputs(self, args: tuple) -> tuple:
         """Return the arguments behind the identity in front of the module."""
         self.count = len(args)
-        self.given = tuple(
-            (x.shape, x.dtype) if isinstance(x, Tensor) and x.dtype.kind in "fc" else None for x in args
-        )
+        self.given = tuple((x.shape, x.dtype) if isinstance(x, Tensor) and x.dtype.kind in "fc" else None for x in args)
         args, self.places, node = pass_identity(args)
         if node is not None:
             node.register_hook(self.leaves)

@@ -128,54 +128,7 @@ class ModuleList(Numbered):
         return listing(self._get_name(), [], lines)
 
 
-class Keyed(Module):
-    """The ways of a dictionary over what is registered in `_held`."""
-
-    @property
-    def _held(self) -> dict[str, Any]:
-        return self._modules
-
-    def __len__(self) -> int:
-        return len(self._held)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._held)
-
-    def __contains__(self, key: Any) -> bool:
-        return key in self._held
-
-    def __getitem__(self, key: str) -> Any:
-        return self._held[key]
-
-    def __delitem__(self, key: str) -> None:
-        del self._held[key]
-
-    def __setitem__(self, key: str, value: Any) -> None:
-        raise NotImplementedError
-
-    def keys(self) -> Any:
-        return self._held.keys()
-
-    def values(self) -> Any:
-        return self._held.values()
-
-    def items(self) -> Any:
-        return self._held.items()
-
-    def clear(self) -> None:
-        self._held.clear()
-
-    def pop(self, key: str) -> Any:
-        return self._held.pop(key)
-
-    def update(self, other: Any) -> None:
-        """Add what is in a mapping or a sequence of pairs."""
-        check_iterable(other, f"{type(self).__name__}.update should be called with an iterable of key/value pairs")
-        for key, value in other.items() if isinstance(other, Mapping | Keyed) else other:
-            self[key] = value
-
-
-class ModuleDict(Keyed):
+class ModuleDict(Module):
     """A dictionary of modules, which are registered; it has no forward."""
 
     def __init__(self, modules: Any = None):
@@ -187,6 +140,42 @@ class ModuleDict(Keyed):
             setattr(self, key, value)
         else:
             self.add_module(key, value)
+
+    def __len__(self) -> int:
+        return len(self._modules)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._modules)
+
+    def __contains__(self, key: Any) -> bool:
+        return key in self._modules
+
+    def __getitem__(self, key: str) -> Any:
+        return self._modules[key]
+
+    def __delitem__(self, key: str) -> None:
+        del self._modules[key]
+
+    def keys(self) -> Any:
+        return self._modules.keys()
+
+    def values(self) -> Any:
+        return self._modules.values()
+
+    def items(self) -> Any:
+        return self._modules.items()
+
+    def clear(self) -> None:
+        self._modules.clear()
+
+    def pop(self, key: str) -> Any:
+        return self._modules.pop(key)
+
+    def update(self, other: Any) -> None:
+        """Add what is in a mapping or a sequence of pairs."""
+        check_iterable(other, f"{type(self).__name__}.update should be called with an iterable of key/value pairs")
+        for key, value in other.items() if isinstance(other, Mapping | ModuleDict) else other:
+            self[key] = value
 
 
 def check_iterable(value: Any, message: str) -> None:

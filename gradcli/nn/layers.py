@@ -12,7 +12,7 @@ from ..tape.modes import no_grad
 from ..tape.tensor import Parameter, Tensor
 from . import functional, init
 from .functional.activation import check_probability
-from .functional.windows import paddings, per_axis
+from .functional.windows import per_axis
 from .module import Module
 
 REQUIRED = inspect.Parameter.empty
@@ -59,9 +59,7 @@ class Applied(Module):
         names = self._shown
         if names is None:
             names = tuple(n for n in self.__signature__.parameters if n != "inplace" or self.inplace)
-        return ", ".join(
-            str(getattr(self, n[1:])) if n.startswith("=") else f"{n}={getattr(self, n)!r}" for n in names
-        )
+        return ", ".join(str(getattr(self, n[1:])) if n.startswith("=") else f"{n}={getattr(self, n)!r}" for n in names)
 
 
 def module_for(
@@ -218,7 +216,6 @@ def max_pool(n: int) -> type:
 
 
 def avg_pool(n: int) -> Any:
-    more: dict[str, Any] = {} if n == 1 else {"divisor_override": None}
     return module_for(
         f"AvgPool{n}d",
         f"avg_pool{n}d",
@@ -231,7 +228,6 @@ def avg_pool(n: int) -> Any:
         padding=0,
         ceil_mode=False,
         count_include_pad=True,
-        **more,
     )
 
 
@@ -350,9 +346,6 @@ class Embedding(Module):
         return ", ".join([str(self.num_embeddings), str(self.embedding_dim), *padding])
 
 
-PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
-
-
 class Convolution(Module):
     """What all convolutions share; `_axes` is the number of axes that windows move along."""
 
@@ -369,7 +362,6 @@ class Convolution(Module):
         dilation: Any = 1,
         groups: int = 1,
         bias: bool = True,
-        padding_mode: str = "zeros",
         device: Any = None,
         dtype: Any = None,
     ):
@@ -381,15 +373,11 @@ class Convolution(Module):
             raise ValueError("in_channels must be divisible by groups")
         if out_channels % groups:
             raise ValueError("out_channels must be divisible by groups")
-        if padding_mode not in PADDING_MODES:
-            raise ValueError(
-                f"padding_mode must be one of {set(PADDING_MODES)}, but got padding_mode='{padding_mode}'"
-            )
         self.in_channels, self.out_channels = in_channels, out_channels
         self.kernel_size = per_axis(kernel_size, n, "kernel_size")
         self.stride, self.dilation = per_axis(stride, n, "stride"), per_axis(dilation, n, "dilation")
         self.padding = self._check_padding(padding)
-        self.groups, self.padding_mode = groups, padding_mode
+        self.groups = groups
         self.weight = parameter(out_channels, in_channels // groups, *self.kernel_size, dtype=dtype, device=device)
         self.register_parameter("bias", parameter(out_channels, dtype=dtype, device=device) if bias else None)
         self.reset_parameters()
@@ -411,12 +399,7 @@ class Convolution(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         call = getattr(functional, f"conv{self._axes}d")
-        padding = self.padding
-        if self.padding_mode != "zeros":
-            around = paddings(padding, self.kernel_size, self.stride, self.dilation)
-            last_first = [length for pair in reversed(around) for length in pair]
-            input, padding = functional.pad(input, last_first, self.padding_mode), 0
-        return call(input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
+        return call(input, self.weight, self.bias, self.stride, self.padding, self.dilation, self.groups)
 
     def extra_repr(self) -> str:
         none, one = (0,) * self._axes, (1,) * self._axes
@@ -426,8 +409,6 @@ class Convolution(Module):
                 parts.append(f"{name}={getattr(self, name)}")
         if self.bias is None:
             parts.append("bias=False")
-        if self.padding_mode != "zeros":
-            parts.append(f"padding_mode={self.padding_mode}")
         return ", ".join(parts)
 
 

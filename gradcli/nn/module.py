@@ -51,9 +51,7 @@ class Module(HookLists):
     _non_persistent_buffers_set: set[str]
 
     def __init__(self) -> None:
-        self.__dict__.update(
-            training=True, _parameters={}, _buffers={}, _modules={}, _non_persistent_buffers_set=set()
-        )
+        self.__dict__.update(training=True, _parameters={}, _buffers={}, _modules={}, _non_persistent_buffers_set=set())
         self._make_hook_lists()
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
@@ -306,9 +304,7 @@ class Module(HookLists):
             for path, module in self.named_modules(remove_duplicate=False)
             for name, x in module._own_state().items()
         }
-        keys = _IncompatibleKeys(
-            [k for k in places if k not in state_dict], [k for k in state_dict if k not in places]
-        )
+        keys = _IncompatibleKeys([k for k in places if k not in state_dict], [k for k in state_dict if k not in places])
         errors = [
             message
             for key, (module, name, x) in places.items()

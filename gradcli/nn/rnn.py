@@ -115,9 +115,7 @@ class RNNBase(Module):
 
     def forward(self, input: Tensor, hx: Any = None) -> Any:
         if input.ndim not in (2, 3):
-            raise ValueError(
-                f"{type(self).__name__}: Expected input to be 2D or 3D, got {input.ndim}D tensor instead"
-            )
+            raise ValueError(f"{type(self).__name__}: Expected input to be 2D or 3D, got {input.ndim}D tensor instead")
         if input.shape[-1] != self.input_size:
             raise RuntimeError(
                 f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {input.shape[-1]}"

@@ -53,11 +53,7 @@ def clip_grads_with_norm_(parameters: Tensors, max_norm: float, total_norm: Tens
 
 
 def clip_grad_norm_(
-    parameters: Tensors,
-    max_norm: float,
-    norm_type: float = 2.0,
-    error_if_nonfinite: bool = False,
-    foreach: Any = None,
+    parameters: Tensors, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: Any = None
 ) -> Tensor:
     """Scale gradients down so that their norm as one vector is at most max_norm; return what it was."""
     parameters = as_list(parameters)

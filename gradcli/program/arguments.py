@@ -46,9 +46,7 @@ def pass_by_name(parameters: Iterable[inspect.Parameter], given: Mapping[str, An
 
 def unknown_name(message: str, name: str, known: Iterable[str], listed: str) -> GradcliError:
     """Return the error of a name that is none of those known; listed: what their list begins with in the hint."""
-    return GradcliError(
-        message, hint=did_you_mean(name, known) or f"{listed} {', '.join(known)}".rstrip(), kind="name"
-    )
+    return GradcliError(message, hint=did_you_mean(name, known) or f"{listed} {', '.join(known)}".rstrip(), kind="name")
 
 
 def missing_values(title: str, names: Iterable[str], more: str = "") -> GradcliError:
@@ -97,9 +95,7 @@ def arrays_in(result: Any, is_float: Callable[[Any], bool], path: Path = ()) -> 
 def layout_of(arrays: Sequence[tuple[Path, Any]], is_complex: Callable[[Any], bool]) -> tuple[OutputPart, ...]:
     """Return what the arrays of an output are; one alone needs no path."""
     alone = len(arrays) == 1
-    return tuple(
-        OutputPart(() if alone else path, tuple(getattr(x, "shape", ())), is_complex(x)) for path, x in arrays
-    )
+    return tuple(OutputPart(() if alone else path, tuple(getattr(x, "shape", ())), is_complex(x)) for path, x in arrays)
 
 
 def element_at(parts: Sequence[OutputPart], row: int) -> tuple[Path, str]:

@@ -125,9 +125,7 @@ def leads_from(x: Any, names: tuple[str, ...]) -> Iterator[tuple[Any, tuple[str,
                 continue
         return
     owner = x if isinstance(x, type) else type(x)
-    if is_framework(owner.__module__) or (
-        not isinstance(x, type) and owner.__module__.partition(".")[0] in LIBRARIES
-    ):
+    if is_framework(owner.__module__) or (not isinstance(x, type) and owner.__module__.partition(".")[0] in LIBRARIES):
         return
     members = vars(owner).values()
     yield from ((member, ()) for member in members if callable(member) or isinstance(member, staticmethod))

@@ -48,9 +48,7 @@ class FunctionProgram(Program):
             prepare.module(name, module)
         output = self.call({**arguments, **counts})
         prepare.tensors(leaves)
-        return Run(
-            {name: leaves[name] for name in wanted}, output, dict(leaves), where=line_of, modules=self.modules()
-        )
+        return Run({name: leaves[name] for name in wanted}, output, dict(leaves), where=line_of, modules=self.modules())
 
     def inputs(
         self, given: Values, wrt: Names = None, out: str | None = None
@@ -148,9 +146,7 @@ def join_outputs(result: tuple) -> Any:
     floats = [x for x in result if isinstance(x, Tensor) and x.dtype.is_floating_point]
     if not floats or any(isinstance(x, Tensor) and x.dtype.is_complex for x in result):
         return result
-    return (
-        floats[0].reshape(-1) if len(floats) == 1 else entry("concatenate").function([x.reshape(-1) for x in floats])
-    )
+    return floats[0].reshape(-1) if len(floats) == 1 else entry("concatenate").function([x.reshape(-1) for x in floats])
 
 
 class ModuleProgram(FunctionProgram):

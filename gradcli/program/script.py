@@ -330,8 +330,7 @@ def replace_data(tensor: Tensor, value: np.ndarray, name: str) -> None:
     data = tensor._data
     if np.shape(value) != data.shape:
         raise GradcliError(
-            f"'{name}' has shape {data.shape} in the script; the given value has shape {np.shape(value)}",
-            kind="shape",
+            f"'{name}' has shape {data.shape} in the script; the given value has shape {np.shape(value)}", kind="shape"
         )
     fresh = np.asarray(value, data.dtype)
     tensor._data = fresh[()] if data.ndim == 0 else fresh.copy()

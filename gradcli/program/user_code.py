@@ -13,16 +13,7 @@ import zlib
 from importlib.machinery import PathFinder, SourceFileLoader
 from typing import Any
 
-from ..errors import (
-    ENDINGS,
-    EXIT_TARGET,
-    GradcliError,
-    NotBatchableError,
-    Span,
-    describe_error,
-    did_you_mean,
-    text_of,
-)
+from ..errors import ENDINGS, EXIT_TARGET, GradcliError, NotBatchableError, Span, describe_error, did_you_mean, text_of
 from ..lang.limits import as_written
 
 BIND, LAST = "__gradcli_bind__", "__gradcli_last__"

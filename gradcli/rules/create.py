@@ -10,18 +10,7 @@ from .join import concatenate
 from .movement import clone
 from .scan import cumprod_last
 from .select import diag
-from .shapes import (
-    Shape,
-    as_array,
-    as_int,
-    as_shape,
-    count_product,
-    count_shape,
-    count_steps,
-    rank,
-    shape_of,
-    size_of,
-)
+from .shapes import Shape, as_array, as_int, as_shape, count_product, count_shape, count_steps, rank, shape_of, size_of
 from .table import A, Sample, composition, constant, numpy_function
 
 MAKERS: list[tuple[Any, str]] = [(np.zeros, "Zeros of a shape."), (np.ones, "Ones of a shape.")]

@@ -220,9 +220,7 @@ def end_slope(points, steps):
     h, k = steps
     if len(points) == 2:
         return (points[1] - points[0]) / h
-    return (
-        points[1] * ((h + k) / (h * k)) - points[0] * ((2 * h + k) / (h * (h + k))) - points[2] * (h / (k * (h + k)))
-    )
+    return points[1] * ((h + k) / (h * k)) - points[0] * ((2 * h + k) / (h * (h + k))) - points[2] * (h / (k * (h + k)))
 
 
 @numpy_function(*CURVES, Sample(A(3, 4), np.array([0, 1, 3, 4])))

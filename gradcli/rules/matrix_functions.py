@@ -31,9 +31,7 @@ def matrix_norm(x, order, axes, keepdims=False):
     ±1 (of the column sums of |x|) or ±inf (of its row sums).
     """
     if order not in ORDERS:
-        raise ValueError(
-            f"norm: a matrix has no norm of order {order!r}; use 'fro', 'nuc', 1, -1, 2, -2, inf or -inf"
-        )
+        raise ValueError(f"norm: a matrix has no norm of order {order!r}; use 'fro', 'nuc', 1, -1, 2, -2, inf or -inf")
     rows, columns = (negative_axis(i, rank(x)) for i in axes)
     if rows == columns:
         raise ValueError(f"norm: the axes of a matrix must differ, got {tuple(axes)}")

@@ -230,9 +230,7 @@ def tensordot(x, y, axes=2):
     right = tuple(negative_axis(a, rank(y)) + rank(y) for a in right)
     summed = tuple(shape_of(x)[a] for a in left)
     if summed != tuple(shape_of(y)[a] for a in right):
-        raise ValueError(
-            f"tensordot: shapes {shape_of(x)} and {shape_of(y)} do not match over axes {left} and {right}"
-        )
+        raise ValueError(f"tensordot: shapes {shape_of(x)} and {shape_of(y)} do not match over axes {left} and {right}")
     free_x = tuple(a for a in range(rank(x)) if a not in left)
     free_y = tuple(a for a in range(rank(y)) if a not in right)
     size = int(np.prod(summed))
@@ -386,9 +384,7 @@ def write_subscripts(arguments: tuple) -> tuple[str, list]:
     xs, lists = list(arguments[0::2]), list(arguments[1::2])
     output = xs.pop() if len(xs) > len(lists) else None
     if any(not isinstance(s, list | tuple) for s in [*lists, *([] if output is None else [output])]):
-        raise TypeError(
-            "einsum needs a subscript string first, such as 'ij,jk->ik', or a list of numbers per operand"
-        )
+        raise TypeError("einsum needs a subscript string first, such as 'ij,jk->ik', or a list of numbers per operand")
     letters = string.ascii_uppercase + string.ascii_lowercase
 
     def text(numbers: list) -> str:

@@ -125,10 +125,7 @@ sort_axis = general(
 
 
 @numpy_function(
-    Sample(A(3, 4)),
-    Sample(A(3, 4), axis=0),
-    Sample(A(3, 2), axis=None),
-    subgradient="equal elements keep their order",
+    Sample(A(3, 4)), Sample(A(3, 4), axis=0), Sample(A(3, 2), axis=None), subgradient="equal elements keep their order"
 )
 def sort(x, axis=-1):
     """Elements in rising order along axis."""

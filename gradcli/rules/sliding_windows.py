@@ -266,9 +266,7 @@ def product_entry(
         bind=lambda x, y, windows: ((x, y), {"windows": windows}),
         node="Convolution",
         promote=None,
-        samples=tuple(
-            Sample(*(A(*shape) for shape in pair), w) for pair, w in zip(shapes, (LINE, PLANE), strict=True)
-        ),
+        samples=tuple(Sample(*(A(*shape) for shape in pair), w) for pair, w in zip(shapes, (LINE, PLANE), strict=True)),
         public=False,
         doc=doc,
     )

@@ -18,9 +18,7 @@ elementwise(np.exp, lambda out, _: out, twin="exp(x)", doc="e to the power x.")
 elementwise(np.exp2, lambda out, _: out * LN2, twin="2**x", doc="2 to the power x.")
 elementwise(np.expm1, lambda _, x: np.exp(x), twin="exp(x) - 1", doc="exp(x) - 1, accurate near 0.")
 elementwise(np.log, lambda _, x: 1 / x, domain=(POSITIVE,), aliases=("ln",), twin="log(x)", doc="Natural logarithm.")
-elementwise(
-    np.log2, lambda _, x: 1 / (x * LN2), domain=(POSITIVE,), twin="log(x) / log(2)", doc="Logarithm to base 2."
-)
+elementwise(np.log2, lambda _, x: 1 / (x * LN2), domain=(POSITIVE,), twin="log(x) / log(2)", doc="Logarithm to base 2.")
 elementwise(
     np.log10, lambda _, x: 1 / (x * LN10), domain=(POSITIVE,), twin="log(x) / log(10)", doc="Logarithm to base 10."
 )

@@ -68,15 +68,12 @@ def block(array: np.ndarray, cell: Any, digits: int, dots: str, edge: int | None
     if array.size == 0:
         return Text("empty", style="dim")
     if array.ndim == 1:
-        return row_text(
-            [None if i is None else array[i] for i in shown_positions(len(array), edge)], cell, dots, None
-        )
+        return row_text([None if i is None else array[i] for i in shown_positions(len(array), edge)], cell, dots, None)
     rows = shown_positions(array.shape[0])
     if array.ndim == 2:
         columns = shown_positions(array.shape[1], edge)
         widths = [
-            None if j is None else max(len(number(array[i, j], digits)) for i in rows if i is not None)
-            for j in columns
+            None if j is None else max(len(number(array[i, j], digits)) for i in rows if i is not None) for j in columns
         ]
         lines = []
         for i in rows:

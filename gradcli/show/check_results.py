@@ -335,6 +335,4 @@ class Mutation(NamedTuple):
     @property
     def survivors(self) -> tuple[MutantRun, ...]:
         """Those that are larger than `at_least` and were not noticed."""
-        return tuple(
-            m for m in self.mutants if not m.killed and (m.relative_error or 0.0) > self.at_least * (1 + 1e-9)
-        )
+        return tuple(m for m in self.mutants if not m.killed and (m.relative_error or 0.0) > self.at_least * (1 + 1e-9))

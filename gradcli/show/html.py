@@ -128,15 +128,7 @@ def element_table(item: InputCheck, every: Elements) -> str:
         rows.append(
             ("wrong" if verdict == "fail" else "", [escape(label_part("out", out, out_part))] * several + cells)
         )
-    headings = [
-        *["output"] * several,
-        "element",
-        "value",
-        "claimed",
-        "numeric ± error",
-        "claimed / numeric",
-        "verdict",
-    ]
+    headings = [*["output"] * several, "element", "value", "claimed", "numeric ± error", "claimed / numeric", "verdict"]
     body = table(headings, rows, set(range(1 + several, 5 + several)))
     opened = " open" if len(places) <= 200 else ""
     return f"<details{opened}><summary>{caption}</summary>{scroll(body, caption, 'wide long')}</details>"

@@ -134,8 +134,7 @@ def trace_step(step: Step, style: Style) -> dict[str, Any]:
         "line": step.line,
         "incoming": optional(step.incoming, style),
         "hooks": [
-            {"name": h.name, "before": optional(h.before, style), "after": optional(h.after, style)}
-            for h in step.hooks
+            {"name": h.name, "before": optional(h.before, style), "after": optional(h.after, style)} for h in step.hooks
         ],
     }
     if step.leaf:

@@ -169,9 +169,7 @@ def render_formulas(result: Formulas, style: Style) -> str:
     if result.matrix is not None:
         return formula_matrix(result.matrix, symbol(result.function))
     sign = "d" if result.single else r"\partial"
-    return "".join(
-        f"{partial(d.name, symbol(result.function), sign)} = {latex_value(d)}\n" for d in result.derivatives
-    )
+    return "".join(f"{partial(d.name, symbol(result.function), sign)} = {latex_value(d)}\n" for d in result.derivatives)
 
 
 def latex_value(d: Derivative) -> str:

@@ -173,9 +173,7 @@ def heat_map(name: str, values: np.ndarray, largest: float, verdicts: np.ndarray
         wrong = verdicts[part] == "fail"
         block = values[part][wrong] if wrong.any() else values[part].ravel()
         x = block[np.argmax(np.abs(np.nan_to_num(block, nan=np.inf)))]
-        colour = (
-            "var(--soft)" if x == 0 else "var(--error)" if not np.isfinite(x) else POSITIVE if x > 0 else NEGATIVE
-        )
+        colour = "var(--soft)" if x == 0 else "var(--error)" if not np.isfinite(x) else POSITIVE if x > 0 else NEGATIVE
         share = max(min(abs(x) / largest, 1.0), 0.04) if np.isfinite(x) and x else 1.0
         frame = 'stroke="var(--fail)" stroke-width="2"' if wrong.any() else 'stroke="var(--line)" stroke-width="0.5"'
         place = f'x="{j * size + 1}" y="{i * size + 1}" width="{size - 2}" height="{size - 2}"'

@@ -82,9 +82,7 @@ def render_surface(result: Surface, style: Style) -> bytes:
     i, j = (np.linspace(0, len(side) - 1, min(len(side), 16) + 2).astype(int)[1:-1] for side in (result.x, result.y))
     right, up = (slope[np.ix_(i, j)].T for slope in result.slopes)
     axes.quiver(result.x[i], result.y[j], right, up, color="white", angles="xy")
-    axes.set(
-        title=label(result.output or result.target), xlabel=label(result.names[0]), ylabel=label(result.names[1])
-    )
+    axes.set(title=label(result.output or result.target), xlabel=label(result.names[0]), ylabel=label(result.names[1]))
     return save_figure(picture, style.form)
 
 

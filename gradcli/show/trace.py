@@ -56,11 +56,7 @@ def forward(run: Pass, style: Style) -> list[Line]:
     left = [f"{item.label} = {item.formula}" if item.formula else item.label for item in run.forward]
     width = min(max(map(len, left), default=0), 40)
     return [
-        [
-            Words(
-                f"  {text:<{width}} = {array_on_a_line(item.value, style)}" if item.value is not None else f"  {text}"
-            )
-        ]
+        [Words(f"  {text:<{width}} = {array_on_a_line(item.value, style)}" if item.value is not None else f"  {text}")]
         for text, item in zip(left, run.forward, strict=True)
     ]
 
@@ -238,9 +234,7 @@ class Drawing:
             if widest + sum(shown.values()) > options.max_width:
                 shown.pop(name, None)
         if self.values and widest + sum(shown.values()) > options.max_width:
-            yield Text("\n").join(
-                with_values_below(line, row) for line, row in zip(self.lines, self.rows, strict=True)
-            )
+            yield Text("\n").join(with_values_below(line, row) for line, row in zip(self.lines, self.rows, strict=True))
         else:
             yield self.table(list(shown))
 

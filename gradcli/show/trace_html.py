@@ -123,11 +123,7 @@ LOOK = f"\n{template('trace.css')}\n"
 def render_trace(result: Trace, style: Style) -> str:
     """Return a page: without scripts all steps below each other, with them one at a time."""
     several = len(result.passes) > 1
-    body = [
-        f"<header><h1>backward through {escape(result.target)}</h1></header>",
-        "<main>",
-        template("trace_bar.html"),
-    ]
+    body = [f"<header><h1>backward through {escape(result.target)}</h1></header>", "<main>", template("trace_bar.html")]
     body.append('<div class="stage">')
     body += [picture_of(run, i + 1, style) for i, run in enumerate(result.passes)]
     body.append("<div>")
@@ -249,9 +245,7 @@ def trace_html(result: Trace) -> str:
 def graph_html(result: Graph) -> str:
     """Return what a notebook shows of a recorded graph, values and gradients where they were asked for."""
     nodes = [*reversed(result.nodes)]
-    boxes = {
-        node.number: (f"n{node.number}", box_lines(node), "leaf" if node.kind == "leaf" else "") for node in nodes
-    }
+    boxes = {node.number: (f"n{node.number}", box_lines(node), "leaf" if node.kind == "leaf" else "") for node in nodes}
     below = {node.number: list(node.inputs) for node in nodes}
     svg = drawing(boxes, below, f"the graph of {result.target}") if len(nodes) <= MOST else f"{len(nodes)} nodes"
     return fragment(ALL_SHOWN + scroll(svg, "the graph"))

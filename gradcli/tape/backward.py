@@ -140,9 +140,7 @@ def cotangent_for(output: Any, given: Any, create: bool, place: int = 0) -> Cota
                 f"this one has shape {list(shape)}: pass a gradient of that shape",
             )
         if dtype.kind == "c":
-            raise RuntimeError(
-                f"grad can be implicitly created only for real scalar outputs but got {as_dtype(dtype)}"
-            )
+            raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {as_dtype(dtype)}")
         raw = np.ones(shape, dtype) if shape else dtype.type(1)
         return Tensor._wrap(raw, None) if create else raw
     if not isinstance(given, Tensor):
@@ -257,9 +255,7 @@ def grad(
     if materialize_grads and allow_unused is False:
         raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got False")
     plan = Plan(
-        create_graph if retain_graph is None else retain_graph,
-        create_graph,
-        dict.fromkeys(node_of(t) for t in targets),
+        create_graph if retain_graph is None else retain_graph, create_graph, dict.fromkeys(node_of(t) for t in targets)
     )
     if is_grads_batched:
         roots = roots_of_batch(outputs, grad_outputs, create_graph)
@@ -308,11 +304,7 @@ def roots_of_batch(outputs: tuple, vectors: Any, create: bool) -> list[tuple[Nod
 
 
 def backward_method(
-    self: Tensor,
-    gradient: Any = None,
-    retain_graph: bool | None = None,
-    create_graph: bool = False,
-    inputs: Any = None,
+    self: Tensor, gradient: Any = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None
 ) -> None:
     """Add to the leaves' `.grad` the gradient of this tensor times `gradient` (1 for a scalar)."""
     backward(self, gradient, retain_graph, create_graph, inputs=inputs)

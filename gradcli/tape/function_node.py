@@ -77,8 +77,7 @@ def unpacked_data(unpack_hook: Callable[[Any], Any], content: Any) -> Any:
         tensor = unpack_hook(content)
     if not isinstance(tensor, Tensor):
         raise TypeError(
-            "Output of saved tensor unpack_hook expected to be a Tensor but got result of type "
-            f"{type(tensor).__name__}"
+            f"Output of saved tensor unpack_hook expected to be a Tensor but got result of type {type(tensor).__name__}"
         )
     data = tensor._data
     return leaf.separate(data) if isinstance(data, np.ndarray) else data
@@ -367,8 +366,7 @@ def check_gradients(ctx: Any, grads: Any, create: bool) -> tuple:
         returned.pop()
     if len(returned) != wanted:
         raise RuntimeError(
-            f"function {ctx.name()} returned an incorrect number of gradients (expected {wanted}, got "
-            f"{len(returned)})"
+            f"function {ctx.name()} returned an incorrect number of gradients (expected {wanted}, got {len(returned)})"
         )
     result: list = []
     for i, (g, outline) in enumerate(zip(returned, ctx._inputs, strict=True)):

@@ -209,9 +209,7 @@ class Node:
 
     def _outputs_as_tensors(self, outs: tuple, wrap: Callable) -> tuple:
         """Return saved outputs, of which there are several, as Tensors with the nodes that they had."""
-        return tuple(
-            wrap(x, self.output(i)) if is_array(x) and x.dtype.kind in "fc" else x for i, x in enumerate(outs)
-        )
+        return tuple(wrap(x, self.output(i)) if is_array(x) and x.dtype.kind in "fc" else x for i, x in enumerate(outs))
 
     def name(self) -> str:
         """Return the name of the operation, such as MulBackward0."""

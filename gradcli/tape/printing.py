@@ -210,8 +210,7 @@ def array_html(name: str, data: np.ndarray) -> str:
     form = (ComplexFormat if data.dtype.kind == "c" else RealFormat)(data)
     lines = [
         "".join(
-            "<td>…</td>" if i is None or j is None else f"<td>{escape(form(rows[i, j].item()))}</td>"
-            for j in places[1]
+            "<td>…</td>" if i is None or j is None else f"<td>{escape(form(rows[i, j].item()))}</td>" for j in places[1]
         )
         for i in places[0]
     ]

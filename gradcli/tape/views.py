@@ -68,9 +68,7 @@ def why_not(view: Tensor, what: str = "is being") -> str | None:
             f"a view of a view that was created in no_grad mode {what} modified inplace with grad mode enabled: make "
             "the first view with grad mode on, or make both the view and the change inside the no_grad block"
         )
-    subject = (
-        f"Output {place} of {name_in_messages(view._node.public.name())}" if view._node is not None else "A view"
-    )
+    subject = f"Output {place} of {name_in_messages(view._node.public.name())}" if view._node is not None else "A view"
     if origin == SEVERAL:
         reason = (
             "This view is the output of a function that returns multiple views. Such functions do not allow the "

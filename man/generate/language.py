@@ -57,8 +57,7 @@ def expressions_page(date: str) -> str:
         section(
             "FILES",
             tag_list(
-                (f"Pa {argument(name)}", text)
-                for name, text in [("*.expr", "Programs in this language."), texts.DATA]
+                (f"Pa {argument(name)}", text) for name, text in [("*.expr", "Programs in this language."), texts.DATA]
             ),
         ),
         exit_status(),

@@ -122,9 +122,7 @@ def test_float32(capsys):
 
 
 def test_a_function_of_a_file(tmp_path, capsys):
-    (tmp_path / "f.py").write_text(
-        "import numpy as np\ndef f(x, k=2.0):\n    y = np.exp(k*x) - 1\n    return y / x\n"
-    )
+    (tmp_path / "f.py").write_text("import numpy as np\ndef f(x, k=2.0):\n    y = np.exp(k*x) - 1\n    return y / x\n")
     found = measured(capsys, f"{tmp_path / 'f.py'}:f", "x=1e-9:1")
     assert found["losses"][0]["line"] == 3 and min(found["value"]) < 9
 

@@ -39,8 +39,7 @@ def test_an_unknown_name_names_the_nearest(owner, name, nearest):
 
 
 @pytest.mark.parametrize(
-    ("owner", "name"),
-    [(gc, "Generator"), (nn, "Transformer"), (F, "ctc_loss"), (gc.ones(1), "pin"), (optim, "LBFGS")],
+    ("owner", "name"), [(gc, "Generator"), (nn, "Transformer"), (F, "ctc_loss"), (gc.ones(1), "pin"), (optim, "LBFGS")]
 )
 def test_what_belongs_to_pytorch_alone_is_refused_with_a_way_out(owner, name):
     with pytest.raises(AttributeError, match=rf"no .*{name}.*'gradcli gradcheck FILE.py:f' checks code that runs"):

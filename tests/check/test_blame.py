@@ -98,9 +98,7 @@ def test_solvers_are_known_by_name():
 
         return quad(np.exp, 0, k)[0]
 
-    assert (
-        calls_solver(area) and not calls_solver(np.sin) and not calls_solver(FunctionType((lambda: 0).__code__, {}))
-    )
+    assert calls_solver(area) and not calls_solver(np.sin) and not calls_solver(FunctionType((lambda: 0).__code__, {}))
 
 
 @pytest.mark.parametrize(

@@ -166,8 +166,7 @@ SOLVERS = {
 
 
 @pytest.mark.parametrize(
-    ("f", "slope", "x"),
-    [pytest.param(*row[:2], x, id=f"{name} {x}") for name, row in SOLVERS.items() for x in row[2]],
+    ("f", "slope", "x"), [pytest.param(*row[:2], x, id=f"{name} {x}") for name, row in SOLVERS.items() for x in row[2]]
 )
 def test_solvers_that_stop_at_a_tolerance(f, slope, x):
     right = judge(f, lambda x: np.asarray(slope(x)), x=x)

@@ -69,11 +69,7 @@ WRONG = {
     "one triangle besides": (lambda a: volume(a) + (a * W).sum(), lambda a: np.linalg.inv(a) + (W + W.T) / 2, A),
     "transposed": (lambda a: (np.tril(a) * W).sum(), lambda a: np.tril(W).T, A),
     "none is read": (np.trace, lambda a: np.eye(3) + np.triu(W, 1) - np.triu(W, 1).T, A),
-    "at ones": (
-        lambda a: (a @ W).sum(),
-        lambda a: (W @ np.ones((3, 3)) + np.ones((3, 3)) @ W.T) / 2,
-        np.ones((3, 3)),
-    ),
+    "at ones": (lambda a: (a @ W).sum(), lambda a: (W @ np.ones((3, 3)) + np.ones((3, 3)) @ W.T) / 2, np.ones((3, 3))),
     "not symmetric here": (volume, np.linalg.inv, A + np.triu(0.1 * W, 1)),
 }
 

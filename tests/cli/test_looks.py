@@ -20,9 +20,7 @@ SYMBOLIC = ["symbolic", "x**2 * sin(y) * exp(-x*y) / (1 + x**2 + y**2)"]
 CHECK = ["gradcheck", "x**2 * sin(y)", "x=2", "y=3"]
 HESSIAN = ["hessian", "sum(x**3) * y", "x=[1, 2, 3]", "y=2"]
 JVP = ["jvp", "A @ x", "A=reshape(arange(9.), (3, 3)) / 7", "x=[1, 2, 3]", "--tangent", "x=[1, 0, 0]"]
-EVERY = {
-    words[0] + str(i): words for i, words in enumerate([WIDE, LONG, SQUARE, GRAPH, SYMBOLIC, CHECK, HESSIAN, JVP])
-}
+EVERY = {words[0] + str(i): words for i, words in enumerate([WIDE, LONG, SQUARE, GRAPH, SYMBOLIC, CHECK, HESSIAN, JVP])}
 
 
 def shown(capsys, monkeypatch, words, width: int, plain: bool = False, color: str = "never") -> str:

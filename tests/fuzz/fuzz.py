@@ -48,9 +48,7 @@ def mutated(data: bytes, most: int, seed: int) -> bytes:
             end += 1
         part = rng.choice((*PARTS, "".join(tokens[begin:end])))
         if part.endswith("("):
-            part = (
-                part + ", ".join([*rng.choices(ATOMS, k=rng.choice((0, 1, 1, 2))), "".join(tokens[begin:end])]) + ")"
-            )
+            part = part + ", ".join([*rng.choices(ATOMS, k=rng.choice((0, 1, 1, 2))), "".join(tokens[begin:end])]) + ")"
         tokens[begin : rng.choice((begin, end, end))] = [part]
     way = rng.randrange(256) if rng.random() < 0.2 else data[1] if len(data) > 1 else 65
     return (data[:1] + bytes([way]) + "".join(tokens).encode())[:most]

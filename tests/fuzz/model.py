@@ -202,9 +202,7 @@ def converse(connection, rng, kind):
         raw = file.read(length)
         method = path.rpartition("/")[2]
         bad = method in MEANT if MEANT else rng.random() < 0.5
-        text = answer(rng, method, json.loads(raw) if raw else {}, bad and kind == "answer").encode(
-            "utf-8", "replace"
-        )
+        text = answer(rng, method, json.loads(raw) if raw else {}, bad and kind == "answer").encode("utf-8", "replace")
         if kind in TRANSPORT and bad:
             TRANSPORT[kind](connection, text)
             return

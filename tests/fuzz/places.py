@@ -222,9 +222,7 @@ def outputs(rng: random.Random) -> Attempt:
                 codes=(0, 1, 2),
             )
         else:
-            target = {"loop": Path(place).name, "dangling": "nowhere/x", "null": "/dev/null", "self": "checks.py"}[
-                what
-            ]
+            target = {"loop": Path(place).name, "dangling": "nowhere/x", "null": "/dev/null", "self": "checks.py"}[what]
             Path(place).symlink_to(target)
     where = rng.choice(("", "umask 777; ", "ulimit -f 1; ", "ulimit -n 12; ", "chmod 555 sub; ", "set -C; "))
     return Attempt(f"{where}gradcli {line}", codes=(0, 1, 2))

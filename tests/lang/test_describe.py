@@ -69,13 +69,9 @@ def test_what_is_shown_is_the_derivative(name, place, text):
     program = ExpressionProgram(parse(text), text, Settings())
     unknown = set(program.free_names()) - set(given) - CONSTANTS
     assert not unknown
-    called = {
-        n.func.id for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)
-    }
+    called = {n.func.id for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)}
     assert all(n in NAMES and NAMES[n].public for n in called)
-    run = program.run(
-        {n: np.asarray(given[n], float) for n in program.free_names()}, wrt=("x",) if "x" in text else ()
-    )
+    run = program.run({n: np.asarray(given[n], float) for n in program.free_names()}, wrt=("x",) if "x" in text else ())
     value = float(text) if run.output is None else run.output._data
     wanted = leaves[place]._grad._data
     sums = fit(np.broadcast_to(value, out.shape), wanted.shape, out.ndim)

@@ -134,9 +134,7 @@ def test_full_hooks_replace_gradients(through_grad):
     module.register_full_backward_pre_hook(lambda m, go: order.append(go[0].tolist()))
     module.register_full_backward_pre_hook(lambda m, go: order.append("first"), prepend=True)
     module.register_full_backward_hook(lambda m, gi, go: (gi[0] + 1,))
-    module.register_full_backward_hook(
-        lambda m, gi, go: order.append((gi[0].round(decimals=9).tolist(), numbers(go)))
-    )
+    module.register_full_backward_hook(lambda m, gi, go: order.append((gi[0].round(decimals=9).tolist(), numbers(go))))
     loss = module(x).sum()
     if through_grad:
         (found,) = gradcli.autograd.grad(loss, x)

@@ -66,7 +66,6 @@ LAYERS = {
     "Flatten": (nn.Flatten, [(2, 3, 4)], lambda x, p: x.reshape(2, 12)),
     "Conv1d": (lambda: nn.Conv1d(2, 3, 3), [(2, 2, 7)], lambda x, p: correlated(x, p["weight"], p["bias"])),
     "Conv2d": (lambda: nn.Conv2d(2, 4, (3, 2), stride=2, padding=1, groups=2), [(1, 2, 4, 5)], None),
-    "Conv2d reflect": (lambda: nn.Conv2d(1, 1, 3, padding="same", padding_mode="reflect"), [(1, 1, 4, 4)], None),
     "MaxPool2d": (lambda: nn.MaxPool2d(2), [(1, 2, 4, 6)], lambda x, p: x.reshape(1, 2, 2, 2, 3, 2).max((3, 5))),
     "AvgPool2d": (lambda: nn.AvgPool2d(2), [(1, 2, 4, 6)], lambda x, p: x.reshape(1, 2, 2, 2, 3, 2).mean((3, 5))),
     "LayerNorm": (lambda: nn.LayerNorm(4), [(3, 4)], lambda x, p: standard(x, -1)),
@@ -94,11 +93,7 @@ LAYERS = {
     ),
     "MSELoss": (nn.MSELoss, [(3, 2), (3, 2)], lambda x, y, p: ((x - y) ** 2).mean()),
     "L1Loss sum": (lambda: nn.L1Loss(reduction="sum"), [(3, 2), (3, 2)], lambda x, y, p: abs(x - y).sum()),
-    "HuberLoss": (
-        lambda: nn.HuberLoss(delta=0.5),
-        [(3, 2), (3, 2)],
-        lambda x, y, p: special.huber(0.5, x - y).mean(),
-    ),
+    "HuberLoss": (lambda: nn.HuberLoss(delta=0.5), [(3, 2), (3, 2)], lambda x, y, p: special.huber(0.5, x - y).mean()),
     "SmoothL1Loss": (
         lambda: nn.SmoothL1Loss(beta=0.5, reduction="none"),
         [(3, 2), (3, 2)],

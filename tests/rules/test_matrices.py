@@ -161,9 +161,7 @@ def test_the_value_is_numpys(name, dtype):
     assert len(got) == len(want)
     for a, b in zip(got, want, strict=True):
         a = getattr(a, "_data", a)
-        assert_allclose(
-            a, b, rtol=1e-12 if dtype == np.float64 else 1e-4, atol=1e-13 if dtype == np.float64 else 1e-5
-        )
+        assert_allclose(a, b, rtol=1e-12 if dtype == np.float64 else 1e-4, atol=1e-13 if dtype == np.float64 else 1e-5)
         assert np.asarray(a).dtype == np.asarray(b).dtype or np.asarray(b).dtype.kind == "i"
 
 

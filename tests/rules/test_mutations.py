@@ -62,9 +62,7 @@ def test_a_scaled_pair_is_caught(name, place, factor, monkeypatch):
     entry = FIRST_CALLS[name].entry
     right = entry.pair
     factors = [factor if i == place else 1.0 for i in range(2)]
-    monkeypatch.setattr(
-        entry, "pair", lambda *args: [_times(x, f) for x, f in zip(right(*args), factors, strict=True)]
-    )
+    monkeypatch.setattr(entry, "pair", lambda *args: [_times(x, f) for x, f in zip(right(*args), factors, strict=True)])
     for call in calls("elementwise"):
         assert call.entry is not entry or not call.arrays[0].size or differs(call)
 

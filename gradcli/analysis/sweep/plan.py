@@ -123,9 +123,7 @@ def plan_sweep(
     if options.dask is not None:
         need("distributed", "dask", "--dask")
     if os.path.exists(options.output) and os.path.samefile(options.output, points.path):
-        raise GradcliError(
-            f"-o {options.output}: that is the table of points", hint="name another file", kind="usage"
-        )
+        raise GradcliError(f"-o {options.output}: that is the table of points", hint="name another file", kind="usage")
     known = inputs_of(program, points.names)
     columns = choose_inputs(program, given, points, known)
     check_known(options.wrt or (), columns if known is None else known, "--wrt")

@@ -187,9 +187,7 @@ def check_scalar(output: Tensor) -> None:
         what = "is complex" if output.dtype.is_complex else f"has shape {tuple(output.shape)}"
         raise GradcliError(
             f"the output of a row {what}; a sweep needs a real number per row",
-            hint="take real(...) or abs(...) of it"
-            if what == "is complex"
-            else "take one element, the sum, or --out",
+            hint="take real(...) or abs(...) of it" if what == "is complex" else "take one element, the sum, or --out",
             kind="shape",
         )
 

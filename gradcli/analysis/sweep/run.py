@@ -36,9 +36,7 @@ def form_of(path: str) -> str:
     ending = ".csv" if path == "-" else os.path.splitext(path)[1].lower()
     if ending not in FORMS:
         raise GradcliError(
-            f"-o {path}: unknown type of file '{ending or path}'",
-            hint=f"the types are {', '.join(FORMS)}",
-            kind="file",
+            f"-o {path}: unknown type of file '{ending or path}'", hint=f"the types are {', '.join(FORMS)}", kind="file"
         )
     if FORMS[ending] is None:
         need("pyarrow.parquet", "sweep", "writing Parquet")

@@ -13,9 +13,7 @@ from ..option_table import OPTIONS
 from ..output import Output
 
 
-@click.command(
-    cls=Command, epilog="Examples: gradcli schema; gradcli schema grad; gradcli schema error -o error.json"
-)
+@click.command(cls=Command, epilog="Examples: gradcli schema; gradcli schema grad; gradcli schema error -o error.json")
 @click.argument("name", required=False, metavar="[COMMAND]")
 @OPTIONS["output"]
 def schema(name: str | None, output: str | None) -> None:

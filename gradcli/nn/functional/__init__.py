@@ -20,16 +20,8 @@ __all__, __getattr__ = lazy(
             binary_cross_entropy binary_cross_entropy_with_logits cross_entropy huber_loss kl_div l1_loss mse_loss
             nll_loss smooth_l1_loss
         """,
-        "windows": """
-            constant_pad_nd conv1d conv2d pad
-            avg_pool1d avg_pool2d max_pool1d max_pool1d_with_indices max_pool2d max_pool2d_with_indices
-        """,
+        "windows": "avg_pool1d avg_pool2d conv1d conv2d max_pool1d max_pool2d pad",
     },
 )
-OUTSIDE_TOO = frozenset(
-    """
-            avg_pool1d constant_pad_nd conv1d conv2d dropout group_norm layer_norm max_pool1d
-            max_pool1d_with_indices max_pool2d relu_
-        """.split()
-)
+OUTSIDE_TOO = frozenset("avg_pool1d conv1d conv2d dropout group_norm layer_norm max_pool1d max_pool2d relu_".split())
 """The functions that PyTorch has outside of this module, too: torch.conv2d is torch.nn.functional.conv2d."""

@@ -84,12 +84,6 @@ def positions(mode: str, length: int, before: int, behind: int) -> np.ndarray:
     return np.clip(steps, 0, length - 1)
 
 
-def constant_pad_nd(input: Tensor, pad: Any, value: float = 0) -> Tensor:
-    """pad with a constant."""
-    lengths = [int(n) for n in pad]
-    return constant_pad(input, list(zip(lengths[::2], lengths[1::2], strict=True)), value)
-
-
 def per_axis(value: Any, n: int, name: str) -> tuple[int, ...]:
     """Return one int per axis: a single number stands for all. Raises RuntimeError for another count."""
     if isinstance(value, int | np.integer):
@@ -277,26 +271,19 @@ def avg_pool(n: int, name: str) -> Callable:
         padding: Any = 0,
         ceil_mode: bool = False,
         count_include_pad: bool = True,
-        divisor_override: int | None = None,
     ) -> Tensor:
         x, unbatched = add_batch_axis(input, n, name)
-        if divisor_override == 0:
-            raise RuntimeError("divisor must be not zero")
         tables = pool_tables(x, n, kernel_size, stride, padding, 1, ceil_mode)
-        divisors: list = [1] * n
-        if divisor_override is None:
-            divisors = [count_seen(table) for table in tables]
-            if count_include_pad:
-                kernels = per_axis(kernel_size, n, "kernel_size")
-                steps = kernels if not stride else per_axis(stride, n, "stride")
-                axes = (x.shape[-n:], kernels, steps, per_axis(padding, n, "padding"), tables)
-                divisors = [
-                    np.minimum(s * np.arange(len(t)) - p + k, size + p) - (s * np.arange(len(t)) - p)
-                    for size, k, s, p, t in zip(*axes, strict=True)
-                ]
+        divisors = [count_seen(table) for table in tables]
+        if count_include_pad:
+            kernels = per_axis(kernel_size, n, "kernel_size")
+            steps = kernels if not stride else per_axis(stride, n, "stride")
+            axes = (x.shape[-n:], kernels, steps, per_axis(padding, n, "padding"), tables)
+            divisors = [
+                np.minimum(s * np.arange(len(t)) - p + k, size + p) - (s * np.arange(len(t)) - p)
+                for size, k, s, p, t in zip(*axes, strict=True)
+            ]
         out = sum_windows(x, tables, divisors)
-        if divisor_override is not None:
-            out = out / divisor_override
         return out.squeeze(0) if unbatched else out
 
     doc = f"Average over windows of the last {n} axes of (N, C, ...) or (C, ...)."
@@ -344,8 +331,7 @@ def pool_maxima(input: Tensor, n: int, name: str, tables_of: Callable, return_in
     return (values, indices) if return_indices else values
 
 
-def max_pool(n: int, name: str) -> tuple[Callable, Callable]:
-    """Return the max pool in n dimensions, and the form that returns the positions, too."""
+def max_pool(n: int, name: str) -> Callable:
 
     @records_as(f"MaxPool{n}DWithIndicesBackward0" if n > 1 else "")
     def function(
@@ -363,18 +349,7 @@ def max_pool(n: int, name: str) -> tuple[Callable, Callable]:
         return pool_maxima(input, n, name, tables, return_indices)
 
     doc = f"Largest element of each window of the last {n} axes."
-    return rename_function(function, name, doc), with_indices(function, name)
+    return rename_function(function, name, doc)
 
 
-def with_indices(function: Callable, name: str) -> Callable:
-    """Return a max pool that always returns the positions."""
-
-    def call(*args: Any, **kwargs: Any) -> Any:
-        return function(*args, **{**kwargs, "return_indices": True})
-
-    return rename_function(call, f"{name}_with_indices", f"{name} with the positions of the maxima.")
-
-
-(max_pool1d, max_pool1d_with_indices), (max_pool2d, max_pool2d_with_indices) = (
-    max_pool(n, f"max_pool{n}d") for n in (1, 2)
-)
+max_pool1d, max_pool2d = (max_pool(n, f"max_pool{n}d") for n in (1, 2))

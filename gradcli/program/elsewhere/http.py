@@ -44,9 +44,7 @@ class Server:
         except ValueError as error:
             raise GradcliError(f"{address} is no address: {error}", kind="usage") from None
         if not parts.hostname or parts.query or parts.fragment or parts.username is not None:
-            raise GradcliError(
-                f"{address} is no address of a model", hint="write http://HOST:PORT/MODEL", kind="usage"
-            )
+            raise GradcliError(f"{address} is no address of a model", hint="write http://HOST:PORT/MODEL", kind="usage")
         kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
         self.place = f"{parts.scheme}://{parts.netloc}"
         self.path, _, self.model = parts.path.rpartition("/")
@@ -247,9 +245,7 @@ def in_order(title: str, inputs: Arrays, sizes: Sequence[int] | None) -> dict[st
     if missing or not names:
         words = " ".join(f"{name}='randn({n})'" for name, n in missing if n is not None) or "x0=[1,2]"
         listed = ", ".join(f"'{name}'" for name, _ in missing) or "'x0'"
-        raise GradcliError(
-            f"{title} needs a value for {listed}", hint=f"add to the command line: {words}", kind="name"
-        )
+        raise GradcliError(f"{title} needs a value for {listed}", hint=f"add to the command line: {words}", kind="name")
     vectors = {}
     for i, name in enumerate(names):
         x = np.atleast_1d(np.asarray(inputs[name]))

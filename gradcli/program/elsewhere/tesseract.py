@@ -117,9 +117,7 @@ class Tesseract(Elsewhere):
         parts = [decode(at_path(answer, name), name) for name in self.outputs]
         for name, part in zip(self.outputs, parts, strict=True):
             if part.shape != self.shapes[name]:
-                raise ElsewhereError(
-                    f"'{name}' has shape {part.shape}; at the first point it had {self.shapes[name]}"
-                )
+                raise ElsewhereError(f"'{name}' has shape {part.shape}; at the first point it had {self.shapes[name]}")
         return parts[0] if len(parts) == 1 else np.concatenate([part.reshape(-1) for part in parts])
 
     def value(self, arrays: Arrays) -> np.ndarray:
@@ -130,9 +128,7 @@ class Tesseract(Elsewhere):
             self.apply(arrays)
         sizes = [int(np.prod(self.shapes[name])) for name in self.outputs]
         parts = np.split(cotangent.reshape(-1), np.cumsum(sizes)[:-1])
-        vector = {
-            name: encode(part.reshape(self.shapes[name])) for name, part in zip(self.outputs, parts, strict=True)
-        }
+        vector = {name: encode(part.reshape(self.shapes[name])) for name, part in zip(self.outputs, parts, strict=True)}
         wanted = {name: self.paths[name] for name in self.wrt}
         body = {"vjp_inputs": list(wanted.values()), "vjp_outputs": self.outputs, "cotangent_vector": vector}
         answer = self.document(VJP, {"inputs": self.nest(arrays), **body})

@@ -18,9 +18,7 @@ def gradcheck(*words: object, cwd: Any = None) -> tuple[int, dict[str, Any], str
     return done.returncode, json.loads(done.stdout), done.stderr
 
 
-def judge(
-    respond: Respond, *words: object, path: str = "/forward", **options: Any
-) -> tuple[list, dict[str, Any], Any]:
+def judge(respond: Respond, *words: object, path: str = "/forward", **options: Any) -> tuple[list, dict[str, Any], Any]:
     """Check a model that a server has; return the exit code and the verdicts as a list, JSON, and the server."""
     with serve(respond, **options) as server:
         code, found, _ = gradcheck(f"{server.url}{path}", *words)

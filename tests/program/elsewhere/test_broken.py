@@ -13,8 +13,7 @@ def run(folder, *words, broken="raise RuntimeError('the driver is broken')"):
     (folder / "plain.py").write_text("def f(x):\n    return (x * x).sum()\n")
     (folder / "uses.py").write_text("import torch\n\ndef f(x):\n    return torch.sin(x).sum()\n")
     (folder / "checks.py").write_text(
-        "import gradcli\n\n@gradcli.check(at={'x': [1.0, 2.0]}, engine='torch')\n"
-        "def f(x):\n    return (x * x).sum()\n"
+        "import gradcli\n\n@gradcli.check(at={'x': [1.0, 2.0]}, engine='torch')\ndef f(x):\n    return (x * x).sum()\n"
     )
     done = gradcli(*words, cwd=folder, PYTHONPATH=f"{folder / 'site'}:{ROOT}")
     return done.returncode, done.stdout, done.stderr

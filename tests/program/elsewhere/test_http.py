@@ -94,11 +94,7 @@ def transposed(out, wrt, x, vector, config):
 
 
 WRONG = {
-    "sign": (
-        umbridge(products, lambda *a: (-np.array(pull(*a))).tolist(), ([2, 2], [1, 2])),
-        "x0=[1,2]",
-        "x1=[3,-1]",
-    ),
+    "sign": (umbridge(products, lambda *a: (-np.array(pull(*a))).tolist(), ([2, 2], [1, 2])), "x0=[1,2]", "x1=[3,-1]"),
     "transposed": (umbridge(skew, None, ([2], [2]), transposed), "x0=[1,2]"),
 }
 
