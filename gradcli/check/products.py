@@ -85,6 +85,8 @@ def products_of_both_modes(
 
 SIZE = 3.0
 """The typical size of cotangents: 1 is what most people try."""
+FACTOR = 1000.0
+"""How many times larger and smaller ones are tried, too: clipped and rounded products are right in between alone."""
 COARSEST = 0.05
 """From this part of a product on, nothing is called rounding: 1 in 2^8 is bfloat16's, of which several add up."""
 WIDEST_STAIR = 2.0**-6
@@ -102,10 +104,7 @@ def nonlinearity(flat: Flat, seed: int) -> Finding | None:
     if not flat.size:
         return None
     rng = np.random.default_rng(seed + 7)
-    types = [flat.out.real.dtype.itemsize, *(p.itemsize for p in flat.parts)]
-    room = {8: 1e-5, 4: 1e-3}.get(min(types), 0.1)
-    if (subject.claim_unit or 0) > 1e-10:
-        room = max(room, 1e-3)
+    room = room_of_products(flat)
 
     def draw_cotangent() -> np.ndarray:
         return SIZE * rng.standard_normal(len(flat.f0)).astype(flat.out.real.dtype)
@@ -133,24 +132,33 @@ def bend(
     """
     u, v = draw(), draw()
     vectors = [u, np.zeros_like(u), -u, v, u + v]
-    first, nothing, minus, second, both = here = products(vectors)
+    if min(flat.out.real.dtype.itemsize, *(p.itemsize for p in flat.parts)) > 2:  # float16 ends at 65504
+        vectors += [FACTOR * u, u / FACTOR]
+    vectors = [x.astype(u.dtype) for x in vectors]
+    first, nothing, _, second, _, *others = here = products(vectors)
     if not np.isfinite(first).all():  # an infinite derivative times 0 is nan
         return None
     if not (nothing == 0).all():
         worst = nothing[np.argmax(np.where(np.isnan(nothing), np.inf, np.abs(nothing)))]
         give = "gives" if of_zeros.endswith("a gradient of zeros") else "give"
         return Finding("nonlinear", f"{of_zeros} {give} {worst:.3g}, not 0")
-    for expected, got, words in (
-        (-first, minus, "b(-u) is not -b(u)"),
-        (first + second, both, "b(u + v) is not b(u) + b(v)"),
-    ):
-        size = np.abs(first).max(initial=0.0) + np.abs(expected).max(initial=0.0)
+    for place, expected, words in (
+        (2, -first, "b(-u) is not -b(u)"),
+        (4, first + second, "b(u + v) is not b(u) + b(v)"),
+        (5, FACTOR * first, f"b({FACTOR:.0f} u) is not {FACTOR:.0f} b(u)"),
+        (6, first / FACTOR, f"b(u / {FACTOR:.0f}) is not b(u) / {FACTOR:.0f}"),
+    )[: 2 + len(others)]:
+        got, part = here[place], 1 / FACTOR if place == 6 else 1.0
+        if not np.isfinite(got).all():
+            continue
+        size = part * np.abs(first).max(initial=0.0) + np.abs(expected).max(initial=0.0)
         gap = float(np.abs(got - expected).max(initial=0.0))
         if gap <= room * size or gap <= OWN_NOISE * max(
-            float(np.abs(products(vectors, near) - here).max()) for near in neighbours(flat.subject)
+            max(part * float(np.abs(moved[0] - first).max()), float(np.abs(moved[place] - got).max()))
+            for moved in (products(vectors, near) for near in neighbours(flat.subject))
         ):
             continue
-        longest = vectors[int(np.abs(here).max(axis=1).argmax())]
+        longest = vectors[4 if place < 5 else place]
         if gap <= COARSEST * size and gap <= OWN_NOISE * largest_stair(products, longest, gap / size):
             continue
         return Finding(
@@ -159,6 +167,48 @@ def bend(
             f"a {name} multiplies by {argument} and does nothing else with it",
         )
     return None
+
+
+def coarseness(flat: Flat, analytic: np.ndarray, seed: int) -> tuple[float, Finding | None]:
+    """Return by how much, relative, products differ from those with the Jacobian that unit cotangents gave.
+
+    A backward that is right for these alone is another one. What rounds its cotangents to few digits is forgiven, and
+    known to so many digits only.
+    """
+    subject = flat.subject
+    if (
+        subject.traced
+        or not subject.has_pull
+        or subject.has_push
+        or not analytic.size
+        or subject.most_calls is not None
+    ):
+        return 0.0, None
+    rng = np.random.default_rng(seed + 13)
+    vectors = [SIZE * rng.standard_normal(len(flat.f0)).astype(flat.out.real.dtype) for _ in range(3)]
+    got, weights = flat.pull(vectors), np.array(vectors, float)
+    size = np.abs(weights) @ np.abs(analytic)
+    with np.errstate(all="ignore"):
+        gaps = np.where(size > 0, np.abs(got - weights @ analytic) / size, 0.0)
+    if not np.isfinite(gaps).all():
+        return 0.0, None
+    gap, row = float(gaps.max()), int(gaps.max(axis=1).argmax())
+    if gap <= room_of_products(flat) or (
+        gap <= COARSEST and gap * size[row].max() <= OWN_NOISE * largest_stair(flat.pull, vectors[row], gap)
+    ):
+        return 2 * gap, None  # the worst of three is not the worst of all
+    text = (
+        "the backward is not linear in grad_output: b(u) is not the product of u with the gradients that unit "
+        f"cotangents give (off by {gap:.2g} relative)"
+    )
+    return gap, Finding("nonlinear", text)
+
+
+def room_of_products(flat: Flat) -> float:
+    """Return up to which relative difference products count as linear."""
+    types = [flat.out.real.dtype.itemsize, *(p.itemsize for p in flat.parts)]
+    room = {8: 1e-5, 4: 1e-3}.get(min(types), 0.1)
+    return max(room, 1e-3) if (flat.subject.claim_unit or 0) > 1e-10 else room
 
 
 def largest_stair(products: Callable, vector: np.ndarray, room: float) -> float:
@@ -179,6 +229,28 @@ STALE = Finding(
     "backward uses values of another call: once the function was called elsewhere, the gradient changes (stale "
     "context); what backward needs is to be kept with each call, as save_for_backward does",
 )
+
+
+KEPT = Finding(
+    "unsteady",
+    "the gradient is that of another point, at which it was called before (the first one or the last one is kept)",
+)
+
+
+def claim_beside(flat: Flat) -> np.ndarray | None:
+    """Return what a gradient gives at another point, before it is asked for the one that counts.
+
+    One that keeps the first point it sees, or lags a call behind, is wrong from then on. None where it is no single
+    call, where calls are dear, or where there is no gradient at that point.
+    """
+    subject = flat.subject
+    if subject.traced or subject.costly or subject.most_calls is not None or subject.has_pull or subject.has_push:
+        return None
+    away = {**subject.at, **point_beside({name: subject.at[name] for name in subject.wrt})}
+    try:
+        return flat.jacobian(subject.jacobian(away))
+    except CheckError:
+        return None
 
 
 def staleness(flat: Flat, seed: int) -> Finding | None:

@@ -21,7 +21,7 @@ from .judge import judge_along
 from .kink import settle_kinks
 from .noise import FixedJudgement, roughness, scatter_of_claim, solver_tolerance
 from .options import Options
-from .products import nonlinearity, staleness, with_adjoint_test
+from .products import KEPT, claim_beside, coarseness, nonlinearity, staleness, with_adjoint_test
 from .subject import CheckError, ComplexError, Flat, OutOfCallsError, Subject, WrongShapeError
 from .symmetric import restrict_to_symmetric
 from .verdict import CAP, FAIL, HIDDEN, UNSURE, Judgement, digits_of, rounding_slack
@@ -201,6 +201,7 @@ def judge(subject: Subject, options: Options, report: Callable[..., CheckReport]
     """Return the report on a subject, by directions where these are enough, else by elements. Raises CheckError."""
     subject.most_calls = options.calls
     flat = Flat(subject)
+    beside = claim_beside(flat)
     few = not options.elements and (options.forced or is_costly(flat))
     along = bool(options.tolerances is None and len(flat.f0) * flat.size and few)
     if along:
@@ -210,19 +211,22 @@ def judge(subject: Subject, options: Options, report: Callable[..., CheckReport]
         if options.taylor and look.slopes:
             report = functools.partial(report, taylor=taylor_of(look))
         if outcome is not None:
-            return report_along(look.flat, outcome, bent or unsteadiness(look), options, report)
+            return report_along(look.flat, outcome, bent or unsteadiness(look, beside), options, report)
     reason = undecidable(flat)
     if reason is not None:
         return report("inconclusive", reason)
     if not along:
         bent = wrong_products(flat, options.seed)
-    return judge_elements(flat, bent, options, report)
+    return judge_elements(flat, bent, beside, options, report)
 
 
 def judge_elements(
-    flat: Flat, bent: Finding | None, options: Options, report: Callable[..., CheckReport]
+    flat: Flat, bent: Finding | None, beside: np.ndarray | None, options: Options, report: Callable[..., CheckReport]
 ) -> CheckReport:
-    """Return the report on a subject whose elements are looked at one by one. bent: what is wrong with products."""
+    """Return the report on a subject whose elements are looked at one by one.
+
+    bent: what is wrong with products. beside: what the gradient gave at another point.
+    """
     subject = flat.subject
     if bent is None and options.tolerances is None and not options.elements:
         right = subject.all_right(flat)
@@ -230,17 +234,23 @@ def judge_elements(
             evidence = Evidence(len(flat.f0) * flat.size, 0, flat.calls)
             return with_adjoint_test(report("pass", inputs=right, evidence=evidence), subject, options.seed)
     analytic, again = claimed_jacobians(flat)
+    coarse = 0.0
+    if bent is None and options.tolerances is None:
+        coarse, bent = coarseness(flat, analytic, options.seed)
     findings: tuple[Finding, ...] = () if bent is None else (bent,)
-    findings += unsteady_finding(analytic, again)
+    findings += unsteady_finding(analytic, again, beside)
     if analytic.size and options.tolerances is not None:
         judgement: Judgement = FixedJudgement(flat, analytic, options.tolerances)
     else:
-        judgement = judge_closely(flat, analytic, options.seed)
+        judgement = judge_closely(flat, analytic, options.seed, coarse)
     verdict = "fail" if findings else judgement.verdict
     if judgement.verdict == "fail":
         from .diagnose import diagnose
 
-        findings = (*findings, *diagnose(flat, judgement))
+        mistakes = diagnose(flat, judgement)
+        if beside is not None and np.array_equal(beside, analytic) and not any(f.kind not in PLACES for f in mistakes):
+            mistakes = (KEPT,)
+        findings = (*findings, *mistakes)
     message = judgement.reason() if verdict == "inconclusive" else subject.restriction
     if findings and judgement.verdict != "fail":
         message = findings[0].text
@@ -348,9 +358,13 @@ def rounding_of_claim(flat: Flat, analytic: np.ndarray) -> tuple[np.ndarray, np.
     return rounding_slack(analytic, own_noise, unit)
 
 
-def judge_closely(flat: Flat, analytic: np.ndarray, seed: int) -> Judgement:
-    """Decide every element by its own numeric derivative; then look for what excuses those that seem wrong."""
-    judgement = Judgement(analytic, Reference(flat), *rounding_of_claim(flat, analytic))
+def judge_closely(flat: Flat, analytic: np.ndarray, seed: int, coarse: float = 0.0) -> Judgement:
+    """Decide every element by its own numeric derivative; then look for what excuses those that seem wrong.
+
+    coarse: the part of itself that the claim is not certain of.
+    """
+    slack, floor = rounding_of_claim(flat, analytic)
+    judgement = Judgement(analytic, Reference(flat), slack + coarse * np.abs(analytic), floor)
     if not analytic.size:  # without elements the verdict is a pass in every way of checking
         return judgement
     judgement.run()
@@ -370,19 +384,29 @@ def is_wrong(subject: Subject) -> bool:
     return run_check(lambda: subject, Place("a part"), Options(blame=False)).verdict in ("fail", "error")
 
 
-def unsteadiness(look: Directions) -> Finding | None:
+def unsteadiness(look: Directions, beside: np.ndarray | None) -> Finding | None:
     """Return what a second call of a gradient tells of which directions were taken; None where there was none."""
     claim = look.claim if look.slopes else None
     if claim is None or claim.whole is None or claim.again is None:
         return None
-    return next(iter(unsteady_finding(claim.whole, claim.again)), None)
+    return next(iter(unsteady_finding(claim.whole, claim.again, beside)), None)
 
 
-def unsteady_finding(first: np.ndarray, second: np.ndarray) -> tuple[Finding, ...]:
-    """Return what a second call of the derivative at the same point tells: nothing when it gives the same."""
+PLACES = ("single element", "some elements")
+"""Findings that tell where a mistake is, and not which."""
+
+
+def unsteady_finding(first: np.ndarray, second: np.ndarray, beside: np.ndarray | None = None) -> tuple[Finding, ...]:
+    """Return what a second call of the derivative at the same point tells: nothing when it gives the same.
+
+    beside: what it gave at another point before.
+    """
     if first is second or np.allclose(first, second, rtol=1e-12, atol=0, equal_nan=True):
         return ()
-    if np.allclose(second, 2 * first, rtol=1e-9, atol=0):
+    grown = first if beside is None or beside.shape != first.shape else first - beside
+    with np.errstate(all="ignore"):
+        calls = np.round(np.median(grown / (second - first)))
+    if calls > 0 and np.allclose(calls * (second - first), grown, rtol=1e-9, atol=0):
         return (Finding("accumulated", "accumulated twice: a second call at the same point gives twice as much"),)
     if np.allclose(second, first, rtol=1e-3):
         return ()
