@@ -88,6 +88,7 @@ class HandWritten(Subject):
         Raises WrongShapeError, and CheckError for complex outputs of complex inputs, which have no single derivative.
         """
         raw, is_complex = plain_array(part, f"{callable_name(self.grad)} for '{name}'"), out.dtype.kind == "c"
+        self.note_type(raw, name)
         if is_complex and self.at[name].dtype.kind == "c":
             raise CheckError(
                 f"{callable_name(self.f)} returns complex numbers for the complex input '{name}': a backward by hand "
@@ -102,6 +103,16 @@ class HandWritten(Subject):
                 raise WrongShapeError(f"the gradient of '{name}' has shape {raw.shape}; it must have shape {wanted}")
             raw = raw.reshape(wanted)
         return np.stack([raw.real, raw.imag], out.ndim) if is_complex else raw
+
+    def note_type(self, raw: np.ndarray, name: str) -> None:
+        """Note a derivative that comes in a type of fewer digits than its input has: it is judged by these."""
+        given = self.at[name].dtype
+        if raw.dtype.kind not in "fc" or raw.real.dtype.itemsize >= given.type(0).real.dtype.itemsize:
+            return
+        self.claim_unit = max(self.claim_unit or 0.0, float(np.finfo(raw.dtype).eps) / 2)
+        note = f"the claimed derivative comes in {raw.dtype}, and is judged by its digits"
+        if note not in self.notes:
+            self.notes = (*self.notes, note)
 
     def columns(self, arrays: Mapping[str, np.ndarray], out: np.ndarray) -> dict[str, np.ndarray]:
         """Return the Jacobian that a jvp gives, one call per input element; complex outputs in two parts.
@@ -169,6 +180,7 @@ class HandWritten(Subject):
         for name in self.wrt:
             x = self.at[name]
             raw = plain_array(parts[name], f"{what} for '{name}'")
+            self.note_type(raw, name)
             if cotangent.dtype.kind == "c" and x.dtype.kind != "c":
                 raw = raw.real
             raw = as_kind_of_input(raw, x, name)
@@ -194,6 +206,8 @@ class HandWritten(Subject):
             return dict(result)
         if len(self.wrt) == 1 and not (isinstance(result, tuple) and len(result) == 1):
             only = self.wrt[0]
+            if len(self.at) == 1 and self.at[only].shape == np.shape(result):  # its elements, one by one
+                return {only: np.array(result)}
             if isinstance(result, tuple) and len(result) == len(self.at):
                 return dict(zip(self.at, result, strict=True))
             if isinstance(result, tuple):
@@ -273,6 +287,12 @@ class Claimed(Subject):
             {name: self.in_shape(row[name], self.at[name].shape, f"the gradient of '{name}'") for name in self.wrt}
             for row in rows
         ]
+
+    def pull_of(
+        self, arrays: Mapping[str, np.ndarray], cotangent: np.ndarray, names: Sequence[str]
+    ) -> dict[str, np.ndarray] | None:
+        with calling():
+            return self.program.vjp_of(arrays, cotangent, names)
 
     def late_pull(
         self, arrays: Mapping[str, np.ndarray], cotangent: np.ndarray, between: Mapping[str, np.ndarray]

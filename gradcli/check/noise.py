@@ -108,6 +108,47 @@ def solver_tolerance(flat: Flat, judgement: Judgement) -> str | None:
     )
 
 
+CLOSE = (0.01, 1e-3)
+"""Reaches over which a smooth derivative follows a parabola."""
+ROUGHER = 5.0
+"""How many times rougher a claim is than the slopes of the values that it alone is rough."""
+
+
+def is_rough(flat: Flat, judgement: Judgement) -> bool:
+    """Return whether a claim jumps about between close points where the function's slope is smooth.
+
+    A claim in float16 or float32, from a table, or of an iteration that stops early does; one that rounding alone
+    makes rough jumps as much between points that are rounding units apart.
+    """
+    a, wrong = judgement.analytic, judgement.state == FAIL
+    gap = np.where(wrong, np.abs(a - judgement.value), -1.0)
+    own = scatter_of_claim(flat.subject, flat, a)
+    for place in np.argsort(gap, axis=None)[::-1][: min(MOST, int(wrong.sum()))]:
+        j, i = (int(k) for k in np.unravel_index(place, a.shape))
+        if not any(rougher(flat, a.shape, j, i, reach, float(own[j, i]), float(gap[j, i])) for reach in CLOSE):
+            return False
+    return True
+
+
+def rougher(flat: Flat, shape: tuple, j: int, i: int, reach: float, own: float, gap: float) -> bool:
+    """Return whether the claim for an element is rough over a reach, and the slope of the values is not.
+
+    own: how much the claim scatters between points that are rounding units apart. gap: what it is off by.
+    """
+    scale = float(flat.scales[i])
+    starts = np.repeat(flat.x[None], len(STARTS), axis=0)
+    starts[:, i] += reach * scale * STARTS
+    claims = [claim_at(flat, {**flat.subject.at, **flat.arrays_at(start)}, shape) for start in starts]
+    if any(claim is None for claim in claims):
+        return False
+    claimed = np.array([claim[j, i] for claim in claims if claim is not None])
+    numeric = slopes_at(flat, starts, i, STEP * reach * scale)[:, j]
+    if not (np.isfinite(claimed).all() and np.isfinite(numeric).all()):
+        return False
+    rough, smooth = (roughness_of(values) * np.abs(values).max() for values in (claimed, numeric))
+    return bool(rough > max(ROUGHER * smooth, ROUGHER * own, ERRATIC * gap))
+
+
 def difference_of_solver(flat: Flat, shape: tuple, j: int, i: int, noise: float) -> float | None:
     """Return the size of the difference between claim and values around element i, relative; None if it is no
     solver's.

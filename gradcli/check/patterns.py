@@ -29,6 +29,8 @@ CONSTANTS = {
 PARTS_OF_OUTPUT = {"": "", "re": "the real part of ", "im": "the imaginary part of "}
 LEFT = 0.1
 """The part of a wrong element's difference that a pattern may leave."""
+SLIGHT = 1e-4
+"""Factors so near to 1 have no name."""
 
 
 class Case:
@@ -138,9 +140,9 @@ def float32(case: Case) -> tuple[str, str] | None:
 
 def ratio_name(case: Case, c: float) -> tuple[str, str] | None:
     """Return kind and words for a constant factor; None for a number that means nothing."""
-    if abs(c - 1) < 1e-4:
+    if abs(c - 1) < SLIGHT:
         return "factor", f"all elements are off by the same relative error, {c - 1:.3g}"
-    near = lambda value: abs(c - value) <= (2e-6 + case.typical) * abs(value)  # noqa: E731
+    near = lambda value: abs(c - value) <= min(2e-6 + case.typical, LEFT * abs(c - 1)) * abs(value)  # noqa: E731
     if near(-1.0):
         return "sign", "the sign is wrong: the claimed values are minus the derivative"
     if near(2.0):
@@ -162,7 +164,7 @@ def ratio_name(case: Case, c: float) -> tuple[str, str] | None:
             if near(signed):
                 return "factor", f"constant factor {word if signed == value else '1 / (' + word + ')'}"
     fraction = Fraction(c).limit_denominator(12)
-    if near(float(fraction)) and abs(fraction.numerator) <= 24 and fraction != 0:
+    if near(float(fraction)) and abs(fraction.numerator) <= 24 and fraction not in (0, 1):
         return "factor", f"constant factor {fraction}"
     return None
 
@@ -264,9 +266,12 @@ def rolled(case: Case) -> tuple[str, str] | None:
                 )
         if n > 1 and case.explains(np.flip(r, axis).reshape(case.r.shape)):
             return "reversed", f"rolled index: the elements are in reverse order along axis {axis - 1}"
-    if case.array.size > 3 and np.isfinite(case.r).all() and np.ptp(case.r) > 0:
-        sorted_r = np.sort(case.r, axis=1)
-        if (np.abs(np.sort(case.a, axis=1) - sorted_r) <= 1e-5 * np.abs(sorted_r)).all():
+    if case.array.size > 3 and np.isfinite(case.r).all() and np.isfinite(case.a).all():
+        ranks = np.argsort(np.argsort(case.a, axis=1), axis=1)
+        if case.explains(np.take_along_axis(np.sort(case.r, axis=1), ranks, axis=1)):
+            if int(case.wrong.sum()) == 2 and len(case.r) == 1:
+                first, second = (case.index_of(int(column)) for column in np.flatnonzero(case.wrong[0]))
+                return "permuted", f"rolled index: two elements are exchanged, {first} and {second}"
             return "permuted", "rolled index: the values are right but in a different order (permuted)"
     return None
 
@@ -298,7 +303,7 @@ def part_factor(case: Case) -> tuple[str, str] | None:
     if case.wrong.all():
         return None
     c = common_factor(case, case.wrong)
-    if c is None:
+    if c is None or abs(c - 1) < SLIGHT:  # the places and by how much they are off say all
         return None
     named = ratio_name(case, c)
     if named is None and int((case.wrong & case.known).sum()) < 2:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
@@ -85,8 +86,9 @@ def products_of_both_modes(
 
 SIZE = 3.0
 """The typical size of cotangents: 1 is what most people try."""
-FACTOR = 1000.0
-"""How many times larger and smaller ones are tried, too: clipped and rounded products are right in between alone."""
+FACTOR = 1024.0
+"""How many times larger and smaller ones are tried, too, for products that are clipped or rounded; a power of 2, so
+that floating-point numbers of any type scale exactly."""
 COARSEST = 0.05
 """From this part of a product on, nothing is called rounding: 1 in 2^8 is bfloat16's, of which several add up."""
 WIDEST_STAIR = 2.0**-6
@@ -169,6 +171,39 @@ def bend(
     return None
 
 
+ROOM = 1e-4
+"""The change of a gradient, relative, from which on it is none of rounding."""
+MOST_SUBSETS = 4
+"""Inputs up to which all subsets of those that require a gradient are tried; of more, each alone."""
+
+
+def gradients_apart(flat: Flat, seed: int) -> Finding | None:
+    """Return that a gradient is another one where some of the inputs need none; None where it is not.
+
+    A backward that asks `needs_input_grad` has a path for each. A budget of calls is not spent on it.
+    """
+    subject = flat.subject
+    names = list(subject.wrt)
+    if len(names) < 2 or not subject.has_pull or subject.most_calls is not None:
+        return None
+    drawn = np.random.default_rng(seed + 19).standard_normal(len(flat.f0))
+    cotangent = drawn.astype(flat.out.real.dtype).view(flat.out_dtype).reshape(flat.out_shape)
+    sizes = range(1, len(names)) if len(names) <= MOST_SUBSETS else (1,)
+    whole = None
+    for chosen in itertools.chain.from_iterable(itertools.combinations(names, size) for size in sizes):
+        apart = subject.pull_of(subject.at, cotangent, chosen)
+        if apart is None:
+            return None
+        whole = whole or subject.pull(subject.at, cotangent)
+        for name in chosen:
+            size = np.abs(whole[name]).max(initial=0.0) + np.abs(apart[name]).max(initial=0.0)
+            if not np.abs(apart[name] - whole[name]).max(initial=0.0) <= ROOM * size:
+                others = ", ".join(n for n in names if n not in chosen)
+                text = f"the gradient of {name} is another one where {others} needs none (needs_input_grad)"
+                return Finding("partial gradients", text)
+    return None
+
+
 def coarseness(flat: Flat, analytic: np.ndarray, seed: int) -> tuple[float, Finding | None]:
     """Return by how much, relative, products differ from those with the Jacobian that unit cotangents gave.
 
@@ -222,8 +257,6 @@ def largest_stair(products: Callable, vector: np.ndarray, room: float) -> float:
     )
 
 
-ROOM = 1e-4
-"""The change of a gradient, relative, from which on it is none of rounding."""
 STALE = Finding(
     "unsteady",
     "backward uses values of another call: once the function was called elsewhere, the gradient changes (stale "

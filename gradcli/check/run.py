@@ -19,9 +19,9 @@ from .directions import PLAN, STEPS, Directions, Outcome, taylor_of
 from .jacobian import Reference
 from .judge import judge_along
 from .kink import settle_kinks
-from .noise import FixedJudgement, roughness, scatter_of_claim, solver_tolerance
+from .noise import FixedJudgement, is_rough, roughness, scatter_of_claim, solver_tolerance
 from .options import Options
-from .products import KEPT, claim_beside, coarseness, nonlinearity, staleness, with_adjoint_test
+from .products import KEPT, claim_beside, coarseness, gradients_apart, nonlinearity, staleness, with_adjoint_test
 from .subject import CheckError, ComplexError, Flat, OutOfCallsError, Subject, WrongShapeError
 from .symmetric import restrict_to_symmetric
 from .verdict import CAP, FAIL, HIDDEN, UNSURE, Judgement, digits_of, rounding_slack
@@ -250,12 +250,16 @@ def judge_elements(
         mistakes = diagnose(flat, judgement)
         if beside is not None and np.array_equal(beside, analytic) and not any(f.kind not in PLACES for f in mistakes):
             mistakes = (KEPT,)
+        if judgement.rough and all(f.kind in PLACES for f in mistakes):
+            mistakes = (ROUGH, *mistakes)
         findings = (*findings, *mistakes)
     message = judgement.reason() if verdict == "inconclusive" else subject.restriction
     if findings and judgement.verdict != "fail":
         message = findings[0].text
     inputs = input_checks(flat, judgement, options.elements)
     notes = [*subject.notes, *judgement.notes, *(undecided_note(item) for item in inputs if item.hidden)]
+    if verdict == "pass" and analytic.size and sum(item.hidden for item in inputs) == analytic.size:
+        verdict, message = "inconclusive", "no element is decidable: all are below the function's own rounding"
     if judgement.kinks and verdict == "pass":
         notes.insert(len(subject.notes), "a kink: the claimed value lies between the one-sided derivatives")
     checked = report(
@@ -284,7 +288,7 @@ def is_costly(flat: Flat) -> bool:
 
 def wrong_products(flat: Flat, seed: int) -> Finding | None:
     """Return in what the claim's products are not linear, or stale, which needs no value to be compared with."""
-    return nonlinearity(flat, seed) or staleness(flat, seed)
+    return nonlinearity(flat, seed) or staleness(flat, seed) or gradients_apart(flat, seed)
 
 
 def within_budget(flat: Flat, seed: int) -> Finding | None:
@@ -369,12 +373,15 @@ def judge_closely(flat: Flat, analytic: np.ndarray, seed: int, coarse: float = 0
         return judgement
     judgement.run()
     settle_kinks(flat, judgement, seed)
-    if judgement.verdict == "fail" and analytic.size <= EXCUSE_LIMIT:
+    if judgement.verdict != "fail" or analytic.size > EXCUSE_LIMIT:
+        return judgement
+    judgement.rough = is_rough(flat, judgement)
+    if not judgement.rough:
         judgement.excuse(
             roughness(flat.subject, flat, analytic),
             "rounding hides the claimed derivative: between close points it scatters by about {:.1g} relative",
         )
-    solver = solver_tolerance(flat, judgement) if judgement.verdict == "fail" else None
+    solver = solver_tolerance(flat, judgement) if judgement.verdict == "fail" and not judgement.rough else None
     if solver is not None:
         judgement.excuse_all(solver)
     return judgement
@@ -392,6 +399,11 @@ def unsteadiness(look: Directions, beside: np.ndarray | None) -> Finding | None:
     return next(iter(unsteady_finding(claim.whole, claim.again, beside)), None)
 
 
+ROUGH = Finding(
+    "rough",
+    "the claim is rough: the function's slope is smooth over close points, and the claim jumps about (computed in "
+    "float16 or float32, from a table, or by an iteration that stops early)",
+)
 PLACES = ("single element", "some elements")
 """Findings that tell where a mistake is, and not which."""
 
@@ -410,4 +422,9 @@ def unsteady_finding(first: np.ndarray, second: np.ndarray, beside: np.ndarray |
         return (Finding("accumulated", "accumulated twice: a second call at the same point gives twice as much"),)
     if np.allclose(second, first, rtol=1e-3):
         return ()
-    return (Finding("unsteady", "two calls at the same point give different gradients (stale or accumulated values)"),)
+    return (
+        Finding(
+            "unsteady",
+            "not reproducible: two calls at the same point give different gradients (stale, accumulated, random)",
+        ),
+    )

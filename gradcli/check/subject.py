@@ -53,7 +53,8 @@ def plain_array(x: Any, what: str) -> np.ndarray:
     if x is None:
         raise CheckError(f"{what} returned None")
     try:
-        raw = np.asarray(x.detach() if hasattr(x, "detach") else x)  # a tensor has that
+        dense = x.toarray() if hasattr(x, "toarray") else x  # a sparse matrix of SciPy has that
+        raw = np.asarray(dense.detach() if hasattr(dense, "detach") else dense)  # a tensor has that
     except ENDINGS:
         raise
     except BaseException as error:
@@ -198,6 +199,15 @@ class Subject:
     def pulls(self, arrays: Mapping[str, np.ndarray], cotangents: Sequence[np.ndarray]) -> list[dict[str, np.ndarray]]:
         """Return the claimed products with several cotangents at one point. Raises CheckError."""
         return [self.pull(arrays, cotangent) for cotangent in cotangents]
+
+    def pull_of(
+        self, arrays: Mapping[str, np.ndarray], cotangent: np.ndarray, names: Sequence[str]
+    ) -> dict[str, np.ndarray] | None:
+        """Return the claimed product for some inputs, where the others require no gradient.
+
+        None where that makes no difference. Raises CheckError.
+        """
+        return None
 
     def late_pull(
         self, arrays: Mapping[str, np.ndarray], cotangent: np.ndarray, between: Mapping[str, np.ndarray]

@@ -11,8 +11,8 @@ import numpy as np
 from .fit import Estimate
 from .jacobian import ENOUGH, MARGIN, OTHER_REACHES, SURE, Reference
 
-CAP = 17.0
-"""More digits than float64 has."""
+CAP = 15.95
+"""The digits that float64 has."""
 
 
 def digits_of(relative: float) -> float:
@@ -63,6 +63,8 @@ class Judgement:
     """
 
     margin = MARGIN
+    rough = False
+    """Whether the claim alone jumps about between close points."""
 
     def __init__(self, analytic: np.ndarray, reference: Reference, slack: np.ndarray, floor: np.ndarray):
         self.analytic, self.reference, self.slack, self.floor = analytic, reference, slack, floor

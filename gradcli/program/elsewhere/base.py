@@ -73,6 +73,13 @@ class Elsewhere:
         """
         return None
 
+    def vjp_of(self, arrays: Arrays, cotangent: np.ndarray, names: Sequence[str]) -> dict[str, np.ndarray] | None:
+        """Return the product of a cotangent for some inputs, where the others require no gradient.
+
+        None where that makes no difference.
+        """
+        return None
+
     def parts(self) -> Iterator[tuple[Elsewhere, str]]:
         """Yield what it is made of and can be checked by itself, innermost and earliest first, with its place."""
         yield from ()

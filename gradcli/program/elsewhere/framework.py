@@ -105,7 +105,10 @@ class FrameworkCall(Elsewhere):
             except ENDINGS:
                 raise
             except BaseException as error:
-                self.forward_mode = not self.lacks_forward(error)
+                self.forward_mode = False
+                if not self.lacks_forward(error):
+                    note = f"forward mode is not judged: it raised {describe_error(error.__cause__ or error)}"
+                    self.notes = (*self.notes, note)
         return self.forward_mode
 
     def claimed(self, arrays: Arrays) -> dict[str, np.ndarray]:

@@ -8,7 +8,7 @@ import functools
 import inspect
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -134,10 +134,10 @@ class TorchCall(FrameworkCall):
     def as_argument(self, x: np.ndarray) -> torch.Tensor:
         return as_given(tensor(x).requires_grad_()) if self.records else tensor(x)
 
-    def record(self, at: Arrays) -> tuple[dict[str, torch.Tensor], torch.Tensor]:
-        """Return leaves, and the joined output with its graph."""
+    def record(self, at: Arrays, chosen: Collection[str] | None = None) -> tuple[dict[str, torch.Tensor], torch.Tensor]:
+        """Return leaves, of which the chosen ones require grad, and the joined output with its graph."""
         with torch.enable_grad():
-            leaves = {name: tensor(x).requires_grad_() for name, x in at.items()}
+            leaves = {n: tensor(x).requires_grad_(chosen is None or n in chosen) for n, x in at.items()}
             return leaves, self.join_result(self.result({name: as_given(x) for name, x in leaves.items()}))
 
     def short_types(self) -> Iterator[tuple[float, str]]:
@@ -154,10 +154,30 @@ class TorchCall(FrameworkCall):
 
         def back(cotangent: np.ndarray) -> dict[str, np.ndarray]:
             seed = torch.from_numpy(np.array(cotangent)).to(out.dtype).reshape(out.shape)
-            grads = torch.autograd.grad(out, list(leaves.values()), seed, retain_graph=True, allow_unused=True)
+            xs = list(leaves.values())
+            try:
+                grads = torch.autograd.grad(out, xs, seed, retain_graph=True, allow_unused=True)
+            except RuntimeError as error:
+                if "use_reentrant" not in str(error):  # torch.utils.checkpoint of old, which knows backward alone
+                    raise
+                for x in xs:
+                    x.grad = None
+                out.backward(seed, retain_graph=True)
+                grads = tuple(x.grad for x in xs)
             return {n: np.zeros_like(at[n]) if g is None else tensor_data(g) for n, g in zip(at, grads, strict=True)}
 
         return back
+
+    def vjp_of(self, arrays: Arrays, cotangent: np.ndarray, names: Sequence[str]) -> dict[str, np.ndarray] | None:
+        at = self.claimed(arrays)
+        self.calls += 1
+        with self.running("the backward pass of ", self.is_narrow(at)):
+            leaves, out = self.record(at, names)
+            if not functions_in(out.grad_fn):
+                return None
+            seed = torch.from_numpy(np.array(cotangent)).to(out.dtype).reshape(out.shape)
+            grads = torch.autograd.grad(out, [leaves[n] for n in names], seed, allow_unused=True)
+        return {n: np.zeros_like(at[n]) if g is None else tensor_data(g) for n, g in zip(names, grads, strict=True)}
 
     @functools.cached_property
     def is_compiled(self) -> bool:
