@@ -102,9 +102,25 @@ CASES = [
 ]
 
 
+ALIKE = {
+    *("gradcheck net.py:f x=[1,2] --order 2", "gradcheck net.py:second x=[1,2]", "jacobian net.py:f x=[1,2] --check"),
+    *("hvp net.py:second x=[1,2] -t x=[1,0] --check", "gradcheck net.py:plain x=[1,2] n=3", "gradcheck net.py:f"),
+    *("gradcheck net.py:plain x=[1,2] --engine gradcli", "gradcheck net.py:net input=[[1,2]] --dtype float32"),
+}
+"""Those that go the way of others."""
+
+
 @pytest.mark.parametrize(
     ("words", "code"),
-    [pytest.param(words, code, marks=pytest.mark.framework(name), id=words) for name, words, code in CASES],
+    [
+        pytest.param(
+            words,
+            code,
+            marks=[pytest.mark.framework(name), *([pytest.mark.nightly] if words in ALIKE else [])],
+            id=words,
+        )
+        for name, words, code in CASES
+    ],
 )
 def test_checks(folder, words, code):
     assert (done := gradcli(*words.split(), cwd=folder)).returncode == code, done

@@ -78,7 +78,10 @@ def test_torch(name, at):
 
 
 @pytest.mark.framework("jax")
-@pytest.mark.parametrize(("name", "at"), JAX, ids=[name for name, _ in JAX])
+@pytest.mark.parametrize(
+    ("name", "at"),
+    [pytest.param(name, at, id=name, marks=[pytest.mark.nightly] if k % 3 else []) for k, (name, at) in enumerate(JAX)],
+)
 def test_jax(name, at):
     import jax
     import jax.scipy.linalg

@@ -26,7 +26,14 @@ def pixels(content: bytes) -> np.ndarray:
     return imread(io.BytesIO(content))[..., :3]
 
 
-@pytest.mark.parametrize(("what", "ending"), [(a, b) for a in COMMANDS for b in BEGINNINGS])
+@pytest.mark.parametrize(
+    ("what", "ending"),
+    [
+        pytest.param(a, b, marks=[pytest.mark.nightly] if (i + k) % 2 else [])
+        for i, a in enumerate(COMMANDS)
+        for k, b in enumerate(BEGINNINGS)
+    ],
+)
 def test_every_command_that_draws(what, ending, tmp_path):
     path = tmp_path / f"f.{ending}"
     assert main([*COMMANDS[what], "-o", str(path)]) == 0

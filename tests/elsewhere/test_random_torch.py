@@ -12,7 +12,9 @@ from tests.fuzz.programs import compare, make_program
 pytestmark = pytest.mark.framework("torch")
 
 
-@pytest.mark.parametrize("start", range(0, 5000, 250))
+@pytest.mark.parametrize(
+    "start", [0, 250, *(pytest.param(start, marks=pytest.mark.nightly) for start in range(500, 5000, 250))]
+)
 def test_programs_agree(start):
     from .torch_language import derivatives
 

@@ -150,7 +150,9 @@ def begin(folder, rows, *words, count):
     return run
 
 
-@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGKILL], ids=lambda s: s.name)
+@pytest.mark.parametrize(
+    "stop", [pytest.param(signal.SIGINT, marks=pytest.mark.nightly), signal.SIGKILL], ids=["SIGINT", "SIGKILL"]
+)
 def test_goes_on_where_it_was_stopped(tmp_path, stop):
     run = begin(tmp_path, 5000, count=2)
     run.send_signal(stop)
@@ -168,6 +170,7 @@ def test_goes_on_where_it_was_stopped(tmp_path, stop):
     assert parts(tmp_path) == []
 
 
+@pytest.mark.nightly
 @pytest.mark.framework("distributed")
 def test_dask_survives_a_killed_worker(tmp_path):
     with cluster(tmp_path) as (address, workers):

@@ -10,6 +10,11 @@ COUNTS = {name: 12 if make.__module__.endswith(IN_PROCESS) else 1 for name, make
 """How many of each: fewer of those that take long."""
 
 
-@pytest.mark.parametrize("name", COUNTS)
+SLOW = ("timed", "closed", "functions")
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.nightly) if name in SLOW else name for name in COUNTS]
+)
 def test_attempts_end_well(name):
     assert not attempts(name, 23, COUNTS[name])
