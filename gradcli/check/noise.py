@@ -125,9 +125,9 @@ def is_rough(flat: Flat, judgement: Judgement) -> bool:
     own = scatter_of_claim(flat.subject, flat, a)
     for place in np.argsort(gap, axis=None)[::-1][: min(MOST, int(wrong.sum()))]:
         j, i = (int(k) for k in np.unravel_index(place, a.shape))
-        if not any(rougher(flat, a.shape, j, i, reach, float(own[j, i]), float(gap[j, i])) for reach in CLOSE):
-            return False
-    return True
+        if any(rougher(flat, a.shape, j, i, reach, float(own[j, i]), float(gap[j, i])) for reach in CLOSE):
+            return True
+    return False
 
 
 def rougher(flat: Flat, shape: tuple, j: int, i: int, reach: float, own: float, gap: float) -> bool:
