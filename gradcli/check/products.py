@@ -173,6 +173,34 @@ def bend(
 
 ROOM = 1e-4
 """The change of a gradient, relative, from which on it is none of rounding."""
+SAME_VALUE = 1e-6
+"""Up to which difference two values of a function are one, relative to them and to how they change beside the point."""
+
+
+def other_value(flat: Flat) -> Finding | None:
+    """Return that a backward pass belongs to another function: its own forward pass gives another value."""
+    subject = flat.subject
+    if not subject.has_pull or subject.most_calls is not None or not flat.size:
+        return None
+    away = {**subject.at, **point_beside({name: subject.at[name] for name in subject.wrt})}
+    try:
+        subject.pull(subject.at, np.zeros(flat.out_shape, flat.out_dtype))
+        value = subject.recorded
+        if value is None or np.shape(value) != np.shape(flat.out):
+            return None
+        change = np.abs(subject.value(away) - flat.out).max(initial=0.0)
+    except CheckError:
+        return None
+    size, gap = np.abs(flat.out).max(initial=0.0) + change, np.abs(value - flat.out).max(initial=0.0)
+    if not gap > max(SAME_VALUE, 1e4 * (subject.claim_unit or 0.0)) * size:
+        return None
+    return Finding(
+        "other value",
+        f"the rule computes another value than the function (off by {gap / size:.2g} relative): its forward pass "
+        "(fwd of custom_vjp, forward of a Function) differs from what is called without a gradient",
+    )
+
+
 MOST_SUBSETS = 4
 """Inputs up to which all subsets of those that require a gradient are tried; of more, each alone."""
 

@@ -21,7 +21,16 @@ from .judge import judge_along
 from .kink import settle_kinks
 from .noise import FixedJudgement, is_rough, roughness, scatter_of_claim, solver_tolerance
 from .options import Options
-from .products import KEPT, claim_beside, coarseness, gradients_apart, nonlinearity, staleness, with_adjoint_test
+from .products import (
+    KEPT,
+    claim_beside,
+    coarseness,
+    gradients_apart,
+    nonlinearity,
+    other_value,
+    staleness,
+    with_adjoint_test,
+)
 from .subject import CheckError, ComplexError, Flat, OutOfCallsError, Subject, WrongShapeError
 from .symmetric import restrict_to_symmetric
 from .verdict import CAP, FAIL, HIDDEN, UNSURE, Judgement, digits_of, rounding_slack
@@ -288,7 +297,7 @@ def is_costly(flat: Flat) -> bool:
 
 def wrong_products(flat: Flat, seed: int) -> Finding | None:
     """Return in what the claim's products are not linear, or stale, which needs no value to be compared with."""
-    return nonlinearity(flat, seed) or staleness(flat, seed) or gradients_apart(flat, seed)
+    return nonlinearity(flat, seed) or staleness(flat, seed) or gradients_apart(flat, seed) or other_value(flat)
 
 
 def within_budget(flat: Flat, seed: int) -> Finding | None:

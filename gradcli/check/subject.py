@@ -200,6 +200,9 @@ class Subject:
         """Return the claimed products with several cotangents at one point. Raises CheckError."""
         return [self.pull(arrays, cotangent) for cotangent in cotangents]
 
+    recorded: np.ndarray | None = None
+    """The output as the last backward pass had it, where it is computed for that anew."""
+
     def pull_of(
         self, arrays: Mapping[str, np.ndarray], cotangent: np.ndarray, names: Sequence[str]
     ) -> dict[str, np.ndarray] | None:

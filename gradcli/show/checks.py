@@ -97,7 +97,7 @@ def worst_input(check: CheckReport) -> InputCheck | None:
     return items[0] if items else None
 
 
-WHOLE = ("nonlinear", "unsteady", "accumulated", "modes disagree")
+WHOLE = ("nonlinear", "unsteady", "accumulated", "modes disagree", "other value", "partial gradients")
 """What is wrong with a derivative as a whole, also where every element agrees with its values."""
 
 

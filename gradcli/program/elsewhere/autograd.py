@@ -26,14 +26,14 @@ class AutogradCall(FrameworkCall):
     def function_of(self, names: Sequence[str]) -> Callable:
         return lambda xs: self.join_result(self.result({name: xs[i] for i, name in enumerate(names)}))
 
-    def linearize(self, at: Arrays) -> Callable[[np.ndarray], dict[str, np.ndarray]]:
+    def linearize(self, at: Arrays) -> tuple[np.ndarray, Callable[[np.ndarray], dict[str, np.ndarray]]]:
         vjp, out = make_vjp(self.function_of(list(at)), tuple(map(leaf, at.values())))
 
         def back(cotangent: np.ndarray) -> dict[str, np.ndarray]:
             products = vjp(leaf(np.asarray(cotangent, np.asarray(out).dtype).reshape(np.shape(out))))
             return {name: np.conj(np.asarray(x)) for name, x in zip(at, products, strict=True)}
 
-        return back
+        return np.asarray(out), back
 
     def push(self, at: Arrays, tangents: Arrays) -> np.ndarray:
         ahead = make_jvp(self.function_of(list(at)), tuple(map(leaf, at.values())))

@@ -73,6 +73,9 @@ class Elsewhere:
         """
         return None
 
+    recorded: np.ndarray | None = None
+    """The output as the last backward pass had it, where it is computed for that anew."""
+
     def vjp_of(self, arrays: Arrays, cotangent: np.ndarray, names: Sequence[str]) -> dict[str, np.ndarray] | None:
         """Return the product of a cotangent for some inputs, where the others require no gradient.
 

@@ -132,7 +132,7 @@ class FrameworkCall(Elsewhere):
         at = self.claimed(arrays)
         self.calls += 1
         with self.running("the backward pass of ", self.is_narrow(at)):
-            back = self.linearize(at)
+            self.recorded, back = self.linearize(at)
             if between is not None:
                 self.calls += 1
                 self.evaluate(self.claimed(between))
@@ -216,8 +216,8 @@ class FrameworkCall(Elsewhere):
         """Return the joined output, without a graph."""
         raise NotImplementedError
 
-    def linearize(self, at: Arrays) -> Callable[[np.ndarray], dict[str, np.ndarray]]:
-        """Return products by reverse mode: dL/dRe + i dL/dIm for complex inputs."""
+    def linearize(self, at: Arrays) -> tuple[np.ndarray, Callable[[np.ndarray], dict[str, np.ndarray]]]:
+        """Return the output, and products by reverse mode: dL/dRe + i dL/dIm for complex inputs."""
         raise NotImplementedError
 
     def push(self, at: Arrays, tangents: Arrays) -> np.ndarray:

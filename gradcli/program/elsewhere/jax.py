@@ -99,14 +99,14 @@ class JaxCall(FrameworkCall):
             if jnp.issubdtype(dtype, jnp.floating) and dtype.itemsize <= 2:
                 yield float(jnp.finfo(dtype).eps) / 2, dtype.name
 
-    def linearize(self, at: Arrays) -> Callable[[np.ndarray], dict[str, np.ndarray]]:
+    def linearize(self, at: Arrays) -> tuple[np.ndarray, Callable[[np.ndarray], dict[str, np.ndarray]]]:
         out, vjp = jax.vjp(self.function_of(list(at)), *map(jnp.asarray, at.values()))
 
         def back(cotangent: np.ndarray) -> dict[str, np.ndarray]:
             products = vjp(jnp.asarray(cotangent, out.dtype).reshape(out.shape))
             return {name: np.conj(np.asarray(x)) for name, x in zip(at, products, strict=True)}
 
-        return back
+        return np.asarray(out), back
 
     def push(self, at: Arrays, tangents: Arrays) -> np.ndarray:
         ordered = tuple(jnp.asarray(tangents[name]) for name in at)

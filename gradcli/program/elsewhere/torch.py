@@ -147,10 +147,10 @@ class TorchCall(FrameworkCall):
             if dtype.is_floating_point and dtype.itemsize <= 2:
                 yield torch.finfo(dtype).eps / 2, str(dtype).removeprefix("torch.")
 
-    def linearize(self, at: Arrays) -> Callable[[np.ndarray], dict[str, np.ndarray]]:
+    def linearize(self, at: Arrays) -> tuple[np.ndarray, Callable[[np.ndarray], dict[str, np.ndarray]]]:
         leaves, out = self.record(at)
         if not out.requires_grad:
-            return lambda cotangent: {name: np.zeros_like(x) for name, x in at.items()}
+            return tensor_data(out), lambda cotangent: {name: np.zeros_like(x) for name, x in at.items()}
 
         def back(cotangent: np.ndarray) -> dict[str, np.ndarray]:
             seed = torch.from_numpy(np.array(cotangent)).to(out.dtype).reshape(out.shape)
@@ -166,7 +166,7 @@ class TorchCall(FrameworkCall):
                 grads = tuple(x.grad for x in xs)
             return {n: np.zeros_like(at[n]) if g is None else tensor_data(g) for n, g in zip(at, grads, strict=True)}
 
-        return back
+        return tensor_data(out), back
 
     def vjp_of(self, arrays: Arrays, cotangent: np.ndarray, names: Sequence[str]) -> dict[str, np.ndarray] | None:
         at = self.claimed(arrays)

@@ -1,0 +1,79 @@
+"""Rules whose forward pass gives another value, and whose gradients depend on which inputs need one."""
+
+import numpy as np
+import pytest
+
+from gradcli import check_gradient
+
+X, Y = np.array([0.3, 1.2, -0.7]), np.array([1.0, 2.0, 3.0])
+
+
+@pytest.mark.framework("jax")
+@pytest.mark.parametrize(("factor", "verdict"), [(1, "pass"), (2, "fail")])
+def test_the_value_of_fwd_is_that_of_the_function(factor, verdict):
+    import jax
+    import jax.numpy as jnp
+
+    rule = jax.custom_vjp(jnp.sin)
+    rule.defvjp(lambda x: (factor * jnp.sin(x), x), lambda x, g: (g * jnp.cos(x),))
+    report = check_gradient(lambda x: rule(x), at={"x": X}, engine="jax")
+    assert report.verdict == verdict
+    assert [finding.kind for finding in report.diagnosis] == ["other value"] * (verdict == "fail")
+
+
+def product(wrong):
+    import torch
+
+    class Product(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            ctx.save_for_backward(x, y)
+            return x * y
+
+        @staticmethod
+        def backward(ctx, g):
+            x, y = ctx.saved_tensors
+            first, second = ctx.needs_input_grad
+            if wrong and not (first and second):
+                x, y = y, x
+            return g * y if first else None, g * x if second else None
+
+    return Product.apply
+
+
+@pytest.mark.framework("torch")
+@pytest.mark.parametrize(("wrong", "verdict"), [(False, "pass"), (True, "fail")])
+def test_gradients_of_some_inputs_alone(wrong, verdict):
+    apply = product(wrong)
+    report = check_gradient(lambda x, y: apply(x, y), at={"x": X, "y": Y}, engine="torch")
+    assert report.verdict == verdict
+    assert [finding.kind for finding in report.diagnosis] == ["partial gradients"] * wrong
+
+
+@pytest.mark.framework("torch")
+def test_what_forward_mode_and_old_checkpoints_do_not_take_is_judged_in_reverse_mode():
+    import torch
+    from torch.utils.checkpoint import checkpoint
+
+    class Sine(torch.autograd.Function):
+        generate_vmap_rule = True
+
+        @staticmethod
+        def forward(x):
+            return torch.sin(x)
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            ctx.save_for_backward(*inputs)
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * torch.cos(ctx.saved_tensors[0])
+
+    report = check_gradient(lambda x: torch.vmap(Sine.apply)(x), at={"x": X}, engine="torch")
+    assert report.verdict == "pass" and any("forward mode is not judged" in note for note in report.notes)
+
+    def through(x):
+        return checkpoint(lambda y: torch.sin(y) * y, x, use_reentrant=True)
+
+    assert check_gradient(through, at={"x": X}, engine="torch").verdict == "pass"
