@@ -236,7 +236,7 @@ class Claimed(Subject):
     def __init__(self, program: Elsewhere, wrt: Sequence[str] | None = None):
         super().__init__(program.inputs, wrt)
         self.program = program
-        self.notes, self.claim_unit, self.costly = program.notes, program.claim_unit, program.costly
+        self.claim_unit, self.costly = program.claim_unit, program.costly
         self.value_unit = program.value_unit
         self.claim_calls = program.runs_for_products
         self.shape: tuple[int, ...] | None = None
@@ -287,6 +287,11 @@ class Claimed(Subject):
             {name: self.in_shape(row[name], self.at[name].shape, f"the gradient of '{name}'") for name in self.wrt}
             for row in rows
         ]
+
+    @property
+    def notes(self) -> tuple[str, ...]:  # type: ignore[override]
+        """What there is to say of how the function is run."""
+        return self.program.notes
 
     @property
     def recorded(self) -> np.ndarray | None:  # type: ignore[override]
