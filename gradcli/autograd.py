@@ -20,8 +20,7 @@ SUBMODULES = {
     "gradcheck": {"gradcli.check.pytorch": "GradcheckError gradcheck gradgradcheck"},
     "graph": {
         "gradcli.tape.backward": "GradientEdge get_gradient_edge",
-        "gradcli.tape.function_node": "disable_saved_tensors_hooks save_on_cpu saved_tensors_hooks",
-        "gradcli.tape.inplace": "increment_version",
+        "gradcli.tape.function_node": "saved_tensors_hooks",
         "gradcli.tape.node": "Node",
     },
 }

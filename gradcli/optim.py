@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import copy
 import math
 import warnings
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -96,50 +95,12 @@ class Optimizer:
             for p in group["params"]:
                 clear_grad(p, set_to_none)
 
-    # -- state ------------------------------------------------------------------------------------
-
-    def state_dict(self) -> dict[str, Any]:
-        """Return settings and states; parameters are numbered across the groups."""
-        numbers: dict[int, int] = {}
-        groups = []
-        for group in self.param_groups:
-            for p in group["params"]:
-                numbers.setdefault(id(p), len(numbers))
-            settings = {k: v for k, v in group.items() if k != "params"}
-            groups.append({**settings, "params": [numbers[id(p)] for p in group["params"]]})
-        return {"state": {numbers[id(p)]: s for p, s in self.state.items() if s}, "param_groups": groups}
-
-    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Take settings and states from what state_dict returned. Raises ValueError for other groups."""
-        given = state_dict["param_groups"]
-        if len(given) != len(self.param_groups):
-            raise ValueError("loaded state dict has a different number of parameter groups")
-        if any(len(g["params"]) != len(o["params"]) for g, o in zip(given, self.param_groups, strict=True)):
-            raise ValueError(
-                "loaded state dict contains a parameter group that doesn't match the size of optimizer's group"
-            )
-        by_number: dict[Any, Tensor] = {}
-        for new, old in zip(given, self.param_groups, strict=True):
-            by_number.update(zip(new["params"], old["params"], strict=True))
-            old.update(copy.deepcopy({k: v for k, v in new.items() if k != "params"}))
-        self.state = defaultdict(dict)
-        for number, values in state_dict["state"].items():
-            p = by_number.get(number, number)
-            self.state[p] = {name: _fitting(name, value, p) for name, value in values.items()}
-
     def __repr__(self) -> str:
         text = f"{type(self).__name__} ("
         for i, group in enumerate(self.param_groups):
             settings = "".join(f"    {key}: {group[key]}\n" for key in sorted(group) if key != "params")
             text += f"\nParameter Group {i}\n{settings}"
         return text + ")"
-
-
-def _fitting(name: str, value: Any, p: Any) -> Any:
-    """Return a copy of a loaded value; tensors get the parameter's type, but for the count of steps."""
-    if not isinstance(value, Tensor):
-        return copy.deepcopy(value)
-    return value.detach().clone() if name == "step" else value.detach().clone().to(p.dtype)
 
 
 def refuse_unless(settings: Iterable[tuple[bool, str]]) -> None:
@@ -327,14 +288,6 @@ class LRScheduler:
         for group, rate in zip(self.optimizer.param_groups, rates, strict=True):
             group["lr"] = rate
         self._last_lr = list(rates)
-
-    def state_dict(self) -> dict[str, Any]:
-        """Return everything but the optimizer."""
-        return {k: v for k, v in self.__dict__.items() if k != "optimizer"}
-
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take back what state_dict returned."""
-        self.__dict__.update(state_dict)
 
 
 class StepLR(LRScheduler):

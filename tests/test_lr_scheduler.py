@@ -14,10 +14,3 @@ def test_rates():
     for t in range(9):
         assert optimizer.param_groups[0]["lr"] == schedule.get_last_lr()[0] == 0.5 ** (t // 3)
         schedule.step()
-
-
-def test_state():
-    first, second = (lr_scheduler.StepLR(optimizer_at(), 2) for _ in range(2))
-    first.step()
-    second.load_state_dict(first.state_dict())
-    assert second.last_epoch == 1

@@ -242,6 +242,5 @@ def expression_of(formula: str) -> Any:
 
 
 def write_latex(formula: str) -> str:
-    """Return a formula as LaTeX where it can be read as one, else as text."""
     expression = expression_of(formula)
     return rf"\text{{{formula}}}" if expression is None else printing.latex(expression)

@@ -154,7 +154,7 @@ def compare_with_engine(expressions: list, point: dict[Any, Any], engine: Mappin
                 continue
             if beside(expr, point, mine, scale, notes):
                 continue
-            if is_undefined_around(expr, point):
+            if all(x != x for x in numbers_around(expr, point, KINK, np.random.default_rng(0))):
                 decided = False
                 notes.append("cannot decide: the formula is 0/0 at the point and beside it")
                 continue
@@ -184,7 +184,6 @@ KINK = sympy.Rational(1, 10**20)
 
 
 def numbers_around(expr: Any, point: dict[Any, Any], size: Any, rng: np.random.Generator) -> list[Any]:
-    """Return what a formula gives at six points beside a point and at itself."""
     free = sorted(sympy.sympify(expr).free_symbols, key=lambda s: s.name)
     nearby = []
     for _ in range(6):
@@ -192,11 +191,6 @@ def numbers_around(expr: Any, point: dict[Any, Any], size: Any, rng: np.random.G
         moved = {s: point[s] + size * sign * max(abs(point[s]), size) for s, sign in zip(free, signs, strict=True)}
         nearby.append(as_number(number_at(expr, {**point, **moved})))
     return [*nearby, as_number(number_at(expr, point))]
-
-
-def is_undefined_around(expr: Any, point: dict[Any, Any]) -> bool:
-    """Return whether a formula is nan all around: one of |f| has re(f)/f, which says nothing where f stays 0."""
-    return all(x != x for x in numbers_around(expr, point, KINK, np.random.default_rng(0)))
 
 
 def beside(expr: Any, point: dict[Any, Any], mine: float, scale: float, notes: list[str]) -> bool:

@@ -174,7 +174,6 @@ def watch_program(
 
 
 def public_nodes(roots: list[Any]) -> list[Any]:
-    """Return the nodes that users see behind the roots, in the order they were made."""
     return list(dict.fromkeys(node.public for node in reachable(roots)))
 
 
@@ -191,7 +190,6 @@ def module_paths(run: Run) -> dict[int, str]:
 
 
 def is_only_line(span: Span) -> bool:
-    """Return whether a place is in a text of one line, so that its number says nothing."""
     return span.origin is None and "\n" not in span.source.strip()
 
 

@@ -81,7 +81,6 @@ def formula_of_operation(primitive: Primitive, operands: Sequence[str], shapes: 
 
 
 def loss_text(name: str, operands: Sequence[str], params: dict) -> str:
-    """Return the formula of a loss that is one operation: a sum over its total, unless that is 1."""
     if name in TERMS:
         terms = TERMS[name].format(*operands)
         terms = f"sum({terms})" if params["axis"] else terms
@@ -92,7 +91,6 @@ def loss_text(name: str, operands: Sequence[str], params: dict) -> str:
 
 
 def is_shown(name: str, value: Any, ndim: int) -> bool:
-    """Return whether a parameter says something that the operation's name does not."""
     if name in HIDDEN or value is None or value is False:
         return False
     if name in ("axis", "axes") and isinstance(value, tuple):

@@ -39,7 +39,6 @@ Work = Callable[[int], tuple[np.ndarray, Numbers, str | None]]
 
 
 def gradients_of(run: Run, field: Multiprecision) -> Numbers:
-    """Return the gradients that backward left in the inputs, zeros where it left none."""
     return {
         name: map_elements(field.number, (without_field(exact(np.asarray(leaf._grad._data))),))
         if leaf._grad is not None
@@ -186,7 +185,6 @@ class Exactness:
         return None
 
     def count_digits(self, program: Program) -> tuple[np.ndarray, Numbers]:
-        """Return the right digits of a program's value and gradients at each point."""
         value = np.full(len(self.x), np.nan)
         gradients: Numbers = {}
         for i, (at, right) in enumerate(zip(self.x, self.found, strict=True)):

@@ -348,41 +348,6 @@ def argwhere(input: Tensor) -> Tensor:
     return nonzero(input)
 
 
-# -- places in sorted values: no gradient --------------------------------------------------------
-
-
-@public
-def searchsorted(
-    sorted_sequence: Any,
-    input: Any,
-    *,
-    out_int32: bool = False,
-    right: bool = False,
-    side: Any = None,
-    sorter: Any = None,
-) -> Tensor:
-    """Where to insert values so that the last axis stays sorted; before equal ones unless right."""
-    if right and side == "left":
-        raise RuntimeError("searchsorted(): side and right can't be set to opposites, got side of left with right=True")
-    rows, values = as_raw(sorted_sequence), as_raw(input)
-    order = None if sorter is None else as_raw(sorter)
-    where_equal: Any = "right" if right or side == "right" else "left"
-    if rows.ndim == 1:
-        places = np.searchsorted(rows, values, where_equal, order)
-    elif rows.shape[:-1] != values.shape[:-1]:
-        raise RuntimeError(
-            "searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries "
-            f"tensor and input value tensor must match, but we got {list(rows.shape)} and {list(values.shape)}"
-        )
-    else:
-        places = np.empty(values.shape, np.int64)
-        for place in np.ndindex(rows.shape[:-1]):
-            places[place] = np.searchsorted(
-                rows[place], values[place], where_equal, None if order is None else order[place]
-            )
-    return Tensor._wrap(np.asarray(places, np.int32 if out_int32 else np.int64), None)
-
-
 @public
 def unique(
     input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: Any = None
@@ -393,9 +358,3 @@ def unique(
     wanted = [values] + [inverse] * return_inverse + [counts] * return_counts
     results = tuple(Tensor._wrap(x, None) for x in wanted)
     return results if len(results) > 1 else results[0]
-
-
-@public
-def bincount(input: Tensor, weights: Any = None, minlength: int = 0) -> Tensor:
-    """How often each number from 0 on occurs, or the sum of the weights there."""
-    return Tensor._wrap(np.bincount(as_raw(input), None if weights is None else as_raw(weights), minlength), None)

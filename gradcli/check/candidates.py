@@ -38,7 +38,6 @@ def constants_in(source: str) -> Iterator[float]:
 
 
 def is_input_number(x: Any) -> bool:
-    """Return whether something is a real number of a size that an input may have."""
     return isinstance(x, int | float) and not isinstance(x, bool) and abs(x) < LARGEST and math.isfinite(x)
 
 
@@ -117,7 +116,6 @@ def mixed_points(base: Mapping[str, np.ndarray], values: Iterable[float], rng: n
 
 
 def scaled_points(base: Mapping[str, np.ndarray], rng: np.random.Generator) -> Iterator[Point]:
-    """Yield the point itself much larger or smaller, with signs changed."""
     for power in (1, 2, -3, 4, -1, 8, -8, 3, -6, 6, 12, -12):
         for flip in (1.0, -1.0):
             yield {name: flip * 10.0**power * x for name, x in base.items()}

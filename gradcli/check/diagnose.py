@@ -127,13 +127,11 @@ def diagnose(flat: Flat, judgement: Judgement) -> tuple[Finding, ...]:
 
 
 def place_in(flat: Flat, judgement: Judgement) -> tuple[Finding, ...]:
-    """Return where wrong elements are, of claims that are known at these alone."""
     cases = (Case(flat, judgement, k) for k in range(len(flat.subject.wrt)))
     return tuple(finding for case in cases if case.wrong.any() for finding in places_of_wrong(case))
 
 
 def block_findings(case: Case) -> list[Finding]:
-    """Return the first pattern that fits a block, and where the wrong elements are."""
     for pattern in (
         not_finite,
         zero,
@@ -157,7 +155,6 @@ def block_findings(case: Case) -> list[Finding]:
 
 
 def places_of_wrong(case: Case) -> list[Finding]:
-    """Return where the wrong elements are, when they are few among many."""
     count, total = int(case.wrong.sum()), case.wrong.size
     if total < 2 or count > max(1, total // 4):
         return []

@@ -350,7 +350,6 @@ def too_few(flat: Flat, needed: int | None, bought: str = "") -> str:
 
 
 def could_hide(look: Directions) -> str:
-    """Return how large a wrong element could be that directions do not show."""
     hidden, largest = look.hideable(), look.effects().max(axis=1)
     if not largest.all():
         return f"an element that changes values by {hidden.max():.2g} could hide"

@@ -154,7 +154,6 @@ class Small:
 
 
 def small_steps(line: Line, x: Any, scale: float, least: float, f0: np.ndarray, unit: float) -> Small:
-    """Return slopes over steps from the smallest sensible one up to a hundredth of the scale."""
     steps = np.geomspace(max(least / 4, 4 * np.finfo(float).tiny), 0.01 * scale, 13)
     away = -1.0 if float(x) < 0 else 1.0
     steps = np.abs(representable(x, away * steps))

@@ -140,7 +140,10 @@ class HandWritten(Subject):
     def push(self, arrays: Mapping[str, np.ndarray], tangents: Mapping[str, np.ndarray]) -> np.ndarray:
         assert self.jvp is not None
         what = callable_name(self.jvp)
-        ordered = tuple(tangents.get(name, np.zeros_like(x, dtype=tangent_type(x))) for name, x in arrays.items())
+        ordered = tuple(
+            tangents.get(name, np.zeros_like(x, dtype=(x.dtype if x.dtype.kind in "fc" else np.float64)))
+            for name, x in arrays.items()
+        )
         given = tuple(x[()] if x.ndim == 0 else x.copy() for x in ordered)
         raw = plain_array(self.call(self.jvp, arrays, what, given), what)
         shape = self.value(arrays).shape if self.shape is None else self.shape
@@ -224,10 +227,6 @@ class HandWritten(Subject):
         some = ",".join(list(self.at)[: len(result)])
         hint = f"--wrt {some} (wrt= in a declaration) checks these inputs alone" if len(result) < len(self.at) else None
         raise CheckError(f"{what} returned {len(result)} gradients for {len(self.wrt)} inputs", hint)
-
-
-def tangent_type(x: np.ndarray) -> Any:
-    return x.dtype if x.dtype.kind in "fc" else np.float64
 
 
 class Claimed(Subject):

@@ -219,7 +219,6 @@ class GroupTesting:
         return direction
 
     def line_of(self, i: int) -> SampledLine:
-        """Return the line along one element; its values are kept for other combinations of outputs."""
         if i not in self.lines:
             self.lines[i] = SampledLine(self.flat, self.unit(i), self.weights, self.look.drift)
         return self.lines[i]

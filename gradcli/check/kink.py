@@ -289,13 +289,11 @@ class KinkRow:
         return bool(law.all() and linear.all() and (np.abs(even) > 10 * error).any())
 
     def even_and_odd(self, directions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the even and the odd part of h along directions, and their errors."""
         value, error = self.along(np.concatenate([directions, -directions]))
         ahead, behind = np.split(value, 2)
         return (ahead + behind) / 2, (ahead - behind) / 2, np.maximum(*np.split(error, 2))
 
     def in_ellipsoid(self, block: np.ndarray, claimed: np.ndarray) -> bool | None:
-        """Return whether values lie in the ellipsoid whose support function h is."""
         k = len(block)
         unit = np.zeros((k, self.flat.size))
         unit[np.arange(k), block] = 1

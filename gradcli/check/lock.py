@@ -107,7 +107,6 @@ def deviation(stack: np.ndarray, order: int) -> np.ndarray:
 
 
 def own_rounding(subject: Subject, x: np.ndarray) -> np.ndarray:
-    """Return the units of rounding that numbers may be off by themselves."""
     unit = max(float(np.finfo(x.dtype).eps) / 2, subject.claim_unit or 0.0)
     size = np.where(np.isfinite(x), np.abs(x), 0.0)
     return unit * (OWN_UNITS * size + LARGEST_UNITS * size.max(initial=0.0))
@@ -182,16 +181,16 @@ def libraries() -> dict[str, str]:
     return {**versions, **{name: str(version) for name, version in loaded.items() if version is not None}}
 
 
-def is_named(entry: Mapping[str, Any]) -> bool:
-    """Return whether an entry of a lock names a check and its file."""
-    return isinstance(entry["file"], str) and isinstance(entry["check"], str)
-
-
 def read_lock(path: str) -> Lock:
     """Return the content of a lock file. Raises GradcliError."""
     document = read_document(path, "checks", "locked gradients")
     keys = {"file", "check", "at", "value", "value_error", "grad", "error"}
-    if not all(isinstance(entry, dict) and keys <= entry.keys() and is_named(entry) for entry in document["checks"]):
+    if not all(
+        isinstance(entry, dict)
+        and keys <= entry.keys()
+        and (isinstance(entry["file"], str) and isinstance(entry["check"], str))
+        for entry in document["checks"]
+    ):
         raise GradcliError(
             f"{path} is no file of locked gradients", hint="gradcli lock -o FILE writes one", kind="file"
         )

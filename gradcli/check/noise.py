@@ -207,7 +207,6 @@ def slopes_at(flat: Flat, starts: np.ndarray, i: int, step: float) -> np.ndarray
 
 
 def roughness_of(values: np.ndarray) -> float:
-    """Return which part of values at STARTS does not follow a parabola."""
     parabola = np.polynomial.polynomial.polyval(STARTS, np.polynomial.polynomial.polyfit(STARTS, values, 2))
     return float(np.abs(values - parabola).max() / max(np.abs(values).max(), np.finfo(float).tiny))
 

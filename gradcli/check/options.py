@@ -61,7 +61,6 @@ def is_whole(x: Any, least: int) -> bool:
 
 
 def is_tolerance(x: Any, positive: bool) -> bool:
-    """Return whether something is a finite number, positive or at least zero."""
     if not isinstance(x, int | float | np.integer | np.floating) or isinstance(x, bool):
         return False
     return bool(math.isfinite(x) and (x > 0 or (x == 0 and not positive)))

@@ -49,7 +49,6 @@ class Case:
         self.out_size = len(flat.f0)
 
     def index_of(self, column: int) -> str:
-        """Return where a column's element stands, and which part of it that is."""
         _, index, part = self.flat.label(self.first + int(column))
         where = f"index {list(index)}" if index else "its only element"
         return {"": "", "re": "the real part at ", "im": "the imaginary part at "}[part] + where

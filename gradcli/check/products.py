@@ -206,10 +206,7 @@ MOST_SUBSETS = 4
 
 
 def gradients_apart(flat: Flat, seed: int) -> Finding | None:
-    """Return that a gradient is another one where some of the inputs need none; None where it is not.
-
-    A backward that asks `needs_input_grad` has a path for each. A budget of calls is not spent on it.
-    """
+    """Return that a gradient is another one where some of the inputs need none: a path of `needs_input_grad`."""
     subject = flat.subject
     names = list(subject.wrt)
     if len(names) < 2 or not subject.has_pull or subject.most_calls is not None:
@@ -235,8 +232,7 @@ def gradients_apart(flat: Flat, seed: int) -> Finding | None:
 def coarseness(flat: Flat, analytic: np.ndarray, seed: int) -> tuple[float, Finding | None]:
     """Return by how much, relative, products differ from those with the Jacobian that unit cotangents gave.
 
-    A backward that is right for these alone is another one. What rounds its cotangents to few digits is forgiven, and
-    known to so many digits only.
+    What rounds its cotangents to few digits is forgiven, and known to so many digits only.
     """
     subject = flat.subject
     if (
@@ -268,7 +264,6 @@ def coarseness(flat: Flat, analytic: np.ndarray, seed: int) -> tuple[float, Find
 
 
 def room_of_products(flat: Flat) -> float:
-    """Return up to which relative difference products count as linear."""
     types = [flat.out.real.dtype.itemsize, *(p.itemsize for p in flat.parts)]
     room = {8: 1e-5, 4: 1e-3}.get(min(types), 0.1)
     return max(room, 1e-3) if (flat.subject.claim_unit or 0) > 1e-10 else room

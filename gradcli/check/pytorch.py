@@ -72,7 +72,6 @@ class PytorchFunction(Traced):
         return outputs
 
     def place_of(self, worst: WorstElement) -> tuple[int, Path, str]:
-        """Return which output an element belongs to, its index there, and which part it is."""
         paths = [part.path for part in self.layout] or [()]
         number = next(i for i, path in enumerate(paths) if worst.output[: len(path)] == path)
         word = {"re": "real", "im": "imaginary"}.get(worst.output_part)

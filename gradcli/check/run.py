@@ -288,7 +288,6 @@ def judge_elements(
 
 
 def is_costly(flat: Flat) -> bool:
-    """Return whether calling a function for every element takes too long to begin with."""
     if flat.subject.costly or flat.subject.traced:
         return flat.subject.costly
     flat.value_again()

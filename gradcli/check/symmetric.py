@@ -145,7 +145,6 @@ def triangle_read(flat: Flat, name: str) -> tuple[np.ndarray, str] | None:
 
 
 def value_at(flat: Flat, name: str, x: np.ndarray) -> np.ndarray | None:
-    """Return f where an input has another value; None where it raises."""
     try:
         return real_view(flat.subject.value({**flat.subject.at, name: x})).astype(float)
     except CheckError:
@@ -153,7 +152,6 @@ def value_at(flat: Flat, name: str, x: np.ndarray) -> np.ndarray | None:
 
 
 def move_elements(x: np.ndarray, part: float) -> np.ndarray:
-    """Return a matrix whose elements are moved by about a part of the largest."""
     rng = np.random.default_rng(0)
     size = part * float(np.abs(x).max() or 1.0)
     return np.asarray(

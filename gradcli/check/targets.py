@@ -169,7 +169,11 @@ def checks_of(targets: Sequence[Target], wanted: Wanted) -> list[Check | CheckRe
     folders = Folders()
     for target in targets:
         target.folders = folders
-        if len(targets) == 1 or target.inline or not is_file_without_checks(target.text):
+        if (
+            len(targets) == 1
+            or target.inline
+            or not (target.text.endswith(".py") and os.path.isfile(target.text) and (not mentions_checks(target.text)))
+        ):
             checks += of_target(target, wanted)
     if not checks:
         names = ", ".join(target.text for target in targets)
@@ -179,11 +183,6 @@ def checks_of(targets: Sequence[Target], wanted: Wanted) -> list[Check | CheckRe
             kind="file",
         )
     return checks
-
-
-def is_file_without_checks(path: str) -> bool:
-    """Return whether a Python file declares no checks: named alone it is a script, and among others nothing."""
-    return path.endswith(".py") and os.path.isfile(path) and not mentions_checks(path)
 
 
 def of_target(target: Target, wanted: Wanted) -> list[Check | CheckReport]:
@@ -212,7 +211,6 @@ def of_target(target: Target, wanted: Wanted) -> list[Check | CheckReport]:
 
 
 def of_file(path: str, target: Target, wanted: Wanted) -> list[Check | CheckReport]:
-    """Return the checks that a file declares, with the options of the command line."""
     if target.safe:
         raise GradcliError(f"--safe: {path} is Python, which would have to be executed", kind="usage")
     wanted.refuse_for(path)
@@ -227,7 +225,6 @@ def of_file(path: str, target: Target, wanted: Wanted) -> list[Check | CheckRepo
 
 
 def hand_written_check(path: str, name: str, target: Target, wanted: Wanted) -> Check:
-    """Return the check of a function against the derivative in its file."""
     if target.safe:
         raise GradcliError(f"--safe: {path} is Python, which would have to be executed", kind="usage")
     source = read_source(path)

@@ -152,7 +152,6 @@ class Traced(Subject):
         return all_right(self, flat) if len(flat.f0) * flat.size >= LEAST else None
 
     def record_call(self, arrays: Mapping[str, np.ndarray]) -> Any:
-        """Return one recorded call with fresh inputs for the arguments that are differentiated."""
         places = tuple(i for i, name in enumerate(arrays) if name in self.wrt)
         with no_grad():  # nothing will be differentiated further
             return trace(lambda *xs: self.call(xs), tuple(tensor(x) for x in arrays.values()), {}, places)
@@ -164,7 +163,6 @@ def tensor(x: np.ndarray) -> Tensor:
 
 
 def is_float_tensor(x: Any) -> bool:
-    """Return whether something is a Tensor of floating-point or complex numbers."""
     return isinstance(x, Tensor) and (x.dtype.is_floating_point or x.dtype.is_complex)
 
 

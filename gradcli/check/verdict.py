@@ -190,7 +190,6 @@ class Judgement:
         self.confirm(open_)
 
     def surely_wrong(self) -> np.ndarray:
-        """Return which open entries are off by far more than the cheap look may be."""
         with np.errstate(all="ignore"):
             off = np.abs(self.analytic - self.value)
             return (self.state == UNSURE) & (off > SURE * self.error + self.slack + self.floor)
@@ -282,7 +281,6 @@ class Judgement:
         return FAIL
 
     def entry_at_kink(self, j: int, i: int, k: int, estimate: Estimate) -> int:
-        """Return what is to be said about an entry between one-sided derivatives."""
         low, high = sorted((float(estimate.left[k]), float(estimate.right[k])))
         room = float(self.room(max(float(estimate.left_error[k]), float(estimate.right_error[k])), (j, i)))
         if not low - room <= self.analytic[j, i] <= high + room:

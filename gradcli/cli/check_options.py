@@ -75,7 +75,13 @@ def select_checks(call: Call, manner: Manner) -> list[Check | CheckReport]:
         )
     pattern = call.asked.keyword
     exact = any(c.name == pattern for c in checks if isinstance(c, Check))
-    chosen = [c for c in checks if pattern is None or isinstance(c, CheckReport) or is_meant(c, pattern, exact)]
+    chosen = [
+        c
+        for c in checks
+        if pattern is None
+        or isinstance(c, CheckReport)
+        or (c.name == pattern if exact else pattern.lower() in f"{c.file}:{c.name}".lower())
+    ]
     if not chosen:
         raise GradcliError(f"-k {pattern}: no check has that in its name", hint="--list shows them", kind="name")
     return chosen
@@ -125,11 +131,6 @@ def refuse_two(asked: Asked) -> None:
                 raise GradcliError(message, hint="check one, then the other", kind="usage")
     if asked.grad is not None and asked.value_and_grad:
         raise GradcliError("--grad and --value-and-grad go one at a time", hint="leave out one", kind="usage")
-
-
-def is_meant(check: Check, pattern: str, exact: bool) -> bool:
-    """Return whether -k means a check: by its name, where one has just that, else by a part of file and name."""
-    return check.name == pattern if exact else pattern.lower() in f"{check.file}:{check.name}".lower()
 
 
 APART = """words expression format output precision color quiet verbose jobs junit list stop keyword

@@ -248,7 +248,6 @@ class Complete(ShellComplete):
         return words[1:-1], words[-1][:-1]
 
     def get_completions(self, args: list[str], incomplete: str) -> list[CompletionItem]:
-        """Return what may stand in place of the word at the cursor, as whole words."""
         if "--" in args:
             return entries(incomplete)
         head = ""

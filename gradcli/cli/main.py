@@ -204,7 +204,6 @@ def split_at_dashes(words: list[str]) -> tuple[list[str], list[str]]:
 
 
 def formats_asked(words: list[str]) -> set[str]:
-    """Return the formats that a command line names in any spelling, even if it cannot be parsed."""
     asked = {"json"} if "--json" in words else set()
     for word, following in pairwise([*words, ""]):
         option = re.fullmatch(r"(?:-[qvh]*f|--format(?:=|$))(.*)", word)

@@ -32,7 +32,6 @@ def option(usage: str, help: str, *, name: str | None = None, complete: str | No
 
 
 def shape_option(purpose: str) -> Callable:
-    """Return the option --shape of a command that uses shapes for this purpose."""
     return option("--shape NAME=3,4", f"{purpose} Repeatable.", name="shapes", multiple=True, complete="complete_input")
 
 

@@ -25,11 +25,6 @@ class _Results:
     folder = ""
 
 
-def from_start(path: str) -> str:
-    """Return a path as it was meant when the command was called."""
-    return os.path.join(_Results.folder, path)
-
-
 def claim() -> None:
     """Keep a copy of standard output for results. A process that the user's code forks has no part in it.
 
@@ -296,7 +291,7 @@ def write_file(path: str, content: str | bytes) -> None:
     from ..files import replacing
 
     data = content.encode(errors="backslashreplace") if isinstance(content, str) else content
-    place = from_start(path)
+    place = os.path.join(_Results.folder, path)
     try:
         if is_stream(place):
             with open(place, "ab") as file:

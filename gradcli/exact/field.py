@@ -268,7 +268,6 @@ def unbox(x: np.ndarray) -> np.ndarray:
 
 
 def settle_conditions(conditions: np.ndarray) -> np.ndarray:
-    """Return conditions as a boolean array, if all of them are true or false."""
     flat = conditions.ravel().tolist()
     if all(isinstance(c, bool | np.bool_) for c in flat):
         return conditions.astype(bool)

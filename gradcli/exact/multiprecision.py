@@ -90,7 +90,6 @@ class Multiprecision(Field):
         return call
 
     def at_pole(self, primitive: Primitive, params: dict, xs: tuple) -> Any:
-        """Return infinity or nan as floating point gives it where the twin has no value."""
         if any(isinstance(x, self.context.mpc) for x in xs):
             return self.context.mpc(self.context.nan, self.context.nan)
         with np.errstate(all="ignore"):

@@ -168,7 +168,6 @@ class UniqueNames:
         return name
 
     def share_parts(self, exprs: Sequence[Any]) -> tuple[list[tuple[str, Any]], list[Any]]:
-        """Return common parts with their names, and the expressions in terms of them."""
         symbols = sympy.numbered_symbols("t", exclude=[sympy.Symbol(name) for name in self.taken])
         parts, rest = sympy.cse(list(exprs), symbols=symbols, optimizations="basic")
         self.taken.update(symbol.name for symbol, _ in parts)

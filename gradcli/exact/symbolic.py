@@ -241,7 +241,6 @@ def smaller(a: Any, b: Any) -> Any:
 
 
 def choose_symbolic(condition: Any, a: Any, b: Any) -> Any:
-    """Return a if the condition is true, b if it is false, else a Piecewise of both."""
     if condition in (sympy.true, sympy.false):
         return a if condition else b
     return sympy.Piecewise((a, condition), (b, True))

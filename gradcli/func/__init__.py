@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from .forward import jacfwd, jvp, linearize
+from .forward import jacfwd, jvp
 from .mapping import vmap
 from .reverse import functional_call, grad, grad_and_value, jacrev, vjp
 from .trace import Argnums
@@ -18,15 +18,4 @@ def hessian(func: Callable, argnums: Argnums = 0) -> Callable:
     return jacrev(jacrev(func, argnums), argnums)
 
 
-__all__ = [
-    "functional_call",
-    "grad",
-    "grad_and_value",
-    "hessian",
-    "jacfwd",
-    "jacrev",
-    "jvp",
-    "linearize",
-    "vjp",
-    "vmap",
-]
+__all__ = ["functional_call", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "vjp", "vmap"]

@@ -201,17 +201,6 @@ def jvp(func: Callable, primals: tuple, tangents: tuple, *, strict: bool = False
     return (record.values(), result, record.aux) if has_aux else (record.values(), result)
 
 
-def linearize(func: Callable, *primals: Any) -> tuple[Any, Callable]:
-    """Return (func(*primals), a function of tangents that gives J tangents without calling func again)."""
-    record = trace_function(func, primals, {}, None)
-
-    def push(*tangents: Any) -> Any:
-        given = check_cotangents(flatten(tangents)[0], record.inputs)
-        return build_tangents(record, push_all(record, given, record.nested))
-
-    return record.values(), push
-
-
 def build_tangents(record: Trace, tangents: list) -> Any:
     """Return tangents of all outputs in the outputs' structure; zeros for those that are None."""
     return record.build_outputs(cover_products(tangents, record.outputs))

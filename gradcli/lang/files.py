@@ -125,7 +125,6 @@ def check_numbers(raw: Any, source: Source) -> np.ndarray:
 
 
 def read_array(stream: Any, source: Source) -> np.ndarray:
-    """Return the array that a stream holds in NumPy's format. Pickled objects are refused."""
     try:
         check_count(count_in_header(stream), source)  # before there is memory for them
         stream.seek(0)

@@ -158,7 +158,6 @@ def in_words_of_users(text: str, result: str) -> str:
 
 
 def domain_text(entry: Primitive) -> str:
-    """Return the intervals that the entry is tested on, one per operand."""
     if entry.kind != "elementwise":
         return ""
     intervals = entry.domain[: entry.arity or 1]

@@ -371,7 +371,6 @@ def with_large_stack(function: Callable[[], Any]) -> Any:
 
 
 def syntax_error(error: SyntaxError, source: str, lead: int, positions: Positions, origin: str | None) -> GradcliError:
-    """Return Python's complaint as ours, pointing into the user's text."""
     message = (error.msg or "invalid syntax").removeprefix("invalid syntax. ").rstrip(".")
     message = {
         "Perhaps you forgot a comma?": "invalid syntax; perhaps an operator or a comma is missing",

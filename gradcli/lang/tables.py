@@ -280,7 +280,6 @@ def standard_input() -> Any:
 
 
 def nearest_file(path: str) -> str | None:
-    """Return a hint with the file in the same folder whose name is most alike."""
     folder = os.path.dirname(path) or "."
     if not os.path.isdir(folder):
         return f"there is no folder {folder}"

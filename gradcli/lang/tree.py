@@ -45,7 +45,6 @@ class Positions:
         return self.counts[row]
 
     def in_source(self, place: int) -> int:
-        """Return the position in the user's text of a position in the prepared one."""
         return min(place - bisect_left(self.carets, place), len(self.source))
 
 

@@ -141,11 +141,6 @@ def record_identity(tensors: Sequence[Tensor]) -> tuple[list[Tensor], Node]:
     return results, node
 
 
-def is_recorded(x: Any) -> bool:
-    """Return whether something is a tensor that can be passed on: one of the graph itself that requires grad."""
-    return isinstance(x, Tensor) and x.record_level == 1 and x._node is not None
-
-
 OLD_KIND = (
     "Using a non-full backward hook when {reason} is deprecated and will be removed in future versions. This hook "
     "{effect}. Please use register_full_backward_hook to get the documented behavior."
@@ -356,7 +351,11 @@ class BackwardWatch:
 
 def pass_identity(values: tuple) -> tuple[tuple, list[int], Any]:
     """Return values with those that require grad behind one identity, their places, and its node (or None)."""
-    places = [i for i, x in enumerate(values) if state.grad and is_recorded(x)]
+    places = [
+        i
+        for i, x in enumerate(values)
+        if state.grad and (isinstance(x, Tensor) and x.record_level == 1 and (x._node is not None))
+    ]
     if not places:
         return values, places, None
     views, node = record_identity([values[i] for i in places])

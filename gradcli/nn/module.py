@@ -28,7 +28,6 @@ class _IncompatibleKeys(namedtuple("_IncompatibleKeys", ["missing_keys", "unexpe
         return super().__repr__()
 
 
-MISSING = object()
 REGISTRIES: dict[str, tuple[str, Any, str]] = {
     "_parameters": ("parameter", (), "nn.Parameter"),
     "_modules": ("child module", (), "nn.Module"),
@@ -240,41 +239,9 @@ class Module(HookLists):
         fn(self)
         return self
 
-    # -- by name ----------------------------------------------------------------------------------
-
-    def get_submodule(self, target: str) -> Any:
-        """Return the module of a dotted name. Raises AttributeError where there is none."""
-        module: Any = self
-        for name in target.split(".") if target else ():
-            child = getattr(module, name, MISSING)
-            if child is MISSING:
-                raise AttributeError(f"{type(module).__name__} has no attribute `{name}`")
-            if not isinstance(child, Module):
-                raise AttributeError(f"`{name}` is not an nn.Module")
-            module = child
-        return module
-
-    def get_parameter(self, target: str) -> Parameter:
-        """Return the parameter of a dotted name. Raises AttributeError where there is none."""
-        return self._get(target, "_parameters", "an nn.Parameter")
-
-    def get_buffer(self, target: str) -> Tensor:
-        """Return the buffer of a dotted name. Raises AttributeError where there is none."""
-        return self._get(target, "_buffers", "a buffer")
-
-    def _get(self, target: str, registry: str, what: str) -> Any:
-        path, _, name = target.rpartition(".")
-        module = self.get_submodule(path)
-        if not hasattr(module, name):
-            raise AttributeError(f"{type(module).__name__} has no attribute `{name}`")
-        if name not in getattr(module, registry):
-            raise AttributeError(f"`{name}` is not {what}")
-        return getattr(module, name)
-
     # -- state ------------------------------------------------------------------------------------
 
     def _own_state(self) -> dict[str, Tensor]:
-        """Return the parameters and persistent buffers of this module itself."""
         kept = {k: v for k, v in self._buffers.items() if k not in self._non_persistent_buffers_set}
         return {name: x for name, x in {**self._parameters, **kept}.items() if x is not None}
 

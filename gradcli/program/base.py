@@ -17,7 +17,6 @@ from ..tape.tensor import Tensor
 
 
 def line_of(node: Any) -> Span | None:
-    """Return the line of Python that made a node, where the node noted it."""
     made_at = getattr(node.origin, "made_at", None)
     return None if not made_at else line_span(*made_at)
 

@@ -133,7 +133,6 @@ class ExpressionProgram(Program):
                     raise not_called(name, self.parsed.span(node))
 
     def missing_error(self, missing: list[str], given: Mapping[str, Any], free: dict[str, tree.Expr]) -> GradcliError:
-        """Return the error that lists every missing name and a command line that would work."""
         words = " ".join(f"{name}=1" for name in missing)
         near = [(name, did_you_mean(name, [*self.bound, *given])) for name in missing]
         advice = next((f"'{name}': {text} or " for name, text in near if text), "")
@@ -173,7 +172,6 @@ def literal_names(parsed: tree.Program) -> list[str]:
 
 
 def is_literal(node: tree.Expr, bound: set[str]) -> bool:
-    """Return whether an expression is made of numbers, constants and array constructors alone."""
     for part in node.walk():
         if isinstance(part, tree.Call) and part.function not in CONSTRUCTORS:
             return False

@@ -129,7 +129,6 @@ def attach(name: str, module: Any, hooks: Sequence[Hook], known: dict[str, list]
 
 
 def as_module_hook(hook: Hook, suffix: str) -> Callable:
-    """Return a hook's action as a function of a module and what PyTorch hands to module hooks."""
     if hook.from_user is not None:
         return hook.from_user
     call = print_seen if hook.action == "print" else replace_first

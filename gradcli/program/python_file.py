@@ -97,7 +97,6 @@ class FunctionProgram(Program):
         return {}
 
     def as_function(self, given: Values, out: str | None = None) -> tuple[Callable, dict[str, np.ndarray]]:
-        """Return the function with its given parameters in order, and their values; it is not called for that."""
         leaves, names, counts = self.inputs(given, out=out)
         self.check_shapes(leaves)
 
@@ -209,7 +208,6 @@ def module_program(module: Any, title: str, path: str, dtype: Any) -> ModuleProg
 
 
 def as_function(function: Any) -> Callable:
-    """Return a custom Function as a function of the parameters of its forward, without ctx."""
     parameters = list(inspect.signature(function.forward).parameters.values())
     if not has_setup(function):
         parameters = parameters[1:]

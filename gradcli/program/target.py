@@ -96,7 +96,6 @@ def load_program(target: Target) -> Program:
 
 
 def at_address(text: str, target: Target) -> Program:
-    """Return the program at an address, unless nothing may be executed."""
     from .elsewhere.address import CallOptions, open_address, refuse_to_execute
     from .elsewhere.program import ElsewhereProgram
 
@@ -152,7 +151,6 @@ def load_script(target: Target) -> ScriptProgram:
 
 
 def load_object(path: str, name: str, target: Target) -> Program:
-    """Return the program of a function, a Function class or a module defined in a file."""
     source = read_source(path)
     if target.safe:
         raise GradcliError(f"--safe: {path} is Python, which would have to be executed", kind="usage")

@@ -81,17 +81,6 @@ TYPES = {
 """The types of tensors by their old names."""
 
 
-def set_default_tensor_type(kind: Any) -> None:
-    """Set the default type by the old name of a type of tensors."""
-    name = kind.split(".")[-1] if isinstance(kind, str) else kind.__name__
-    set_default_dtype(np.dtype(TYPES[name]))
-
-
-def set_default_device(device: Any) -> None:
-    """Check that the device is the CPU."""
-    gradcli.device(device)
-
-
 def variable(data: Any, requires_grad: bool = False, volatile: bool = False) -> Tensor:
     """The old name for a tensor that backward knows of."""
     tensor = data if isinstance(data, Tensor) else gradcli.tensor(data)
@@ -106,8 +95,6 @@ def extras() -> dict[str, dict[str, Any]]:
             **{name: tensor_type(name, dtype) for name, dtype in TYPES.items()},
             **{name: f"torch.{name}" for name in ("contiguous_format", "channels_last", "preserve_format")},
             "strided": strided,
-            "set_default_tensor_type": set_default_tensor_type,
-            "set_default_device": set_default_device,
             "get_default_device": lambda: gradcli.device("cpu"),
             "typename": lambda x: x.type() if isinstance(x, Tensor) else type(x).__name__,
             "compile": lambda model=None, **options: model if model is not None else lambda function: function,

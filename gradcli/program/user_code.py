@@ -64,7 +64,6 @@ def instrument(source: str, path: str) -> Any:
 
 
 def last_names(source: str) -> list[str]:
-    """Return the names in the last top-level statement, the likeliest output first."""
     body = ast.parse(source).body
     if not body:
         return []
@@ -88,7 +87,6 @@ WITHOUT_TORCH = "with --torch, `import torch` means gradcli's own engine"
 
 
 def script_error(error: BaseException, path: str) -> GradcliError:
-    """Return what a script raised, with the traceback limited to the script's own frames."""
     import traceback
 
     frames = [f for f in traceback.extract_tb(error.__traceback__) if own_frame(f.filename, path)]

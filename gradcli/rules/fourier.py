@@ -102,14 +102,9 @@ def scale_of(kind, norm, count):
     return 1.0 if exponent == 0 else 1 / count**exponent
 
 
-def complex_type(x):
-    """The complex type of the same precision."""
-    return np.result_type(np.dtype(x.dtype), np.complex64)
-
-
 def as_complex(x):
     """x with complex elements."""
-    return x if x.dtype.kind == "c" else x.astype(complex_type(x))
+    return x if x.dtype.kind == "c" else x.astype(np.result_type(np.dtype(x.dtype), np.complex64))
 
 
 def as_real(x, kind):

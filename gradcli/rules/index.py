@@ -31,16 +31,11 @@ def plain_item(item: Any) -> Any:
     return int(array) if array.ndim == 0 and array.dtype.kind != "b" else array
 
 
-def is_tuple_like(index: list) -> bool:
-    """Return whether a list stands for a tuple of indices, as in PyTorch: one with slices or lists in it."""
-    return any(i is None or i is Ellipsis or isinstance(i, slice | list) for i in index)
-
-
 class Index:
     """A NumPy index for arrays of `shape`. Raises IndexError where NumPy would."""
 
     def __init__(self, index: Any, shape: Shape):
-        if isinstance(index, list) and is_tuple_like(index):
+        if isinstance(index, list) and (any(i is None or i is Ellipsis or isinstance(i, slice | list) for i in index)):
             index = tuple(index)
         items = index if isinstance(index, tuple) else (index,)
         self.key = tuple(plain_item(i) for i in items)

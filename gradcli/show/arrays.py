@@ -153,7 +153,6 @@ def side_by_side(headings: tuple[str, ...], rows: list[Row], shapes: list[str], 
 
 
 def below_each_other(headings: tuple[str, ...], rows: list[Row], shapes: list[str], style: Style) -> list[Any]:
-    """Return for each name a line, and what belongs to it indented below."""
     label = max(map(len, headings[2:])) + 4
     parts: list[Any] = []
     for row, shape in zip(rows, shapes, strict=True):

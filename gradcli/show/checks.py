@@ -46,7 +46,6 @@ def worst_text(item: InputCheck, precision: int | None = None) -> str:
 
 
 def relative_text(worst: WorstElement | None) -> str:
-    """Return how far the worst element is off, relative to a reference that is not zero."""
     if worst is None or worst.sides is not None or not worst.numeric_error < abs(worst.numeric) < float("inf"):
         return ""
     return f" (relative error {abs(worst.analytic - worst.numeric) / abs(worst.numeric):.3g})"
@@ -114,7 +113,6 @@ def headline(check: CheckReport, precision: int | None = None) -> str:
 
 
 def taylor_lines(taylor: Taylor) -> list[str]:
-    """Return the Taylor remainders as lines of a table, and their rate."""
     lines = [f"{'step':>11}  {'remainder':>11}  rate"]
     for row in taylor.rows:
         rate = "rounding" if row.spoilt else "" if row.rate is None else f"{row.rate:.2f}"

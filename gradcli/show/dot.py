@@ -82,7 +82,6 @@ def label(node: GraphNode, style: Style) -> str:
 
 
 def by_scope(result: Graph) -> dict[tuple[str, ...], list[GraphNode]]:
-    """Return the nodes by the module they were made in, modules before those inside them."""
     groups: dict[tuple[str, ...], list[GraphNode]] = {}
     for node in result.nodes:
         for depth in range(len(node.scope) + 1):

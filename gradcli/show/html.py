@@ -57,7 +57,6 @@ def place_text(file: str | None, line: int | None) -> str:
 
 
 def verdict_text(verdict: str) -> str:
-    """Return a verdict with a mark, so that it does not rest on its colour."""
     return f'<span class="verdict {verdict}">{MARKS[verdict]} {verdict}</span>'
 
 

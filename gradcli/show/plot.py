@@ -186,7 +186,6 @@ def row_of(y: float, low: float, high: float, rows: int) -> int:
 
 
 def x_axis(x: np.ndarray, name: str, columns: int, left: int, style: Style) -> list[Text]:
-    """Return the horizontal axis, the input's name at its end, and the numbers below."""
     frame = Frame(style.unicode)
     places, texts = ticks(float(x[0]), float(x[-1]), max(columns // 12, 2))
     floor, numbers = [frame.floor] * columns, [" "] * columns

@@ -232,7 +232,6 @@ def loss_texts(result: Precision) -> list[str]:
 
 
 def loss_text(loss: Loss, name: str) -> str:
-    """Return what loses digits, how many, and what comes out instead of what."""
     place = f"at {name}={loss.at:.3g}"
     counts = f"{loss.after:.1f} of {loss.before:.1f} digits"
     formula = f"{loss.formula} (line {loss.line})" if loss.line else loss.formula

@@ -75,7 +75,6 @@ def render_jacobian(result: Jacobian, style: Style) -> Group:
 
 
 def sparse_text(item: Any, result: Jacobian) -> Text:
-    """Return what there is to say about a sparse block, and its first entries."""
     rows, columns = item.sparse.shape
     text = Text().append(f"d{result.output or 'out'}/d{item.name}", "bold")
     share = item.sparse.nnz / max(rows * columns, 1)

@@ -31,7 +31,6 @@ def blocks_of(items: list[Any]) -> list[Any]:
 
 
 def more_of(result: Any, style: Style) -> list[Any]:
-    """Return what formulas and other answers say of a result, where that was asked for."""
     symbolic = getattr(result, "symbolic", ())
     parts: list[Any] = [agreements(symbolic)] if symbolic else []
     for report in getattr(result, "witnesses", ()):

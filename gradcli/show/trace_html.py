@@ -95,7 +95,6 @@ def place_rows(rows: list[list[Any]], widths: Mapping[Any, float], chains: Mappi
 
 
 def edge_path(points: list[tuple[float, float]]) -> str:
-    """Return an edge as an SVG path from the bottom of a box to the top of another."""
     (x, y), *rest = points
     half = HEIGHT / 2
     text = f"M{x:.1f} {y + half:.1f}"
@@ -106,10 +105,6 @@ def edge_path(points: list[tuple[float, float]]) -> str:
         text += f"C{x:.1f} {middle:.1f} {a:.1f} {middle:.1f} {a:.1f} {end:.1f}"
         x, y = a, end
     return text
-
-
-def box_width(*texts: str) -> float:
-    return max([60.0, *(len(text) * LETTER + 20 for text in texts)])
 
 
 MOST = 300
@@ -210,7 +205,10 @@ def cut(text: str) -> str:
 
 def drawing(boxes: dict, below: dict, about: str) -> str:
     """Return a graph as SVG. boxes: for each node its id, lines of text (the last one its gradient) and class."""
-    layers = draw_layers({node: box_width(*lines) for node, (_, lines, _) in boxes.items()}, below)
+    layers = draw_layers(
+        {node: (max([60.0, *(len(text) * LETTER + 20 for text in lines)])) for node, (_, lines, _) in boxes.items()},
+        below,
+    )
     parts = [
         f'<path class="edge" id="{boxes[top][0]}{boxes[bottom][0]}" d="{edge_path(points)}"/>'
         for (top, bottom), points in layers.edges.items()

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 
 def pair_lines(row: str, above: tuple, column: str, across: tuple, block: np.ndarray, style: Style) -> str:
-    """Return one line per element of a block of derivatives, named by its row and its column."""
     rows, columns = labels(one_line(row), above), [f"/{name}\t" for name in labels(one_line(column), across)]
     lines = []
     for name, values in zip(rows, block.reshape((len(rows), len(columns))), strict=True):
@@ -296,7 +295,6 @@ def render_csv_summary(result: CheckSummary, style: Style) -> str:
 
 
 def element_rows(check: CheckReport, style: Style) -> list[list[Any]]:
-    """Return the rows of a check. Indices are numbers with blanks between."""
     from .checks import rows_of
 
     head, rows = [check.name, check.file or "", check.line or ""], []

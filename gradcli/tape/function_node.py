@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -24,11 +23,10 @@ Hooks = tuple[Callable[[Tensor], Any], Callable[[Any], Tensor]]
 
 
 class _Stack(threading.local):
-    """The pairs of hooks in force in this thread, the innermost last; `refusal` is why there may be none."""
+    """The pairs of hooks in force in this thread, the innermost last."""
 
     def __init__(self) -> None:
         self.pairs: list[tuple[Hooks, Packing]] = []
-        self.refusal: str | None = None
 
 
 stack = _Stack()
@@ -109,8 +107,6 @@ class saved_tensors_hooks:  # noqa: N801 - PyTorch's name
         self.unpack_hook = unpack_hook
 
     def __enter__(self) -> None:
-        if stack.refusal is not None:
-            raise RuntimeError(stack.refusal)
         packing = Packing()
         stack.pairs.append(((self.pack_hook, self.unpack_hook), packing))
         begin(packing)
@@ -118,25 +114,6 @@ class saved_tensors_hooks:  # noqa: N801 - PyTorch's name
     def __exit__(self, *_: Any) -> None:
         if stack.pairs:
             end(stack.pairs.pop()[1])
-
-
-class save_on_cpu(saved_tensors_hooks):  # noqa: N801 - PyTorch's name
-    """A context in which what is saved for backward is a copy, which later in-place changes do not touch."""
-
-    def __init__(self, pin_memory: bool = False, device_type: str = "cuda"):
-        super().__init__(lambda x: x.detach().clone(), lambda x: x)
-
-
-@contextlib.contextmanager
-def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
-    """Refuse hooks on saved tensors with this message. Raises RuntimeError where some are in force already."""
-    if stack.pairs:
-        raise RuntimeError(error_message)
-    before, stack.refusal = stack.refusal, error_message
-    try:
-        yield
-    finally:
-        stack.refusal = before
 
 
 class Saved:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -134,7 +134,10 @@ def _write(data: np.ndarray, out: Any, nodes: list[Node], by: str = "") -> None:
     for node in nodes:
         if node.rule.saves:
             saved = node.open()
-            kept = tuple(data if x is out else _keep(x, memory) for x in saved)
+            kept = tuple(
+                data if x is out else (x.copy() if isinstance(x, np.ndarray) and lender_of(x) is memory else x)
+                for x in saved
+            )
             if all(new is old for new, old in zip(kept, saved, strict=True)):
                 continue
             node.saved = kept
@@ -142,10 +145,6 @@ def _write(data: np.ndarray, out: Any, nodes: list[Node], by: str = "") -> None:
     mark_changed(data, by)
     for node in nodes:
         node.seq = next_seq()  # newer than the change that they are part of
-
-
-def _keep(x: Any, memory: np.ndarray) -> Any:
-    return x.copy() if isinstance(x, np.ndarray) and lender_of(x) is memory else x
 
 
 def adopt_history(target: Tensor, node: Node | None) -> None:
@@ -307,9 +306,3 @@ def as_type_of(value: Any, target: Tensor) -> Tensor:
     if value._node is not None and dtype.kind not in "fcO":
         raise RuntimeError(f"a value of type {value.dtype} cannot be put into a tensor of type {target.dtype}")
     return cast(value, dtype)
-
-
-def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
-    """Note that the memory of tensors was changed in place by other means."""
-    for x in [tensor] if isinstance(tensor, Tensor) else tensor:
-        mark_changed(x._array())

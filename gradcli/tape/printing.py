@@ -206,7 +206,10 @@ def tensor_html(tensor: Any) -> str:
 def array_html(name: str, data: np.ndarray) -> str:
     """Return an array of at most two axes as a table, long axes elided."""
     rows = np.atleast_2d(data)
-    places = [shown_places(length) for length in rows.shape]
+    places = [
+        ([*range(ENDS), None, *range(length - ENDS, length)] if length > 2 * ENDS else list(range(length)))
+        for length in rows.shape
+    ]
     form = (ComplexFormat if data.dtype.kind == "c" else RealFormat)(data)
     lines = [
         "".join(
@@ -216,8 +219,3 @@ def array_html(name: str, data: np.ndarray) -> str:
     ]
     caption = f"<caption>{escape(name)}</caption>" if name else ""
     return f"<table>{caption}<tbody>{''.join(f'<tr>{line}</tr>' for line in lines)}</tbody></table>"
-
-
-def shown_places(length: int) -> list[int | None]:
-    """Return the places of an axis that are shown; None stands for those left out."""
-    return [*range(ENDS), None, *range(length - ENDS, length)] if length > 2 * ENDS else list(range(length))

@@ -212,7 +212,9 @@ class Engine:
     def make_node(self, primitive: Primitive, nodes: tuple, out: Any, raws: list, params: dict) -> Node:
         """Return the node of a result. Raises RuntimeError for a complex operand without a derivative."""
         elementwise = primitive.kind == "elementwise"
-        is_complex = (elementwise or not primitive.complex) and any_complex(raws)
+        is_complex = (elementwise or not primitive.complex) and (
+            "c" in [x.dtype.kind for x in raws if isinstance(x, ARRAYS)]
+        )
         if is_complex and not primitive.complex:
             raise RuntimeError(f"{primitive.name} does not support automatic differentiation for complex numbers")
         if elementwise:
@@ -372,11 +374,6 @@ def settle_dtype(out: Any, raws: list) -> Any:
 
 
 # -- what nodes keep ---------------------------------------------------------------------------------
-
-
-def any_complex(raws: list) -> bool:
-    """Return whether there are complex arrays among raw operands."""
-    return "c" in [x.dtype.kind for x in raws if isinstance(x, ARRAYS)]
 
 
 def outline(out: Any) -> Any:

@@ -111,7 +111,6 @@ def test_gradients_are_limited():
     utils.clip_grad_value_(parameters, 0.5)
     assert p.grad.tolist() == [0.5, -0.1, -0.5]
     p.grad = gradcli.tensor([math.inf, 0, 0])
-    assert utils.get_total_norm([p.grad]).item() == math.inf
     with pytest.raises(RuntimeError, match="non-finite"):
         utils.clip_grad_norm_(p, 1.0, error_if_nonfinite=True)
 

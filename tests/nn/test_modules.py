@@ -44,9 +44,6 @@ def test_what_is_registered():
     assert [name for name, _ in net.named_children()] == ["f1", "rest"]
     assert [name for name, _ in net.named_modules()] == ["", "f1", "rest", "rest.0", "rest.1", "rest.2"]
     assert list(net.state_dict()) == ["scale", "count", *NAMES[1:]]
-    assert net.get_parameter("rest.1.weight") is net.rest[1].weight
-    assert net.get_submodule("rest.0") is net.rest[0]
-    assert net.get_buffer("count") is net.count
     assert net.bias is None
     assert {"f1", "scale", "count"} <= set(dir(net))
 
@@ -95,8 +92,6 @@ REFUSED = {
     "name in use": (lambda n: n.register_buffer("forward", None), KeyError, "already exists"),
     "no module": (lambda n: n.add_module("m", 3), TypeError, "not a Module subclass"),
     "no attribute": (lambda n: n.missing, AttributeError, "'Net' object has no attribute 'missing'"),
-    "no submodule": (lambda n: n.get_submodule("f1.x"), AttributeError, "Linear has no attribute `x`"),
-    "no parameter": (lambda n: n.get_parameter("count"), AttributeError, "`count` is not an nn.Parameter"),
     "no forward": (lambda n: nn.Module()(1), NotImplementedError, 'missing the required "forward"'),
     "mode": (lambda n: n.train(1), ValueError, "expected to be boolean"),
     "integer type": (lambda n: n.to(gradcli.int64), TypeError, "floating point or complex"),

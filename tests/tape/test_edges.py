@@ -1,7 +1,7 @@
 """Edges of the graph, calls of single nodes, and hooks on several tensors at once."""
 
 import pytest
-from gradcli.autograd.graph import GradientEdge, get_gradient_edge, increment_version
+from gradcli.autograd.graph import GradientEdge, get_gradient_edge
 
 import gradcli as g
 from gradcli.autograd import backward, grad
@@ -84,10 +84,3 @@ def test_nodes_can_be_called():
     assert twice.apply(x)[0].grad_fn(leaf(1.0), leaf(1.0)).item() == 5.0
     with pytest.raises(TypeError, match="expected 1 arguments, got 2 arguments instead"):
         node(x, x)
-
-
-def test_versions_can_be_raised():
-    x = g.ones(2)
-    increment_version(x)
-    increment_version([x, x])
-    assert x._version == 3

@@ -50,7 +50,6 @@ class Folder:
         self.path, self.ending = path, ending
 
     def count_done(self) -> dict[int, int]:
-        """Return the parts that are there, and the number of rows in each that are not finite."""
         counts = {}
         with contextlib.suppress(FileNotFoundError):
             for name in os.listdir(self.path):
@@ -92,7 +91,6 @@ class Folder:
 
 
 def as_text(table: Table, separator: str) -> bytes:
-    """Return rows as text, numbers with all their digits, lists as JSON."""
     rows = io.StringIO()
     writer = csv.writer(rows, delimiter=separator, lineterminator="\n")
     writer.writerows(zip(*(as_cells(column) for column in table.values()), strict=True))
@@ -132,7 +130,6 @@ def as_arrow(column: Any, kind: Any) -> Any:
 
 
 def list_array(lengths: list[int], items: np.ndarray) -> Any:
-    """Return rows of several items each, all of which stand in one array, as an array of lists."""
     arrow = import_module("pyarrow")
     return arrow.ListArray.from_arrays(
         arrow.array([0, *np.cumsum(lengths).tolist()], arrow.int32()), as_arrow(items, None)
@@ -187,7 +184,6 @@ def join_parts(paths: list[str], file: BinaryIO, ending: str, names: Iterable[st
 
 
 def read_groups(parquet: Any, paths: list[str]) -> Iterator[Any]:
-    """Yield the row groups of several Parquet files as tables, one in memory at a time."""
     for path in paths:
         with parquet.ParquetFile(path) as part:
             for group in range(part.num_row_groups):

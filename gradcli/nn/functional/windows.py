@@ -258,10 +258,6 @@ def sum_windows(x: Tensor, tables: list, divisors: list) -> Tensor:
     return x
 
 
-def count_seen(table: np.ndarray) -> np.ndarray:
-    return (table >= 0).sum(-1)
-
-
 def avg_pool(n: int, name: str) -> Callable:
     @records_as(f"AvgPool{n}DBackward0" if n > 1 else "")
     def function(
@@ -274,7 +270,7 @@ def avg_pool(n: int, name: str) -> Callable:
     ) -> Tensor:
         x, unbatched = add_batch_axis(input, n, name)
         tables = pool_tables(x, n, kernel_size, stride, padding, 1, ceil_mode)
-        divisors = [count_seen(table) for table in tables]
+        divisors = [((table >= 0).sum(-1)) for table in tables]
         if count_include_pad:
             kernels = per_axis(kernel_size, n, "kernel_size")
             steps = kernels if not stride else per_axis(stride, n, "stride")

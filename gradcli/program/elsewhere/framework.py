@@ -195,7 +195,6 @@ class FrameworkCall(Elsewhere):
 
     @classmethod
     def in_double(cls) -> contextlib.AbstractContextManager:
-        """Return a context in which the framework computes in double precision."""
         return contextlib.nullcontext()
 
     @staticmethod
@@ -235,7 +234,6 @@ def join_real(parts: Sequence[Any], xp: Any) -> Any:
 
 
 def to_double(x: Any, rounded: bool = False) -> np.ndarray:
-    """Return numbers in double precision, rounded to single precision before if that is wanted."""
     raw = to_single(x) if rounded else np.asarray(x)
     return raw.astype(np.complex128 if raw.dtype.kind == "c" else np.float64)
 

@@ -275,7 +275,6 @@ class Library(Elsewhere):
         return after[self.output.name].reshape(self.shape)
 
     def value_at(self, arrays: Arrays) -> np.ndarray:
-        """Return the value that a derivative is given, from one call for all products at a point."""
         if arrays is not self.recent[0]:
             self.recent = arrays, self.value(arrays)
         return self.recent[1]

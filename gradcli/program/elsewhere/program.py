@@ -98,7 +98,6 @@ def products(ctx: Any, cotangent: Tensor) -> tuple:
 
 
 def by_columns(call: Elsewhere, arrays: Arrays, cotangent: np.ndarray) -> dict[str, np.ndarray]:
-    """Return the products with a cotangent from products with every unit tangent."""
     results = {}
     for name in call.wrt:
         x = arrays[name]
@@ -126,7 +125,6 @@ def call_or_raise(call: Callable[[], Any]) -> Any:
 
 
 def framework_program(engine: str, function: Any, title: str, single: bool) -> ElsewhereProgram:
-    """Return a function that a framework runs and differentiates as a program."""
 
     def make(given: Mapping[str, Any], out: str | None, wrt: Sequence[str] | None) -> FrameworkCall:
         if out is not None:

@@ -355,7 +355,6 @@ def has_setup(function: Any) -> bool:
 
 
 def as_function(function: Any) -> Callable:
-    """Return a custom Function as a function with the parameters of its forward, without ctx."""
     parameters = list(inspect.signature(function.forward).parameters.values())
     parameters = parameters if has_setup(function) else parameters[1:]
 
@@ -367,7 +366,6 @@ def as_function(function: Any) -> Callable:
 
 
 def tensors_behind(function: Any) -> list[Any]:
-    """Return the tensors in single precision that a function's code leads to, each once."""
     if isinstance(function, torch.nn.Module):
         return []
     tensors: dict[int, Any] = {}
