@@ -68,9 +68,9 @@ class ScriptSubject(Traced):
     def value(self, arrays: Mapping[str, np.ndarray]) -> np.ndarray:
         return np.array(self.outcome(arrays)[1]._data)
 
-    def record_call(self, arrays: Mapping[str, np.ndarray]) -> Trace:
+    def record_call(self, arrays: Mapping[str, np.ndarray], names: Sequence[str] | None = None) -> Trace:
         leaves, output = self.outcome(arrays)
-        wanted = [leaves[i] for i, name in enumerate(arrays) if name in self.wrt]
+        wanted = [leaves[i] for i, name in enumerate(arrays) if name in (self.wrt if names is None else names)]
         record = Trace(wanted, lambda outputs: outputs, False)
         record.outputs = [output]
         return record

@@ -15,8 +15,10 @@ from ..func.trace import trace_function as trace
 from ..program.arguments import arrays_in, layout_of
 from ..show.check_results import InputCheck
 from ..tape.backward import grad
-from ..tape.modes import enable_grad, no_grad
+from ..tape.function_node import FunctionNode
+from ..tape.modes import enable_grad, no_grad, set_grad_enabled
 from ..tape.tensor import Tensor
+from ..tape.walk import reachable
 from .subject import CheckError, NoForwardError, Subject, as_check_error, callable_name, copied
 
 
@@ -24,6 +26,8 @@ class Traced(Subject):
     """A function of Tensors, called positionally; the claimed derivative is the engine's."""
 
     traced = True
+    records = False
+    """Whether values need a graph: the function registers hooks or retains gradients."""
 
     def __init__(self, f: Callable, at: Mapping[str, Any], *, wrt: Sequence[str] | None = None, title: str = ""):
         super().__init__(at, wrt)
@@ -51,13 +55,18 @@ class Traced(Subject):
         return result
 
     def value(self, arrays: Mapping[str, np.ndarray]) -> np.ndarray:
-        """Return f at arrays by name."""
         self.count()
-        with no_grad():
-            return np.array(self.call([tensor(x) for x in arrays.values()])._data)
+        try:
+            with set_grad_enabled(self.records):
+                given = [tensor(x).requires_grad_(self.records and name in self.wrt) for name, x in arrays.items()]
+                return np.array(self.call(given)._data)
+        except CheckError as error:
+            if self.records or ("requires" not in str(error) and "require gradient" not in str(error)):
+                raise
+        self.records = True
+        return self.value(arrays)
 
     def values(self, stacks: Mapping[str, np.ndarray], count: int, like: np.ndarray) -> np.ndarray:
-        """Return f at many points in one batched call where that is possible."""
         if not self.batchable or not stacks:
             return super().values(stacks, count, like)
         self.require(count)
@@ -80,7 +89,6 @@ class Traced(Subject):
         return tensor(x)
 
     def jacobian(self, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """Return the Jacobian by reverse mode."""
         record = self.record_call(arrays)
         try:
             blocks = reverse_blocks(record, retain=True)[0]
@@ -93,19 +101,32 @@ class Traced(Subject):
     has_pull = True
 
     def pull(self, arrays: Mapping[str, np.ndarray], cotangent: np.ndarray) -> dict[str, np.ndarray]:
-        """Return what backward makes of a cotangent."""
         return self.late_pull(arrays, cotangent)
 
     def late_pull(
         self, arrays: Mapping[str, np.ndarray], cotangent: np.ndarray, between: Mapping[str, np.ndarray] | None = None
     ) -> dict[str, np.ndarray]:
-        """Return the same; the function may be called at another point between forward and backward."""
         record = self.record_call(arrays)
-        (out,) = record.outputs
         if between is not None:
             self.value(between)
+        return self.products(record, arrays, cotangent, self.wrt)
+
+    def pull_of(
+        self, arrays: Mapping[str, np.ndarray], cotangent: np.ndarray, names: Sequence[str]
+    ) -> dict[str, np.ndarray] | None:
+        record = self.record_call(arrays, names)
+        (out,) = record.outputs
+        if out._node is None or not any(isinstance(node, FunctionNode) for node in reachable([out._node])):
+            return None
+        return self.products(record, arrays, cotangent, names)
+
+    def products(
+        self, record: Any, arrays: Mapping[str, np.ndarray], cotangent: np.ndarray, names: Sequence[str]
+    ) -> dict[str, np.ndarray]:
+        """Return what backward makes of a cotangent for the inputs that a call was recorded for."""
+        (out,) = record.outputs
         if out._node is None:
-            return {name: np.zeros_like(arrays[name]) for name in self.wrt}
+            return {name: np.zeros_like(arrays[name]) for name in names}
         try:
             products = pull(record, [(out, Tensor._wrap(cotangent, None))], False, False)
         except ENDINGS:
@@ -114,7 +135,7 @@ class Traced(Subject):
             raise as_check_error("backward", error) from error
         return {
             name: np.zeros_like(arrays[name]) if g is None else np.asarray(g)
-            for name, g in zip(self.wrt, products, strict=True)
+            for name, g in zip(names, products, strict=True)
         }
 
     has_push = True
@@ -136,7 +157,6 @@ class Traced(Subject):
 
     @staticmethod
     def part(f: Callable, at: Mapping[str, Any], wrt: Sequence[str], title: str) -> Traced:
-        """Return a part of the function as a subject of its own."""
         return Traced(f, at, wrt=wrt, title=title)
 
     def blame(self, is_wrong: Callable[[Any], bool]) -> str | None:
@@ -151,8 +171,8 @@ class Traced(Subject):
 
         return all_right(self, flat) if len(flat.f0) * flat.size >= LEAST else None
 
-    def record_call(self, arrays: Mapping[str, np.ndarray]) -> Any:
-        places = tuple(i for i, name in enumerate(arrays) if name in self.wrt)
+    def record_call(self, arrays: Mapping[str, np.ndarray], names: Sequence[str] | None = None) -> Any:
+        places = tuple(i for i, name in enumerate(arrays) if name in (self.wrt if names is None else names))
         with no_grad():  # nothing will be differentiated further
             return trace(lambda *xs: self.call(xs), tuple(tensor(x) for x in arrays.values()), {}, places)
 

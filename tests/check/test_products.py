@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 
+import gradcli
 from gradcli import check_gradient
 
 X = np.array([0.3, 1.2, -0.7])
@@ -97,3 +98,53 @@ def test_a_gradient_may_be_a_tuple_of_numbers():
 def test_where_nothing_is_decidable_the_check_is_inconclusive():
     report = check_gradient(lambda x: 1e17 + np.sin(x).sum(), np.cos, at={"x": X})
     assert report.verdict == "inconclusive"
+
+
+class Product(gradcli.autograd.Function):
+    """A product whose backward is wrong where one of the two gradients is wanted alone."""
+
+    @staticmethod
+    def forward(ctx, x, y):
+        ctx.save_for_backward(x, y)
+        return x * y
+
+    @staticmethod
+    def backward(ctx, g):
+        x, y = ctx.saved_tensors
+        first, second = ctx.needs_input_grad
+        x, y = (x, y) if first and second else (y, x)
+        return g * y if first else None, g * x if second else None
+
+
+def test_gradients_of_some_inputs_alone_are_tried():
+    report = check_gradient(lambda x, y: Product.apply(x, y) * 1.0, at={"x": X, "y": 2 * X})
+    assert report.verdict == "fail"
+    assert [finding.kind for finding in report.diagnosis] == ["partial gradients"]
+    assert check_gradient(lambda x, y: x * y, at={"x": X, "y": 2 * X}).verdict == "pass"
+
+
+class Sine(gradcli.autograd.Function):
+    """sin, with a backward for cotangents of ones alone."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.sin()
+
+    @staticmethod
+    def backward(ctx, g):
+        return (g == 1).to(gradcli.float64) * ctx.saved_tensors[0].cos()
+
+
+def test_a_function_of_our_engine_is_tried_with_other_cotangents():
+    assert check_gradient(lambda x: Sine.apply(x) * 1.0, at={"x": X}).verdict == "fail"
+
+
+@pytest.mark.parametrize("act", [lambda y: y.register_hook(lambda g: g), lambda y: y.retain_grad()])
+def test_functions_may_register_hooks_and_retain_gradients(act):
+    def f(x):
+        y = x.sin()
+        act(y)
+        return (y * y).sum()
+
+    assert check_gradient(f, at={"x": X}).verdict == "pass"
