@@ -108,10 +108,8 @@ def solver_tolerance(flat: Flat, judgement: Judgement) -> str | None:
     )
 
 
-CLOSE = (0.01, 1e-3)
-"""Reaches over which a smooth derivative follows a parabola."""
-ROUGHER = 5.0
-"""How many times rougher a claim is than the slopes of the values that it alone is rough."""
+CLOSE = (0.01, 1e-3)  # reaches over which a smooth derivative follows a parabola
+ROUGHER = 5.0  # how many times rougher than the slopes of the values a claim is that is rough by itself
 
 
 def is_rough(flat: Flat, judgement: Judgement) -> bool:

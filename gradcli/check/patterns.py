@@ -29,8 +29,7 @@ CONSTANTS = {
 PARTS_OF_OUTPUT = {"": "", "re": "the real part of ", "im": "the imaginary part of "}
 LEFT = 0.1
 """The part of a wrong element's difference that a pattern may leave."""
-SLIGHT = 1e-4
-"""Factors so near to 1 have no name."""
+SLIGHT = 1e-4  # factors so near to 1 have no name
 
 
 class Case:

@@ -292,10 +292,9 @@ KEPT = Finding(
 
 
 def claim_beside(flat: Flat) -> np.ndarray | None:
-    """Return what a gradient gives at another point, before it is asked for the one that counts.
+    """Return what a gradient gives at another point: one that keeps it, or lags a call behind, is wrong from then on.
 
-    One that keeps the first point it sees, or lags a call behind, is wrong from then on. None where it is no single
-    call, where calls are dear, or where there is no gradient at that point.
+    None where it is no single call, or a dear one, or where there is no gradient at that point.
     """
     subject = flat.subject
     if subject.traced or subject.costly or subject.most_calls is not None or subject.has_pull or subject.has_push:

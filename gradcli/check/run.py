@@ -412,8 +412,7 @@ ROUGH = Finding(
     "the claim is rough: the function's slope is smooth over close points, and the claim jumps about (computed in "
     "float16 or float32, from a table, or by an iteration that stops early)",
 )
-PLACES = ("single element", "some elements")
-"""Findings that tell where a mistake is, and not which."""
+PLACES = ("single element", "some elements")  # where a mistake is, and not which
 
 
 def unsteady_finding(first: np.ndarray, second: np.ndarray, beside: np.ndarray | None = None) -> tuple[Finding, ...]:
