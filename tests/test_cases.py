@@ -61,7 +61,16 @@ def cases_of(path: Path) -> list[Case]:
     return found
 
 
-@pytest.mark.parametrize("case", [case for path in CASES for case in cases_of(path)], ids=repr)
+NIGHTLY = {"workers-1"}
+"""Cases that wait long, and go the way of others."""
+
+
+def as_parameter(case: Case) -> object:
+    marks = [pytest.mark.nightly] if repr(case) in NIGHTLY else []
+    return pytest.param(case, marks=marks, id=repr(case))
+
+
+@pytest.mark.parametrize("case", [as_parameter(case) for path in CASES for case in cases_of(path)])
 def test_case(case, tmp_path):
     case.write_files(tmp_path)
     done = shell(case.command, tmp_path)

@@ -124,7 +124,12 @@ def test_every_page_has_examples():
     assert {page for _, page in EXAMPLES} == set(PAGES)
 
 
-@pytest.mark.parametrize("example", sorted({example for example, _ in EXAMPLES}))
+def as_parameter(example: str) -> object:
+    """Mutants of these are those of the case file."""
+    return pytest.param(example, marks=[pytest.mark.nightly] if " mutate " in example else [], id=example)
+
+
+@pytest.mark.parametrize("example", map(as_parameter, sorted({example for example, _ in EXAMPLES})))
 def test_example_runs(example, path, tmp_path):
     if re.search(r"\.(svg|png)\b", example) and "gradcli graph" in example and shutil.which("dot") is None:
         pytest.skip("Graphviz is not installed")

@@ -94,7 +94,7 @@ def test_a_check_has_its_time(folder, jobs, pause):
     assert process.returncode == 3
 
 
-@pytest.mark.parametrize("jobs", [(), ("-j", "2")])
+@pytest.mark.parametrize("jobs", [(), pytest.param(("-j", "2"), marks=pytest.mark.nightly)])
 def test_progress_is_shown_on_a_terminal_and_nowhere_else(folder, jobs):
     words = [sys.executable, "-m", "gradcli", "gradcheck", "slow.py:f", "--grad", "g", "--shape", "x=60", *jobs]
     child, terminal = pty.fork()

@@ -8,6 +8,8 @@ import pytest
 
 from ..command import run, shell
 
+PATIENCE = 100
+"""Seconds in which a slow and busy machine ends what takes 2: without a limit these take hours."""
 ENTRIES = "[[2,1,3,4,5,6,7,8],[1,2,3,4,5,6,7,9],[3,1,4,1,5,9,2,6],[5,3,5,8,9,7,9,3],[2,3,8,4,6,2,6,4],\
 [3,3,8,3,2,7,9,5],[1,4,1,4,2,1,3,5],[6,2,3,7,3,0,9,5]]"
 SLOW = [  # a command, its exit code, and a part of what it says: either that there is no answer, or no witness
@@ -26,11 +28,14 @@ SLOW = [  # a command, its exit code, and a part of what it says: either that th
 ]
 
 
-@pytest.mark.parametrize(("words", "code", "says"), SLOW, ids=[words for words, *_ in SLOW])
+@pytest.mark.parametrize(
+    ("words", "code", "says"),
+    [pytest.param(*row, id=row[0], marks=[pytest.mark.nightly] if 0 < k < 4 else []) for k, row in enumerate(SLOW)],
+)
 def test_the_timeout_is_kept(words, code, says):
     start = time.monotonic()
     found = shell(f"gradcli {words} --timeout 2 --json")
-    assert time.monotonic() - start < 15
+    assert time.monotonic() - start < PATIENCE
     document = json.loads(found.stdout)
     late = found.returncode == 2 and "longer than 2 s" in document["error"]["message"]
     assert late or (found.returncode == code and says in json.dumps(document)), found.stderr
@@ -41,7 +46,7 @@ def test_a_program_has_a_bound_of_its_own(command):
     code = "import gradcli.lang.limits as p; p.CPU_SECONDS = 1; from gradcli.__main__ import main; main()"
     start = time.monotonic()
     found = run([sys.executable, "-c", code, command, "sum(svdvals(x))", "x=randn(2000, 2000)"])
-    assert time.monotonic() - start < 40
+    assert time.monotonic() - start < PATIENCE
     assert found.returncode == 2 and "takes longer than 1 s of CPU" in found.stderr
     assert "--timeout" in found.stderr
 
